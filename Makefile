@@ -1,0 +1,36 @@
+# Everything runs in .venv, which the first target that needs it makes.
+PYTHON ?= python3
+BIN := .venv/bin
+# Numba's disk cache does not see edits in the callees of other files, so each state of the sources has its own.
+export NUMBA_CACHE_DIR := $(CURDIR)/.numba_cache/$(shell cat src/rosenblatt/*.py src/rosenblatt/*/*.py | cksum | cut -d' ' -f1)
+
+.PHONY: demo test lint bench reproduce clean
+
+demo: .venv/plot
+	$(BIN)/python examples/demo.py
+
+test: .venv/test lint
+	$(BIN)/python -m pytest -n 2
+
+lint: .venv/test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: .venv/bench
+	$(BIN)/python -m bench $(if $(DATA),--data $(DATA)) $(ARGS)
+
+reproduce: .venv/test
+	$(BIN)/python -m pytest -m reproduce --data "$(DATA)"
+
+.venv/bin/python:
+	$(PYTHON) -m venv .venv
+
+.venv/%: .venv/bin/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
+	touch $@
+
+clean:
+	rm -rf .venv .numba_cache .pytest_cache .mypy_cache .ruff_cache .import_linter_cache dist
+	find . -name __pycache__ -prune -exec rm -rf {} +

@@ -1,0 +1,87 @@
+"""Three ways of compiling, and there are no others.
+
+`jit` compiles a body. `generic` gives a function one body per type of its first argument, so that a rule or a layout is
+added by writing a NamedTuple and a body, and no string or integer code decides inside a loop. `prefetch` asks the
+processor for memory it will need soon. With NUMBA_DISABLE_JIT=1 the same source runs as plain Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import singledispatch
+from typing import Any
+
+from llvmlite import ir
+from numba import config as _config
+from numba import njit, types
+from numba.core import cgutils
+from numba.extending import intrinsic, overload
+
+config: Any = _config
+
+# Sums may be regrouped (that is what lets them be vectorised), but NaN and infinity keep their meaning: full fastmath
+# would let the compiler assume that neither occurs, and the kernels rely on seeing them.
+_OPTIONS: Any = {
+    "nogil": True,
+    "error_model": "numpy",
+    "fastmath": {"reassoc", "nsz", "arcp", "contract"},
+}
+
+jit = njit(cache=True, **_OPTIONS)
+
+
+def generic(signature: Callable) -> Any:
+    """Turn `signature` into a function whose body is chosen by the type of its first argument.
+
+    Bodies are added with `@name.register`, each with its first argument annotated by a NamedTuple class. Inside
+    compiled code the choice is made while compiling and costs nothing; in plain Python it is `functools.singledispatch`.
+    """
+    dispatched: Any = singledispatch(signature)
+    bodies: dict[type, Callable] = {}
+    plain_register = dispatched.register
+
+    def register(body: Callable) -> Callable:
+        layout = next(iter(body.__annotations__.values()))
+        kind = _resolve(layout, body)
+        bodies[kind] = body
+        plain_register(kind, body)
+        return body
+
+    if not config.DISABLE_JIT:
+
+        @overload(dispatched, strict=False, inline="always", jit_options=_OPTIONS)
+        def choose(first: Any, *others: Any) -> Callable | None:
+            return bodies.get(getattr(first, "instance_class", type(None)))
+
+    dispatched.register = register
+    return dispatched
+
+
+def _resolve(annotation: Any, body: Callable) -> type:
+    return body.__globals__[annotation] if isinstance(annotation, str) else annotation
+
+
+if config.DISABLE_JIT:
+
+    def prefetch(array: Any, index: int) -> None:
+        """Do nothing: plain Python has no use for a hint to the processor."""
+
+else:
+
+    @intrinsic
+    def prefetch(typingctx, array, index):
+        """Ask for the cache line of `array[index]`, an element of a one-dimensional array; never faults."""
+
+        def emit(context, builder, signature, arguments):
+            data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+            address = builder.bitcast(builder.gep(data, [arguments[1]]), cgutils.voidptr_t)
+            flag = ir.IntType(32)
+            hint = cgutils.get_or_insert_function(
+                builder.module,
+                ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, flag, flag, flag]),
+                "llvm.prefetch.p0i8",
+            )
+            builder.call(hint, [address, flag(0), flag(3), flag(1)])  # a read, kept in every level, of data
+            return context.get_dummy_value()
+
+        return types.void(array, types.intp), emit

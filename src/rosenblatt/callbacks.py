@@ -1,0 +1,45 @@
+"""scikit-learn's callbacks, where the installed version has them (1.9 and later); otherwise nothing, at no cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+try:
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+except ImportError:  # before 1.9
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """No callbacks."""
+
+    def with_callbacks(method: Callable) -> Callable:
+        """The method as it is."""
+        return method
+
+
+__all__ = ["CallbackSupportMixin", "Hooks", "with_callbacks"]
+
+
+class Hooks:
+    """Calls the callbacks of an estimator around its fit and after each epoch."""
+
+    def __init__(self, estimator: Any, X: Any, y: Any, epochs: int, fitted: Callable[[], Any]):
+        self.estimator = estimator
+        self.known = {"X": X, "y": y, "fitted_estimator": fitted}
+        self.fit = None
+        if getattr(estimator, "_skl_callbacks", None):
+            self.fit = estimator._init_callback_context(max_subtasks=epochs)
+            self.fit.call_on_fit_task_begin(estimator=estimator, X=X, y=y)
+
+    def epoch(self) -> bool:
+        """Tell that an epoch is over; whether a callback asks to stop."""
+        if self.fit is None:
+            return False
+        task = self.fit.subcontext(task_name="epoch")
+        task.call_on_fit_task_begin(estimator=self.estimator, X=self.known["X"], y=self.known["y"])
+        return bool(task.call_on_fit_task_end(estimator=self.estimator, **self.known))
+
+    def done(self) -> None:
+        """Tell that the fit is over."""
+        if self.fit is not None:
+            self.fit.call_on_fit_task_end(estimator=self.estimator, **self.known)

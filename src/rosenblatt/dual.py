@@ -1,0 +1,117 @@
+"""Weights as the sum of the mistakes that made them. Whoever keeps the mistakes, each with the moment at which it was
+made, has every weight vector of the run: its score of a row is a prefix of one running sum over the mistakes.
+
+The voted perceptron (Freund and Schapire 1999) lets each of them vote with as many votes as examples it survived.
+Expected error on a further example ≤ 2/(n + 1) · E[min over unit u, γ > 0 of ((R + D)/γ)²], D the hinge losses at γ.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from rosenblatt._jit import jit
+from rosenblatt.problems import MOVE, Binary, Joint, Problem, columns
+from rosenblatt.weights import places
+
+AT_ONCE = 2**22  # inner products computed at a time
+
+
+class Votes(NamedTuple):
+    """The mistakes of a run: the rows they were made on, the moves they caused, and the weights before them all."""
+
+    rows: Any  # (mistaken rows, features), an array or a CSR matrix
+    moves: NDArray  # MOVE records; `row` counts in `rows`
+    start: NDArray  # the first weights, as `Weights.w`
+    clock: int  # examples seen
+
+    def extended(self, X: Any, moves: NDArray, clock: int) -> Votes:
+        """With the moves of one more stretch of learning, made on rows of X."""
+        mistaken, places = np.unique(moves["row"], return_inverse=True)
+        moves = moves.copy()
+        moves["row"] = places + self.rows.shape[0]
+        rows = X[mistaken]
+        if self.rows.shape[0]:
+            mixed = sp.issparse(rows) or sp.issparse(self.rows)
+            rows = sp.vstack([self.rows, rows]).tocsr() if mixed else np.vstack([self.rows, rows])
+        return Votes(rows, np.concatenate([self.moves, moves]), self.start, clock)
+
+    def grown(self, start: NDArray, problem: Problem, larger: Problem) -> Votes:
+        """The same votes in a problem with more classes, whose first weights are `start`."""
+        moves = self.moves.copy()
+        where = places(problem, larger)
+        if isinstance(problem, Binary):
+            moves["gains"], moves["loses"] = where[1], where[0]
+        else:
+            for field in ("gains", "loses"):
+                moves[field] = np.where(moves[field] >= 0, where[moves[field]], -1)
+        return self._replace(moves=moves, start=start)
+
+    def scores(self, X: Any, problem: Problem, constant: float) -> NDArray:
+        """For each row of X, the mean vote of the weights after each example seen: of their signs, −1 to 1, or with one
+        joint decision the share of them that name each class."""
+        count = count_winners if isinstance(problem, Joint) else count_signs
+        first, offset = _columns_of(self.start, constant)
+        result = np.empty((X.shape[0], columns(problem)))
+        step = max(1, AT_ONCE // max(self.rows.shape[0], 1))
+        for begin in range(0, X.shape[0], step):
+            part = X[begin : begin + step]
+            before = np.asarray(part @ first + offset, dtype=np.float64)
+            inner = part @ self.rows.T
+            inner = np.asarray(inner.toarray() if sp.issparse(inner) else inner, dtype=np.float64) + constant**2
+            count(np.ascontiguousarray(inner), np.ascontiguousarray(before), self.moves, self.clock, result[begin:])
+        result /= max(self.clock, 1)
+        return result
+
+
+def no_votes(start: NDArray) -> Votes:
+    """The votes of a learner with these weights that has seen nothing."""
+    return Votes(np.empty((0, len(start) - 1)), np.empty(0, MOVE), start.copy(order="K"), 0)
+
+
+def _columns_of(w: NDArray, constant: float) -> tuple[NDArray, NDArray]:
+    w = w[:, None] if w.ndim == 1 else w
+    return w[:-1], w[-1] * constant
+
+
+@jit
+def count_signs(inner, scores, moves, clock, votes):
+    """votes[q, k] = Σ over examples seen of the sign (0 counts as +1) of column k's score of row q at that time.
+
+    `inner` is (rows, mistakes), `scores` (rows, columns) those of the first weights. A column's votes are counted when
+    it changes, for all the examples since it last did.
+    """
+    since = np.zeros(scores.shape[1], np.int64)
+    for q in range(len(scores)):
+        since[:] = 0
+        votes[q] = 0.0
+        for m in range(moves.size):
+            value = moves[m]["tau"] * inner[q, moves[m]["row"]]
+            for column, sign in ((moves[m]["gains"], 1.0), (moves[m]["loses"], -1.0)):
+                if column >= 0:
+                    lasted = moves[m]["clock"] - since[column]
+                    votes[q, column] += lasted if scores[q, column] >= 0.0 else -lasted
+                    since[column] = moves[m]["clock"]
+                    scores[q, column] += sign * value
+        for k in range(scores.shape[1]):
+            lasted = clock - since[k]
+            votes[q, k] += lasted if scores[q, k] >= 0.0 else -lasted
+
+
+@jit
+def count_winners(inner, scores, moves, clock, votes):
+    """votes[q, k] = the number of examples seen after which the weights named class k for row q."""
+    for q in range(len(scores)):
+        votes[q] = 0.0
+        since = 0
+        for m in range(moves.size):
+            if moves[m]["clock"] > since:
+                votes[q, np.argmax(scores[q])] += moves[m]["clock"] - since
+                since = moves[m]["clock"]
+            value = moves[m]["tau"] * inner[q, moves[m]["row"]]
+            scores[q, moves[m]["gains"]] += value
+            scores[q, moves[m]["loses"]] -= value
+        votes[q, np.argmax(scores[q])] += clock - since

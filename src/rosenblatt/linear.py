@@ -1,0 +1,659 @@
+"""The scikit-learn estimators: parameters, documentation, delegation. The arithmetic is elsewhere."""
+
+from __future__ import annotations
+
+import copy
+import math
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.model_selection import train_test_split
+from sklearn.utils import assert_all_finite, check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from rosenblatt import parameters, rules, targets
+from rosenblatt.blocks import available_threads
+from rosenblatt.callbacks import CallbackSupportMixin, Hooks, with_callbacks
+from rosenblatt.model import Model
+from rosenblatt.parameters import Clash, ClassWeight, Flag, Number, OneOf
+from rosenblatt.problems import Binary, Joint, OneVsOne, OneVsRest, Problem, winner
+from rosenblatt.progress import Bar
+from rosenblatt.rows import Examples, Rows, as_rows, finite, is_sparse, norms
+from rosenblatt.train import NO_LIMIT, Broken, Epoch, Limits, Log, Rule, Trainer, Visits, train
+from rosenblatt.weights import Weights, hidden, suited, zeros
+
+_PROBLEMS: dict[str, Any] = {"joint": Joint, "ovr": OneVsRest, "ovo": OneVsOne}
+_POWERS = {"invsqrt": 0.5, "inverse": 1.0}
+_WORST_FIRST = ("most-violated", "most-violated-normalised")
+
+_ALLOWED = {
+    "margin": Number(0),
+    "eta0": Number(0, open_low=True),
+    "learning_rate": OneOf(("constant", *_POWERS)),
+    "fit_intercept": Flag(),
+    "intercept_scaling": Number(0, open_low=True),
+    "order": OneOf(("cyclic", "shuffle", "random", *_WORST_FIRST)),
+    "batch": Number(1, whole=True, words=("full",)),
+    "reduction": OneOf(("sum", "mean")),
+    "keep": OneOf(("last", "average", "pocket", "vote")),
+    "multiclass": OneOf(tuple(_PROBLEMS)),
+    "max_iter": Number(1, whole=True),
+    "max_updates": Number(1, whole=True, optional=True),
+    "max_seconds": Number(0, open_low=True, optional=True),
+    "tol": Number(-math.inf, optional=True),
+    "weight_tol": Number(0, optional=True),
+    "n_iter_no_change": Number(1, whole=True),
+    "early_stopping": Flag(),
+    "validation_fraction": Number(0, open_low=True, high=1),
+    "class_weight": ClassWeight(),
+    "unknown_class": OneOf(("error", "grow")),
+    "warm_start": Flag(),
+    "n_jobs": Number(-math.inf, whole=True, optional=True),
+    "verbose": Number(0),
+}
+
+_READ: dict[str, Any] = {"accept_sparse": "csr", "dtype": (np.float64, np.float32), "order": "C"}
+
+_MANY = (lambda batch: batch != 1,)
+_CLASHES = (
+    Clash("order", _WORST_FIRST, "batch", _MANY, "the most violated row is chosen one at a time; use batch=1"),
+    Clash("order", _WORST_FIRST, "keep", ("pocket",),
+          "a pocket keeps the weights with the longest run of right answers, and the most violated row is never right"),
+    Clash("batch", _MANY, "keep", ("pocket",), "a pocket counts right answers row by row; use batch=1"),
+    Clash("reduction", ("mean",), "batch", (1,), "one row is its own mean; set batch to more rows or to 'full'"),
+    Clash("keep", ("vote",), "early_stopping", (True,),
+          "every epoch would have to count the votes of all weights so far; use keep='average', which is close"),
+)  # fmt: skip
+
+
+class Explanation(NamedTuple):
+    """Why a row gets its score: the score is the sum (`math.fsum`) of the intercept and the contributions."""
+
+    label: Any  # the class that a positive contribution speaks for
+    score: float
+    intercept: float
+    contributions: dict[Any, float]  # by feature name, or number; largest first, zero values left out
+
+
+class Perceptron(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
+    """Learns linear separators from its mistakes, exactly as the textbook does, at the speed of memory.
+
+    On an example with margin m ≤ `margin`, w += eta0 · Δ, where Δ = y·x for two classes. If the rows, constant feature
+    included, have norm ≤ R and some unit vector separates them with margin γ, then from w = 0 there are at most
+    (R² + 2·margin/eta0)/γ² updates, in any order (Block 1962, Novikoff 1962).
+
+    Parameters
+    ----------
+    margin : float, default=0
+        Update whenever y·⟨w, x⟩ ≤ margin. With a margin the final separator is at least γδ/(R² + 2δ) wide, δ =
+        margin/eta0: towards half the best as δ grows.
+    eta0 : float, default=1
+        The rate. From w = 0 without a margin it only scales the weights.
+    learning_rate : {"constant", "invsqrt", "inverse"}, default="constant"
+        eta0, eta0/√k or eta0/k at the k-th update. The last two void the mistake bound (1/√k keeps it up to a logarithm;
+        1/k allows exp(πR/(√6γ)) updates) and say so in a warning.
+    fit_intercept : bool, default=True
+        Whether to learn an intercept, as the weight of a constant feature.
+    intercept_scaling : float, default=1
+        The size of that constant. R and γ are those of the data with it; about R is a good size for uncentred data.
+        scikit-learn learns the intercept of sparse data with an effective 0.1.
+    order : {"shuffle", "cyclic", "random", "most-violated", "most-violated-normalised"}, default="shuffle"
+        How each epoch visits the rows: shuffled anew, in the order given, drawn with replacement, or always the row with
+        the lowest margin (divided by its norm), which costs a pass over the data for each update.
+    batch : int or "full", default=1
+        How many rows are confronted with the same weights before these change. 1 is the online algorithm.
+    reduction : {"sum", "mean"}, default="sum"
+        Whether a batch moves by the sum or by the mean of its moves.
+    keep : {"last", "average", "pocket", "vote"}, default="last"
+        Which weights predict: the last; the mean of those after every example; the pocket, those with the longest run of
+        right answers that also made the fewest errors on the training set; or the vote of them all, each with the
+        examples it survived (Freund and Schapire 1999), which stores every mistake. `last_coef_` has the last weights in
+        any case.
+    multiclass : {"joint", "ovr", "ovo"}, default="joint"
+        One argmax over all classes, each class against the rest, or each against each. All learn in one pass.
+    max_iter : int, default=1000
+        The most epochs.
+    max_updates : int or None, default=None
+        The most updates.
+    max_seconds : float or None, default=None
+        Stop at the end of the first epoch that ends later than this.
+    tol : float or None, default=1e-3
+        Stop when the share of mistakes in an epoch (or the validation error) has not fallen by more than `tol` for
+        `n_iter_no_change` epochs in a row. None: never for this reason.
+    weight_tol : float or None, default=None
+        Stop when an epoch moves the weights by no more than this distance.
+    n_iter_no_change : int, default=5
+        Epochs to wait for a fall.
+    early_stopping : bool, default=False
+        Hold out `validation_fraction` of the rows and judge by the error on these. Rows given to `fit` as `X_val, y_val`
+        do the same without holding any out.
+    validation_fraction : float, default=0.1
+        The share of rows held out.
+    class_weight : dict, "balanced" or None, default=None
+        Multiplies the rate for examples of a class. In `partial_fit`, "balanced" weighs by the classes seen so far.
+    unknown_class : {"error", "grow"}, default="error"
+        What `partial_fit` does with a class it was not told of: refuse, or add it, at the example that brings it.
+    warm_start : bool, default=False
+        Whether `fit` goes on from what was learned before.
+    n_jobs : int or None, default=None
+        Threads; None and −1 take every core. Results do not depend on it.
+    random_state : int, RandomState, Generator or None, default=0
+        The source of order and of held-out rows.
+    verbose : int, default=0
+        Whether to show a line for each epoch on stderr.
+
+    Attributes
+    ----------
+    coef_, intercept_ : (vectors, features) and (vectors,) arrays
+        The weights that predict. One vector for two classes, one a class, or one a pair a < b (positive for a).
+    last_coef_, last_intercept_ : arrays of the same shapes
+        The last weights, whichever are kept.
+    classes_ : array
+        The labels. In order of arrival with `unknown_class="grow"`, sorted otherwise.
+    n_mistakes_, n_updates_, n_seen_ : int
+        Examples not predicted before they were learned from (a tie is not a prediction; with "ovo", those that lost one
+        of their pairs), changes of weight vectors, and examples visited.
+    n_iter_ : int
+        Epochs.
+    history_ : list of Epoch
+        For each epoch: mistakes, updates, examples seen, norm of the last weights, validation error, seconds.
+    stop_reason_ : str
+        converged, max_iter, max_updates, max_seconds, training_error, validation_error, weight_change, callback or
+        interrupted.
+    weights_ : Weights
+        What the kernels work on: last weights, drift, counts.
+
+    Notes
+    -----
+    A margin is no probability. `CalibratedClassifierCV(Perceptron(keep="average")).fit(X, y).predict_proba(X)`, from
+    `sklearn.calibration`, makes probabilities of margins.
+
+    Examples
+    --------
+    >>> from rosenblatt import Perceptron
+    >>> X = [[1, 1, 0, 1, 1], [0, 0, 1, 1, 0], [0, 1, 1, 0, 0], [1, 0, 0, 1, 0], [1, 0, 1, 0, 1], [1, 0, 1, 1, 0]]
+    >>> y = ["spam", "ham", "spam", "ham", "spam", "ham"]
+    >>> clf = Perceptron(order="cyclic").fit(X, y)
+    >>> clf.coef_, clf.intercept_, clf.n_updates_, clf.stop_reason_
+    (array([[ 0.,  2.,  0., -1.,  1.]]), array([0.]), 4, 'converged')
+    >>> clf.predict([[0, 1, 0, 0, 0]]).tolist()
+    ['spam']
+    """
+
+    def __init__(
+        self,
+        *,
+        margin: float = 0.0,
+        eta0: float = 1.0,
+        learning_rate: str = "constant",
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        order: str = "shuffle",
+        batch: int | str = 1,
+        reduction: str = "sum",
+        keep: str = "last",
+        multiclass: str = "joint",
+        max_iter: int = 1000,
+        max_updates: int | None = None,
+        max_seconds: float | None = None,
+        tol: float | None = 1e-3,
+        weight_tol: float | None = None,
+        n_iter_no_change: int = 5,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        class_weight: Any = None,
+        unknown_class: str = "error",
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+        verbose: int = 0,
+    ):
+        self.margin = margin
+        self.eta0 = eta0
+        self.learning_rate = learning_rate
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.order = order
+        self.batch = batch
+        self.reduction = reduction
+        self.keep = keep
+        self.multiclass = multiclass
+        self.max_iter = max_iter
+        self.max_updates = max_updates
+        self.max_seconds = max_seconds
+        self.tol = tol
+        self.weight_tol = weight_tol
+        self.n_iter_no_change = n_iter_no_change
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.class_weight = class_weight
+        self.unknown_class = unknown_class
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @with_callbacks
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        coef_init: Any = None,
+        intercept_init: Any = None,
+        sample_weight: Any = None,
+        X_val: Any = None,
+        y_val: Any = None,
+    ) -> Perceptron:
+        """Learn from X (rows, features) and y (rows,) until one of the reasons to stop; the estimator itself.
+
+        `coef_init` and `intercept_init`, of the shapes of `coef_` and `intercept_`, are where the weights start. Rows of
+        weight 0 are not there. An error leaves the estimator as it was; Ctrl-C finishes the epoch, stores the model and
+        then interrupts.
+        """
+        with self._unchanged_on_error():
+            self._check(_CLASHES)
+            X, y = self._read(X, y, reset=True)
+            weight = targets.sample_weights(sample_weight, len(y))
+            live = targets.live_rows(weight, len(y))
+            classes = np.unique(y[live])
+            if len(classes) < 2:
+                raise ValueError(f"y must name at least two classes; it has one class only: {classes[0]!r}")
+            labels = targets.numbers(y, classes)
+            if self.class_weight is not None:
+                weight = targets.multiplied(weight, self._class_weights(classes, labels, live))
+                live = targets.live_rows(weight, len(y))
+            rng = self._rng()
+            rows = as_rows(X)
+            model = self._model_to_fit(rows, X.shape[1], classes, coef_init, intercept_init)
+            live, error = self._validation(model, X, labels, live, (X_val, y_val, classes), rng)
+            trainer = Trainer(
+                Examples(rows, labels, weight, model.constant),
+                model.weights,
+                model.problem,
+                self._rule(),
+                self._visits(live, rows, rng),
+                Log() if self.keep == "vote" else None,
+                model.pocket,
+                lambda w: model.errors(X[live], labels[live], w),
+            )
+            seen, updates = int(model.weights.clock[0]), int(model.weights.tally.sum())
+            hooks = Hooks(self, X, y, self.max_iter, lambda: self._snapshot(model, classes))
+            bar = Bar(self.max_iter) if self.verbose else None
+            history, reason = self._train(trainer, X, error, hooks, bar)
+            if trainer.log is not None:
+                model.remember(X, trainer.log.moves())
+            self._set(model, classes)
+            self.history_, self.stop_reason_, self.n_iter_ = history, reason, len(history)
+            self.n_mistakes_ = sum(epoch.mistakes for epoch in history)
+            self.n_updates_ = int(model.weights.tally.sum()) - updates
+            self.n_seen_ = int(model.weights.clock[0]) - seen
+            hooks.done()
+        if reason == "interrupted":
+            raise KeyboardInterrupt
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Perceptron:
+        """Learn from these rows, once, in the order given; the estimator itself.
+
+        Cutting a stream of rows into calls in any way gives the same model (with a `batch` of more than one row, the end
+        of a call ends the batch). `classes` lists all classes on the first call, unless `unknown_class="grow"`. `order`
+        and the reasons to stop do not apply.
+        """
+        if self.keep == "pocket":
+            raise ValueError(
+                "keep='pocket' and partial_fit do not go together: a pocket judges weights on all training rows, and a "
+                "stream has no such set; use fit, or keep='average'"
+            )
+        first = not self.__sklearn_is_fitted__()
+        with self._unchanged_on_error():
+            self._check(_CLASHES)
+            X, y = self._read(X, y, reset=first)
+            rows = as_rows(X)
+            if not finite(rows):
+                assert_all_finite(X, estimator_name=type(self).__name__, input_name="X")
+            weight = targets.sample_weights(sample_weight, len(y))
+            live = targets.live_rows(weight, len(y))
+            known, stages = self._stages(y[live], self._declared(classes, y))
+            labels = targets.numbers(y, known)
+            counts = np.zeros(len(known), np.int64)
+            before = getattr(self, "class_count_", counts[:0])
+            counts[: len(before)] = before
+            if self.class_weight is not None:
+                weight = targets.multiplied(weight, self._class_weights(known, labels, live, counts))
+                live = targets.live_rows(weight, len(y))
+            else:
+                counts += np.bincount(labels[live], minlength=len(known))
+            model = self._model_to_stream(rows, X.shape[1], stages[0][1])
+            totals = (0, 0, 0) if first else (self.n_mistakes_, self.n_updates_, self.n_seen_)
+        mistakes, updates = self._learn(model, X, Examples(rows, labels, weight, model.constant), live, stages)
+        self._set(model, known)
+        self.class_count_ = counts
+        if first:
+            self.history_, self.stop_reason_, self.n_iter_ = [], "partial_fit", 1
+        self.n_mistakes_, self.n_updates_, self.n_seen_ = np.add(totals, (mistakes, updates, len(live))).tolist()
+        return self
+
+    # Predicting
+
+    def decision_function(self, X: Any) -> NDArray:
+        """How each row scores: one value for two classes, ≥ 0 for the second; else one a class, the highest wins.
+
+        With `keep="vote"` they are mean votes, with `multiclass="ovo"` the number of pairs won.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, **_READ)
+        return self._model.decision(X)
+
+    def predict(self, X: Any) -> NDArray:
+        """The class of each row. A score of exactly 0 is the second of two classes; equal scores name the first class."""
+        return self.classes_[winner(self.decision_function(X))]
+
+    def explain(self, x: Any, label: Any = None) -> Explanation:
+        """What each feature of one row contributes to the score of `label`, by default of the label it is predicted.
+
+        For two classes the score of the first is minus that of the second.
+        """
+        check_is_fitted(self)
+        if self._model.votes is not None or isinstance(self._model.problem, OneVsOne):
+            raise ValueError(
+                f"keep={self.keep!r} with multiclass={self.multiclass!r} predicts by votes, which are no sum over "
+                "features; explain needs keep='last', 'average' or 'pocket', and multiclass='joint' or 'ovr'"
+            )
+        if not (sp.issparse(x) or hasattr(x, "columns") or np.ndim(x) == 2):
+            x = np.asarray(x)[None]
+        x = validate_data(self, x, reset=False, **_READ)
+        if x.shape[0] != 1:
+            raise ValueError(f"explain takes one row; got {x.shape[0]}")
+        label = self.predict(x)[0] if label is None else label
+        number = int(targets.numbers(np.array([label]), self.classes_)[0])
+        if number < 0:
+            raise ValueError(f"label must be one of the classes {self.classes_.tolist()}; got {label!r}")
+        coef, intercept = self._model.kept()
+        binary = isinstance(self._model.problem, Binary)
+        sign = -1.0 if binary and number == 0 else 1.0
+        vector = 0 if binary else number
+        row = sp.csr_array(x)
+        names = getattr(self, "feature_names_in_", range(x.shape[1]))
+        products = sign * row.data.astype(np.float64) * coef[vector, row.indices].astype(np.float64)
+        ranked = np.argsort(-np.abs(products), kind="stable")
+        contributions = {names[row.indices[j]]: float(products[j]) for j in ranked}
+        constant = sign * float(intercept[vector])
+        return Explanation(label, math.fsum([constant, *contributions.values()]), constant, contributions)
+
+    @property
+    def coef_(self) -> NDArray:
+        return self._fitted().kept()[0]
+
+    @property
+    def intercept_(self) -> NDArray:
+        return self._fitted().kept()[1]
+
+    @property
+    def last_coef_(self) -> NDArray:
+        return self._fitted().last()[0]
+
+    @property
+    def last_intercept_(self) -> NDArray:
+        return self._fitted().last()[1]
+
+    @property
+    def weights_(self) -> Weights:
+        return self._fitted().weights
+
+    # scikit-learn's questions
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_model" in self.__dict__
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _fitted(self) -> Model:
+        if not self.__sklearn_is_fitted__():
+            raise AttributeError(f"this {type(self).__name__} is not fitted yet; call fit or partial_fit first")
+        return self._model
+
+    # From parameters to what the trainer takes
+
+    def _check(self, clashes: tuple[Clash, ...]) -> None:
+        parameters.check(self.get_params(deep=False), _ALLOWED, clashes)
+        if self.learning_rate != "constant":
+            warnings.warn(
+                f"learning_rate={self.learning_rate!r} gives up the mistake bound of the constant rate: "
+                + ("it holds up to a logarithm only" if self.learning_rate == "invsqrt" else
+                   "as many as exp(πR/(√6γ)) updates may be needed"),
+                UserWarning,
+                stacklevel=4,
+            )  # fmt: skip
+
+    def _rule(self) -> Rule:
+        if self.learning_rate == "constant":
+            return rules.Perceptron(float(self.margin), float(self.eta0))
+        return rules.Diminishing(float(self.margin), float(self.eta0), _POWERS[self.learning_rate])
+
+    def _problem(self, classes: int) -> Problem:
+        if classes == 2:
+            return Binary(2)
+        return _PROBLEMS[self.multiclass](classes) if classes > 2 else Joint(classes)
+
+    def _constant(self) -> float:
+        return float(self.intercept_scaling) if self.fit_intercept else 0.0
+
+    def _rng(self) -> np.random.Generator:
+        if isinstance(self.random_state, np.random.Generator):
+            return self.random_state
+        return np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _visits(self, live: NDArray, rows: Rows, rng: np.random.Generator, stream: bool = False) -> Visits:
+        order, scales = ("cyclic" if stream else self.order), None
+        if order == "most-violated-normalised":
+            order, scales = "most-violated", np.maximum(norms(rows, self._constant()), np.finfo(float).tiny)
+        batch = max(len(live), 1) if self.batch == "full" else int(self.batch)
+        return Visits(live, order, rng, batch, self.reduction == "mean", scales, available_threads(self.n_jobs))
+
+    def _limits(self) -> Limits:
+        return Limits(
+            self.max_iter,
+            NO_LIMIT if self.max_updates is None else int(self.max_updates),
+            math.inf if self.max_seconds is None else float(self.max_seconds),
+            self.tol,
+            self.n_iter_no_change,
+            self.weight_tol,
+        )
+
+    # Steps of learning
+
+    def _read(self, X: Any, y: Any, reset: bool) -> tuple[Any, NDArray]:
+        targets.refuse_mixed(y)
+        X, y = validate_data(self, X, y, reset=reset, **(_READ | {"ensure_all_finite": False}))
+        return X, targets.checked_labels(y)
+
+    def _class_weights(self, classes: NDArray, labels: NDArray, live: NDArray, counts: NDArray | None = None) -> NDArray:
+        """The weight of each row's class; `counts`, of a stream, are brought up to date."""
+        if self.class_weight == "balanced":
+            if counts is None:
+                return targets.balance(labels, live)
+            return targets.running_balance(labels, live, counts)
+        if counts is not None:
+            counts += np.bincount(labels[live], minlength=len(classes))
+        elif strange := [name for name in self.class_weight if name not in set(classes.tolist())]:
+            raise ValueError(f"class_weight names {strange[0]!r}, which is none of the classes {classes.tolist()}")
+        return targets.weights_of_classes(self.class_weight, classes)[labels]
+
+    def _model_to_fit(self, rows: Rows, features: int, classes: NDArray, coef_init: Any, intercept_init: Any) -> Model:
+        if self.warm_start and self.__sklearn_is_fitted__():
+            if not np.array_equal(classes, self.classes_):
+                raise ValueError(
+                    f"warm_start=True goes on with the classes {self.classes_.tolist()}, but y has {classes.tolist()}"
+                )
+            model = self._model.copy()
+            model.weights = suited(model.weights, self._precision(rows, model), is_sparse(rows))
+            return model
+        problem = self._problem(len(classes))
+        weights = zeros(features, problem, rows.values.dtype.type, self.keep == "average", is_sparse(rows))
+        if coef_init is not None or intercept_init is not None:
+            weights.w[...] = self._start(problem, features, coef_init, intercept_init)
+        return Model(problem, weights, self._constant(), self.keep)
+
+    def _start(self, problem: Problem, features: int, coef_init: Any, intercept_init: Any) -> NDArray:
+        vectors = {Binary: 1, OneVsOne: problem.classes * (problem.classes - 1) // 2}.get(type(problem), problem.classes)
+        coef = np.zeros((vectors, features)) if coef_init is None else np.asarray(coef_init, dtype=np.float64)
+        intercept = np.zeros(vectors) if intercept_init is None else np.asarray(intercept_init, dtype=np.float64)
+        if coef.size != vectors * features or intercept.size != vectors:
+            raise ValueError(
+                f"coef_init must have shape {(vectors, features)} and intercept_init {(vectors,)}; "
+                f"got {coef.shape} and {intercept.shape}"
+            )
+        if not (np.isfinite(coef).all() and np.isfinite(intercept).all()):
+            raise ValueError("coef_init and intercept_init must be finite")
+        if intercept.any() and not self.fit_intercept:
+            raise ValueError("intercept_init and fit_intercept=False do not go together: there is no intercept to start")
+        return hidden(problem, coef.reshape(vectors, features), intercept.reshape(vectors), self._constant())
+
+    def _model_to_stream(self, rows: Rows, features: int, classes: int) -> Model:
+        if not self.__sklearn_is_fitted__():
+            problem = self._problem(classes)
+            weights = zeros(features, problem, rows.values.dtype.type, self.keep == "average", is_sparse(rows))
+            return Model(problem, weights, self._constant(), self.keep)
+        self._model.weights = suited(self._model.weights, self._precision(rows, self._model), is_sparse(rows))
+        return self._model
+
+    @staticmethod
+    def _precision(rows: Rows, model: Model) -> type:
+        return np.result_type(rows.values, model.weights.w).type
+
+    def _declared(self, classes: Any, y: NDArray) -> NDArray:
+        """The classes known before this call of `partial_fit`."""
+        if self.__sklearn_is_fitted__():
+            if classes is not None and not np.array_equal(np.unique(classes), np.sort(self.classes_)):
+                raise ValueError(
+                    f"classes={np.unique(classes).tolist()} is not the same as on the first call to partial_fit: "
+                    f"{self.classes_.tolist()}"
+                )
+            return self.classes_
+        if classes is not None:
+            return np.unique(classes)
+        if self.unknown_class == "grow":
+            return y[:0]
+        raise ValueError(
+            "classes must be passed on the first call to partial_fit, as a list of every class there will be; or set "
+            "unknown_class='grow'"
+        )
+
+    def _stages(self, y: NDArray, known: NDArray) -> tuple[NDArray, list[tuple[int, int]]]:
+        """(classes, [(position, how many of them are known from there on), ...])."""
+        strange = np.flatnonzero(targets.numbers(y, known) < 0)
+        if len(strange) == 0:
+            return known, [(0, len(known))]
+        if self.unknown_class != "grow":
+            raise ValueError(
+                f"y has a class {y[strange[0]]!r} that is none of {known.tolist()}; name it in `classes` on the first "
+                "call, or set unknown_class='grow'"
+            )
+        if len(known) and known.dtype.kind != y.dtype.kind and "U" in (known.dtype.kind, y.dtype.kind):
+            raise TypeError(f"the classes so far are {known.dtype}, those of y {y.dtype}; use labels of one type")
+        new, first = targets.arrivals(y[strange])
+        stages = [(int(strange[at]), len(known) + i) for i, at in enumerate(first, 1)]
+        if stages[0][0] > 0:
+            stages.insert(0, (0, len(known)))
+        return (np.concatenate([known, new]) if len(known) else new), stages
+
+    def _learn(
+        self, model: Model, X: Any, examples: Examples, live: NDArray, stages: list[tuple[int, int]]
+    ) -> tuple[int, int]:
+        """One pass in the order given, growing the model where a new class arrives; (mistakes, updates)."""
+        mistakes, updates = 0, 0
+        ends = [start for start, _ in stages[1:]] + [len(live)]
+        for (start, classes), end in zip(stages, ends, strict=True):
+            if classes > model.problem.classes:
+                model.grow(self._problem(classes))
+                model.weights = suited(model.weights, model.weights.w.dtype.type, is_sparse(examples.rows))
+            order = live[start:end]
+            visits = self._visits(order, examples.rows, np.random.default_rng(0), stream=True)
+            log = Log() if self.keep == "vote" else None
+            trainer = Trainer(examples, model.weights, model.problem, self._rule(), visits, log)
+            try:
+                done, _ = trainer.epoch(order)
+            except Broken as broken:
+                raise self._not_finite(X, broken) from None
+            if log is not None:
+                model.remember(X, log.moves())
+            mistakes += done.mistakes
+            updates += done.updates
+        return mistakes, updates
+
+    def _validation(
+        self, model: Model, X: Any, labels: NDArray, live: NDArray, given: tuple[Any, Any, NDArray], rng: Any
+    ) -> tuple[NDArray, Callable[[], float] | None]:
+        """(rows to learn from, what tells the validation error), from rows given or held out."""
+        X_val, y_val, classes = given
+        if (X_val is None) != (y_val is None):
+            raise ValueError("X_val and y_val go together: pass both, or neither")
+        if X_val is not None:
+            if self.keep == "vote":
+                raise ValueError("keep='vote' and X_val do not go together: every epoch would count all votes anew")
+            X_val = validate_data(self, X_val, reset=False, **_READ)
+            y_val = targets.numbers(np.asarray(y_val), classes)
+        elif self.early_stopping:
+            train, held = train_test_split(
+                live, test_size=self.validation_fraction, stratify=labels[live], random_state=int(rng.integers(2**31))
+            )
+            live, X_val, y_val = np.sort(train), X[held], labels[held]
+        else:
+            return live, None
+        return live, lambda: float(np.mean(winner(model.decision(X_val)) != y_val))
+
+    def _train(
+        self, trainer: Trainer, X: Any, error: Callable[[], float] | None, hooks: Hooks, bar: Bar | None
+    ) -> tuple[list[Epoch], str]:
+        def watch(epoch: Epoch) -> bool:
+            if bar is not None:
+                bar(epoch)
+            return hooks.epoch()
+
+        try:
+            history, reason = train(trainer, self._limits(), error, watch)
+        except Broken as broken:
+            raise self._not_finite(X, broken) from None
+        if bar is not None:
+            bar.done(reason)
+        return history, reason
+
+    def _not_finite(self, X: Any, broken: Broken) -> ValueError:
+        """The error for a score that is no number: NaN or infinity in X, or else an overflow."""
+        try:
+            assert_all_finite(X, estimator_name=type(self).__name__, input_name="X")
+        except ValueError as error:
+            return error
+        return ValueError(
+            f"the weights or scores overflowed at row {broken.row}: the values of X are too large for {X.dtype}; "
+            "scale them down, or use float64"
+        )
+
+    def _set(self, model: Model, classes: NDArray) -> None:
+        self._model = model
+        self.classes_ = classes
+
+    def _snapshot(self, model: Model, classes: NDArray) -> Perceptron:
+        """A fitted estimator with the weights as they are now, for callbacks."""
+        twin = copy.copy(self)
+        twin._set(model.copy(), classes)
+        return twin
+
+    @contextmanager
+    def _unchanged_on_error(self) -> Iterator[None]:
+        before = self.__dict__.copy()
+        try:
+            yield
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise

@@ -1,0 +1,80 @@
+"""What has been learned, and which of the weight vectors on the way predict."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rosenblatt.dual import Votes, no_votes
+from rosenblatt.problems import Problem, decide, visible, winner
+from rosenblatt.train import Pocket
+from rosenblatt.weights import Weights, grown
+
+
+class Model:
+    """Weights, the problem they solve, and how they predict: the last, their average, a pocket, or all by vote."""
+
+    def __init__(self, problem: Problem, weights: Weights, constant: float, keep: str):
+        self.problem = problem
+        self.weights = weights
+        self.constant = constant
+        self.keep = keep
+        self.pocket = Pocket(weights.w) if keep == "pocket" else None
+        self.votes: Votes | None = no_votes(weights.w) if keep == "vote" else None
+        self._known: tuple[int, NDArray, NDArray] | None = None
+
+    def copy(self) -> Model:
+        """The same model, sharing nothing that learning changes."""
+        twin = copy.copy(self)
+        twin.weights = self.weights.copy()
+        twin.pocket = copy.deepcopy(self.pocket)
+        return twin
+
+    def kept(self) -> tuple[NDArray, NDArray]:
+        """(coef, intercept) of the weights that predict, in their own precision; with votes, of the last."""
+        if self.keep == "average":
+            now = int(self.weights.clock[0])
+            if self._known is None or self._known[0] != now:
+                average = self.weights.average().astype(self.weights.w.dtype)
+                self._known = (now, *shown(self.problem, average, self.constant))
+            return self._known[1:]
+        return shown(self.problem, self.weights.w if self.pocket is None else self.pocket.w, self.constant)
+
+    def last(self) -> tuple[NDArray, NDArray]:
+        """(coef, intercept) of the last weights."""
+        return shown(self.problem, self.weights.w, self.constant)
+
+    def decision(self, X: Any) -> NDArray:
+        """The decision values of rows: see `problems.decide`."""
+        if self.votes is not None:
+            return decide(self.problem, visible(self.problem, self.votes.scores(X, self.problem, self.constant)))
+        coef, intercept = self.kept()
+        return decide(self.problem, X @ coef.T + intercept)
+
+    def errors(self, X: Any, labels: NDArray, w: NDArray) -> int:
+        """How many rows the weights w do not predict."""
+        coef, intercept = shown(self.problem, w, self.constant)
+        return int(np.count_nonzero(winner(decide(self.problem, X @ coef.T + intercept)) != labels))
+
+    def grow(self, larger: Problem) -> None:
+        """Go over to a problem with more classes; the weights of the new ones are zero."""
+        if self.votes is not None:
+            start = grown(self.weights._replace(w=self.votes.start, drift=None), self.problem, larger).w
+            self.votes = self.votes.grown(start, self.problem, larger)
+        self.weights = grown(self.weights, self.problem, larger)
+        self.problem = larger
+        self._known = None
+
+    def remember(self, X: Any, moves: NDArray) -> None:
+        """Keep the mistakes made on rows of X, which vote from now on."""
+        if self.votes is not None:
+            self.votes = self.votes.extended(X, moves, int(self.weights.clock[0]))
+
+
+def shown(problem: Problem, w: NDArray, constant: float) -> tuple[NDArray, NDArray]:
+    """(coef, intercept): a row for each weight vector that a user sees, and its effective intercept."""
+    w = w[:, None] if w.ndim == 1 else visible(problem, w)
+    return w[:-1].T, w[-1] * w.dtype.type(constant)

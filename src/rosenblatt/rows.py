@@ -1,0 +1,201 @@
+"""Data enters here, once. `as_rows` checks, casts and freezes it; past this border every array has one of the few types
+the kernels are compiled for, and nothing writes to it.
+
+A row is a pair (columns, values). The row of a dense array has `columns = None`, so one body serves both layouts.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from rosenblatt._jit import generic, jit, prefetch
+
+
+class Dense(NamedTuple):
+    """Rows of a C-contiguous array."""
+
+    values: NDArray  # (rows, columns)
+
+
+class CSR(NamedTuple):
+    """Rows of a compressed sparse matrix; the columns of each row are strictly increasing.
+
+    The columns are unsigned so that compiled code need not ask whether an index counts from the end: that question
+    halves the speed of a sparse dot product.
+    """
+
+    starts: NDArray  # (rows + 1,) int64
+    columns: NDArray  # (non-zeros,) uint32 or uint64
+    values: NDArray  # (non-zeros,)
+
+
+Rows = Dense | CSR
+
+
+class Examples(NamedTuple):
+    """What a learner is shown: rows, a class number for each, a positive weight for each, and the value of the constant
+    feature (0 for none) that carries the intercept as the last coordinate."""
+
+    rows: Rows
+    labels: NDArray  # (rows,) int64
+    weight: NDArray | None  # (rows,) float64
+    constant: float
+
+
+@generic
+def take(rows, i):
+    """Row i as (columns, values)."""
+    raise TypeError(f"rows must be Dense or CSR, not {type(rows).__name__}; as_rows makes one from a matrix")
+
+
+@take.register
+def _(rows: Dense, i):
+    return None, rows.values[i]
+
+
+@take.register
+def _(rows: CSR, i):
+    first, last = rows.starts[i], rows.starts[i + 1]
+    return rows.columns[first:last], rows.values[first:last]
+
+
+@generic
+def fetch(rows, i):
+    """Ask the processor to bring row i near; it will be needed soon."""
+    raise TypeError(f"rows must be Dense or CSR, not {type(rows).__name__}; as_rows makes one from a matrix")
+
+
+@fetch.register
+def _(rows: Dense, i):
+    values = rows.values[i]
+    for j in range(0, values.size, 64 // values.itemsize):
+        prefetch(values, j)
+
+
+@fetch.register
+def _(rows: CSR, i):
+    for j in range(rows.starts[i], rows.starts[i + 1], 64 // rows.values.itemsize):
+        prefetch(rows.columns, j)
+        prefetch(rows.values, j)
+
+
+def count(rows: Rows) -> int:
+    """How many rows there are."""
+    return len(rows.values) if isinstance(rows, Dense) else len(rows.starts) - 1
+
+
+def is_sparse(rows: Rows) -> bool:
+    """Whether rows list the columns of their values."""
+    return isinstance(rows, CSR)
+
+
+def row_bytes(rows: Rows) -> int:
+    """The bytes of an average row."""
+    if isinstance(rows, Dense):
+        return rows.values.shape[1] * rows.values.itemsize
+    return (rows.columns.nbytes + rows.values.nbytes) // max(count(rows), 1)
+
+
+def as_rows(X: Any, dtype: Any = None) -> Rows:
+    """X, a matrix with two axes, as Dense or CSR rows, without a copy where type and layout already fit.
+
+    float32 and float64 stay as they are; all else becomes float64 (float16: float32), or `dtype` where it is given.
+    Indices of any integer type are accepted and checked; unsorted and repeated ones are put in order and added up, in a
+    copy. NaN and infinity are not looked for here: `finite` does that, and the kernels notice them too.
+    """
+    if sp.issparse(X):
+        return _csr(X, dtype)
+    X = np.asarray(X)
+    if X.ndim != 2:
+        raise ValueError(f"X must have two axes, rows and features; it has {X.ndim}, with shape {X.shape}")
+    return Dense(frozen(np.ascontiguousarray(X, dtype=dtype or _float_type(X.dtype))))
+
+
+def _csr(X: Any, dtype: Any) -> CSR:
+    X = X.tocsr()
+    if X.ndim != 2:
+        raise ValueError(f"X must have two axes, rows and features; it has {X.ndim}, with shape {X.shape}")
+    starts = X.indptr.astype(np.int64, copy=False)
+    columns = X.indices if X.indices.dtype in (np.int32, np.int64) else X.indices.astype(np.int64)
+    if len(starts) != X.shape[0] + 1 or starts[0] != 0 or starts[-1] > len(columns) or len(columns) != len(X.data):
+        raise ValueError(
+            f"X is not a valid CSR matrix: {X.shape[0]} rows with {len(starts)} row starts from {starts[0]} to "
+            f"{starts[-1]}, {len(columns)} column indices and {len(X.data)} values"
+        )
+    highest, lowest, canonical, backward = inspect(starts, columns)
+    if backward >= 0:
+        raise ValueError(f"X is not a valid CSR matrix: the start of row {backward + 1} is before that of row {backward}")
+    if lowest < 0 or highest >= X.shape[1]:
+        wrong = lowest if lowest < 0 else highest
+        raise ValueError(f"X has a column index {wrong}, but its columns are 0 to {X.shape[1] - 1}")
+    if not canonical:
+        X = sp.csr_matrix((X.data.copy(), columns.copy(), X.indptr.copy()), shape=X.shape)
+        X.sum_duplicates()
+        starts, columns = X.indptr.astype(np.int64, copy=False), X.indices
+    values = X.data.astype(dtype or _float_type(X.data.dtype), copy=False)
+    return CSR(frozen(starts), frozen(columns.view(f"u{columns.itemsize}")), frozen(values))
+
+
+def finite(rows: Rows) -> bool:
+    """Whether every value is a number: no NaN, no infinity."""
+    flat = rows.values.reshape(-1)
+    return bool(all_finite(flat))
+
+
+def norms(rows: Rows, constant: float) -> NDArray:
+    """‖(row, constant)‖ of each row."""
+    squares = np.asarray(rows.values, dtype=np.float64) ** 2
+    if isinstance(rows, Dense):
+        sums = squares.sum(axis=1)
+    else:
+        sums = np.diff(np.concatenate([[0.0], np.cumsum(squares)])[rows.starts])
+    return np.sqrt(sums + constant**2)
+
+
+def frozen(array: NDArray) -> NDArray:
+    """A read-only view."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def _float_type(dtype: np.dtype) -> type:
+    if dtype in (np.float32, np.float16):
+        return np.float32
+    if dtype.kind == "c":
+        raise ValueError(f"X must hold real numbers; complex data ({dtype}) is not supported")
+    return np.float64
+
+
+@jit
+def inspect(starts, columns):
+    """(highest column, lowest column, whether each row's columns strictly increase, first row that starts too late)."""
+    highest, lowest = -1, 0
+    canonical = True
+    for i in range(starts.size - 1):
+        if starts[i + 1] < starts[i]:
+            return highest, lowest, canonical, i
+        before = -1
+        for j in range(starts[i], starts[i + 1]):
+            column = np.int64(columns[j])
+            canonical &= column > before
+            highest = max(highest, column)
+            lowest = min(lowest, column)
+            before = column
+    return highest, lowest, canonical, -1
+
+
+@jit
+def all_finite(flat):
+    """Whether no value is NaN or infinite: x - x is 0 for every other x, and a sum of zeros is 0."""
+    for start in range(0, flat.size, 4096):
+        total = 0.0
+        for j in range(start, min(start + 4096, flat.size)):
+            total += flat[j] - flat[j]
+        if total != 0.0:
+            return False
+    return True

@@ -1,0 +1,109 @@
+"""Any labels outside, class numbers inside; and the weight that each example carries."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.multiclass import check_classification_targets
+
+
+def checked_labels(y: NDArray) -> NDArray:
+    """y, one label a row, if its labels are of one kind and can name classes."""
+    if y.dtype.kind == "O":
+        refuse_mixed(y)
+    if y.dtype.kind not in "biuSUT":
+        check_classification_targets(y)
+    return y
+
+
+def refuse_mixed(y: Any) -> None:
+    """Raise a TypeError if some labels are text and others are not: numpy would turn them all into text."""
+    if isinstance(y, list | tuple) or (isinstance(y, np.ndarray) and y.dtype.kind == "O"):
+        kinds = {type(label).__name__ for label in y if isinstance(label, str) != isinstance(y[0], str)}
+        if kinds:
+            raise TypeError(
+                f"the labels mix {type(y[0]).__name__} with {', '.join(sorted(kinds))}; "
+                "convert them to one type, for example with [str(label) for label in y]"
+            )
+
+
+def numbers(y: NDArray, classes: NDArray) -> NDArray:
+    """The class number of each label, −1 for those that are not among the classes."""
+    if len(classes) == 0:
+        return np.full(len(y), -1, np.int64)
+    sorter = np.argsort(classes)
+    places = np.searchsorted(classes, y, sorter=sorter)
+    found = sorter[np.minimum(places, len(classes) - 1)].astype(np.int64)
+    return np.where(classes[found] == y, found, -1)
+
+
+def arrivals(y: NDArray) -> tuple[NDArray, NDArray]:
+    """(labels, positions): the distinct labels in the order in which they first appear, and where."""
+    labels, first = np.unique(y, return_index=True)
+    order = np.argsort(first)
+    return labels[order], first[order]
+
+
+def sample_weights(sample_weight: Any, rows: int) -> NDArray | None:
+    """One weight ≥ 0 a row, not all zero; None where none were given."""
+    if sample_weight is None:
+        return None
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.ndim == 0:
+        weight = np.full(rows, float(weight))
+    if weight.shape != (rows,):
+        raise ValueError(f"sample_weight must have one value for each of the {rows} rows; its shape is {weight.shape}")
+    if not np.isfinite(weight).all():
+        raise ValueError(
+            f"sample_weight must be finite; it is {weight[~np.isfinite(weight)][0]} at row "
+            f"{int(np.flatnonzero(~np.isfinite(weight))[0])}"
+        )
+    if (weight < 0).any():
+        row = int(np.flatnonzero(weight < 0)[0])
+        raise ValueError(f"sample_weight must not be negative; it is {weight[row]:g} at row {row}")
+    if not (weight > 0).any():
+        raise ValueError("sample_weight is zero for every row, which leaves nothing to learn from")
+    return weight
+
+
+def live_rows(weight: NDArray | None, rows: int) -> NDArray:
+    """The rows that count: those of positive weight."""
+    return np.arange(rows) if weight is None else np.flatnonzero(weight)
+
+
+def weights_of_classes(class_weight: Any, classes: NDArray) -> NDArray:
+    """One weight a class from a dictionary; 1 for those it does not name."""
+    weight = np.array([class_weight.get(name, 1.0) for name in classes.tolist()], dtype=np.float64)
+    if not np.isfinite(weight).all() or (weight < 0).any() or not (weight > 0).any():
+        raise ValueError(f"class_weight must be finite and not negative, with one above zero; got {class_weight!r}")
+    return weight
+
+
+def balance(labels: NDArray, live: NDArray) -> NDArray:
+    """The weight that "balanced" gives each row: rows / (classes · rows of the class), over the rows that count."""
+    counts = np.bincount(labels[live], minlength=labels.max() + 1)
+    by_class = len(live) / (np.count_nonzero(counts) * np.maximum(counts, 1))
+    return by_class[labels]
+
+
+def running_balance(labels: NDArray, live: NDArray, counts: NDArray) -> NDArray:
+    """The weight that "balanced" gives each row of a stream, from the rows up to and including it.
+
+    `counts` (classes,) holds how many of each class came before and is brought up to date. Classes that have not come
+    yet do not count, so the weights do not depend on how the stream is cut.
+    """
+    weight = np.ones(len(labels))
+    total, present = int(counts.sum()), int(np.count_nonzero(counts))
+    for i in live:
+        present += counts[labels[i]] == 0
+        counts[labels[i]] += 1
+        total += 1
+        weight[i] = total / (present * counts[labels[i]])
+    return weight
+
+
+def multiplied(weight: NDArray | None, by_class: NDArray) -> NDArray:
+    """The product of each row's own weight and its class's."""
+    return by_class if weight is None else weight * by_class

@@ -1,0 +1,176 @@
+"""The specification: the perceptron as a textbook writes it, in plain numpy, slow and with every step in the open.
+
+It imports no kernel, so it can judge them. It keeps the weights after every example; averages, votes and pockets are
+then what their definitions say, with nothing clever in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Demand(NamedTuple):
+    """What an example asks of the weights: a margin, the columns its direction lies in with their signs, and the column
+    (or 0, for a joint decision) whose updates it counts among."""
+
+    margin: float
+    direction: dict[int, int]
+    counter: int
+
+
+class Run(NamedTuple):
+    """What happened: the weights (columns, features + 1) after each example seen, and the counts."""
+
+    path: list[NDArray]
+    start: NDArray
+    mistakes: int
+    updates: int
+    right: list[bool]  # for each example seen, whether it was predicted before it was learned from
+
+    @property
+    def last(self) -> NDArray:
+        return self.path[-1] if self.path else self.start
+
+    @property
+    def average(self) -> NDArray:
+        return np.sum(self.path, axis=0) / len(self.path)
+
+
+def padded(X: NDArray, constant: float) -> NDArray:
+    """X with the constant feature as its last column."""
+    X = np.asarray(X, dtype=float)
+    return np.hstack([X, np.full((len(X), 1), float(constant))])
+
+
+def width(multiclass: str, classes: int) -> int:
+    """How many weight vectors there are."""
+    return {"binary": 1, "joint": classes, "ovr": classes, "ovo": classes * (classes - 1) // 2}[multiclass]
+
+
+def demands(multiclass: str, classes: int, label: int, scores: NDArray) -> list[Demand]:
+    """The margins that an example of this label is held to, one for each direction it proposes."""
+    if multiclass == "binary":
+        sign = 1 if label == 1 else -1
+        return [Demand(sign * scores[0], {0: sign}, 0)]
+    if multiclass == "joint":
+        rivals = [r for r in range(classes) if r != label]
+        if not rivals:
+            return []
+        rival = max(rivals, key=lambda r: (scores[r], -r))
+        return [Demand(scores[label] - scores[rival], {label: 1, rival: -1}, 0)]
+    if multiclass == "ovr":
+        signs = [1 if r == label else -1 for r in range(classes)]
+        return [Demand(sign * scores[r], {r: sign}, r) for r, sign in enumerate(signs)]
+    found = []
+    for p, pair in enumerate(combinations(range(classes), 2)):
+        if label in pair:
+            sign = 1 if label == pair[0] else -1
+            found.append(Demand(sign * scores[p], {p: sign}, p))
+    return found
+
+
+def predicted(multiclass: str, classes: int, label: int, scores: NDArray) -> bool:
+    """Whether the label is predicted, and not by a tie."""
+    if multiclass == "ovr":
+        return all(scores[label] > scores[r] for r in range(classes) if r != label)
+    return all(demand.margin > 0 for demand in demands(multiclass, classes, label, scores))
+
+
+def learn(
+    X: NDArray,
+    labels: Sequence[int],
+    classes: int,
+    epochs: Iterable[Sequence[int]],
+    *,
+    multiclass: str = "joint",
+    margin: float = 0.0,
+    rate: Callable[[int], float] = lambda k: 1.0,
+    constant: float = 1.0,
+    start: NDArray | None = None,
+    weight: NDArray | None = None,
+    batch: int = 1,
+    mean: bool = False,
+) -> Run:
+    """Visit the rows that each epoch lists, in batches; on a margin ≤ δ, move by η_k times the direction."""
+    X = padded(X, constant)
+    w = np.zeros((width(multiclass, classes), X.shape[1])) if start is None else np.array(start, dtype=float)
+    begin = w.copy()
+    path: list[NDArray] = []
+    right: list[bool] = []
+    counts: dict[int, int] = {}
+    mistakes = 0
+    for epoch in epochs:
+        for first in range(0, len(epoch), batch):
+            rows = epoch[first : first + batch]
+            asked: list[tuple[int, Demand]] = []
+            for i in rows:
+                scores = w @ X[i]
+                right.append(predicted(multiclass, classes, labels[i], scores))
+                mistakes += not right[-1]
+                found = demands(multiclass, classes, labels[i], scores)
+                asked += [(i, demand) for demand in found if demand.margin <= margin]
+            new = w.copy()
+            for i, demand in asked:
+                eta = rate(counts.get(demand.counter, 0) + 1) * (1.0 if weight is None else weight[i])
+                if mean:
+                    eta /= sum(other.counter == demand.counter for _, other in asked)
+                for column, sign in demand.direction.items():
+                    new[column] += eta * sign * X[i]
+            for counter in {demand.counter for _, demand in asked}:
+                counts[counter] = counts.get(counter, 0) + 1
+            path += [w] * (len(rows) - 1) + [new]
+            w = new
+    return Run(path, begin, mistakes, sum(counts.values()), right)
+
+
+def learn_worst_first(
+    X: NDArray,
+    labels: Sequence[int],
+    classes: int,
+    looks: int,
+    *,
+    multiclass: str = "binary",
+    margin: float = 0.0,
+    constant: float = 1.0,
+    normalised: bool = False,
+) -> Run:
+    """Learn, `looks` times at the most, from the row whose lowest margin is lowest (divided by its norm)."""
+    order: list[int] = []
+    run = learn(X, labels, classes, [order], multiclass=multiclass, margin=margin, constant=constant)
+    for _ in range(looks):
+        worst = []
+        for i, x in enumerate(padded(X, constant)):
+            lowest = min(demand.margin for demand in demands(multiclass, classes, labels[i], run.last @ x))
+            if lowest <= margin:
+                worst.append((lowest / np.linalg.norm(x) if normalised else lowest, i))
+        if not worst:
+            break
+        order.append(min(worst)[1])
+        run = learn(X, labels, classes, [order], multiclass=multiclass, margin=margin, constant=constant)
+    return run
+
+
+def vote(run: Run, x: NDArray, constant: float = 1.0) -> float:
+    """The mean, over the examples seen, of the sign that the weights after each give x; zero counts as positive."""
+    point = np.append(x, constant)
+    return float(np.mean([1.0 if w[0] @ point >= 0 else -1.0 for w in run.path]))
+
+
+def pocket(run: Run, errors: Callable[[NDArray], int]) -> NDArray:
+    """Of the weights that outlived all before them in consecutive right answers, the last that also made fewer errors
+    than the one pocketed before (Gallant 1990, with ratchet)."""
+    best, fewest, longest, length = run.start, errors(run.start), 0, 0
+    path = [run.start, *run.path]
+    for seen, ok in enumerate([*run.right, False]):
+        if ok:
+            length += 1
+            continue
+        if length > longest and errors(path[seen]) < fewest:
+            best, fewest, longest = path[seen], errors(path[seen]), length
+        length = 0
+    return best
