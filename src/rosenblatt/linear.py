@@ -289,6 +289,7 @@ class Perceptron(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
             if trainer.log is not None:
                 model.remember(X, trainer.log.moves())
             self._set(model, classes)
+            self.class_count_ = np.bincount(labels[live], minlength=len(classes))
             self.history_, self.stop_reason_, self.n_iter_ = history, reason, len(history)
             self.n_mistakes_ = sum(epoch.mistakes for epoch in history)
             self.n_updates_ = int(model.weights.tally.sum()) - updates
@@ -385,6 +386,17 @@ class Perceptron(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
         contributions = {names[row.indices[j]]: float(products[j]) for j in ranked}
         constant = sign * float(intercept[vector])
         return Explanation(label, math.fsum([constant, *contributions.values()]), constant, contributions)
+
+    def mistake_bound(self, radius: float, margin: float) -> float:
+        """The most updates that two classes can cause from weights of zero, if no row is longer than `radius` and some
+        unit vector separates them with this `margin`, both measured with the constant feature.
+
+        Weights of examples do not enter. With `batch="full"` and summed moves there is no bound without the number of
+        rows: infinity.
+        """
+        if self.batch == "full" and self.reduction == "sum":
+            return math.inf
+        return self._rule().bound(radius, margin, 1 if self.reduction == "mean" else int(self.batch))
 
     @property
     def coef_(self) -> NDArray:

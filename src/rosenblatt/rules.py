@@ -25,12 +25,14 @@ class Perceptron(NamedTuple):
     margin: float  # δ ≥ 0
     rate: float  # η > 0
 
-    def bound(self, radius: float, gamma: float) -> float:
+    def bound(self, radius: float, gamma: float, batch: int = 1) -> float:
         """From w = 0, on rows of norm ≤ R with a unit separator of margin ≥ γ, in any order: updates ≤ (R² + 2δ/η)/γ².
 
-        Block 1962 and Novikoff 1962 for δ = 0. ⟨w, u⟩ gains at least ηγ an update, ‖w‖² at most η²R² + 2ηδ.
+        Block 1962 and Novikoff 1962 for δ = 0. ⟨w, u⟩ gains at least ηγ an update, ‖w‖² at most η²R² + 2ηδ. Batches
+        that move by the mean of their moves keep the bound, since a mean of rows is a row; those that move by the sum of
+        up to b moves at once make at most (b·R² + 2δ/η)/γ² moves.
         """
-        return (radius**2 + 2 * self.margin / self.rate) / gamma**2
+        return (batch * radius**2 + 2 * self.margin / self.rate) / gamma**2
 
 
 @step.register
@@ -45,11 +47,13 @@ class Diminishing(NamedTuple):
     rate: float
     power: float
 
-    def bound(self, radius: float, gamma: float) -> float:
+    def bound(self, radius: float, gamma: float, batch: int = 1) -> float:
         """From w = 0: γ Σ η_k ≤ sqrt(Σ (η_k² R² + 2 η_k δ)), so the largest t that satisfies it bounds the updates.
 
-        With η_k = 1/k and δ = 0 that allows as many as exp(πR / (√6 γ)): a bound, but hardly a promise.
+        With η_k = 1/k and δ = 0 that allows as many as exp(πR / (√6 γ)): a bound, but hardly a promise. For summed
+        batches R² counts as many times as a batch has rows, as it does at the constant rate.
         """
+        radius *= sqrt(batch)
         if self.power == 1 and self.margin == 0:
             exponent = pi * radius / (sqrt(6) * gamma)
             return exp(exponent) if exponent < 700 else inf

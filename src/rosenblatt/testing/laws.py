@@ -1,0 +1,212 @@
+"""The laws every learner obeys, as functions that raise an AssertionError where one is broken.
+
+    from rosenblatt.testing import laws
+    laws.check(MyLearner())
+
+runs all of them; `LAWS` lists them for `pytest.mark.parametrize`. An estimator is an unfitted scikit-learn classifier; laws
+about `partial_fit` and `sample_weight` pass over those that have neither. The data are small integers, so "the same" means
+the same to the last bit.
+"""
+
+from __future__ import annotations
+
+import pickle
+import tempfile
+from collections.abc import Callable
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+
+def check(estimator: Any) -> None:
+    """Raise an AssertionError that names the first law the estimator breaks."""
+    for law in LAWS:
+        try:
+            law(clone(estimator))
+        except AssertionError as error:
+            raise AssertionError(f"{type(estimator).__name__} breaks the law {law.__name__!r}: {error}") from error
+
+
+def data(classes: int = 3, rows: int = 40, features: int = 4, seed: int = 0) -> tuple[NDArray, NDArray]:
+    """Integer rows of a few overlapping classes, in no order; every class comes."""
+    rng = np.random.default_rng(seed)
+    labels = rng.permutation(np.arange(rows) % classes)
+    centres = rng.integers(-3, 4, (classes, features))
+    return (centres[labels] + rng.integers(-2, 3, (rows, features))).astype(np.float64), labels
+
+
+def any_chunking_is_the_same(estimator: Any) -> None:
+    """Cutting a stream into calls of `partial_fit` in any way gives the same model."""
+    if not hasattr(estimator, "partial_fit"):
+        return
+    for classes in (2, 3):
+        X, y = data(classes)
+        whole = clone(estimator).partial_fit(X, y, classes=np.unique(y))
+        for cuts in ([1, 2, 3], [13], [20, 21, 39], list(range(1, len(X)))):
+            parts = clone(estimator)
+            for X_part, y_part in zip(np.split(X, cuts), np.split(y, cuts), strict=True):
+                parts.partial_fit(X_part, y_part, classes=np.unique(y))
+            same(whole, parts, X, f"partial_fit cut at {cuts[:5]}")
+
+
+def weight_zero_is_absence(estimator: Any) -> None:
+    """A row of weight 0 changes nothing, wherever it stands."""
+    if "sample_weight" not in signature(estimator.fit).parameters:
+        return
+    for classes in (2, 3):
+        X, y = data(classes)
+        weight = np.ones(len(X))
+        weight[::3] = 0
+        X_odd = X.copy()
+        X_odd[::3] += 50
+        there = clone(estimator).fit(X_odd, y, sample_weight=weight)
+        same(clone(estimator).fit(X[weight > 0], y[weight > 0]), there, X, "fit with rows of weight 0")
+
+
+def saved_goes_on_as_if_never_stopped(estimator: Any) -> None:
+    """A model that is saved, loaded and learns on equals one that never stopped."""
+    if not hasattr(estimator, "partial_fit"):
+        return
+    X, y = data()
+    through = clone(estimator).partial_fit(X[:20], y[:20], classes=np.unique(y))
+    loaded = pickle.loads(pickle.dumps(through))
+    same(through.partial_fit(X[20:], y[20:]), loaded.partial_fit(X[20:], y[20:]), X, "save, load, partial_fit")
+
+
+def layouts_agree(estimator: Any) -> None:
+    """Dense and sparse, 32 and 64 bits, C and Fortran order, read-only and memory-mapped rows give the same model, and
+    none of them is written to."""
+    for classes in (2, 3):
+        X, y = data(classes)
+        expected = clone(estimator).fit(X, y)
+        with tempfile.TemporaryDirectory() as folder:
+            np.save(Path(folder) / "X.npy", X)
+            layouts: dict[str, Any] = {
+                "float32": X.astype(np.float32),
+                "int64": X.astype(np.int64),
+                "Fortran order": np.asfortranarray(X),
+                "strided": np.repeat(X, 2, axis=1)[:, ::2],
+                "a list": X.tolist(),
+                "memory-mapped": np.load(Path(folder) / "X.npy", mmap_mode="r"),
+                "CSR": sp.csr_matrix(X),
+                "CSR array": sp.csr_array(X),
+                "CSR with int64 indices": wide(sp.csr_matrix(X)),
+                "CSC": sp.csc_matrix(X),
+                "CSR unsorted, with repeats": jumbled(X),
+            }
+            for name, layout in layouts.items():
+                before = pickle.dumps(layout)
+                same(expected, clone(estimator).fit(layout, y), X, f"X as {name}")
+                assert pickle.dumps(layout) == before, f"fit wrote to X as {name}"
+        fixed = X.copy()
+        fixed.flags.writeable = False
+        same(expected, clone(estimator).fit(fixed, y), X, "X read-only")
+
+
+def seed_fixes_every_byte(estimator: Any) -> None:
+    """The same seed gives the same bytes, whatever the number of threads."""
+    X, y = data()
+    one = clone(estimator).fit(X, y)
+    same(one, clone(estimator).fit(X, y), X, "fit twice")
+    if "n_jobs" in estimator.get_params():
+        for threads in (1, 2, 5):
+            same(one, clone(estimator).set_params(n_jobs=threads).fit(X, y), X, f"n_jobs={threads}")
+
+
+def names_do_not_matter(estimator: Any) -> None:
+    """Permuting the features permutes the weights, and renaming the classes renames the predictions."""
+    for classes in (2, 3):
+        X, y = data(classes)
+        expected = clone(estimator).fit(X, y)
+        order = np.random.default_rng(1).permutation(X.shape[1])
+        permuted = clone(estimator).fit(X[:, order], y)
+        if hasattr(expected, "coef_"):
+            assert np.array_equal(permuted.coef_, expected.coef_[:, order]), "weights of permuted features"
+        assert np.array_equal(permuted.predict(X[:, order]), expected.predict(X)), "predictions of permuted features"
+        for names in (np.array(["a", "b", "c"]), np.array([-5, 0, 7]), np.array([0.0, 1.0, 2.0])):
+            renamed = clone(estimator).fit(X, names[y])
+            assert np.array_equal(renamed.predict(X), names[expected.predict(X)]), f"classes renamed to {names}"
+
+
+def prediction_is_pure(estimator: Any) -> None:
+    """Predicting changes neither the model nor later predictions, and rows are predicted alone as among others."""
+    X, y = data()
+    fitted = clone(estimator).fit(X, y)
+    before = {name: np.copy(value) for name, value in learned(fitted).items()}
+    first = fitted.predict(X)
+    alone = np.concatenate([fitted.predict(row[None]) for row in X])
+    assert np.array_equal(first, fitted.predict(X)), "a second prediction differs"
+    assert np.array_equal(first, alone), "rows predicted one by one differ"
+    for name, value in learned(fitted).items():
+        assert np.array_equal(before[name], value), f"predict changed {name}"
+
+
+def mistakes_obey_the_bound(estimator: Any) -> None:
+    """On data that a known vector separates, the learner stops by itself, within its bound, without a mistake left.
+
+    Any separator is a certificate: the bound holds with its margin. Only for learners that tell `n_updates_`, and whose
+    `mistake_bound(radius, margin)` is finite.
+    """
+    if not hasattr(estimator, "mistake_bound"):
+        return
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        separator = np.append(rng.integers(-3, 4, 3), 1.0)
+        X = rng.integers(-5, 6, (60, 3)).astype(np.float64)
+        constant = estimator.get_params().get("intercept_scaling", 1.0) if estimator.get_params()["fit_intercept"] else 0.0
+        padded = np.hstack([X, np.full((len(X), 1), constant)])
+        scores = padded @ separator
+        X, padded, scores = X[scores != 0], padded[scores != 0], scores[scores != 0]
+        margin = float(np.abs(scores).min() / np.linalg.norm(separator))
+        radius = float(np.linalg.norm(padded, axis=1).max())
+        bound = estimator.mistake_bound(radius, margin)
+        if not np.isfinite(bound):
+            return
+        fitted = clone(estimator).set_params(max_iter=int(bound) + 2, tol=None).fit(X, scores > 0)
+        assert fitted.n_updates_ <= bound, f"{fitted.n_updates_} updates, but the bound is {bound}"
+        assert fitted.stop_reason_ == "converged", f"stopped for {fitted.stop_reason_} within the bound"
+
+
+LAWS: tuple[Callable[[Any], None], ...] = (
+    any_chunking_is_the_same,
+    weight_zero_is_absence,
+    saved_goes_on_as_if_never_stopped,
+    layouts_agree,
+    seed_fixes_every_byte,
+    names_do_not_matter,
+    prediction_is_pure,
+    mistakes_obey_the_bound,
+)
+
+
+def learned(fitted: Any) -> dict[str, NDArray]:
+    """The arrays and counts that a model consists of."""
+    names = ("coef_", "intercept_", "last_coef_", "last_intercept_", "classes_", "n_mistakes_", "n_updates_", "n_seen_")
+    return {name: np.asarray(getattr(fitted, name)) for name in names if hasattr(fitted, name)}
+
+
+def same(one: Any, other: Any, X: NDArray, what: str) -> None:
+    """Both models have the same arrays and counts and predict the same."""
+    for name, value in learned(one).items():
+        theirs = learned(other)[name]
+        assert np.array_equal(value, theirs), f"{what}: {name} is {theirs}, not {value}"
+    assert np.array_equal(one.predict(X), other.predict(X)), f"{what}: the predictions differ"
+
+
+def wide(matrix: Any) -> Any:
+    """The same CSR matrix with int64 indices."""
+    matrix.indices, matrix.indptr = matrix.indices.astype(np.int64), matrix.indptr.astype(np.int64)
+    return matrix
+
+
+def jumbled(X: NDArray) -> Any:
+    """X as CSR with each value split in two and the indices of each row reversed."""
+    rows, columns = X.shape
+    indices = np.tile(np.repeat(np.arange(columns)[::-1], 2), rows)
+    values = np.repeat(X[:, ::-1], 2, axis=1) * np.tile([3.0, -2.0], columns)
+    return sp.csr_matrix((values.ravel(), indices, np.arange(rows + 1) * 2 * columns), shape=X.shape)

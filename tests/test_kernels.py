@@ -1,0 +1,168 @@
+"""The kernels do what the reference does: the same weights, averages and counts, to the last bit, on integer data."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rosenblatt import blocks
+from rosenblatt.problems import Binary, Joint, OneVsOne, OneVsRest, visible
+from rosenblatt.rows import CSR, Dense, Examples, as_rows
+from rosenblatt.rules import Diminishing, Perceptron
+from rosenblatt.testing import reference
+from rosenblatt.testing.strategies import samples
+from rosenblatt.train import Trainer, Visits
+from rosenblatt.weights import zeros
+
+PROBLEMS = {"binary": Binary, "joint": Joint, "ovr": OneVsRest, "ovo": OneVsOne}
+LAYOUTS = {"dense": np.asarray, "sparse": sp.csr_matrix}
+
+
+def trainer(X, labels, problem, *, rule, weight=None, constant=1.0, batch=1, mean=False, order="cyclic", scales=None):
+    rows = as_rows(X)
+    weights = zeros(X.shape[1], problem, rows.values.dtype.type, True, isinstance(rows, CSR))
+    visits = Visits(np.arange(X.shape[0]), order, np.random.default_rng(0), batch, mean, scales)
+    return Trainer(Examples(rows, labels, weight, constant), weights, problem, rule, visits)
+
+
+def weight_vectors(problem, w):
+    return (w[:, None] if w.ndim == 1 else visible(problem, w)).T
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("multiclass", PROBLEMS)
+@given(data=st.data())
+def test_an_epoch_is_the_reference_run(multiclass, layout, data):
+    sample = data.draw(samples(st.just(2) if multiclass == "binary" else st.integers(2, 4)))
+    rows = len(sample.X)
+    epochs = data.draw(st.lists(st.lists(st.integers(0, rows - 1), max_size=2 * rows), max_size=3))
+    batch = data.draw(st.sampled_from([1, 1, 3, 100]))
+    margin = data.draw(st.sampled_from([0.0, 0.0, 1.0, 2.5]))
+    eta = data.draw(st.sampled_from([1.0, 0.5, 3.0]))
+    weight = np.array(data.draw(st.lists(st.sampled_from([1.0, 2.0, 0.5]), min_size=rows, max_size=rows)))
+    constant = data.draw(st.sampled_from([0.0, 1.0, 2.0]))
+
+    problem = PROBLEMS[multiclass](sample.classes)
+    ours = trainer(LAYOUTS[layout](sample.X), sample.labels, problem, rule=Perceptron(margin, eta), weight=weight,
+                   constant=constant, batch=batch)  # fmt: skip
+    done = [ours.epoch(np.array(order, dtype=np.int64))[0] for order in epochs]
+    expected = reference.learn(sample.X, sample.labels, sample.classes, epochs, multiclass=multiclass, margin=margin,
+                               rate=lambda k: eta, constant=constant, weight=weight, batch=batch)  # fmt: skip
+
+    assert np.array_equal(weight_vectors(problem, ours.weights.w), expected.last)
+    assert sum(progress.mistakes for progress in done) == expected.mistakes
+    assert sum(progress.updates for progress in done) == ours.weights.tally.sum() == expected.updates
+    assert ours.weights.clock[0] == len(expected.path)
+    if expected.path:
+        total = len(expected.path) * weight_vectors(problem, ours.weights.w.astype(float)) - weight_vectors(
+            problem, ours.weights.drift
+        )
+        assert np.array_equal(total, np.sum(expected.path, axis=0)), "the sum of the weights after every example"
+
+
+@pytest.mark.parametrize("multiclass", PROBLEMS)
+@given(data=st.data())
+def test_mean_batches_are_the_reference_run(multiclass, data):
+    """Means of at most two moves are halves, which floating point holds exactly."""
+    sample = data.draw(samples(st.just(2) if multiclass == "binary" else st.integers(2, 4)))
+    batch = 2
+    epochs = [list(range(len(sample.X)))] * 2
+    problem = PROBLEMS[multiclass](sample.classes)
+    weight = np.ones(len(sample.X))
+    ours = trainer(sample.X, sample.labels, problem, rule=Perceptron(0.5, 1.0), weight=weight, batch=batch, mean=True)
+    for order in epochs:
+        ours.epoch(np.array(order))
+    expected = reference.learn(sample.X, sample.labels, sample.classes, epochs, multiclass=multiclass, margin=0.5,
+                               batch=batch, mean=True)  # fmt: skip
+    assert np.array_equal(weight_vectors(problem, ours.weights.w), expected.last)
+
+
+@pytest.mark.parametrize("multiclass", ["binary", "joint"])
+@pytest.mark.parametrize("normalised", [False, True])
+@given(data=st.data())
+def test_most_violated_is_the_reference_run(multiclass, normalised, data):
+    sample = data.draw(samples(st.just(2) if multiclass == "binary" else st.integers(2, 3)))
+    looks = data.draw(st.integers(0, 15))
+    problem = PROBLEMS[multiclass](sample.classes)
+    scales = np.linalg.norm(reference.padded(sample.X, 1.0), axis=1) if normalised else None
+    ours = trainer(sample.X, sample.labels, problem, rule=Perceptron(1.0, 1.0), weight=np.ones(len(sample.X)),
+                   order="most-violated", scales=scales)  # fmt: skip
+    rows = np.arange(len(sample.X))
+    while ours.weights.clock[0] < looks:
+        done, converged = ours.epoch(rows, looks - int(ours.weights.clock[0]))
+        if converged:
+            break
+    expected = reference.learn_worst_first(sample.X, sample.labels, sample.classes, looks, multiclass=multiclass,
+                                           margin=1.0, normalised=normalised)  # fmt: skip
+    assert np.array_equal(weight_vectors(problem, ours.weights.w), expected.last)
+
+
+@pytest.mark.parametrize("power", [0.5, 1.0])
+def test_diminishing_rates_are_the_reference_run(power):
+    """On data without ties: rates like 1/√3 round, and a tie would be decided by that."""
+    rng = np.random.default_rng(7)
+    X, labels = rng.standard_normal((60, 3)), rng.integers(0, 2, 60)
+    ours = trainer(X, labels, Binary(2), rule=Diminishing(0.0, 2.0, power), weight=np.ones(60))
+    epochs = [np.arange(60)] * 3
+    for order in epochs:
+        ours.epoch(order)
+    expected = reference.learn(X, labels, 2, epochs, multiclass="binary", rate=lambda k: 2.0 / k**power)
+    assert expected.updates == ours.weights.tally[0] > 20
+    assert np.allclose(weight_vectors(Binary(2), ours.weights.w), expected.last, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", [Joint, OneVsRest])
+@given(data=st.data())
+def test_blocks_are_the_row_at_a_time_run(kind, data):
+    """Identical weights on integers, for rows that fill several blocks and panels, in any order and with repeats."""
+    seed = data.draw(st.integers(0, 10_000))
+    rng = np.random.default_rng(seed)
+    rows, classes = int(rng.integers(1, 300)), int(rng.integers(2, 7))
+    X = rng.integers(-2, 3, (rows, 5)).astype(float)
+    labels = rng.integers(0, classes, rows)
+    constant = data.draw(st.sampled_from([0.0, 1.0]))
+    order = data.draw(st.sampled_from([np.arange(rows), rng.permutation(rows), rng.integers(0, rows, 2 * rows)]))
+    by_row, by_block = (
+        trainer(X, labels, kind(classes), rule=Perceptron(1.0, 1.0), weight=np.ones(rows), constant=constant)
+        for _ in range(2)
+    )
+    threads = data.draw(st.integers(1, 3))
+    for _ in range(2):
+        done, _ = by_row.epoch(order)
+        blocked = blocks.epoch(by_block.examples, by_block.weights, kind(classes), by_block.rule,
+                               by_block._pace(10**9), order, threads)  # fmt: skip
+        assert (done.mistakes, done.updates) == (blocked.mistakes, blocked.updates)
+    assert np.array_equal(by_row.weights.w, by_block.weights.w)
+    assert np.array_equal(by_row.weights.drift, by_block.weights.drift)
+    assert np.array_equal(by_row.weights.tally, by_block.weights.tally)
+
+
+def test_blocks_are_chosen_from_the_shape_and_change_nothing(monkeypatch):
+    rng = np.random.default_rng(0)
+    X, labels = rng.integers(-2, 3, (500, 40)).astype(float), rng.integers(0, 30, 500)
+    runs = []
+    for pays in (True, False):
+        monkeypatch.setattr(blocks, "pays", lambda rows, problem, pays=pays: pays)
+        ours = trainer(X, labels, Joint(30), rule=Perceptron(0.0, 1.0), weight=np.ones(500))
+        ours.epoch(np.arange(500))
+        runs.append(ours.weights)
+    assert np.array_equal(runs[0].w, runs[1].w)
+    monkeypatch.undo()
+    assert blocks.pays(Dense(X), Joint(30))
+    assert not blocks.pays(Dense(X), Joint(3))
+    assert not blocks.pays(as_rows(sp.csr_matrix(X)), Joint(30))
+    assert not blocks.pays(Dense(X), Binary(2))
+
+
+def test_float32_rows_learn_float32_weights_that_round_as_the_data_does():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 6)).astype(np.float32)
+    labels = (X[:, 0] + 0.3 * rng.standard_normal(200) > 0).astype(np.int64)
+    ours = trainer(X, labels, Binary(2), rule=Perceptron(0.0, 1.0), weight=np.ones(200))
+    ours.epoch(np.arange(200))
+    expected = reference.learn(X, labels, 2, [range(200)], multiclass="binary")
+    assert ours.weights.w.dtype == np.float32
+    assert ours.weights.drift.dtype == np.float64
+    assert np.allclose(ours.weights.w, expected.last[0], atol=1e-4)
+    assert np.allclose(ours.weights.average(), expected.average[0], atol=1e-4)
