@@ -101,7 +101,7 @@ def layouts_agree(estimator: Any) -> None:
             }
             for name, layout in layouts.items():
                 before = pickle.dumps(layout)
-                same(expected, clone(estimator).fit(layout, y), X, f"X as {name}")
+                same(expected, clone(estimator).fit(layout, y), X, f"X as {name}", rounded=name == "float32")
                 assert pickle.dumps(layout) == before, f"fit wrote to X as {name}"
         fixed = X.copy()
         fixed.flags.writeable = False
@@ -123,7 +123,7 @@ def names_do_not_matter(estimator: Any) -> None:
     for classes in (2, 3):
         X, y = data(classes)
         expected = clone(estimator).fit(X, y)
-        order = np.random.default_rng(1).permutation(X.shape[1])
+        order = np.roll(np.arange(X.shape[1]), 1)
         permuted = clone(estimator).fit(X[:, order], y)
         if hasattr(expected, "coef_"):
             assert np.array_equal(permuted.coef_, expected.coef_[:, order]), "weights of permuted features"
@@ -190,11 +190,12 @@ def learned(fitted: Any) -> dict[str, NDArray]:
     return {name: np.asarray(getattr(fitted, name)) for name in names if hasattr(fitted, name)}
 
 
-def same(one: Any, other: Any, X: NDArray, what: str) -> None:
-    """Both models have the same arrays and counts and predict the same."""
+def same(one: Any, other: Any, X: NDArray, what: str, rounded: bool = False) -> None:
+    """Both models have the same arrays and counts and predict the same; `rounded`: weights up to those of float32."""
     for name, value in learned(one).items():
         theirs = learned(other)[name]
-        assert np.array_equal(value, theirs), f"{what}: {name} is {theirs}, not {value}"
+        close = rounded and value.dtype.kind == "f" and np.allclose(value, theirs, rtol=0, atol=1e-5 * np.abs(value).max())
+        assert close or np.array_equal(value, theirs), f"{what}: {name} is {theirs}, not {value}"
     assert np.array_equal(one.predict(X), other.predict(X)), f"{what}: the predictions differ"
 
 
