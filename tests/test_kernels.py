@@ -21,6 +21,7 @@ LAYOUTS = {"dense": np.asarray, "sparse": sp.csr_matrix}
 
 def trainer(X, labels, problem, *, rule, weight=None, constant=1.0, batch=1, mean=False, order="cyclic", scales=None):
     rows = as_rows(X)
+    weight = np.column_stack([np.ones(X.shape[0]) if weight is None else weight, np.ones(X.shape[0])])
     weights = zeros(X.shape[1], problem, rows.values.dtype.type, True, isinstance(rows, CSR))
     visits = Visits(np.arange(X.shape[0]), order, np.random.default_rng(0), batch, mean, scales)
     return Trainer(Examples(rows, labels, weight, constant), weights, problem, rule, visits)
@@ -69,8 +70,7 @@ def test_mean_batches_are_the_reference_run(multiclass, data):
     batch = 2
     epochs = [list(range(len(sample.X)))] * 2
     problem = PROBLEMS[multiclass](sample.classes)
-    weight = np.ones(len(sample.X))
-    ours = trainer(sample.X, sample.labels, problem, rule=Perceptron(0.5, 1.0), weight=weight, batch=batch, mean=True)
+    ours = trainer(sample.X, sample.labels, problem, rule=Perceptron(0.5, 1.0), batch=batch, mean=True)
     for order in epochs:
         ours.epoch(np.array(order))
     expected = reference.learn(sample.X, sample.labels, sample.classes, epochs, multiclass=multiclass, margin=0.5,
@@ -86,11 +86,11 @@ def test_most_violated_is_the_reference_run(multiclass, normalised, data):
     looks = data.draw(st.integers(0, 15))
     problem = PROBLEMS[multiclass](sample.classes)
     scales = np.linalg.norm(reference.padded(sample.X, 1.0), axis=1) if normalised else None
-    ours = trainer(sample.X, sample.labels, problem, rule=Perceptron(1.0, 1.0), weight=np.ones(len(sample.X)),
+    ours = trainer(sample.X, sample.labels, problem, rule=Perceptron(1.0, 1.0),
                    order="most-violated", scales=scales)  # fmt: skip
     rows = np.arange(len(sample.X))
     while ours.weights.clock[0] < looks:
-        done, converged = ours.epoch(rows, looks - int(ours.weights.clock[0]))
+        _, converged = ours.epoch(rows, looks - int(ours.weights.clock[0]))
         if converged:
             break
     expected = reference.learn_worst_first(sample.X, sample.labels, sample.classes, looks, multiclass=multiclass,
@@ -103,7 +103,7 @@ def test_diminishing_rates_are_the_reference_run(power):
     """On data without ties: rates like 1/√3 round, and a tie would be decided by that."""
     rng = np.random.default_rng(7)
     X, labels = rng.standard_normal((60, 3)), rng.integers(0, 2, 60)
-    ours = trainer(X, labels, Binary(2), rule=Diminishing(0.0, 2.0, power), weight=np.ones(60))
+    ours = trainer(X, labels, Binary(2), rule=Diminishing(0.0, 2.0, power))
     epochs = [np.arange(60)] * 3
     for order in epochs:
         ours.epoch(order)
@@ -123,10 +123,7 @@ def test_blocks_are_the_row_at_a_time_run(kind, data):
     labels = rng.integers(0, classes, rows)
     constant = data.draw(st.sampled_from([0.0, 1.0]))
     order = data.draw(st.sampled_from([np.arange(rows), rng.permutation(rows), rng.integers(0, rows, 2 * rows)]))
-    by_row, by_block = (
-        trainer(X, labels, kind(classes), rule=Perceptron(1.0, 1.0), weight=np.ones(rows), constant=constant)
-        for _ in range(2)
-    )
+    by_row, by_block = (trainer(X, labels, kind(classes), rule=Perceptron(1.0, 1.0), constant=constant) for _ in range(2))
     threads = data.draw(st.integers(1, 3))
     for _ in range(2):
         done, _ = by_row.epoch(order)
@@ -144,7 +141,7 @@ def test_blocks_are_chosen_from_the_shape_and_change_nothing(monkeypatch):
     runs = []
     for pays in (True, False):
         monkeypatch.setattr(blocks, "pays", lambda rows, problem, pays=pays: pays)
-        ours = trainer(X, labels, Joint(30), rule=Perceptron(0.0, 1.0), weight=np.ones(500))
+        ours = trainer(X, labels, Joint(30), rule=Perceptron(0.0, 1.0))
         ours.epoch(np.arange(500))
         runs.append(ours.weights)
     assert np.array_equal(runs[0].w, runs[1].w)
@@ -159,7 +156,7 @@ def test_float32_rows_learn_float32_weights_that_round_as_the_data_does():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((200, 6)).astype(np.float32)
     labels = (X[:, 0] + 0.3 * rng.standard_normal(200) > 0).astype(np.int64)
-    ours = trainer(X, labels, Binary(2), rule=Perceptron(0.0, 1.0), weight=np.ones(200))
+    ours = trainer(X, labels, Binary(2), rule=Perceptron(0.0, 1.0))
     ours.epoch(np.arange(200))
     expected = reference.learn(X, labels, 2, [range(200)], multiclass="binary")
     assert ours.weights.w.dtype == np.float32

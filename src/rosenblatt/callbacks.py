@@ -23,9 +23,8 @@ __all__ = ["CallbackSupportMixin", "Hooks", "with_callbacks"]
 class Hooks:
     """Calls the callbacks of an estimator around its fit and after each epoch."""
 
-    def __init__(self, estimator: Any, X: Any, y: Any, epochs: int, fitted: Callable[[], Any]):
-        self.estimator = estimator
-        self.known = {"X": X, "y": y, "fitted_estimator": fitted}
+    def __init__(self, estimator: Any, X: Any, y: Any, epochs: int, learned: Callable[[], dict[str, Any]]):
+        self.known = {"estimator": estimator, "X": X, "y": y, "reconstruction_attributes": learned}
         self.fit = None
         if getattr(estimator, "_skl_callbacks", None):
             self.fit = estimator._init_callback_context(max_subtasks=epochs)
@@ -36,10 +35,10 @@ class Hooks:
         if self.fit is None:
             return False
         task = self.fit.subcontext(task_name="epoch")
-        task.call_on_fit_task_begin(estimator=self.estimator, X=self.known["X"], y=self.known["y"])
-        return bool(task.call_on_fit_task_end(estimator=self.estimator, **self.known))
+        task.call_on_fit_task_begin(estimator=self.known["estimator"], X=self.known["X"], y=self.known["y"])
+        return bool(task.call_on_fit_task_end(**self.known))
 
     def done(self) -> None:
         """Tell that the fit is over."""
         if self.fit is not None:
-            self.fit.call_on_fit_task_end(estimator=self.estimator, **self.known)
+            self.fit.call_on_fit_task_end(**self.known)

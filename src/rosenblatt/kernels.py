@@ -137,8 +137,10 @@ def squared(columns, values, constant):
 
 @jit
 def given_weight(weight, i):
-    """The weight of example i, 1 where none are given."""
-    return 1.0 if weight is None else weight[i]
+    """The two weights of example i, 1 where none are given."""
+    if weight is None:
+        return 1.0, 1.0
+    return weight[i, 0], weight[i, 1]
 
 
 @jit
@@ -249,7 +251,7 @@ def most_violated(examples, weights, problem, rule, room, order, scales):
         if not np.isfinite(scores[0]):
             return -1, i
         length = 0.0
-        m, _, found = confront(problem, rule, scores, label, length, 1.0, weights.tally, moves, 0)
+        m, _, found = confront(problem, rule, scores, label, length, (1.0, 1.0), weights.tally, moves, 0)
         if scales is not None:
             m /= scales[i]
         if found > 0 and m < lowest:

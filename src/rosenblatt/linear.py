@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import copy
 import math
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -14,62 +12,20 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.model_selection import train_test_split
-from sklearn.utils import assert_all_finite, check_random_state
+from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from rosenblatt import parameters, rules, targets
-from rosenblatt.blocks import available_threads
+from rosenblatt import targets
 from rosenblatt.callbacks import CallbackSupportMixin, Hooks, with_callbacks
-from rosenblatt.model import Model
-from rosenblatt.parameters import Clash, ClassWeight, Flag, Number, OneOf
-from rosenblatt.problems import Binary, Joint, OneVsOne, OneVsRest, Problem, winner
+from rosenblatt.model import Model, fresh
+from rosenblatt.plan import Plan
+from rosenblatt.problems import Binary, OneVsOne, winner
 from rosenblatt.progress import Bar
-from rosenblatt.rows import Examples, Rows, as_rows, finite, is_sparse, norms
-from rosenblatt.train import NO_LIMIT, Broken, Epoch, Limits, Log, Rule, Trainer, Visits, train
-from rosenblatt.weights import Weights, hidden, suited, zeros
-
-_PROBLEMS: dict[str, Any] = {"joint": Joint, "ovr": OneVsRest, "ovo": OneVsOne}
-_POWERS = {"invsqrt": 0.5, "inverse": 1.0}
-_WORST_FIRST = ("most-violated", "most-violated-normalised")
-
-_ALLOWED = {
-    "margin": Number(0),
-    "eta0": Number(0, open_low=True),
-    "learning_rate": OneOf(("constant", *_POWERS)),
-    "fit_intercept": Flag(),
-    "intercept_scaling": Number(0, open_low=True),
-    "order": OneOf(("cyclic", "shuffle", "random", *_WORST_FIRST)),
-    "batch": Number(1, whole=True, words=("full",)),
-    "reduction": OneOf(("sum", "mean")),
-    "keep": OneOf(("last", "average", "pocket", "vote")),
-    "multiclass": OneOf(tuple(_PROBLEMS)),
-    "max_iter": Number(1, whole=True),
-    "max_updates": Number(1, whole=True, optional=True),
-    "max_seconds": Number(0, open_low=True, optional=True),
-    "tol": Number(-math.inf, optional=True),
-    "weight_tol": Number(0, optional=True),
-    "n_iter_no_change": Number(1, whole=True),
-    "early_stopping": Flag(),
-    "validation_fraction": Number(0, open_low=True, high=1),
-    "class_weight": ClassWeight(),
-    "unknown_class": OneOf(("error", "grow")),
-    "warm_start": Flag(),
-    "n_jobs": Number(-math.inf, whole=True, optional=True),
-    "verbose": Number(0),
-}
+from rosenblatt.rows import Examples, Rows, as_rows, finite
+from rosenblatt.train import Broken, Epoch, Log, Trainer, train
+from rosenblatt.weights import Weights
 
 _READ: dict[str, Any] = {"accept_sparse": "csr", "dtype": (np.float64, np.float32), "order": "C"}
-
-_MANY = (lambda batch: batch != 1,)
-_CLASHES = (
-    Clash("order", _WORST_FIRST, "batch", _MANY, "the most violated row is chosen one at a time; use batch=1"),
-    Clash("order", _WORST_FIRST, "keep", ("pocket",),
-          "a pocket keeps the weights with the longest run of right answers, and the most violated row is never right"),
-    Clash("batch", _MANY, "keep", ("pocket",), "a pocket counts right answers row by row; use batch=1"),
-    Clash("reduction", ("mean",), "batch", (1,), "one row is its own mean; set batch to more rows or to 'full'"),
-    Clash("keep", ("vote",), "early_stopping", (True,),
-          "every epoch would have to count the votes of all weights so far; use keep='average', which is close"),
-)  # fmt: skip
 
 
 class Explanation(NamedTuple):
@@ -257,7 +213,7 @@ class Perceptron(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
         then interrupts.
         """
         with self._unchanged_on_error():
-            self._check(_CLASHES)
+            plan = self._checked()
             X, y = self._read(X, y, reset=True)
             weight = targets.sample_weights(sample_weight, len(y))
             live = targets.live_rows(weight, len(y))
@@ -265,27 +221,25 @@ class Perceptron(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
             if len(classes) < 2:
                 raise ValueError(f"y must name at least two classes; it has one class only: {classes[0]!r}")
             labels = targets.numbers(y, classes)
-            if self.class_weight is not None:
-                weight = targets.multiplied(weight, self._class_weights(classes, labels, live))
-                live = targets.live_rows(weight, len(y))
-            rng = self._rng()
+            by_class = self._class_weights(classes, labels, live)
+            live = self._live(live, by_class, len(classes))
+            rng = plan.rng()
             rows = as_rows(X)
-            model = self._model_to_fit(rows, X.shape[1], classes, coef_init, intercept_init)
+            model = self._model_to_fit(plan, rows, X.shape[1], classes, (coef_init, intercept_init))
             live, error = self._validation(model, X, labels, live, (X_val, y_val, classes), rng)
             trainer = Trainer(
-                Examples(rows, labels, weight, model.constant),
+                Examples(rows, labels, targets.paired(weight, by_class, len(y)), model.constant),
                 model.weights,
                 model.problem,
-                self._rule(),
-                self._visits(live, rows, rng),
+                plan.rule(),
+                plan.visits(live, rows, rng),
                 Log() if self.keep == "vote" else None,
                 model.pocket,
                 lambda w: model.errors(X[live], labels[live], w),
             )
             seen, updates = int(model.weights.clock[0]), int(model.weights.tally.sum())
-            hooks = Hooks(self, X, y, self.max_iter, lambda: self._snapshot(model, classes))
-            bar = Bar(self.max_iter) if self.verbose else None
-            history, reason = self._train(trainer, X, error, hooks, bar)
+            hooks = Hooks(self, X, y, self.max_iter, lambda: {"_model": model.copy(), "classes_": classes})
+            history, reason = self._train(plan, trainer, X, error, hooks)
             if trainer.log is not None:
                 model.remember(X, trainer.log.moves())
             self._set(model, classes)
@@ -313,7 +267,7 @@ class Perceptron(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
             )
         first = not self.__sklearn_is_fitted__()
         with self._unchanged_on_error():
-            self._check(_CLASHES)
+            plan = self._checked()
             X, y = self._read(X, y, reset=first)
             rows = as_rows(X)
             if not finite(rows):
@@ -325,14 +279,11 @@ class Perceptron(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
             counts = np.zeros(len(known), np.int64)
             before = getattr(self, "class_count_", counts[:0])
             counts[: len(before)] = before
-            if self.class_weight is not None:
-                weight = targets.multiplied(weight, self._class_weights(known, labels, live, counts))
-                live = targets.live_rows(weight, len(y))
-            else:
-                counts += np.bincount(labels[live], minlength=len(known))
-            model = self._model_to_stream(rows, X.shape[1], stages[0][1])
+            by_class = self._class_weights(known, labels, live, counts)
+            weight = targets.paired(weight, by_class, len(y))
+            model = self._model_to_stream(plan, rows, X.shape[1], stages[0][1])
             totals = (0, 0, 0) if first else (self.n_mistakes_, self.n_updates_, self.n_seen_)
-        mistakes, updates = self._learn(model, X, Examples(rows, labels, weight, model.constant), live, stages)
+        mistakes, updates = self._learn(plan, model, X, Examples(rows, labels, weight, model.constant), live, stages)
         self._set(model, known)
         self.class_count_ = counts
         if first:
@@ -353,7 +304,8 @@ class Perceptron(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
 
     def predict(self, X: Any) -> NDArray:
         """The class of each row. A score of exactly 0 is the second of two classes; equal scores name the first class."""
-        return self.classes_[winner(self.decision_function(X))]
+        decision = self.decision_function(X)
+        return self.classes_[winner(decision)]
 
     def explain(self, x: Any, label: Any = None) -> Explanation:
         """What each feature of one row contributes to the score of `label`, by default of the label it is predicted.
@@ -396,7 +348,11 @@ class Perceptron(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
         """
         if self.batch == "full" and self.reduction == "sum":
             return math.inf
-        return self._rule().bound(radius, margin, 1 if self.reduction == "mean" else int(self.batch))
+        return (
+            Plan(self.get_params(deep=False))
+            .rule()
+            .bound(radius, margin, 1 if self.reduction == "mean" else int(self.batch))
+        )
 
     @property
     def coef_(self) -> NDArray:
@@ -433,53 +389,10 @@ class Perceptron(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
             raise AttributeError(f"this {type(self).__name__} is not fitted yet; call fit or partial_fit first")
         return self._model
 
-    # From parameters to what the trainer takes
-
-    def _check(self, clashes: tuple[Clash, ...]) -> None:
-        parameters.check(self.get_params(deep=False), _ALLOWED, clashes)
-        if self.learning_rate != "constant":
-            warnings.warn(
-                f"learning_rate={self.learning_rate!r} gives up the mistake bound of the constant rate: "
-                + ("it holds up to a logarithm only" if self.learning_rate == "invsqrt" else
-                   "as many as exp(πR/(√6γ)) updates may be needed"),
-                UserWarning,
-                stacklevel=4,
-            )  # fmt: skip
-
-    def _rule(self) -> Rule:
-        if self.learning_rate == "constant":
-            return rules.Perceptron(float(self.margin), float(self.eta0))
-        return rules.Diminishing(float(self.margin), float(self.eta0), _POWERS[self.learning_rate])
-
-    def _problem(self, classes: int) -> Problem:
-        if classes == 2:
-            return Binary(2)
-        return _PROBLEMS[self.multiclass](classes) if classes > 2 else Joint(classes)
-
-    def _constant(self) -> float:
-        return float(self.intercept_scaling) if self.fit_intercept else 0.0
-
-    def _rng(self) -> np.random.Generator:
-        if isinstance(self.random_state, np.random.Generator):
-            return self.random_state
-        return np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
-
-    def _visits(self, live: NDArray, rows: Rows, rng: np.random.Generator, stream: bool = False) -> Visits:
-        order, scales = ("cyclic" if stream else self.order), None
-        if order == "most-violated-normalised":
-            order, scales = "most-violated", np.maximum(norms(rows, self._constant()), np.finfo(float).tiny)
-        batch = max(len(live), 1) if self.batch == "full" else int(self.batch)
-        return Visits(live, order, rng, batch, self.reduction == "mean", scales, available_threads(self.n_jobs))
-
-    def _limits(self) -> Limits:
-        return Limits(
-            self.max_iter,
-            NO_LIMIT if self.max_updates is None else int(self.max_updates),
-            math.inf if self.max_seconds is None else float(self.max_seconds),
-            self.tol,
-            self.n_iter_no_change,
-            self.weight_tol,
-        )
+    def _checked(self) -> Plan:
+        plan = Plan(self.get_params(deep=False))
+        plan.check()
+        return plan
 
     # Steps of learning
 
@@ -488,59 +401,45 @@ class Perceptron(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
         X, y = validate_data(self, X, y, reset=reset, **(_READ | {"ensure_all_finite": False}))
         return X, targets.checked_labels(y)
 
-    def _class_weights(self, classes: NDArray, labels: NDArray, live: NDArray, counts: NDArray | None = None) -> NDArray:
-        """The weight of each row's class; `counts`, of a stream, are brought up to date."""
+    def _class_weights(
+        self, classes: NDArray, labels: NDArray, live: NDArray, counts: NDArray | None = None
+    ) -> NDArray | None:
+        """The weight of each row's class, None when all are 1; `counts`, of a stream, are brought up to date."""
         if self.class_weight == "balanced":
             if counts is None:
                 return targets.balance(labels, live)
             return targets.running_balance(labels, live, counts)
         if counts is not None:
             counts += np.bincount(labels[live], minlength=len(classes))
-        elif strange := [name for name in self.class_weight if name not in set(classes.tolist())]:
+        if self.class_weight is None:
+            return None
+        strange = [name for name in self.class_weight if name not in set(classes.tolist())]
+        if strange and self.unknown_class != "grow":
             raise ValueError(f"class_weight names {strange[0]!r}, which is none of the classes {classes.tolist()}")
         return targets.weights_of_classes(self.class_weight, classes)[labels]
 
-    def _model_to_fit(self, rows: Rows, features: int, classes: NDArray, coef_init: Any, intercept_init: Any) -> Model:
+    def _live(self, live: NDArray, by_class: NDArray | None, classes: int) -> NDArray:
+        """The rows whose class has a weight; one-vs-rest also learns from the others, as what its classes are not."""
+        if by_class is None or (self.multiclass == "ovr" and classes > 2):
+            return live
+        return live[by_class[live] > 0]
+
+    def _model_to_fit(self, plan: Plan, rows: Rows, features: int, classes: NDArray, init: tuple[Any, Any]) -> Model:
         if self.warm_start and self.__sklearn_is_fitted__():
             if not np.array_equal(classes, self.classes_):
                 raise ValueError(
                     f"warm_start=True goes on with the classes {self.classes_.tolist()}, but y has {classes.tolist()}"
                 )
             model = self._model.copy()
-            model.weights = suited(model.weights, self._precision(rows, model), is_sparse(rows))
+            model.suit(rows)
             return model
-        problem = self._problem(len(classes))
-        weights = zeros(features, problem, rows.values.dtype.type, self.keep == "average", is_sparse(rows))
-        if coef_init is not None or intercept_init is not None:
-            weights.w[...] = self._start(problem, features, coef_init, intercept_init)
-        return Model(problem, weights, self._constant(), self.keep)
+        return fresh(plan.problem(len(classes)), rows, features, plan.constant, self.keep, init)
 
-    def _start(self, problem: Problem, features: int, coef_init: Any, intercept_init: Any) -> NDArray:
-        vectors = {Binary: 1, OneVsOne: problem.classes * (problem.classes - 1) // 2}.get(type(problem), problem.classes)
-        coef = np.zeros((vectors, features)) if coef_init is None else np.asarray(coef_init, dtype=np.float64)
-        intercept = np.zeros(vectors) if intercept_init is None else np.asarray(intercept_init, dtype=np.float64)
-        if coef.size != vectors * features or intercept.size != vectors:
-            raise ValueError(
-                f"coef_init must have shape {(vectors, features)} and intercept_init {(vectors,)}; "
-                f"got {coef.shape} and {intercept.shape}"
-            )
-        if not (np.isfinite(coef).all() and np.isfinite(intercept).all()):
-            raise ValueError("coef_init and intercept_init must be finite")
-        if intercept.any() and not self.fit_intercept:
-            raise ValueError("intercept_init and fit_intercept=False do not go together: there is no intercept to start")
-        return hidden(problem, coef.reshape(vectors, features), intercept.reshape(vectors), self._constant())
-
-    def _model_to_stream(self, rows: Rows, features: int, classes: int) -> Model:
+    def _model_to_stream(self, plan: Plan, rows: Rows, features: int, classes: int) -> Model:
         if not self.__sklearn_is_fitted__():
-            problem = self._problem(classes)
-            weights = zeros(features, problem, rows.values.dtype.type, self.keep == "average", is_sparse(rows))
-            return Model(problem, weights, self._constant(), self.keep)
-        self._model.weights = suited(self._model.weights, self._precision(rows, self._model), is_sparse(rows))
+            return fresh(plan.problem(classes), rows, features, plan.constant, self.keep)
+        self._model.suit(rows)
         return self._model
-
-    @staticmethod
-    def _precision(rows: Rows, model: Model) -> type:
-        return np.result_type(rows.values, model.weights.w).type
 
     def _declared(self, classes: Any, y: NDArray) -> NDArray:
         """The classes known before this call of `partial_fit`."""
@@ -579,19 +478,18 @@ class Perceptron(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
         return (np.concatenate([known, new]) if len(known) else new), stages
 
     def _learn(
-        self, model: Model, X: Any, examples: Examples, live: NDArray, stages: list[tuple[int, int]]
+        self, plan: Plan, model: Model, X: Any, examples: Examples, live: NDArray, stages: list[tuple[int, int]]
     ) -> tuple[int, int]:
         """One pass in the order given, growing the model where a new class arrives; (mistakes, updates)."""
         mistakes, updates = 0, 0
         ends = [start for start, _ in stages[1:]] + [len(live)]
         for (start, classes), end in zip(stages, ends, strict=True):
             if classes > model.problem.classes:
-                model.grow(self._problem(classes))
-                model.weights = suited(model.weights, model.weights.w.dtype.type, is_sparse(examples.rows))
+                model.grow(plan.problem(classes))
+                model.suit(examples.rows)
             order = live[start:end]
-            visits = self._visits(order, examples.rows, np.random.default_rng(0), stream=True)
             log = Log() if self.keep == "vote" else None
-            trainer = Trainer(examples, model.weights, model.problem, self._rule(), visits, log)
+            trainer = Trainer(examples, model.weights, model.problem, plan.rule(), plan.visits_in_order(order), log)
             try:
                 done, _ = trainer.epoch(order)
             except Broken as broken:
@@ -624,15 +522,17 @@ class Perceptron(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
         return live, lambda: float(np.mean(winner(model.decision(X_val)) != y_val))
 
     def _train(
-        self, trainer: Trainer, X: Any, error: Callable[[], float] | None, hooks: Hooks, bar: Bar | None
+        self, plan: Plan, trainer: Trainer, X: Any, error: Callable[[], float] | None, hooks: Hooks
     ) -> tuple[list[Epoch], str]:
+        bar = Bar(self.max_iter) if self.verbose else None
+
         def watch(epoch: Epoch) -> bool:
             if bar is not None:
                 bar(epoch)
             return hooks.epoch()
 
         try:
-            history, reason = train(trainer, self._limits(), error, watch)
+            history, reason = train(trainer, plan.limits(), error, watch)
         except Broken as broken:
             raise self._not_finite(X, broken) from None
         if bar is not None:
@@ -654,18 +554,14 @@ class Perceptron(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
         self._model = model
         self.classes_ = classes
 
-    def _snapshot(self, model: Model, classes: NDArray) -> Perceptron:
-        """A fitted estimator with the weights as they are now, for callbacks."""
-        twin = copy.copy(self)
-        twin._set(model.copy(), classes)
-        return twin
-
     @contextmanager
     def _unchanged_on_error(self) -> Iterator[None]:
+        """Take back every attribute that was set, but those by which callbacks are torn down afterwards."""
         before = self.__dict__.copy()
         try:
             yield
         except BaseException:
+            hooks = {name: value for name, value in self.__dict__.items() if "callback" in name}
             self.__dict__.clear()
-            self.__dict__.update(before)
+            self.__dict__.update(before | hooks)
             raise

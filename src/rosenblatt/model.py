@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rosenblatt.dual import Votes, no_votes
-from rosenblatt.problems import Problem, decide, visible, winner
+from rosenblatt.problems import Binary, OneVsOne, Problem, decide, visible, winner
+from rosenblatt.rows import Rows, is_sparse
 from rosenblatt.train import Pocket
-from rosenblatt.weights import Weights, grown
+from rosenblatt.weights import Weights, grown, hidden, suited, zeros
 
 
 class Model:
@@ -32,6 +33,10 @@ class Model:
         twin.weights = self.weights.copy()
         twin.pocket = copy.deepcopy(self.pocket)
         return twin
+
+    def suit(self, rows: Rows) -> None:
+        """Give the weights the memory order and at least the precision that these rows want."""
+        self.weights = suited(self.weights, np.result_type(rows.values, self.weights.w).type, is_sparse(rows))
 
     def kept(self) -> tuple[NDArray, NDArray]:
         """(coef, intercept) of the weights that predict, in their own precision; with votes, of the last."""
@@ -72,6 +77,32 @@ class Model:
         """Keep the mistakes made on rows of X, which vote from now on."""
         if self.votes is not None:
             self.votes = self.votes.extended(X, moves, int(self.weights.clock[0]))
+
+
+def fresh(
+    problem: Problem, rows: Rows, features: int, constant: float, keep: str, init: tuple[Any, Any] = (None, None)
+) -> Model:
+    """A model that has seen nothing, with weights of zero or those that `init` (coef, intercept) shows."""
+    weights = zeros(features, problem, rows.values.dtype.type, keep == "average", is_sparse(rows))
+    if any(part is not None for part in init):
+        weights.w[...] = _start(problem, features, constant, *init)
+    return Model(problem, weights, constant, keep)
+
+
+def _start(problem: Problem, features: int, constant: float, coef_init: Any, intercept_init: Any) -> NDArray:
+    vectors = {Binary: 1, OneVsOne: problem.classes * (problem.classes - 1) // 2}.get(type(problem), problem.classes)
+    coef = np.zeros((vectors, features)) if coef_init is None else np.asarray(coef_init, dtype=np.float64)
+    intercept = np.zeros(vectors) if intercept_init is None else np.asarray(intercept_init, dtype=np.float64)
+    if coef.size != vectors * features or intercept.size != vectors:
+        raise ValueError(
+            f"coef_init must have shape {(vectors, features)} and intercept_init {(vectors,)}; "
+            f"got {coef.shape} and {intercept.shape}"
+        )
+    if not (np.isfinite(coef).all() and np.isfinite(intercept).all()):
+        raise ValueError("coef_init and intercept_init must be finite")
+    if intercept.any() and not constant:
+        raise ValueError("intercept_init and fit_intercept=False do not go together: there is no intercept to start")
+    return hidden(problem, coef.reshape(vectors, features), intercept.reshape(vectors), constant)
 
 
 def shown(problem: Problem, w: NDArray, constant: float) -> tuple[NDArray, NDArray]:

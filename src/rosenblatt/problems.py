@@ -38,7 +38,8 @@ class Joint(NamedTuple):
 
 
 class OneVsRest(NamedTuple):
-    """Each class against all others: as many two-class problems as classes, learned in one pass."""
+    """Each class against all others: as many two-class problems as classes, learned in one pass. The weight of a class
+    counts where the class is the positive one, as in scikit-learn."""
 
     classes: int
 
@@ -119,8 +120,8 @@ def confront(problem, rule, scores, label, length, weight, tally, moves, found):
     """Note the moves that this example calls for, from position `found` on.
 
     `scores` are those of the columns that `faced` names, `tally` the updates made so far by each counter, `weight` the
-    weight of the example. Answers (lowest margin met, whether the label is predicted without a tie, position after the
-    last move).
+    weight of the example and that of its class, which multiply the step. Answers (lowest margin met, whether the label is
+    predicted without a tie, position after the last move).
     """
     raise TypeError(f"{type(problem).__name__} is not a problem")
 
@@ -129,7 +130,7 @@ def confront(problem, rule, scores, label, length, weight, tally, moves, found):
 def _(problem: Binary, rule, scores, label, length, weight, tally, moves, found):
     sign = 1.0 if label == 1 else -1.0
     m = sign * scores[0]
-    tau = weight * step(rule, m, length, tally[0] + 1)
+    tau = weight[0] * weight[1] * step(rule, m, length, tally[0] + 1)
     if tau != 0.0:
         found = note(moves, found, 0, -1, 0, sign * tau)
     return m, m > 0.0, found
@@ -141,7 +142,7 @@ def _(problem: Joint, rule, scores, label, length, weight, tally, moves, found):
     if rival < 0:
         return np.inf, True, found
     m = np.float64(scores[label]) - np.float64(scores[rival])
-    tau = weight * step(rule, m, 2.0 * length, tally[0] + 1)
+    tau = weight[0] * weight[1] * step(rule, m, 2.0 * length, tally[0] + 1)
     if tau != 0.0:
         found = note(moves, found, label, rival, 0, tau)
     return m, m > 0.0, found
@@ -157,7 +158,8 @@ def _(problem: OneVsRest, rule, scores, label, length, weight, tally, moves, fou
         lowest = min(lowest, m)
         if r != label:
             strongest = max(strongest, score)
-        tau = weight * step(rule, m, length, tally[r] + 1)
+        share = weight[0] * weight[1] if r == label else weight[0]
+        tau = share * step(rule, m, length, tally[r] + 1)
         if tau != 0.0:
             found = note(moves, found, r, -1, r, sign * tau)
     return lowest, scores[label] > strongest, found
@@ -172,7 +174,7 @@ def _(problem: OneVsOne, rule, scores, label, length, weight, tally, moves, foun
             lowest = min(lowest, m)
             here, there = label * problem.classes + r, r * problem.classes + label
             counter = min(here, there)
-            tau = weight * step(rule, m, length, tally[counter] + 1)
+            tau = weight[0] * weight[1] * step(rule, m, length, tally[counter] + 1)
             if tau != 0.0:
                 found = note(moves, found, here, there, counter, tau)
     return lowest, lowest > 0.0, found

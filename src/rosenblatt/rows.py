@@ -37,12 +37,12 @@ Rows = Dense | CSR
 
 
 class Examples(NamedTuple):
-    """What a learner is shown: rows, a class number for each, a positive weight for each, and the value of the constant
-    feature (0 for none) that carries the intercept as the last coordinate."""
+    """What a learner is shown: rows, a class number for each, two weights for each, its own and its class's, and the value
+    of the constant feature (0 for none) that carries the intercept as the last coordinate."""
 
     rows: Rows
     labels: NDArray  # (rows,) int64
-    weight: NDArray | None  # (rows,) float64
+    weight: NDArray | None  # (rows, 2) float64; None: all are 1
     constant: float
 
 

@@ -104,6 +104,9 @@ def running_balance(labels: NDArray, live: NDArray, counts: NDArray) -> NDArray:
     return weight
 
 
-def multiplied(weight: NDArray | None, by_class: NDArray) -> NDArray:
-    """The product of each row's own weight and its class's."""
-    return by_class if weight is None else weight * by_class
+def paired(weight: NDArray | None, by_class: NDArray | None, rows: int) -> NDArray | None:
+    """(rows, 2): the weight of each row and that of its class; None when all are 1."""
+    if weight is None and by_class is None:
+        return None
+    one = np.ones(rows)
+    return np.column_stack([one if weight is None else weight, one if by_class is None else by_class])

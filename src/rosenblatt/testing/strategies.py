@@ -30,9 +30,9 @@ class Separated(NamedTuple):
 
 
 @st.composite
-def samples(draw, classes=st.integers(2, 4), most_rows: int = 12, most_features: int = 4) -> Sample:  # type: ignore[no-untyped-def]
+def samples(draw, classes=None, most_rows: int = 12, most_features: int = 4) -> Sample:
     """A few examples of a few classes, each class at least once; many ties and repeated rows among them."""
-    number = draw(classes)
+    number = draw(st.integers(2, 4) if classes is None else classes)
     rows = draw(st.integers(number, max(number, most_rows)))
     features = draw(st.integers(1, most_features))
     cells = draw(st.lists(st.integers(-3, 3), min_size=rows * features, max_size=rows * features))
@@ -42,7 +42,7 @@ def samples(draw, classes=st.integers(2, 4), most_rows: int = 12, most_features:
 
 
 @st.composite
-def separated(draw, most_rows: int = 20, most_features: int = 4) -> Separated:  # type: ignore[no-untyped-def]
+def separated(draw, most_rows: int = 20, most_features: int = 4) -> Separated:
     """Two classes cut apart by a drawn integer hyperplane; rows on it are left out."""
     features = draw(st.integers(1, most_features))
     constant = float(draw(st.sampled_from([0, 1, 3])))

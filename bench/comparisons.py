@@ -1,0 +1,109 @@
+"""The kinds of comparison. Each takes the folder of data and the number of turns, and returns a result."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.linear_model import SGDClassifier
+from sklearn.model_selection import StratifiedKFold, cross_val_score
+from threadpoolctl import threadpool_limits
+
+from bench.contenders import as_accurate, joined, ours, peer, same_weights
+from bench.data import Missing, load, mnist, news20
+from bench.measure import Turn, alternate, clocked, in_new_process
+from bench.report import Result
+from rosenblatt import Perceptron
+
+Folder = Path | None
+
+
+def race(folder: Folder, repeat: int, source: str, order: str) -> Result:
+    """scikit-learn's time / ours, five epochs each."""
+    name, X, y = load(source, folder)
+    a, b = alternate(
+        clocked(lambda: ours(X, order).fit(X, y)), clocked(lambda: peer(X, order).fit(X, y)), repeat=repeat, warm=1
+    )
+    if order == "cyclic":
+        weights = (joined(model.coef_, model.intercept_) for model in (a.result, b.result))
+        right, note = same_weights(X, *weights)
+    else:
+        right, note = as_accurate(X, y, a.result, b.result)
+    note += f"; {a.result.n_mistakes_ / a.result.n_seen_:.0%} mistakes"
+    if sp.issparse(X):
+        note += "; no intercept, as scikit-learn damps that of sparse data"
+    words = {"cyclic": "in order", "shuffle": "shuffled"}[order]
+    return Result(f"{name}, {words}", a.cost, b.cost, b.cost / a.cost, right, note)
+
+
+def averaging(folder: Folder, repeat: int, source: str) -> Result:
+    """The extra cost, in percent, of keeping the average and not the last weights."""
+    name, X, y = load(source, folder)
+    a, b = alternate(
+        clocked(lambda: ours(X, keep="average").fit(X, y)), clocked(lambda: ours(X).fit(X, y)), repeat=repeat, warm=2
+    )
+    average, last = a.result, b.result
+    right, note = same_weights(X, joined(average.last_coef_, average.last_intercept_), joined(last.coef_, last.intercept_))
+    note = f"peer: ours that keeps the last; last {note}"
+    return Result(f"{name}, averaging", a.cost, b.cost, 100 * (a.cost / b.cost - 1), right, note)
+
+
+def bandwidth(folder: Folder, repeat: int, threads: int | None) -> Result:
+    """Our time for one epoch / the time of X @ w, which reads the same memory."""
+    name, X, y = load("dense-1000", folder)
+    w = np.ones(X.shape[1], X.dtype)
+
+    def fit(epochs: int) -> Any:
+        return clocked(lambda: ours(X, epochs=epochs).fit(X, y))
+
+    def product() -> Turn:
+        with threadpool_limits(threads):
+            return clocked(lambda: X @ w)()
+
+    six, one, read = alternate(fit(6), fit(1), product, repeat=repeat, warm=3)
+    epoch = (six.cost - one.cost) / 5
+    note = f"an epoch is (fit of 6 − fit of 1) / 5 and reads {X.nbytes / 1e9 / epoch:.1f} GB/s, peer: X @ w"
+    name += f", one epoch / X @ w on {'all threads' if threads is None else 'one thread'}"
+    return Result(name, epoch, read.cost, epoch / read.cost, True, note)
+
+
+def importing(folder: Folder, repeat: int) -> Result:
+    modules = ("rosenblatt", "sklearn.linear_model")
+    a, b = alternate(*(in_new_process("import_seconds", module) for module in modules), repeat=repeat, warm=2)
+    name = "`import rosenblatt` beyond `import sklearn.linear_model`"
+    return Result(name, a.cost, b.cost, a.cost - b.cost, True, "each in a new process; the difference")
+
+
+def first_fit(folder: Folder, repeat: int, layout: str) -> Result:
+    (a,) = alternate(in_new_process("first_fit_seconds", layout), repeat=repeat, warm=1)
+    return Result(f"first fit, {layout}", a.cost, None, a.cost, True, "new process, kernels on disk; without the imports")
+
+
+def memory(folder: Folder, repeat: int) -> Result:
+    if not Path("/proc/self/clear_refs").exists():
+        raise Missing("peak memory is read from /proc, which this system does not have")
+    a, b = alternate(*(in_new_process("fit_megabytes", side) for side in ("ours", "peer")), repeat=1, warm=0)
+    note = "rise of peak resident memory during fit, in a new process with 160 MB of data loaded"
+    return Result("peak memory, dense 400,000 × 100", a.cost, b.cost, None, True, note, "MB")
+
+
+def mnist_accuracy(folder: Folder, repeat: int) -> Result:
+    _, X, y = mnist(folder)
+    _, unseen, answers = mnist(folder, "test")
+    reached = Perceptron(max_iter=5, tol=None, keep="average").fit(X, y).score(unseen, answers)
+    note = "accuracy on the 10,000 test images; joint, average of 5 epochs"
+    return Result("MNIST accuracy", reached, None, reached, True, note, "accuracy")
+
+
+def news20_accuracy(folder: Folder, repeat: int) -> Result:
+    """Our accuracy − that of scikit-learn's averaged perceptron, on the same folds."""
+    _, X, y = news20(folder)
+    same: Any = {"max_iter": 5, "tol": None, "random_state": 0}
+    theirs = SGDClassifier(loss="perceptron", learning_rate="constant", eta0=1, penalty=None, average=True, **same)
+    folds = StratifiedKFold(5, shuffle=True, random_state=0)
+    models = (Perceptron(keep="average", **same), theirs)
+    a, b = (float(cross_val_score(model, X, y, cv=folds).mean()) for model in models)
+    note = "mean accuracy of 5 folds, the same for both; joint, average of 5 epochs; peer: SGDClassifier, averaged"
+    return Result("news20 accuracy", a, b, a - b, True, note, "accuracy")

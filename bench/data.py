@@ -1,0 +1,118 @@
+"""Data to learn from: drawn from a fixed seed, or read from a folder of public data sets.
+
+Drawn values are multiples of 1/8. Weights are then multiples of 1/8 too, their products and sums are exact in float32,
+and two learners that do the same thing end with the same weights, whatever the order of their sums.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.datasets import load_svmlight_file
+
+
+class Data(NamedTuple):
+    name: str
+    X: Any
+    y: NDArray
+
+
+class Missing(Exception):
+    """Something a row cannot be measured without is not on this machine."""
+
+
+def on_grid(values: NDArray) -> NDArray:
+    return np.round(values * 8).astype(np.float32) / 8
+
+
+def taught(X: Any, classes: int, rng: np.random.Generator) -> NDArray:
+    """Labels of a random linear teacher whose scores are blurred, so that no learner is right on all of them."""
+    scores = X @ rng.standard_normal((X.shape[1], 1 if classes == 2 else classes), dtype=np.float32)
+    scores += 0.3 * scores.std(axis=0) * rng.standard_normal(scores.shape, dtype=np.float32)
+    return (scores[:, 0] > 0).astype(int) if classes == 2 else scores.argmax(axis=1)
+
+
+def dense(rows: int, features: int) -> Data:
+    rng = np.random.default_rng(0)
+    X = on_grid(rng.standard_normal((rows, features), dtype=np.float32))
+    return Data(f"dense {rows:,} × {features:,}", X, taught(X, 2, rng))
+
+
+def hundred_classes() -> Data:
+    rng = np.random.default_rng(0)
+    y = rng.integers(100, size=50_000)
+    centres = 0.12 * rng.standard_normal((100, 1024), dtype=np.float32)
+    X = on_grid(centres[y] + rng.standard_normal((len(y), 1024), dtype=np.float32))
+    return Data("dense 50,000 × 1,024, 100 classes one-vs-rest", X, y)
+
+
+def text(name: str, shape: tuple[int, int], words: int, classes: int) -> Data:
+    """Rows of `words` distinct words, drawn by Zipf's law with exponent 1.1, that lie anywhere in the vocabulary."""
+    rng = np.random.default_rng(0)
+    rows, vocabulary = shape
+    # The law's distribution function, inverted. Of three times the words needed, more than half are distinct; the first
+    # of these in the order drawn are kept.
+    ranks = ((1 - rng.random((rows, 3 * words)) * (1 - vocabulary**-0.1)) ** -10).astype(np.int32) - 1
+    turns = np.argsort(ranks, axis=1, kind="stable")
+    ranks = np.take_along_axis(ranks, turns, axis=1)
+    turns[:, 1:][ranks[:, 1:] == ranks[:, :-1]] = 3 * words
+    chosen = np.argpartition(turns, words, axis=1)[:, :words]
+    columns = rng.permutation(vocabulary).astype(np.int32)[np.take_along_axis(ranks, chosen, axis=1)]
+    columns.sort(axis=1)
+    starts = np.arange(0, columns.size + 1, words, dtype=np.int32)
+    X = sp.csr_array((on_grid(rng.uniform(1 / 8, 1, columns.size)), columns.ravel(), starts), shape=shape)
+    return Data(name, X, taught(X, classes, rng))
+
+
+def generated_mnist() -> Data:
+    rng = np.random.default_rng(0)
+    ink = rng.random((60_000, 784), dtype=np.float32) < 0.19
+    X = on_grid(ink * rng.uniform(1 / 8, 1, ink.shape))
+    return Data("MNIST (generated), 10 classes one-vs-rest", X, taught(X, 10, rng))
+
+
+def file_in(folder: Path | None, name: str) -> Path:
+    if folder is None or not (folder / name).exists():
+        raise Missing(f"{name} is missing; give a folder that has it with --data")
+    return folder / name
+
+
+def mnist(folder: Path | None, part: str = "train") -> Data:
+    with np.load(file_in(folder, "mnist.npz")) as arrays:
+        return Data(
+            "MNIST, 10 classes one-vs-rest", arrays[f"x_{part}"].reshape(-1, 784) / np.float32(255), arrays[f"y_{part}"]
+        )
+
+
+def news20(folder: Path | None) -> Data:
+    X, y = load_svmlight_file(str(file_in(folder, "news20.svm.bz2")), dtype=np.float32)
+    mixed = np.random.default_rng(0).permutation(len(y))
+    return Data("news20, 20 classes one-vs-rest", X[mixed], y[mixed])
+
+
+@lru_cache(maxsize=1)  # up to 400 MB each; rows that share data stand next to each other
+def load(source: str, folder: Path | None = None) -> Data:
+    """The data of this name, generated where there is no file."""
+    try:
+        if source == "mnist":
+            return mnist(folder)
+        if source == "news20":
+            return news20(folder)
+    except Missing:
+        pass
+    return GENERATED[source]()
+
+
+GENERATED: dict[str, Any] = {
+    "dense-100": lambda: dense(400_000, 100),
+    "dense-1000": lambda: dense(100_000, 1_000),
+    "csr": lambda: text("CSR 400,000 × 1,000,000, 60 a row", (400_000, 1_000_000), 60, 2),
+    "mnist": generated_mnist,
+    "classes-100": hundred_classes,
+    "news20": lambda: text("news20 (generated), 20 classes one-vs-rest", (15_935, 62_061), 80, 20),
+}

@@ -1,0 +1,56 @@
+"""What only a new process can tell: `python -m bench.fresh QUESTION ARGUMENT` prints one number.
+
+Nothing is imported before the clock runs that a question asks about.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+from time import perf_counter
+
+
+def import_seconds(module: str) -> float:
+    start = perf_counter()
+    importlib.import_module(module)
+    return perf_counter() - start
+
+
+def first_fit_seconds(layout: str) -> float:
+    import numpy as np
+    import scipy.sparse as sp
+
+    from rosenblatt import Perceptron
+
+    X = np.random.default_rng(0).standard_normal((200, 5))
+    y = (X[:, 0] > 0).astype(int)
+    if layout.startswith("CSR"):
+        X, y = sp.csr_array(X.astype(np.float32)), y + (X[:, 1] > 0)
+    start = perf_counter()
+    Perceptron().fit(X, y)
+    return perf_counter() - start
+
+
+def fit_megabytes(side: str) -> float:
+    """How far memory rises during a fit above what it was with the data loaded and the code warm.
+
+    `ru_maxrss` cannot tell: Linux hands a child the peak of the process that started it.
+    """
+    from bench import contenders, data
+
+    def kilobytes(field: str) -> int:
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return next(int(line.split()[1]) for line in lines if line.startswith(field))
+
+    _, X, y = data.load("dense-100")
+    model = getattr(contenders, side)(X)
+    model.fit(X[:1000], y[:1000])
+    Path("/proc/self/clear_refs").write_text("5")  # forgets the peak so far
+    before = kilobytes("VmRSS")
+    model.fit(X, y)
+    return (kilobytes("VmHWM") - before) / 1024
+
+
+if __name__ == "__main__":
+    print(globals()[sys.argv[1]](sys.argv[2]))

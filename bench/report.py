@@ -1,0 +1,88 @@
+"""A result is a number, and the check that makes it mean something; a target is what the number should reach."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import NamedTuple
+
+FORMATS = {"": "{:.3f}", "s": "{:.3f} s", "MB": "{:.0f} MB", "×": "{:.2f}×", "%": "{:+.1f} %", "accuracy": "{:.4f}"}
+HEADINGS = ("workload", "ours (s)", "peer (s)", "ratio", "at least", "aim", "note")
+
+
+class Target(NamedTuple):
+    """The least and the hoped-for value; with "≤" the most."""
+
+    least: float | None = None
+    aim: float | str | None = None
+    unit: str = "×"
+    sign: str = "≥"
+
+    def met_by(self, value: float | None) -> bool:
+        if self.least is None or value is None:
+            return True
+        return value >= self.least if self.sign == "≥" else value <= self.least
+
+    def cell(self, bound: float | str | None) -> str:
+        return f"{self.sign} {bound:g}" if isinstance(bound, int | float) else bound or ""
+
+
+class Result(NamedTuple):
+    """`right` is False where a check of the answers failed, None where nothing was measured."""
+
+    name: str
+    ours: float | None
+    peer: float | None
+    value: float | None
+    right: bool | None
+    note: str
+    unit: str = ""  # of ours and peer: seconds, if nothing is said
+    key: str = ""
+    target: Target = Target()
+
+
+def written(number: float | None, unit: str) -> str:
+    return "" if number is None else FORMATS[unit].format(number)
+
+
+def line(result: Result) -> str:
+    target, value = result.target, written(result.value, result.target.unit)
+    if result.right is None:
+        value = "skipped"
+    elif not result.right:
+        value = f"**FAILED** {value}"
+    elif not target.met_by(result.value):
+        value = f"**{value}** missed"
+    times = (written(number, result.unit) for number in (result.ours, result.peer))
+    cells = (result.name, *times, value, target.cell(target.least), target.cell(target.aim), result.note)
+    return f"| {' | '.join(' '.join(cell.replace('|', '/').split()) for cell in cells)} |"
+
+
+def table(results: list[Result]) -> str:
+    return "\n".join([f"| {' | '.join(HEADINGS)} |", "|---|--:|--:|--:|--:|--:|---|", *map(line, results)])
+
+
+def processor() -> str:
+    file = Path("/proc/cpuinfo")
+    names = [text for text in file.read_text().splitlines() if text.startswith("model name")] if file.exists() else []
+    return names[0].split(":")[1].strip() if names else platform.processor()
+
+
+def machine() -> dict[str, str | int | None]:
+    return {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "processor": processor(),
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+        **{package: version(package) for package in ("rosenblatt", "numpy", "scipy", "numba", "scikit-learn")},
+    }
+
+
+def save(results: list[Result], file: Path) -> None:
+    rows = [result._asdict() | {"target": result.target._asdict()} for result in results]
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps({"machine": machine(), "rows": rows}, indent=1, ensure_ascii=False) + "\n")

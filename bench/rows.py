@@ -1,0 +1,50 @@
+"""The workloads: what is compared, on which data, and the number it should reach."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from bench import comparisons as kind
+from bench.report import Result, Target
+
+
+class Row(NamedTuple):
+    key: str
+    compare: Callable[..., Result]
+    settings: tuple[Any, ...]
+    target: Target
+
+
+def race(source: str, order: str, *target: Any) -> Row:
+    return Row(f"{source}-{order}", kind.race, (source, order), Target(*target))
+
+
+def averaging(source: str) -> Row:
+    return Row(f"{source}-average", kind.averaging, (source,), Target(15, 5, "%", "≤"))
+
+
+ROWS = (
+    race("dense-100", "cyclic", 4, 6),
+    race("dense-100", "shuffle", 3, 5),
+    averaging("dense-100"),
+    race("dense-1000", "cyclic", 3, "bandwidth"),
+    race("dense-1000", "shuffle", 2.5),
+    Row("dense-1000-product", kind.bandwidth, (None,), Target(None, 1.3, "×", "≤")),
+    Row("dense-1000-product-one-thread", kind.bandwidth, (1,), Target(None, 1.3, "×", "≤")),
+    race("csr", "cyclic", 1.7, 4),
+    race("csr", "shuffle", 1.7, 4),
+    averaging("csr"),
+    race("mnist", "cyclic", 5, 10),
+    averaging("mnist"),
+    race("classes-100", "cyclic", 12, 25),
+    averaging("classes-100"),
+    race("news20", "cyclic", 4, 10),
+    averaging("news20"),
+    Row("import", kind.importing, (), Target(0.7, None, "s", "≤")),
+    Row("first-fit-dense", kind.first_fit, ("dense float64, two classes",), Target(1.5, 0.5, "s", "≤")),
+    Row("first-fit-csr", kind.first_fit, ("CSR float32, three classes",), Target(1.5, 0.5, "s", "≤")),
+    Row("memory", kind.memory, (), Target()),
+    Row("accuracy-mnist", kind.mnist_accuracy, (), Target(0.92, None, "accuracy")),
+    Row("accuracy-news20", kind.news20_accuracy, (), Target(0, None, "accuracy")),
+)

@@ -1,0 +1,124 @@
+"""Words are for users. Here, and nowhere else, the parameters of a perceptron become the types that the trainer takes."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+from rosenblatt import parameters, rules
+from rosenblatt.blocks import available_threads
+from rosenblatt.parameters import Clash, ClassWeight, Flag, Number, OneOf
+from rosenblatt.problems import Binary, Joint, OneVsOne, OneVsRest, Problem
+from rosenblatt.rows import Rows, norms
+from rosenblatt.train import NO_LIMIT, Limits, Rule, Visits
+
+_PROBLEMS: dict[str, Any] = {"joint": Joint, "ovr": OneVsRest, "ovo": OneVsOne}
+_POWERS = {"invsqrt": 0.5, "inverse": 1.0}
+_WORST_FIRST = ("most-violated", "most-violated-normalised")
+
+ALLOWED = {
+    "margin": Number(0),
+    "eta0": Number(0, open_low=True),
+    "learning_rate": OneOf(("constant", *_POWERS)),
+    "fit_intercept": Flag(),
+    "intercept_scaling": Number(0, open_low=True),
+    "order": OneOf(("cyclic", "shuffle", "random", *_WORST_FIRST)),
+    "batch": Number(1, whole=True, words=("full",)),
+    "reduction": OneOf(("sum", "mean")),
+    "keep": OneOf(("last", "average", "pocket", "vote")),
+    "multiclass": OneOf(tuple(_PROBLEMS)),
+    "max_iter": Number(1, whole=True),
+    "max_updates": Number(1, whole=True, optional=True),
+    "max_seconds": Number(0, open_low=True, optional=True),
+    "tol": Number(-math.inf, optional=True),
+    "weight_tol": Number(0, optional=True),
+    "n_iter_no_change": Number(1, whole=True),
+    "early_stopping": Flag(),
+    "validation_fraction": Number(0, open_low=True, high=1),
+    "class_weight": ClassWeight(),
+    "unknown_class": OneOf(("error", "grow")),
+    "warm_start": Flag(),
+    "n_jobs": Number(-math.inf, whole=True, optional=True),
+    "verbose": Number(0),
+}
+
+_MANY = (lambda batch: batch != 1,)
+CLASHES = (
+    Clash("order", _WORST_FIRST, "batch", _MANY, "the most violated row is chosen one at a time; use batch=1"),
+    Clash("order", _WORST_FIRST, "keep", ("pocket",),
+          "a pocket keeps the weights with the longest run of right answers, and the most violated row is never right"),
+    Clash("batch", _MANY, "keep", ("pocket",), "a pocket counts right answers row by row; use batch=1"),
+    Clash("reduction", ("mean",), "batch", (1,), "one row is its own mean; set batch to more rows or to 'full'"),
+    Clash("keep", ("vote",), "early_stopping", (True,),
+          "every epoch would have to count the votes of all weights so far; use keep='average', which is close"),
+)  # fmt: skip
+
+
+class Plan:
+    """What the parameters of an estimator ask for."""
+
+    def __init__(self, params: Mapping[str, Any]):
+        self.params = params
+        self.constant = float(params["intercept_scaling"]) if params["fit_intercept"] else 0.0
+
+    def check(self) -> None:
+        """Refuse what is not allowed, and warn of what is allowed but gives up a guarantee."""
+        parameters.check(self.params, ALLOWED, CLASHES)
+        rate = self.params["learning_rate"]
+        if rate != "constant":
+            price = "it holds up to a logarithm only" if rate == "invsqrt" else "exp(πR/(√6γ)) updates may be needed"
+            warnings.warn(f"learning_rate={rate!r} gives up the mistake bound of the constant rate: {price}", stacklevel=5)
+
+    def rule(self) -> Rule:
+        """The rule of an update."""
+        margin, rate, schedule = float(self.params["margin"]), float(self.params["eta0"]), self.params["learning_rate"]
+        if schedule == "constant":
+            return rules.Perceptron(margin, rate)
+        return rules.Diminishing(margin, rate, _POWERS[schedule])
+
+    def problem(self, classes: int) -> Problem:
+        """The problem with this many classes."""
+        if classes == 2:
+            return Binary(2)
+        return _PROBLEMS[self.params["multiclass"]](classes) if classes > 2 else Joint(classes)
+
+    def rng(self) -> np.random.Generator:
+        """The source of randomness."""
+        state = self.params["random_state"]
+        if isinstance(state, np.random.Generator):
+            return state
+        return np.random.default_rng(check_random_state(state).randint(2**31 - 1))
+
+    def visits(self, live: NDArray, rows: Rows, rng: np.random.Generator) -> Visits:
+        """How the rows that count are visited, epoch by epoch."""
+        order, scales = self.params["order"], None
+        if order == "most-violated-normalised":
+            order, scales = "most-violated", np.maximum(norms(rows, self.constant), np.finfo(float).tiny)
+        return self._visits(live, order, rng, scales)
+
+    def visits_in_order(self, live: NDArray) -> Visits:
+        """How the rows of a stream are visited: as they come."""
+        return self._visits(live, "cyclic", np.random.default_rng(0), None)
+
+    def _visits(self, live: NDArray, order: str, rng: np.random.Generator, scales: NDArray | None) -> Visits:
+        batch = max(len(live), 1) if self.params["batch"] == "full" else int(self.params["batch"])
+        threads = available_threads(self.params["n_jobs"])
+        return Visits(live, order, rng, batch, self.params["reduction"] == "mean", scales, threads)
+
+    def limits(self) -> Limits:
+        """When to stop."""
+        updates, seconds = self.params["max_updates"], self.params["max_seconds"]
+        return Limits(
+            self.params["max_iter"],
+            NO_LIMIT if updates is None else int(updates),
+            math.inf if seconds is None else float(seconds),
+            self.params["tol"],
+            self.params["n_iter_no_change"],
+            self.params["weight_tol"],
+        )

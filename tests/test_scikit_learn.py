@@ -1,0 +1,137 @@
+"""The estimator is a scikit-learn classifier, and its weights are scikit-learn's where both run the same algorithm."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn import linear_model
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from rosenblatt import Perceptron
+
+WEIGHTS_ARE_RATES = (
+    "a weight multiplies the rate of an update; two visits of a row are two chances of a mistake, which is another thing. "
+    "scikit-learn declares the same for its own Perceptron."
+)
+EXPECTED = {
+    "check_sample_weight_equivalence_on_dense_data": WEIGHTS_ARE_RATES,
+    "check_sample_weight_equivalence_on_sparse_data": WEIGHTS_ARE_RATES,
+}
+
+
+@parametrize_with_checks(
+    [Perceptron(max_iter=20), Perceptron(multiclass="ovr", max_iter=20)],
+    expected_failed_checks=lambda estimator: EXPECTED,
+)
+def test_scikit_learn_check(estimator, check):
+    check(estimator)
+
+
+def blobs(classes, rows=300, features=5, seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, classes, rows)
+    return rng.standard_normal((classes, features))[y] + rng.standard_normal((rows, features)), y
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+@pytest.mark.parametrize("eta0", [1.0, 0.25])
+def test_same_weights_as_scikit_learn_in_order(classes, eta0):
+    X, y = blobs(classes)
+    theirs = linear_model.Perceptron(max_iter=7, tol=None, shuffle=False, eta0=eta0).fit(X, y)
+    ours = Perceptron(max_iter=7, tol=None, order="cyclic", multiclass="ovr", eta0=eta0).fit(X, y)
+    assert np.allclose(ours.coef_, theirs.coef_)
+    assert np.allclose(ours.intercept_, theirs.intercept_)
+    assert np.array_equal(ours.predict(X), theirs.predict(X))
+    assert ours.n_iter_ == theirs.n_iter_
+
+
+def test_same_weights_as_scikit_learn_on_sparse_rows_with_its_damped_intercept():
+    X, y = blobs(2)
+    theirs = linear_model.Perceptron(max_iter=5, tol=None, shuffle=False).fit(sp.csr_matrix(X), y)
+    ours = Perceptron(max_iter=5, tol=None, order="cyclic", intercept_scaling=0.1).fit(sp.csr_matrix(X), y)
+    assert np.allclose(ours.coef_, theirs.coef_)
+    assert np.allclose(ours.intercept_, theirs.intercept_)
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+def test_same_average_as_scikit_learns_averaged_sgd(classes):
+    X, y = blobs(classes)
+    theirs = linear_model.SGDClassifier(
+        loss="perceptron",
+        learning_rate="constant",
+        eta0=1.0,
+        penalty=None,
+        average=True,
+        max_iter=4,
+        tol=None,
+        shuffle=False,
+    ).fit(X, y)
+    ours = Perceptron(keep="average", max_iter=4, tol=None, order="cyclic", multiclass="ovr").fit(X, y)
+    assert np.allclose(ours.coef_, theirs.coef_)
+    assert np.allclose(ours.intercept_, theirs.intercept_)
+
+
+def test_same_weighted_updates_as_scikit_learn():
+    X, y = blobs(2)
+    weight = np.random.default_rng(1).uniform(0.1, 3, len(X))
+    theirs = linear_model.Perceptron(max_iter=5, tol=None, shuffle=False, class_weight={0: 2.0, 1: 0.5})
+    ours = Perceptron(max_iter=5, tol=None, order="cyclic", class_weight={0: 2.0, 1: 0.5})
+    assert np.allclose(ours.fit(X, y, sample_weight=weight).coef_, theirs.fit(X, y, sample_weight=weight).coef_)
+
+
+def test_balanced_class_weights_are_scikit_learns():
+    X, y = blobs(3)
+    y[y == 1] = np.where(np.arange((y == 1).sum()) % 3, 0, 1)
+    theirs = linear_model.Perceptron(max_iter=5, tol=None, shuffle=False, class_weight="balanced").fit(X, y)
+    ours = Perceptron(max_iter=5, tol=None, order="cyclic", class_weight="balanced", multiclass="ovr").fit(X, y)
+    assert np.allclose(ours.coef_, theirs.coef_)
+
+
+def test_grid_search_pipeline_and_calibration():
+    X, y = blobs(3)
+    search = GridSearchCV(make_pipeline(StandardScaler(), Perceptron()), {"perceptron__keep": ["last", "average"]}, cv=3)
+    assert search.fit(X, y).best_score_ > 0.5
+    probabilities = CalibratedClassifierCV(Perceptron(keep="average"), cv=3).fit(X, y).predict_proba(X)
+    assert np.allclose(probabilities.sum(axis=1), 1)
+    assert not hasattr(Perceptron(), "predict_proba")
+
+
+def test_callbacks_see_every_epoch_and_may_stop():
+    pytest.importorskip("sklearn.callback")
+
+    class Watcher:
+        def __init__(self, stop_after):
+            self.epochs, self.scores, self.log, self.stop_after = 0, [], [], stop_after
+
+        def setup(self, estimator, context):
+            self.log.append("setup")
+
+        def teardown(self, estimator, context):
+            self.log.append("teardown")
+
+        def on_fit_task_begin(self, estimator, context):
+            pass
+
+        def on_fit_task_end(self, estimator, context, *, X, y, fitted_estimator):
+            if context.task_name != "epoch":
+                return False
+            self.epochs += 1
+            self.scores.append(fitted_estimator.score(X, y))
+            return self.epochs == self.stop_after
+
+    X, y = blobs(2)
+    watcher = Watcher(stop_after=4)
+    clf = Perceptron(max_iter=10, tol=None).set_callbacks(watcher).fit(X, y)
+    assert (watcher.epochs, clf.n_iter_, clf.stop_reason_) == (4, 4, "callback")
+    assert watcher.log == ["setup", "teardown"]
+    assert watcher.scores[-1] == clf.score(X, y)
+
+
+def test_scikit_learns_progress_bar_runs():
+    callback = pytest.importorskip("sklearn.callback")
+    pytest.importorskip("rich")
+    X, y = blobs(2)
+    Perceptron(max_iter=3, tol=None).set_callbacks(callback.ProgressBar()).fit(X, y)
