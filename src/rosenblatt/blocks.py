@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
 from rosenblatt._jit import jit
-from rosenblatt.kernels import Progress, given_weight, settle
+from rosenblatt.kernels import Progress, given_length, given_weight, settle
 from rosenblatt.problems import MOVE, Joint, OneVsRest, Problem, confront
 from rosenblatt.rows import Dense, Examples, Rows
 
@@ -86,7 +86,7 @@ def scan(examples, weights, problem, rule, room, first, scores, gram):
             return Progress(i, mistakes, updates, first + i)
         label = examples.labels[first + i]
         weight = given_weight(examples.weight, first + i)
-        length = np.float64(gram[i, i]) + examples.constant**2
+        length = given_length(examples.lengths, first + i)
         _, right, found = confront(problem, rule, scores[i], label, length, weight, weights.tally, moves, 0)
         mistakes += not right
         if found > 0:
@@ -137,8 +137,8 @@ def _panel(examples: Examples, piece: NDArray) -> Panel:
     for block, gram in enumerate(grams):
         part = x[block * BLOCK : (block + 1) * BLOCK]
         np.matmul(part, part.T, out=gram[: len(part), : len(part)])
-    weight = None if examples.weight is None else examples.weight[chosen]
-    return Panel(Examples(Dense(x), examples.labels[chosen], weight, examples.constant), grams)
+    weight, lengths = (None if part is None else part[chosen] for part in (examples.weight, examples.lengths))
+    return Panel(Examples(Dense(x), examples.labels[chosen], weight, examples.constant, lengths), grams)
 
 
 def available_threads(n_jobs: int | None) -> int:

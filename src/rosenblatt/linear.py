@@ -217,9 +217,9 @@ class Perceptron(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
             X, y = self._read(X, y, reset=True)
             weight = targets.sample_weights(sample_weight, len(y))
             live = targets.live_rows(weight, len(y))
-            classes = np.unique(y[live])
+            classes = targets.distinct(y if weight is None else y[live])
             if len(classes) < 2:
-                raise ValueError(f"y must name at least two classes; it has one class only: {classes[0]!r}")
+                raise ValueError(f"y must name at least two classes; it has one class only: {classes[0].item()!r}")
             labels = targets.numbers(y, classes)
             by_class = self._class_weights(classes, labels, live)
             live = self._live(live, by_class, len(classes))
@@ -228,7 +228,7 @@ class Perceptron(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
             model = self._model_to_fit(plan, rows, X.shape[1], classes, (coef_init, intercept_init))
             live, error = self._validation(model, X, labels, live, (X_val, y_val, classes), rng)
             trainer = Trainer(
-                Examples(rows, labels, targets.paired(weight, by_class, len(y)), model.constant),
+                plan.examples(rows, labels, targets.paired(weight, by_class, len(y))),
                 model.weights,
                 model.problem,
                 plan.rule(),
@@ -283,7 +283,7 @@ class Perceptron(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
             weight = targets.paired(weight, by_class, len(y))
             model = self._model_to_stream(plan, rows, X.shape[1], stages[0][1])
             totals = (0, 0, 0) if first else (self.n_mistakes_, self.n_updates_, self.n_seen_)
-        mistakes, updates = self._learn(plan, model, X, Examples(rows, labels, weight, model.constant), live, stages)
+        mistakes, updates = self._learn(plan, model, X, plan.examples(rows, labels, weight), live, stages)
         self._set(model, known)
         self.class_count_ = counts
         if first:
@@ -323,8 +323,10 @@ class Perceptron(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
         x = validate_data(self, x, reset=False, **_READ)
         if x.shape[0] != 1:
             raise ValueError(f"explain takes one row; got {x.shape[0]}")
-        label = self.predict(x)[0] if label is None else label
-        number = int(targets.numbers(np.array([label]), self.classes_)[0])
+        if label is None:
+            number = int(winner(self._model.decision(x))[0])
+        else:
+            number = int(targets.numbers(np.array([label]), self.classes_)[0])
         if number < 0:
             raise ValueError(f"label must be one of the classes {self.classes_.tolist()}; got {label!r}")
         coef, intercept = self._model.kept()
@@ -337,7 +339,9 @@ class Perceptron(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
         ranked = np.argsort(-np.abs(products), kind="stable")
         contributions = {names[row.indices[j]]: float(products[j]) for j in ranked}
         constant = sign * float(intercept[vector])
-        return Explanation(label, math.fsum([constant, *contributions.values()]), constant, contributions)
+        return Explanation(
+            self.classes_[number].item(), math.fsum([constant, *contributions.values()]), constant, contributions
+        )
 
     def mistake_bound(self, radius: float, margin: float) -> float:
         """The most updates that two classes can cause from weights of zero, if no row is longer than `radius` and some
@@ -466,7 +470,7 @@ class Perceptron(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
             return known, [(0, len(known))]
         if self.unknown_class != "grow":
             raise ValueError(
-                f"y has a class {y[strange[0]]!r} that is none of {known.tolist()}; name it in `classes` on the first "
+                f"y has a class {y[strange[0]].item()!r} that is none of {known.tolist()}; name it in `classes` on the first "
                 "call, or set unknown_class='grow'"
             )
         if len(known) and known.dtype.kind != y.dtype.kind and "U" in (known.dtype.kind, y.dtype.kind):

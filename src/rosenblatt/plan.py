@@ -15,7 +15,7 @@ from rosenblatt import parameters, rules
 from rosenblatt.blocks import available_threads
 from rosenblatt.parameters import Clash, ClassWeight, Flag, Number, OneOf
 from rosenblatt.problems import Binary, Joint, OneVsOne, OneVsRest, Problem
-from rosenblatt.rows import Rows, norms
+from rosenblatt.rows import Examples, Rows, lengths
 from rosenblatt.train import NO_LIMIT, Limits, Rule, Visits
 
 _PROBLEMS: dict[str, Any] = {"joint": Joint, "ovr": OneVsRest, "ovo": OneVsOne}
@@ -95,11 +95,16 @@ class Plan:
             return state
         return np.random.default_rng(check_random_state(state).randint(2**31 - 1))
 
+    def examples(self, rows: Rows, labels: NDArray, weight: NDArray | None) -> Examples:
+        """The examples as the rule wants them."""
+        squared = lengths(rows, self.constant) if self.rule().uses_length else None
+        return Examples(rows, labels, weight, self.constant, squared)
+
     def visits(self, live: NDArray, rows: Rows, rng: np.random.Generator) -> Visits:
         """How the rows that count are visited, epoch by epoch."""
         order, scales = self.params["order"], None
         if order == "most-violated-normalised":
-            order, scales = "most-violated", np.maximum(norms(rows, self.constant), np.finfo(float).tiny)
+            order, scales = "most-violated", np.sqrt(np.maximum(lengths(rows, self.constant), np.finfo(float).tiny))
         return self._visits(live, order, rng, scales)
 
     def visits_in_order(self, live: NDArray) -> Visits:

@@ -44,6 +44,7 @@ class Examples(NamedTuple):
     labels: NDArray  # (rows,) int64
     weight: NDArray | None  # (rows, 2) float64; None: all are 1
     constant: float
+    lengths: NDArray | None = None  # (rows,) float64: ‖(row, constant)‖², for the rules that use it
 
 
 @generic
@@ -146,14 +147,21 @@ def finite(rows: Rows) -> bool:
     return bool(all_finite(flat))
 
 
-def norms(rows: Rows, constant: float) -> NDArray:
-    """‖(row, constant)‖ of each row."""
-    squares = np.asarray(rows.values, dtype=np.float64) ** 2
-    if isinstance(rows, Dense):
-        sums = squares.sum(axis=1)
-    else:
-        sums = np.diff(np.concatenate([[0.0], np.cumsum(squares)])[rows.starts])
-    return np.sqrt(sums + constant**2)
+def lengths(rows: Rows, constant: float) -> NDArray:
+    """‖(row, constant)‖² of each row, in float64."""
+    result = np.empty(count(rows))
+    _squared(rows, constant, result)
+    return result
+
+
+@jit
+def _squared(rows, constant, result):
+    for i in range(result.size):
+        _, values = take(rows, i)
+        total = constant * constant
+        for j in range(values.size):
+            total += np.float64(values[j]) * np.float64(values[j])
+        result[i] = total
 
 
 def frozen(array: NDArray) -> NDArray:
@@ -191,11 +199,12 @@ def inspect(starts, columns):
 
 @jit
 def all_finite(flat):
-    """Whether no value is NaN or infinite: x - x is 0 for every other x, and a sum of zeros is 0."""
+    """Whether no value is NaN or infinite: only those are not at most the largest number."""
+    largest = np.finfo(flat.dtype).max
     for start in range(0, flat.size, 4096):
-        total = 0.0
+        strange = 0
         for j in range(start, min(start + 4096, flat.size)):
-            total += flat[j] - flat[j]
-        if total != 0.0:
+            strange += not (abs(flat[j]) <= largest)
+        if strange > 0:
             return False
     return True

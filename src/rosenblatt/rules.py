@@ -1,8 +1,9 @@
 """A rule looks at the margin m of a direction and at its squared length, and says how far to move along it: τ, and then
 w += τΔ. A margin of exactly δ moves, so a tie is a mistake for every class.
 
-To add a rule, write its NamedTuple, its step and its bound; it then works for two classes and for many, dense and
-sparse, row by row and in blocks. `k` is the number of the update about to be made, counted from 1.
+To add a rule, write its NamedTuple, its step and its bound, and say whether the step uses the length; it then works for
+two classes and for many, dense and sparse, row by row and in blocks. `k` is the number of the update about to be made,
+counted from 1.
 """
 
 from __future__ import annotations
@@ -25,6 +26,10 @@ class Perceptron(NamedTuple):
     margin: float  # δ ≥ 0
     rate: float  # η > 0
 
+    @property
+    def uses_length(self) -> bool:
+        return False
+
     def bound(self, radius: float, gamma: float, batch: int = 1) -> float:
         """From w = 0, on rows of norm ≤ R with a unit separator of margin ≥ γ, in any order: updates ≤ (R² + 2δ/η)/γ².
 
@@ -46,6 +51,10 @@ class Diminishing(NamedTuple):
     margin: float
     rate: float
     power: float
+
+    @property
+    def uses_length(self) -> bool:
+        return False
 
     def bound(self, radius: float, gamma: float, batch: int = 1) -> float:
         """From w = 0: γ Σ η_k ≤ sqrt(Σ (η_k² R² + 2 η_k δ)), so the largest t that satisfies it bounds the updates.

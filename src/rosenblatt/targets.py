@@ -8,6 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
+FEW = 2**16  # integers in a range this small are looked up in a table, which is several times faster than a search
+
+
+def _few_integers(y: NDArray) -> bool:
+    return y.dtype.kind in "iu" and len(y) > 0 and int(y.max()) - int(y.min()) < FEW
+
 
 def checked_labels(y: NDArray) -> NDArray:
     """y, one label a row, if its labels are of one kind and can name classes."""
@@ -29,10 +35,24 @@ def refuse_mixed(y: Any) -> None:
             )
 
 
+def distinct(y: NDArray) -> NDArray:
+    """The distinct labels, sorted."""
+    if _few_integers(y):
+        low = int(y.min())
+        return np.flatnonzero(np.bincount(y - low)).astype(y.dtype) + y.dtype.type(low)
+    return np.unique(y)
+
+
 def numbers(y: NDArray, classes: NDArray) -> NDArray:
     """The class number of each label, −1 for those that are not among the classes."""
     if len(classes) == 0:
         return np.full(len(y), -1, np.int64)
+    if _few_integers(y) and _few_integers(classes):
+        low, high = min(int(y.min()), int(classes.min())), max(int(y.max()), int(classes.max()))
+        if high - low < FEW:
+            table = np.full(high - low + 1, -1, np.int64)
+            table[classes - low] = np.arange(len(classes))
+            return table[y - low] if low else table[y]
     sorter = np.argsort(classes)
     places = np.searchsorted(classes, y, sorter=sorter)
     found = sorter[np.minimum(places, len(classes) - 1)].astype(np.int64)

@@ -1,0 +1,219 @@
+"""Bad input gets an error that says what is wrong, and leaves a fitted model as it was."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.exceptions import NotFittedError
+
+from rosenblatt import Perceptron
+from rosenblatt.blocks import available_threads
+from rosenblatt.rows import as_rows
+
+rng = np.random.default_rng(0)
+X = rng.integers(-3, 4, (20, 3)).astype(float)
+Y = np.arange(20) % 2
+
+
+def spoiled(value, row=7):
+    bad = X.copy()
+    bad[row, 1] = value
+    return bad
+
+
+def broken_csr(**parts):
+    matrix = sp.csr_matrix(X)
+    for name, change in parts.items():
+        array = getattr(matrix, name).copy()
+        change(array)
+        setattr(matrix, name, array)
+    return matrix
+
+
+def put(place, value):
+    return lambda array: array.__setitem__(place, value)
+
+
+BAD_ROWS = {
+    "NaN": (spoiled(np.nan), Y, ValueError, "NaN"),
+    "infinity": (spoiled(np.inf), Y, ValueError, "infinity"),
+    "NaN in CSR": (sp.csr_matrix(spoiled(np.nan)), Y, ValueError, "NaN"),
+    "-infinity in the last row": (spoiled(-np.inf, -1), Y, ValueError, "infinity"),
+    "no rows": (X[:0], Y[:0], ValueError, "0 sample"),
+    "no features": (X[:, :0], Y, ValueError, "0 feature"),
+    "one axis": (X[0], Y[:1], ValueError, "2D array"),
+    "three axes": (X[None], Y[:1], ValueError, "dim 3"),
+    "text": (np.array([["a", "b"]] * 20), Y, ValueError, "could not convert"),
+    "objects": (np.array([[{}, 1]] * 20, dtype=object), Y, TypeError, "dict"),
+    "complex numbers": (X + 1j, Y, ValueError, "[Cc]omplex"),
+    "too few labels": (X, Y[:-1], ValueError, "inconsistent numbers of samples"),
+    "no labels": (X, None, ValueError, "y"),
+    "labels in columns": (X, np.column_stack([Y, Y]), ValueError, "1d array|Unknown label"),
+    "continuous labels": (X, Y + 0.5, ValueError, "[Uu]nknown label type"),
+    "NaN labels": (X, np.where(Y, np.nan, 0.0), ValueError, "NaN"),
+    "mixed labels": (X, ["spam", 1] * 10, TypeError, "mix str with int"),
+    "mixed object labels": (X, np.array(["spam", 1] * 10, dtype=object), TypeError, "mix str with int"),
+    "a column too high": (broken_csr(indices=put(5, 3)), Y, ValueError, "column index 3, but its columns are 0 to 2"),
+    "a column below zero": (broken_csr(indices=put(5, -1)), Y, ValueError, "column index -1"),
+    "row starts that go back": (broken_csr(indptr=put(4, 50)), Y, ValueError, "not a valid CSR|start of row"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_ROWS)
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+def test_bad_rows_are_refused_and_change_nothing(case, method, monkeypatch):
+    bad, labels, error, message = BAD_ROWS[case]
+    clf = Perceptron(keep="average").fit(pd.DataFrame(X, columns=["a", "b", "c"]), Y)
+    before = pickle.dumps(clf)
+    monkeypatch.setattr("warnings.warn", lambda *args, **kwargs: None)  # that the names of the features are gone
+    with pytest.raises(error, match=message):
+        getattr(clf, method)(bad, labels)
+    assert pickle.dumps(clf) == before
+
+
+def test_one_class_only_is_refused_by_name():
+    with pytest.raises(ValueError, match="at least two classes; it has one class only: 'ham'"):
+        Perceptron().fit(X, ["ham"] * 20)
+    with pytest.raises(ValueError, match="one class only"):
+        Perceptron().fit(X, Y, sample_weight=Y)
+
+
+@pytest.mark.parametrize(
+    ("weight", "message"),
+    [
+        (-np.ones(20), "must not be negative; it is -1 at row 0"),
+        (np.zeros(20), "zero for every row"),
+        (np.where(np.arange(20) == 3, np.nan, 1.0), "must be finite; it is nan at row 3"),
+        (np.ones(19), r"one value for each of the 20 rows; its shape is \(19,\)"),
+        (np.ones((20, 1)), r"its shape is \(20, 1\)"),
+    ],
+)
+def test_bad_weights_are_refused(weight, message):
+    for method in ("fit", "partial_fit"):
+        with pytest.raises(ValueError, match=message):
+            getattr(Perceptron().fit(X, Y), method)(X, Y, sample_weight=weight)
+
+
+def test_wrong_number_of_features_names_both():
+    clf = Perceptron().fit(X, Y)
+    for call in (clf.predict, clf.decision_function, lambda rows: clf.partial_fit(rows, Y)):
+        with pytest.raises(ValueError, match="X has 2 features, but Perceptron is expecting 3"):
+            call(X[:, :2])
+
+
+def test_columns_of_another_frame_are_refused():
+    clf = Perceptron().fit(pd.DataFrame(X, columns=["a", "b", "c"]), Y)
+    with pytest.raises(ValueError, match="feature names"):
+        clf.predict(pd.DataFrame(X, columns=["a", "c", "b"]))
+
+
+def test_unknown_class_in_a_stream_says_what_to_do():
+    clf = Perceptron().partial_fit(X, Y, classes=[0, 1])
+    before = pickle.dumps(clf)
+    with pytest.raises(ValueError, match=r"y has a class .*7.* none of \[0, 1\].*unknown_class='grow'"):
+        clf.partial_fit(X[:1], [7])
+    assert pickle.dumps(clf) == before
+    with pytest.raises(ValueError, match="classes must be passed on the first call"):
+        Perceptron().partial_fit(X, Y)
+    with pytest.raises(ValueError, match="not the same as on the first call"):
+        clf.partial_fit(X, Y, classes=[0, 1, 2])
+    with pytest.raises(TypeError, match="one type"):
+        Perceptron(unknown_class="grow").partial_fit(X, Y).partial_fit(X[:1], ["spam"])
+
+
+def test_unfitted_use_says_so():
+    clf = Perceptron()
+    for call in (clf.predict, clf.decision_function, clf.explain):
+        with pytest.raises(NotFittedError, match="not fitted yet"):
+            call(X)
+    with pytest.raises(AttributeError, match="not fitted yet"):
+        _ = clf.coef_
+    assert not hasattr(clf, "coef_")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"margin": -1}, "margin must be a number ≥ 0; got -1"),
+        ({"eta0": 0}, "eta0 must be a number > 0; got 0"),
+        ({"order": "sorted"}, "order must be one of 'cyclic', 'shuffle'.*got 'sorted'"),
+        ({"batch": 0}, "batch must be a whole number ≥ 1 or 'full'; got 0"),
+        ({"batch": 2.5}, "whole number"),
+        ({"max_iter": None}, "max_iter must be a whole number ≥ 1; got None"),
+        ({"max_iter": True}, "max_iter must be a whole number"),
+        ({"validation_fraction": 1.0}, "validation_fraction must be a number > 0 and < 1"),
+        ({"fit_intercept": "yes"}, "fit_intercept must be True or False"),
+        ({"class_weight": "heavy"}, "class_weight must be a dictionary"),
+        ({"class_weight": {5: 1.0}}, r"class_weight names 5, which is none of the classes \[0, 1\]"),
+        ({"class_weight": {0: -1.0}}, "class_weight must be finite and not negative"),
+        ({"n_jobs": 0}, "n_jobs must not be 0"),
+        ({"order": "most-violated", "batch": 8}, "order='most-violated' and batch=8 do not go together"),
+        ({"order": "most-violated", "keep": "pocket"}, "order='most-violated' and keep='pocket'"),
+        ({"batch": "full", "keep": "pocket"}, "batch='full' and keep='pocket'"),
+        ({"reduction": "mean"}, "reduction='mean' and batch=1"),
+        ({"keep": "vote", "early_stopping": True}, "keep='vote' and early_stopping=True"),
+    ],
+)
+def test_bad_parameters_are_refused_in_fit_by_name(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        Perceptron(**parameters).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"coef_init": np.zeros((2, 3))}, r"coef_init must have shape \(1, 3\)"),
+        ({"intercept_init": [1.0, 2.0]}, r"intercept_init \(1,\)"),
+        ({"coef_init": [[np.nan, 0, 0]]}, "must be finite"),
+        ({"X_val": X}, "X_val and y_val go together"),
+        ({"X_val": spoiled(np.nan), "y_val": Y}, "NaN"),
+    ],
+)
+def test_bad_arguments_of_fit_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        Perceptron().fit(X, Y, **arguments)
+
+
+def test_more_clashes_name_both():
+    with pytest.raises(ValueError, match="intercept_init and fit_intercept=False"):
+        Perceptron(fit_intercept=False).fit(X, Y, intercept_init=[1.0])
+    with pytest.raises(ValueError, match="keep='vote' and X_val"):
+        Perceptron(keep="vote").fit(X, Y, X_val=X, y_val=Y)
+    with pytest.raises(ValueError, match="explain needs keep='last'"):
+        Perceptron(keep="vote").fit(X, Y).explain(X[0])
+    with pytest.raises(ValueError, match="label must be one of the classes"):
+        Perceptron().fit(X, Y).explain(X[0], label=9)
+    with pytest.raises(ValueError, match="explain takes one row; got 20"):
+        Perceptron().fit(X, Y).explain(X)
+    with pytest.raises(ValueError, match="goes on with the classes"):
+        Perceptron(warm_start=True).fit(X, Y).fit(X, Y + 5)
+
+
+def test_overflow_is_an_error_not_a_wrong_model():
+    huge = np.where(X == 0, 1.0, X) * 1e200
+    with pytest.raises(ValueError, match=r"overflowed at row .*scale them down"):
+        Perceptron(max_iter=50, tol=None).fit(huge, Y)
+    huge = (np.where(X == 0, 1.0, X) * 1e30).astype(np.float32)
+    with pytest.raises(ValueError, match=r"overflowed at row .*float64"):
+        Perceptron(max_iter=50, tol=None).fit(huge, np.arange(20) % 3)
+
+
+def test_a_million_classes_are_possible():
+    """Two rows of each would do as well: the memory is features × classes, and no more."""
+    labels = np.arange(1_000_000)
+    rows = sp.csr_matrix((np.ones(1_000_000), (np.arange(1_000_000), np.zeros(1_000_000, int))), shape=(1_000_000, 1))
+    clf = Perceptron(max_iter=1, tol=None, max_updates=50).fit(rows, labels)
+    assert clf.coef_.shape == (1_000_000, 1)
+    assert clf.n_updates_ == 50
+
+
+def test_rows_from_elsewhere_are_checked_at_the_border():
+    with pytest.raises(ValueError, match="two axes"):
+        as_rows(np.zeros(3))
+    with pytest.raises(ValueError, match="complex"):
+        as_rows(np.zeros((2, 2), complex))
+    assert as_rows(np.zeros((2, 2), np.float16)).values.dtype == np.float32
+    assert available_threads(-1) >= 1
+    assert available_threads(3) == 3

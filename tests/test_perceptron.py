@@ -1,0 +1,370 @@
+"""What the estimator does with each of its parameters."""
+
+import io
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+from rosenblatt import Epoch, Perceptron
+from rosenblatt.progress import Bar
+from rosenblatt.testing import reference
+
+rng = np.random.default_rng(0)
+X = rng.integers(-3, 4, (60, 3)).astype(float)
+Y = (X @ [1, -2, 1] + rng.integers(-3, 4, 60) > 0).astype(int)  # overlapping: no separator
+MANY = np.argmax(X @ rng.integers(-2, 3, (3, 4)) + rng.integers(-2, 3, (60, 4)), axis=1)
+
+
+def learned(clf):
+    return np.column_stack([clf.coef_, clf.intercept_])
+
+
+# Which weights are kept
+
+
+def test_average_is_the_mean_of_the_weights_after_every_example():
+    clf = Perceptron(keep="average", order="cyclic", max_iter=3, tol=None).fit(X, Y)
+    run = reference.learn(X, Y, 2, [range(60)] * 3, multiclass="binary")
+    assert np.allclose(learned(clf), run.average, rtol=1e-15)
+    assert np.array_equal(np.column_stack([clf.last_coef_, clf.last_intercept_]), run.last)
+
+
+def test_vote_counts_the_sign_of_the_weights_after_every_example():
+    clf = Perceptron(keep="vote", order="cyclic", max_iter=3, tol=None).fit(X, Y)
+    run = reference.learn(X, Y, 2, [range(60)] * 3, multiclass="binary")
+    expected = [reference.vote(run, x) for x in X]
+    assert np.array_equal(clf.decision_function(X), expected)
+    assert np.array_equal(clf.predict(X), (np.array(expected) >= 0).astype(int))
+    assert len(clf._model.votes.moves) == clf.n_updates_, "memory grows with mistakes, not with examples"
+
+
+def test_vote_of_many_classes_counts_the_class_that_each_names():
+    clf = Perceptron(keep="vote", order="cyclic", max_iter=2, tol=None).fit(X, MANY)
+    run = reference.learn(X, MANY, 4, [range(60)] * 2, multiclass="joint")
+    padded = reference.padded(X, 1.0)
+    shares = np.mean([np.eye(4)[np.argmax(padded @ w.T, axis=1)] for w in run.path], axis=0)
+    assert np.allclose(clf.decision_function(X), shares)
+
+
+@pytest.mark.parametrize("order", ["cyclic", "shuffle", "random"])
+def test_pocket_is_gallants(order):
+    clf = Perceptron(keep="pocket", order=order, max_iter=5, tol=None, random_state=3).fit(X, Y)
+    again = np.random.default_rng(np.random.RandomState(3).randint(2**31 - 1))
+    rows = np.arange(60)
+    draw = {"cyclic": lambda: rows, "shuffle": lambda: again.permutation(rows), "random": lambda: again.choice(rows, 60)}
+    run = reference.learn(X, Y, 2, [draw[order]() for _ in range(5)], multiclass="binary")
+
+    def errors(w):
+        return int(((reference.padded(X, 1.0) @ w[0] >= 0) != (Y == 1)).sum())
+
+    assert np.array_equal(learned(clf), reference.pocket(run, errors))
+    assert clf.score(X, Y) >= np.mean((X @ clf.last_coef_[0] + clf.last_intercept_ >= 0) == Y)
+
+
+def test_pocket_finds_the_best_of_eight_points_in_the_end():
+    points = np.array([[0, 0], [0, 1], [1, 0], [1, 1], [2, 0], [0, 2], [2, 2], [3, 1]], float)
+    labels = np.array([0, 1, 1, 0, 1, 1, 0, 1])
+    grid = [
+        reference.padded(points, 1.0) @ (a, b, c) >= 0 for a in range(-4, 5) for b in range(-4, 5) for c in range(-9, 10)
+    ]
+    best = min(min((side != labels).sum(), 8) for side in grid)
+    clf = Perceptron(keep="pocket", order="random", max_iter=3000, tol=None).fit(points, labels)
+    assert (clf.predict(points) != labels).sum() <= best
+
+
+# Order, batches, many classes
+
+
+def test_a_batch_of_one_in_cyclic_order_is_the_online_algorithm():
+    one = Perceptron(order="cyclic", batch=1, max_iter=4, tol=None).fit(X, Y)
+    run = reference.learn(X, Y, 2, [range(60)] * 4, multiclass="binary")
+    assert np.array_equal(learned(one), run.last)
+
+
+@pytest.mark.parametrize("reduction", ["sum", "mean"])
+def test_the_full_batch_descends_the_perceptron_criterion(reduction):
+    clf = Perceptron(order="cyclic", batch="full", reduction=reduction, max_iter=3, tol=None).fit(X, Y)
+    run = reference.learn(X, Y, 2, [range(60)] * 3, multiclass="binary", batch=60, mean=reduction == "mean")
+    assert np.allclose(learned(clf), run.last)
+    assert clf.n_updates_ == 3
+    assert [epoch.mistakes for epoch in clf.history_] == [run.right[i : i + 60].count(False) for i in (0, 60, 120)]
+
+
+def test_shuffle_visits_each_row_once_and_random_draws():
+    for order, everything in (("shuffle", True), ("random", False)):
+        clf = Perceptron(order=order, max_iter=1, tol=None, keep="vote", fit_intercept=False).fit(
+            np.eye(40), np.arange(40) % 2
+        )
+        rows = clf._model.votes.rows
+        assert (len(rows) == 40) == everything, "from w = 0 every row that is visited for the first time is a tie"
+
+
+def test_one_vs_one_prefers_votes_then_margins_then_the_first_class():
+    clf = Perceptron(multiclass="ovo", order="cyclic", max_iter=3, tol=None).fit(X, MANY)
+    pair = {(a, b): p for p, (a, b) in enumerate((a, b) for a in range(4) for b in range(a + 1, 4))}
+    for x, given in zip(X, clf.predict(X), strict=True):
+        scores = clf.coef_ @ x + clf.intercept_
+        votes, margins = np.zeros(4), np.zeros(4)
+        for (a, b), p in pair.items():
+            votes[a if scores[p] >= 0 else b] += 1
+            margins[a] += scores[p]
+            margins[b] -= scores[p]
+        best = max(range(4), key=lambda c: (votes[c], margins[c], -c))
+        assert given == best
+
+
+def test_all_classes_learn_in_one_pass_and_ovr_is_one_perceptron_a_class():
+    clf = Perceptron(multiclass="ovr", order="cyclic", max_iter=4, tol=None).fit(X, MANY)
+    for c in range(4):
+        alone = Perceptron(order="cyclic", max_iter=4, tol=None).fit(X, c == MANY)
+        assert np.array_equal(learned(clf)[c], learned(alone)[0])
+    assert clf.n_seen_ == 240
+
+
+# Stopping
+
+
+def test_every_reason_to_stop_has_its_word():
+    def why(data=(X, Y), fit=None, **parameters):
+        clf = Perceptron(**{"tol": None, "max_iter": 30, **parameters}).fit(*data, **(fit or {}))
+        return clf.stop_reason_, clf
+
+    assert why()[0] == "max_iter"
+    assert why((X, X[:, 0] >= 0), max_iter=10_000)[0] == "converged"
+    reason, clf = why(max_updates=7)
+    assert (reason, clf.n_updates_) == ("max_updates", 7)
+    assert why(max_seconds=1e-9)[0] == "max_seconds"
+    reason, clf = why(tol=1.0, n_iter_no_change=3)
+    assert (reason, clf.n_iter_) == ("training_error", 4)
+    reason, clf = why(early_stopping=True, tol=0.0, n_iter_no_change=2, max_iter=1000)
+    assert reason == "validation_error"
+    reason, clf = why(fit={"X_val": X[:10], "y_val": Y[:10]}, tol=2.0, n_iter_no_change=2)
+    assert (reason, clf.n_iter_) == ("validation_error", 3)
+    assert clf.history_[-1].validation_error == pytest.approx(1 - clf.score(X[:10], Y[:10]))
+    with pytest.warns(UserWarning, match="gives up the mistake bound"):
+        assert why(weight_tol=3.0, learning_rate="inverse", max_iter=10_000)[0] == "weight_change"
+
+
+def test_max_updates_stops_in_the_middle_of_an_epoch_with_the_weights_of_that_moment():
+    clf = Perceptron(order="cyclic", max_updates=5, tol=None).fit(X, Y)
+    run = reference.learn(X, Y, 2, [range(60)], multiclass="binary")
+    changes = [
+        i for i, (a, b) in enumerate(zip([run.start, *run.path], run.path, strict=False)) if not np.array_equal(a, b)
+    ]
+    assert np.array_equal(learned(clf), run.path[changes[4]])
+    assert clf.n_seen_ == changes[4] + 1
+
+
+def test_history_is_data():
+    clf = Perceptron(max_iter=4, tol=None).fit(X, Y)
+    table = pd.DataFrame(clf.history_)
+    assert list(table.columns) == list(Epoch._fields)
+    assert table.mistakes.sum() == clf.n_mistakes_
+    assert table.updates.sum() == clf.n_updates_
+    assert table.seen.sum() == clf.n_seen_ == 240
+    assert table.norm.iloc[-1] == pytest.approx(np.linalg.norm(learned(clf)))
+    assert (table.seconds > 0).all()
+
+
+def test_a_margin_counts_updates_that_are_no_mistakes():
+    clf = Perceptron(margin=4.0, max_iter=5, tol=None).fit(X, Y)
+    assert clf.n_updates_ > clf.n_mistakes_ > 0
+
+
+# Starting points, weights, going on
+
+
+def test_starting_weights_and_the_size_of_the_constant():
+    start = np.array([[1.0, -1.0, 2.0]])
+    clf = Perceptron(order="cyclic", intercept_scaling=2.0, max_iter=2, tol=None)
+    clf.fit(X, Y, coef_init=start, intercept_init=[3.0])
+    run = reference.learn(X, Y, 2, [range(60)] * 2, multiclass="binary", constant=2.0, start=np.array([[1, -1, 2, 1.5]]))
+    assert np.array_equal(clf.coef_, run.last[:, :3])
+    assert np.array_equal(clf.intercept_, 2 * run.last[:, 3])
+
+
+@pytest.mark.parametrize("multiclass", ["joint", "ovr", "ovo"])
+def test_starting_weights_of_many_classes_go_on_where_another_run_stopped(multiclass):
+    through = Perceptron(order="cyclic", multiclass=multiclass, max_iter=4, tol=None).fit(X, MANY)
+    half = Perceptron(order="cyclic", multiclass=multiclass, max_iter=2, tol=None)
+    half.fit(X, MANY)
+    other = Perceptron(order="cyclic", multiclass=multiclass, max_iter=2, tol=None)
+    other.fit(X, MANY, coef_init=half.coef_, intercept_init=half.intercept_)
+    assert np.array_equal(learned(through), learned(other))
+
+
+@pytest.mark.parametrize("keep", ["last", "average", "vote"])
+def test_warm_start_goes_on(keep):
+    through = Perceptron(order="cyclic", keep=keep, max_iter=4, tol=None).fit(X, Y)
+    parts = Perceptron(order="cyclic", keep=keep, max_iter=2, tol=None, warm_start=True).fit(X, Y).fit(X, Y)
+    assert np.array_equal(through.decision_function(X), parts.decision_function(X))
+    assert parts.n_seen_ == 120
+
+
+def test_classes_that_arrive_later():
+    clf = Perceptron(unknown_class="grow")
+    names = np.array(["pear", "apple", "fig", "kiwi"])
+    clf.partial_fit(X[:1], names[[1]])
+    assert clf.predict(X[:2]).tolist() == ["apple"] * 2
+    clf.partial_fit(X[1:], names[MANY[1:]])
+    assert clf.classes_[0] == "apple"
+    assert sorted(clf.classes_) == sorted(names[np.unique(MANY)])
+    assert clf.coef_.shape == (len(clf.classes_), 3)
+
+
+@pytest.mark.parametrize("keep", ["last", "average", "vote"])
+@pytest.mark.parametrize("multiclass", ["joint", "ovr", "ovo"])
+def test_classes_that_arrive_later_do_not_depend_on_the_chunks(multiclass, keep):
+    whole, parts = (Perceptron(unknown_class="grow", multiclass=multiclass, keep=keep) for _ in range(2))
+    order = np.argsort(MANY, kind="stable")[np.r_[0:5, 20:25, 5:20, 40:60, 25:40]]
+    whole.partial_fit(X[order], MANY[order])
+    for chunk in np.split(order, [1, 2, 11, 30, 31]):
+        parts.partial_fit(X[chunk], MANY[chunk])
+    assert np.array_equal(whole.classes_, parts.classes_)
+    assert np.array_equal(whole.decision_function(X), parts.decision_function(X))
+    assert (whole.n_mistakes_, whole.n_updates_, whole.n_seen_) == (parts.n_mistakes_, parts.n_updates_, parts.n_seen_)
+
+
+def test_growing_from_two_classes_to_three_is_keslers_construction():
+    """Where the third class never is the best rival, two columns ±w learn what one column w did."""
+    grown = Perceptron(unknown_class="grow", fit_intercept=False).partial_fit(X, Y)
+    before = grown.coef_.copy()
+    grown.partial_fit(np.zeros((1, 3)), [2])
+    assert np.array_equal(grown.coef_, np.vstack([-before, before, np.zeros((1, 3))]))
+
+
+def test_balanced_weights_in_a_stream_are_those_of_the_examples_so_far():
+    clf = Perceptron(class_weight="balanced").partial_fit(X, Y, classes=[0, 1])
+    counts, weight = np.zeros(2), []
+    for label in Y:
+        counts[label] += 1
+        weight.append(counts.sum() / (np.count_nonzero(counts) * counts[label]))
+    run = reference.learn(X, Y, 2, [range(60)], multiclass="binary", weight=weight)
+    assert np.allclose(learned(clf), run.last)
+    assert clf.class_count_.tolist() == np.bincount(Y).tolist()
+
+
+def test_partial_fit_goes_on_after_fit():
+    clf = Perceptron(order="cyclic", max_iter=2, tol=None).fit(X, Y).partial_fit(X, Y)
+    run = reference.learn(X, Y, 2, [range(60)] * 3, multiclass="binary")
+    assert np.array_equal(learned(clf), run.last)
+    assert clf.n_seen_ == 180
+
+
+def test_sparse_and_dense_chunks_may_alternate():
+    mixed = Perceptron(keep="average")
+    for i, chunk in enumerate(np.split(np.arange(60), 6)):
+        mixed.partial_fit(sp.csr_matrix(X[chunk]) if i % 2 else X[chunk], MANY[chunk], classes=range(4))
+    assert np.array_equal(learned(mixed), learned(Perceptron(keep="average").partial_fit(X, MANY, classes=range(4))))
+
+
+def test_a_model_of_float32_becomes_float64_when_such_rows_come():
+    clf = Perceptron().partial_fit(X[:30].astype(np.float32), Y[:30], classes=[0, 1])
+    assert clf.coef_.dtype == np.float32
+    clf.partial_fit(X[30:], Y[30:])
+    assert clf.coef_.dtype == np.float64
+    assert np.array_equal(learned(clf), learned(Perceptron().partial_fit(X, Y, classes=[0, 1])))
+
+
+# Explaining, showing
+
+
+@pytest.mark.parametrize("target", [Y, MANY], ids=["two", "many"])
+def test_contributions_add_up_to_the_score(target):
+    frame = pd.DataFrame(X, columns=["age", "size", "price"])
+    clf = Perceptron(keep="average", max_iter=5).fit(frame, target)
+    for i in range(10):
+        why = clf.explain(frame.iloc[[i]])
+        assert why.label == clf.predict(frame.iloc[[i]])[0]
+        decision = clf.decision_function(frame.iloc[[i]])[0]
+        score = decision[clf.classes_ == why.label][0] if target is MANY else (decision if why.label == 1 else -decision)
+        assert why.score == pytest.approx(score, abs=1e-12)
+        assert why.score == pytest.approx(why.intercept + sum(why.contributions.values()), abs=1e-12)
+        assert set(why.contributions) <= set(frame.columns)
+    assert set(clf.explain(frame.iloc[[0]], label=0).contributions) <= set(frame.columns)
+
+
+def test_explaining_a_plain_or_sparse_row_numbers_the_features():
+    clf = Perceptron().fit(X, Y)
+    assert clf.explain(X[3]).contributions == clf.explain(sp.csr_matrix(X[3])).contributions
+    assert set(clf.explain(X[3]).contributions) == set(np.flatnonzero(X[3]).tolist())
+
+
+def test_verbose_shows_a_line_an_epoch(capsys):
+    clf = Perceptron(max_iter=3, tol=None, verbose=1).fit(X, Y)
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    lines = shown.err.splitlines()
+    assert lines[0].startswith(f"epoch 1  mistakes {clf.history_[0].mistakes} of 60")
+    assert len(lines) == 4
+    assert lines[-1] == "stopped: max_iter"
+
+
+def test_the_bar_is_rewritten_on_a_terminal():
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    stream = Terminal()
+    bar = Bar(4, stream)
+    bar(Epoch(1, 5, 5, 60, 2.0, None, 0.1))
+    bar(Epoch(2, 3, 3, 60, 2.5, 0.25, 0.1))
+    bar.done("converged")
+    text = stream.getvalue()
+    assert text.count("\n") == 2
+    assert "[##########..........] epoch 2" in text
+    assert "validation error 25.00%" in text
+
+
+def run_python(code, **environment):
+    import os
+
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        capture_output=True, text=True, timeout=300, env={**os.environ, **environment}, check=False,
+    )  # fmt: skip
+
+
+def test_ctrl_c_leaves_the_model_of_the_last_finished_epoch():
+    done = run_python("""
+        import os, signal, threading
+        import numpy as np
+        from rosenblatt import Perceptron
+        rng = np.random.default_rng(0)
+        X, y = rng.standard_normal((2000, 20)), rng.integers(0, 2, 2000)
+        Perceptron(max_iter=1, tol=None).fit(X, y)
+        clf = Perceptron(max_iter=10**9, tol=None)
+        threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+        try:
+            clf.fit(X, y)
+        except KeyboardInterrupt:
+            print(clf.stop_reason_, clf.n_iter_ == len(clf.history_) > 0, clf.n_seen_ == 2000 * clf.n_iter_)
+            again = Perceptron(max_iter=clf.n_iter_, tol=None).fit(X, y)
+            print(np.array_equal(again.coef_, clf.coef_), signal.getsignal(signal.SIGINT) is signal.default_int_handler)
+    """)
+    assert done.stdout.split() == ["interrupted", "True", "True", "True", "True"], done.stderr
+
+
+def test_the_same_source_runs_without_compiling():
+    done = run_python(
+        """
+        import numpy as np, scipy.sparse as sp
+        from rosenblatt import Perceptron
+        X = np.array([[1,1,0,1,1],[0,0,1,1,0],[0,1,1,0,0],[1,0,0,1,0],[1,0,1,0,1],[1,0,1,1,0]], float)
+        y = np.array([1, 0, 1, 0, 1, 0])
+        for rows in (X, sp.csr_matrix(X)):
+            print(Perceptron(order="cyclic", keep="average").fit(rows, y).last_coef_[0].tolist())
+            print(Perceptron(order="cyclic", keep="vote").fit(rows, y % 3 + np.arange(6) // 4).n_updates_)
+        """,
+        NUMBA_DISABLE_JIT="1",
+    )
+    first, second, third, fourth = done.stdout.splitlines()
+    assert first == third == "[0.0, 2.0, 0.0, -1.0, 1.0]", done.stderr
+    labels = np.array([1, 0, 1, 0, 1, 0]) % 3 + np.arange(6) // 4
+    table = np.array([[1, 1, 0, 1, 1], [0, 0, 1, 1, 0], [0, 1, 1, 0, 0], [1, 0, 0, 1, 0], [1, 0, 1, 0, 1], [1, 0, 1, 1, 0]])
+    assert int(second) == int(fourth) == Perceptron(order="cyclic", keep="vote").fit(table, labels).n_updates_
