@@ -1,4 +1,4 @@
-"""The worked examples of the notes, to the digit. Seed 000 is CMU 10-607, 001 Waterloo CS489/698, 003 IIIT-H SMAI."""
+"""The worked examples of three sets of lecture notes, to the digit: CMU 10-607, Waterloo CS489/698, IIIT-H SMAI."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def path(X, y, **parameters):
     return seen
 
 
-def test_spam_table_of_seed_001():
+def test_spam_table_of_waterloo():
     assert path(SPAM, SPAM_Y) == [
         ([1, 1, 0, 1, 1], 1),
         ([1, 1, -1, 0, 1], 0),
@@ -38,14 +38,14 @@ def test_spam_table_of_seed_001():
     assert clf.mistake_bound(radius=np.sqrt(5), margin=1 / np.sqrt(3)) == pytest.approx(15)
 
 
-def test_six_points_of_seed_000():
+def test_six_points_of_cmu():
     assert [w for w, _ in path(SIX, SIX_Y, fit_intercept=False)] == [[1, -2], [2, -1], [3, 1]]
     assert Perceptron(fit_intercept=False, order="cyclic").fit(SIX, SIX_Y).coef_.tolist() == [[3, 1]]
 
 
 @pytest.mark.parametrize("eta0", [0.25, 1.0, 3.0])
 @pytest.mark.parametrize("start", [(0.0, 0.0), (-1.0, -1.0), (-7.0, 2.0), (5.0, -8.0)])
-def test_eight_points_of_seed_003_converge_for_every_rate_and_start(eta0, start):
+def test_eight_points_of_iiith_converge_for_every_rate_and_start(eta0, start):
     clf = Perceptron(eta0=eta0, fit_intercept=False, order="cyclic").fit(EIGHT, EIGHT_Y, coef_init=[start])
     assert clf.stop_reason_ == "converged"
     assert (EIGHT_Y * (EIGHT @ clf.coef_[0]) > 0).all()
@@ -53,7 +53,7 @@ def test_eight_points_of_seed_003_converge_for_every_rate_and_start(eta0, start)
     assert np.array_equal(steps, np.round(steps)), "the weights are the start plus whole multiples of the rate"
 
 
-def test_eight_points_of_seed_003_from_zero_take_one_update():
+def test_eight_points_of_iiith_from_zero_take_one_update():
     clf = Perceptron(fit_intercept=False, order="cyclic").fit(EIGHT, EIGHT_Y)
     assert (clf.n_updates_, clf.coef_.tolist()) == (1, [[1, 1]])
 
@@ -64,7 +64,7 @@ def test_rate_from_zero_only_scales_the_weights():
     assert one.n_updates_ == three.n_updates_
 
 
-def test_the_error_form_of_seed_003_is_the_mistake_form_at_twice_the_rate():
+def test_the_error_form_of_iiith_is_the_mistake_form_at_twice_the_rate():
     """w += (η/2)(t − o)x with o = sign(w·x) moves exactly where m ≤ 0 does, when no score is 0."""
     w = np.array([-0.5, -0.125])
     clf = Perceptron(fit_intercept=False, order="cyclic", max_iter=1, tol=None).fit(SIX, SIX_Y, coef_init=[w])

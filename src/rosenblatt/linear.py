@@ -120,8 +120,8 @@ class Perceptron(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
     history_ : list of Epoch
         For each epoch: mistakes, updates, examples seen, norm of the last weights, validation error, seconds.
     stop_reason_ : str
-        converged, max_iter, max_updates, max_seconds, training_error, validation_error, weight_change, callback or
-        interrupted.
+        converged, max_iter, max_updates, max_seconds, training_error, validation_error, weight_change, callback,
+        interrupted, or partial_fit for a model that has only streamed.
     weights_ : Weights
         What the kernels work on: last weights, drift, counts.
 
@@ -470,8 +470,8 @@ class Perceptron(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
             return known, [(0, len(known))]
         if self.unknown_class != "grow":
             raise ValueError(
-                f"y has a class {y[strange[0]].item()!r} that is none of {known.tolist()}; name it in `classes` on the first "
-                "call, or set unknown_class='grow'"
+                f"y has a class {y[strange[0]].item()!r} that is none of {known.tolist()}; name it in `classes` on the "
+                "first call, or set unknown_class='grow'"
             )
         if len(known) and known.dtype.kind != y.dtype.kind and "U" in (known.dtype.kind, y.dtype.kind):
             raise TypeError(f"the classes so far are {known.dtype}, those of y {y.dtype}; use labels of one type")

@@ -1,0 +1,120 @@
+"""Pictures of what was learned. Each takes a fitted classifier, draws on the Axes given or on new ones, and returns them.
+
+matplotlib is not needed to learn, so it is imported when the first picture is drawn. Classes differ by marker as well as
+by colour.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+# Okabe and Ito's colours, which colour-blind readers can tell apart.
+COLOURS = np.array([(213, 94, 0), (0, 114, 178), (0, 158, 115), (204, 121, 167), (230, 159, 0), (86, 180, 233)]) / 255
+VERMILION, BLUE, SKY = COLOURS[[0, 1, 5]]
+MARKERS = ("x", "o", "^", "s", "+", "D", "v", "*")
+GRID = 400  # points a side on which regions are predicted
+
+
+def history(clf: Any, ax: Any = None, bound: float | None = None) -> Any:
+    """The mistakes of each epoch, the updates so far, and the `bound` that these cannot pass; the Axes.
+
+    The counts are on a logarithmic scale when the bound is more than ten times the updates.
+    """
+    if not clf.history_:
+        raise ValueError("there is no history to draw: it is fit that records epochs, and partial_fit has none")
+    ax = _axes(ax)
+    mistakes = [epoch.mistakes for epoch in clf.history_]
+    updates = np.cumsum([epoch.updates for epoch in clf.history_])
+    epochs = np.arange(1, len(mistakes) + 1)
+    ax.stairs(mistakes, np.arange(len(mistakes) + 1) + 0.5, fill=True, color=SKY, label="mistakes in the epoch")
+    ax.step(epochs, updates, where="mid", color=BLUE, linewidth=1.8, marker=_dot(epochs),
+            label=f"updates so far: {updates[-1]:,}")  # fmt: skip
+    if bound is not None:
+        ax.axhline(bound, color=VERMILION, linestyle="--", linewidth=1.5, label=f"bound: {bound:,.0f}")
+        if bound > 10 * max(updates[-1], 1):
+            ax.set_yscale("log")
+            ax.set_ylim(bottom=0.7)
+    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.set(title=f"Mistakes and updates ({clf.stop_reason_})", xlabel="epoch", ylabel="count")
+    ax.margins(x=0.02)
+    ax.legend(frameon=False)
+    return ax
+
+
+def boundary(clf: Any, X: Any, y: Any, ax: Any = None) -> Any:
+    """The rows of X, which has two features, by class; the regions the classifier gives to each class, the lines between
+    them, and a ring round each row that lies in the wrong one; the Axes."""
+    points, y = np.asarray(X, dtype=np.float64), np.asarray(y)
+    if points.ndim != 2 or points.shape[1] != 2:
+        raise ValueError(
+            f"a boundary is drawn in two dimensions; X must have two features, but its shape is {points.shape}"
+        )
+    ax = _axes(ax)
+    left, right, bottom, top = _frame(points)
+    across, up = np.meshgrid(np.linspace(left, right, GRID), np.linspace(bottom, top, GRID))
+    grid = _as_given(np.column_stack([across.ravel(), up.ravel()]), X)
+    named = clf.predict(grid)[:, None] == clf.classes_
+    ax.imshow(
+        _pale(named.argmax(axis=1).reshape(across.shape)),
+        origin="lower",
+        extent=(left, right, bottom, top),
+        aspect="auto",
+        interpolation="nearest",
+    )
+    for lead in _leads(clf.decision_function(grid)):
+        if lead.min() < 0 < lead.max():
+            ax.contour(across, up, lead.reshape(across.shape), levels=[0], colors="black", linewidths=1.2)
+    for k, name in enumerate(clf.classes_):
+        chosen = points[y == name]
+        ax.scatter(*chosen.T, s=36, marker=MARKERS[k % len(MARKERS)], color=COLOURS[k % len(COLOURS)], label=str(name))
+    wrong = points[clf.predict(X) != y]
+    if len(wrong):
+        ax.scatter(*wrong.T, s=150, facecolors="none", edgecolors="black", label=f"misclassified: {len(wrong)}")
+    names = getattr(clf, "feature_names_in_", ["feature 0", "feature 1"])
+    ax.set(title=f"{len(wrong)} of {len(points)} misclassified", xlabel=names[0], ylabel=names[1])
+    ax.legend(loc="best", framealpha=0.9)
+    return ax
+
+
+def _axes(ax: Any) -> Any:
+    """The Axes given, or new ones: the one place that needs matplotlib."""
+    if ax is not None:
+        return ax
+    try:
+        from matplotlib import pyplot
+    except ImportError as error:
+        raise ImportError("rosenblatt.plot draws with matplotlib: pip install rosenblatt[plot]") from error
+    return pyplot.subplots(layout="constrained")[1]
+
+
+def _dot(epochs: NDArray) -> str:
+    """A marker where epochs are few enough to be told apart."""
+    return "o" if len(epochs) <= 30 else ""
+
+
+def _frame(points: NDArray) -> tuple[float, float, float, float]:
+    """(left, right, bottom, top) with a twelfth of the width and of the height free on each side."""
+    low, high = points.min(axis=0), points.max(axis=0)
+    space = np.where(high > low, (high - low) / 12, 1.0)
+    (left, bottom), (right, top) = low - space, high + space
+    return left, right, bottom, top
+
+
+def _as_given(grid: NDArray, X: Any) -> Any:
+    """The grid as a table with the columns of X, where X is one: a classifier that knows names asks for them."""
+    return type(X)(grid, columns=list(X.columns)) if hasattr(X, "columns") else grid
+
+
+def _pale(number: NDArray) -> NDArray:
+    """An image with a light shade of its class's colour at each point."""
+    return 1 - 0.18 * (1 - COLOURS[number % len(COLOURS)])
+
+
+def _leads(decision: NDArray) -> list[NDArray]:
+    """For each class, by how much it leads its best rival; it changes sign where the class's region ends."""
+    if decision.ndim == 1:
+        return [decision]
+    return [decision[:, k] - np.delete(decision, k, axis=1).max(axis=1) for k in range(decision.shape[1])]

@@ -32,7 +32,7 @@ class Binary(NamedTuple):
 
 class Joint(NamedTuple):
     """One argmax over all classes (Kesler's construction; the ultraconservative update of Crammer and Singer 2003 with
-    the whole penalty on the best rival). Updates ≤ 2 max‖x‖²/γ² for a separator of Frobenius norm 1 (SPEC 6.2)."""
+    the whole penalty on the best rival). Updates ≤ 2 max‖x‖²/γ² for a separator of Frobenius norm 1."""
 
     classes: int
 

@@ -21,7 +21,7 @@ def step(rule, m, length, k):
 
 
 class Perceptron(NamedTuple):
-    """Move by `rate` whenever the margin is at most `margin` (Rosenblatt 1958; δ as in seed note 1, CS489/698)."""
+    """Move by `rate` whenever the margin is at most `margin` (Rosenblatt 1958; δ as in the notes of Waterloo CS489/698)."""
 
     margin: float  # δ ≥ 0
     rate: float  # η > 0

@@ -148,8 +148,7 @@ class Trainer(NamedTuple):
             position = done.position
             if self.pocket is not None and position < len(order):
                 self.pocket.judge(self.weights.w, self.errors)
-        worst_first = self.visits.order == "most-violated"
-        return Progress(position, mistakes, updates, -1), updates == 0 and not worst_first
+        return Progress(position, mistakes, updates, -1), updates == 0 and self._none_violated()
 
     def _stretch(self, order: NDArray, position: int, pace: Pace) -> Progress:
         space = None
@@ -163,6 +162,13 @@ class Trainer(NamedTuple):
         if self.log is not None and space is not None:
             self.log.add(space)
         return done
+
+    def _none_violated(self) -> bool:
+        """Whether no row calls for a move; an epoch without one tells, unless it may have missed rows."""
+        if self.visits.order in ("cyclic", "shuffle"):
+            return True
+        known = (self.examples, self.weights, self.problem, self.rule, moves_per_row(self.problem), self.visits.live)
+        return kernels.most_violated(*known, self.visits.scales)[0] < 0
 
     def _pace(self, budget: int) -> Pace:
         ahead = max(1, 4096 // max(row_bytes(self.examples.rows), 1))

@@ -149,16 +149,17 @@ def prediction_is_pure(estimator: Any) -> None:
 def mistakes_obey_the_bound(estimator: Any) -> None:
     """On data that a known vector separates, the learner stops by itself, within its bound, without a mistake left.
 
-    Any separator is a certificate: the bound holds with its margin. Only for learners that tell `n_updates_`, and whose
-    `mistake_bound(radius, margin)` is finite.
+    Any separator is a certificate: the bound holds with its margin. Only for learners that have `max_iter` and `tol`, tell
+    `n_updates_` and `stop_reason_`, and whose `mistake_bound(radius, margin)` is finite.
     """
-    if not hasattr(estimator, "mistake_bound"):
+    params = estimator.get_params()
+    if not hasattr(estimator, "mistake_bound") or not {"max_iter", "tol"} <= set(params):
         return
     for seed in range(5):
         rng = np.random.default_rng(seed)
         separator = np.append(rng.integers(-3, 4, 3), 1.0)
         X = rng.integers(-5, 6, (60, 3)).astype(np.float64)
-        constant = estimator.get_params().get("intercept_scaling", 1.0) if estimator.get_params()["fit_intercept"] else 0.0
+        constant = params.get("intercept_scaling", 1.0) if params.get("fit_intercept", False) else 0.0
         padded = np.hstack([X, np.full((len(X), 1), constant)])
         scores = padded @ separator
         X, padded, scores = X[scores != 0], padded[scores != 0], scores[scores != 0]

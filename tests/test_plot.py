@@ -1,0 +1,109 @@
+"""What the pictures contain."""
+
+import sys
+
+import matplotlib
+import numpy as np
+import pandas as pd
+import pytest
+
+matplotlib.use("Agg")
+
+from matplotlib import pyplot
+
+from rosenblatt import Perceptron, plot
+
+rng = np.random.default_rng(0)
+X = rng.integers(-4, 5, (60, 2)).astype(float)
+TWO = np.where(X @ [2, 1] + 0.5 > 0, "up", "down")  # separable
+MANY = np.argmax(X @ [[2, -1, -1], [0, 2, -2]] + rng.integers(-1, 2, (60, 3)), axis=1)  # not
+
+
+@pytest.fixture(autouse=True)
+def _figures_are_closed():
+    yield
+    pyplot.close("all")
+
+
+def labels(ax):
+    return [text.get_text() for text in ax.get_legend().get_texts()]
+
+
+def points(ax):
+    """The places of the markers, by the label of their legend."""
+    return {drawn.get_label(): np.asarray(drawn.get_offsets()) for drawn in ax.collections if len(drawn.get_offsets()) > 1}
+
+
+def test_history_shows_mistakes_updates_and_bound():
+    clf = Perceptron(tol=None).fit(X, TWO)
+    ax = plot.history(clf, bound=2.0 * clf.n_updates_)
+    (steps,) = ax.patches
+    assert steps.get_data().values.tolist() == [epoch.mistakes for epoch in clf.history_]
+    updates, bound = ax.lines
+    assert np.array_equal(updates.get_ydata(), np.cumsum([epoch.updates for epoch in clf.history_]))
+    assert bound.get_ydata() == [2 * clf.n_updates_] * 2
+    assert labels(ax) == ["mistakes in the epoch", f"updates so far: {clf.n_updates_}", f"bound: {2 * clf.n_updates_}"]
+    assert (ax.get_xlabel(), ax.get_ylabel(), ax.get_yscale()) == ("epoch", "count", "linear")
+    assert "converged" in ax.get_title()
+
+
+def test_history_is_logarithmic_when_the_bound_is_far():
+    clf = Perceptron(max_iter=4, tol=None).fit(X, MANY)
+    assert len(plot.history(clf).lines) == 1
+    assert plot.history(clf, bound=1000.0 * clf.n_updates_).get_yscale() == "log"
+
+
+def test_history_needs_epochs():
+    clf = Perceptron().partial_fit(X, TWO, classes=["down", "up"])
+    with pytest.raises(ValueError, match="partial_fit has none"):
+        plot.history(clf)
+
+
+def test_boundary_shows_each_class_by_its_marker_and_the_line_between():
+    clf = Perceptron(tol=None).fit(X, TWO)
+    ax = plot.boundary(clf, X, TWO)
+    assert labels(ax) == ["down", "up"]
+    assert {name: len(places) for name, places in points(ax).items() if name in TWO} == {
+        name: int((name == TWO).sum()) for name in ("down", "up")
+    }
+    shapes = [drawn.get_paths()[0].vertices.shape for drawn in ax.collections if drawn.get_label() in ("down", "up")]
+    assert shapes[0] != shapes[1], "a cross and a circle"
+    (line,) = [drawn for drawn in ax.collections if drawn.get_label() not in ("down", "up")]
+    on_it = line.get_paths()[0].vertices
+    assert np.allclose(clf.decision_function(on_it), 0, atol=1e-6)
+    (image,) = ax.images
+    assert len(np.unique(image.get_array().reshape(-1, 3), axis=0)) == 2
+    assert (ax.get_xlabel(), ax.get_ylabel(), ax.get_title()) == ("feature 0", "feature 1", "0 of 60 misclassified")
+
+
+@pytest.mark.parametrize("parameters", [{}, {"multiclass": "ovo"}, {"keep": "vote"}], ids=str)
+def test_boundary_of_many_classes_rings_what_is_wrong(parameters):
+    clf = Perceptron(max_iter=5, tol=None, **parameters).fit(X, MANY)
+    ax = plot.boundary(clf, X, MANY)
+    wrong = X[clf.predict(X) != MANY]
+    assert labels(ax) == ["0", "1", "2", f"misclassified: {len(wrong)}"]
+    assert np.array_equal(points(ax)[f"misclassified: {len(wrong)}"], wrong)
+    (image,) = ax.images
+    assert len(np.unique(image.get_array().reshape(-1, 3), axis=0)) == 3
+
+
+def test_boundary_takes_names_from_a_table_and_axes_from_the_caller():
+    table = pd.DataFrame(X, columns=["length", "width"])
+    clf = Perceptron(tol=None).fit(table, TWO)
+    _, mine = pyplot.subplots()
+    assert plot.boundary(clf, table, TWO, ax=mine) is mine
+    assert (mine.get_xlabel(), mine.get_ylabel()) == ("length", "width")
+    assert plot.history(clf, ax=mine) is mine
+
+
+def test_boundary_has_two_dimensions():
+    clf = Perceptron(tol=None).fit(X, TWO)
+    with pytest.raises(ValueError, match=r"two features, but its shape is \(60, 3\)"):
+        plot.boundary(clf, np.hstack([X, X[:, :1]]), TWO)
+
+
+def test_without_matplotlib_the_message_says_what_to_install(monkeypatch):
+    clf = Perceptron(max_iter=2, tol=None).fit(X, TWO)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(ImportError, match=r"pip install rosenblatt\[plot\]"):
+        plot.history(clf)
