@@ -70,7 +70,7 @@ else:
 
     @intrinsic
     def prefetch(typingctx, array, index):
-        """Ask for the cache line of `array[index]`, an element of a one-dimensional array; never faults."""
+        """Ask for the cache line of an element, counted in the order of memory; never faults."""
 
         def emit(context, builder, signature, arguments):
             data = context.make_array(signature.args[0])(context, builder, arguments[0]).data

@@ -28,8 +28,8 @@ from rosenblatt.kernels import Progress, given_length, given_weight, settle
 from rosenblatt.problems import MOVE, Joint, OneVsRest, Problem, confront
 from rosenblatt.rows import Dense, Examples, Rows
 
-BLOCK = 64  # rows: the Gram product costs BLOCK/2 multiplications a row and feature, the scores one a weight vector
-PANEL = 16  # blocks prepared by one thread at a time
+BLOCK = 128  # rows: the Gram product costs BLOCK/2 multiplications a row and feature, the scores one a weight vector
+PANEL = 8  # blocks prepared by one thread at a time
 FEWEST_COLUMNS = 24  # below, a row read once for all its weight vectors is as fast, and needs no second copy of the rows
 FEWEST_FEATURES = 32
 

@@ -16,13 +16,13 @@ import numpy as np
 
 from rosenblatt._jit import jit, prefetch
 from rosenblatt.problems import MOVE, confront, faced
-from rosenblatt.rows import fetch, take
+from rosenblatt.rows import columns_of, fetch, take
 
 
 class Pace(NamedTuple):
     """How fast the weights follow the examples."""
 
-    batch: int  # rows confronted with the same weights before these change
+    batch: int | None  # rows confronted with the same weights before these change; None: one
     mean: bool  # whether a batch moves by the mean of its moves rather than by their sum
     budget: int  # stop after the batch that makes this many updates
     room: int  # the most moves that one row can call for
@@ -201,6 +201,14 @@ def settle(examples, weights, moves, share, mean):
 
 
 @jit
+def end_of_batch(batch, start, rows):
+    """Where the batch that begins at `start` ends. A compiler that knows it to be one row saves a fifth of the time."""
+    if batch is None:
+        return start + 1
+    return min(start + batch, rows)
+
+
+@jit
 def epoch(examples, weights, problem, rule, pace, order, start, log, run):
     """Visit the rows that `order` lists, from position `start` on, and learn from them.
 
@@ -209,14 +217,14 @@ def epoch(examples, weights, problem, rule, pace, order, start, log, run):
     returns at the mistake that ends a run longer than the longest, before learning from it, so that the caller may judge
     the weights that made it; with `run[0] = 0` the loop goes on from there.
     """
-    moves = np.empty(min(pace.batch, order.size) * pace.room, MOVE) if log is None else log[0]
+    moves = np.empty(end_of_batch(pace.batch, 0, order.size) * pace.room, MOVE) if log is None else log[0]
     share = np.zeros(weights.tally.size, np.int64)
     scores = room_for_scores(weights.w, faced(problem, 0)[1])
     rows, labels, constant = examples.rows, examples.labels, examples.constant
     w, drift, tally, seen = weights.w, weights.drift, weights.tally, weights.clock
     mistakes, updates, t = 0, 0, start
     while t < order.size and updates < pace.budget:
-        end = min(t + pace.batch, order.size)
+        end = end_of_batch(pace.batch, t, order.size)
         base = 0 if log is None else log[1][0]
         if base + (end - t) * pace.room > moves.size:
             break
@@ -227,7 +235,7 @@ def epoch(examples, weights, problem, rule, pace, order, start, log, run):
             if s + pace.ahead < order.size:
                 fetch(rows, order[s + pace.ahead])
             columns, values = take(rows, i)
-            coming, _ = take(rows, order[min(s + 2, order.size - 1)])
+            coming = columns_of(rows, order[min(s + 2, order.size - 1)])
             label = labels[i]
             first, _ = faced(problem, label)
             measure(columns, values, constant, w, first, scores, coming)
@@ -272,7 +280,7 @@ def most_violated(examples, weights, problem, rule, room, order, scales):
     for s in range(order.size):
         i = order[s]
         columns, values = take(examples.rows, i)
-        coming, _ = take(examples.rows, order[min(s + 2, order.size - 1)])
+        coming = columns_of(examples.rows, order[min(s + 2, order.size - 1)])
         label = examples.labels[i]
         first, _ = faced(problem, label)
         measure(columns, values, examples.constant, weights.w, first, scores, coming)

@@ -72,9 +72,9 @@ def fetch(rows, i):
 
 @fetch.register
 def _(rows: Dense, i):
-    values = rows.values[i]
-    for j in range(0, values.size, 64 // values.itemsize):
-        prefetch(values, j)
+    width = rows.values.shape[1]
+    for j in range(i * width, (i + 1) * width, 64 // rows.values.itemsize):
+        prefetch(rows.values, j)
 
 
 @fetch.register
@@ -82,6 +82,22 @@ def _(rows: CSR, i):
     for j in range(rows.starts[i], rows.starts[i + 1], 64 // rows.values.itemsize):
         prefetch(rows.columns, j)
         prefetch(rows.values, j)
+
+
+@generic
+def columns_of(rows, i):
+    """The columns of row i; None for a dense one."""
+    raise TypeError(f"rows must be Dense or CSR, not {type(rows).__name__}; as_rows makes one from a matrix")
+
+
+@columns_of.register
+def _(rows: Dense, i):
+    return None
+
+
+@columns_of.register
+def _(rows: CSR, i):
+    return rows.columns[rows.starts[i] : rows.starts[i + 1]]
 
 
 def count(rows: Rows) -> int:

@@ -153,7 +153,7 @@ class Trainer(NamedTuple):
     def _stretch(self, order: NDArray, position: int, pace: Pace) -> Progress:
         space = None
         if self.log is not None:
-            space = self.log.room(min(pace.batch, len(order)) * pace.room)
+            space = self.log.room(min(self.visits.batch, len(order)) * pace.room)
         known = (self.examples, self.weights, self.problem, self.rule, pace, order, position, space)
         if self.visits.order == "most-violated":
             done = kernels.worst_first(*known, self.visits.scales)
@@ -172,7 +172,8 @@ class Trainer(NamedTuple):
 
     def _pace(self, budget: int) -> Pace:
         ahead = max(1, 4096 // max(row_bytes(self.examples.rows), 1))
-        return Pace(self.visits.batch, self.visits.mean, budget, moves_per_row(self.problem), min(ahead, 8))
+        batch = None if self.visits.batch == 1 else self.visits.batch
+        return Pace(batch, self.visits.mean, budget, moves_per_row(self.problem), min(ahead, 8))
 
     def _in_blocks(self, budget: int) -> bool:
         plain = self.visits.order != "most-violated" and self.visits.batch == 1 and budget == NO_LIMIT
