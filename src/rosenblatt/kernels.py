@@ -132,27 +132,27 @@ def measure(columns, values, constant, w, first, scores, coming):
 
 
 @jit
-def axpy(columns, values, constant, w, column, tau):
-    """w[:, column] += τ · (row, constant)."""
-    tau = w.dtype.type(tau)
+def axpy(columns, values, constant, w, drift, column, tau, clock):
+    """w[:, column] += τ · (row, constant), and drift[:, column] += clock · τ · (row, constant) where a drift is kept."""
+    step, late = w.dtype.type(tau), tau * clock
     if w.ndim == 1:
         for j in range(values.size):
-            w[place(columns, j)] += tau * values[j]
-        w[-1] += tau * w.dtype.type(constant)
+            f = place(columns, j)
+            w[f] += step * values[j]
+            if drift is not None:
+                drift[f] += late * values[j]
+        w[-1] += step * w.dtype.type(constant)
+        if drift is not None:
+            drift[-1] += late * constant
     else:
         for j in range(values.size):
-            w[place(columns, j), column] += tau * values[j]
-        w[-1, column] += tau * w.dtype.type(constant)
-
-
-@jit
-def push(columns, values, constant, w, gains, loses, tau):
-    """w += τΔ: the row is added to one column and taken from the other. Weights that are not kept are None."""
-    if w is None:
-        return
-    axpy(columns, values, constant, w, gains, tau)
-    if loses >= 0:
-        axpy(columns, values, constant, w, loses, -tau)
+            f = place(columns, j)
+            w[f, column] += step * values[j]
+            if drift is not None:
+                drift[f, column] += late * values[j]
+        w[-1, column] += step * w.dtype.type(constant)
+        if drift is not None:
+            drift[-1, column] += late * constant
 
 
 @jit
@@ -173,8 +173,9 @@ def given_weight(weight, i):
 def carry_out(rows, constant, w, drift, move):
     """Make one move: w += τΔ, and drift += clock·τΔ."""
     columns, values = take(rows, move["row"])
-    push(columns, values, constant, w, move["gains"], move["loses"], move["tau"])
-    push(columns, values, constant, drift, move["gains"], move["loses"], move["tau"] * move["clock"])
+    axpy(columns, values, constant, w, drift, move["gains"], move["tau"], move["clock"])
+    if move["loses"] >= 0:
+        axpy(columns, values, constant, w, drift, move["loses"], -move["tau"], move["clock"])
 
 
 @jit

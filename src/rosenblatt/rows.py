@@ -197,20 +197,22 @@ def _float_type(dtype: np.dtype) -> type:
 
 @jit
 def inspect(starts, columns):
-    """(highest column, lowest column, whether each row's columns strictly increase, first row that starts too late)."""
-    highest, lowest = -1, 0
-    canonical = True
+    """(highest column, lowest column, whether each row's columns strictly increase, first row that starts too late).
+
+    The columns strictly increase in every row if each place where they do not is the start of one.
+    """
+    before = columns[0] if columns.size else columns.dtype.type(-1)
+    highest, lowest, falls = before, min(before, columns.dtype.type(0)), 0
+    for j in range(1, columns.size):
+        highest = max(highest, columns[j])
+        lowest = min(lowest, columns[j])
+        falls += columns[j] <= columns[j - 1]
     for i in range(starts.size - 1):
         if starts[i + 1] < starts[i]:
-            return highest, lowest, canonical, i
-        before = -1
-        for j in range(starts[i], starts[i + 1]):
-            column = np.int64(columns[j])
-            canonical &= column > before
-            highest = max(highest, column)
-            lowest = min(lowest, column)
-            before = column
-    return highest, lowest, canonical, -1
+            return highest, lowest, False, i
+        if starts[i + 1] > starts[i] > 0:
+            falls -= columns[starts[i]] <= columns[starts[i] - 1]
+    return highest, lowest, falls == 0, -1
 
 
 @jit
