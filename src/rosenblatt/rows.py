@@ -201,7 +201,7 @@ def inspect(starts, columns):
 
     The columns strictly increase in every row if each place where they do not is the start of one.
     """
-    before = columns[0] if columns.size else columns.dtype.type(-1)
+    before = columns[0] if columns.size else columns.dtype.type(0)
     highest, lowest, falls = before, min(before, columns.dtype.type(0)), 0
     for j in range(1, columns.size):
         highest = max(highest, columns[j])
