@@ -55,10 +55,10 @@ def emails():
 
 def irises(left, middle, right):
     heading("Irises: setosa or not, by sepal length and width")
-    iris = load_iris(as_frame=True)
+    iris = load_iris()
     X, species = iris.data, iris.target_names[iris.target]
-    sepals, kind = X.iloc[:, :2], np.where(species == "setosa", "setosa", "the others")
-    radius, margin = geometry(sepals.to_numpy(), kind == "setosa")
+    sepals, kind = X[:, :2], np.where(species == "setosa", "setosa", "the others")
+    radius, margin = geometry(sepals, kind == "setosa")
     print(f"longest row R = {radius:.2f}, widest margin γ = {margin:.4f}, both with the constant feature")
     print(f"{'':20} {'epochs':>7} {'updates':>8} {'bound':>8} {'its margin':>11}  stopped")
     for settings in ({"order": "cyclic"}, {"order": "most-violated"}, {"margin": 10.0}, {}):
@@ -69,12 +69,14 @@ def irises(left, middle, right):
         name = " ".join(f"{key}={value}" for key, value in settings.items()) or "order=shuffle"
         print(f"{name:20} {clf.n_iter_:7,} {clf.n_updates_:8,} {bound:8,.0f} {reached:11.4f}  {clf.stop_reason_}")
     plot.boundary(clf, sepals, kind, left).set_title("Setosa or not: separated")
+    left.set(xlabel="sepal length (cm)", ylabel="sepal width (cm)")
     left.legend(loc="lower right")
     plot.history(clf, middle, clf.mistake_bound(radius, margin)).set_title("Updates stay below R²/γ²")
 
-    petals = X.iloc[:, 2:]
+    petals = X[:, 2:]
     many = Perceptron(keep="average", tol=None, max_iter=200).fit(petals, species)
     plot.boundary(many, petals, species, right).set_title("Three species, averaged weights")
+    right.set(xlabel="petal length (cm)", ylabel="petal width (cm)")
     right.legend(loc="lower right")
 
 

@@ -191,6 +191,33 @@ def test_more_clashes_name_both():
         Perceptron(warm_start=True).fit(X, Y).fit(X, Y + 5)
 
 
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [({"keep": "average"}, "keep"), ({"fit_intercept": False}, "fit_intercept"), ({"multiclass": "ovr"}, "multiclass")],
+)
+def test_a_model_does_not_go_on_with_other_parameters(change, name):
+    labels = np.arange(20) % 3
+    for clf, method in ((Perceptron(), "partial_fit"), (Perceptron(warm_start=True), "fit")):
+        clf.fit(X, labels).set_params(**change)
+        with pytest.raises(ValueError, match=f"{name}.* has changed since this model began to learn"):
+            getattr(clf, method)(X, labels)
+
+
+@pytest.mark.parametrize("labels", [(-128, 127), (0, 2**16), (2**62, -(2**62)), (3, 2**63 + 5), (-1, 1)])
+def test_any_integers_name_classes(labels):
+    kind = next(
+        kind
+        for kind in (np.int8, np.int32, np.int64, np.uint64)
+        if all(np.iinfo(kind).min <= v <= np.iinfo(kind).max for v in labels)
+    )
+    y = np.array(labels, dtype=kind)[Y]
+    clf = Perceptron(max_iter=5).fit(X, y)
+    assert clf.classes_.tolist() == sorted(labels)
+    assert clf.classes_.dtype == kind
+    expected = Perceptron(max_iter=5).fit(X, Y if labels[0] < labels[1] else 1 - Y)
+    assert np.array_equal(clf.coef_, expected.coef_)
+
+
 def test_overflow_is_an_error_not_a_wrong_model():
     huge = np.where(X == 0, 1.0, X) * 1e200
     with pytest.raises(ValueError, match=r"overflowed at row .*scale them down"):

@@ -434,6 +434,7 @@ class Perceptron(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
                 raise ValueError(
                     f"warm_start=True goes on with the classes {self.classes_.tolist()}, but y has {classes.tolist()}"
                 )
+            self._check_unchanged(plan)
             model = self._model.copy()
             model.suit(rows)
             return model
@@ -442,8 +443,20 @@ class Perceptron(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
     def _model_to_stream(self, plan: Plan, rows: Rows, features: int, classes: int) -> Model:
         if not self.__sklearn_is_fitted__():
             return fresh(plan.problem(classes), rows, features, plan.constant, self.keep)
+        self._check_unchanged(plan)
         self._model.suit(rows)
         return self._model
+
+    def _check_unchanged(self, plan: Plan) -> None:
+        """Refuse to go on with a model that was begun with other parameters than those of now."""
+        model = self._model
+        for names, then, now in (
+            ("keep", model.keep, self.keep),
+            ("fit_intercept or intercept_scaling", model.constant, plan.constant),
+            ("multiclass", type(model.problem), type(plan.problem(model.problem.classes))),
+        ):
+            if then != now:
+                raise ValueError(f"{names} has changed since this model began to learn; fit a new one, or change it back")
 
     def _declared(self, classes: Any, y: NDArray) -> NDArray:
         """The classes known before this call of `partial_fit`."""

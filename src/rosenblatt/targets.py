@@ -12,7 +12,8 @@ FEW = 2**16  # integers in a range this small are looked up in a table, which is
 
 
 def _few_integers(y: NDArray) -> bool:
-    return y.dtype.kind in "iu" and len(y) > 0 and int(y.max()) - int(y.min()) < FEW
+    whole = y.dtype.kind in "iu" and y.dtype != np.uint64
+    return whole and len(y) > 0 and int(y.max()) - int(y.min()) < FEW
 
 
 def checked_labels(y: NDArray) -> NDArray:
@@ -39,7 +40,7 @@ def distinct(y: NDArray) -> NDArray:
     """The distinct labels, sorted."""
     if _few_integers(y):
         low = int(y.min())
-        return np.flatnonzero(np.bincount(y - low)).astype(y.dtype) + y.dtype.type(low)
+        return (np.flatnonzero(np.bincount(y.astype(np.int64, copy=False) - low)) + low).astype(y.dtype)
     return np.unique(y)
 
 
@@ -51,8 +52,8 @@ def numbers(y: NDArray, classes: NDArray) -> NDArray:
         low, high = min(int(y.min()), int(classes.min())), max(int(y.max()), int(classes.max()))
         if high - low < FEW:
             table = np.full(high - low + 1, -1, np.int64)
-            table[classes - low] = np.arange(len(classes))
-            return table[y - low] if low else table[y]
+            table[classes.astype(np.int64) - low] = np.arange(len(classes))
+            return table[y.astype(np.int64, copy=False) - low]
     sorter = np.argsort(classes)
     places = np.searchsorted(classes, y, sorter=sorter)
     found = sorter[np.minimum(places, len(classes) - 1)].astype(np.int64)
