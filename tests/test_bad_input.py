@@ -73,6 +73,15 @@ def test_bad_rows_are_refused_and_change_nothing(case, method, monkeypatch):
     assert pickle.dumps(clf) == before
 
 
+@pytest.mark.parametrize(
+    "parameters", [{"order": "random"}, {"early_stopping": True}, {"max_updates": 1}, {"order": "most-violated"}]
+)
+@pytest.mark.parametrize("row", [0, 7, 19])
+def test_no_run_overlooks_a_row(parameters, row):
+    with pytest.raises(ValueError, match="NaN"):
+        Perceptron(max_iter=2, tol=None, **parameters).fit(spoiled(np.nan, row), Y)
+
+
 def test_one_class_only_is_refused_by_name():
     with pytest.raises(ValueError, match="at least two classes; it has one class only: 'ham'"):
         Perceptron().fit(X, ["ham"] * 20)

@@ -56,7 +56,8 @@ def epoch(examples: Examples, weights, problem, rule, pace, order: NDArray, thre
     mistakes, updates, position = 0, 0, 0
     scores = np.empty((BLOCK, problem.classes), examples.rows.values.dtype)
     w = weights.w[:-1]
-    with _controller().limit(limits=1, user_api="blas"):
+    # NaN and infinity are noticed by the scan, which names the row; numpy need not warn of them.
+    with _controller().limit(limits=1, user_api="blas"), np.errstate(invalid="ignore", over="ignore"):
         for panel in _panels(examples, order, threads):
             for block, gram in enumerate(panel.grams):
                 first = block * BLOCK

@@ -225,6 +225,8 @@ class Perceptron(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
             live = self._live(live, by_class, len(classes))
             rng = plan.rng()
             rows = as_rows(X)
+            if self.order not in ("cyclic", "shuffle") or self.early_stopping or self.max_updates is not None:
+                self._check_finite(X, rows)  # a run that visits every row notices by itself, without another pass
             model = self._model_to_fit(plan, rows, X.shape[1], classes, (coef_init, intercept_init))
             live, error = self._validation(model, X, labels, live, (X_val, y_val, classes), rng)
             trainer = Trainer(
@@ -270,8 +272,7 @@ class Perceptron(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
             plan = self._checked()
             X, y = self._read(X, y, reset=first)
             rows = as_rows(X)
-            if not finite(rows):
-                assert_all_finite(X, estimator_name=type(self).__name__, input_name="X")
+            self._check_finite(X, rows)
             weight = targets.sample_weights(sample_weight, len(y))
             live = targets.live_rows(weight, len(y))
             known, stages = self._stages(y[live], self._declared(classes, y))
@@ -555,6 +556,10 @@ class Perceptron(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
         if bar is not None:
             bar.done(reason)
         return history, reason
+
+    def _check_finite(self, X: Any, rows: Rows) -> None:
+        if not finite(rows):
+            assert_all_finite(X, estimator_name=type(self).__name__, input_name="X")
 
     def _not_finite(self, X: Any, broken: Broken) -> ValueError:
         """The error for a score that is no number: NaN or infinity in X, or else an overflow."""
