@@ -27,6 +27,16 @@ class Model:
         self.votes: Votes | None = no_votes(weights.w) if keep == "vote" else None
         self._known: tuple[int, NDArray, NDArray] | None = None
 
+    @property
+    def seen(self) -> int:
+        """Examples visited."""
+        return int(self.weights.clock[0])
+
+    @property
+    def updates(self) -> int:
+        """Changes of weight vectors."""
+        return int(self.weights.tally.sum())
+
     def copy(self) -> Model:
         """The same model, sharing nothing that learning changes."""
         twin = copy.copy(self)

@@ -1,9 +1,8 @@
-"""Words are for users. Here, and nowhere else, the parameters of a perceptron become the types that the trainer takes."""
+"""Words are for users. Here, and nowhere else, the parameters of a learner become the types that the trainer takes."""
 
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,28 +10,25 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from rosenblatt import parameters, rules
+from rosenblatt import parameters
 from rosenblatt.blocks import available_threads
 from rosenblatt.parameters import Clash, ClassWeight, Flag, Number, OneOf
 from rosenblatt.problems import Binary, Joint, OneVsOne, OneVsRest, Problem
-from rosenblatt.rows import Examples, Rows, lengths
-from rosenblatt.train import NO_LIMIT, Limits, Rule, Visits
+from rosenblatt.rows import Rows, lengths
+from rosenblatt.train import NO_LIMIT, Limits, Visits
 
-_PROBLEMS: dict[str, Any] = {"joint": Joint, "ovr": OneVsRest, "ovo": OneVsOne}
-_POWERS = {"invsqrt": 0.5, "inverse": 1.0}
+PROBLEMS: dict[str, Any] = {"joint": Joint, "ovr": OneVsRest, "ovo": OneVsOne}
 _WORST_FIRST = ("most-violated", "most-violated-normalised")
 
-ALLOWED = {
-    "margin": Number(0),
-    "eta0": Number(0, open_low=True),
-    "learning_rate": OneOf(("constant", *_POWERS)),
+# What the parameters that learners share may be.
+ALLOWED: dict[str, Any] = {
     "fit_intercept": Flag(),
     "intercept_scaling": Number(0, open_low=True),
     "order": OneOf(("cyclic", "shuffle", "random", *_WORST_FIRST)),
     "batch": Number(1, whole=True, words=("full",)),
     "reduction": OneOf(("sum", "mean")),
     "keep": OneOf(("last", "average", "pocket", "vote")),
-    "multiclass": OneOf(tuple(_PROBLEMS)),
+    "multiclass": OneOf(tuple(PROBLEMS)),
     "max_iter": Number(1, whole=True),
     "max_updates": Number(1, whole=True, optional=True),
     "max_seconds": Number(0, open_low=True, optional=True),
@@ -61,32 +57,19 @@ CLASHES = (
 
 
 class Plan:
-    """What the parameters of an estimator ask for."""
+    """What the parameters of a learner ask for; `rule` is that of a learner which has one."""
 
-    def __init__(self, params: Mapping[str, Any]):
+    def __init__(self, params: Mapping[str, Any], own: Mapping[str, Any], problems: Mapping[str, Any]):
+        parameters.check(params, {**ALLOWED, **own}, CLASHES)
         self.params = params
+        self.problems = problems
         self.constant = float(params["intercept_scaling"]) if params["fit_intercept"] else 0.0
-
-    def check(self) -> None:
-        """Refuse what is not allowed, and warn of what is allowed but gives up a guarantee."""
-        parameters.check(self.params, ALLOWED, CLASHES)
-        rate = self.params["learning_rate"]
-        if rate != "constant":
-            price = "it holds up to a logarithm only" if rate == "invsqrt" else "exp(πR/(√6γ)) updates may be needed"
-            warnings.warn(f"learning_rate={rate!r} gives up the mistake bound of the constant rate: {price}", stacklevel=5)
-
-    def rule(self) -> Rule:
-        """The rule of an update."""
-        margin, rate, schedule = float(self.params["margin"]), float(self.params["eta0"]), self.params["learning_rate"]
-        if schedule == "constant":
-            return rules.Perceptron(margin, rate)
-        return rules.Diminishing(margin, rate, _POWERS[schedule])
 
     def problem(self, classes: int) -> Problem:
         """The problem with this many classes."""
         if classes == 2:
             return Binary(2)
-        return _PROBLEMS[self.params["multiclass"]](classes) if classes > 2 else Joint(classes)
+        return self.problems[self.params["multiclass"]](classes) if classes > 2 else Joint(classes)
 
     def rng(self) -> np.random.Generator:
         """The source of randomness."""
@@ -94,11 +77,6 @@ class Plan:
         if isinstance(state, np.random.Generator):
             return state
         return np.random.default_rng(check_random_state(state).randint(2**31 - 1))
-
-    def examples(self, rows: Rows, labels: NDArray, weight: NDArray | None) -> Examples:
-        """The examples as the rule wants them."""
-        squared = lengths(rows, self.constant) if self.rule().uses_length else None
-        return Examples(rows, labels, weight, self.constant, squared)
 
     def visits(self, live: NDArray, rows: Rows, rng: np.random.Generator) -> Visits:
         """How the rows that count are visited, epoch by epoch."""

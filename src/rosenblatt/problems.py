@@ -130,7 +130,7 @@ def confront(problem, rule, scores, label, length, weight, tally, moves, found):
 def _(problem: Binary, rule, scores, label, length, weight, tally, moves, found):
     sign = 1.0 if label == 1 else -1.0
     m = sign * scores[0]
-    tau = weight[0] * weight[1] * step(rule, m, length, tally[0] + 1)
+    tau = weight[0] * weight[1] * step(rule, m, length, tally[0] + 1, label == 1)
     if tau != 0.0:
         found = note(moves, found, 0, -1, 0, sign * tau)
     return m, m > 0.0, found
@@ -142,7 +142,7 @@ def _(problem: Joint, rule, scores, label, length, weight, tally, moves, found):
     if rival < 0:
         return np.inf, True, found
     m = np.float64(scores[label]) - np.float64(scores[rival])
-    tau = weight[0] * weight[1] * step(rule, m, 2.0 * length, tally[0] + 1)
+    tau = weight[0] * weight[1] * step(rule, m, 2.0 * length, tally[0] + 1, True)
     if tau != 0.0:
         found = note(moves, found, label, rival, 0, tau)
     return m, m > 0.0, found
@@ -159,7 +159,7 @@ def _(problem: OneVsRest, rule, scores, label, length, weight, tally, moves, fou
         if r != label:
             strongest = max(strongest, score)
         share = weight[0] * weight[1] if r == label else weight[0]
-        tau = share * step(rule, m, length, tally[r] + 1)
+        tau = share * step(rule, m, length, tally[r] + 1, r == label)
         if tau != 0.0:
             found = note(moves, found, r, -1, r, sign * tau)
     return lowest, scores[label] > strongest, found
@@ -174,7 +174,7 @@ def _(problem: OneVsOne, rule, scores, label, length, weight, tally, moves, foun
             lowest = min(lowest, m)
             here, there = label * problem.classes + r, r * problem.classes + label
             counter = min(here, there)
-            tau = weight[0] * weight[1] * step(rule, m, length, tally[counter] + 1)
+            tau = weight[0] * weight[1] * step(rule, m, length, tally[counter] + 1, label < r)
             if tau != 0.0:
                 found = note(moves, found, here, there, counter, tau)
     return lowest, lowest > 0.0, found

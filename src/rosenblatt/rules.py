@@ -3,7 +3,8 @@ w += τΔ. A margin of exactly δ moves, so a tie is a mistake for every class.
 
 To add a rule, write its NamedTuple, its step and its bound, and say whether the step uses the length; it then works for
 two classes and for many, dense and sparse, row by row and in blocks. `k` is the number of the update about to be made,
-counted from 1.
+counted from 1; `positive` tells on which side of a two-class problem the example stands (of many classes decided jointly,
+each example stands on the side of its label).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from rosenblatt._jit import generic
 
 
 @generic
-def step(rule, m, length, k):
+def step(rule, m, length, k, positive):
     """τ ≥ 0, the length of the step along a direction of margin m; 0 leaves the weights as they are."""
     raise TypeError(f"no step is defined for the rule {type(rule).__name__}")
 
@@ -41,7 +42,7 @@ class Perceptron(NamedTuple):
 
 
 @step.register
-def _(rule: Perceptron, m, length, k):
+def _(rule: Perceptron, m, length, k, positive):
     return rule.rate if m <= rule.margin else 0.0
 
 
@@ -78,5 +79,5 @@ class Diminishing(NamedTuple):
 
 
 @step.register
-def _(rule: Diminishing, m, length, k):
+def _(rule: Diminishing, m, length, k, positive):
     return rule.rate / k**rule.power if m <= rule.margin else 0.0

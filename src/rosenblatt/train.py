@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import perf_counter
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +17,7 @@ from rosenblatt import blocks, kernels
 from rosenblatt.kernels import Pace, Progress
 from rosenblatt.problems import MOVE, Problem, moves_per_row
 from rosenblatt.rows import Examples, row_bytes
-from rosenblatt.rules import Diminishing, Perceptron
 from rosenblatt.weights import Weights, norm
-
-Rule = Perceptron | Diminishing
 
 NO_LIMIT = np.iinfo(np.int64).max
 
@@ -117,17 +114,58 @@ class Pocket:
         self.run[0] = 0
 
 
+class Learner(Protocol):
+    """What `train` works with: it visits rows, and can tell how far it has come."""
+
+    @property
+    def visits(self) -> Visits: ...
+
+    @property
+    def seen(self) -> int:
+        """Examples visited so far, in all runs."""
+
+    def epoch(self, order: NDArray, budget: int = NO_LIMIT) -> tuple[Progress, bool]:
+        """Visit the rows of `order` once; what was done, and whether nothing is left to learn."""
+
+    def size(self) -> float:
+        """The norm of all weights."""
+
+    def weights_now(self) -> NDArray:
+        """The weights, as an array that goes on changing."""
+
+    def finish(self) -> None:
+        """Called when the last epoch is over."""
+
+
 class Trainer(NamedTuple):
     """Everything one run of learning works with."""
 
     examples: Examples
     weights: Weights
     problem: Problem
-    rule: Rule
+    rule: Any  # of rosenblatt.rules
     visits: Visits
     log: Log | None = None
     pocket: Pocket | None = None
     errors: Callable[[NDArray], int] = lambda w: 0  # on all examples; a pocket asks
+
+    @property
+    def seen(self) -> int:
+        """Examples visited so far."""
+        return int(self.weights.clock[0])
+
+    def size(self) -> float:
+        """The norm of all weights."""
+        return norm(self.weights.w)
+
+    def weights_now(self) -> NDArray:
+        """The weights, as they are changed in place."""
+        return self.weights.w
+
+    def finish(self) -> None:
+        """Judge the last weights, where there is a pocket."""
+        if self.pocket is not None:
+            self.pocket.judge(self.weights.w, self.errors)
 
     def epoch(self, order: NDArray, budget: int = NO_LIMIT) -> tuple[Progress, bool]:
         """Visit the rows of `order` once; what was done, and whether nothing is left to learn."""
@@ -187,7 +225,7 @@ def _check(done: Progress) -> None:
 
 
 def train(
-    trainer: Trainer,
+    learner: Learner,
     limits: Limits,
     error: Callable[[], float] | None = None,
     watch: Callable[[Epoch], bool] = lambda epoch: False,
@@ -198,21 +236,20 @@ def train(
     converged, max_iter, max_updates, max_seconds, training_error, weight_change, validation_error, callback, interrupted.
     """
     history: list[Epoch] = []
-    weights = trainer.weights
     begin, updates = perf_counter(), 0
     best, waited = np.inf, 0
-    before = weights.w.copy(order="K") if limits.weight_change is not None else None
+    before = learner.weights_now().copy(order="K") if limits.weight_change is not None else None
     with _interrupts_held() as interrupted:
         for number in range(1, limits.epochs + 1):
-            started, seen = perf_counter(), int(weights.clock[0])
-            done, converged = trainer.epoch(trainer.visits.epoch(), limits.updates - updates)
-            if trainer.pocket is not None and (converged or number == limits.epochs):
-                trainer.pocket.judge(weights.w, trainer.errors)
+            started, seen = perf_counter(), learner.seen
+            done, converged = learner.epoch(learner.visits.epoch(), limits.updates - updates)
+            if converged or number == limits.epochs:
+                learner.finish()
             updates += done.updates
-            size = norm(weights.w)
+            size = learner.size()
             if not np.isfinite(size):
-                raise Broken(int(trainer.visits.live[0]))
-            seen = int(weights.clock[0]) - seen
+                raise Broken(int(learner.visits.live[0]))
+            seen = learner.seen - seen
             invalid = None if error is None else error()
             history.append(Epoch(number, done.mistakes, done.updates, seen, size, invalid, perf_counter() - started))
             asked = watch(history[-1])
@@ -226,9 +263,9 @@ def train(
             if waited >= limits.patience:
                 return history, "training_error" if invalid is None else "validation_error"
             if before is not None and limits.weight_change is not None:
-                if norm(weights.w - before) <= limits.weight_change:
+                if norm(learner.weights_now() - before) <= limits.weight_change:
                     return history, "weight_change"
-                before = weights.w.copy(order="K")
+                before = learner.weights_now().copy(order="K")
             if perf_counter() - begin >= limits.seconds:
                 return history, "max_seconds"
             if asked:
