@@ -1,0 +1,194 @@
+"""Learners that need more than a margin and a step keep a state for each weight vector: a scale, a norm, a second matrix.
+Such a learner is a NamedTuple of arrays and two bodies, `score` and `learn`; many classes are learned one against the rest,
+all in one pass.
+
+By convention the arrays of a state have the weight vectors as their first axis and are float64, `tally` (vectors,) int64
+counts the updates of each and `clock` (1,) int64 the examples seen.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rosenblatt._jit import generic, jit
+from rosenblatt.callbacks import with_callbacks
+from rosenblatt.estimator import Classifier
+from rosenblatt.kernels import Progress
+from rosenblatt.plan import Plan
+from rosenblatt.problems import Binary, Problem, columns, decide
+from rosenblatt.rows import Examples, Rows, fetch, take
+from rosenblatt.train import NO_LIMIT, Broken, Visits
+
+
+@generic
+def score(state, vector, columns, values, constant):
+    """The score that a weight vector gives the row (columns, values) with its constant feature."""
+    raise TypeError(f"no score is defined for the state {type(state).__name__}")
+
+
+@generic
+def learn(state, vector, columns, values, constant, sign, score):
+    """Learn that the row, which the weight vector scored so, is on its side `sign`; whether anything changed."""
+    raise TypeError(f"{type(state).__name__} does not say how it learns")
+
+
+@jit
+def epoch(state, examples, order, budget):
+    """Visit the rows that `order` lists and learn from each, until `budget` updates have been made."""
+    rows, labels, constant = examples.rows, examples.labels, examples.constant
+    tally, clock = state.tally, state.clock
+    vectors = tally.size
+    scores = np.empty(vectors)
+    mistakes, updates = 0, 0
+    for t in range(order.size):
+        if updates >= budget:
+            return Progress(t, mistakes, updates, -1)
+        i = order[t]
+        fetch(rows, order[min(t + 2, order.size - 1)])
+        row_columns, values = take(rows, i)
+        label = labels[i] if vectors > 1 else labels[i] - 1  # two classes: the one vector is that of class 1
+        rival = 0.0 if vectors == 1 else -np.inf
+        for k in range(vectors):
+            scores[k] = score(state, k, row_columns, values, constant)
+            if not np.isfinite(scores[k]):
+                return Progress(t, mistakes, updates, i)
+            if k != label and vectors > 1:
+                rival = max(rival, scores[k])
+        right = scores[label] > rival if label >= 0 else scores[0] < 0.0
+        mistakes += not right
+        for k in range(vectors):
+            if learn(state, k, row_columns, values, constant, 1.0 if k == label else -1.0, scores[k]):
+                tally[k] += 1
+                updates += 1
+        clock[0] += 1
+    return Progress(order.size, mistakes, updates, -1)
+
+
+class States:
+    """What has been learned: a state, the problem it solves, and the weight vectors that it amounts to."""
+
+    def __init__(self, problem: Problem, state: Any, constant: float):
+        self.problem = problem
+        self.state = state
+        self.constant = constant
+        self._known: tuple[int, NDArray] | None = None
+
+    @property
+    def seen(self) -> int:
+        """Examples visited."""
+        return int(self.state.clock[0])
+
+    @property
+    def updates(self) -> int:
+        """Changes of weight vectors."""
+        return int(self.state.tally.sum())
+
+    def copy(self) -> States:
+        """The same, sharing nothing that learning changes."""
+        parts = (part.copy() if isinstance(part, np.ndarray) else part for part in self.state)
+        return States(self.problem, type(self.state)(*parts), self.constant)
+
+    def suit(self, rows: Rows) -> None:
+        """Nothing: a state serves rows of every layout."""
+
+    def vectors(self) -> NDArray:
+        """(vectors, features + 1): the weights that predict, the constant feature's last."""
+        if self._known is None or self._known[0] != self.seen:
+            self._known = (self.seen, self.state.vectors())
+        return self._known[1]
+
+    def shown(self) -> tuple[NDArray, NDArray]:
+        """(coef, intercept) of these weights."""
+        vectors = self.vectors()
+        return vectors[:, :-1], vectors[:, -1] * self.constant
+
+    def decision(self, X: Any) -> NDArray:
+        """The decision values of rows: see `problems.decide`."""
+        coef, intercept = self.shown()
+        return decide(self.problem, X @ coef.T + intercept)
+
+
+class Pupil(NamedTuple):
+    """What `train` works with: a state that learns."""
+
+    model: States
+    examples: Examples
+    visits: Visits
+
+    @property
+    def seen(self) -> int:
+        """Examples visited so far."""
+        return self.model.seen
+
+    def epoch(self, order: NDArray, budget: int = NO_LIMIT) -> tuple[Progress, bool]:
+        """Visit the rows of `order` once; what was done, and whether nothing is left to learn."""
+        done = epoch(self.model.state, self.examples, order, budget)
+        if done.broken >= 0:
+            raise Broken(int(done.broken))
+        return done, done.updates == 0 and self.visits.order in ("cyclic", "shuffle")
+
+    def size(self) -> float:
+        """The norm of all weights."""
+        return float(np.linalg.norm(self.model.vectors()))
+
+    def weights_now(self) -> NDArray:
+        """The weights that predict."""
+        return self.model.vectors()
+
+    def finish(self) -> None:
+        """Nothing is left to do."""
+
+
+class Stateful(Classifier):
+    """A linear classifier with a state for each weight vector; which state, a subclass says.
+
+    The state's `vectors()` are the weights that predict, (vectors, features + 1) with the constant feature's last.
+    """
+
+    @abstractmethod
+    def _state(self, vectors: int, features: int) -> Any:
+        """The state before the first example: `vectors` weight vectors for rows of this many features, without the
+        constant one."""
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any) -> Any:
+        """Learn from X (rows, features) and y (rows,) until one of the reasons to stop; the estimator itself.
+
+        An error leaves the estimator as it was; Ctrl-C finishes the epoch, stores the model and then interrupts.
+        """
+        return self._fit(X, y)
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Any:
+        """Learn from these rows, once, in the order given; the estimator itself.
+
+        Cutting a stream of rows into calls in any way gives the same model. `classes` lists all classes on the first
+        call. `order` and the reasons to stop do not apply.
+        """
+        return self._partial_fit(X, y, classes)
+
+    @property
+    def coef_(self) -> NDArray:
+        return self._fitted().shown()[0]
+
+    @property
+    def intercept_(self) -> NDArray:
+        return self._fitted().shown()[1]
+
+    def _fresh(self, plan: Plan, rows: Rows, features: int, classes: int, init: Any) -> States:
+        problem = plan.problem(classes)
+        vectors = 1 if isinstance(problem, Binary) else columns(problem)
+        return States(problem, self._state(vectors, features), plan.constant)
+
+    def _learner(self, plan: Plan, model: States, X: Any, examples: Examples, visits: Visits) -> Pupil:
+        return Pupil(model, examples, visits)
+
+    def _check_unchanged(self, plan: Plan) -> None:
+        if self._model.constant != plan.constant:
+            raise ValueError(
+                "fit_intercept or intercept_scaling has changed since this model began to learn; fit a new one, or change "
+                "it back"
+            )
