@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rosenblatt._jit import prefetch
-from rosenblatt.online.objects import append, approach, equal, following, hash_of, inlined, locked, number
+from rosenblatt.online.objects import append, approach, equal, following, hash_of, inlined, locked, number, size_of
 
 LARGEST = np.finfo(np.float64).max
 LOW = 2**32 - 1
@@ -55,21 +55,21 @@ def enter(table, name, hashed, code):
 
 
 @locked
-def with_constant(total, constant, w, scores):
-    """The products with the part of the constant feature; NaN if one is not finite."""
+def finished(total, w, scores):
+    """The products with the intercept, the last weight; NaN if one is not finite."""
     if w.ndim == 1:
-        total += constant * w[-1]
+        total += w[-1]
         return total if abs(total) <= LARGEST else nan
     for k in range(scores.size):
-        scores[k] += constant * w[-1, k]
+        scores[k] += w[-1, k]
         if not abs(scores[k]) <= LARGEST:
             total = nan
     return total
 
 
 @locked
-def measure(x, table, constant, w, scores):
-    """⟨x, w⟩ with the constant feature, whose weight is the last; names without a slot count nothing.
+def measure(x, table, w, scores):
+    """⟨x, w⟩ with the intercept, which is the last weight; names without a slot count nothing.
 
     Many weight vectors: their products go to `scores`, zero so far, and the answer is 0. NaN if a value or a product is no
     finite number. Memory is what this waits for, so it asks for a name two items before it looks at it, and for the entry
@@ -98,11 +98,11 @@ def measure(x, table, constant, w, scores):
                     scores[k] += v * w[slot, k]
         now, name, value, hashed = next_, next_name, next_value, next_hashed
         next_, next_name, next_value = later, later_name, later_value
-    return with_constant(total, constant, w, scores)
+    return finished(total, w, scores)
 
 
 @locked
-def measure_positions(x, known, constant, w, scores):
+def measure_positions(x, known, w, scores):
     """The same of an array of numbers, the first `known` of which have the slots 0, 1, 2, …"""
     total = 0.0
     for j in range(x.size):
@@ -114,49 +114,57 @@ def measure_positions(x, known, constant, w, scores):
         else:
             for k in range(scores.size):
                 scores[k] += x[j] * w[j, k]
-    return with_constant(total, constant, w, scores)
+    return finished(total, w, scores)
 
 
 @locked
-def push(x, table, constant, w, gains, loses, tau, averaged, clock):
-    """w += τ·(x, constant) in column `gains`, −= in column `loses` unless that is −1. If `averaged`, the second half of the
-    columns are the drifts of the first, and move by `clock` times that."""
-    half, late, position, more = w.shape[-1] // 2, tau * clock, 0, 1
-    while more:
-        more, position, name, value = following(x, position)
-        if more:
-            code = find(table, name, hash_of(name))
-            if code < 0:
-                continue
-            v, slot = -number(value) if code & 1 else number(value), np.uint64(code >> 1)
-        else:
-            v, slot = constant, np.uint64(len(w) - 1)
-        if w.ndim == 1:
-            w[slot] += tau * v
-        else:
-            w[slot, gains] += tau * v
-            if averaged:
-                w[slot, gains + half] += late * v
-            if loses >= 0:
-                w[slot, loses] -= tau * v
-                if averaged:
-                    w[slot, loses + half] -= late * v
+def shift(w, slot, gains, loses, by, late):
+    """w[slot] += `by` in column `gains`, −= in column `loses` unless that is −1. Where there is a `late`, the second half of
+    the columns are the drifts of the first, and move by that."""
+    if w.ndim == 1:
+        w[slot] += by
+    else:
+        half = w.shape[1] // 2
+        w[slot, gains] += by
+        if late != 0.0:
+            w[slot, gains + half] += late
+        if loses >= 0:
+            w[slot, loses] -= by
+            if late != 0.0:
+                w[slot, loses + half] -= late
 
 
 @locked
-def admit(x, table, known, code):
-    """Give the names that are not in the table, but for those of value zero, the codes `code`, `code` + 2, …, and append
-    them to the list at address `known`. There is room for them all."""
-    position = 0
+def push(x, table, known, w, gains, loses, tau, late, constant):
+    """w += τ·(x, constant) for the names that have slots, as `shift` says; the drifts move by `late` instead of τ.
+
+    A list at address `known` (0: none) holds the names in the table, in the order of their slots. Names that are not in the
+    table, but for those of value zero, are then appended to it and get the next slots; table and weights have room.
+    """
+    position, slots = 0, size_of(known) if known else 0
     while True:
         more, position, name, value = following(x, position)
         if not more:
-            return
-        hashed = hash_of(name)
-        if find(table, name, hashed) < 0 and number(value) != 0.0:
+            break
+        v, hashed = number(value), hash_of(name)
+        code = find(table, name, hashed)
+        if code < 0 and known and v != 0.0:
+            code = 2 * slots
             enter(table, name, hashed, code)
             append(known, name)
-            code += 2
+            slots += 1
+        if code >= 0:
+            v = -v if code & 1 else v
+            shift(w, np.uint64(code >> 1), gains, loses, tau * v, late * v)
+    shift(w, np.uint64(len(w) - 1), gains, loses, tau * constant * constant, late * constant * constant)
+
+
+@locked
+def push_positions(x, w, gains, loses, tau, late, constant):
+    """The same of an array of numbers, which have the slots 0, 1, 2, …"""
+    for j in range(x.size):
+        shift(w, np.uint64(j), gains, loses, tau * x[j], late * x[j])
+    shift(w, np.uint64(len(w) - 1), gains, loses, tau * constant * constant, late * constant * constant)
 
 
 @locked
@@ -208,6 +216,14 @@ def enter_all(table, names, codes):
 
 
 @locked
+def transfer(table, larger):
+    """Put all names of a table into a larger one."""
+    for place in range(len(table)):
+        if table[place, 0] != 0:
+            enter(larger, table[place, 0], hash_of(table[place, 0]), table[place, 1] & LOW)
+
+
+@locked
 def codes_of(table, names):
     """The code of each name, given by its address; −1 for those that are not in the table."""
     codes = np.empty(names.size, np.int64)
@@ -244,24 +260,19 @@ class Names:
         strangers(id(x), self.table, id(found))
         return found
 
-    def admit(self, x: dict) -> None:
-        """Get to know the names in a row, but for those of value zero; each has the next slot."""
-        self._make_room(len(x))
-        admit(id(x), self.table, id(self.known), 2 * len(self.known))
-
     def enter(self, names: list[Any], codes: Iterable[int]) -> None:
         """Get to know names, each with its code."""
-        self._make_room(len(names))
+        self.make_room(len(names))
         self.known += names
         enter_all(self.table, addresses(names), np.fromiter(codes, np.int64, len(names)))
 
-    def _make_room(self, more: int) -> None:
-        """At most half of the table is in use, whatever `more` names come."""
+    def make_room(self, more: int) -> None:
+        """At most half of the table is in use when so many more names have come."""
         needed = 2 * (len(self.known) + more)
         if needed > len(self.table):
-            table = np.zeros((1 << (needed - 1).bit_length(), 2), np.int64)
-            enter_all(table, addresses(self.known), self.codes(self.known))
-            self.table = table
+            larger = np.zeros((1 << (needed - 1).bit_length(), 2), np.int64)
+            transfer(self.table, larger)
+            self.table = larger
 
     def keep(self, places: NDArray) -> None:
         """Forget all but those at these places, and number the slots of these anew from 0."""

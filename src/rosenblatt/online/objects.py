@@ -61,6 +61,10 @@ if config.DISABLE_JIT:
         """Put an object at the end of a list."""
         _at(items).append(_at(thing))
 
+    def size_of(items):
+        """How long a list is."""
+        return len(_at(items))
+
     def approach(thing):
         """Ask the processor to bring an object near; it will be needed soon."""
 
@@ -136,6 +140,13 @@ else:
             return context.get_dummy_value()
 
         return types.void(types.int64, types.int64), emit
+
+    @intrinsic
+    def size_of(typingctx, items):
+        def emit(context, builder, signature, arguments):
+            return _ask(builder, "PyList_Size", WORD, arguments[0])
+
+        return types.int64(types.int64), emit
 
     @intrinsic
     def approach(typingctx, thing):

@@ -194,7 +194,9 @@ class OnlinePerceptron(BaseEstimator):
         classes = self.classes_
         if len(classes) < 2 or self._weights is None:
             return classes[0] if classes else None
-        score = self._weights.kept(x, self.n_seen_)
+        score = self._weights.score(x) if self._weights.usual else self._weights.kept(x, self.n_seen_)
+        if score is None:
+            score = self._weights.kept(x, self.n_seen_)
         return classes[score >= 0.0] if len(classes) == 2 else classes[score.argmax()]
 
     def score_one(self, x: Any) -> dict[Any, float]:
@@ -221,7 +223,7 @@ class OnlinePerceptron(BaseEstimator):
             if code >= 0 and value:
                 products[name] = sign * float(column[code >> 1]) * float(-value if code & 1 else value)
         contributions = dict(sorted(products.items(), key=lambda item: -abs(item[1])))
-        constant = sign * float(column[-1]) * self._fitted().constant
+        constant = sign * float(column[-1])
         return Explanation(label, math.fsum([constant, *contributions.values()]), constant, contributions)
 
     # What has been learned
@@ -251,7 +253,7 @@ class OnlinePerceptron(BaseEstimator):
     def intercept_of(self, label: Any) -> float:
         """The score of a label for a row without features."""
         column, sign = self._column(label)
-        return sign * float(column[-1]) * self._fitted().constant
+        return sign * float(column[-1])
 
     @property
     def n_features_(self) -> int:
