@@ -66,10 +66,11 @@ def one_at_a_time(
     each = [turn.cost / len(stream) * 1e6 for turn in (a, b)]
     name = f"10,000 rows of 60 named features out of {vocabulary:,}, predicted and learned one by one"
     name += (", values between 0 and 2" if valued else "") + ("" if keep == "last" else f", keep={keep!r}")
+    errors = [turn.result / len(stream) for turn in (a, b)]
     note = (
-        f"{each[0]:.1f} and {each[1]:.1f} µs a row; {a.result / len(stream):.1%} and {b.result / len(stream):.1%} mistakes"
+        f"{each[0]:.1f} and {each[1]:.1f} µs a row; {errors[0]:.1%} and {errors[1]:.1%} mistakes; peer: River's Perceptron"
     )
-    return Result(name, a.cost, b.cost, b.cost / a.cost, a.result <= 1.05 * b.result, f"peer: River's Perceptron; {note}")
+    return Result(name, a.cost, b.cost, b.cost / a.cost, a.result <= 1.05 * b.result, note)
 
 
 def one_dense_row(folder: Path | None, repeat: int, features: int = 100) -> Result:

@@ -119,7 +119,7 @@ def measure_positions(x, known, w, scores):
 
 @locked
 def shift(w, slot, gains, loses, by, late):
-    """w[slot] += `by` in column `gains`, −= in column `loses` unless that is −1. Where there is a `late`, the second half of
+    """w[slot] += `by` in column `gains`, −= in column `loses` unless that is −1. Where `late` is not 0, the second half of
     the columns are the drifts of the first, and move by that."""
     if w.ndim == 1:
         w[slot] += by

@@ -36,9 +36,8 @@ class NamedWeights:
         self.usual = buckets is None and not averaged  # one weight vector, and a slot for each name
         self.names = Names()
         slots = buckets or 0
-        self.w = np.zeros(
-            (slots + 1, 2) if averaged else slots + 1
-        )  # (slots + 1,) or (slots + 1, columns); last: intercept
+        # (slots + 1,) or (slots + 1, columns); the last is the intercept, the constant times the weight of the constant
+        self.w = np.zeros((slots + 1, 2) if averaged else slots + 1)
         self.positions = 0  # the first slots belong to the names 0, 1, 2, … up to here
         self.scratch: NDArray | None = None
 
