@@ -1,7 +1,8 @@
 """Learning one example at a time."""
 
+from rosenblatt.online.conversion import GUARANTEES, Guarantee, OnlineToBatch
 from rosenblatt.online.perceptron import OnlinePerceptron
 from rosenblatt.online.progressive import Evaluation, progressive
 from rosenblatt.online.river import as_river
 
-__all__ = ["Evaluation", "OnlinePerceptron", "as_river", "progressive"]
+__all__ = ["GUARANTEES", "Evaluation", "Guarantee", "OnlinePerceptron", "OnlineToBatch", "as_river", "progressive"]
