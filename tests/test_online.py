@@ -23,6 +23,7 @@ import rosenblatt
 from rosenblatt import rules
 from rosenblatt.online import OnlinePerceptron, as_river, hashing
 from rosenblatt.online.names import Names
+from rosenblatt.testing import laws
 
 WORDS = ["free", "money", "noon", "you", "win", "at", "see"]
 LABELS = ["spam", "ham", "news", "work"]
@@ -85,27 +86,34 @@ def test_it_is_the_perceptron_that_streams_arrays(stream, kind, margin, data):
     weight = np.array(data.draw(st.lists(st.integers(0, 2), min_size=len(y), max_size=len(y))), dtype=float)
     if not weight.any():
         return
-    engine = rosenblatt.Perceptron(margin=margin, unknown_class="grow", **kind)
-    engine.partial_fit(X, np.array(y), sample_weight=weight)
+    coefs, intercepts, engine = streamed(X, y, weight, kind, margin=margin)
     model = OnlinePerceptron(rules.Perceptron(float(margin), 1.0), **kind)
     for x, label, w in zip(X, y, weight, strict=True):
         model.learn_one(named(x), label, w)
     assert model.classes_ == tuple(engine.classes_.tolist())
     assert (model.n_seen_, model.n_mistakes_, model.n_updates_) == (engine.n_seen_, engine.n_mistakes_, engine.n_updates_)
-    for number, label in enumerate(model.classes_):
-        if len(model.classes_) == 2:
-            coef, intercept = engine.coef_[0] * (2 * number - 1), engine.intercept_[0] * (2 * number - 1)
-        else:
-            coef, intercept = engine.coef_[number], engine.intercept_[number]
+    for label, coef, intercept in zip(model.classes_, coefs, intercepts, strict=True):
         assert model.weights_of(label) == {WORDS[j]: value for j, value in enumerate(coef) if value}
         exact = kind["keep"] == "last" or kind["intercept_scaling"] == 1.0  # else they multiply and divide in another order
         assert model.intercept_of(label) == (intercept if exact else pytest.approx(intercept, abs=1e-12))
-    if len(model.classes_) > 1:
-        decision = engine.decision_function(X).reshape(len(X), -1)
-        scores = [list(model.score_one(named(x)).values())[len(model.classes_) == 2 :] for x in X]
-        np.testing.assert_allclose(scores, decision, rtol=0, atol=1e-12)
-        if kind["keep"] == "last":
-            assert model.predict_many([named(x) for x in X]) == engine.predict(X).tolist()
+    decision = X @ coefs.T + intercepts
+    scores = [list(model.score_one(named(x)).values()) for x in X]
+    np.testing.assert_allclose(scores, decision, rtol=0, atol=1e-12)
+    if kind["keep"] == "last":
+        expected = decision[:, 1] >= 0 if len(coefs) == 2 else decision.argmax(axis=1)
+        assert model.predict_many([named(x) for x in X]) == [model.classes_[int(number)] for number in expected]
+
+
+def streamed(X, y, weight, kind, **params):
+    """(coef, intercept) for each class that the classifier of arrays learns, and itself. It keeps the average in any case:
+    that has the last weights too, and half as much to compile."""
+    engine = rosenblatt.Perceptron(unknown_class="grow", **(kind | {"keep": "average"}), **params)
+    engine.partial_fit(X, np.array(y), sample_weight=weight)
+    last = kind["keep"] == "last"
+    coef, intercept = (engine.last_coef_, engine.last_intercept_) if last else (engine.coef_, engine.intercept_)
+    if len(engine.classes_) == 2:
+        coef, intercept = np.vstack([-coef, coef]), np.append(-intercept, intercept)
+    return coef, intercept, engine
 
 
 @pytest.mark.parametrize("rule", [rules.Diminishing(1.0, 2.0, 0.5), Passive(0.5), Passive(10.0)])
@@ -155,7 +163,7 @@ def test_any_chunking_and_any_kind_of_row_give_the_same_model(stream, kind, data
     for x, label in zip(X, y, strict=True):
         positions.learn_one(x, label)
     expected = learned(positions)
-    for layout in (X, X.tolist(), sp.csr_matrix(X), [dict(enumerate(x)) for x in X], X.astype(np.float32)):
+    for layout in (X, X.tolist(), sp.csr_matrix(X), laws.jumbled(X), [dict(enumerate(x)) for x in X], X.astype(np.float32)):
         model = OnlinePerceptron(**kind)
         model.learn_many(layout, np.array(y))
         assert learned(model) == expected
@@ -296,6 +304,7 @@ def test_rows_of_other_kinds():
         ({"a": 10**400}, ValueError, "finite; 'a' is 1000"),
         ({"a": None}, TypeError, "number, a truth value or text; 'a' is None"),
         ({"a": b"red"}, TypeError, "'a' is b'red'"),
+        ({"a": bytearray(b"1")}, TypeError, r"'a' is bytearray\(b'1'\)"),
         ({"a": [1]}, TypeError, r"'a' is \[1\]"),
         ({"a": 1j}, TypeError, "'a' is 1j"),
         ([1.0, math.nan], ValueError, "finite; 1 is nan"),
@@ -410,16 +419,13 @@ def test_32_bits_hash_as_feature_hasher_does(stream, kind, buckets):
         return
     rows = [named(x) for x in X]
     hashed = FeatureHasher(buckets).transform(rows).toarray()
-    engine = rosenblatt.Perceptron(unknown_class="grow", **kind)
-    engine.partial_fit(hashed, np.array(y), sample_weight=np.ones(len(y)))
+    coefs, intercepts, engine = streamed(hashed, y, np.ones(len(y)), kind)
     model = OnlinePerceptron(hashing=buckets, **kind)
     model.learn_many(rows, y)
     assert (model.n_mistakes_, model.n_updates_) == (engine.n_mistakes_, engine.n_updates_)
     assert model.n_features_ <= max(buckets, X.shape[1])
-    if len(model.classes_) > 1:
-        decision = engine.decision_function(hashed).reshape(len(y), -1)
-        scores = [list(model.score_one(x).values())[len(model.classes_) == 2 :] for x in rows]
-        np.testing.assert_allclose(scores, decision, rtol=0, atol=1e-12)
+    scores = [list(model.score_one(x).values()) for x in rows]
+    np.testing.assert_allclose(scores, hashed @ coefs.T + intercepts, rtol=0, atol=1e-12)
 
 
 def test_hashes_are_what_the_documentation_says():
@@ -646,6 +652,8 @@ def test_clones_and_parameters():
         assert twin.n_seen_ == 0
         assert twin.get_params() == model.get_params()
     assert model.clone({"keep": "last"}).keep == "last"
+    with pytest.raises(ValueError, match="pass one of the two"):
+        model.clone({"keep": "last"}, include_attributes=True)
     assert repr(OnlinePerceptron(keep="average")) == "OnlinePerceptron(keep='average')"
     assert OnlinePerceptron().set_params(keep="average").keep == "average"
     with pytest.raises(ValueError, match="begun to learn; clone"):
@@ -659,7 +667,7 @@ def test_an_explanation_adds_up_to_the_score(params, classes):
     model = OnlinePerceptron(**params)
     for i in range(80):
         model.learn_one({f"w{j}": float(rng.integers(1, 4)) for j in rng.integers(0, 12, 4)}, LABELS[i % classes])
-    row = {"w1": 2.0, "w5": 1.0, "unknown": 3.0, "w2": 0.0}
+    row = {"w1": 2.0, "w5": np.bool_(True), "unknown": 3.0, "w2": 0.0}
     for label in (None, *model.classes_):
         found = model.explain_one(row, label)
         assert found.score == pytest.approx(model.score_one(row)[found.label])

@@ -102,13 +102,13 @@ def measure(x, table, w, scores):
 
 
 @locked
-def measure_positions(x, known, w, scores):
-    """The same of an array of numbers, the first `known` of which have the slots 0, 1, 2, …"""
+def measure_positions(x, slots, w, scores):
+    """The same of an array of numbers, the first of which have the slots 0, 1, 2, …, as many as there are `slots`."""
     total = 0.0
     for j in range(x.size):
         if not abs(x[j]) <= LARGEST:
             return nan
-    for j in range(min(known, x.size)):
+    for j in range(min(slots, x.size)):
         if w.ndim == 1:
             total += x[j] * w[j]
         else:
@@ -236,6 +236,10 @@ class Names:
     """The names known so far, in the order in which they came, and the table in which rows look them up."""
 
     def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Know no names."""
         self.known: list[Any] = []  # holds on to the names whose addresses are in the table
         self.table = np.zeros((16, 2), np.int64)
 
@@ -246,7 +250,7 @@ class Names:
         return self.known, self.codes(self.known).tolist()  # addresses and hashes mean nothing to another process
 
     def __setstate__(self, state: tuple[list[Any], list[int]]) -> None:
-        self.__init__()  # type: ignore[misc]
+        self.forget()
         self.enter(*state)
 
     def codes(self, names: Iterable[Any]) -> NDArray:
@@ -277,7 +281,7 @@ class Names:
     def keep(self, places: NDArray) -> None:
         """Forget all but those at these places, and number the slots of these anew from 0."""
         survivors = [self.known[place] for place in places]
-        self.__init__()  # type: ignore[misc]
+        self.forget()
         self.enter(survivors, range(0, 2 * len(survivors), 2))
 
 

@@ -2,9 +2,9 @@
 that a value stands for.
 
 An object is passed as its address, `id(thing)`, by a caller that holds on to it and does not change it meanwhile. The
-questions are functions of CPython's
-stable interface, found by name when the code is loaded, so compiled code that asks them is cached like any other. It must
-hold the interpreter's lock, hence a decorator of its own. With NUMBA_DISABLE_JIT=1 the same questions are asked in Python.
+questions are functions of CPython's stable interface, found by name when the code is loaded, so compiled code that asks
+them is cached like any other. It must hold the interpreter's lock, hence a decorator of its own. With NUMBA_DISABLE_JIT=1
+the same questions are asked in Python.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ if config.DISABLE_JIT:
     def number(value):
         """The number that an object stands for; NaN where it stands for none."""
         try:
-            return float(_at(value)) if not isinstance(_at(value), str | bytes) else nan
+            return float(_at(value)) if not isinstance(_at(value), str | bytes | bytearray) else nan
         except Exception:
             return nan
 

@@ -195,9 +195,7 @@ class OnlinePerceptron(BaseEstimator):
         classes = self.classes_
         if len(classes) < 2 or self._weights is None:
             return classes[0] if classes else None
-        score = self._weights.score(x) if self._weights.usual else self._weights.kept(x, self.n_seen_)
-        if score is None:
-            score = self._weights.kept(x, self.n_seen_)
+        score = self._weights.kept(x, self.n_seen_)
         return classes[score >= 0.0] if len(classes) == 2 else classes[score.argmax()]
 
     def score_one(self, x: Any) -> dict[Any, float]:
@@ -222,7 +220,7 @@ class OnlinePerceptron(BaseEstimator):
         for name, value in row.items():
             code = self._fitted().code(name)
             if code >= 0 and value:
-                products[name] = sign * float(column[code >> 1]) * float(-value if code & 1 else value)
+                products[name] = sign * float(column[code >> 1]) * (-float(value) if code & 1 else float(value))
         contributions = dict(sorted(products.items(), key=lambda item: -abs(item[1])))
         constant = self.intercept_of(label)
         return Explanation(label, math.fsum([constant, *contributions.values()]), constant, contributions)
@@ -266,6 +264,8 @@ class OnlinePerceptron(BaseEstimator):
     def clone(self, new_params: Mapping[str, Any] | None = None, include_attributes: bool = False) -> Any:
         """A model with the same parameters, but for the new ones, that has seen nothing; or, with `include_attributes`, one
         that has learned the same."""
+        if new_params and include_attributes:
+            raise ValueError("with other parameters it would have learned something else; pass one of the two")
         twin = type(self)(**(self.get_params(deep=False) | dict(new_params or {})))
         if include_attributes:
             twin.__setstate__(copy.deepcopy(self.__getstate__()) | twin.get_params(deep=False))

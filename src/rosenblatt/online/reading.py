@@ -32,6 +32,9 @@ def rows_of(X: Any) -> Any:
     """The rows of an array, a sparse matrix, a DataFrame or an iterable of rows."""
     if sp.issparse(X):
         X = X.tocsr()
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
         pairs = zip(X.indptr[:-1], X.indptr[1:], strict=True)
         return [dict(zip(X.indices[a:b].tolist(), X.data[a:b].tolist(), strict=True)) for a, b in pairs]
     if hasattr(X, "columns"):
@@ -46,7 +49,7 @@ def clarified(x: dict) -> dict:
         if isinstance(value, str):
             name, value = f"{name}={value}", 1.0
         try:
-            value = float(value) if not isinstance(value, bytes) else None
+            value = float(value) if not isinstance(value, bytes | bytearray) else None
         except (TypeError, ValueError):
             value = None
         except OverflowError:

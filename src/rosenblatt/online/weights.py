@@ -47,8 +47,8 @@ class NamedWeights:
         """The score of a row by the last weights: a number for one weight vector, else an array. None if x is neither a
         dictionary of finite numbers nor an array of them whose positions have the first slots."""
         if self.usual:
-            direct = isinstance(x, dict)  # one call less in the usual case
-            value = measure(id(x), self.names.table, self.w, None) if direct else self._measured(x, self.w, None)
+            named = isinstance(x, dict)  # the usual case by far, so without a further call
+            value = measure(id(x), self.names.table, self.w, None) if named else self._measured(x, self.w, None)
             return value if value == value else None
         products = np.zeros(self.vectors)
         if self._measured(x, self._columns(), products) != 0.0:
@@ -183,7 +183,7 @@ class NamedWeights:
         strangers = self.names.strangers(row)
         if self.buckets is not None:
             if len(self.names) + len(strangers) > self.buckets:
-                self.names = Names()
+                self.names.forget()
                 strangers = self.names.strangers(row)
             self.names.enter(strangers, map(self.code, strangers))
         elif self.limit is not None:
