@@ -48,8 +48,8 @@ def test_an_epoch_is_the_reference_run(multiclass, layout, data):
     ours = trainer(LAYOUTS[layout](sample.X), sample.labels, problem, rule=Perceptron(margin, eta), weight=weight,
                    constant=constant, batch=batch)  # fmt: skip
     done = [ours.epoch(np.array(order, dtype=np.int64))[0] for order in epochs]
-    expected = reference.learn(sample.X, sample.labels, sample.classes, epochs, multiclass=multiclass, margin=margin,
-                               rate=lambda k: eta, constant=constant, weight=weight, batch=batch)  # fmt: skip
+    expected = reference.learn(sample.X, sample.labels, sample.classes, epochs, multiclass=multiclass,
+                               step=reference.perceptron(margin, lambda k: eta), constant=constant, weight=weight, batch=batch)  # fmt: skip
 
     assert np.array_equal(weight_vectors(problem, ours.weights.w), expected.last)
     assert sum(progress.mistakes for progress in done) == expected.mistakes
@@ -73,7 +73,7 @@ def test_mean_batches_are_the_reference_run(multiclass, data):
     ours = trainer(sample.X, sample.labels, problem, rule=Perceptron(0.5, 1.0), batch=batch, mean=True)
     for order in epochs:
         ours.epoch(np.array(order))
-    expected = reference.learn(sample.X, sample.labels, sample.classes, epochs, multiclass=multiclass, margin=0.5,
+    expected = reference.learn(sample.X, sample.labels, sample.classes, epochs, multiclass=multiclass, step=reference.perceptron(0.5),
                                batch=batch, mean=True)  # fmt: skip
     assert np.array_equal(weight_vectors(problem, ours.weights.w), expected.last)
 
@@ -107,7 +107,9 @@ def test_diminishing_rates_are_the_reference_run(power):
     epochs = [np.arange(60)] * 3
     for order in epochs:
         ours.epoch(order)
-    expected = reference.learn(X, labels, 2, epochs, multiclass="binary", rate=lambda k: 2.0 / k**power)
+    expected = reference.learn(
+        X, labels, 2, epochs, multiclass="binary", step=reference.perceptron(0.0, lambda k: 2.0 / k**power)
+    )
     assert expected.updates == ours.weights.tally[0] > 20
     assert np.allclose(weight_vectors(Binary(2), ours.weights.w), expected.last, atol=1e-9)
 

@@ -1,9 +1,10 @@
 """Mistake-driven learning: the perceptron and the family that grew from it."""
 
 from rosenblatt.linear import Explanation, Perceptron
+from rosenblatt.margins import MIRA, PAUM, PassiveAggressiveClassifier
 from rosenblatt.train import Epoch
 from rosenblatt.weights import Weights
 
 __version__ = "0.1.0"
 
-__all__ = ["Epoch", "Explanation", "Perceptron", "Weights"]
+__all__ = ["MIRA", "PAUM", "Epoch", "Explanation", "PassiveAggressiveClassifier", "Perceptron", "Weights"]

@@ -25,7 +25,7 @@ from threadpoolctl import ThreadpoolController
 
 from rosenblatt._jit import jit
 from rosenblatt.kernels import Progress, given_length, given_weight, settle
-from rosenblatt.problems import MOVE, Joint, OneVsRest, Problem, confront
+from rosenblatt.problems import JOINT, MOVE, OneVsRest, Problem, confront
 from rosenblatt.rows import Dense, Examples, Rows
 
 BLOCK = 128  # rows: the Gram product costs BLOCK/2 multiplications a row and feature, the scores one a weight vector
@@ -45,7 +45,7 @@ def pays(rows: Rows, problem: Problem) -> bool:
     """Whether blocks are the faster way to the same result."""
     return (
         isinstance(rows, Dense)
-        and isinstance(problem, Joint | OneVsRest)
+        and isinstance(problem, (*JOINT, OneVsRest))
         and problem.classes >= FEWEST_COLUMNS
         and rows.values.shape[1] >= FEWEST_FEATURES
     )

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from rosenblatt._jit import jit
-from rosenblatt.problems import MOVE, Binary, Joint, Problem, columns
+from rosenblatt.problems import JOINT, MOVE, Binary, Problem, columns
 from rosenblatt.weights import places
 
 AT_ONCE = 2**22  # inner products computed at a time
@@ -53,7 +53,7 @@ class Votes(NamedTuple):
     def scores(self, X: Any, problem: Problem, constant: float) -> NDArray:
         """For each row of X, the mean vote of the weights after each example seen: of their signs, −1 to 1, or with one
         joint decision the share of them that name each class."""
-        count = count_winners if isinstance(problem, Joint) else count_signs
+        count = count_winners if isinstance(problem, JOINT) else count_signs
         first, offset = _columns_of(self.start, constant)
         result = np.empty((X.shape[0], columns(problem)))
         step = max(1, AT_ONCE // max(self.rows.shape[0], 1))

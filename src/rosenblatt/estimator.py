@@ -7,6 +7,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -82,7 +83,7 @@ class Classifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
     random_state: Any = 0
     verbose: int = 0
 
-    _own: ClassVar[Mapping[str, Any]] = {}
+    _own: ClassVar[Mapping[str, Any]] = MappingProxyType({})
     _problems: ClassVar[Mapping[str, Any]] = PROBLEMS
 
     # What a learner is
