@@ -49,7 +49,8 @@ def test_an_epoch_is_the_reference_run(multiclass, layout, data):
                    constant=constant, batch=batch)  # fmt: skip
     done = [ours.epoch(np.array(order, dtype=np.int64))[0] for order in epochs]
     expected = reference.learn(sample.X, sample.labels, sample.classes, epochs, multiclass=multiclass,
-                               step=reference.perceptron(margin, lambda k: eta), constant=constant, weight=weight, batch=batch)  # fmt: skip
+                               step=reference.perceptron(margin, lambda k: eta), constant=constant, weight=weight,
+                               batch=batch)  # fmt: skip
 
     assert np.array_equal(weight_vectors(problem, ours.weights.w), expected.last)
     assert sum(progress.mistakes for progress in done) == expected.mistakes
@@ -73,8 +74,8 @@ def test_mean_batches_are_the_reference_run(multiclass, data):
     ours = trainer(sample.X, sample.labels, problem, rule=Perceptron(0.5, 1.0), batch=batch, mean=True)
     for order in epochs:
         ours.epoch(np.array(order))
-    expected = reference.learn(sample.X, sample.labels, sample.classes, epochs, multiclass=multiclass, step=reference.perceptron(0.5),
-                               batch=batch, mean=True)  # fmt: skip
+    expected = reference.learn(sample.X, sample.labels, sample.classes, epochs, multiclass=multiclass,
+                               step=reference.perceptron(0.5), batch=batch, mean=True)  # fmt: skip
     assert np.array_equal(weight_vectors(problem, ours.weights.w), expected.last)
 
 

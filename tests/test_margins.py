@@ -23,9 +23,9 @@ def blobs(classes, rows=80, features=4, seed=0):
 
 
 STEPS = {
-    "PA": (dict(C=np.inf), lambda m, length, k, positive: max(0.0, 1 - m) / length),
-    "PA-I": (dict(C=0.3), lambda m, length, k, positive: min(0.3, max(0.0, 1 - m) / length)),
-    "PA-II": (dict(C=0.3, loss="squared_hinge"), lambda m, length, k, positive: max(0.0, 1 - m) / (length + 1 / 0.6)),
+    "PA": ({"C": np.inf}, lambda m, length, k, positive: max(0.0, 1 - m) / length),
+    "PA-I": ({"C": 0.3}, lambda m, length, k, positive: min(0.3, max(0.0, 1 - m) / length)),
+    "PA-II": ({"C": 0.3, "loss": "squared_hinge"}, lambda m, length, k, positive: max(0.0, 1 - m) / (length + 1 / 0.6)),
 }
 
 
@@ -46,10 +46,10 @@ def test_passive_aggressive_is_the_reference_run(variant, multiclass):
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 @pytest.mark.parametrize("classes", [2, 4])
 def test_same_weights_as_scikit_learns_passive_aggressive(loss, classes):
-    """Where both know the same ‖x‖²: without an intercept. With one, ours is the passive-aggressive step for the row with its
-    constant feature; it predicts as well."""
+    """Where both know the same ‖x‖²: without an intercept. With one, ours is the passive-aggressive step for the row with
+    its constant feature; it predicts as well."""
     X, y = blobs(classes, rows=300)
-    common = dict(C=0.5, loss=loss, max_iter=4, tol=None, shuffle=False)
+    common = {"C": 0.5, "loss": loss, "max_iter": 4, "tol": None, "shuffle": False}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # it leaves scikit-learn in 1.10
         if not hasattr(linear_model, "PassiveAggressiveClassifier"):
@@ -90,7 +90,7 @@ def test_rows_of_length_zero_are_passed_over():
 
 @given(separated(), st.sampled_from([np.inf, 1.0, 0.01]), st.sampled_from(["hinge", "squared_hinge"]))
 def test_wrong_predictions_of_passive_aggressive_stay_within_the_bound(sample, C, loss):
-    if C == np.inf and loss == "squared_hinge":
+    if np.isinf(C) and loss == "squared_hinge":
         C = 100.0
     clf = PassiveAggressiveClassifier(C=C, loss=loss, fit_intercept=sample.constant > 0, tol=None, max_iter=30,
                                       intercept_scaling=sample.constant or 1.0).fit(sample.X, sample.labels)  # fmt: skip
@@ -151,9 +151,12 @@ def test_mira_takes_the_shortest_new_weights(margin):
 
 def test_mira_of_two_classes_is_the_reference_run_and_its_weights_do_not_grow():
     X, y = blobs(2)
-    expected = reference.learn(X, y, 2, [range(len(X))] * 3, multiclass="binary",
-                               step=lambda m, length, k, positive: 1.0 if k == 1 else min(1.0, max(0.0, -m / length)))  # fmt: skip
-    clf = MIRA(order="cyclic", max_iter=3, tol=None).fit(X, y)
+
+    def step(m, length, k, positive):
+        return 1.0 if k == 1 else min(1.0, max(0.0, -m / length))
+
+    expected = reference.learn(X, y, 2, [range(len(X))] * 3, multiclass="binary", step=step)
+    clf = MIRA(margin=0, order="cyclic", max_iter=3, tol=None).fit(X, y)
     assert np.allclose(clf.coef_, expected.last[:, :-1], atol=1e-10)
     norms = [np.linalg.norm(w) for w in expected.path]
     assert (np.diff(norms) <= 1e-12).all()
@@ -201,8 +204,11 @@ def test_even_margins_are_the_perceptron():
 def test_uneven_margins_are_the_reference_run(multiclass):
     X, y = laws.data(3)
     clf = PAUM(positive_margin=3, negative_margin=-1, eta0=0.5, multiclass=multiclass, order="cyclic", max_iter=3, tol=None)
-    expected = reference.learn(X, y, 3, [range(len(X))] * 3, multiclass=multiclass,
-                               step=lambda m, length, k, positive: 0.5 if m <= (3 if positive else -1) else 0.0)  # fmt: skip
+
+    def step(m, length, k, positive):
+        return 0.5 if m <= (3 if positive else -1) else 0.0
+
+    expected = reference.learn(X, y, 3, [range(len(X))] * 3, multiclass=multiclass, step=step)
     assert np.array_equal(clf.fit(X, y).coef_, expected.last[:, :-1])
     assert clf.n_updates_ == expected.updates
 
@@ -210,7 +216,8 @@ def test_uneven_margins_are_the_reference_run(multiclass):
 @given(separated(), st.sampled_from([(5.0, 0.0), (0.0, 5.0), (2.0, -1.0)]))
 def test_uneven_margins_stay_within_the_bound(sample, margins):
     clf = PAUM(positive_margin=margins[0], negative_margin=margins[1], fit_intercept=sample.constant > 0,
-               intercept_scaling=sample.constant or 1.0, tol=None, max_iter=100_000).fit(sample.X, sample.labels)  # fmt: skip
+               intercept_scaling=sample.constant or 1.0, tol=None, max_iter=100_000)  # fmt: skip
+    clf.fit(sample.X, sample.labels)
     assert clf.n_updates_ <= (sample.radius**2 + 2 * max(margins)) / sample.margin**2 * (1 + 1e-9)
     assert clf.stop_reason_ == "converged"
 

@@ -85,6 +85,7 @@ class Classifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
 
     _own: ClassVar[Mapping[str, Any]] = MappingProxyType({})
     _problems: ClassVar[Mapping[str, Any]] = PROBLEMS
+    _exact: ClassVar[bool] = True  # whether integers give the same bits in every layout: see rosenblatt.testing.laws
 
     # What a learner is
 

@@ -57,6 +57,7 @@ class PassiveAggressiveClassifier(Linear):
     ([1], 10.000000000000002)
     """
 
+    _exact = False  # its steps are quotients
     _own = {"C": Number(0, open_low=True, infinite=True), "loss": OneOf(("hinge", "squared_hinge")),
             "shuffle": Flag(), "average": Flag()}  # fmt: skip
 
@@ -126,8 +127,9 @@ class MIRA(Linear):
 
     Parameters
     ----------
-    margin : float, default=0
-        β: the margin that a step aims at.
+    margin : float, default=1
+        β: the margin that a step aims at. Of two classes, β = 1 is PA-I with C = 1. With β = 0 a step ends on the plane
+        itself, where rounding decides the prediction.
     fit_intercept, intercept_scaling, order, keep, max_iter, tol, n_iter_no_change
         As in `Perceptron`.
     multiclass : {"joint", "ovr", "ovo"}, default="joint"
@@ -144,13 +146,14 @@ class MIRA(Linear):
     ['east', 'north', 'south-west']
     """
 
+    _exact = False
     _own = {"margin": Number(0)}
     _problems = {**PROBLEMS, "joint": Spread}
 
     def __init__(
         self,
         *,
-        margin: float = 0.0,
+        margin: float = 1.0,
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
         order: str = "shuffle",
