@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rosenblatt import blocks
+from rosenblatt._jit import is_number, jit
 from rosenblatt.problems import Binary, Joint, OneVsOne, OneVsRest, visible
 from rosenblatt.rows import CSR, Dense, Examples, as_rows
 from rosenblatt.rules import Diminishing, Perceptron
@@ -166,3 +167,20 @@ def test_float32_rows_learn_float32_weights_that_round_as_the_data_does():
     assert ours.weights.drift.dtype == np.float64
     assert np.allclose(ours.weights.w, expected.last[0], atol=1e-4)
     assert np.allclose(ours.weights.average(), expected.average[0], atol=1e-4)
+
+
+@jit
+def number_inside(values):
+    a, b = values[0] + values[1], values[2]
+    return is_number(a + b)
+
+
+@pytest.mark.parametrize("strange", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_compiled_sum_with_nan_or_infinity_is_no_number(strange, place):
+    """Also where the compiler, which may regroup sums, sees the terms."""
+    for dtype in (np.float32, np.float64):
+        values = np.ones(3, dtype)
+        assert number_inside(values)
+        values[place] = strange
+        assert not number_inside(values)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import singledispatch
+from sys import float_info
 from typing import Any
 
 from llvmlite import ir
@@ -28,6 +29,15 @@ _OPTIONS: Any = {
 }
 
 jit = njit(cache=True, **_OPTIONS)
+
+_LARGEST = float_info.max
+
+
+@jit
+def is_number(x):
+    """Whether x is neither NaN nor infinite. In compiled code `np.isfinite` will not do: it asks whether x − x is a number,
+    and where sums may be regrouped a − a + b − b is 0 whatever a and b are, as soon as the compiler sees the sum in x."""
+    return abs(x) <= _LARGEST
 
 
 def generic(signature: Callable) -> Any:

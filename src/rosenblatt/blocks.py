@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
-from rosenblatt._jit import jit
+from rosenblatt._jit import is_number, jit
 from rosenblatt.kernels import Progress, given_length, given_weight, settle
 from rosenblatt.problems import JOINT, MOVE, OneVsRest, Problem, confront
 from rosenblatt.rows import Dense, Examples, Rows
@@ -83,7 +83,7 @@ def scan(examples, weights, problem, rule, room, first, scores, gram):
         for k in range(scores.shape[1]):
             scores[i, k] += constant * weights.w[-1, k]
     for i in range(len(scores)):
-        if not np.isfinite(scores[i, 0]):
+        if not is_number(scores[i, 0]):
             return Progress(i, mistakes, updates, first + i)
         label = examples.labels[first + i]
         weight = given_weight(examples.weight, first + i)

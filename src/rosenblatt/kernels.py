@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rosenblatt._jit import jit, prefetch
+from rosenblatt._jit import is_number, jit, prefetch
 from rosenblatt.problems import MOVE, confront, faced
 from rosenblatt.rows import columns_of, fetch, take
 
@@ -240,7 +240,7 @@ def epoch(examples, weights, problem, rule, pace, order, start, log, run):
             label = labels[i]
             first, _ = faced(problem, label)
             measure(columns, values, constant, w, first, scores, coming)
-            if not np.isfinite(scores[0]):
+            if not is_number(scores[0]):
                 return Progress(s, mistakes, updates, i)
             length = given_length(examples.lengths, i)
             weight = given_weight(examples.weight, i)
@@ -285,7 +285,7 @@ def most_violated(examples, weights, problem, rule, room, order, scales):
         label = examples.labels[i]
         first, _ = faced(problem, label)
         measure(columns, values, examples.constant, weights.w, first, scores, coming)
-        if not np.isfinite(scores[0]):
+        if not is_number(scores[0]):
             return -1, i
         length = given_length(examples.lengths, i)
         m, _, found = confront(problem, rule, scores, label, length, (1.0, 1.0), weights.tally, moves, 0)

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rosenblatt._jit import generic, jit
+from rosenblatt._jit import generic, is_number, jit
 from rosenblatt.callbacks import with_callbacks
 from rosenblatt.estimator import Classifier
 from rosenblatt.kernels import Progress
@@ -54,7 +54,7 @@ def epoch(state, examples, order, budget):
         rival = 0.0 if vectors == 1 else -np.inf
         for k in range(vectors):
             scores[k] = score(state, k, row_columns, values, constant)
-            if not np.isfinite(scores[k]):
+            if not is_number(scores[k]):
                 return Progress(t, mistakes, updates, i)
             if k != label and vectors > 1:
                 rival = max(rival, scores[k])
