@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import linprog
+from scipy.optimize import OptimizeResult, linprog
 
 matplotlib.use("Agg")
 
@@ -324,6 +324,14 @@ AND = Network.from_table([0, 0, 0, 1])
 def test_what_is_refused_is_named(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize("x", [None, np.array([1.0, 1.0, 1.0])])
+def test_a_solution_is_checked_at_every_row(monkeypatch, x):
+    table = [0, 0, 0, 1]
+    monkeypatch.setattr(network, "milp", lambda *_, **__: OptimizeResult(status=1 if x is None else 0, x=x, message="late"))
+    with pytest.raises(ArithmeticError, match=r"not solved exactly \(late\); the forms minterms"):
+        Network.from_table(table, "single")
 
 
 def test_the_forms_are_those_documented():

@@ -148,7 +148,7 @@ class Network(NamedTuple):
         if len(names) != inputs:
             raise ValueError(f"there are {inputs} inputs, but {len(names)} names")
         inner = [f"h{h + 1}" for h in range(units)]
-        lines = [_line(*unit) for unit in zip(inner, self.weights, self.thresholds, [names] * units, strict=True)]
+        lines = [_line(inner[h], self.weights[h], self.thresholds[h], names) for h in range(units)]
         return "\n".join([*lines, _line("y", self.output_weights, self.output_threshold, inner)])
 
     def __str__(self) -> str:
@@ -277,14 +277,15 @@ def _perceptron(table: NDArray) -> tuple[NDArray, float] | None:
     sums = np.column_stack([edge[:, None] & bits > 0, -np.ones(edge.size)])
     limits = LinearConstraint(sums, np.where(lowest[edge], 0, -np.inf), np.where(lowest[edge], np.inf, -1))
     found = milp(np.append(np.ones(inputs), 0), integrality=np.ones(inputs + 1), constraints=limits)
-    if found.x is None:
-        if found.status == 2:
-            return None
-        raise ArithmeticError(f"the integer program for form='single' was not solved: {found.message}; take another form")
-    *v, k = np.rint(found.x)
+    if found.status == 2:
+        return None
+    *v, k = np.rint(np.full(inputs + 1, np.nan) if found.x is None else found.x)
     weights, threshold = np.where(falls, -1, 1) * v, k - 0.5 - np.dot(v, falls)
     if not np.array_equal(truth_rows(inputs) @ weights >= threshold, table == 1):
-        raise ArithmeticError("the integer program for form='single' was solved inexactly; take another form")
+        raise ArithmeticError(
+            f"the integer program for a single unit was not solved exactly ({found.message}); the forms minterms, "
+            "complement and symmetric solve none"
+        )
     return weights + 0.0, float(threshold)
 
 
@@ -346,15 +347,12 @@ def _rows(X: Any, inputs: int | None = None) -> Any:
         if not rows.has_canonical_format:
             rows = rows.copy()
             rows.sum_duplicates()
-        _zeros_and_ones(rows.data, "X")
-        rows = rows.astype(np.float64)
     else:
         rows = np.atleast_2d(np.asarray(X))
-        _zeros_and_ones(rows, "X")
-        rows = rows.astype(np.float64)
+    _zeros_and_ones(rows.data if sp.issparse(rows) else rows, "X")
     if rows.ndim != 2 or inputs not in (None, rows.shape[1]):
         raise ValueError(f"X must be (rows, {inputs or 'inputs'}), or a single row; its shape is {rows.shape}")
-    return rows
+    return rows.astype(np.float64)
 
 
 def _zeros_and_ones(array: NDArray, what: str) -> None:

@@ -92,7 +92,7 @@ def losses(ax: Any = None) -> Any:
     ax = _axes(ax)
     z = np.linspace(-3, 3, 601)
     apart = np.where(z == 0, np.nan, z)  # a line is not drawn where it jumps
-    lines = {
+    lines: dict[str, tuple[NDArray, Any, Any, str, int]] = {
         "zero-one": (apart, zero_one, GREY, "-", 4),
         "hinge": (z, hinge, BLUE, "-", 2),
         "log / log 2": (z, lambda z: log(z) / np.log(2), GREEN, "-.", 2),
