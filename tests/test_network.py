@@ -137,6 +137,22 @@ def test_a_drawn_perceptron_is_found_again_with_weights_no_larger(weights, thres
     assert len(Network.from_table(table).weights) <= 1
 
 
+def test_a_single_unit_has_the_least_weights():
+    """Against all weights from −2 to 2, which are enough for three inputs."""
+    X, least = truth_rows(3), {}
+    for *weights, k in product(range(-2, 3), range(-2, 3), range(-2, 3), range(-6, 8)):
+        table = tuple((X @ weights >= k - 0.5).astype(int).tolist())
+        least[table] = min(least.get(table, 99), sum(map(abs, weights)))
+    assert len(least) == THRESHOLD_FUNCTIONS[3]
+    for table, total in least.items():
+        assert np.abs(Network.from_table(table, "single").weights).sum() == total
+    # A solver content with any weights answers −6 for the last of these, at the threshold −2.5.
+    X = truth_rows(7)
+    for threshold in range(-8, 14):
+        net = Network.from_table(X @ [3, 3, -2, -2, 4, 2, -5] >= threshold - 0.5, "single")
+        assert np.abs(net.weights).sum() <= 21
+
+
 # The forms
 
 
