@@ -147,9 +147,9 @@ def test_a_single_unit_has_the_least_weights():
     for table, total in least.items():
         assert np.abs(Network.from_table(table, "single").weights).sum() == total
     # A solver content with any weights answers −6 for the last of these, at the threshold −2.5.
-    X = truth_rows(7)
+    X, heavy = truth_rows(7), [3, 3, -2, -2, 4, 2, -5]
     for threshold in range(-8, 14):
-        net = Network.from_table(X @ [3, 3, -2, -2, 4, 2, -5] >= threshold - 0.5, "single")
+        net = Network.from_table(X @ heavy >= threshold - 0.5, "single")
         assert np.abs(net.weights).sum() <= 21
 
 
