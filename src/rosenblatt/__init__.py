@@ -2,9 +2,19 @@
 
 from rosenblatt.linear import Explanation, Perceptron
 from rosenblatt.margins import MIRA, PAUM, PassiveAggressiveClassifier
+from rosenblatt.network import Network
 from rosenblatt.train import Epoch
 from rosenblatt.weights import Weights
 
 __version__ = "0.1.0"
 
-__all__ = ["MIRA", "PAUM", "Epoch", "Explanation", "PassiveAggressiveClassifier", "Perceptron", "Weights"]
+__all__ = [
+    "MIRA",
+    "PAUM",
+    "Epoch",
+    "Explanation",
+    "Network",
+    "PassiveAggressiveClassifier",
+    "Perceptron",
+    "Weights",
+]
