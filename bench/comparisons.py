@@ -11,11 +11,19 @@ from sklearn.linear_model import SGDClassifier
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 from threadpoolctl import threadpool_limits
 
-from bench.contenders import as_accurate, joined, ours, peer, same_weights
+from bench.contenders import (
+    as_accurate,
+    joined,
+    ours,
+    passive_aggressive,
+    peer,
+    peer_passive_aggressive,
+    same_weights,
+)
 from bench.data import Missing, load, mnist, news20
 from bench.measure import Turn, alternate, clocked, in_new_process
 from bench.report import Result
-from rosenblatt import Perceptron
+from rosenblatt import PassiveAggressiveClassifier, Perceptron
 
 Folder = Path | None
 
@@ -36,6 +44,20 @@ def race(folder: Folder, repeat: int, source: str, order: str) -> Result:
         note += "; no intercept, as scikit-learn damps that of sparse data"
     words = {"cyclic": "in order", "shuffle": "shuffled"}[order]
     return Result(f"{name}, {words}", a.cost, b.cost, b.cost / a.cost, right, note)
+
+
+def passive(folder: Folder, repeat: int, source: str, loss: str) -> Result:
+    """scikit-learn's time / ours for passive-aggressive learning, five epochs each in order, without an intercept."""
+    name, X, y = load(source, folder)
+    a, b = alternate(
+        clocked(lambda: passive_aggressive(PassiveAggressiveClassifier, loss).fit(X, y)),
+        clocked(lambda: passive_aggressive(peer_passive_aggressive(), loss).fit(X, y)),
+        repeat=repeat,
+        warm=1,
+    )
+    right, note = same_weights(X, *(joined(model.coef_, 0.0) for model in (a.result, b.result)))
+    words = {"hinge": "PA-I", "squared_hinge": "PA-II"}[loss]
+    return Result(f"{name}, {words} in order", a.cost, b.cost, b.cost / a.cost, right, note + "; no intercept")
 
 
 def averaging(folder: Folder, repeat: int, source: str) -> Result:

@@ -41,6 +41,8 @@ ROWS = (
     averaging("classes-100"),
     race("news20", "cyclic", 4, 10),
     averaging("news20"),
+    Row("passive-dense-100", kind.passive, ("dense-100", "hinge"), Target()),
+    Row("passive-csr", kind.passive, ("csr", "squared_hinge"), Target()),
     Row("import", kind.importing, (), Target(0.7, None, "s", "≤")),
     Row("first-fit-dense", kind.first_fit, ("dense float64, two classes",), Target(1.5, 0.5, "s", "≤")),
     Row("first-fit-csr", kind.first_fit, ("CSR float32, three classes",), Target(1.5, 0.5, "s", "≤")),
