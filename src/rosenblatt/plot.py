@@ -1,4 +1,5 @@
-"""Pictures of what was learned. Each takes a fitted classifier, draws on the Axes given or on new ones, and returns them.
+"""Pictures of what was learned. Each takes a fitted classifier (`regret`: the runs of sellers), draws on the Axes given or
+on new ones, and returns them.
 
 matplotlib is not needed to learn, so it is imported when the first picture is drawn. Classes differ by marker as well as
 by colour.
@@ -86,15 +87,18 @@ def regret(runs: Mapping[str, Any], ax: Any = None) -> Any:
     logarithm is a straight line, and one that grows with the rounds leaves the frame; the Axes.
 
     `runs` names what `online.pricing.simulate` answered. A pricer that is told its horizon has a list of answers, one for
-    each horizon, and is drawn through their ends. The frame is four times as high as the least regret at the end.
+    each horizon, and is drawn through their ends. The frame is four times as high as the least regret at the end, where
+    the numbers are from.
     """
     if not runs:
         raise ValueError("there are no runs to draw; name at least one, such as {'ellipsoid': simulate(...)}")
     ax = _axes(ax)
     curves = {name: _growth(run) for name, run in runs.items()}
-    top = min(4 * min(total[-1] for _, total in curves.values()), 1.05 * max(total.max() for _, total in curves.values()))
+    low, high = (limit(0.0, *(limit(total) for _, total in curves.values())) for limit in (min, max))
+    least = min((total[-1] for _, total in curves.values() if total[-1] > 0), default=1.0)
+    top = min(4 * least, 1.05 * high or 1.0)
     most = max(rounds[-1] for rounds, _ in curves.values())
-    ax.set(xscale="log", xlim=(max(1, most / 1e4), 1.1 * most), ylim=(0, top), xlabel="rounds", ylabel="regret")
+    ax.set(xscale="log", xlim=(max(1, most / 1e4), 1.1 * most), ylim=(low, top), xlabel="rounds", ylabel="regret")
     leaving = {}
     for k, (name, (rounds, total)) in enumerate(curves.items()):
         colour, words = COLOURS[k % len(COLOURS)], f"{name}: {total[-1]:,.0f}"
@@ -105,7 +109,7 @@ def regret(runs: Mapping[str, Any], ax: Any = None) -> Any:
         else:
             ax.annotate(words, (rounds[-1], total[-1]), (-4, 7), textcoords="offset points", color=colour, ha="right")
     _labels_above(ax, leaving, top)
-    ax.set_title(f"Regret of {most:,} rounds: straight is logarithmic", loc="left")
+    ax.set_title(f"Regret of {most:,} rounds", loc="left")
     ax.spines[["top", "right"]].set_visible(False)
     return ax
 

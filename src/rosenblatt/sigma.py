@@ -1,8 +1,8 @@
 """Where the margin is too small to wait for, ask for less: be right on every row that is not near the plane.
 
 A row is far if |cos(w, x)| ≥ σ. From a random unit vector, each far mistake projects its row out of the weights,
-w ← w − ⟨w, x̂⟩x̂. This never lowers ⟨w, w*⟩ for a separator w*, and shortens w by a factor of √(1 − σ²) or more. So if
-⟨w, w*⟩ ≥ 1/√n at the start, n coordinates, then after T updates 1/√n ≤ ⟨w, w*⟩ ≤ ‖w‖ ≤ (1 − σ²)^(T/2): there are at most
+w ← w − ⟨w, x̂⟩x̂. This never lowers ⟨w, w*⟩ for a separator w*, and multiplies ‖w‖ by √(1 − σ²) at most. So if ⟨w, w*⟩ ≥ 1/√n
+at the start, n coordinates, then after T updates 1/√n ≤ ⟨w, w*⟩ ≤ ‖w‖ ≤ (1 − σ²)^(T/2): there are at most
 ln n / ln(1/(1 − σ²)) updates, whatever the margin. A start is that good with probability 1/8 or more, and starts are cheap.
 """
 

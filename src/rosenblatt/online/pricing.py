@@ -14,7 +14,6 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-
 _ROUNDING = 1e-12  # how near to its depth of 1 a cut at the very end of an interval is computed
 
 
