@@ -3,6 +3,7 @@
 from rosenblatt.linear import Explanation, Perceptron
 from rosenblatt.margins import MIRA, PAUM, PassiveAggressiveClassifier
 from rosenblatt.network import Network
+from rosenblatt.sigma import SigmaPerceptron
 from rosenblatt.train import Epoch
 from rosenblatt.weights import Weights
 
@@ -16,5 +17,6 @@ __all__ = [
     "Network",
     "PassiveAggressiveClassifier",
     "Perceptron",
+    "SigmaPerceptron",
     "Weights",
 ]

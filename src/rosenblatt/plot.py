@@ -1,4 +1,5 @@
-"""Pictures of what was learned. Each takes a fitted classifier, draws on the Axes given or on new ones, and returns them.
+"""Pictures of what was learned. Each takes a fitted classifier (`regret`: the runs of sellers), draws on the Axes given or
+on new ones, and returns them.
 
 matplotlib is not needed to learn, so it is imported when the first picture is drawn. Classes differ by marker as well as
 by colour.
@@ -6,6 +7,7 @@ by colour.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,7 @@ from rosenblatt.losses import hinge, log, perceptron, zero_one
 COLOURS = np.array([(213, 94, 0), (0, 114, 178), (0, 158, 115), (204, 121, 167), (230, 159, 0), (86, 180, 233)]) / 255
 VERMILION, BLUE, GREEN, SKY = COLOURS[[0, 1, 2, 5]]
 GREY = "#777777"
+STYLES = ("-", "--", "-.", ":")
 MARKERS = ("x", "o", "^", "s", "+", "D", "v", "*")
 GRID = 400  # points a side on which regions are predicted
 MOST_EDGES = 64  # between inputs and hidden units of a network
@@ -161,6 +164,58 @@ def _node(ax: Any, place: tuple[float, float], text: str, colour: Any) -> None:
 
 def _signed(number: float) -> str:
     return f"{number:g}".replace("-", "−")
+
+
+def regret(runs: Mapping[str, Any], ax: Any = None) -> Any:
+    """The regret of pricers against the number of rounds, which is on a logarithmic scale: a regret that grows as the
+    logarithm is a straight line, and one that grows with the rounds leaves the frame; the Axes.
+
+    `runs` names what `online.pricing.simulate` answered. A pricer that is told its horizon has a list of answers, one for
+    each horizon, and is drawn through their ends. The frame is four times as high as the least regret at the end, where
+    the numbers are from.
+    """
+    if not runs:
+        raise ValueError("there are no runs to draw; name at least one, such as {'ellipsoid': simulate(...)}")
+    ax = _axes(ax)
+    curves = {name: _growth(run) for name, run in runs.items()}
+    low, high = (limit(0.0, *(limit(total) for _, total in curves.values())) for limit in (min, max))
+    least = min((total[-1] for _, total in curves.values() if total[-1] > 0), default=1.0)
+    top = min(4 * least, 1.05 * high or 1.0)
+    most = max(rounds[-1] for rounds, _ in curves.values())
+    ax.set(xscale="log", xlim=(max(1, most / 1e4), 1.1 * most), ylim=(low, top), xlabel="rounds", ylabel="regret")
+    leaving = {}
+    for k, (name, (rounds, total)) in enumerate(curves.items()):
+        colour, words = COLOURS[k % len(COLOURS)], f"{name}: {total[-1]:,.0f}"
+        ax.plot(rounds, total, color=colour, linewidth=1.8, linestyle=STYLES[k % len(STYLES)],
+                marker="" if hasattr(runs[name], "regret") else "o")  # fmt: skip
+        if total[-1] > top:
+            leaving[words] = (rounds[np.argmax(total > top)], colour)
+        else:
+            ax.annotate(words, (rounds[-1], total[-1]), (-4, 7), textcoords="offset points", color=colour, ha="right")
+    _labels_above(ax, leaving, top)
+    ax.set_title(f"Regret of {most:,} rounds", loc="left")
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def _labels_above(ax: Any, places: dict[str, tuple[float, Any]], top: float) -> None:
+    """Write words above the frame, slanted, each at its place on the horizontal axis or as near to it as leaves room."""
+    across = ax.transAxes.inverted()
+    right = 0.0
+    for words, (place, colour) in sorted(places.items(), key=lambda item: item[1][0]):
+        left = across.transform(ax.transData.transform((place, top)))[0]
+        right = max(left, right)
+        ax.annotate(words, (left, 1), (right, 1.06), "axes fraction", color=colour, rotation=35, rotation_mode="anchor",
+                    arrowprops={"arrowstyle": "-", "color": colour, "shrinkA": 0, "shrinkB": 0})  # fmt: skip
+        right += 0.06
+
+
+def _growth(run: Any) -> tuple[NDArray, NDArray]:
+    """(rounds, regret): of one run after each round; of a list of runs at the end of each."""
+    if hasattr(run, "regret"):
+        return np.arange(1, len(run.price) + 1), run.cumulative_regret
+    ends = sorted((len(sales.price), sales.regret.sum()) for sales in run)
+    return np.array([rounds for rounds, _ in ends]), np.array([total for _, total in ends])
 
 
 def _axes(ax: Any) -> Any:

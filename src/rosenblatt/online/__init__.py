@@ -1,0 +1,1 @@
+"""Learning one example at a time."""
