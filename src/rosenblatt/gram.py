@@ -20,6 +20,9 @@ from numpy.typing import NDArray
 from rosenblatt.blocks import one_blas_thread
 
 SAMPLE = 100  # rows whose kernel matrix is looked at before a kernel that we did not write is believed
+BLOCK = 256  # rows learned at a time: the kernels inside a block cost as much as those with BLOCK kept rows
+PIECE = 512  # rows predicted at a time
+FEW = 32  # rows for which starting threads takes longer than computing
 TILE = 512  # kept rows multiplied at a time: with a block of 256 rows the product stays in a cache of 1 MB
 
 

@@ -27,6 +27,9 @@ from rosenblatt.callbacks import with_callbacks
 from rosenblatt.dual import AT_ONCE, poll
 from rosenblatt.estimator import READ, Classifier
 from rosenblatt.gram import (
+    BLOCK,
+    FEW,
+    PIECE,
     Function,
     Gaussian,
     Given,
@@ -48,10 +51,6 @@ from rosenblatt.problems import MOVE, Joint, OneVsRest, Problem, columns, counte
 from rosenblatt.rows import CSR, Examples, Rows, count, frozen
 from rosenblatt.train import NO_LIMIT, Broken, Visits
 from rosenblatt.weights import Weights
-
-BLOCK = 256  # rows: the kernels inside a block cost as much as those with BLOCK rows of the support
-PIECE = 512  # rows predicted at a time
-FEW = 32  # rows for which starting threads takes longer than computing
 
 # The kernels that have a name, from the parameters of an estimator and its number of features.
 KERNELS: dict[str, Callable[[Any, int], Kernel]] = {
@@ -253,7 +252,8 @@ class KernelName(NamedTuple):
         return ", ".join(repr(word) for word in KERNELS) + " or a function of two sets of rows"
 
 
-def _takes_rows(estimator: Any) -> bool:
+def takes_rows(estimator: Any) -> bool:
+    """True for what can learn from a stream; an AttributeError otherwise."""
     if estimator.kernel == "precomputed":
         raise AttributeError(
             "partial_fit is for rows: with kernel='precomputed' a later call could not tell its kernels with earlier rows; "
@@ -280,16 +280,6 @@ class KernelClassifier(Classifier):
     }
     _problems = {"joint": Joint, "ovr": OneVsRest}  # noqa: RUF012
 
-    @available_if(_takes_rows)
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
-        """Learn from these rows, once, in the order given; the estimator itself.
-
-        Cutting a stream of rows into calls in any way gives the same model. `classes` lists all classes on the first
-        call. `order` and the reasons to stop do not apply. An error leaves the estimator as it was.
-        """
-        with self._unchanged_on_error():
-            return self._partial_fit(X, y, classes, sample_weight)
-
     def decision_function(self, X: Any) -> NDArray:
         """How each row scores: one value for two classes, ≥ 0 for the second; else one a class, the highest wins.
 
@@ -298,6 +288,11 @@ class KernelClassifier(Classifier):
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, **READ)
         return self._model.decision(X, available_threads(self.n_jobs))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        return tags
 
     @property
     def support_(self) -> NDArray:
@@ -361,6 +356,16 @@ class KernelMachine(KernelClassifier):
         there. An error leaves the estimator as it was; Ctrl-C finishes the epoch, stores the model and then interrupts.
         """
         return self._fit(X, y, sample_weight)
+
+    @available_if(takes_rows)
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
+        """Learn from these rows, once, in the order given; the estimator itself.
+
+        Cutting a stream of rows into calls in any way gives the same model. `classes` lists all classes on the first
+        call. `order` and the reasons to stop do not apply. An error leaves the estimator as it was.
+        """
+        with self._unchanged_on_error():
+            return self._partial_fit(X, y, classes, sample_weight)
 
     def mistake_bound(self, radius: float, margin: float) -> float:
         """The most updates that two classes can cause from weights of zero, if no row is longer than `radius` and some
@@ -524,11 +529,6 @@ class KernelPerceptron(KernelMachine):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        return tags
 
     def _rule(self) -> rules.Perceptron:
         return rules.Perceptron(float(self.margin), 1.0)
