@@ -82,7 +82,7 @@ class Machine:
         self.tiles: tuple[Any, ...] = ()  # what is kept of the rows of the support
         self.support = np.empty(0, np.int64)  # their numbers, counted through all calls
         self.coef = np.zeros((0, columns(problem)))  # (support, columns)
-        self.drift = self.coef.copy() if keep == "average" else None
+        self.drift = None if keep == "last" else self.coef.copy()
         self.moves = np.empty(0, MOVE)  # `row` counts in the support; only for votes
         self.tally = np.zeros(counters(problem), np.int64)
         self.clock = np.zeros(1, np.int64)
@@ -128,9 +128,15 @@ class Machine:
         if self.keep == "vote":
             self.moves = np.concatenate([self.moves, _moves(self.problem, places, clocks, taken[moved])])
 
+    def average(self) -> NDArray:
+        """(support, columns): the coefficients of the mean of the weights after every example seen."""
+        if self.drift is None:
+            raise AttributeError("keep='last' keeps no average; use keep='average' or keep='vote'")
+        return self.coef - self.drift / max(self.seen, 1)
+
     def kept_coef(self) -> NDArray:
         """(support, columns): the coefficients that predict; with votes, the last."""
-        return self.coef if self.drift is None else self.coef - self.drift / max(self.seen, 1)
+        return self.average() if self.keep == "average" else self.coef
 
     def vectors(self) -> Any:
         """What is kept of the support, in one piece."""
@@ -373,6 +379,14 @@ class KernelMachine(KernelClassifier):
         return self._rule().bound(radius, margin)
 
     @property
+    def last_dual_coef_(self) -> NDArray:
+        return self._fitted().coef.T
+
+    @property
+    def average_dual_coef_(self) -> NDArray:
+        return self._fitted().average().T
+
+    @property
     def intercept_(self) -> NDArray:
         model = self._fitted()
         return model.constant**2 * model.kept_coef().sum(axis=0)
@@ -464,6 +478,8 @@ class KernelPerceptron(KernelMachine):
     dual_coef_ : (vectors, support) array
         How much of each is in each weight vector that predicts (with votes, in the last). One vector for two classes, else
         one a class.
+    last_dual_coef_, average_dual_coef_ : (vectors, support) arrays
+        Those of the last weights, and of the mean of all; the mean is not known with `keep="last"`.
     intercept_ : (vectors,) array
         Added to every score; zero without `fit_intercept`.
     radius_ : float
