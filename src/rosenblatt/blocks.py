@@ -16,6 +16,7 @@ import os
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from functools import cache
 from typing import NamedTuple
 
@@ -57,7 +58,7 @@ def epoch(examples: Examples, weights, problem, rule, pace, order: NDArray, thre
     scores = np.empty((BLOCK, problem.classes), examples.rows.values.dtype)
     w = weights.w[:-1]
     # NaN and infinity are noticed by the scan, which names the row; numpy need not warn of them.
-    with _controller().limit(limits=1, user_api="blas"), np.errstate(invalid="ignore", over="ignore"):
+    with one_blas_thread(), np.errstate(invalid="ignore", over="ignore"):
         for panel in _panels(examples, order, threads):
             for block, gram in enumerate(panel.grams):
                 first = block * BLOCK
@@ -150,6 +151,11 @@ def available_threads(n_jobs: int | None) -> int:
     if n_jobs == 0:
         raise ValueError("n_jobs must not be 0; use None for every core, or the number of threads")
     return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
+
+
+def one_blas_thread() -> AbstractContextManager:
+    """While this lasts, each matrix product is done by the thread that asks for it, on its own."""
+    return _controller().limit(limits=1, user_api="blas")
 
 
 @cache
