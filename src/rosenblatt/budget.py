@@ -48,7 +48,7 @@ class Budgeted(KernelClassifier):
         As those of `Perceptron`.
     """
 
-    _own = {  # noqa: RUF012
+    _own = {
         **KernelClassifier._kernel_parameters,
         "budget": Number(1, whole=True),
         "normalize": Flag(),
@@ -226,7 +226,7 @@ class Forgetron(Budgeted):
     (array([3]), True)
     """
 
-    _own = {**Budgeted._own, "schedule": OneOf(("self-tuned", "fixed"))}  # noqa: RUF012
+    _own = {**Budgeted._own, "schedule": OneOf(("self-tuned", "fixed"))}
 
     def __init__(
         self,
@@ -304,7 +304,7 @@ class Projectron(Budgeted):
     array([2])
     """
 
-    _own = {  # noqa: RUF012
+    _own = {
         **Budgeted._own,
         "eta": Number(0, high=1),
         "budget": Number(1, whole=True, optional=True),

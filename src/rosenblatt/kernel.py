@@ -277,14 +277,14 @@ class KernelClassifier(Classifier):
     coef0: float = 1.0
     fit_intercept: bool = False
 
-    _kernel_parameters = {  # noqa: RUF012
+    _kernel_parameters = {
         "kernel": KernelName(),
         "degree": Number(1, whole=True),
         "gamma": Number(0, open_low=True, optional=True),
         "coef0": Number(0),
         "order": OneOf(("shuffle", "cyclic")),
     }
-    _problems = {"joint": Joint, "ovr": OneVsRest}  # noqa: RUF012
+    _problems = {"joint": Joint, "ovr": OneVsRest}
 
     def decision_function(self, X: Any) -> NDArray:
         """How each row scores: one value for two classes, ≥ 0 for the second; else one a class, the highest wins.
@@ -498,7 +498,7 @@ class KernelPerceptron(KernelMachine):
     (array([0, 1, 2, 3]), array([[ 7., -5., -5.,  4.]]), 21)
     """
 
-    _own = {  # noqa: RUF012
+    _own = {
         **KernelClassifier._kernel_parameters,
         "margin": Number(0),
         "keep": OneOf(("last", "average", "vote")),
