@@ -58,7 +58,7 @@ class PassiveAggressiveClassifier(Linear):
     """
 
     _exact = False  # its steps are quotients
-    _own = {"C": Number(0, open_low=True, infinite=True), "loss": OneOf(("hinge", "squared_hinge")),
+    _own = {"C": Number(0, open_low=True, closed_high=True), "loss": OneOf(("hinge", "squared_hinge")),
             "shuffle": Flag(), "average": Flag()}  # fmt: skip
 
     def __init__(
