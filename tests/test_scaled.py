@@ -149,10 +149,10 @@ def planted(seed, rows=60, features=5, gap=0.15, zeros=0.0):
     return X[np.abs(scores) > gap], (scores > 0)[np.abs(scores) > gap]
 
 
-@settings(max_examples=15)
+@settings(max_examples=10)
 @given(st.integers(0, 10**6), st.integers(3, 6), st.sampled_from([0.0, 1.0, 0.5]), st.booleans())
 def test_every_update_is_the_papers(seed, features, constant, sparse):
-    X, y = planted(seed, features=features, zeros=0.3)
+    X, y = planted(seed, rows=50, features=features, zeros=0.3)
     padded = np.hstack([X, np.full((len(X), 1), constant)])
     for clf, run in papers(padded, np.where(y, 1.0, -1.0)):
         clf.set_params(fit_intercept=constant != 0, intercept_scaling=constant or 1.0)
@@ -360,10 +360,13 @@ def test_a_single_example_that_says_all_replaces_the_weights():
 @pytest.mark.parametrize("clf", [ALMA(), ROMMA(), Ballseptron()], ids=lambda clf: type(clf).__name__)
 def test_a_row_of_zeros_teaches_nothing(clf):
     X, y = np.array([[0.0, 0.0], [1.0, 2.0], [2.0, -1.0]]), np.array([1, 1, 0])
-    clf.set_params(fit_intercept=False, tol=None).fit(X, y)
+    clf.set_params(fit_intercept=False, order="cyclic", tol=None).fit(X, y)
+    with_zeros, updates, mistakes = clf.coef_, clf.n_updates_, clf.n_mistakes_
     assert clf.stop_reason_ == "converged"
-    assert np.array_equal(clf.coef_, clf.fit(np.vstack([X[1:], X[:1]]), np.roll(y, -1)).coef_) or clf.order == "shuffle"
-    assert clf.n_mistakes_ > clf.n_updates_
+    clf.fit(X[1:], y[1:])
+    assert np.array_equal(clf.coef_, with_zeros)
+    assert clf.n_updates_ == updates
+    assert mistakes == clf.n_mistakes_ + clf.n_iter_  # a tie is a mistake all the same
 
 
 @pytest.mark.parametrize("clf", [ALMA(), ROMMA(), Ballseptron()], ids=lambda clf: type(clf).__name__)
