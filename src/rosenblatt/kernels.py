@@ -36,6 +36,7 @@ class Progress(NamedTuple):
     mistakes: int
     updates: int
     broken: int  # a row whose score is not a number, or -1
+    loss: float | None = None  # the mean loss of the rows when they were visited, of learners that have one
 
 
 @jit

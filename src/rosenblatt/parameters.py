@@ -28,6 +28,7 @@ class Number(NamedTuple):
     whole: bool = False
     optional: bool = False
     words: tuple[str, ...] = ()
+    infinite: bool = False
 
     def refusal(self, value: Any) -> str | None:
         kind: Any = Integral if self.whole else Real
@@ -35,7 +36,9 @@ class Number(NamedTuple):
             return None
         if isinstance(value, kind) and not isinstance(value, bool):
             number = float(value)
-            if (number > self.low or (number == self.low and not self.open_low)) and number < self.high:
+            if (number > self.low or (number == self.low and not self.open_low)) and (
+                number < self.high or (self.infinite and number == float("inf"))
+            ):
                 return None
         sentence = f"a {'whole ' if self.whole else ''}number {'>' if self.open_low else '≥'} {self.low:g}"
         sentence += f" and < {self.high:g}" if self.high < float("inf") else ""

@@ -56,7 +56,7 @@ class Limits(NamedTuple):
     epochs: int
     updates: int = NO_LIMIT
     seconds: float = np.inf
-    tol: float | None = None  # an error must fall by more than this to count as falling
+    tol: float | None = None  # an error (or loss) must fall by more than this to count as falling
     patience: int = 5  # epochs without a fall before stopping
     weight_change: float | None = None
 
@@ -71,6 +71,7 @@ class Epoch(NamedTuple):
     norm: float
     validation_error: float | None
     seconds: float
+    loss: float | None = None  # the mean loss of the rows when they were visited, of learners that have one
 
 
 class Log:
@@ -251,13 +252,15 @@ def train(
                 raise Broken(int(learner.visits.live[0]))
             seen = learner.seen - seen
             invalid = None if error is None else error()
-            history.append(Epoch(number, done.mistakes, done.updates, seen, size, invalid, perf_counter() - started))
+            seconds = perf_counter() - started
+            history.append(Epoch(number, done.mistakes, done.updates, seen, size, invalid, seconds, done.loss))
             asked = watch(history[-1])
             if converged:
                 return history, "converged"
             if updates >= limits.updates:
                 return history, "max_updates"
-            judged = done.mistakes / max(seen, 1) if invalid is None else invalid
+            judged = done.mistakes / max(seen, 1) if done.loss is None else done.loss
+            judged = judged if invalid is None else invalid
             waited = waited + 1 if limits.tol is not None and judged > best - limits.tol else 0
             best = min(best, judged)
             if waited >= limits.patience:
