@@ -9,7 +9,7 @@ counts the updates of each and `clock` (1,) int64 the examples seen.
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -146,8 +146,11 @@ class Pupil(NamedTuple):
 class Stateful(Classifier):
     """A linear classifier with a state for each weight vector; which state, a subclass says.
 
-    The state's `vectors()` are the weights that predict, (vectors, features + 1) with the constant feature's last.
+    The state's `vectors()` are the weights that predict, (vectors, features + 1) with the constant feature's last. They are
+    held to `rosenblatt.testing.laws` up to rounding, unless a subclass says `_exact = True`.
     """
+
+    _exact: ClassVar[bool] = False
 
     @abstractmethod
     def _state(self, vectors: int, features: int) -> Any:
