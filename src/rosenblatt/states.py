@@ -188,10 +188,3 @@ class Stateful(Classifier):
 
     def _learner(self, plan: Plan, model: States, X: Any, examples: Examples, visits: Visits) -> Pupil:
         return Pupil(model, examples, visits)
-
-    def _check_unchanged(self, plan: Plan) -> None:
-        if self._model.constant != plan.constant:
-            raise ValueError(
-                "fit_intercept or intercept_scaling has changed since this model began to learn; fit a new one, or change "
-                "it back"
-            )
