@@ -119,8 +119,15 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         names = (*ALLOWED, *self._own, "random_state")
         return Plan({name: getattr(self, name) for name in names}, self._own, self._problems)
 
+    def _fixed(self, plan: Plan) -> list[tuple[str, Any, Any]]:
+        """(parameters, what they were when the model began, what they are now) of those that must not change."""
+        return [("fit_intercept or intercept_scaling", self._model.constant, plan.constant)]
+
     def _check_unchanged(self, plan: Plan) -> None:
         """Refuse to go on with a model that was begun with other parameters than those of now."""
+        for names, then, now in self._fixed(plan):
+            if then != now:
+                raise ValueError(f"{names} has changed since this model began to learn; fit a new one, or change it back")
 
     def _model_to_fit(self, plan: Plan, rows: Rows, features: int, outputs: int, init: Any) -> Any:
         if self.warm_start and self.__sklearn_is_fitted__():

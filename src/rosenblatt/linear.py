@@ -167,15 +167,10 @@ class Linear(Classifier):
         if learner.log is not None:
             model.remember(X, learner.log.moves())
 
-    def _check_unchanged(self, plan: Plan) -> None:
-        model = self._model
-        for names, then, now in (
-            ("keep", model.keep, self.keep),
-            ("fit_intercept or intercept_scaling", model.constant, plan.constant),
-            ("multiclass", type(model.problem), type(plan.problem(model.problem.classes))),
-        ):
-            if then != now:
-                raise ValueError(f"{names} has changed since this model began to learn; fit a new one, or change it back")
+    def _fixed(self, plan: Plan) -> list[tuple[str, Any, Any]]:
+        problem = self._model.problem
+        kinds = ("multiclass", type(problem), type(plan.problem(problem.classes)))
+        return [("keep", self._model.keep, self.keep), *super()._fixed(plan), kinds]
 
 
 class Perceptron(Linear):

@@ -209,10 +209,6 @@ class Stateful(Classifier):
     def _own_values(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self._own}
 
-    def _check_unchanged(self, plan: Plan) -> None:
+    def _fixed(self, plan: Plan) -> list[tuple[str, Any, Any]]:
         then, now = self._model.begun, self._own_values()
-        changed = [name for name in now if now[name] != then[name]]
-        if self._model.constant != plan.constant:
-            changed.append("fit_intercept or intercept_scaling")
-        if changed:
-            raise ValueError(f"{changed[0]} has changed since this model began to learn; fit a new one, or change it back")
+        return [*super()._fixed(plan), *((name, then[name], now[name]) for name in now)]

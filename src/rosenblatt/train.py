@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from rosenblatt import blocks, kernels
 from rosenblatt.kernels import Pace, Progress
 from rosenblatt.problems import MOVE, Problem, moves_per_row
-from rosenblatt.rows import Examples, row_bytes
+from rosenblatt.rows import Examples, ahead
 from rosenblatt.weights import Weights, norm
 
 NO_LIMIT = np.iinfo(np.int64).max
@@ -210,9 +210,8 @@ class Trainer(NamedTuple):
         return kernels.most_violated(*known, self.visits.scales)[0] < 0
 
     def _pace(self, budget: int) -> Pace:
-        ahead = max(1, 4096 // max(row_bytes(self.examples.rows), 1))
         batch = None if self.visits.batch == 1 else self.visits.batch
-        return Pace(batch, self.visits.mean, budget, moves_per_row(self.problem), min(ahead, 8))
+        return Pace(batch, self.visits.mean, budget, moves_per_row(self.problem), ahead(self.examples.rows))
 
     def _in_blocks(self, budget: int) -> bool:
         plain = self.visits.order != "most-violated" and self.visits.batch == 1 and budget == NO_LIMIT
