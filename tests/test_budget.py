@@ -353,6 +353,13 @@ def test_what_cannot_be_done_is_refused(estimator, message):
     assert not hasattr(estimator, "classes_")
 
 
+def test_overflow_names_the_row_and_what_to_do():
+    X, y, _ = noisy()
+    for learner in (Stoptron, Projectron):
+        with pytest.raises(ValueError, match="overflowed at row"):
+            learner("poly", degree=300, gamma=1, normalize=False).fit(1000 * X, y)
+
+
 def test_a_stream_keeps_to_its_parameters():
     X, y, _ = noisy()
     for estimator, change in (

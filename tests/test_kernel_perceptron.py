@@ -2,7 +2,6 @@
 exist; and it refuses what is no kernel."""
 
 import tracemalloc
-from typing import NamedTuple
 from unittest.mock import patch
 
 import numpy as np
@@ -18,7 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rosenblatt import Perceptron, gram, kernel
 from rosenblatt.kernel import KernelMachine, KernelPerceptron
-from rosenblatt.rules import step
+from rosenblatt.rules import PA1
 from rosenblatt.testing import laws
 from rosenblatt.testing.reference import demands, predicted, width
 from rosenblatt.testing.strategies import samples, separated
@@ -101,29 +100,16 @@ def test_equals_the_textbook(sample, multiclass, keep, margin, constant, block, 
     assert np.isclose(clf.radius_**2, K.diagonal().max())
 
 
-class PassiveAggressive(NamedTuple):
-    """PA-I with C = 1/2: a rule that uses the length."""
-
-    C: float
-
-    @property
-    def uses_length(self):
-        return True
-
-
-@step.register
-def _(rule: PassiveAggressive, m, length, k, positive):
-    return min(rule.C, max(0.0, 1.0 - m) / length) if length > 0.0 else 0.0
-
-
 class KernelPassiveAggressive(KernelMachine):
+    """PA-I: its rule uses the lengths of rows."""
+
     _own = KernelPerceptron._own
 
     def __init__(self, kernel="rbf", margin=0.0, max_iter=2, tol=None, order="cyclic"):
         self.kernel, self.margin, self.max_iter, self.tol, self.order = kernel, margin, max_iter, tol, order
 
     def _rule(self):
-        return PassiveAggressive(0.5)
+        return PA1(0.5)
 
 
 def test_any_rule_learns_in_a_feature_space():
@@ -400,6 +386,12 @@ def test_a_kernel_that_looked_positive_is_caught_by_the_norm_of_its_weights():
     X, y = laws.data(2)
     with patch.object(gram, "SAMPLE", 1), pytest.raises(ValueError, match="the kernel is not positive"):
         KernelPerceptron(lambda X, Z: 1 - 4 * (X[:, :1] - Z[:, 0]) ** 2, max_iter=5, tol=None).fit(X, y)
+
+
+def test_a_support_without_room_names_the_way_out():
+    X, y = laws.data(2)
+    with patch.object(kernel, "tiled", side_effect=MemoryError), pytest.raises(MemoryError, match=r"rosenblatt\.budget"):
+        KernelPerceptron().fit(X, y)
 
 
 def test_a_stream_that_fails_leaves_the_model():

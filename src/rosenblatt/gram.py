@@ -168,12 +168,13 @@ def weighed(kernel: Kernel, rows: Any, tiles: Sequence[Any], coef: NDArray, each
     `each` maps a function over the tiles; their sums are added in the order of the tiles.
     """
 
-    def part(number: int) -> NDArray:
-        kernels = matrix(kernel, rows, tiles[number])
-        return kernels @ coef[number * TILE : number * TILE + kernels.shape[1]].astype(kernels.dtype)
+    def part(tile: Any, share: NDArray) -> NDArray:
+        kernels = matrix(kernel, rows, tile)
+        return kernels @ share.astype(kernels.dtype)
 
     total = np.zeros((rows.shape[0], coef.shape[1]))
-    for sums in (map if len(tiles) < 2 else each)(part, range(len(tiles))):
+    shares = np.split(coef, np.cumsum([tile.shape[0] for tile in tiles])[:-1])
+    for sums in (map if len(tiles) < 2 else each)(part, tiles, shares):
         total += sums
     return total
 

@@ -47,7 +47,7 @@ from rosenblatt.gram import (
 from rosenblatt.kernels import Progress
 from rosenblatt.parameters import Number, OneOf
 from rosenblatt.plan import Plan
-from rosenblatt.problems import MOVE, Joint, OneVsRest, Problem, columns, counters, decide, moves_per_row
+from rosenblatt.problems import JOINT, MOVE, Joint, OneVsRest, Problem, columns, counters, decide, moves_per_row
 from rosenblatt.rows import CSR, Examples, Rows, count, frozen
 from rosenblatt.train import NO_LIMIT, Broken, Visits
 from rosenblatt.weights import Weights
@@ -163,13 +163,17 @@ class Machine:
 
 
 def _moves(problem: Problem, places: NDArray, clocks: NDArray, taken: NDArray) -> NDArray:
-    """The moves that put `taken` (rows, columns) into the weights, as records; there is one a row and column, or for a
-    joint decision one a row."""
-    joint = isinstance(problem, Joint)
-    i, gains = (np.arange(len(taken)), taken.argmax(axis=1)) if joint else np.nonzero(taken)
+    """The moves that put `taken` (rows, columns) into the weights, as records: one for each row and column, or where one
+    decision is among all classes, one for each row and rival, whose loss is the label's gain."""
+    joint = isinstance(problem, JOINT)
+    i, column = np.nonzero(taken < 0 if joint else taken)
     moves = np.zeros(len(i), MOVE)
-    moves["row"], moves["clock"], moves["gains"], moves["tau"] = places[i], clocks[i], gains, taken[i, gains]
-    moves["loses"] = taken.argmin(axis=1) if joint else -1
+    moves["row"], moves["clock"], moves["tau"] = (
+        places[i],
+        clocks[i],
+        np.abs(taken[i, column]) if joint else taken[i, column],
+    )
+    moves["gains"], moves["loses"] = (taken.argmax(axis=1)[i], column) if joint else (column, -1)
     return moves
 
 
@@ -228,7 +232,7 @@ class BlockTrainer(NamedTuple):
     def size(self) -> float:
         """The norm of all weights; an error if it shows that the kernel is not positive."""
         machine = self.machine
-        if machine.square < -1e-3 * machine.widest * max(machine.updates, 1):
+        if machine.square < -1e-3 * machine.widest * float((machine.coef**2).sum()):
             raise ValueError(
                 f"the weights have the squared norm {machine.square:.3g}, so the kernel is not positive: it is no inner "
                 "product, and the mistake bound does not hold; use a positive kernel, such as 'rbf'"
@@ -284,6 +288,7 @@ class KernelClassifier(Classifier):
         "coef0": Number(0),
         "order": OneOf(("shuffle", "cyclic")),
     }
+    _own = _kernel_parameters
     _problems = {"joint": Joint, "ovr": OneVsRest}
 
     def decision_function(self, X: Any) -> NDArray:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rosenblatt._jit import generic, jit
+from rosenblatt._jit import generic, is_number, jit
 
 DEPENDENT = 1e-10  # a share of ‖x‖²: a row this close to the span of those held is in it, as far as float64 can tell
 
@@ -265,12 +265,12 @@ def _(policy: Project, slate, x, sign, score):
 
 @jit
 def scan(policy, slate, signs, scores):
-    """Learn from the rows of a block in turn; (row whose score is not a number or −1, updates)."""
+    """Learn from the rows of a block in turn; (row whose score or length is not a number or −1, updates)."""
     first = slate.near.shape[1] - slate.near.shape[0]
     updates = 0
     for j in range(signs.size):
         scores[j] = score_of(slate, first + j)
-        if not np.isfinite(scores[j]):
+        if not (is_number(scores[j]) and is_number(slate.near[j, first + j])):
             return j, updates
         updates += learn(policy, slate, first + j, signs[j], scores[j])
     return -1, updates
