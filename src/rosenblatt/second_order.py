@@ -298,9 +298,9 @@ class AROW(SecondOrder):
     def covariance_(self) -> NDArray:
         state = self._fitted().state
         if isinstance(state, Matrix):
-            return self._ridge() * state.inverse
+            return state.ridge * state.inverse
         if isinstance(state, Variances):
-            return self._ridge() / state.squares
+            return state.ridge / state.squares
         raise AttributeError("form='dual' keeps no covariance; fit with form='full' or 'diagonal' to see it")
 
     def _ridge(self) -> float:
