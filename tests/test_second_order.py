@@ -336,6 +336,13 @@ def test_the_dual_form_learns_from_a_million_features():
     assert np.count_nonzero(dual.coef_) <= len(used)
 
 
+def test_random_order_converges_in_every_form():
+    X, small, _, y = million()
+    for form, rows in (("full", small), ("dual", X), ("diagonal", small)):
+        clf = SecondOrderPerceptron(form=form, order="random", tol=None).fit(rows, y)
+        assert (clf.stop_reason_, clf.score(rows, y)) == ("converged", 1.0)
+
+
 def test_a_full_dual_form_leaves_the_model_as_it_was_and_can_go_on_with_more():
     X, y = tilted(400, 8, noise=5.0)
     clf = SecondOrderPerceptron(form="dual", max_bytes=10_000).partial_fit(X[:20], y[:20], classes=[0, 1])
