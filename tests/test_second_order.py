@@ -156,6 +156,8 @@ def test_full_and_dual_are_the_same_learner():
         assert [(e.mistakes, e.updates) for e in full.history_] == [(e.mistakes, e.updates) for e in dual.history_]
         assert full.n_updates_ > 100 or len(X) == 60  # enough for the dual form to have grown a few times
         assert np.allclose(full.coef_, dual.coef_, rtol=1e-8, atol=1e-10)
+        rows = dual._model.state.stored[0]  # once for all the vectors that learn it
+        assert rows == dual.n_updates_ if dual.coef_.shape[0] == 1 else rows < 0.8 * dual.n_updates_
 
 
 def test_dropping_the_current_row_from_the_matrix_changes_no_sign():
@@ -332,6 +334,13 @@ def test_the_dual_form_learns_from_a_million_features():
     assert (dual.n_updates_, dual.stop_reason_) == (full.n_updates_, "converged")
     assert np.allclose(dual.coef_[:, used], full.coef_)
     assert np.count_nonzero(dual.coef_) <= len(used)
+
+
+def test_random_order_converges_in_every_form():
+    X, small, _, y = million()
+    for form, rows in (("full", small), ("dual", X), ("diagonal", small)):
+        clf = SecondOrderPerceptron(form=form, order="random", tol=None).fit(rows, y)
+        assert (clf.stop_reason_, clf.score(rows, y)) == ("converged", 1.0)
 
 
 def test_a_full_dual_form_leaves_the_model_as_it_was_and_can_go_on_with_more():

@@ -9,7 +9,8 @@ M⁻¹x, one quadratic in the features and one in the updates; `Ratios` and `Var
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +18,7 @@ from numpy.typing import NDArray
 from rosenblatt._jit import jit
 from rosenblatt.kernels import Progress, axpy, dot, place
 from rosenblatt.rows import Dense, Rows
-from rosenblatt.states import Pupil, learn, score
-from rosenblatt.train import NO_LIMIT
+from rosenblatt.states import Pupil, States, learn, score
 
 
 class Matrix(NamedTuple):
@@ -370,31 +370,28 @@ def values_of(rows: Rows, order: NDArray) -> NDArray:
 class Collector(Pupil):
     """A pupil with a Gram, which goes on only as far as there is room for every row to be a mistake."""
 
-    def epoch(self, order: NDArray, budget: int = NO_LIMIT) -> tuple[Progress, bool]:
-        """Visit the rows of `order` once; what was done, and whether nothing is left to learn."""
+    def _visit(self, model: States, order: NDArray, budget: int) -> Progress:
         ends = np.cumsum(values_of(self.examples.rows, order))
-        undo = self._undo(order, ends)
+        undo = self._undo(model, order, ends)
         position, mistakes, updates = 0, 0, 0
-        converged = True
         while position < len(order) and updates < budget:
             before = int(ends[position - 1]) if position else 0
             try:
-                state = self.model.state = enlarged(self.model.state, int(ends[position]) - before)
+                state = model.state = enlarged(model.state, int(ends[position]) - before)
             except MemoryError:
                 undo()
                 raise
             free = Room(*np.subtract(room(state), used(state)))
             fitting = int(np.searchsorted(ends, before + free.values, side="right"))
             stop = min(position + free.updates, position + free.rows, fitting)
-            done, clean = super().epoch(order[position:stop], budget - updates)
+            done = super()._visit(model, order[position:stop], budget - updates)
             position, mistakes, updates = position + done.position, mistakes + done.mistakes, updates + done.updates
-            converged = converged and clean
-        return Progress(position, mistakes, updates, -1), converged
+        return Progress(position, mistakes, updates, -1)
 
-    def _undo(self, order: NDArray, ends: NDArray) -> Any:
+    def _undo(self, model: States, order: NDArray, ends: NDArray) -> Callable[[], None]:
         """What puts back the model as it was; needed only if there may be no room for all. The rows stored since and
         their inner products may stay, since nothing refers to them."""
-        state = self.model.state
+        state = model.state
         worst = used(state).and_more(0, Room(len(order), len(order), int(ends[-1]) if len(order) else 0))
         if worst.bytes(len(state.weights)) <= state.limit:
             return lambda: None
@@ -402,6 +399,6 @@ class Collector(Pupil):
 
         def undo() -> None:
             for name, value in parts:
-                getattr(self.model.state, name)[...] = value
+                getattr(model.state, name)[...] = value
 
         return undo

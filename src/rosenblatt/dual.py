@@ -58,11 +58,16 @@ class Votes(NamedTuple):
         step = max(1, AT_ONCE // max(self.rows.shape[0], 1))
         for begin in range(0, X.shape[0], step):
             part = X[begin : begin + step]
-            inner = part @ self.rows.T
-            inner = np.asarray(inner.toarray() if sp.issparse(inner) else inner, dtype=np.float64) + constant**2
+            inner = products(part, self.rows) + constant**2
             before = part @ first + offset
             result[begin : begin + step] = poll(problem, inner, before, self.moves, self.clock)
         return result
+
+
+def products(X: Any, rows: Any) -> NDArray:
+    """The inner products of the rows of X with `rows`, in float64."""
+    inner = X @ rows.T
+    return np.asarray(inner.toarray() if sp.issparse(inner) else inner, dtype=np.float64)
 
 
 def no_votes(start: NDArray) -> Votes:

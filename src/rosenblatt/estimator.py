@@ -126,7 +126,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
     def _check_unchanged(self, plan: Plan) -> None:
         """Refuse to go on with a model that was begun with other parameters than those of now."""
         for names, then, now in self._fixed(plan):
-            if then != now:
+            if not np.array_equal(then, now):
                 raise ValueError(f"{names} has changed since this model began to learn; fit a new one, or change it back")
 
     def _model_to_fit(self, plan: Plan, rows: Rows, features: int, outputs: int, init: Any) -> Any:

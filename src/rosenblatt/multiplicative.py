@@ -16,7 +16,8 @@ from rosenblatt.kernels import dot, place
 from rosenblatt.states import learn, score
 
 TINY = np.finfo(np.float64).tiny
-HUGE = 1e200  # a total beyond this is divided out before anything overflows
+LARGEST = 600.0  # no mass is more than exp of this, for one such mass makes the total huge
+HUGE = 1e200  # a total beyond this is divided out
 SHRUNK = 1e-3  # a total that has fallen so far below its peak has lost as many digits
 
 
@@ -123,19 +124,20 @@ def _(state: Simplex, vector, columns, values, constant, sign, score):
     for part in range(state.logs.shape[1]):
         logs, mass = state.logs[vector, part], state.mass[vector, part]
         for j in range(values.size):
-            f = place(columns, j)
-            before = mass[f]
-            logs[f] += step * values[j]
-            mass[f] = np.exp(logs[f] - shift)
-            change += mass[f] - before
-        if constant != 0.0:
-            before = mass[-1]
-            logs[-1] += step * constant
-            mass[-1] = np.exp(logs[-1] - shift)
-            change += mass[-1] - before
+            change += raise_log(logs, mass, place(columns, j), step * values[j], shift)
+        change += raise_log(logs, mass, logs.size - 1, step * constant, shift)
         step = -step
     weigh(state.logs[vector], state.mass[vector], state.total[vector], change)
     return True
+
+
+@jit
+def raise_log(logs, mass, f, by, shift):
+    """Raise one logarithm, and its mass with it; the change of the mass."""
+    before = mass[f]
+    logs[f] += by
+    mass[f] = np.exp(min(logs[f] - shift, LARGEST))
+    return mass[f] - before
 
 
 @jit

@@ -61,6 +61,15 @@ class ClassWeight(NamedTuple):
         return "a dictionary from class to weight, 'balanced' or None"
 
 
+class RuleName(NamedTuple):
+    """A rule of `rosenblatt.rules`, or the word for the plain perceptron's."""
+
+    def refusal(self, value: Any) -> str | None:
+        if value == "perceptron" or (isinstance(value, tuple) and hasattr(value, "bound")):
+            return None
+        return "'perceptron' or a rule, such as rosenblatt.rules.PA1(C=1.0)"
+
+
 class Clash(NamedTuple):
     """Two parameters that mean nothing together when each has one of these values."""
 

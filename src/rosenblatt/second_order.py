@@ -30,8 +30,8 @@ def spectral_bound(X: Any, y: Any, u: Any, a: float, near: int = 0) -> float:
 
         mistakes ≤ Σg − near + √(a‖u‖² + ‖Xu‖²) · √(Σ ln(1 + λ/a) + near).
 
-    Theorem 3.1 of Cesa-Bianchi, Conconi and Gentile (2005), whose unit vector and margin are here u = unit vector/γ, and
-    the theorem of Crammer, Kulesza and Dredze (2009), a = r. *Proof.* With v = Σyx, vᵀM⁻¹v grows at an update of margin m
+    The theorem of Cesa-Bianchi, Conconi and Gentile (2005), whose unit vector and margin are here u = unit vector/γ, and
+    that of Crammer, Kulesza and Dredze (2009), a = r. *Proof.* With v = Σyx, vᵀM⁻¹v grows at an update of margin m
     by (2m − m² + c)/(1 + c), c = xᵀM⁻¹x: that is ≤ c/(1 + c) ≤ ln(1 + c) for m ≤ 0, and ≤ ln(1 + c) + 1 for m < 1. The
     logarithms add up to ln det(M/a). And updates − Σg ≤ ⟨u, v⟩ ≤ √(uᵀMu) √(vᵀM⁻¹v). ∎
     """
@@ -66,14 +66,8 @@ class SecondOrder(Stateful):
         model.state = model.state._replace(limit=int(self.max_bytes))
         return Collector(model, examples, visits)
 
-    def _check_unchanged(self, plan: Plan) -> None:
-        super()._check_unchanged(plan)
-        state = self._model.state
-        if state.ridge != self._ridge() or type(state) is not self._forms[self.form]:
-            raise ValueError(
-                "form, or the a or r that M starts from, has changed since this model began to learn; fit a new one, or "
-                "change it back"
-            )
+    def _own_values(self) -> dict[str, Any]:
+        return {name: value for name, value in super()._own_values().items() if name != "max_bytes"}
 
 
 class SecondOrderPerceptron(SecondOrder):
@@ -135,7 +129,6 @@ class SecondOrderPerceptron(SecondOrder):
         "a": Number(0, open_low=True),
         "form": OneOf(("full", "diagonal", "dual")),
         "max_bytes": Number(0, open_low=True, whole=True),
-        "order": OneOf(("cyclic", "shuffle", "random")),
     }
 
     def __init__(
@@ -262,7 +255,6 @@ class AROW(SecondOrder):
         "r": Number(0, open_low=True),
         "form": OneOf(("diagonal", "full", "dual")),
         "max_bytes": Number(0, open_low=True, whole=True),
-        "order": OneOf(("cyclic", "shuffle", "random")),
     }
 
     def __init__(
@@ -298,9 +290,9 @@ class AROW(SecondOrder):
     def covariance_(self) -> NDArray:
         state = self._fitted().state
         if isinstance(state, Matrix):
-            return self._ridge() * state.inverse
+            return state.ridge * state.inverse
         if isinstance(state, Variances):
-            return self._ridge() / state.squares
+            return state.ridge / state.squares
         raise AttributeError("form='dual' keeps no covariance; fit with form='full' or 'diagonal' to see it")
 
     def _ridge(self) -> float:

@@ -17,13 +17,9 @@ from sklearn.utils import check_X_y
 
 from rosenblatt import multiplicative
 from rosenblatt.multiplicative import outside
-from rosenblatt.parameters import Flag, Number, OneOf
-from rosenblatt.plan import Plan
-from rosenblatt.rows import Examples
-from rosenblatt.states import Pupil, Stateful, States
-from rosenblatt.train import Visits
+from rosenblatt.parameters import Flag, Number
+from rosenblatt.states import Stateful
 
-_ORDER = OneOf(("cyclic", "shuffle", "random"))
 _DEFAULT_RATE = 0.1  # over the largest value
 
 
@@ -98,7 +94,6 @@ class NormalisedWinnow(Stateful):
         "eta0": Number(0, open_low=True, optional=True),
         "margin": Number(0),
         "signed": Flag(),
-        "order": _ORDER,
     }
 
     def __init__(
@@ -204,17 +199,8 @@ class NormalisedWinnow(Stateful):
         return _DEFAULT_RATE / max(radius, multiplicative.TINY) if self.eta0 is None else float(self.eta0)
 
     def _state(self, vectors: int, features: int) -> Any:
-        return multiplicative.simplex(vectors, self._start(features), 1.0, False, 0.0)
-
-    def _learner(self, plan: Plan, model: States, X: Any, examples: Examples, visits: Visits) -> Pupil:
-        rate = _DEFAULT_RATE if self.eta0 is None else float(self.eta0)
-        model.state = model.state._replace(rate=rate, relative=self.eta0 is None, margin=float(self.margin))
-        return super()._learner(plan, model, X, examples, visits)
-
-    def _check_unchanged(self, plan: Plan) -> None:
-        super()._check_unchanged(plan)
-        if (self._model.state.logs.shape[1] == 2) != self.signed:
-            raise ValueError("signed has changed since this model began to learn; fit a new one, or change it back")
+        relative = self.eta0 is None
+        return multiplicative.simplex(vectors, self._start(features), self._rate(1.0), relative, float(self.margin))
 
     def _warn(self) -> None:
         radius = float(self._model.state.largest.max())
@@ -268,7 +254,7 @@ class BalancedWinnow(Stateful):
     (array([[ 3.75, -1.5 ]]), 'converged')
     """
 
-    _own = {"alpha": Number(1, open_low=True), "order": _ORDER}
+    _own = {"alpha": Number(1, open_low=True)}
 
     def __init__(
         self,
@@ -311,11 +297,6 @@ class BalancedWinnow(Stateful):
     def _state(self, vectors: int, features: int) -> Any:
         return multiplicative.balanced(vectors, features, float(self.alpha))
 
-    def _check_unchanged(self, plan: Plan) -> None:
-        super()._check_unchanged(plan)
-        if self._model.state.base != self.alpha:
-            raise ValueError("alpha has changed since this model began to learn; fit a new one, or change it back")
-
 
 class Littlestone(Stateful):
     """What Winnow1 and Winnow2 share: weights of 1 that are held against a threshold, and features from 0 to 1."""
@@ -323,6 +304,7 @@ class Littlestone(Stateful):
     _between: ClassVar[bool]  # whether features may lie between 0 and 1
     _demotion: ClassVar[float]
     _advice: ClassVar[str]
+    _own = {"alpha": Number(1, open_low=True), "theta": Number(0, open_low=True, optional=True)}
 
     alpha: float
     theta: float | None
@@ -349,12 +331,6 @@ class Littlestone(Stateful):
 
     def _threshold(self, features: int) -> float:
         return float(features if self.theta is None else self.theta)
-
-    def _check_unchanged(self, plan: Plan) -> None:
-        super()._check_unchanged(plan)
-        state = self._model.state
-        if state.base != self.alpha or -state.weights[0, -1] != self._threshold(self.n_features_in_):
-            raise ValueError("alpha or theta has changed since this model began to learn; fit a new one, or change it back")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -411,11 +387,6 @@ class Winnow1(Littlestone):
     _between = False
     _demotion = math.inf
     _advice = "Encode them with sklearn.preprocessing.OneHotEncoder or Binarizer, use Winnow2 for values between"
-    _own = {
-        "alpha": Number(1, open_low=True),
-        "theta": Number(0, open_low=True, optional=True),
-        "order": _ORDER,
-    }
 
     def __init__(
         self,
@@ -496,11 +467,6 @@ class Winnow2(Littlestone):
     _between = True
     _demotion = 1.0
     _advice = "Scale them with sklearn.preprocessing.MinMaxScaler or MaxAbsScaler"
-    _own = {
-        "alpha": Number(1, open_low=True),
-        "theta": Number(0, open_low=True, optional=True),
-        "order": _ORDER,
-    }
 
     def __init__(
         self,

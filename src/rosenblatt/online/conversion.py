@@ -1,0 +1,317 @@
+"""One pass over examples drawn independently leaves a hypothesis after each of them. Which of these, or which mixture, is
+taken for examples to come, and what is then known of its risk, is the question of online-to-batch conversion.
+
+h_t are the weights after t of T examples, M the mistakes of the pass, each made by the h_t before the example. Every h_t is
+tested on examples it has not seen, hence M/T says what the risk of the hypotheses was on the way; the ways to choose differ
+in how they get there. Mistakes are kept, not weights: any h_t is a sum over them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf, log, sqrt
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from rosenblatt import rules
+from rosenblatt._jit import jit
+from rosenblatt.dual import AT_ONCE, Votes, products
+from rosenblatt.estimator import READ
+from rosenblatt.linear import Linear
+from rosenblatt.model import Model, shown
+from rosenblatt.parameters import Number, OneOf, RuleName
+from rosenblatt.plan import Plan
+from rosenblatt.problems import Joint, OneVsRest, decide
+from rosenblatt.train import Trainer
+
+
+class Guarantee(NamedTuple):
+    """What is known of the risk, the expected share of wrong predictions on examples to come."""
+
+    bound: float  # ∞: none is known
+    kind: str  # "expectation", or "probability": with probability ≥ 1 − delta over the examples
+    statement: str
+
+
+class Pass(NamedTuple):
+    """What a pass tells about its hypotheses, as far as the guarantees ask."""
+
+    examples: int  # T
+    mistakes: int  # M
+    survived: int  # examples, of the weights that survived the most
+
+
+def _nothing(run: Pass, delta: float) -> Guarantee:
+    return Guarantee(inf, "probability", "none: the last hypothesis may be the worst")
+
+
+def _random(run: Pass, delta: float) -> Guarantee:
+    bound = run.mistakes / run.examples + sqrt(2 / run.examples * log(1 / delta))
+    return Guarantee(bound, "probability", "of the mean over the draw: E[risk] = E[M]/T, and ≤ M/T + √((2/T) ln(1/δ))")
+
+
+def _average(run: Pass, delta: float) -> Guarantee:
+    statement = "for a convex loss in [0, 1], not for wrong predictions: ≤ (its sum over the pass)/T + √((2/T) ln(1/δ))"
+    return Guarantee(inf, "probability", statement)
+
+
+def _vote(run: Pass, delta: float) -> Guarantee:
+    bound = 2 * (run.mistakes + 1) / (run.examples + 1)
+    return Guarantee(bound, "expectation", "E[risk] ≤ 2 E[mistakes of a pass over T + 1]/(T + 1), leaving one out")
+
+
+def _survivor(run: Pass, delta: float) -> Guarantee:
+    bound = log(run.examples / delta) / run.survived if run.survived else inf
+    return Guarantee(bound, "probability", "≤ ln(T/δ)/s for weights that survived s examples")
+
+
+def _suffix(run: Pass, delta: float) -> Guarantee:
+    bound = run.mistakes / run.examples + 6 * sqrt(log(2 * (run.examples + 1) / delta) / run.examples)
+    return Guarantee(bound, "probability", "≤ M/T + 6 √(ln(2(T + 1)/δ)/T)")
+
+
+GUARANTEES: dict[str, Callable[[Pass, float], Guarantee]] = {
+    "last": _nothing,
+    "random": _random,
+    "average": _average,
+    "vote": _vote,
+    "longest-survivor": _survivor,
+    "best-suffix": _suffix,
+}
+
+
+def convex_risk_bound(total_loss: float, examples: int, delta: float, largest: float = 1.0) -> float:
+    """With probability ≥ 1 − δ, the most that the average hypothesis loses on an example to come, for a convex loss between
+    0 and `largest` that was `total_loss` over the predictions of the pass (Cesa-Bianchi, Conconi and Gentile 2004)."""
+    return total_loss / examples + largest * sqrt(2 / examples * log(1 / delta))
+
+
+class OnlineToBatch(Linear):
+    """One pass of an online learner, converted into one classifier with what is known of its risk.
+
+    `fit` takes the rows once, in the order given, as a sample of independent draws; `partial_fit` goes on. Then `how` says
+    which hypothesis predicts (Kearns, Li, Pitt and Valiant 1987; Freund and Schapire 1999; Cesa-Bianchi, Conconi and
+    Gentile 2004), and `guarantee()` what its risk is at most.
+
+    Parameters
+    ----------
+    how : str, default="average"
+        "last": h_T. No guarantee: the last example may have spoilt it.
+        "random": h_t with t drawn from 0 to T − 1. Its risk is M/T in expectation.
+        "average": the mean of h_0 to h_{T−1}. As good as "random" for every convex loss (`convex_risk_bound`); for wrong
+        predictions nothing is known, but it is hard to beat.
+        "vote": the majority of h_1 to h_T. At most 2 E[M]/T in expectation.
+        "longest-survivor": the weights that went the longest without a change, the first of them among equals. Surviving s
+        examples proves a risk ≤ ln(T/δ)/s.
+        "best-suffix": the h_t with the least share of errors on the examples after it, plus √(ln(T(T + 1)/δ)/(2(T − t))).
+        Keeps all rows, and costs their products with those of the mistakes.
+    rule : NamedTuple of rosenblatt.rules or "perceptron", default="perceptron"
+        How far an example moves the weights.
+    delta : float, default=0.05
+        δ: the probability with which a guarantee may fail. Also the penalty of "best-suffix".
+    multiclass : {"joint", "ovr"}, default="joint"
+        One argmax over all classes, or each class against the rest.
+    fit_intercept, intercept_scaling, random_state
+        As in `Perceptron`. `random_state` draws the "random" one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rosenblatt.online import OnlineToBatch
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((2000, 5))
+    >>> y = X @ [1, 2, 0, 0, -1] > 0
+    >>> clf = OnlineToBatch(how="longest-survivor").fit(X, y)
+    >>> wrong = 1 - clf.score(rng.standard_normal((9, 5)), np.zeros(9, bool))
+    >>> clf.guarantee().kind, clf.guarantee().bound < 0.1
+    ('probability', True)
+    """
+
+    keep = "vote"
+    order = "cyclic"
+    max_iter = 1
+    tol = None
+    _exact = False  # the moves are added up in another order
+    _own = {
+        "how": OneOf(tuple(GUARANTEES)),
+        "rule": RuleName(),
+        "delta": Number(0, open_low=True, high=1),
+    }
+    _problems = {"joint": Joint, "ovr": OneVsRest}
+
+    def __init__(
+        self,
+        how: str = "average",
+        *,
+        rule: Any = "perceptron",
+        delta: float = 0.05,
+        multiclass: str = "joint",
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        random_state: Any = 0,
+    ):
+        self.how = how
+        self.rule = rule
+        self.delta = delta
+        self.multiclass = multiclass
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.random_state = random_state
+
+    def decision_function(self, X: Any) -> NDArray:
+        """How each row scores: one value for two classes, ≥ 0 for the second; else one a class, the highest wins."""
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, **READ)
+        if self.how == "vote":
+            return self._model.decision(X)
+        coef, intercept = self._weights()
+        return decide(self._model.problem, X @ coef.T + intercept)
+
+    def guarantee(self, delta: float | None = None) -> Guarantee:
+        """What is known of the risk if the rows were drawn independently; with `delta`, for another than the parameter."""
+        check_is_fitted(self)
+        survived = int(_spans(self._votes()).max())
+        run = Pass(self._model.seen, self.n_mistakes_, survived)
+        return GUARANTEES[self.how](run, self.delta if delta is None else delta)
+
+    @property
+    def coef_(self) -> NDArray:
+        """The weights that predict; of a vote, the last."""
+        return self._weights()[0]
+
+    @property
+    def intercept_(self) -> NDArray:
+        return self._weights()[1]
+
+    @property
+    def hypothesis_(self) -> int:
+        """t of the h_t that predicts, for the ways that choose one."""
+        self._fitted()
+        if self.how in ("average", "vote"):
+            raise AttributeError(f"how={self.how!r} mixes all hypotheses; it is none of them")
+        return self._chosen()
+
+    def _weights(self) -> tuple[NDArray, NDArray]:
+        model: Model = self._fitted()
+        key = (model.seen, self.how, self.delta)
+        if key not in self._known:
+            shares = _in_average(self._votes()) if self.how == "average" else _made_before(self._votes(), self._chosen())
+            self._known.clear()
+            self._known[key] = shown(model.problem, _weighed(self._votes(), shares, model.constant), model.constant)
+        return self._known[key]
+
+    def _chosen(self) -> int:
+        votes = self._votes()
+        if self.how == "random":
+            return int(np.random.default_rng(self._seed).integers(votes.clock))
+        if self.how == "longest-survivor":
+            return int(_starts(votes)[_spans(votes).argmax()])
+        if self.how == "best-suffix":
+            return best_suffix(votes, self._rows, self._model.constant, self.delta)
+        return votes.clock
+
+    def _votes(self) -> Votes:
+        votes = self._model.votes
+        assert votes is not None, "keep='vote' keeps them"
+        return votes
+
+    def _rule(self) -> Any:
+        return rules.Perceptron(0.0, 1.0) if self.rule == "perceptron" else self.rule
+
+    def _keep(self, model: Model, X: Any, learner: Trainer) -> None:
+        super()._keep(model, X, learner)
+        if self.how == "best-suffix":
+            live = learner.visits.live
+            self._rows.append((X[live], learner.examples.labels[live]))
+
+    def _fresh(self, plan: Plan, rows: Any, features: int, classes: int, init: Any) -> Model:
+        self._rows: list[tuple[Any, NDArray]] = []  # and their labels, where all are needed
+        self._known: dict[tuple, tuple[NDArray, NDArray]] = {}
+        self._seed = int(plan.rng().integers(2**31))
+        return super()._fresh(plan, rows, features, classes, init)
+
+    def _fixed(self, plan: Plan) -> list[tuple[str, Any, Any]]:
+        missing = self.how == "best-suffix" and not self._rows
+        return [*super()._fixed(plan), ("how='best-suffix', which needs all rows,", False, missing)]
+
+
+def _starts(votes: Votes) -> NDArray:
+    """The t at which each new weight vector appears, from 0 on."""
+    return np.concatenate([[0], np.unique(votes.moves["clock"]) + 1])
+
+
+def _spans(votes: Votes) -> NDArray:
+    """How many examples each weight vector survived: from its start to the example that changed it, or to the end."""
+    ends = np.append(np.unique(votes.moves["clock"]), votes.clock)
+    return ends - _starts(votes)
+
+
+def _made_before(votes: Votes, t: int) -> NDArray:
+    """1 for each move that is in h_t."""
+    return (votes.moves["clock"] < t).astype(np.float64)
+
+
+def _in_average(votes: Votes) -> NDArray:
+    """The share of h_0 to h_{T−1} that each move is in; one made when c examples had been seen is in those after h_c."""
+    return (votes.clock - 1 - votes.moves["clock"]) / votes.clock
+
+
+def _weighed(votes: Votes, shares: NDArray, constant: float) -> NDArray:
+    """The first weights and the given share of each move, in float64."""
+    w = votes.start.astype(np.float64)
+    vectors = w[:, None] if w.ndim == 1 else w
+    amount = np.zeros((votes.rows.shape[0], vectors.shape[1]))
+    tau = votes.moves["tau"] * shares
+    for field, sign in (("gains", 1.0), ("loses", -1.0)):
+        there = votes.moves[field] >= 0
+        np.add.at(amount, (votes.moves["row"][there], votes.moves[field][there]), sign * tau[there])
+    vectors[:-1] += votes.rows.T @ amount
+    vectors[-1] += constant * amount.sum(axis=0)
+    return w
+
+
+def best_suffix(votes: Votes, pieces: list[tuple[Any, NDArray]], constant: float, delta: float) -> int:
+    """The t whose h_t has the least share of errors on the examples after it, plus √(ln(T(T + 1)/δ)/(2(T − t))).
+
+    Of one weight vector, the earliest t has the longest suffix and the least share, so there is one candidate each.
+    `pieces` are all rows and labels, in their order.
+    """
+    starts, T = _starts(votes), votes.clock
+    errors, position = np.zeros(len(starts), np.int64), 0
+    first = votes.start[:, None] if votes.start.ndim == 1 else votes.start
+    step = max(1, AT_ONCE // max(votes.rows.shape[0], 1))
+    for X, labels in pieces:
+        for begin in range(0, len(labels), step):
+            part, named = X[begin : begin + step], labels[begin : begin + step]
+            inner = products(part, votes.rows) + constant**2
+            scores = np.ascontiguousarray(part @ first[:-1] + constant * first[-1], dtype=np.float64)
+            count_errors(inner, scores, votes.moves, starts, named, position, errors)
+            position += len(named)
+    starts, errors = starts[starts < T], errors[starts < T]
+    tested = T - starts
+    risks = errors / tested + np.sqrt(log(T * (T + 1) / delta) / (2 * tested))
+    return int(starts[risks.argmin()])
+
+
+@jit
+def count_errors(inner, scores, moves, starts, labels, position, errors):
+    """errors[k] += the rows, numbered from `position` on, that come after starts[k] and that the k-th weights get wrong.
+
+    `inner` is (rows, mistakes), `scores` (rows, columns) those of the first weights; they are overwritten.
+    """
+    for q in range(len(scores)):
+        m = 0
+        for k in range(starts.size):
+            if starts[k] > position + q:
+                break
+            while m < moves.size and moves[m]["clock"] < starts[k]:
+                value = moves[m]["tau"] * inner[q, moves[m]["row"]]
+                scores[q, moves[m]["gains"]] += value
+                if moves[m]["loses"] >= 0:
+                    scores[q, moves[m]["loses"]] -= value
+                m += 1
+            guess = np.int64(scores[q, 0] >= 0.0) if scores.shape[1] == 1 else scores[q].argmax()
+            errors[k] += guess != labels[q]
