@@ -13,7 +13,7 @@ from time import perf_counter
 
 import numpy as np
 
-from rosenblatt.kernel import KernelPerceptron
+from rosenblatt import KernelPerceptron
 
 # Table 1 of the paper: (degree, epochs) → (error of the vote in %, support vectors, mistakes).
 PUBLISHED = {

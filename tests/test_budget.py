@@ -10,7 +10,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rosenblatt import holdings
-from rosenblatt.budget import (
+from rosenblatt.kernel.budget import (
     BudgetPerceptron,
     Forgetron,
     Projectron,
@@ -18,7 +18,7 @@ from rosenblatt.budget import (
     RandomBudgetPerceptron,
     Stoptron,
 )
-from rosenblatt.kernel import KernelPerceptron
+from rosenblatt.kernel.machine import KernelPerceptron
 from rosenblatt.testing import laws
 
 ALL = [Stoptron, RandomBudgetPerceptron, BudgetPerceptron, Forgetron, Projectron, ProjectronPlusPlus]

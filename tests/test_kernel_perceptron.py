@@ -15,8 +15,10 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.preprocessing import PolynomialFeatures
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from rosenblatt import Perceptron, gram, kernel
-from rosenblatt.kernel import KernelMachine, KernelPerceptron
+from rosenblatt import Perceptron
+from rosenblatt.kernel import gram
+from rosenblatt.kernel import machine as kernel
+from rosenblatt.kernel.machine import KernelMachine, KernelPerceptron
 from rosenblatt.rules import PA1
 from rosenblatt.testing import laws
 from rosenblatt.testing.reference import demands, predicted, width

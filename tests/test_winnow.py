@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from rosenblatt.states import Stateful
+from rosenblatt.states.base import Stateful
+from rosenblatt.states.winnow import BalancedWinnow, NormalisedWinnow, Winnow1, Winnow2
 from rosenblatt.testing import laws, reference
-from rosenblatt.winnow import BalancedWinnow, NormalisedWinnow, Winnow1, Winnow2
 
 LAYOUTS = st.sampled_from([np.asarray, sp.csr_matrix])
 

@@ -43,7 +43,7 @@ class Network(NamedTuple):
     --------
     Exclusive or, which no perceptron computes: either input and not both.
 
-    >>> from rosenblatt.network import Network
+    >>> from rosenblatt import Network
     >>> xor = Network.from_table([0, 1, 1, 0], form="symmetric")
     >>> print(xor)
     2 inputs, 2 hidden units

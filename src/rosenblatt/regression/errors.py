@@ -12,11 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rosenblatt._jit import generic, jit, prefetch
+from rosenblatt._jit import generic, is_number, jit, prefetch
 from rosenblatt.kernels import Progress, axpy, end_of_batch, measure, place, room_for_scores
 from rosenblatt.rows import Rows, columns_of, fetch, lengths, take
-
-LARGEST = float(np.finfo(np.float64).max)
 
 
 @generic
@@ -239,7 +237,7 @@ def epoch(task, weights, rule, pace, order):
             for k in range(vectors):
                 target, own = asked(goals, i, k)
                 e = target - np.float64(scores[k])
-                if not abs(e) <= LARGEST:  # isfinite looks at e − e, which a compiler that regroups sums takes to be 0
+                if not is_number(e):
                     return Progress(s, mistakes, updates, i, np.inf)
                 stake = gauge[i, 0] * gauge[i, 1] if own or vectors == 1 else gauge[i, 0]
                 total += stake * loss(rule, e)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from rosenblatt._jit import jit
 from rosenblatt.kernels import Progress, axpy, dot, place
 from rosenblatt.rows import Dense, Rows
-from rosenblatt.states import Pupil, States, learn, score
+from rosenblatt.states.base import Pupil, States, learn, score
 
 
 class Matrix(NamedTuple):

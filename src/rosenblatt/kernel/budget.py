@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
 
 from rosenblatt.callbacks import with_callbacks
-from rosenblatt.holdings import Holdings, Steward
-from rosenblatt.kernel import KernelClassifier, takes_rows
+from rosenblatt.kernel.holdings import Holdings, Steward
+from rosenblatt.kernel.machine import KernelClassifier, takes_rows
+from rosenblatt.kernel.policies import ForgetAny, ForgetOldest, ForgetSafest, Project, Stop
 from rosenblatt.parameters import Flag, Number, OneOf
 from rosenblatt.plan import Plan
-from rosenblatt.policies import ForgetAny, ForgetOldest, ForgetSafest, Project, Stop
 from rosenblatt.rows import Examples, Rows
 from rosenblatt.train import NO_LIMIT, Visits
 
@@ -89,7 +89,7 @@ class Budgeted(KernelClassifier):
 
     @abstractmethod
     def _policy(self) -> Any:
-        """What is done with a row, from `rosenblatt.policies`."""
+        """What is done with a row, from `rosenblatt.kernel.policies`."""
 
     def _room(self) -> int:
         return NO_LIMIT if self.budget is None else int(self.budget)
@@ -128,10 +128,14 @@ class Budgeted(KernelClassifier):
     def _keep(self, model: Holdings, X: Any, learner: Steward) -> None:
         model.given += X.shape[0]
 
-    def _check_unchanged(self, plan: Plan) -> None:
-        policy, model = self._policy(), self._model
+    def _fixed(self, plan: Plan) -> list[tuple[str, Any, Any]]:
         names = ", ".join(name for name in ("budget", "schedule", "eta") if hasattr(self, name)).replace(", ", " or ")
-        self._refuse_changes(((names, model.policy, policy), ("normalize", model.normalize, self.normalize)))
+        model = self._model
+        return [
+            *super()._fixed(plan),
+            (names, True, model.policy == self._policy()),
+            ("normalize", model.normalize, self.normalize),
+        ]
 
 
 class Stoptron(Budgeted):
@@ -142,7 +146,7 @@ class Stoptron(Budgeted):
 
     Examples
     --------
-    >>> from rosenblatt.budget import Stoptron
+    >>> from rosenblatt import Stoptron
     >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1]
     >>> Stoptron(budget=2, order="cyclic", gamma=1.0).fit(X, y).support_
     array([0, 1])
@@ -163,7 +167,7 @@ class RandomBudgetPerceptron(Budgeted):
 
     Examples
     --------
-    >>> from rosenblatt.budget import RandomBudgetPerceptron
+    >>> from rosenblatt import RandomBudgetPerceptron
     >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1]
     >>> RandomBudgetPerceptron(budget=2, gamma=1.0, max_iter=3).fit(X, y).n_support_
     array([2])
@@ -183,7 +187,7 @@ class BudgetPerceptron(Budgeted):
 
     Examples
     --------
-    >>> from rosenblatt.budget import BudgetPerceptron
+    >>> from rosenblatt import BudgetPerceptron
     >>> X, y = [[0.0], [0.1], [1.0], [1.1]], [0, 0, 1, 1]
     >>> BudgetPerceptron(budget=2, gamma=1.0, order="cyclic").fit(X, y).predict(X)
     array([0, 0, 1, 1])
@@ -219,7 +223,7 @@ class Forgetron(Budgeted):
 
     Examples
     --------
-    >>> from rosenblatt.budget import Forgetron
+    >>> from rosenblatt import Forgetron
     >>> X, y = [[0.0], [1.0], [2.0], [3.0]] * 5, [0, 1, 0, 1] * 5
     >>> clf = Forgetron(budget=3, gamma=1.0, max_iter=1).fit(X, y)
     >>> clf.n_support_, bool(clf.highest_damage_[0] <= 15 / 32)
@@ -298,7 +302,7 @@ class Projectron(Budgeted):
 
     Examples
     --------
-    >>> from rosenblatt.budget import Projectron
+    >>> from rosenblatt import Projectron
     >>> X, y = [[0.0], [0.01], [1.0], [1.01]] * 5, [0, 0, 1, 1] * 5
     >>> Projectron(gamma=1.0, order="cyclic").fit(X, y).n_support_
     array([2])
@@ -364,7 +368,7 @@ class ProjectronPlusPlus(Projectron):
 
     Examples
     --------
-    >>> from rosenblatt.budget import ProjectronPlusPlus
+    >>> from rosenblatt import ProjectronPlusPlus
     >>> X, y = [[0.0], [0.01], [1.0], [1.01]] * 5, [0, 0, 1, 1] * 5
     >>> ProjectronPlusPlus(gamma=1.0, order="cyclic").fit(X, y).n_support_
     array([2])

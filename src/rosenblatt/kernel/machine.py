@@ -26,7 +26,7 @@ from rosenblatt.blocks import available_threads, scan
 from rosenblatt.callbacks import with_callbacks
 from rosenblatt.dual import AT_ONCE, poll
 from rosenblatt.estimator import READ, Classifier
-from rosenblatt.gram import (
+from rosenblatt.kernel.gram import (
     BLOCK,
     FEW,
     PIECE,
@@ -203,8 +203,8 @@ class BlockTrainer(NamedTuple):
                     updates += done.updates
         except MemoryError:
             raise MemoryError(
-                f"no room for a support of more than {len(self.machine.support)} rows; the learners of rosenblatt.budget "
-                "keep as many as they are told to"
+                f"no room for a support of more than {len(self.machine.support)} rows; Forgetron, Projectron and the other "
+                "learners on a budget keep as many as they are told to"
             ) from None
         return Progress(len(order), mistakes, updates, -1), updates == 0
 
@@ -343,13 +343,9 @@ class KernelClassifier(Classifier):
         self._check_finite(X, rows)
         refuse_non_positive(model.kernel, X, live)
 
-    def _refuse_changes(self, changes: tuple[tuple[str, Any, Any], ...]) -> None:
-        now = self._kernel(self._model.features)
-        then = self._model.kernel
-        same = ("kernel, degree, gamma or coef0", (type(then), then), (type(now), now))
-        for names, before, after in (same, *changes):
-            if before != after:
-                raise ValueError(f"{names} has changed since this model began to learn; fit a new one, or change it back")
+    def _fixed(self, plan: Plan) -> list[tuple[str, Any, Any]]:
+        then, now = self._model.kernel, self._kernel(self._model.features)
+        return [("kernel, degree, gamma or coef0", True, type(then) is type(now) and then == now)]
 
 
 class KernelMachine(KernelClassifier):
@@ -410,13 +406,14 @@ class KernelMachine(KernelClassifier):
     def _keep(self, model: Machine, X: Any, learner: BlockTrainer) -> None:
         model.given += X.shape[0]
 
-    def _check_unchanged(self, plan: Plan) -> None:
+    def _fixed(self, plan: Plan) -> list[tuple[str, Any, Any]]:
         model = self._model
-        self._refuse_changes((
+        return [
+            *super()._fixed(plan),
             ("keep", model.keep, self.keep),
             ("fit_intercept or intercept_scaling", model.constant, plan.constant),
             ("multiclass", type(model.problem), type(plan.problem(model.problem.classes))),
-        ))  # fmt: skip
+        ]
 
 
 class KernelPerceptron(KernelMachine):
@@ -427,8 +424,8 @@ class KernelPerceptron(KernelMachine):
     (R² + 2·margin)/γ² updates, in any order. `keep="vote"` is the voted perceptron of Freund and Schapire (1999).
 
     Memory is that of the rows that caused updates and one coefficient for each of them and each weight vector; with votes
-    also 48 bytes an update. The kernel matrix of all rows is never made. The learners of `rosenblatt.budget` keep no more
-    rows than they are told to.
+    also 48 bytes an update. The kernel matrix of all rows is never made. The learners of `rosenblatt.kernel.budget` keep no
+    more rows than they are told to.
 
     Parameters
     ----------
@@ -494,7 +491,7 @@ class KernelPerceptron(KernelMachine):
 
     Examples
     --------
-    >>> from rosenblatt.kernel import KernelPerceptron
+    >>> from rosenblatt import KernelPerceptron
     >>> X, y = [[0, 0], [0, 1], [1, 0], [1, 1]], ["same", "differ", "differ", "same"]
     >>> clf = KernelPerceptron(kernel="poly", degree=2, gamma=1, order="cyclic").fit(X, y)
     >>> clf.predict(X).tolist(), clf.stop_reason_

@@ -11,11 +11,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rosenblatt.curvature import Collector, Gram, Matrix, Ratios, Variances
 from rosenblatt.parameters import Number, OneOf
 from rosenblatt.plan import Plan
 from rosenblatt.rows import Examples
-from rosenblatt.states import Pupil, Stateful, States
+from rosenblatt.states.base import Pupil, Stateful, States
+from rosenblatt.states.curvature import Collector, Gram, Matrix, Ratios, Variances
 from rosenblatt.train import Visits
 
 _BELOW_ONE = math.nextafter(1.0, 0.0)
@@ -113,7 +113,7 @@ class SecondOrderPerceptron(SecondOrder):
 
     Examples
     --------
-    >>> from rosenblatt.second_order import SecondOrderPerceptron
+    >>> from rosenblatt import SecondOrderPerceptron
     >>> X, y = [[10 * k, (-1) ** k] for k in range(8)], ["even", "odd"] * 4
     >>> clf = SecondOrderPerceptron(order="cyclic").fit(X, y)
     >>> clf.n_mistakes_, clf.stop_reason_, clf.predict([[85, -1]]).tolist()
@@ -241,7 +241,7 @@ class AROW(SecondOrder):
 
     Examples
     --------
-    >>> from rosenblatt.second_order import AROW
+    >>> from rosenblatt import AROW
     >>> X = [[1, 1, 0, 1, 1], [0, 0, 1, 1, 0], [0, 1, 1, 0, 0], [1, 0, 0, 1, 0], [1, 0, 1, 0, 1], [1, 0, 1, 1, 0]]
     >>> y = ["spam", "ham", "spam", "ham", "spam", "ham"]
     >>> clf = AROW(order="cyclic").fit(X, y)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from rosenblatt._jit import jit
 from rosenblatt.kernels import dot, place
-from rosenblatt.states import learn, score
+from rosenblatt.states.base import learn, score
 
 TINY = np.finfo(np.float64).tiny
 LARGEST = 600.0  # no mass is more than exp of this, for one such mass makes the total huge

@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rosenblatt import blends
 from rosenblatt._jit import jit
-from rosenblatt.blends import blend
 from rosenblatt.kernels import axpy, dot
 from rosenblatt.parameters import Number
-from rosenblatt.states import Stateful, learn, score
+from rosenblatt.states import blends
+from rosenblatt.states.base import Stateful, learn, score
+from rosenblatt.states.blends import blend
 
 EXTREME = 1e100  # a scale past this, or below its inverse, goes into v
 
@@ -23,7 +23,7 @@ EXTREME = 1e100  # a scale past this, or below its inverse, goes into v
 class Scaled(NamedTuple):
     """Weight vectors w = scale·v, and what blends them with examples."""
 
-    rule: Any  # of rosenblatt.blends
+    rule: Any  # of rosenblatt.states.blends
     v: NDArray  # (vectors, features + 1)
     scale: NDArray  # (vectors,)
     squared: NDArray  # (vectors,): ‖w‖²
@@ -111,7 +111,7 @@ class Blended(Stateful):
 
     @abstractmethod
     def _rule(self) -> Any:
-        """The blend, from `rosenblatt.blends`."""
+        """The blend, from `rosenblatt.states.blends`."""
 
     def _state(self, vectors: int, features: int) -> Scaled:
         return zeros(self._rule(), vectors, features)
@@ -176,7 +176,7 @@ class ALMA(Blended):
 
     Examples
     --------
-    >>> from rosenblatt.scaled import ALMA
+    >>> from rosenblatt import ALMA
     >>> X, y = [[4, 3], [1, 2], [-1, 2], [-3, 1]], ["right", "right", "left", "left"]
     >>> clf = ALMA(alpha=0.5, fit_intercept=False, tol=None).fit(X, y)
     >>> clf.stop_reason_, clf.predict([[1, 1]]).tolist()
@@ -275,7 +275,7 @@ class ROMMA(Blended):
 
     Examples
     --------
-    >>> from rosenblatt.scaled import ROMMA
+    >>> from rosenblatt import ROMMA
     >>> X, y = [[4, 3], [1, 2], [-1, 2], [-3, 1]], ["right", "right", "left", "left"]
     >>> clf = ROMMA(alpha=0.01, fit_intercept=False, tol=None).fit(X, y)
     >>> clf.stop_reason_, clf.predict([[1, 1]]).tolist()
@@ -367,7 +367,7 @@ class Ballseptron(Blended):
 
     Examples
     --------
-    >>> from rosenblatt.scaled import Ballseptron
+    >>> from rosenblatt import Ballseptron
     >>> X, y = [[4, 3], [1, 2], [-1, 2], [-3, 1]], ["right", "right", "left", "left"]
     >>> clf = Ballseptron(ball=0.5, fit_intercept=False, tol=None).fit(X, y)
     >>> clf.stop_reason_, clf.predict([[1, 1]]).tolist()

@@ -19,10 +19,10 @@ from rosenblatt.model import Model
 from rosenblatt.parameters import Flag, Number, OneOf
 from rosenblatt.plan import Plan
 from rosenblatt.problems import Binary, OneVsRest
-from rosenblatt.regression import Delta, Sides, Task, as_task, lms, nlms
-from rosenblatt.regressor import Lesson, Regressor
+from rosenblatt.regression.errors import Delta, Sides, Task, as_task, lms, nlms
+from rosenblatt.regression.regressor import Lesson, Regressor
+from rosenblatt.regression.stability import Guard, Stability, Steps, longest, stability
 from rosenblatt.rows import Examples, as_rows, lengths
-from rosenblatt.stability import Guard, Stability, Steps, longest, stability
 from rosenblatt.train import Epoch, Limits, Visits
 from rosenblatt.weights import Weights
 
@@ -263,7 +263,7 @@ class DeltaRuleRegressor(DeltaRule, Regressor):
     >>> DeltaRuleRegressor(eta0=0.2, batch="full").fit(X, y)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    rosenblatt.stability.Diverged: the delta rule diverges with eta0=0.2: ...
+    rosenblatt.regression.stability.Diverged: the delta rule diverges with eta0=0.2: ...
     """
 
     @available_if(_rate_is_known)

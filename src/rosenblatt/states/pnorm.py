@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from rosenblatt._jit import jit
 from rosenblatt.kernels import dot, place
 from rosenblatt.parameters import Number
-from rosenblatt.states import Stateful, learn, score
+from rosenblatt.states.base import Stateful, learn, score
 
 EXTREME = 1e100  # a power past this, or below its inverse, is measured in another unit
 
@@ -169,7 +169,7 @@ class PNormPerceptron(Stateful):
     Three features of a thousand matter:
 
     >>> import numpy as np
-    >>> from rosenblatt.pnorm import PNormPerceptron
+    >>> from rosenblatt import PNormPerceptron
     >>> X = np.random.default_rng(0).choice([-1, 1], (400, 1000))
     >>> y = X[:, :3].sum(axis=1) > 0
     >>> few, many = PNormPerceptron(p="log", tol=None).fit(X, y), PNormPerceptron(p=2, tol=None).fit(X, y)

@@ -15,10 +15,10 @@ from scipy.optimize import linprog
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_X_y
 
-from rosenblatt import multiplicative
-from rosenblatt.multiplicative import outside
 from rosenblatt.parameters import Flag, Number
-from rosenblatt.states import Stateful
+from rosenblatt.states import multiplicative
+from rosenblatt.states.base import Stateful
+from rosenblatt.states.multiplicative import outside
 
 _DEFAULT_RATE = 0.1  # over the largest value
 
@@ -82,7 +82,7 @@ class NormalisedWinnow(Stateful):
 
     Examples
     --------
-    >>> from rosenblatt.winnow import NormalisedWinnow
+    >>> from rosenblatt import NormalisedWinnow
     >>> X = [[1, 1, 0, 1, 1], [0, 0, 1, 1, 0], [0, 1, 1, 0, 0], [1, 0, 0, 1, 0], [1, 0, 1, 0, 1], [1, 0, 1, 1, 0]]
     >>> y = ["spam", "ham", "spam", "ham", "spam", "ham"]
     >>> clf = NormalisedWinnow(order="cyclic").fit(X, y)
@@ -248,7 +248,7 @@ class BalancedWinnow(Stateful):
 
     Examples
     --------
-    >>> from rosenblatt.winnow import BalancedWinnow
+    >>> from rosenblatt import BalancedWinnow
     >>> clf = BalancedWinnow(alpha=2, order="cyclic", fit_intercept=False).fit([[1, 0], [1, 1], [0, 1]], [1, 1, 0])
     >>> clf.coef_, clf.stop_reason_
     (array([[ 3.75, -1.5 ]]), 'converged')
@@ -377,7 +377,7 @@ class Winnow1(Littlestone):
 
     Examples
     --------
-    >>> from rosenblatt.winnow import Winnow1
+    >>> from rosenblatt import Winnow1
     >>> X = [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 1], [0, 1, 1, 0], [0, 1, 0, 1]]
     >>> clf = Winnow1(order="cyclic").fit(X, ["yes", "no", "yes", "yes", "no"])
     >>> clf.coef_, clf.intercept_, clf.n_mistakes_, clf.disjunction_bound(relevant=2, features=4)
@@ -457,7 +457,7 @@ class Winnow2(Littlestone):
 
     Examples
     --------
-    >>> from rosenblatt.winnow import Winnow2
+    >>> from rosenblatt import Winnow2
     >>> X = [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 1], [0, 1, 1, 0], [0, 1, 0, 1]]
     >>> clf = Winnow2(order="cyclic").fit(X, ["yes", "no", "yes", "yes", "no"])
     >>> clf.coef_, clf.intercept_, clf.n_mistakes_, clf.disjunction_bound(relevant=2, features=4)

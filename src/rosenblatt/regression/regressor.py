@@ -22,9 +22,9 @@ from rosenblatt.model import Model, fresh
 from rosenblatt.parameters import Flag, Number, OneOf
 from rosenblatt.plan import Plan
 from rosenblatt.problems import Binary, OneVsRest
-from rosenblatt.regression import Targets, Task, Tube, as_task, epoch, pa1, pa2
+from rosenblatt.regression.errors import Targets, Task, Tube, as_task, epoch, pa1, pa2
+from rosenblatt.regression.stability import Diverged, Guard
 from rosenblatt.rows import Rows, ahead, as_rows, finite, frozen
-from rosenblatt.stability import Diverged, Guard
 from rosenblatt.train import NO_LIMIT, Broken, Visits
 from rosenblatt.weights import Weights, norm
 

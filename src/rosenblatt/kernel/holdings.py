@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rosenblatt.gram import BLOCK, FEW, PIECE, Gaussian, Given, Kernel, matrix, stacked, tiled, weighed, workers
+from rosenblatt.kernel.gram import BLOCK, FEW, PIECE, Gaussian, Given, Kernel, matrix, stacked, tiled, weighed, workers
+from rosenblatt.kernel.policies import Slate, regrouped, scan
 from rosenblatt.kernels import Progress
-from rosenblatt.policies import Slate, regrouped, scan
 from rosenblatt.problems import Binary, Problem, columns, decide
 from rosenblatt.rows import Examples, Rows
 from rosenblatt.train import NO_LIMIT, Broken, Visits
