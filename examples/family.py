@@ -1,5 +1,5 @@
 """The family on one picture: the boundary that each learner draws through the same two-dimensional data, and the mistakes
-that each makes along one real stream, predicting every row before learning from it.
+that each makes along a real stream, predicting every row before learning from it.
 
     python examples/family.py [family.png] [--data FOLDER]
 
@@ -10,6 +10,7 @@ Adult.
 from __future__ import annotations
 
 import argparse
+import warnings
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ import matplotlib
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.datasets import load_breast_cancer, load_svmlight_file
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import KBinsDiscretizer, MinMaxScaler
 
@@ -46,14 +48,14 @@ def linear() -> dict[str, Any]:
         "MIRA": rb.MIRA(),
         "ALMA": rb.ALMA(),
         "ROMMA": rb.ROMMA(),
-        "aggressive ROMMA": rb.AggressiveROMMA(max_iter=200),
-        "Ballseptron": rb.Ballseptron(radius=0.02),
+        "aggressive ROMMA": rb.ROMMA(alpha=0.1, max_iter=200),
+        "Ballseptron": rb.Ballseptron(ball=0.02),
         "p-norm, p = 4": rb.PNormPerceptron(p=4.0),
         "second order": rb.SecondOrderPerceptron(),
         "AROW": rb.AROW(),
         "normalised Winnow": rb.NormalisedWinnow(),
         "balanced Winnow": rb.BalancedWinnow(),
-        "delta rule": rb.DeltaRuleClassifier(),
+        "delta rule": rb.DeltaRuleClassifier(eta0=0.02),
         "σ-perceptron": rb.SigmaPerceptron(sigma=0.1),
     }
 
@@ -69,7 +71,7 @@ def curved() -> dict[str, Any]:
         "Projectron": rb.Projectron(**KERNEL, eta=0.4),
         "Projectron++": rb.ProjectronPlusPlus(**KERNEL, eta=0.4),
         "Stoptron": rb.Stoptron(**BUDGET),
-        "safest removed": rb.TightestPerceptron(**BUDGET),
+        "safest removed": rb.BudgetPerceptron(**BUDGET),
         "Winnow1, binned": make_pipeline(bins, rb.Winnow1(max_iter=20)),
         "Winnow2, binned": make_pipeline(bins, rb.Winnow2(max_iter=20)),
     }
@@ -90,7 +92,10 @@ def boundaries(figure: Any) -> None:
     panels = {**linear(), **curved()}
     axes = figure.subplots(-(-len(panels) // 6), 6, sharex=True, sharey=True).ravel()
     for ax, (name, learner) in zip(axes, panels.items(), strict=False):
-        plot.boundary(learner.fit(X, y), X, y, ax)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # the σ-perceptron says that no line separates these
+            learner.fit(X, y)
+        plot.boundary(learner, X, y, ax)
         wrong = int((learner.predict(X) != y).sum())
         ax.set(title=f"{name}: {wrong} wrong", xlabel="", ylabel="", xticks=[], yticks=[])
         ax.title.set_fontsize(10)
@@ -125,25 +130,25 @@ def mistakes(learner: Any, X: Any, y: NDArray, pieces: int = 60) -> tuple[NDArra
 
 
 def race(ax: Any, folder: Path | None) -> list[tuple[str, int, float]]:
-    """Draw the mistakes of each learner that can stream; (name, mistakes, share), fewest first."""
+    """Draw the share of mistakes so far of each learner that can stream; (name, mistakes, share), fewest first."""
     name, X, y = stream(folder)
-    runs = {}
-    for label, learner in linear().items():
-        if hasattr(learner, "partial_fit") and getattr(learner, "keep", "last") == "last":
-            learner = learner.set_params(eta0=0.05) if label == "delta rule" else learner
-            runs[label] = mistakes(learner, X, y)
+    learners = {label: learner for label, learner in linear().items() if hasattr(learner, "partial_fit")}
+    runs = {label: mistakes(learner, X, y) for label, learner in learners.items() if learner.keep == "last"}
     ranked = sorted(runs, key=lambda label: runs[label][1][-1])
+    last = np.array([runs[label][1][-1] / len(y) for label in ranked])
+    low, high = 0.9 * last[0], 1.35 * last[-1]
+    places = np.linspace(low + 0.02 * (high - low), high - 0.02 * (high - low), len(ranked))
     colours = plt.get_cmap("viridis")(np.linspace(0, 0.9, len(ranked)))
-    gap = 1.15 * runs[ranked[-1]][1][-1] / len(ranked)
-    for place, (label, colour) in enumerate(zip(ranked, colours, strict=True)):
+    for label, share, place, colour in zip(ranked, last, places, colours, strict=True):
         seen, made = runs[label]
-        ax.plot(seen, made, color=colour, linewidth=1.4)
-        line = {"arrowstyle": "-", "color": colour, "linewidth": 0.6}
-        ax.annotate(f"{label}  {made[-1]:,}", (seen[-1], made[-1]), (seen[-1] * 1.04, (place + 0.5) * gap), va="center",
-                    fontsize=9, color=colour, arrowprops=line)  # fmt: skip
-    ax.set(title=f"Mistakes over time: {name}", xlabel="examples seen", ylabel="mistakes", xlim=(0, None), ylim=(0, None))
+        ax.plot(seen[1:], made[1:] / seen[1:], color=colour, linewidth=1.4)
+        line = {"arrowstyle": "-", "color": colour, "linewidth": 0.6, "relpos": (0, 0.5)}
+        ax.annotate(f"{label}  {made[-1]:,}", (len(y), share), (1.08 * len(y), place), va="center", fontsize=9,
+                    color=colour, arrowprops=line, annotation_clip=False)  # fmt: skip
+    ax.set(title=f"Share of mistakes so far: {name}", xlabel="examples seen", ylabel="mistakes / examples",
+           xlim=(0, len(y)), ylim=(low, high))  # fmt: skip
     ax.spines[["top", "right"]].set_visible(False)
-    return [(label, int(runs[label][1][-1]), runs[label][1][-1] / len(y)) for label in ranked]
+    return [(label, int(runs[label][1][-1]), float(share)) for label, share in zip(ranked, last, strict=True)]
 
 
 def main() -> None:
