@@ -1,6 +1,8 @@
-"""Learning one example at a time: streams, how to judge them, and what to take home from one."""
+"""Learning one example at a time: streams of named features, how to judge them, and what to take home from one."""
 
 from rosenblatt.online.conversion import OnlineToBatch
-from rosenblatt.online.progressive import progressive
+from rosenblatt.online.perceptron import OnlinePerceptron
+from rosenblatt.online.progressive import Evaluation, progressive
+from rosenblatt.online.river import as_river
 
-__all__ = ["OnlineToBatch", "progressive"]
+__all__ = ["Evaluation", "OnlinePerceptron", "OnlineToBatch", "as_river", "progressive"]

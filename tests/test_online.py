@@ -1,0 +1,725 @@
+"""The online perceptron is the perceptron, one example at a time; names, hashes and limits do what they say they do."""
+
+import copy
+import gc
+import math
+import os
+import pickle
+import subprocess
+import sys
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.feature_extraction import FeatureHasher
+
+import rosenblatt
+from rosenblatt import rules
+from rosenblatt.online import OnlinePerceptron, as_river, hashing
+from rosenblatt.online.names import Names
+
+WORDS = ["free", "money", "noon", "you", "win", "at", "see"]
+LABELS = ["spam", "ham", "news", "work"]
+
+
+class Passive(NamedTuple):
+    """A rule that uses the length: PA-I of Crammer et al. 2006."""
+
+    C: float
+
+    @property
+    def uses_length(self):
+        return True
+
+
+@rules.step.register
+def _(rule: Passive, m, length, k, positive):
+    return min(rule.C, (1 - m) / length) if m < 1 and length > 0 else 0.0
+
+
+def named(row):
+    """A row of numbers as a dictionary, without its zeros."""
+    return {WORDS[j]: value for j, value in enumerate(row) if value}
+
+
+def learned(model):
+    """All that a model has learned."""
+    return {
+        "classes": model.classes_,
+        "counts": (model.n_seen_, model.n_mistakes_, model.n_updates_),
+        "weights": model.named_weights(),
+        "intercepts": [model.intercept_of(label) for label in model.classes_],
+    }
+
+
+@st.composite
+def streams(draw, classes=4, features=5, rows=25, low=-3, high=3):
+    """Integer rows and labels, in no order."""
+    n = draw(st.integers(0, rows))
+    row = st.lists(st.integers(low, high), min_size=features, max_size=features)
+    X = np.array(draw(st.lists(row, min_size=n, max_size=n)), dtype=float).reshape(n, features)
+    return X, [LABELS[i] for i in draw(st.lists(st.integers(0, classes - 1), min_size=n, max_size=n))]
+
+
+KINDS = st.fixed_dictionaries(
+    {
+        "keep": st.sampled_from(["last", "average"]),
+        "fit_intercept": st.booleans(),
+        "intercept_scaling": st.sampled_from([1.0, 3.0]),
+    }
+)
+
+
+# The same perceptron
+
+
+@given(streams(), KINDS, st.integers(0, 3), st.data())
+def test_it_is_the_perceptron_that_streams_arrays(stream, kind, margin, data):
+    X, y = stream
+    weight = np.array(data.draw(st.lists(st.integers(0, 2), min_size=len(y), max_size=len(y))), dtype=float)
+    if not weight.any():
+        return
+    engine = rosenblatt.Perceptron(margin=margin, unknown_class="grow", **kind)
+    engine.partial_fit(X, np.array(y), sample_weight=weight)
+    model = OnlinePerceptron(rules.Perceptron(float(margin), 1.0), **kind)
+    for x, label, w in zip(X, y, weight, strict=True):
+        model.learn_one(named(x), label, w)
+    assert model.classes_ == tuple(engine.classes_.tolist())
+    assert (model.n_seen_, model.n_mistakes_, model.n_updates_) == (engine.n_seen_, engine.n_mistakes_, engine.n_updates_)
+    for number, label in enumerate(model.classes_):
+        if len(model.classes_) == 2:
+            coef, intercept = engine.coef_[0] * (2 * number - 1), engine.intercept_[0] * (2 * number - 1)
+        else:
+            coef, intercept = engine.coef_[number], engine.intercept_[number]
+        assert model.weights_of(label) == {WORDS[j]: value for j, value in enumerate(coef) if value}
+        exact = kind["keep"] == "last" or kind["intercept_scaling"] == 1.0  # else they multiply and divide in another order
+        assert model.intercept_of(label) == (intercept if exact else pytest.approx(intercept, abs=1e-12))
+    if len(model.classes_) > 1:
+        decision = engine.decision_function(X).reshape(len(X), -1)
+        scores = [list(model.score_one(named(x)).values())[len(model.classes_) == 2 :] for x in X]
+        np.testing.assert_allclose(scores, decision, rtol=0, atol=1e-12)
+        if kind["keep"] == "last":
+            assert model.predict_many([named(x) for x in X]) == engine.predict(X).tolist()
+
+
+@pytest.mark.parametrize("rule", [rules.Diminishing(1.0, 2.0, 0.5), Passive(0.5), Passive(10.0)])
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("keep", ["last", "average"])
+def test_any_rule_is_a_plain_loop(rule, classes, keep):
+    rng = np.random.default_rng(5)
+    X, y, constant = rng.standard_normal((60, 4)), rng.integers(0, classes, 60).tolist(), 2.0
+    w, total, known, updates = {}, {}, [], 0
+    for x, label in zip(np.column_stack([X, np.full(len(X), constant)]), y, strict=True):
+        if label not in known:
+            known.append(label)
+            w[label] = -w[known[0]] if len(known) == 2 else np.zeros(len(x))
+            total[label] = np.zeros(len(x))
+        if len(known) > 1:
+            rival = max((other for other in known if other != label), key=lambda other: w[other] @ x)
+            two = len(known) == 2
+            m, size = (w[label] @ x, x @ x) if two else ((w[label] - w[rival]) @ x, 2 * x @ x)
+            tau = rules.step(rule, m, size, updates + 1, not two or label == known[1])
+            updates += tau != 0
+            w[label], w[rival] = w[label] + tau * x, w[rival] - tau * x
+        for other in known:
+            total[other] = total[other] + w[other]
+    model = OnlinePerceptron(rule, keep=keep, intercept_scaling=constant)
+    model.learn_many(X, y)
+    assert model.n_updates_ == updates
+    assert model.classes_ == tuple(known)
+    for label in known:
+        kept = total[label] / len(y) if keep == "average" else w[label]
+        mine = [model.weights_of(label).get(j, 0.0) for j in range(X.shape[1])]
+        np.testing.assert_allclose([*mine, model.intercept_of(label)], [*kept[:-1], kept[-1] * constant], atol=1e-9)
+
+
+@given(streams(), KINDS, st.data())
+def test_any_chunking_and_any_kind_of_row_give_the_same_model(stream, kind, data):
+    X, y = stream
+    frame = pd.DataFrame(X, columns=WORDS[: X.shape[1]])
+    one = OnlinePerceptron(**kind)
+    for x, label in zip(frame.to_dict("records"), y, strict=True):
+        one.learn_one(x, label)
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(y)), max_size=3)))
+    many = OnlinePerceptron(**kind)
+    for start, end in zip([0, *cuts], [*cuts, len(y)], strict=True):
+        many.learn_many(frame[start:end], pd.Series(y[start:end], dtype=object))
+    assert learned(many) == learned(one)
+    positions = OnlinePerceptron(**kind)
+    for x, label in zip(X, y, strict=True):
+        positions.learn_one(x, label)
+    expected = learned(positions)
+    for layout in (X, X.tolist(), sp.csr_matrix(X), [dict(enumerate(x)) for x in X], X.astype(np.float32)):
+        model = OnlinePerceptron(**kind)
+        model.learn_many(layout, np.array(y))
+        assert learned(model) == expected
+    for label, weights in expected["weights"].items():
+        assert {WORDS[j]: weight for j, weight in weights.items()} == one.weights_of(label)
+    for x, row in zip(X, frame.to_dict("records"), strict=True):
+        assert positions.predict_one(x) == one.predict_one(row) == positions.predict_one(x.tolist())
+
+
+def test_the_third_class_finds_the_one_vector_as_two():
+    model = OnlinePerceptron(fit_intercept=False)
+    for x, label in [({"a": 1}, "x"), ({"a": 1}, "y"), ({"a": 3}, "x")]:
+        model.learn_one(x, label)
+    assert model.named_weights() == {"x": {"a": 2.0}, "y": {"a": -2.0}}
+    model.learn_one({"b": 1}, "z")
+    assert model.named_weights() == {"x": {"a": 2.0, "b": -1.0}, "y": {"a": -2.0}, "z": {"b": 1.0}}
+    assert model.score_one({"a": 1, "b": 2}) == {"x": 0.0, "y": -2.0, "z": 2.0}
+
+
+@given(streams(classes=2))
+def test_the_average_is_exact(stream):
+    X, y = stream
+    model, last = OnlinePerceptron(keep="average"), OnlinePerceptron()
+    totals: dict[str, Fraction] = {}
+    for x, label in zip(X, y, strict=True):
+        for one in (model, last):
+            one.learn_one(named(x), label)
+        for name, weight in (last.weights_of(last.classes_[1]) if len(last.classes_) > 1 else {}).items():
+            totals[name] = totals.get(name, Fraction(0)) + Fraction(weight)
+    if len(model.classes_) > 1:
+        mine = model.weights_of(model.classes_[1])
+        for name, total in totals.items():
+            assert mine.get(name, 0.0) == pytest.approx(float(total / len(y)), abs=1e-15, rel=1e-15)
+
+
+def test_a_weight_of_zero_is_absence():
+    model = OnlinePerceptron()
+    model.learn_one({"a": math.nan}, "x", 0)
+    assert model.classes_ == ()
+    assert model.n_seen_ == 0
+    assert model.predict_one({"a": 1}) is None
+    model.learn_many([{"a": 1}, {"a": math.nan}, {"b": 1}], ["x", "new", "y"], [1, 0, 2])
+    assert model.classes_ == ("x", "y")
+    assert model.n_seen_ == 2
+    assert model.weights_of("y") == {"b": 2.0}
+
+
+def test_before_there_are_two_classes():
+    model = OnlinePerceptron()
+    assert model.predict_one({"a": 1}) is None
+    assert model.score_one({"a": 1}) == {}
+    assert model.named_weights() == {}
+    assert (model.n_seen_, model.n_mistakes_, model.n_updates_, model.n_features_) == (0, 0, 0, 0)
+    model.learn_one({"a": 1}, "x")
+    assert model.predict_one({}) == "x"
+    assert model.score_one({"a": 1}) == {"x": 0.0}
+    assert model.weights_of("x") == {}
+    assert (model.n_seen_, model.n_mistakes_, model.n_features_) == (1, 0, 0)
+
+
+# Rows
+
+
+@pytest.mark.parametrize("value", [1, True, np.float32(1), np.int8(1), np.bool_(True), Fraction(1)])
+def test_values_are_whatever_is_a_number(value):
+    model = OnlinePerceptron()
+    model.learn_many([{"a": 2}, {"a": value}], ["x", "y"])
+    assert model.weights_of("y") == {"a": 1.0}
+
+
+def test_minus_one_is_a_number_too():
+    """The interpreter says −1 where a value is no number, and asks to look twice."""
+    model = OnlinePerceptron(fit_intercept=False)
+    model.learn_many([{"a": -1.0}, {"a": -1, "b": -1.0}], ["x", "y"])
+    assert model.weights_of("y") == {"a": -1.0, "b": -1.0}
+    assert model.score_one({"a": -1})["y"] == 1.0
+
+
+def test_text_is_one_feature_a_value():
+    model = OnlinePerceptron()
+    model.learn_one({"color": "red", "size": 2}, "x")
+    model.learn_one({"color": "blue", "size": 1}, "y")
+    assert model.weights_of("y") == {"color=blue": 1.0, "size": 1.0}
+    assert model.score_one({"color": "blue"}) == model.score_one({"color=blue": 1})
+    assert model.predict_one({"color": "blue"}) == "y"
+    assert model.explain_one({"color": "blue", "size": 1}, "x").contributions == {"color=blue": -1.0, "size": -1.0}
+
+
+@pytest.mark.parametrize("name", ["text", b"bytes", 7, -3, 2.5, None, ("pair", 1), frozenset("ab")])
+def test_any_hashable_thing_names_a_feature(name):
+    model = OnlinePerceptron()
+    model.learn_many([{}, {name: 2.0}], [0, 1])
+    assert model.weights_of(1) == {name: 2.0}
+    assert model.score_one({copy.deepcopy(name): 1.0})[1] == 3.0
+
+
+def test_names_that_are_equal_are_one_feature():
+    model = OnlinePerceptron(fit_intercept=False)
+    model.learn_many([{}, {1: 2.0, "ab": 1.0}], ["x", "y"])
+    assert model.score_one({1.0: 1.0, "".join(["a", "b"]): 1.0}) == {"x": -3.0, "y": 3.0}
+    assert model.score_one([0.0, 1.0]) == {"x": -2.0, "y": 2.0}  # position 1
+
+
+def test_positions_may_come_at_any_time():
+    """A row of numbers is {0: …, 1: …}, before, after and beside rows with names, however long it is."""
+    rows = [[1.0, 2.0], {"b": 1.0}, [0.0, 1.0, 5.0], {1: 3.0, "b": 2.0}, np.array([1.0]), [2.0, 0.0, 1.0, 1.0]]
+    model, expected = OnlinePerceptron(), OnlinePerceptron()
+    for i, row in enumerate(rows * 2):
+        model.learn_one(row, i % 3 == 0)
+        expected.learn_one(row if isinstance(row, dict) else dict(enumerate(row)), i % 3 == 0)
+        assert learned(model) == learned(expected)
+        assert model.score_one(row) == expected.score_one(row)
+    longer = OnlinePerceptron()
+    longer.learn_many([[1.0], [2.0]], ["x", "y"])
+    assert longer.score_one([1.0, 9.0]) == longer.score_one({0: 1.0})
+    with pytest.raises(ValueError, match="finite"):
+        longer.predict_one([1.0, math.inf])
+
+
+def test_rows_of_other_kinds():
+    model = OnlinePerceptron()
+    model.learn_one(pd.Series({"a": 1.0, "b": 2.0}), "x")
+    model.learn_one(pd.Series({"a": 1.0, "b": 0.0}), "y")
+    assert model.weights_of("y") == {"a": 1.0}
+    from collections import ChainMap, Counter, OrderedDict
+
+    for row in (Counter("a"), OrderedDict(a=1), ChainMap({"a": 1}, {"a": 2})):
+        assert model.score_one(row)["y"] == 2.0
+
+
+@pytest.mark.parametrize("keep", ["last", "average"])
+@pytest.mark.parametrize("classes", [0, 1, 2, 3])
+@pytest.mark.parametrize(
+    ("row", "error", "words"),
+    [
+        ({"a": math.nan}, ValueError, "finite; 'a' is nan"),
+        ({"a": 1, "b": -math.inf}, ValueError, "finite; 'b' is -inf"),
+        ({"a": 10**400}, ValueError, "finite; 'a' is 1000"),
+        ({"a": None}, TypeError, "number, a truth value or text; 'a' is None"),
+        ({"a": b"red"}, TypeError, "'a' is b'red'"),
+        ({"a": [1]}, TypeError, r"'a' is \[1\]"),
+        ({"a": 1j}, TypeError, "'a' is 1j"),
+        ([1.0, math.nan], ValueError, "finite; 1 is nan"),
+        (["red"], TypeError, "dictionary or a sequence of numbers"),
+        ([[1.0]], ValueError, "one axis"),
+        (3.0, ValueError, "one axis"),
+    ],
+)
+def test_a_bad_row_changes_nothing(keep, classes, row, error, words):
+    model = OnlinePerceptron(keep=keep)
+    for i in range(max(classes, 1)):
+        model.learn_one({"a": i + 1, "c": 1}, LABELS[i])
+    before = learned(model)
+    if classes:
+        with pytest.raises(error, match=words):
+            model.learn_one(row, LABELS[0])
+        assert learned(model) == before
+    with pytest.raises(error, match=words):
+        model.learn_one(row, "new")
+    with pytest.raises(error, match=words):
+        model.learn_many([{"a": 1}, row], ["new", "newer"])
+    assert learned(model) == before
+    if classes > 1:
+        with pytest.raises(error, match=words):
+            model.predict_one(row)
+
+
+def test_too_large_numbers_are_refused_before_anything_changes():
+    model = OnlinePerceptron()
+    model.learn_many([{"a": 1.0}, {"a": 1e300}], ["x", "y"])
+    before = learned(model)
+    for label in ("x", "new"):
+        with pytest.raises(ValueError, match="overflowed"):
+            model.learn_one({"a": 1e300}, label)
+    assert learned(model) == before
+
+
+@pytest.mark.parametrize(("label", "error"), [(None, ValueError), (math.nan, ValueError), ([], TypeError)])
+def test_a_label_names_a_class(label, error):
+    model = OnlinePerceptron()
+    with pytest.raises(error):
+        model.learn_one({"a": 1}, label)
+    with pytest.raises(error):
+        model.learn_many([{"a": 1}, {"b": 1}], ["x", label])
+    assert model.classes_ == ()
+
+
+def test_labels_come_back_as_plain_objects():
+    model = OnlinePerceptron()
+    model.learn_many(np.eye(2), np.array([3, 5]))
+    assert type(model.predict_one([1, 0])) is int
+    model = OnlinePerceptron()
+    model.learn_one({"a": 1}, np.bool_(True))
+    model.learn_one({"b": 1}, False)
+    assert model.classes_ == (True, False)
+    assert type(model.classes_[0]) is bool
+
+
+@pytest.mark.parametrize("w", [-1.0, math.nan, math.inf])
+def test_a_weight_is_finite_and_not_negative(w):
+    with pytest.raises(ValueError, match="weight of an example must be finite and not negative"):
+        OnlinePerceptron().learn_one({"a": 1}, "x", w)
+    with pytest.raises(ValueError, match="weight of an example must be finite and not negative"):
+        OnlinePerceptron().learn_many([{"a": 1}], ["x"], w)
+
+
+def test_as_many_rows_as_labels():
+    with pytest.raises(ValueError, match="X has 1 rows, but y has 2 labels"):
+        OnlinePerceptron().learn_many([{"a": 1}], ["x", "y"])
+
+
+@pytest.mark.parametrize(
+    ("params", "words"),
+    [
+        ({"rule": "perzeptron"}, "rule must be a rule of rosenblatt.rules.*'perceptron'; got 'perzeptron'"),
+        ({"rule": (0.0, 1.0)}, r"got \(0.0, 1.0\)"),
+        ({"keep": "vote"}, "keep must be one of 'last', 'average'; got 'vote'"),
+        ({"intercept_scaling": 0}, "intercept_scaling must be a number > 0; got 0"),
+        ({"fit_intercept": 1}, "fit_intercept must be True or False"),
+        ({"hashing": 1}, "hashing must be a whole number ≥ 2"),
+        ({"hash_bits": 16}, "hash_bits must be one of 32, 64; got 16"),
+        ({"max_features": 0}, "max_features must be a whole number ≥ 1"),
+        ({"max_classes": 1}, "max_classes must be a whole number ≥ 2"),
+        ({"max_features": 5, "hashing": 8}, "hashing=8 and max_features=5 do not go together"),
+    ],
+)
+def test_parameters_are_checked_at_the_first_example(params, words):
+    with pytest.raises(ValueError, match=words):
+        OnlinePerceptron(**params).learn_one({"a": 1}, "x")
+
+
+def test_max_classes_refuses_one_more():
+    model = OnlinePerceptron(max_classes=2)
+    model.learn_many([{"a": 1}, {"b": 1}], ["x", "y"])
+    before = learned(model)
+    with pytest.raises(ValueError, match=r"'z' would be one class more than max_classes=2; the classes are \['x', 'y'\]"):
+        model.learn_one({"c": 1}, "z")
+    with pytest.raises(ValueError, match="max_classes=2"):
+        model.learn_many([{"c": 1}, {"c": 1}], ["x", "z"])
+    assert learned(model) == before
+
+
+# Hashing
+
+
+@given(streams(), KINDS, st.integers(2, 9))
+def test_32_bits_hash_as_feature_hasher_does(stream, kind, buckets):
+    X, y = stream
+    if not y:
+        return
+    rows = [named(x) for x in X]
+    hashed = FeatureHasher(buckets).transform(rows).toarray()
+    engine = rosenblatt.Perceptron(unknown_class="grow", **kind)
+    engine.partial_fit(hashed, np.array(y), sample_weight=np.ones(len(y)))
+    model = OnlinePerceptron(hashing=buckets, **kind)
+    model.learn_many(rows, y)
+    assert (model.n_mistakes_, model.n_updates_) == (engine.n_mistakes_, engine.n_updates_)
+    assert model.n_features_ <= max(buckets, X.shape[1])
+    if len(model.classes_) > 1:
+        decision = engine.decision_function(hashed).reshape(len(y), -1)
+        scores = [list(model.score_one(x).values())[len(model.classes_) == 2 :] for x in rows]
+        np.testing.assert_allclose(scores, decision, rtol=0, atol=1e-12)
+
+
+def test_hashes_are_what_the_documentation_says():
+    assert [hashing.hash32(text) for text in (b"", b"word=free")] == [0, 1300179046]
+    assert [hashing.hash64(text) for text in (b"", b"word=free")] == [-5426141060434712860, 5938709816472683010]
+    assert hashing.written(("a", 1)) == b"a\x001"
+    assert hashing.written(np.int64(3)) == b"3"
+    model = OnlinePerceptron(hashing=8)
+    model.learn_one({"a": 1}, "x")
+    with pytest.raises(TypeError, match=r"written alike in every process.*got 2.5, a float"):
+        model.learn_one({2.5: 1}, "y")
+
+
+@pytest.mark.parametrize("bits", [32, 64])
+def test_hashed_weights_keep_their_names(bits):
+    """As long as names are remembered, each tells what a row of it alone is scored."""
+    model = OnlinePerceptron(hashing=2**12, hash_bits=bits, fit_intercept=False)
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        words = rng.choice(300, 8, replace=False)
+        model.learn_one({f"w{j}": 1.0 for j in words}, bool(words.sum() > 1200))
+    weights = model.weights_of(True)
+    assert weights
+    assert all(isinstance(name, str) for name in weights)
+    assert all(model.score_one({name: 1.0})[True] == weight for name, weight in weights.items())
+    assert model._weights.w.shape == (2**12 + 1,)
+
+
+def test_names_beyond_the_bound_go_by_their_bucket():
+    model = OnlinePerceptron(hashing=4, fit_intercept=False)
+    for i in range(40):
+        model.learn_one({f"w{i}": 1.0, f"v{i}": 2.0}, i % 2)
+        assert model.n_features_ <= 4
+    weights = model.weights_of(1)
+    nameless = {name: weight for name, weight in weights.items() if isinstance(name, int)}
+    assert nameless
+    for bucket, weight in nameless.items():
+        assert model._weights.w[bucket] == weight
+
+
+def test_hashed_lengths_count_what_shares_a_bucket_together():
+    model = OnlinePerceptron(Passive(1e9), hashing=2, fit_intercept=False)
+    row = {f"w{i}": float(i + 1) for i in range(6)}
+    hashed = FeatureHasher(2).transform([row]).toarray()[0]
+    model.learn_one({}, "x")
+    model.learn_one(row, "y")
+    np.testing.assert_allclose(model._weights.w[:2], hashed / (hashed @ hashed))
+    assert model.score_one(row)["y"] == pytest.approx(1.0)
+
+
+# The limit
+
+
+class Forgetful:
+    """The documented policy, in plain Python: two classes, no intercept."""
+
+    def __init__(self, limit, averaged):
+        self.limit, self.averaged, self.w, self.total, self.seen = limit, averaged, {}, {}, 0
+
+    def learn(self, x, sign):
+        if sign * sum(self.w.get(name, 0.0) * value for name, value in x.items()) <= 0:
+            self.make_room(x)
+            for name, value in x.items():
+                if name in self.w:
+                    self.w[name] += sign * value
+        self.seen += 1
+        for name, weight in self.w.items():
+            self.total[name] = self.total.get(name, 0.0) + weight
+
+    def kept(self):
+        return {name: self.total.get(name, 0.0) / max(self.seen, 1) for name in self.w} if self.averaged else self.w
+
+    def make_room(self, x):
+        new = [name for name in x if name not in self.w]
+        if (needed := len(self.w) + len(new) - self.limit) > 0:
+            kept = self.total if self.averaged and self.seen else self.w
+            others = sorted((name for name in self.w if name not in x), key=lambda name: abs(kept[name]))
+            for name in others[: max(needed, self.limit // 10)]:
+                del self.w[name]
+                self.total.pop(name, None)
+        for name in new[: self.limit - len(self.w)]:
+            self.w[name] = 0.0
+
+
+@given(streams(classes=2, features=7, rows=40, low=-2, high=2), st.integers(1, 6), st.sampled_from(["last", "average"]))
+def test_the_limit_is_never_exceeded_and_the_smallest_go_first(stream, limit, keep):
+    X, y = stream
+    model = OnlinePerceptron(max_features=limit, keep=keep, fit_intercept=False)
+    expected = Forgetful(limit, keep == "average")
+    for x, label in zip(X, y, strict=True):
+        model.learn_one(named(x), label)
+        if len(model.classes_) == 2:
+            expected.learn(named(x), 1 if label == model.classes_[1] else -1)
+        else:
+            expected.seen += 1
+        assert model.n_features_ <= limit
+        assert len(model._weights.w) <= limit + 1
+        if len(model.classes_) == 2:
+            found = model.weights_of(model.classes_[1])
+            assert model._weights.names.known == list(expected.w)
+            assert found == pytest.approx({name: weight for name, weight in expected.kept().items() if weight}, abs=1e-12)
+
+
+@pytest.mark.parametrize("keep", ["last", "average"])
+@pytest.mark.parametrize("classes", [2, 5])
+def test_memory_is_what_the_documentation_says(keep, classes):
+    limit, rng = 100, np.random.default_rng(0)
+    model = OnlinePerceptron(max_features=limit, keep=keep)
+    for i in range(600):
+        model.learn_one({f"w{j}": 1.0 for j in rng.integers(0, 2000, 12)}, i % classes)
+        assert model.n_features_ <= limit
+    weights = model._weights
+    assert weights.w.nbytes == 8 * (limit + 1) * (1 if classes == 2 else classes) * (2 if keep == "average" else 1)
+    assert weights.names.table.nbytes <= 64 * limit
+    assert len(weights.names.known) == model.n_features_ > limit * 0.8
+
+
+def test_a_limit_that_is_never_reached_changes_nothing():
+    rng = np.random.default_rng(1)
+    free, limited = OnlinePerceptron(), OnlinePerceptron(max_features=50)
+    for _ in range(300):
+        x = {f"w{j}": 1.0 for j in rng.integers(0, 50, 6)}
+        label = int(rng.integers(3))
+        for model in (free, limited):
+            model.learn_one(x, label)
+    assert learned(free) == learned(limited)
+
+
+# Names
+
+
+class Clumsy:
+    """A name whose hash is that of many others."""
+
+    def __init__(self, number):
+        self.number = number
+
+    def __hash__(self):
+        return self.number % 3
+
+    def __eq__(self, other):
+        return isinstance(other, Clumsy) and self.number == other.number
+
+
+@given(st.lists(st.one_of(st.text(max_size=3), st.integers(-40, 40), st.builds(Clumsy, st.integers(0, 30))), max_size=60))
+def test_the_table_is_a_dictionary(things):
+    names, expected = Names(), {}
+    for thing in things:
+        row = {thing: 1.0, "zero": 0.0}
+        assert names.strangers(row) == ([] if thing in expected else [thing])
+        names.enter(names.strangers(row), [2 * len(names)][: thing not in expected])
+        expected.setdefault(thing, 2 * len(expected))
+    assert names.known == list(expected)
+    assert names.codes(things).tolist() == [expected[thing] for thing in things]
+    assert names.codes([object(), "not there"]).tolist() == [-1, -1]
+    if len(expected) > 2:
+        names.keep(np.array([0, 2]))
+        assert names.known == [*expected][:3:2]
+        assert names.codes(names.known).tolist() == [0, 2]
+
+
+def test_a_name_that_cannot_be_compared_is_another_name():
+    class Sour(Clumsy):
+        def __hash__(self):
+            return 1
+
+        def __eq__(self, other):
+            raise RuntimeError("no")
+
+    names, one = Names(), Sour(0)
+    names.enter([one], [0])
+    assert names.codes([one]).tolist() == [0]
+    assert names.codes([Clumsy(1)]).tolist() == [-1]
+
+
+def test_reading_a_row_holds_on_to_nothing():
+    model = OnlinePerceptron()
+    name, value = "".join(["na", "me"]), float("2.5")
+    row = {name: value}
+    model.learn_many([{}, {"name": 1.0}], ["x", "y"])
+    before = sys.getrefcount(name), sys.getrefcount(value), sys.getrefcount(row)
+    for _ in range(100):
+        model.predict_one(row)
+        model.learn_one(row, "y")
+    assert (sys.getrefcount(name), sys.getrefcount(value), sys.getrefcount(row)) == before
+
+
+def test_known_names_live_as_long_as_the_model():
+    model = OnlinePerceptron()
+    model.learn_one({}, "x")
+    model.learn_one({"".join(["long", "-", str(i)]): 1.0 for i in range(200)}, "y")
+    gc.collect()
+    assert model.score_one({f"long-{i}": 1.0 for i in range(200)})["y"] == 201.0
+
+
+# Copies
+
+
+@pytest.mark.parametrize("params", [{}, {"keep": "average"}, {"hashing": 16}, {"max_features": 4}, {"rule": Passive(1.0)}])
+@pytest.mark.parametrize(
+    "way", [lambda m: pickle.loads(pickle.dumps(m)), copy.deepcopy, lambda m: m.clone(include_attributes=True)]
+)
+def test_a_copy_goes_on_as_if_never_stopped(params, way):
+    rng = np.random.default_rng(2)
+    stream = [({f"w{j}": 1.0 for j in rng.integers(0, 9, 3)}, int(rng.integers(3))) for _ in range(60)]
+    model = OnlinePerceptron(**params)
+    for x, y in stream[:30]:
+        model.learn_one(x, y)
+    before = learned(model)
+    twin = way(model)
+    for x, y in stream[30:]:
+        twin.learn_one(x, y)
+    assert learned(model) == before
+    for x, y in stream[30:]:
+        model.learn_one(x, y)
+    assert learned(twin) == learned(model)
+    assert [twin.predict_one(x) for x, _ in stream] == [model.predict_one(x) for x, _ in stream]
+
+
+def test_clones_and_parameters():
+    model = OnlinePerceptron(rules.Perceptron(1.0, 0.5), keep="average")
+    model.learn_many([{"a": 1}, {"b": 1}], ["x", "y"])
+    for twin in (clone(model), model.clone()):
+        assert twin.n_seen_ == 0
+        assert twin.get_params() == model.get_params()
+    assert model.clone({"keep": "last"}).keep == "last"
+    assert repr(OnlinePerceptron(keep="average")) == "OnlinePerceptron(keep='average')"
+    assert OnlinePerceptron().set_params(keep="average").keep == "average"
+    with pytest.raises(ValueError, match="begun to learn; clone"):
+        model.set_params(keep="last")
+
+
+@pytest.mark.parametrize("params", [{}, {"keep": "average"}, {"hashing": 64}])
+@pytest.mark.parametrize("classes", [2, 4])
+def test_an_explanation_adds_up_to_the_score(params, classes):
+    rng = np.random.default_rng(3)
+    model = OnlinePerceptron(**params)
+    for i in range(80):
+        model.learn_one({f"w{j}": float(rng.integers(1, 4)) for j in rng.integers(0, 12, 4)}, LABELS[i % classes])
+    row = {"w1": 2.0, "w5": 1.0, "unknown": 3.0, "w2": 0.0}
+    for label in (None, *model.classes_):
+        found = model.explain_one(row, label)
+        assert found.score == pytest.approx(model.score_one(row)[found.label])
+        assert found.intercept == model.intercept_of(found.label)
+        sizes = [abs(value) for value in found.contributions.values()]
+        assert sizes == sorted(sizes, reverse=True)
+        assert "w2" not in found.contributions
+    assert model.explain_one(row).label == model.predict_one(row)
+    with pytest.raises(ValueError, match="label must be one of the classes"):
+        model.explain_one(row, "other")
+
+
+def test_without_compiled_code_the_result_is_the_same():
+    script = """
+import numpy as np
+from rosenblatt.online import OnlinePerceptron
+rng = np.random.default_rng(4)
+for params in ({}, {"keep": "average"}, {"hashing": 16}, {"max_features": 5}):
+    model = OnlinePerceptron(**params)
+    for i in range(40):
+        model.learn_one({f"w{j}": float(rng.integers(-2, 3)) for j in rng.integers(0, 12, 4)} | {"c": "red"}, i % 3)
+    print(model.named_weights(), model.n_mistakes_, model.predict_one({"w1": 1}))
+"""
+    runs = [
+        subprocess.run(
+            [sys.executable, "-c", script],
+            env=os.environ | {"NUMBA_DISABLE_JIT": flag},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for flag in ("0", "1")
+    ]
+    assert runs[0] == runs[1]
+    assert len(runs[0]) > 200
+
+
+# River
+
+
+@pytest.mark.parametrize("params", [{}, {"keep": "average"}, {"hashing": 2**8}, {"max_features": 50}])
+def test_river_checks_it(params):
+    checks = pytest.importorskip("river.checks")
+    checks.check_estimator(as_river(OnlinePerceptron(**params)))
+
+
+def test_in_a_river_pipeline():
+    pytest.importorskip("river")
+    from river import datasets, evaluate, metrics, preprocessing
+
+    model = preprocessing.StandardScaler() | as_river(OnlinePerceptron(keep="average"))
+    found = evaluate.progressive_val_score(datasets.Phishing(), model, metrics.Accuracy())
+    assert found.get() > 0.85
+    assert type(pickle.loads(pickle.dumps(model["RiverPerceptron"]))) is type(model["RiverPerceptron"])
+
+
+def test_as_river_goes_on_from_what_was_learned():
+    pytest.importorskip("river")
+    model = OnlinePerceptron()
+    model.learn_many([{"a": 1.0}, {"b": 1.0}], ["x", "y"])
+    twin = as_river(model)
+    assert learned(twin) == learned(model)
+    assert twin.predict_many(pd.DataFrame({"b": [1.0, 0.0]}, index=[5, 6])).index.tolist() == [5, 6]
+    twin.learn_one({"a": 5.0}, "y")
+    assert model.n_seen_ == 2
