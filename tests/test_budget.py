@@ -9,7 +9,7 @@ from sklearn.datasets import load_digits, make_moons
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from rosenblatt import holdings
+from rosenblatt.kernel import holdings
 from rosenblatt.kernel.budget import (
     BudgetPerceptron,
     Forgetron,

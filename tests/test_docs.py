@@ -66,6 +66,12 @@ def reasons():
 
 def test_the_readme_lists_every_module():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    rows = [row for row in readme.splitlines() if row.startswith("| `")]
     for name in MODULES:
-        file = name.removeprefix("rosenblatt.").replace(".", "/")
-        assert f"`{file}.py`" in readme or f"`{file}/" in readme, f"{file}.py is not on the map in README.md"
+        *folder, file = name.removeprefix("rosenblatt.").split(".")
+        if folder:  # a row for the folder names its files, or the file has a row of its own
+            known = any(row.startswith(f"| `{folder[0]}/`") and f"`{file}.py`" in row for row in rows)
+            known = known or f"`{folder[0]}/{file}.py`" in readme
+        else:
+            known = f"`{file}.py`" in readme or f"`{file}/`" in readme
+        assert known, f"{name} is not on the map in README.md"

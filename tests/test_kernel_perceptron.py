@@ -392,7 +392,7 @@ def test_a_kernel_that_looked_positive_is_caught_by_the_norm_of_its_weights():
 
 def test_a_support_without_room_names_the_way_out():
     X, y = laws.data(2)
-    with patch.object(kernel, "tiled", side_effect=MemoryError), pytest.raises(MemoryError, match=r"rosenblatt\.budget"):
+    with patch.object(kernel, "tiled", side_effect=MemoryError), pytest.raises(MemoryError, match=r"Forgetron, Projectron"):
         KernelPerceptron().fit(X, y)
 
 

@@ -16,6 +16,7 @@ from llvmlite import ir
 from numba import config as _config
 from numba import njit, types
 from numba.core import cgutils
+from numba.core.caching import IndexDataCacheFile
 from numba.extending import intrinsic, overload
 
 config: Any = _config
@@ -28,7 +29,26 @@ _OPTIONS: Any = {
     "fastmath": {"reassoc", "nsz", "arcp", "contract"},
 }
 
-jit = njit(cache=True, **_OPTIONS)
+
+def jit(body: Callable) -> Any:
+    """The body, compiled when it is first called with arguments of a type, and kept on disk."""
+    compiled = njit(cache=True, **_OPTIONS)(body)
+    index = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
+    if isinstance(index, IndexDataCacheFile):
+        index.__class__ = _Index
+    return compiled
+
+
+class _Index(IndexDataCacheFile):
+    """The index of what is on disk. It names types by where they are defined; one that names a rule of somebody's module,
+    which is not there today, is begun anew."""
+
+    def _load_index(self) -> dict:
+        try:
+            return super()._load_index()
+        except (ImportError, AttributeError):
+            return {}
+
 
 _LARGEST = float_info.max
 
