@@ -53,7 +53,7 @@ def test_every_way_is_its_definition(classes, multiclass, layout):
 
     delta = fitted["best-suffix"].delta
     risks = [
-        np.mean(answers(path[t], X[t:]) != y[t:]) + math.sqrt(math.log(T * (T + 1) / delta) / (2 * (T - t)))
+        np.mean(answers(path[t], X[t:]) != y[t:]) + math.sqrt(math.log(2 * T * (T + 1) / delta) / (2 * (T - t)))
         for t in range(T)
     ]
     assert risks[fitted["best-suffix"].hypothesis_] == pytest.approx(min(risks))

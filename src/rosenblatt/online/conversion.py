@@ -64,6 +64,7 @@ def _vote(run: Pass, delta: float) -> Guarantee:
 
 
 def _survivor(run: Pass, delta: float) -> Guarantee:
+    # Weights of risk r survive more than ln(T/δ)/r examples with probability ≤ (1 − r)^(ln(T/δ)/r) ≤ δ/T, and there are T.
     bound = log(run.examples / delta) / run.survived if run.survived else inf
     return Guarantee(bound, "probability", "≤ ln(T/δ)/s for weights that survived s examples")
 
@@ -106,7 +107,7 @@ class OnlineToBatch(Linear):
         "vote": the majority of h_1 to h_T. At most 2 E[M]/T in expectation.
         "longest-survivor": the weights that went the longest without a change, the first of them among equals. Surviving s
         examples proves a risk ≤ ln(T/δ)/s.
-        "best-suffix": the h_t with the least share of errors on the examples after it, plus √(ln(T(T + 1)/δ)/(2(T − t))).
+        "best-suffix": the h_t with the least share of errors on the examples after it, plus √(ln(2T(T + 1)/δ)/(2(T − t))).
         Keeps all rows, and costs their products with those of the mistakes.
     rule : NamedTuple of rosenblatt.rules or "perceptron", default="perceptron"
         How far an example moves the weights.
@@ -274,10 +275,12 @@ def _weighed(votes: Votes, shares: NDArray, constant: float) -> NDArray:
 
 
 def best_suffix(votes: Votes, pieces: list[tuple[Any, NDArray]], constant: float, delta: float) -> int:
-    """The t whose h_t has the least share of errors on the examples after it, plus √(ln(T(T + 1)/δ)/(2(T − t))).
+    """The t whose h_t has the least share of errors on the examples after it, plus c_t = √(ln(2T(T + 1)/δ)/(2(T − t))).
 
-    Of one weight vector, the earliest t has the longest suffix and the least share, so there is one candidate each.
-    `pieces` are all rows and labels, in their order.
+    With probability ≥ 1 − δ/2 no share is further than c_t from its risk, so the risk of the chosen one is at most the least
+    risk + 2c_t, hence at most the mean of these; the c_t have a mean ≤ 2√(ln(2(T + 1)/δ)/T), and the mean risk is ≤ M/T +
+    √(2 ln(2/δ)/T) with the other δ/2. That is the guarantee. Of one weight vector, the earliest t has the longest suffix and
+    the least share, so there is one candidate each. `pieces` are all rows and labels, in their order.
     """
     starts, T = _starts(votes), votes.clock
     errors, position = np.zeros(len(starts), np.int64), 0
@@ -292,7 +295,7 @@ def best_suffix(votes: Votes, pieces: list[tuple[Any, NDArray]], constant: float
             position += len(named)
     starts, errors = starts[starts < T], errors[starts < T]
     tested = T - starts
-    risks = errors / tested + np.sqrt(log(T * (T + 1) / delta) / (2 * tested))
+    risks = errors / tested + np.sqrt(log(2 * T * (T + 1) / delta) / (2 * tested))
     return int(starts[risks.argmin()])
 
 
