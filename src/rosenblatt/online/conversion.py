@@ -277,10 +277,10 @@ def _weighed(votes: Votes, shares: NDArray, constant: float) -> NDArray:
 def best_suffix(votes: Votes, pieces: list[tuple[Any, NDArray]], constant: float, delta: float) -> int:
     """The t whose h_t has the least share of errors on the examples after it, plus c_t = √(ln(2T(T + 1)/δ)/(2(T − t))).
 
-    With probability ≥ 1 − δ/2 no share is further than c_t from its risk, so the risk of the chosen one is at most the least
-    risk + 2c_t, hence at most the mean of these; the c_t have a mean ≤ 2√(ln(2(T + 1)/δ)/T), and the mean risk is ≤ M/T +
-    √(2 ln(2/δ)/T) with the other δ/2. That is the guarantee. Of one weight vector, the earliest t has the longest suffix and
-    the least share, so there is one candidate each. `pieces` are all rows and labels, in their order.
+    With probability ≥ 1 − δ/2 no share is further than c_t from its risk, so the risk of the chosen one is at most the
+    least risk + 2c_t, hence at most the mean of these; the c_t have a mean ≤ 2√(ln(2(T + 1)/δ)/T), and the mean risk is
+    ≤ M/T + √(2 ln(2/δ)/T) with the other δ/2. That is the guarantee. Of one weight vector, the earliest t has the longest
+    suffix and the least share, so there is one candidate each. `pieces` are all rows and labels, in their order.
     """
     starts, T = _starts(votes), votes.clock
     errors, position = np.zeros(len(starts), np.int64), 0
