@@ -363,8 +363,10 @@ def test_a_weight_is_finite_and_not_negative(w):
 
 
 def test_as_many_rows_as_labels():
-    with pytest.raises(ValueError, match="X has 1 rows, but y has 2 labels"):
+    with pytest.raises(ValueError, match="X has 1 rows, but y has 2 labels and w 2 weights"):
         OnlinePerceptron().learn_many([{"a": 1}], ["x", "y"])
+    with pytest.raises(ValueError, match="X has 1 rows, but y has 1 labels and w 3 weights"):
+        OnlinePerceptron().learn_many([{"a": 1}], ["x"], [1, 2, 3])
 
 
 @pytest.mark.parametrize(

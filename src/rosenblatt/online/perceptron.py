@@ -92,7 +92,7 @@ class OnlinePerceptron(BaseEstimator):
     -----
     Memory: 16 bytes for each weight vector and feature that ever took part in an update (half of it is room to grow; with
     `max_features`, 8 bytes), twice that with `keep="average"`; two classes have one weight vector, more have one each. And
-    for each feature its name, 16 bytes that point to it, and 32 to 64 bytes of table. Features that never took part in an
+    for each feature its name, 8 bytes that point to it, and 32 to 64 bytes of table. Features that never took part in an
     update take none.
 
     Examples
@@ -175,10 +175,11 @@ class OnlinePerceptron(BaseEstimator):
         X is an array, a sparse matrix, a DataFrame (its columns are the names) or any iterable of rows. All rows are looked
         at before the first is learned from.
         """
-        rows, labels = rows_of(X), np.asarray(y).tolist() if isinstance(y, np.ndarray) else list(y)
-        weight = np.broadcast_to(1.0 if w is None else np.asarray(w, np.float64), len(labels)).tolist()
-        if len(rows) != len(labels):
-            raise ValueError(f"X has {len(rows)} rows, but y has {len(labels)} labels")
+        rows, labels = rows_of(X), y.tolist() if isinstance(y, np.ndarray) else list(y)
+        each = np.asarray(1.0 if w is None else w, np.float64)
+        weight = [float(each)] * len(labels) if each.ndim == 0 else each.tolist()
+        if not len(rows) == len(labels) == len(weight):
+            raise ValueError(f"X has {len(rows)} rows, but y has {len(labels)} labels and w {len(weight)} weights")
         weights = self._weights or self._begun()
         there = [i for i, one in enumerate(weight) if weighs(one)]
         checked = {i: weights.checked(weights.read(rows[i])) for i in there}
@@ -204,7 +205,7 @@ class OnlinePerceptron(BaseEstimator):
         if len(self.classes_) < 2:
             return dict.fromkeys(self.classes_, 0.0)
         score = self._fitted().kept(x, self.n_seen_)
-        scores = (-score, score) if len(self.classes_) == 2 else score.tolist()
+        scores = (0.0 - score, score) if len(self.classes_) == 2 else score.tolist()
         return dict(zip(self.classes_, scores, strict=True))
 
     def predict_many(self, X: Any) -> list[Any]:
@@ -223,7 +224,7 @@ class OnlinePerceptron(BaseEstimator):
             if code >= 0 and value:
                 products[name] = sign * float(column[code >> 1]) * float(-value if code & 1 else value)
         contributions = dict(sorted(products.items(), key=lambda item: -abs(item[1])))
-        constant = sign * float(column[-1])
+        constant = self.intercept_of(label)
         return Explanation(label, math.fsum([constant, *contributions.values()]), constant, contributions)
 
     # What has been learned
@@ -253,7 +254,7 @@ class OnlinePerceptron(BaseEstimator):
     def intercept_of(self, label: Any) -> float:
         """The score of a label for a row without features."""
         column, sign = self._column(label)
-        return sign * float(column[-1])
+        return sign * float(column[-1]) + 0.0
 
     @property
     def n_features_(self) -> int:
