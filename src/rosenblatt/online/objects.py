@@ -2,9 +2,9 @@
 that a value stands for.
 
 An object is passed as its address, `id(thing)`, by a caller that holds on to it and does not change it meanwhile. The
-questions are functions of CPython's
-stable interface, found by name when the code is loaded, so compiled code that asks them is cached like any other. It must
-hold the interpreter's lock, hence a decorator of its own. With NUMBA_DISABLE_JIT=1 the same questions are asked in Python.
+questions are functions of CPython's stable interface, found by name when the code is loaded, so compiled code that asks
+them is cached like any other. It must hold the interpreter's lock, hence a decorator of its own. With NUMBA_DISABLE_JIT=1
+the same questions are asked in Python.
 """
 
 from __future__ import annotations
