@@ -12,7 +12,7 @@ from bench.rows import ROWS, Row
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m bench", description="Fixed workloads, side by side with scikit-learn.")
+    parser = argparse.ArgumentParser(prog="python -m bench", description="Fixed workloads, side by side with peers.")
     parser.add_argument("--data", type=Path, metavar="FOLDER", help="where mnist.npz and news20.svm.bz2 are")
     parser.add_argument("--only", nargs="+", metavar="NAME", default=[""], help="rows whose name contains one of these")
     parser.add_argument("--repeat", type=int, default=5, metavar="N", help="turns of each contender; the best counts")

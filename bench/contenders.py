@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn import linear_model
 from sklearn.linear_model import Perceptron as Peer
 
+from bench.data import Missing
 from rosenblatt import Perceptron
 
 
@@ -26,6 +29,19 @@ def peer(X: Any, order: str = "cyclic") -> Peer:
     """scikit-learn's perceptron, without the intercept of sparse data, which it learns a hundred times slower."""
     intercept = not sp.issparse(X)
     return Peer(max_iter=5, tol=None, shuffle=order == "shuffle", n_jobs=2, fit_intercept=intercept)
+
+
+def peer_passive_aggressive() -> Any:
+    """scikit-learn's class, which 1.10 no longer has."""
+    if not hasattr(linear_model, "PassiveAggressiveClassifier"):
+        raise Missing("this scikit-learn has no PassiveAggressiveClassifier any more")
+    return linear_model.PassiveAggressiveClassifier
+
+
+def passive_aggressive(kind: Any, loss: str) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        return kind(loss=loss, C=0.1, max_iter=5, tol=None, shuffle=False, fit_intercept=False)
 
 
 def answers(X: Any, weights: NDArray) -> NDArray:

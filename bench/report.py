@@ -10,7 +10,15 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
-FORMATS = {"": "{:.3f}", "s": "{:.3f} s", "MB": "{:.0f} MB", "×": "{:.2f}×", "%": "{:+.1f} %", "accuracy": "{:.4f}"}
+FORMATS = {
+    "": "{:.3f}",
+    "s": "{:.3f} s",
+    "µs": "{:.2f} µs",
+    "MB": "{:.0f} MB",
+    "×": "{:.2f}×",
+    "%": "{:+.1f} %",
+    "accuracy": "{:.4f}",
+}
 HEADINGS = ("workload", "ours (s)", "peer (s)", "ratio", "at least", "aim", "note")
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from bench import comparisons as kind
+from bench import online
 from bench.report import Result, Target
 
 
@@ -41,6 +42,13 @@ ROWS = (
     averaging("classes-100"),
     race("news20", "cyclic", 4, 10),
     averaging("news20"),
+    Row("passive-dense-100", kind.passive, ("dense-100", "hinge"), Target()),
+    Row("passive-csr", kind.passive, ("csr", "squared_hinge"), Target()),
+    Row("online-river", online.one_at_a_time, (), Target(3, 6)),
+    Row("online-river-valued", online.one_at_a_time, (20_000, True), Target(3, 6)),
+    Row("online-river-average", online.one_at_a_time, (20_000, False, "average"), Target(3, 6)),
+    Row("online-dense-row", online.one_dense_row, (), Target(5, None, "µs", "≤")),
+    Row("kernel-mnist", kind.kernel_epoch, (4,), Target(60, None, "s", "≤")),
     Row("import", kind.importing, (), Target(0.7, None, "s", "≤")),
     Row("first-fit-dense", kind.first_fit, ("dense float64, two classes",), Target(1.5, 0.5, "s", "≤")),
     Row("first-fit-csr", kind.first_fit, ("CSR float32, three classes",), Target(1.5, 0.5, "s", "≤")),

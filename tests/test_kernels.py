@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rosenblatt import blocks
+from rosenblatt._jit import is_number, jit
 from rosenblatt.problems import Binary, Joint, OneVsOne, OneVsRest, visible
 from rosenblatt.rows import CSR, Dense, Examples, as_rows
 from rosenblatt.rules import Diminishing, Perceptron
@@ -48,8 +49,9 @@ def test_an_epoch_is_the_reference_run(multiclass, layout, data):
     ours = trainer(LAYOUTS[layout](sample.X), sample.labels, problem, rule=Perceptron(margin, eta), weight=weight,
                    constant=constant, batch=batch)  # fmt: skip
     done = [ours.epoch(np.array(order, dtype=np.int64))[0] for order in epochs]
-    expected = reference.learn(sample.X, sample.labels, sample.classes, epochs, multiclass=multiclass, margin=margin,
-                               rate=lambda k: eta, constant=constant, weight=weight, batch=batch)  # fmt: skip
+    expected = reference.learn(sample.X, sample.labels, sample.classes, epochs, multiclass=multiclass,
+                               step=reference.perceptron(margin, lambda k: eta), constant=constant, weight=weight,
+                               batch=batch)  # fmt: skip
 
     assert np.array_equal(weight_vectors(problem, ours.weights.w), expected.last)
     assert sum(progress.mistakes for progress in done) == expected.mistakes
@@ -73,8 +75,8 @@ def test_mean_batches_are_the_reference_run(multiclass, data):
     ours = trainer(sample.X, sample.labels, problem, rule=Perceptron(0.5, 1.0), batch=batch, mean=True)
     for order in epochs:
         ours.epoch(np.array(order))
-    expected = reference.learn(sample.X, sample.labels, sample.classes, epochs, multiclass=multiclass, margin=0.5,
-                               batch=batch, mean=True)  # fmt: skip
+    expected = reference.learn(sample.X, sample.labels, sample.classes, epochs, multiclass=multiclass,
+                               step=reference.perceptron(0.5), batch=batch, mean=True)  # fmt: skip
     assert np.array_equal(weight_vectors(problem, ours.weights.w), expected.last)
 
 
@@ -107,7 +109,9 @@ def test_diminishing_rates_are_the_reference_run(power):
     epochs = [np.arange(60)] * 3
     for order in epochs:
         ours.epoch(order)
-    expected = reference.learn(X, labels, 2, epochs, multiclass="binary", rate=lambda k: 2.0 / k**power)
+    expected = reference.learn(
+        X, labels, 2, epochs, multiclass="binary", step=reference.perceptron(0.0, lambda k: 2.0 / k**power)
+    )
     assert expected.updates == ours.weights.tally[0] > 20
     assert np.allclose(weight_vectors(Binary(2), ours.weights.w), expected.last, atol=1e-9)
 
@@ -163,3 +167,20 @@ def test_float32_rows_learn_float32_weights_that_round_as_the_data_does():
     assert ours.weights.drift.dtype == np.float64
     assert np.allclose(ours.weights.w, expected.last[0], atol=1e-4)
     assert np.allclose(ours.weights.average(), expected.average[0], atol=1e-4)
+
+
+@jit
+def number_inside(values):
+    a, b = values[0] + values[1], values[2]
+    return is_number(a + b)
+
+
+@pytest.mark.parametrize("strange", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_compiled_sum_with_nan_or_infinity_is_no_number(strange, place):
+    """Also where the compiler, which may regroup sums, sees the terms."""
+    for dtype in (np.float32, np.float64):
+        values = np.ones(3, dtype)
+        assert number_inside(values)
+        values[place] = strange
+        assert not number_inside(values)

@@ -51,6 +51,7 @@ class Unlawful(ClassifierMixin, BaseEstimator):
         if self.fault == "names":
             self.coef_[:, 0] += 1
         self.n_updates_ = 10**9 if self.fault == "bound" else self.inner_.n_updates_
+        self.n_mistakes_ = self.inner_.n_mistakes_
         self.stop_reason_ = "converged"
         return self
 

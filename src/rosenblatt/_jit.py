@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import singledispatch
+from sys import float_info
 from typing import Any
 
 from llvmlite import ir
 from numba import config as _config
 from numba import njit, types
 from numba.core import cgutils
+from numba.core.caching import IndexDataCacheFile
 from numba.extending import intrinsic, overload
 
 config: Any = _config
@@ -27,7 +29,35 @@ _OPTIONS: Any = {
     "fastmath": {"reassoc", "nsz", "arcp", "contract"},
 }
 
-jit = njit(cache=True, **_OPTIONS)
+
+def jit(body: Callable) -> Any:
+    """The body, compiled when it is first called with arguments of a type, and kept on disk."""
+    compiled = njit(cache=True, **_OPTIONS)(body)
+    index = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
+    if isinstance(index, IndexDataCacheFile):
+        index.__class__ = _Index
+    return compiled
+
+
+class _Index(IndexDataCacheFile):
+    """The index of what is on disk. It names types by where they are defined; one that names a rule of somebody's module,
+    which is not there today, is begun anew."""
+
+    def _load_index(self) -> dict:
+        try:
+            return super()._load_index()
+        except (ImportError, AttributeError):
+            return {}
+
+
+_LARGEST = float_info.max
+
+
+@jit
+def is_number(x):
+    """Whether x is neither NaN nor infinite. In compiled code `np.isfinite` will not do: it asks whether x − x is a number,
+    and where sums may be regrouped a − a + b − b is 0 whatever a and b are, as soon as the compiler sees the sum in x."""
+    return abs(x) <= _LARGEST
 
 
 def generic(signature: Callable) -> Any:

@@ -16,6 +16,7 @@ import os
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from functools import cache
 from typing import NamedTuple
 
@@ -23,9 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
-from rosenblatt._jit import jit
+from rosenblatt._jit import is_number, jit
 from rosenblatt.kernels import Progress, given_length, given_weight, settle
-from rosenblatt.problems import MOVE, Joint, OneVsRest, Problem, confront
+from rosenblatt.problems import JOINT, MOVE, OneVsRest, Problem, confront
 from rosenblatt.rows import Dense, Examples, Rows
 
 BLOCK = 128  # rows: the Gram product costs BLOCK/2 multiplications a row and feature, the scores one a weight vector
@@ -45,7 +46,7 @@ def pays(rows: Rows, problem: Problem) -> bool:
     """Whether blocks are the faster way to the same result."""
     return (
         isinstance(rows, Dense)
-        and isinstance(problem, Joint | OneVsRest)
+        and isinstance(problem, (*JOINT, OneVsRest))
         and problem.classes >= FEWEST_COLUMNS
         and rows.values.shape[1] >= FEWEST_FEATURES
     )
@@ -57,7 +58,7 @@ def epoch(examples: Examples, weights, problem, rule, pace, order: NDArray, thre
     scores = np.empty((BLOCK, problem.classes), examples.rows.values.dtype)
     w = weights.w[:-1]
     # NaN and infinity are noticed by the scan, which names the row; numpy need not warn of them.
-    with _controller().limit(limits=1, user_api="blas"), np.errstate(invalid="ignore", over="ignore"):
+    with one_blas_thread(), np.errstate(invalid="ignore", over="ignore"):
         for panel in _panels(examples, order, threads):
             for block, gram in enumerate(panel.grams):
                 first = block * BLOCK
@@ -83,7 +84,7 @@ def scan(examples, weights, problem, rule, room, first, scores, gram):
         for k in range(scores.shape[1]):
             scores[i, k] += constant * weights.w[-1, k]
     for i in range(len(scores)):
-        if not np.isfinite(scores[i, 0]):
+        if not is_number(scores[i, 0]):
             return Progress(i, mistakes, updates, first + i)
         label = examples.labels[first + i]
         weight = given_weight(examples.weight, first + i)
@@ -150,6 +151,11 @@ def available_threads(n_jobs: int | None) -> int:
     if n_jobs == 0:
         raise ValueError("n_jobs must not be 0; use None for every core, or the number of threads")
     return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
+
+
+def one_blas_thread() -> AbstractContextManager:
+    """While this lasts, each matrix product is done by the thread that asks for it, on its own."""
+    return _controller().limit(limits=1, user_api="blas")
 
 
 @cache

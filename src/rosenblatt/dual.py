@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from rosenblatt._jit import jit
-from rosenblatt.problems import MOVE, Binary, Joint, Problem, columns
+from rosenblatt.problems import JOINT, MOVE, Binary, Problem, columns
 from rosenblatt.weights import places
 
 AT_ONCE = 2**22  # inner products computed at a time
@@ -53,18 +53,21 @@ class Votes(NamedTuple):
     def scores(self, X: Any, problem: Problem, constant: float) -> NDArray:
         """For each row of X, the mean vote of the weights after each example seen: of their signs, −1 to 1, or with one
         joint decision the share of them that name each class."""
-        count = count_winners if isinstance(problem, Joint) else count_signs
         first, offset = _columns_of(self.start, constant)
         result = np.empty((X.shape[0], columns(problem)))
         step = max(1, AT_ONCE // max(self.rows.shape[0], 1))
         for begin in range(0, X.shape[0], step):
             part = X[begin : begin + step]
-            before = np.asarray(part @ first + offset, dtype=np.float64)
-            inner = part @ self.rows.T
-            inner = np.asarray(inner.toarray() if sp.issparse(inner) else inner, dtype=np.float64) + constant**2
-            count(np.ascontiguousarray(inner), np.ascontiguousarray(before), self.moves, self.clock, result[begin:])
-        result /= max(self.clock, 1)
+            inner = products(part, self.rows) + constant**2
+            before = part @ first + offset
+            result[begin : begin + step] = poll(problem, inner, before, self.moves, self.clock)
         return result
+
+
+def products(X: Any, rows: Any) -> NDArray:
+    """The inner products of the rows of X with `rows`, in float64."""
+    inner = X @ rows.T
+    return np.asarray(inner.toarray() if sp.issparse(inner) else inner, dtype=np.float64)
 
 
 def no_votes(start: NDArray) -> Votes:
@@ -75,6 +78,17 @@ def no_votes(start: NDArray) -> Votes:
 def _columns_of(w: NDArray, constant: float) -> tuple[NDArray, NDArray]:
     w = w[:, None] if w.ndim == 1 else w
     return w[:-1], w[-1] * constant
+
+
+def poll(problem: Problem, inner: NDArray, before: NDArray, moves: NDArray, clock: int) -> NDArray:
+    """(rows, columns): the mean vote of the weights after each of the `clock` examples seen, from the products of the
+    rows with the mistaken rows (rows, mistakes) and the scores of the first weights (rows, columns)."""
+    count = count_winners if isinstance(problem, JOINT) else count_signs
+    votes = np.empty(before.shape)
+    scores = np.array(before, dtype=np.float64, order="C")
+    count(np.ascontiguousarray(inner, dtype=np.float64), scores, moves, clock, votes)
+    votes /= max(clock, 1)
+    return votes
 
 
 @jit

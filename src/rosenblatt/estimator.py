@@ -1,5 +1,6 @@
-"""What all classifiers of this library have in common: reading data, counting, epochs, streams, undoing an attempt that
-fails. What a learner is it says in three hooks: what it starts from, what learns, and what predicts.
+"""What all estimators of this library have in common: epochs, counting, undoing an attempt that fails; and what all
+classifiers have: reading labels and streams of them. What a learner is it says in three hooks: what it starts from, what
+learns, and what predicts.
 """
 
 from __future__ import annotations
@@ -7,6 +8,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -22,7 +24,7 @@ from rosenblatt.plan import ALLOWED, PROBLEMS, Plan
 from rosenblatt.problems import Problem, winner
 from rosenblatt.progress import Bar
 from rosenblatt.rows import Examples, Rows, as_rows, finite
-from rosenblatt.train import Broken, Epoch, Learner, Visits, train
+from rosenblatt.train import Broken, Epoch, Learner, Limits, Visits, train
 
 READ: dict[str, Any] = {"accept_sparse": "csr", "dtype": (np.float64, np.float32), "order": "C"}
 
@@ -53,8 +55,8 @@ class Learned(Protocol):
         """The decision values of rows: see `problems.decide`."""
 
 
-class Classifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
-    """A classifier that learns from its mistakes, in epochs or from a stream.
+class Estimator(CallbackSupportMixin, BaseEstimator):
+    """A learner with the manners of scikit-learn.
 
     The class attributes are the values of those parameters that a learner does not offer; `_own` says what the parameters
     that only this learner has may be.
@@ -82,21 +84,147 @@ class Classifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
     random_state: Any = 0
     verbose: int = 0
 
-    _own: ClassVar[Mapping[str, Any]] = {}
+    _own: ClassVar[Mapping[str, Any]] = MappingProxyType({})
     _problems: ClassVar[Mapping[str, Any]] = PROBLEMS
+    _exact: ClassVar[bool] = True  # whether integers give the same bits in every layout: see rosenblatt.testing.laws
 
     # What a learner is
 
     @abstractmethod
-    def _fresh(self, plan: Plan, rows: Rows, features: int, classes: int, init: Any) -> Any:
-        """What has been learned before the first example, as `Learned`; `init` is where `fit` was asked to start."""
+    def _fresh(self, plan: Plan, rows: Rows, features: int, outputs: int, init: Any) -> Any:
+        """What has been learned before the first example, as `Learned`; `outputs` counts the classes or the targets, and
+        `init` is where `fit` was asked to start."""
+
+    def _keep(self, model: Any, X: Any, learner: Any) -> None:
+        """Store in the model what a stretch of learning left in the learner."""
+
+    # scikit-learn's questions
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_model" in self.__dict__
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _fitted(self) -> Any:
+        if not self.__sklearn_is_fitted__():
+            raise AttributeError(f"this {type(self).__name__} is not fitted yet; call fit or partial_fit first")
+        return self._model
+
+    # Steps of learning
+
+    def _plan(self) -> Plan:
+        names = (*ALLOWED, *self._own, "random_state")
+        return Plan({name: getattr(self, name) for name in names}, self._own, self._problems)
+
+    def _fixed(self, plan: Plan) -> list[tuple[str, Any, Any]]:
+        """(parameters, what they were when the model began, what they are now) of those that must not change."""
+        return [("fit_intercept or intercept_scaling", self._model.constant, plan.constant)]
+
+    def _check_unchanged(self, plan: Plan) -> None:
+        """Refuse to go on with a model that was begun with other parameters than those of now."""
+        for names, then, now in self._fixed(plan):
+            if not np.array_equal(then, now):
+                raise ValueError(f"{names} has changed since this model began to learn; fit a new one, or change it back")
+
+    def _model_to_fit(self, plan: Plan, rows: Rows, features: int, outputs: int, init: Any) -> Any:
+        if self.warm_start and self.__sklearn_is_fitted__():
+            self._check_unchanged(plan)
+            model = self._model.copy()
+            model.suit(rows)
+            return model
+        return self._fresh(plan, rows, features, outputs, init)
+
+    def _model_to_stream(self, plan: Plan, rows: Rows, features: int, outputs: int) -> Any:
+        if not self.__sklearn_is_fitted__():
+            return self._fresh(plan, rows, features, outputs, None)
+        self._check_unchanged(plan)
+        self._model.suit(rows)
+        return self._model
+
+    def _run(
+        self,
+        plan: Plan,
+        model: Any,
+        learner: Learner,
+        data: tuple[Any, Any],
+        error: Callable[[], float] | None,
+        learned: Mapping[str, Any],
+    ) -> str:
+        """Learn epoch by epoch and store what came of it, with the further attributes `learned`; why it stopped."""
+        X, y = data
+        seen, updates = model.seen, model.updates
+        hooks = Hooks(self, X, y, self.max_iter, lambda: {"_model": model.copy(), **learned})
+        history, reason = self._train(plan, learner, X, error, hooks)
+        self._keep(model, X, learner)
+        self._model = model
+        self.__dict__.update(learned)
+        self.history_, self.stop_reason_, self.n_iter_ = history, reason, len(history)
+        self.n_updates_ = model.updates - updates
+        self.n_seen_ = model.seen - seen
+        hooks.done()
+        return reason
+
+    def _train(
+        self, plan: Plan, learner: Learner, X: Any, error: Callable[[], float] | None, hooks: Hooks
+    ) -> tuple[list[Epoch], str]:
+        bar = Bar(self.max_iter) if self.verbose else None
+
+        def watch(epoch: Epoch) -> bool:
+            if bar is not None:
+                bar(epoch)
+            return hooks.epoch()
+
+        try:
+            history, reason = train(learner, self._limits(plan, learner), error, watch)
+        except Broken as broken:
+            raise self._not_finite(X, broken) from None
+        if bar is not None:
+            bar.done(reason)
+        return history, reason
+
+    def _limits(self, plan: Plan, learner: Any) -> Limits:
+        """When to stop."""
+        return plan.limits()
+
+    def _check_finite(self, X: Any, rows: Rows) -> None:
+        if not finite(rows):
+            assert_all_finite(X, estimator_name=type(self).__name__, input_name="X")
+
+    def _not_finite(self, X: Any, broken: Broken) -> ValueError:
+        """The error for a score that is no number: NaN or infinity in X, or else an overflow."""
+        try:
+            assert_all_finite(X, estimator_name=type(self).__name__, input_name="X")
+        except ValueError as error:
+            return error
+        return ValueError(
+            f"the weights or scores overflowed at row {broken.row}: the values of X are too large for {X.dtype}; "
+            "scale them down, or use float64"
+        )
+
+    @contextmanager
+    def _unchanged_on_error(self) -> Iterator[None]:
+        """Take back every attribute that was set, but those by which callbacks are torn down afterwards."""
+        before = self.__dict__.copy()
+        try:
+            yield
+        except BaseException:
+            hooks = {name: value for name, value in self.__dict__.items() if "callback" in name}
+            self.__dict__.clear()
+            self.__dict__.update(before | hooks)
+            raise
+
+
+class Classifier(ClassifierMixin, Estimator):
+    """A classifier that learns from its mistakes, in epochs or from a stream."""
+
+    # What a learner is
 
     @abstractmethod
     def _learner(self, plan: Plan, model: Any, X: Any, examples: Examples, visits: Visits) -> Learner:
         """What learns from these examples into the model."""
-
-    def _keep(self, model: Any, X: Any, learner: Any) -> None:
-        """Store in the model what a stretch of learning left in the learner."""
 
     # Learning
 
@@ -119,21 +247,17 @@ class Classifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
             rows = as_rows(X)
             if self.order not in ("cyclic", "shuffle") or self.early_stopping or self.max_updates is not None:
                 self._check_finite(X, rows)  # a run that visits every row notices by itself, without another pass
-            model = self._model_to_fit(plan, rows, X.shape[1], classes, init)
+            if self.warm_start and self.__sklearn_is_fitted__() and not np.array_equal(classes, self.classes_):
+                raise ValueError(
+                    f"warm_start=True goes on with the classes {self.classes_.tolist()}, but y has {classes.tolist()}"
+                )
+            model = self._model_to_fit(plan, rows, X.shape[1], len(classes), init)
             live, error = self._validation(model, X, labels, live, (*validation, classes), rng)
             examples = Examples(rows, labels, targets.paired(weight, by_class, len(y)), plan.constant)
             learner = self._learner(plan, model, X, examples, plan.visits(live, rows, rng))
-            seen, updates = model.seen, model.updates
-            hooks = Hooks(self, X, y, self.max_iter, lambda: {"_model": model.copy(), "classes_": classes})
-            history, reason = self._train(plan, learner, X, error, hooks)
-            self._keep(model, X, learner)
-            self._set(model, classes)
+            reason = self._run(plan, model, learner, (X, y), error, {"classes_": classes})
             self.class_count_ = np.bincount(labels[live], minlength=len(classes))
-            self.history_, self.stop_reason_, self.n_iter_ = history, reason, len(history)
-            self.n_mistakes_ = sum(epoch.mistakes for epoch in history)
-            self.n_updates_ = model.updates - updates
-            self.n_seen_ = model.seen - seen
-            hooks.done()
+            self.n_mistakes_ = sum(epoch.mistakes for epoch in self.history_)
         if reason == "interrupted":
             raise KeyboardInterrupt
         return self
@@ -181,26 +305,7 @@ class Classifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
         decision = self.decision_function(X)
         return self.classes_[winner(decision)]
 
-    # scikit-learn's questions
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "_model" in self.__dict__
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-    def _fitted(self) -> Any:
-        if not self.__sklearn_is_fitted__():
-            raise AttributeError(f"this {type(self).__name__} is not fitted yet; call fit or partial_fit first")
-        return self._model
-
     # Steps of learning
-
-    def _plan(self) -> Plan:
-        names = (*ALLOWED, *self._own, "random_state")
-        return Plan({name: getattr(self, name) for name in names}, self._own, self._problems)
 
     def _read(self, X: Any, y: Any, reset: bool) -> tuple[Any, NDArray]:
         targets.refuse_mixed(y)
@@ -229,28 +334,6 @@ class Classifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
         if by_class is None or (self.multiclass == "ovr" and classes > 2):
             return live
         return live[by_class[live] > 0]
-
-    def _model_to_fit(self, plan: Plan, rows: Rows, features: int, classes: NDArray, init: Any) -> Any:
-        if self.warm_start and self.__sklearn_is_fitted__():
-            if not np.array_equal(classes, self.classes_):
-                raise ValueError(
-                    f"warm_start=True goes on with the classes {self.classes_.tolist()}, but y has {classes.tolist()}"
-                )
-            self._check_unchanged(plan)
-            model = self._model.copy()
-            model.suit(rows)
-            return model
-        return self._fresh(plan, rows, features, len(classes), init)
-
-    def _model_to_stream(self, plan: Plan, rows: Rows, features: int, classes: int) -> Any:
-        if not self.__sklearn_is_fitted__():
-            return self._fresh(plan, rows, features, classes, None)
-        self._check_unchanged(plan)
-        self._model.suit(rows)
-        return self._model
-
-    def _check_unchanged(self, plan: Plan) -> None:
-        """Refuse to go on with a model that was begun with other parameters than those of now."""
 
     def _declared(self, classes: Any, y: NDArray) -> NDArray:
         """The classes known before this call of `partial_fit`."""
@@ -330,51 +413,6 @@ class Classifier(ClassifierMixin, CallbackSupportMixin, BaseEstimator):
             return live, None
         return live, lambda: float(np.mean(winner(model.decision(X_val)) != y_val))
 
-    def _train(
-        self, plan: Plan, learner: Learner, X: Any, error: Callable[[], float] | None, hooks: Hooks
-    ) -> tuple[list[Epoch], str]:
-        bar = Bar(self.max_iter) if self.verbose else None
-
-        def watch(epoch: Epoch) -> bool:
-            if bar is not None:
-                bar(epoch)
-            return hooks.epoch()
-
-        try:
-            history, reason = train(learner, plan.limits(), error, watch)
-        except Broken as broken:
-            raise self._not_finite(X, broken) from None
-        if bar is not None:
-            bar.done(reason)
-        return history, reason
-
-    def _check_finite(self, X: Any, rows: Rows) -> None:
-        if not finite(rows):
-            assert_all_finite(X, estimator_name=type(self).__name__, input_name="X")
-
-    def _not_finite(self, X: Any, broken: Broken) -> ValueError:
-        """The error for a score that is no number: NaN or infinity in X, or else an overflow."""
-        try:
-            assert_all_finite(X, estimator_name=type(self).__name__, input_name="X")
-        except ValueError as error:
-            return error
-        return ValueError(
-            f"the weights or scores overflowed at row {broken.row}: the values of X are too large for {X.dtype}; "
-            "scale them down, or use float64"
-        )
-
     def _set(self, model: Any, classes: NDArray) -> None:
         self._model = model
         self.classes_ = classes
-
-    @contextmanager
-    def _unchanged_on_error(self) -> Iterator[None]:
-        """Take back every attribute that was set, but those by which callbacks are torn down afterwards."""
-        before = self.__dict__.copy()
-        try:
-            yield
-        except BaseException:
-            hooks = {name: value for name, value in self.__dict__.items() if "callback" in name}
-            self.__dict__.clear()
-            self.__dict__.update(before | hooks)
-            raise

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rosenblatt._jit import jit, prefetch
+from rosenblatt._jit import is_number, jit, prefetch
 from rosenblatt.problems import MOVE, confront, faced
 from rosenblatt.rows import columns_of, fetch, take
 
@@ -36,6 +36,7 @@ class Progress(NamedTuple):
     mistakes: int
     updates: int
     broken: int  # a row whose score is not a number, or -1
+    loss: float | None = None  # the mean loss of the rows when they were visited, of learners that have one
 
 
 @jit
@@ -240,7 +241,7 @@ def epoch(examples, weights, problem, rule, pace, order, start, log, run):
             label = labels[i]
             first, _ = faced(problem, label)
             measure(columns, values, constant, w, first, scores, coming)
-            if not np.isfinite(scores[0]):
+            if not is_number(scores[0]):
                 return Progress(s, mistakes, updates, i)
             length = given_length(examples.lengths, i)
             weight = given_weight(examples.weight, i)
@@ -285,7 +286,7 @@ def most_violated(examples, weights, problem, rule, room, order, scales):
         label = examples.labels[i]
         first, _ = faced(problem, label)
         measure(columns, values, examples.constant, weights.w, first, scores, coming)
-        if not np.isfinite(scores[0]):
+        if not is_number(scores[0]):
             return -1, i
         length = given_length(examples.lengths, i)
         m, _, found = confront(problem, rule, scores, label, length, (1.0, 1.0), weights.tally, moves, 0)

@@ -113,11 +113,12 @@ class Linear(Classifier):
         )
 
     def mistake_bound(self, radius: float, margin: float) -> float:
-        """The most updates that two classes can cause from weights of zero, if no row is longer than `radius` and some
-        unit vector separates them with this `margin`, both measured with the constant feature.
+        """The most wrong predictions that two classes can cause from weights of zero, if no row is longer than `radius` and
+        some unit vector separates them with this `margin`, both measured with the constant feature.
 
-        Weights of examples do not enter. With `batch="full"` and summed moves there is no bound without the number of
-        rows: infinity.
+        For the perceptron, with or without margins, it also bounds the updates; other rules go on to update for the sake of
+        a margin. Weights of examples do not enter. With `batch="full"` and summed moves there is no bound without the
+        number of rows: infinity.
         """
         if self.batch == "full" and self.reduction == "sum":
             return math.inf
@@ -143,6 +144,11 @@ class Linear(Classifier):
     def weights_(self) -> Weights:
         return self._fitted().weights
 
+    @property
+    def bounds_updates(self) -> bool:
+        """Whether `mistake_bound` also bounds the updates."""
+        return self._rule().bounds_updates
+
     def _fresh(self, plan: Plan, rows: Rows, features: int, classes: int, init: Any) -> Model:
         return fresh(plan.problem(classes), rows, features, plan.constant, self.keep, init or (None, None))
 
@@ -161,15 +167,10 @@ class Linear(Classifier):
         if learner.log is not None:
             model.remember(X, learner.log.moves())
 
-    def _check_unchanged(self, plan: Plan) -> None:
-        model = self._model
-        for names, then, now in (
-            ("keep", model.keep, self.keep),
-            ("fit_intercept or intercept_scaling", model.constant, plan.constant),
-            ("multiclass", type(model.problem), type(plan.problem(model.problem.classes))),
-        ):
-            if then != now:
-                raise ValueError(f"{names} has changed since this model began to learn; fit a new one, or change it back")
+    def _fixed(self, plan: Plan) -> list[tuple[str, Any, Any]]:
+        problem = self._model.problem
+        kinds = ("multiclass", type(problem), type(plan.problem(problem.classes)))
+        return [("keep", self._model.keep, self.keep), *super()._fixed(plan), kinds]
 
 
 class Perceptron(Linear):
@@ -277,7 +278,7 @@ class Perceptron(Linear):
     ['spam']
     """
 
-    _own = {  # noqa: RUF012
+    _own = {
         "margin": Number(0),
         "eta0": Number(0, open_low=True),
         "learning_rate": OneOf(("constant", *_POWERS)),

@@ -28,6 +28,7 @@ class Number(NamedTuple):
     whole: bool = False
     optional: bool = False
     words: tuple[str, ...] = ()
+    closed_high: bool = False
 
     def refusal(self, value: Any) -> str | None:
         kind: Any = Integral if self.whole else Real
@@ -35,10 +36,11 @@ class Number(NamedTuple):
             return None
         if isinstance(value, kind) and not isinstance(value, bool):
             number = float(value)
-            if (number > self.low or (number == self.low and not self.open_low)) and number < self.high:
+            above = number > self.low or (number == self.low and not self.open_low)
+            if above and (number < self.high or (number == self.high and self.closed_high)):
                 return None
         sentence = f"a {'whole ' if self.whole else ''}number {'>' if self.open_low else '≥'} {self.low:g}"
-        sentence += f" and < {self.high:g}" if self.high < float("inf") else ""
+        sentence += f" and {'≤' if self.closed_high else '<'} {self.high:g}" if self.high < float("inf") else ""
         extra = [repr(word) for word in self.words] + (["None"] if self.optional else [])
         return " or ".join([sentence, *extra])
 
@@ -57,6 +59,15 @@ class ClassWeight(NamedTuple):
         if value is None or isinstance(value, Mapping) or (isinstance(value, str) and value == "balanced"):
             return None
         return "a dictionary from class to weight, 'balanced' or None"
+
+
+class RuleName(NamedTuple):
+    """A rule of `rosenblatt.rules`, or the word for the plain perceptron's."""
+
+    def refusal(self, value: Any) -> str | None:
+        if value == "perceptron" or (isinstance(value, tuple) and hasattr(value, "bound")):
+            return None
+        return "'perceptron' or a rule, such as rosenblatt.rules.PA1(C=1.0)"
 
 
 class Clash(NamedTuple):

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rosenblatt._jit import generic, jit
-from rosenblatt.rules import step
+from rosenblatt.rules import SHORT, step
 
 # Updates, in the order in which they were found: τ times the row is added to column `gains` and taken from column
 # `loses` (−1: from none). `counter` is the weight vector, or the joint set of them, that counts it as its update; `clock`
@@ -37,6 +37,13 @@ class Joint(NamedTuple):
     classes: int
 
 
+class Spread(NamedTuple):
+    """One argmax over all classes, with the step shared among all rivals that score too high, so that the new weights are
+    the shortest: the τ_r ≤ [r = label] of sum 0 with the least Σ ‖w_r + τ_r x‖² (MIRA, Crammer and Singer 2003)."""
+
+    classes: int
+
+
 class OneVsRest(NamedTuple):
     """Each class against all others: as many two-class problems as classes, learned in one pass. The weight of a class
     counts where the class is the positive one, as in scikit-learn."""
@@ -51,7 +58,8 @@ class OneVsOne(NamedTuple):
     classes: int
 
 
-Problem = Binary | Joint | OneVsRest | OneVsOne
+Problem = Binary | Joint | Spread | OneVsRest | OneVsOne
+JOINT = (Joint, Spread)  # one decision among all classes
 
 
 def columns(problem: Problem) -> int:
@@ -61,7 +69,7 @@ def columns(problem: Problem) -> int:
 
 def counters(problem: Problem) -> int:
     """How many of them, or of joint sets of them, count updates of their own."""
-    return 1 if isinstance(problem, Binary | Joint) else columns(problem)
+    return 1 if isinstance(problem, (Binary, *JOINT)) else columns(problem)
 
 
 def moves_per_row(problem: Problem) -> int:
@@ -82,6 +90,11 @@ def _(problem: Binary, label):
 
 @faced.register
 def _(problem: Joint, label):
+    return 0, problem.classes
+
+
+@faced.register
+def _(problem: Spread, label):
     return 0, problem.classes
 
 
@@ -145,6 +158,42 @@ def _(problem: Joint, rule, scores, label, length, weight, tally, moves, found):
     tau = weight[0] * weight[1] * step(rule, m, 2.0 * length, tally[0] + 1, True)
     if tau != 0.0:
         found = note(moves, found, label, rival, 0, tau)
+    return m, m > 0.0, found
+
+
+@jit
+def level(scores, label, classes, length, margin):
+    """θ with Σ_r max(0, D_r − θ) = 1, where D_r = s_r/‖x‖², and for the label (s − β)/‖x‖² + 1; the terms are the shares of
+    the rivals, and 1 less the label's own."""
+    heights = np.empty(classes)
+    for r in range(classes):
+        heights[r] = np.float64(scores[r]) / length
+    heights[label] += 1.0 - margin / length
+    heights.sort()
+    total, theta = 0.0, 0.0
+    for j in range(1, classes + 1):
+        total += heights[classes - j]
+        if j == 1 or heights[classes - j] > (total - 1.0) / j:
+            theta = (total - 1.0) / j
+    return theta
+
+
+@confront.register
+def _(problem: Spread, rule, scores, label, length, weight, tally, moves, found):
+    rival = best_rival(scores, label, problem.classes)
+    if rival < 0:
+        return np.inf, True, found
+    m = np.float64(scores[label]) - np.float64(scores[rival])
+    if m <= rule.margin and length > 0.0:
+        share = weight[0] * weight[1]
+        if tally[0] == 0 and m == 0.0 and rule.margin == 0.0:
+            found = note(moves, found, label, rival, 0, share)  # weights of zero are the shortest: begin
+        else:
+            theta = level(scores, label, problem.classes, length, rule.margin)
+            for r in range(problem.classes):
+                tau = np.float64(scores[r]) / length - theta
+                if r != label and tau > SHORT:
+                    found = note(moves, found, label, r, 0, share * tau)
     return m, m > 0.0, found
 
 

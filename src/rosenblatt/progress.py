@@ -34,9 +34,10 @@ class Bar:
 
 def describe(epoch: Epoch) -> str:
     """One epoch as a line."""
+    mistakes = f"mistakes {epoch.mistakes:,} of {epoch.seen:,} ({epoch.mistakes / max(epoch.seen, 1):.2%})"
     parts = [
         f"epoch {epoch.epoch}",
-        f"mistakes {epoch.mistakes:,} of {epoch.seen:,} ({epoch.mistakes / max(epoch.seen, 1):.2%})",
+        mistakes if epoch.loss is None else f"loss {epoch.loss:.4g}",
         f"updates {epoch.updates:,}",
         f"|w| {epoch.norm:.4g}",
     ]

@@ -117,6 +117,11 @@ def row_bytes(rows: Rows) -> int:
     return (rows.columns.nbytes + rows.values.nbytes) // max(count(rows), 1)
 
 
+def ahead(rows: Rows) -> int:
+    """How many rows before its turn to ask for a row: 4 KB of them, but eight at most."""
+    return min(max(1, 4096 // max(row_bytes(rows), 1)), 8)
+
+
 def as_rows(X: Any, dtype: Any = None) -> Rows:
     """X, a matrix with two axes, as Dense or CSR rows, without a copy where type and layout already fit.
 

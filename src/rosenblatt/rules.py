@@ -1,8 +1,9 @@
 """A rule looks at the margin m of a direction and at its squared length, and says how far to move along it: τ, and then
 w += τΔ. A margin of exactly δ moves, so a tie is a mistake for every class.
 
-To add a rule, write its NamedTuple, its step and its bound, and say whether the step uses the length; it then works for
-two classes and for many, dense and sparse, row by row and in blocks. `k` is the number of the update about to be made,
+To add a rule, write its NamedTuple, its step and its bound, and say whether the step uses the length and whether the bound
+is one of all updates or of wrong predictions only; it then works for two classes and for many, dense and sparse, row by
+row and in blocks, for kernels and for streams of dictionaries. `k` is the number of the update about to be made,
 counted from 1; `positive` tells on which side of a two-class problem the example stands (of many classes decided jointly,
 each example stands on the side of its label).
 """
@@ -31,6 +32,10 @@ class Perceptron(NamedTuple):
     def uses_length(self) -> bool:
         return False
 
+    @property
+    def bounds_updates(self) -> bool:
+        return True
+
     def bound(self, radius: float, gamma: float, batch: int = 1) -> float:
         """From w = 0, on rows of norm ≤ R with a unit separator of margin ≥ γ, in any order: updates ≤ (R² + 2δ/η)/γ².
 
@@ -57,6 +62,10 @@ class Diminishing(NamedTuple):
     def uses_length(self) -> bool:
         return False
 
+    @property
+    def bounds_updates(self) -> bool:
+        return True
+
     def bound(self, radius: float, gamma: float, batch: int = 1) -> float:
         """From w = 0: γ Σ η_k ≤ sqrt(Σ (η_k² R² + 2 η_k δ)), so the largest t that satisfies it bounds the updates.
 
@@ -81,3 +90,118 @@ class Diminishing(NamedTuple):
 @step.register
 def _(rule: Diminishing, m, length, k, positive):
     return rule.rate / k**rule.power if m <= rule.margin else 0.0
+
+
+class Uneven(NamedTuple):
+    """The perceptron with a margin for each side (PAUM: Li, Zaragoza, Herbrich, Shawe-Taylor and Kandola 2002): with few
+    positive examples, a large margin for them and a small or negative one for the others."""
+
+    positive: float  # τ₊
+    negative: float  # τ₋
+    rate: float  # η > 0
+
+    @property
+    def uses_length(self) -> bool:
+        return False
+
+    @property
+    def bounds_updates(self) -> bool:
+        return True
+
+    def bound(self, radius: float, gamma: float, batch: int = 1) -> float:
+        """That of the perceptron with the larger of the two margins, and with 0 if both are negative."""
+        return Perceptron(max(self.positive, self.negative, 0.0), self.rate).bound(radius, gamma, batch)
+
+
+@step.register
+def _(rule: Uneven, m, length, k, positive):
+    return rule.rate if m <= (rule.positive if positive else rule.negative) else 0.0
+
+
+# A step that ends at its margin is short of it by a few bits, for rounding; that is no reason to move again.
+SHORT = 1e-12
+
+
+class PA1(NamedTuple):
+    """Move as far as a margin of 1 asks for, and by at most C: τ = min(C, (1 − m)/‖Δ‖²) (PA-I; with C = ∞ PA. Crammer,
+    Dekel, Keshet, Shalev-Shwartz and Singer 2006). A margin of exactly 1 rests; so does a direction of length 0."""
+
+    C: float  # > 0, ∞ allowed
+
+    @property
+    def uses_length(self) -> bool:
+        return True
+
+    @property
+    def bounds_updates(self) -> bool:
+        return False
+
+    def bound(self, radius: float, gamma: float, batch: int = 1) -> float:
+        """From w = 0, with a unit separator of margin ≥ γ: wrong predictions ≤ max(R², 1/C)/γ².
+
+        In general ≤ max(R², 1/C)(‖u‖² + 2C Σ ℓ(u)) for every u, ℓ its hinge losses; PA without a cap: Σ ℓ² ≤ R²‖u‖².
+        """
+        return max(radius**2, 1 / self.C) / gamma**2 if batch == 1 else inf
+
+
+@step.register
+def _(rule: PA1, m, length, k, positive):
+    short = 1.0 - m
+    return min(rule.C, short / length) if short > SHORT and length > 0.0 else 0.0
+
+
+class PA2(NamedTuple):
+    """The same with a step that is damped rather than capped: τ = (1 − m)/(‖Δ‖² + 1/(2C)) (PA-II)."""
+
+    C: float  # > 0
+
+    @property
+    def uses_length(self) -> bool:
+        return True
+
+    @property
+    def bounds_updates(self) -> bool:
+        return False
+
+    def bound(self, radius: float, gamma: float, batch: int = 1) -> float:
+        """From w = 0: wrong predictions ≤ Σ ℓ² ≤ (R² + 1/(2C))/γ²; in general (R² + 1/(2C))(‖u‖² + 2C Σ ℓ(u)²)."""
+        return (radius**2 + 1 / (2 * self.C)) / gamma**2 if batch == 1 else inf
+
+
+@step.register
+def _(rule: PA2, m, length, k, positive):
+    short = 1.0 - m
+    return short / (length + 0.5 / rule.C) if short > SHORT and length > 0.0 else 0.0
+
+
+class Mira(NamedTuple):
+    """Of the steps from 0 to 1, the one that makes ‖w + τΔ‖ smallest: τ = (β − m)/‖Δ‖², cut off at 0 and 1 (Crammer and
+    Singer 2003; β = 0 in their first form).
+
+    With β = 0 weights of zero would never move; their first move is the perceptron's, τ = 1.
+    """
+
+    margin: float  # β ≥ 0
+
+    @property
+    def uses_length(self) -> bool:
+        return True
+
+    @property
+    def bounds_updates(self) -> bool:
+        return False
+
+    def bound(self, radius: float, gamma: float, batch: int = 1) -> float:
+        """From w = 0: wrong predictions ≤ max(R², β)/γ², since w/β is what PA-I learns with C = 1/β. With β = 0 only the
+        steps are bounded: no step but the first makes w longer, so γ Σ τ ≤ ⟨w, u⟩ ≤ R."""
+        return max(radius**2, self.margin) / gamma**2 if batch == 1 and self.margin > 0 else inf
+
+
+@step.register
+def _(rule: Mira, m, length, k, positive):
+    if length == 0.0:
+        return 0.0
+    if m == 0.0 and rule.margin == 0.0 and k == 1:
+        return 1.0
+    tau = min(1.0, (rule.margin - m) / length)
+    return tau if tau > SHORT else 0.0

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from rosenblatt import blocks, kernels
 from rosenblatt.kernels import Pace, Progress
 from rosenblatt.problems import MOVE, Problem, moves_per_row
-from rosenblatt.rows import Examples, row_bytes
+from rosenblatt.rows import Examples, ahead
 from rosenblatt.weights import Weights, norm
 
 NO_LIMIT = np.iinfo(np.int64).max
@@ -56,7 +56,7 @@ class Limits(NamedTuple):
     epochs: int
     updates: int = NO_LIMIT
     seconds: float = np.inf
-    tol: float | None = None  # an error must fall by more than this to count as falling
+    tol: float | None = None  # an error (or loss) must fall by more than this to count as falling
     patience: int = 5  # epochs without a fall before stopping
     weight_change: float | None = None
 
@@ -71,6 +71,7 @@ class Epoch(NamedTuple):
     norm: float
     validation_error: float | None
     seconds: float
+    loss: float | None = None  # the mean loss of the rows when they were visited, of learners that have one
 
 
 class Log:
@@ -209,9 +210,8 @@ class Trainer(NamedTuple):
         return kernels.most_violated(*known, self.visits.scales)[0] < 0
 
     def _pace(self, budget: int) -> Pace:
-        ahead = max(1, 4096 // max(row_bytes(self.examples.rows), 1))
         batch = None if self.visits.batch == 1 else self.visits.batch
-        return Pace(batch, self.visits.mean, budget, moves_per_row(self.problem), min(ahead, 8))
+        return Pace(batch, self.visits.mean, budget, moves_per_row(self.problem), ahead(self.examples.rows))
 
     def _in_blocks(self, budget: int) -> bool:
         plain = self.visits.order != "most-violated" and self.visits.batch == 1 and budget == NO_LIMIT
@@ -251,13 +251,15 @@ def train(
                 raise Broken(int(learner.visits.live[0]))
             seen = learner.seen - seen
             invalid = None if error is None else error()
-            history.append(Epoch(number, done.mistakes, done.updates, seen, size, invalid, perf_counter() - started))
+            seconds = perf_counter() - started
+            history.append(Epoch(number, done.mistakes, done.updates, seen, size, invalid, seconds, done.loss))
             asked = watch(history[-1])
             if converged:
                 return history, "converged"
             if updates >= limits.updates:
                 return history, "max_updates"
-            judged = done.mistakes / max(seen, 1) if invalid is None else invalid
+            judged = done.mistakes / max(seen, 1) if done.loss is None else done.loss
+            judged = judged if invalid is None else invalid
             waited = waited + 1 if limits.tol is not None and judged > best - limits.tol else 0
             best = min(best, judged)
             if waited >= limits.patience:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rosenblatt._jit import jit
-from rosenblatt.problems import Binary, Joint, OneVsOne, Problem, columns, counters, pairs
+from rosenblatt.problems import JOINT, Binary, OneVsOne, Problem, columns, counters, pairs
 
 
 class Weights(NamedTuple):
@@ -68,7 +68,7 @@ def grown(weights: Weights, problem: Problem, larger: Problem) -> Weights:
     for old, fresh in ((weights.w, new.w), (weights.drift, new.drift)):
         if old is not None and fresh is not None:
             fresh[:, places(problem, larger)] = np.column_stack([-old, old]) if old.ndim == 1 else old
-    if isinstance(larger, Joint):
+    if isinstance(larger, JOINT):
         new.tally[:] = weights.tally
     elif isinstance(problem, Binary):
         new.tally[places(problem, larger)] = weights.tally[0]

@@ -196,7 +196,7 @@ class OnlinePerceptron(BaseEstimator):
         if len(classes) < 2 or self._weights is None:
             return classes[0] if classes else None
         score = self._weights.kept(x, self.n_seen_)
-        return classes[score >= 0.0] if len(classes) == 2 else classes[score.argmax()]
+        return classes[1 if score >= 0.0 else 0] if len(classes) == 2 else classes[score.argmax()]
 
     def score_one(self, x: Any) -> dict[Any, float]:
         """The score of each class, the highest wins. Two classes have the scores −s and s."""

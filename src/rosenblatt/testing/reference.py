@@ -15,12 +15,18 @@ from numpy.typing import NDArray
 
 
 class Demand(NamedTuple):
-    """What an example asks of the weights: a margin, the columns its direction lies in with their signs, and the column
-    (or 0, for a joint decision) whose updates it counts among."""
+    """What an example asks of the weights: a margin, the columns its direction lies in with their signs, the column
+    (or 0, for a joint decision) whose updates it counts among, and whether it stands on that column's positive side."""
 
     margin: float
     direction: dict[int, int]
     counter: int
+    positive: bool = True
+
+
+def perceptron(margin: float = 0.0, rate: Callable[[int], float] = lambda k: 1.0) -> Callable[..., float]:
+    """The step of the perceptron: η_k if m ≤ δ. A step is a function of (m, ‖Δ‖², k, positive)."""
+    return lambda m, length, k, positive: rate(k) if m <= margin else 0.0
 
 
 class Run(NamedTuple):
@@ -56,7 +62,7 @@ def demands(multiclass: str, classes: int, label: int, scores: NDArray) -> list[
     """The margins that an example of this label is held to, one for each direction it proposes."""
     if multiclass == "binary":
         sign = 1 if label == 1 else -1
-        return [Demand(sign * scores[0], {0: sign}, 0)]
+        return [Demand(sign * scores[0], {0: sign}, 0, sign > 0)]
     if multiclass == "joint":
         rivals = [r for r in range(classes) if r != label]
         if not rivals:
@@ -65,12 +71,12 @@ def demands(multiclass: str, classes: int, label: int, scores: NDArray) -> list[
         return [Demand(scores[label] - scores[rival], {label: 1, rival: -1}, 0)]
     if multiclass == "ovr":
         signs = [1 if r == label else -1 for r in range(classes)]
-        return [Demand(sign * scores[r], {r: sign}, r) for r, sign in enumerate(signs)]
+        return [Demand(sign * scores[r], {r: sign}, r, sign > 0) for r, sign in enumerate(signs)]
     found = []
     for p, pair in enumerate(combinations(range(classes), 2)):
         if label in pair:
             sign = 1 if label == pair[0] else -1
-            found.append(Demand(sign * scores[p], {p: sign}, p))
+            found.append(Demand(sign * scores[p], {p: sign}, p, sign > 0))
     return found
 
 
@@ -88,15 +94,14 @@ def learn(
     epochs: Iterable[Sequence[int]],
     *,
     multiclass: str = "joint",
-    margin: float = 0.0,
-    rate: Callable[[int], float] = lambda k: 1.0,
+    step: Callable[..., float] = perceptron(),  # noqa: B008  a pure function
     constant: float = 1.0,
     start: NDArray | None = None,
     weight: NDArray | None = None,
     batch: int = 1,
     mean: bool = False,
 ) -> Run:
-    """Visit the rows that each epoch lists, in batches; on a margin ≤ δ, move by η_k times the direction."""
+    """Visit the rows that each epoch lists, in batches, and move by the step's answer times the direction."""
     X = padded(X, constant)
     w = np.zeros((width(multiclass, classes), X.shape[1])) if start is None else np.array(start, dtype=float)
     begin = w.copy()
@@ -107,21 +112,24 @@ def learn(
     for epoch in epochs:
         for first in range(0, len(epoch), batch):
             rows = epoch[first : first + batch]
-            asked: list[tuple[int, Demand]] = []
+            asked: list[tuple[int, Demand, float]] = []
             for i in rows:
                 scores = w @ X[i]
                 right.append(predicted(multiclass, classes, labels[i], scores))
                 mistakes += not right[-1]
-                found = demands(multiclass, classes, labels[i], scores)
-                asked += [(i, demand) for demand in found if demand.margin <= margin]
+                for demand in demands(multiclass, classes, labels[i], scores):
+                    length = len(demand.direction) * X[i] @ X[i]
+                    tau = step(demand.margin, length, counts.get(demand.counter, 0) + 1, demand.positive)
+                    if tau:
+                        asked.append((i, demand, tau))
             new = w.copy()
-            for i, demand in asked:
-                eta = rate(counts.get(demand.counter, 0) + 1) * (1.0 if weight is None else weight[i])
+            for i, demand, tau in asked:
+                eta = tau * (1.0 if weight is None else weight[i])
                 if mean:
-                    eta /= sum(other.counter == demand.counter for _, other in asked)
+                    eta /= sum(other.counter == demand.counter for _, other, _ in asked)
                 for column, sign in demand.direction.items():
                     new[column] += eta * sign * X[i]
-            for counter in {demand.counter for _, demand in asked}:
+            for counter in {demand.counter for _, demand, _ in asked}:
                 counts[counter] = counts.get(counter, 0) + 1
             path += [w] * (len(rows) - 1) + [new]
             w = new
@@ -141,7 +149,7 @@ def learn_worst_first(
 ) -> Run:
     """Learn, `looks` times at the most, from the row whose lowest margin is lowest (divided by its norm)."""
     order: list[int] = []
-    run = learn(X, labels, classes, [order], multiclass=multiclass, margin=margin, constant=constant)
+    run = learn(X, labels, classes, [order], multiclass=multiclass, step=perceptron(margin), constant=constant)
     for _ in range(looks):
         worst = []
         for i, x in enumerate(padded(X, constant)):
@@ -151,7 +159,7 @@ def learn_worst_first(
         if not worst:
             break
         order.append(min(worst)[1])
-        run = learn(X, labels, classes, [order], multiclass=multiclass, margin=margin, constant=constant)
+        run = learn(X, labels, classes, [order], multiclass=multiclass, step=perceptron(margin), constant=constant)
     return run
 
 

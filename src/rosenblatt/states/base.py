@@ -9,15 +9,18 @@ counts the updates of each and `clock` (1,) int64 the examples seen.
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rosenblatt._jit import generic, jit
+from rosenblatt import parameters
+from rosenblatt._jit import generic, is_number, jit
 from rosenblatt.callbacks import with_callbacks
 from rosenblatt.estimator import Classifier
 from rosenblatt.kernels import Progress
+from rosenblatt.parameters import OneOf
 from rosenblatt.plan import Plan
 from rosenblatt.problems import Binary, Problem, columns, decide
 from rosenblatt.rows import Examples, Rows, fetch, take
@@ -54,7 +57,7 @@ def epoch(state, examples, order, budget):
         rival = 0.0 if vectors == 1 else -np.inf
         for k in range(vectors):
             scores[k] = score(state, k, row_columns, values, constant)
-            if not np.isfinite(scores[k]):
+            if not is_number(scores[k]):
                 return Progress(t, mistakes, updates, i)
             if k != label and vectors > 1:
                 rival = max(rival, scores[k])
@@ -69,12 +72,14 @@ def epoch(state, examples, order, budget):
 
 
 class States:
-    """What has been learned: a state, the problem it solves, and the weight vectors that it amounts to."""
+    """What has been learned: a state, the problem it solves, and the weight vectors that it amounts to; with the
+    parameters it was begun with."""
 
-    def __init__(self, problem: Problem, state: Any, constant: float):
+    def __init__(self, problem: Problem, state: Any, constant: float, begun: Mapping[str, Any]):
         self.problem = problem
         self.state = state
         self.constant = constant
+        self.begun = begun
         self._known: tuple[int, NDArray] | None = None
 
     @property
@@ -90,7 +95,7 @@ class States:
     def copy(self) -> States:
         """The same, sharing nothing that learning changes."""
         parts = (part.copy() if isinstance(part, np.ndarray) else part for part in self.state)
-        return States(self.problem, type(self.state)(*parts), self.constant)
+        return States(self.problem, type(self.state)(*parts), self.constant, self.begun)
 
     def suit(self, rows: Rows) -> None:
         """Nothing: a state serves rows of every layout."""
@@ -126,10 +131,18 @@ class Pupil(NamedTuple):
 
     def epoch(self, order: NDArray, budget: int = NO_LIMIT) -> tuple[Progress, bool]:
         """Visit the rows of `order` once; what was done, and whether nothing is left to learn."""
-        done = epoch(self.model.state, self.examples, order, budget)
+        done = self._visit(self.model, order, budget)
+        return done, done.updates == 0 and self._none_left()
+
+    def _visit(self, model: States, order: NDArray, budget: int) -> Progress:
+        done = epoch(model.state, self.examples, order, budget)
         if done.broken >= 0:
             raise Broken(int(done.broken))
-        return done, done.updates == 0 and self.visits.order in ("cyclic", "shuffle")
+        return done
+
+    def _none_left(self) -> bool:
+        """Whether no row would be learned from; an epoch that did not learn tells, unless it may have missed rows."""
+        return self.visits.order != "random" or self._visit(self.model.copy(), self.visits.live, 1).updates == 0
 
     def size(self) -> float:
         """The norm of all weights."""
@@ -146,8 +159,11 @@ class Pupil(NamedTuple):
 class Stateful(Classifier):
     """A linear classifier with a state for each weight vector; which state, a subclass says.
 
-    The state's `vectors()` are the weights that predict, (vectors, features + 1) with the constant feature's last.
+    The state's `vectors()` are the weights that predict, (vectors, features + 1) with the constant feature's last. They are
+    held to `rosenblatt.testing.laws` up to rounding, unless a subclass says `_exact = True`.
     """
+
+    _exact: ClassVar[bool] = False
 
     @abstractmethod
     def _state(self, vectors: int, features: int) -> Any:
@@ -181,14 +197,18 @@ class Stateful(Classifier):
     def _fresh(self, plan: Plan, rows: Rows, features: int, classes: int, init: Any) -> States:
         problem = plan.problem(classes)
         vectors = 1 if isinstance(problem, Binary) else columns(problem)
-        return States(problem, self._state(vectors, features), plan.constant)
+        return States(problem, self._state(vectors, features), plan.constant, self._own_values())
 
     def _learner(self, plan: Plan, model: States, X: Any, examples: Examples, visits: Visits) -> Pupil:
         return Pupil(model, examples, visits)
 
-    def _check_unchanged(self, plan: Plan) -> None:
-        if self._model.constant != plan.constant:
-            raise ValueError(
-                "fit_intercept or intercept_scaling has changed since this model began to learn; fit a new one, or change "
-                "it back"
-            )
+    def _plan(self) -> Plan:
+        parameters.check({"order": self.order}, {"order": OneOf(("cyclic", "shuffle", "random"))}, ())
+        return super()._plan()
+
+    def _own_values(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self._own}
+
+    def _fixed(self, plan: Plan) -> list[tuple[str, Any, Any]]:
+        then, now = self._model.begun, self._own_values()
+        return [*super()._fixed(plan), *((name, then[name], now[name]) for name in now)]

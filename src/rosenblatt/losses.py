@@ -1,0 +1,240 @@
+"""A loss says how bad a margin z = y·⟨w, x⟩ is, and its slope how hard to push: w −= η · slope(z) · y·x.
+
+Two numbers make the family: T·log(1 + e^((δ − z)/T)), with the margin δ and the temperature T. At T = 0 that is
+max(0, δ − z), and descending it row by row is the perceptron with margin δ.
+
+    perceptron   δ = 0, T = 0   max(0, −z)
+    hinge        δ = 1, T = 0   max(0, 1 − z)
+    log          δ = 0, T = 1   log(1 + e^−z)
+    zero_one                    1 if z ≤ 0, else 0: what one would like to minimise, but it has no slope to follow
+
+Where z = δ and T = 0, every number from −1 to 0 is a subgradient. The one taken is −1, the one that moves: a tie is a
+mistake.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.special import expit, softmax
+
+
+class Graded(NamedTuple):
+    """What a loss says of scores: how bad each row is, and which way that falls."""
+
+    value: NDArray  # (rows,)
+    slope: NDArray  # (rows, classes): a subgradient of each value in the scores of its row
+
+
+class Rivalry(NamedTuple):
+    """How far the label of each row leads its rivals, and how that changes with the scores."""
+
+    margin: NDArray  # (rows,)
+    direction: NDArray  # (rows, classes): 1 at the label; −1 at the best rival, or shared out among the rivals
+
+
+class Criterion(NamedTuple):
+    """The loss of all rows together, and a subgradient of it in the weights."""
+
+    value: float
+    subgradient: NDArray  # (features,)
+
+
+@dataclass(frozen=True)
+class Loss:
+    """The loss T·log(1 + e^((δ − z)/T)) of a margin z; at temperature T = 0, max(0, δ − z).
+
+    Convex, never negative, never rising. It exceeds the loss at temperature 0 by T·log 2 at z = δ and by less elsewhere.
+    float32 stays float32, NaN stays NaN, and no size of z overflows.
+
+    Parameters
+    ----------
+    margin : float, default=0
+        δ. With T = 0, a margin above δ costs nothing.
+    temperature : float, default=0
+        T ≥ 0.
+
+    Examples
+    --------
+    >>> from rosenblatt.losses import Loss, hinge, log, perceptron
+    >>> perceptron == Loss(margin=0), hinge == Loss(margin=1), log == Loss(temperature=1)
+    (True, True, True)
+    >>> z = [-2, 0, 1, 3]
+    >>> perceptron(z).tolist(), perceptron.slope(z).tolist()
+    ([2.0, 0.0, 0.0, 0.0], [-1.0, -1.0, 0.0, 0.0])
+    >>> hinge(z).tolist(), hinge.slope(z).tolist()
+    ([3.0, 1.0, 0.0, 0.0], [-1.0, -1.0, -1.0, 0.0])
+    >>> log([-1e4, 1e4]).tolist(), log.slope([-1e4, 0, 1e4]).tolist()
+    ([10000.0, 0.0], [-1.0, -0.5, 0.0])
+    """
+
+    margin: float = 0.0
+    temperature: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not np.isfinite(self.margin):
+            raise ValueError(f"margin={self.margin!r}: it must be a finite number; 0 is the perceptron's, 1 the hinge's")
+        if not 0 <= self.temperature < np.inf:
+            raise ValueError(
+                f"temperature={self.temperature!r}: it must be finite and at least 0; 0 gives max(0, margin − z)"
+            )
+
+    def __call__(self, z: Any) -> NDArray:
+        """The loss of each margin."""
+        short = self.margin - _real(z)
+        if self.temperature == 0:
+            return np.maximum(0.0, short)
+        with np.errstate(over="ignore"):  # e^−∞ is then 0, as it should be
+            return np.maximum(0.0, short) + self.temperature * np.log1p(np.exp(-np.abs(short) / self.temperature))
+
+    def slope(self, z: Any) -> NDArray:
+        """The derivative at each margin; at the kink of a cold loss, z = δ, the subgradient −1."""
+        short = self.margin - _real(z)
+        if self.temperature == 0:
+            return 0.0 - np.heaviside(short, 1.0)
+        with np.errstate(over="ignore"):
+            return 0.0 - expit(short / self.temperature)
+
+    def joint(self, scores: Any, labels: Any, cost: Any = None) -> Graded:
+        """The loss of one decision among many classes, for each row of `scores`, and its subgradient in them.
+
+        It is the loss of the margin against the rivals (`rivalry`, at this temperature), which for a row of label y is
+
+            perceptron           max_r s_r − s_y
+            hinge                max_r (s_r + [r ≠ y]) − s_y
+            log                  log Σ_r e^{s_r} − s_y
+            perceptron, cost Δ   max_r (s_r + Δ[y, r]) − s_y, the hinge of structured prediction
+
+        with r over all classes, y among them. At a temperature T it is at most T·log K above the perceptron's, for K
+        classes, and falls to it as T → 0.
+
+        >>> perceptron.joint([[1.0, 3.0, 2.0]], [2]).value.tolist()
+        [1.0]
+        >>> perceptron.joint([[1.0, 3.0, 2.0]], [2]).slope.tolist()
+        [[0.0, 1.0, -1.0]]
+        """
+        margin, direction = rivalry(scores, labels, temperature=self.temperature, cost=cost)
+        return Graded(self(margin), 0.0 + self.slope(margin)[:, None] * direction)
+
+
+perceptron = Loss(margin=0.0)
+hinge = Loss(margin=1.0)
+log = Loss(temperature=1.0)
+
+
+def zero_one(z: Any) -> NDArray:
+    """1 for each margin that is a mistake, z ≤ 0, and 0 for the others. Its slope is 0 wherever it has one."""
+    return np.heaviside(-_real(z), 1.0)
+
+
+def rivalry(scores: Any, labels: Any, temperature: float = 0.0, cost: Any = None) -> Rivalry:
+    """The margin of each row's label over its rivals: s_y − max_{r≠y} (s_r + Δ[y, r]).
+
+    At a temperature T > 0 the maximum is soft, T·log Σ_{r≠y} e^((s_r + Δ[y, r])/T). Rivals that tie: the lowest number is
+    the rival. `scores` is (rows, classes) and finite, `labels` the class number of each row, `cost` a (classes, classes)
+    matrix Δ with zeros on its diagonal, whose rows are labels.
+    """
+    scores = _real(scores)
+    if scores.ndim != 2 or scores.shape[1] < 2:
+        raise ValueError(f"scores must be (rows, classes) with two classes or more; the shape is {scores.shape}")
+    count, classes = scores.shape
+    labels = _labels(labels, count, classes)
+    rows = np.arange(count)
+    rivals = scores.copy() if cost is None else scores + _cost(cost, classes)[labels]
+    rivals[rows, labels] = -np.inf
+    best = rivals.argmax(axis=1)
+    top = rivals[rows, best]
+    if temperature == 0:
+        direction = np.zeros_like(rivals)
+        direction[rows, best] = -1
+    else:
+        with np.errstate(over="ignore"):
+            behind = (rivals - top[:, None]) / temperature
+        top = top + temperature * np.log(np.exp(behind).sum(axis=1))
+        direction = -softmax(behind, axis=1)
+    direction[rows, labels] = 1
+    return Rivalry(scores[rows, labels] - top, direction)
+
+
+def criterion(w: Any, X: Any, y: Any, loss: Loss = perceptron) -> Criterion:
+    """J(w) = Σᵢ loss(yᵢ⟨w, xᵢ⟩) and its subgradient Σᵢ slope(yᵢ⟨w, xᵢ⟩)·yᵢxᵢ; X may be sparse, y is −1 and +1.
+
+    With the perceptron loss, J(w) = Σ −yᵢ⟨w, xᵢ⟩ and the subgradient is −Σ yᵢxᵢ, both over the rows with yᵢ⟨w, xᵢ⟩ ≤ 0:
+    a step against it is the batch perceptron, over one row at a time the perceptron. w = 0 minimises this J, so descending
+    it is not the aim; no row left in the sum is. An intercept is the weight of a constant column.
+
+    >>> from rosenblatt.losses import criterion
+    >>> criterion([0, -1], [[1, 2], [3, 1], [0, 1]], [1, 1, -1])
+    Criterion(value=3.0, subgradient=array([-4., -3.]))
+    """
+    w, X, y = _problem(w, X, y)
+    z = y * (X @ w)
+    return Criterion(float(loss(z).sum()), X.T @ (loss.slope(z) * y))
+
+
+def correction(w: Any, X: Any, t: Any, zero_sign: int = 1) -> NDArray:
+    """½ Σᵢ (tᵢ − oᵢ)·xᵢ, the step written with targets t = ±1 and outputs oᵢ = sign⟨w, xᵢ⟩.
+
+    It is −criterion(w, X, t).subgradient as long as no score is 0. The output at a score of 0 is `zero_sign`: with +1 only
+    rows of the negative class move there, with −1 only those of the positive, with 0 both move by half a step. The
+    criterion moves both by a whole one.
+
+    >>> from rosenblatt.losses import correction
+    >>> correction([0, 0], [[1, 2], [3, 1]], [1, -1])
+    array([-3., -1.])
+    """
+    if zero_sign not in (-1, 0, 1):
+        raise ValueError(f"zero_sign={zero_sign!r}: the output at a score of 0 is −1, 0 or 1")
+    w, X, t = _problem(w, X, t)
+    score = X @ w
+    return X.T @ ((t - np.where(score == 0, float(zero_sign), np.sign(score))) / 2)
+
+
+def _real(values: Any) -> NDArray:
+    """An array of float32 or float64."""
+    array = np.asarray(values)
+    if array.dtype in (np.float32, np.float64):
+        return array
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"margins and scores must be real numbers; these are of type {array.dtype}")
+    return array.astype(np.float64)
+
+
+def _labels(labels: Any, count: int, classes: int) -> NDArray:
+    array = np.asarray(labels)
+    if array.shape != (count,):
+        raise ValueError(f"there are {count} rows of scores, so labels must have shape ({count},), not {array.shape}")
+    if array.dtype.kind not in "iu" and count:
+        raise ValueError(f"labels must be class numbers from 0 to {classes - 1}; these are of type {array.dtype}")
+    wrong = array[(array < 0) | (array >= classes)]
+    if len(wrong):
+        raise ValueError(f"the label {wrong[0]} is no class number: with {classes} columns they are 0 to {classes - 1}")
+    return array.astype(np.intp)
+
+
+def _cost(cost: Any, classes: int) -> NDArray:
+    cost = np.asarray(cost, dtype=np.float64)
+    if cost.shape != (classes, classes):
+        raise ValueError(f"cost must be a ({classes}, {classes}) matrix, rows for labels; its shape is {cost.shape}")
+    if cost.diagonal().any():
+        raise ValueError(f"to be right costs nothing: the diagonal of cost must be 0; it is {cost.diagonal().tolist()}")
+    return cost
+
+
+def _problem(w: Any, X: Any, y: Any) -> tuple[NDArray, Any, NDArray]:
+    """Weights (features,), rows (rows, features) and signs (rows,) that fit each other."""
+    w, y = np.asarray(w, dtype=np.float64), np.asarray(y)
+    X = X if sp.issparse(X) else np.asarray(X)
+    if X.ndim != 2 or w.shape != X.shape[1:] or y.shape != X.shape[:1]:
+        raise ValueError(
+            f"w must be (features,), X (rows, features) and y (rows,); the shapes are {w.shape}, {X.shape}, {y.shape}"
+        )
+    if not np.isin(y, (-1, 1)).all():
+        raise ValueError(
+            f"y must be −1 and 1; it has {np.unique(y)[:5].tolist()}: np.where(y == positive, 1, -1) makes them"
+        )
+    return w, X, y.astype(np.float64)

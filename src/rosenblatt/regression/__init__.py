@@ -1,0 +1,1 @@
+"""Learners that follow an error rather than a mistake."""
