@@ -24,7 +24,8 @@ OVERFLOW = "the score of a row overflowed: its values, or the weights, are too l
 
 class NamedWeights:
     """One weight vector for two classes, one a class for more; where an average is wanted, the drifts from which it follows
-    are further columns beside them, so that a feature is looked up once for both."""
+    are further columns beside them, so that a feature is looked up once for both. A single weight and its drift are also
+    read as one complex number: both products are then one sum."""
 
     def __init__(self, constant: float, averaged: bool, limit: int | None, buckets: int | None, bits: int):
         self.constant = constant
@@ -33,13 +34,24 @@ class NamedWeights:
         self.buckets = buckets
         self.bits = bits
         self.vectors = 1
-        self.usual = buckets is None and not averaged  # one weight vector, and a slot for each name
+        self.usual = buckets is None  # one weight vector, and a slot for each name
         self.names = Names()
         slots = buckets or 0
         # (slots + 1,) or (slots + 1, columns); the last is the intercept, the constant times the weight of the constant
-        self.w = np.zeros((slots + 1, 2) if averaged else slots + 1)
+        self._hold(np.zeros((slots + 1, 2) if averaged else slots + 1))
         self.positions = 0  # the first slots belong to the names 0, 1, 2, … up to here
         self.scratch: NDArray | None = None
+
+    def _hold(self, w: NDArray) -> None:
+        self.w = w
+        self.one = w.view(np.complex128)[:, 0] if self.usual and self.averaged else w
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "one"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._hold(self.w)
 
     # Scoring
 
@@ -48,8 +60,8 @@ class NamedWeights:
         dictionary of finite numbers nor an array of them whose positions have the first slots."""
         if self.usual:
             named = isinstance(x, dict)  # the usual case by far, so without a further call
-            value = measure(id(x), self.names.table, self.w, None) if named else self._measured(x, self.w, None)
-            return value if value == value else None
+            value = measure(id(x), self.names.table, self.one, None) if named else self._measured(x, self.one, None)
+            return value.real if value == value else None
         products = np.zeros(self.vectors)
         if self._measured(x, self._columns(), products) != 0.0:
             return None
@@ -57,19 +69,27 @@ class NamedWeights:
 
     def kept(self, x: Any, clock: int) -> Any:
         """The score of a row by the weights that predict: the last, or their average over so many examples."""
-        if not self.averaged:
-            value = self.score(x)
-            return self.clear(x)[1] if value is None else value
-        both = np.zeros(2 * self.vectors)
-        if self._measured(x, self.w, both) != 0.0:
-            row, _ = self.clear(x)
-            both[:] = 0.0
-            if self._measured(row, self.w, both) != 0.0:
+        if not self.usual:
+            return self._kept_by_columns(x, clock)
+        named = isinstance(x, dict)
+        value = measure(id(x), self.names.table, self.one, None) if named else self._measured(x, self.one, None)
+        if value != value:
+            value = self._measured(self.clear(x)[0], self.one, None)
+        if value != value:
+            raise ValueError(OVERFLOW)
+        return value.real - value.imag / clock if self.averaged else value
+
+    def _kept_by_columns(self, x: Any, clock: int) -> Any:
+        columns = 2 * self.vectors if self.averaged else self.vectors
+        products = np.zeros(columns)
+        if self._measured(x, self._columns(), products) != 0.0:
+            products[:] = 0.0
+            if self._measured(self.clear(x)[0], self._columns(), products) != 0.0:
                 raise ValueError(OVERFLOW)
-        if self.vectors > 1:
-            return both[: self.vectors] - both[self.vectors :] / clock
-        last, drift = both.tolist()
-        return last - drift / clock
+        value = products[: self.vectors]
+        if self.averaged:
+            value = value - products[self.vectors :] / clock
+        return value if self.vectors > 1 else float(value[0])
 
     def clear(self, x: Any) -> tuple[Any, Any]:
         """(the row that x means, its score by the last weights)."""
@@ -82,7 +102,7 @@ class NamedWeights:
             raise ValueError(OVERFLOW)
         return row, value
 
-    def _measured(self, x: Any, w: NDArray, products: NDArray | None) -> float:
+    def _measured(self, x: Any, w: NDArray, products: NDArray | None) -> Any:
         """What `measure` answers, of either kind of row; NaN for anything else."""
         if isinstance(x, dict):
             value = measure(id(x), self.names.table, w, products)
@@ -175,8 +195,8 @@ class NamedWeights:
             last, drift = last[:, 0], None if drift is None else drift[:, 0]
         now = Weights(last, drift, np.zeros(1, np.int64), np.zeros(1, np.int64))
         later = grown(now, Binary(2) if classes == 3 else Joint(classes - 1), Joint(classes))
-        self.w = np.ascontiguousarray(later.w if later.drift is None else np.hstack([later.w, later.drift]))
         self.vectors, self.usual = classes, False
+        self._hold(np.ascontiguousarray(later.w if later.drift is None else np.hstack([later.w, later.drift])))
 
     def admit(self, row: dict, clock: int) -> None:
         """Give the features of a row slots where those are limited, as far as there are; after `clock` examples."""
@@ -205,7 +225,7 @@ class NamedWeights:
             more = max(needed, 2 * slots, FEWEST)
             larger = np.zeros(((more if self.limit is None else min(more, self.limit)) + 1, *self.w.shape[1:]))
             larger[:slots], larger[-1] = self.w[:-1], self.w[-1]
-            self.w = larger
+            self._hold(larger)
 
     def _forget(self, row: dict, needed: int, clock: int) -> None:
         """Take their slots from the features with the smallest weights, but from none that is in the row; the others move
