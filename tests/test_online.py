@@ -8,7 +8,6 @@ import pickle
 import subprocess
 import sys
 from fractions import Fraction
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -27,21 +26,14 @@ from rosenblatt.testing import laws
 
 WORDS = ["free", "money", "noon", "you", "win", "at", "see"]
 LABELS = ["spam", "ham", "news", "work"]
-
-
-class Passive(NamedTuple):
-    """A rule that uses the length: PA-I of Crammer et al. 2006."""
-
-    C: float
-
-    @property
-    def uses_length(self):
-        return True
-
-
-@rules.step.register
-def _(rule: Passive, m, length, k, positive):
-    return min(rule.C, (1 - m) / length) if m < 1 and length > 0 else 0.0
+RULES = [
+    rules.Diminishing(1.0, 2.0, 0.5),
+    rules.Uneven(2.0, -0.5, 1.0),
+    rules.PA1(0.5),
+    rules.PA1(math.inf),
+    rules.PA2(0.5),
+    rules.Mira(0.0),
+]
 
 
 def named(row):
@@ -116,7 +108,7 @@ def streamed(X, y, weight, kind, **params):
     return coef, intercept, engine
 
 
-@pytest.mark.parametrize("rule", [rules.Diminishing(1.0, 2.0, 0.5), Passive(0.5), Passive(10.0)])
+@pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("keep", ["last", "average"])
 def test_any_rule_is_a_plain_loop(rule, classes, keep):
@@ -467,7 +459,7 @@ def test_names_beyond_the_bound_go_by_their_bucket():
 
 
 def test_hashed_lengths_count_what_shares_a_bucket_together():
-    model = OnlinePerceptron(Passive(1e9), hashing=2, fit_intercept=False)
+    model = OnlinePerceptron(rules.PA1(math.inf), hashing=2, fit_intercept=False)
     row = {f"w{i}": float(i + 1) for i in range(6)}
     hashed = FeatureHasher(2).transform([row]).toarray()[0]
     model.learn_one({}, "x")
@@ -624,7 +616,9 @@ def test_known_names_live_as_long_as_the_model():
 # Copies
 
 
-@pytest.mark.parametrize("params", [{}, {"keep": "average"}, {"hashing": 16}, {"max_features": 4}, {"rule": Passive(1.0)}])
+@pytest.mark.parametrize(
+    "params", [{}, {"keep": "average"}, {"hashing": 16}, {"max_features": 4}, {"rule": rules.PA1(1.0)}]
+)
 @pytest.mark.parametrize(
     "way", [lambda m: pickle.loads(pickle.dumps(m)), copy.deepcopy, lambda m: m.clone(include_attributes=True)]
 )
