@@ -29,6 +29,19 @@ from rosenblatt.train import Broken, Epoch, Learner, Limits, Visits, train
 READ: dict[str, Any] = {"accept_sparse": "csr", "dtype": (np.float64, np.float32), "order": "C"}
 
 
+@contextmanager
+def unchanged_on_error(estimator: Any) -> Iterator[None]:
+    """Take back every attribute that was set, but those by which callbacks are torn down afterwards."""
+    before = estimator.__dict__.copy()
+    try:
+        yield
+    except BaseException:
+        hooks = {name: value for name, value in estimator.__dict__.items() if "callback" in name}
+        estimator.__dict__.clear()
+        estimator.__dict__.update(before | hooks)
+        raise
+
+
 class Learned(Protocol):
     """What has been learned: the problem it solves, its counts, and how it predicts."""
 
@@ -204,18 +217,6 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
             "scale them down, or use float64"
         )
 
-    @contextmanager
-    def _unchanged_on_error(self) -> Iterator[None]:
-        """Take back every attribute that was set, but those by which callbacks are torn down afterwards."""
-        before = self.__dict__.copy()
-        try:
-            yield
-        except BaseException:
-            hooks = {name: value for name, value in self.__dict__.items() if "callback" in name}
-            self.__dict__.clear()
-            self.__dict__.update(before | hooks)
-            raise
-
 
 class Classifier(ClassifierMixin, Estimator):
     """A classifier that learns from its mistakes, in epochs or from a stream."""
@@ -232,7 +233,7 @@ class Classifier(ClassifierMixin, Estimator):
         self, X: Any, y: Any, sample_weight: Any = None, init: Any = None, validation: tuple[Any, Any] = (None, None)
     ) -> Any:
         """Learn in epochs until one of the reasons to stop; an error leaves the estimator as it was."""
-        with self._unchanged_on_error():
+        with unchanged_on_error(self):
             plan = self._plan()
             X, y = self._read(X, y, reset=True)
             weight = targets.sample_weights(sample_weight, len(y))
@@ -265,7 +266,7 @@ class Classifier(ClassifierMixin, Estimator):
     def _partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
         """Learn from these rows, once, in the order given."""
         first = not self.__sklearn_is_fitted__()
-        with self._unchanged_on_error():
+        with unchanged_on_error(self):
             plan = self._plan()
             X, y = self._read(X, y, reset=first)
             rows = as_rows(X)
@@ -281,7 +282,7 @@ class Classifier(ClassifierMixin, Estimator):
             examples = Examples(rows, labels, targets.paired(weight, by_class, len(y)), plan.constant)
             model = self._model_to_stream(plan, rows, X.shape[1], stages[0][1])
             totals = (0, 0, 0) if first else (self.n_mistakes_, self.n_updates_, self.n_seen_)
-        mistakes, updates = self._learn(plan, model, X, examples, live, stages)
+            mistakes, updates = self._learn(plan, model, X, examples, live, stages)
         self._set(model, known)
         self.class_count_ = counts
         if first:

@@ -56,6 +56,13 @@ CLASHES = (
 )  # fmt: skip
 
 
+def generator(random_state: Any) -> np.random.Generator:
+    """The source of randomness that an int, RandomState, Generator or None stands for."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
+
+
 class Plan:
     """What the parameters of a learner ask for; `rule` is that of a learner which has one."""
 
@@ -73,10 +80,7 @@ class Plan:
 
     def rng(self) -> np.random.Generator:
         """The source of randomness."""
-        state = self.params["random_state"]
-        if isinstance(state, np.random.Generator):
-            return state
-        return np.random.default_rng(check_random_state(state).randint(2**31 - 1))
+        return generator(self.params["random_state"])
 
     def visits(self, live: NDArray, rows: Rows, rng: np.random.Generator) -> Visits:
         """How the rows that count are visited, epoch by epoch."""

@@ -12,7 +12,6 @@ import math
 import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,17 +19,17 @@ from numpy.typing import NDArray
 from scipy.special import betainc
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rosenblatt import parameters, targets
 from rosenblatt._jit import jit
+from rosenblatt.estimator import READ, unchanged_on_error
 from rosenblatt.kernels import axpy, dot
 from rosenblatt.parameters import Flag, Number
+from rosenblatt.plan import generator
 from rosenblatt.problems import winner
 from rosenblatt.rows import Examples, Rows, as_rows, columns_of, count, lengths, row_bytes, take
 
-_READ: dict[str, Any] = {"accept_sparse": "csr", "dtype": (np.float64, np.float32), "order": "C"}
 _ALLOWED = {
     "sigma": Number(1e-8, high=1),  # below this, 1 − σ² is 1 in float64
     "delta": Number(0, open_low=True, high=1),
@@ -199,12 +198,6 @@ def _starts(rng: np.random.Generator, n: int, draws: int, pairs: bool) -> Iterat
             yield draw, mirrored, -w if mirrored else w
 
 
-def _generator(random_state: Any) -> np.random.Generator:
-    if isinstance(random_state, np.random.Generator):
-        return random_state
-    return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
-
-
 class SigmaPerceptron(ClassifierMixin, BaseEstimator):
     """Finds weights that are right on every training row which is not near their plane, however small the margin.
 
@@ -294,10 +287,10 @@ class SigmaPerceptron(ClassifierMixin, BaseEstimator):
 
         An error leaves it as it was. Failing is no error but a ConvergenceWarning.
         """
-        with self._unchanged_on_error():
+        with unchanged_on_error(self):
             parameters.check(self.get_params(deep=False), _ALLOWED, ())
             targets.refuse_mixed(y)
-            X, y = validate_data(self, X, y, **_READ)
+            X, y = validate_data(self, X, y, **READ)
             classes = targets.distinct(targets.checked_labels(y))
             if len(classes) < 2:
                 raise ValueError(f"y must name at least two classes; it has one class only: {classes[0].item()!r}")
@@ -305,7 +298,7 @@ class SigmaPerceptron(ClassifierMixin, BaseEstimator):
             rows = as_rows(X)
             examples = Examples(rows, targets.numbers(y, classes), None, constant, measured(rows, constant))
             positive = [1] if len(classes) == 2 else range(len(classes))
-            rng = _generator(self.random_state)
+            rng = generator(self.random_state)
             runs = [self._solve(examples, label, vector, len(positive), X.shape[1] + self.fit_intercept, rng)
                     for vector, label in enumerate(positive)]  # fmt: skip
         weights = np.array([w for w, _ in runs])
@@ -324,7 +317,7 @@ class SigmaPerceptron(ClassifierMixin, BaseEstimator):
         """The cosine of each row with the weights: for two classes one value, ≥ 0 for the second; otherwise one a class,
         and the highest wins. Near rows are those between −sigma and sigma."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, **_READ)
+        X = validate_data(self, X, reset=False, **READ)
         found = _cosines(as_rows(X), self._constant, self.coef_, self.intercept_)
         return found[:, 0] if len(self.classes_) == 2 else found
 
@@ -385,13 +378,3 @@ class SigmaPerceptron(ClassifierMixin, BaseEstimator):
             f"{self.delta:g}, so it is a sign that none does. Try a larger sigma, more features, or "
             "Perceptron(keep='average'), which needs no separator; a smaller delta allows more rounds."
         )
-
-    @contextmanager
-    def _unchanged_on_error(self) -> Iterator[None]:
-        before = self.__dict__.copy()
-        try:
-            yield
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise

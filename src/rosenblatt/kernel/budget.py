@@ -110,8 +110,7 @@ class Budgeted(KernelClassifier):
         Cutting a stream of rows into calls in any way gives the same model. `classes` lists all classes on the first
         call. `order` and the reasons to stop do not apply. An error leaves the estimator as it was.
         """
-        with self._unchanged_on_error():
-            return self._partial_fit(X, y, classes)
+        return self._partial_fit(X, y, classes)
 
     @property
     def n_support_(self) -> NDArray:

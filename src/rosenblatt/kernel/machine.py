@@ -371,8 +371,7 @@ class KernelMachine(KernelClassifier):
         Cutting a stream of rows into calls in any way gives the same model. `classes` lists all classes on the first
         call. `order` and the reasons to stop do not apply. An error leaves the estimator as it was.
         """
-        with self._unchanged_on_error():
-            return self._partial_fit(X, y, classes, sample_weight)
+        return self._partial_fit(X, y, classes, sample_weight)
 
     def mistake_bound(self, radius: float, margin: float) -> float:
         """The most updates that two classes can cause from weights of zero, if no row is longer than `radius` and some

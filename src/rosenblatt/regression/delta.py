@@ -13,7 +13,7 @@ from sklearn.utils.metaestimators import available_if
 
 from rosenblatt import targets
 from rosenblatt.callbacks import Hooks
-from rosenblatt.estimator import READ, Estimator
+from rosenblatt.estimator import READ, Estimator, unchanged_on_error
 from rosenblatt.linear import Linear
 from rosenblatt.model import Model
 from rosenblatt.parameters import Flag, Number, OneOf
@@ -367,7 +367,7 @@ n_iter_no_change, warm_start, random_state, verbose
         a call ends the batch). `classes` lists all classes on the first call. `order` and the reasons to stop do not apply.
         A call that fails changes nothing.
         """
-        with self._unchanged_on_error():
+        with unchanged_on_error(self):
             return super().partial_fit(X, y, classes, sample_weight)
 
     def mistake_bound(self, radius: float, margin: float) -> float:

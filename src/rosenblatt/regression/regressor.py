@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rosenblatt import targets
 from rosenblatt.callbacks import with_callbacks
-from rosenblatt.estimator import READ, Estimator
+from rosenblatt.estimator import READ, Estimator, unchanged_on_error
 from rosenblatt.kernels import Pace, Progress
 from rosenblatt.model import Model, fresh
 from rosenblatt.parameters import Flag, Number, OneOf
@@ -98,7 +98,7 @@ class Regressor(RegressorMixin, MultiOutputMixin, Estimator):
         `sample_weight` multiplies the steps of its row; rows of weight 0 are not there. An error leaves the estimator as it
         was; Ctrl-C finishes the epoch, stores the model and then interrupts.
         """
-        with self._unchanged_on_error():
+        with unchanged_on_error(self):
             plan = self._plan()
             X, y = self._read(X, y, reset=True)
             self._check_targets(y, self.warm_start)
@@ -121,7 +121,7 @@ class Regressor(RegressorMixin, MultiOutputMixin, Estimator):
         a call ends the batch). `order` and the reasons to stop do not apply.
         """
         first = not self.__sklearn_is_fitted__()
-        with self._unchanged_on_error():
+        with unchanged_on_error(self):
             plan = self._plan()
             X, y = self._read(X, y, reset=first)
             self._check_targets(y, not first)

@@ -1,0 +1,35 @@
+"""The examples run. The long ones are run in part: what they are made of, and the rest by hand."""
+
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+
+
+@pytest.mark.parametrize("name", ["ridge.py", "pricing.py"])
+def test_example_runs(name, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", [name, str(tmp_path / "picture.png")])
+    runpy.run_path(str(EXAMPLES / name), run_name="__main__")
+    assert capsys.readouterr().out
+    assert (tmp_path / "picture.png").stat().st_size > 10_000
+
+
+def test_the_picture_of_the_family_has_every_classifier_of_the_library():
+    import rosenblatt
+
+    family = runpy.run_path(str(EXAMPLES / "family.py"))
+    drawn = {
+        type(getattr(one, "steps", [(None, one)])[-1][1]) for one in {**family["linear"](), **family["curved"]()}.values()
+    }
+    classifiers = {getattr(rosenblatt, name) for name in rosenblatt.__all__}
+    classifiers = {kind for kind in classifiers if hasattr(kind, "predict") and hasattr(kind, "decision_function")}
+    assert drawn == classifiers
+    X, y = family["crescents"]()
+    learner = family["linear"]()["AROW"]
+    seen, made = family["mistakes"](learner, X, y, pieces=7)
+    assert seen[-1] == len(y)
+    assert made[-1] == learner.n_mistakes_
