@@ -9,7 +9,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rosenblatt.online import OnlineToBatch
 from rosenblatt.online.conversion import GUARANTEES, convex_risk_bound
-from rosenblatt.rules import PA1
+from rosenblatt.rules import PA1, Uneven
 from rosenblatt.testing import laws, reference
 
 ONE = ("last", "random", "longest-survivor", "best-suffix")
@@ -159,6 +159,11 @@ def test_any_rule_and_what_is_refused():
     ):
         with pytest.raises(ValueError, match=message):
             OnlineToBatch(**wrong).fit(X, y)
+    for how in ("longest-survivor", "best-suffix"):
+        with pytest.raises(ValueError, match="lets some mistakes pass"):
+            OnlineToBatch(how, rule=Uneven(1.0, -1.0, 1.0)).fit(X, y)
+        with pytest.raises(ValueError, match="row 3 has length 0"):
+            OnlineToBatch(how, rule=PA1(0.5), fit_intercept=False).fit(np.vstack([X[:3], 0 * X[:1]]), y[:4])
     with pytest.raises(AttributeError, match="mixes all hypotheses"):
         OnlineToBatch("average").fit(X, y).hypothesis_  # noqa: B018
     streamed = OnlineToBatch("last").partial_fit(X[:20], y[:20], classes=[0, 1])

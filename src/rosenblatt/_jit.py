@@ -1,4 +1,4 @@
-"""Three ways of compiling, and there are no others.
+"""Three ways of compiling; code that asks the interpreter itself has a fourth, in `online/objects.py`.
 
 `jit` compiles a body. `generic` gives a function one body per type of its first argument, so that a rule or a layout is
 added by writing a NamedTuple and a body, and no string or integer code decides inside a loop. `prefetch` asks the

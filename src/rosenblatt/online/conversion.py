@@ -84,6 +84,9 @@ GUARANTEES: dict[str, Callable[[Pass, float], Guarantee]] = {
 }
 
 
+_NEEDS_MOVES = ("longest-survivor", "best-suffix")  # what these say rests on every mistake changing the weights
+
+
 def convex_risk_bound(total_loss: float, examples: int, delta: float, largest: float = 1.0) -> float:
     """With probability ≥ 1 − δ, the most that the average hypothesis loses on an example to come, for a convex loss between
     0 and `largest` that was `total_loss` over the predictions of the pass (Cesa-Bianchi, Conconi and Gentile 2004)."""
@@ -222,10 +225,24 @@ class OnlineToBatch(Linear):
     def _rule(self) -> Any:
         return rules.Perceptron(0.0, 1.0) if self.rule == "perceptron" else self.rule
 
+    def _plan(self) -> Plan:
+        plan = super()._plan()
+        if self.how in _NEEDS_MOVES and not all(rules.step(self._rule(), 0.0, 1.0, 2, side) for side in (True, False)):
+            raise ValueError(
+                f"how={self.how!r} and rule={self.rule!r} do not go together: weights that do not change must have been right, "
+                "and this rule lets some mistakes pass; use another rule, or how='average'"
+            )
+        return plan
+
     def _keep(self, model: Model, X: Any, learner: Trainer) -> None:
         super()._keep(model, X, learner)
+        live, squared = learner.visits.live, learner.examples.lengths
+        if self.how in _NEEDS_MOVES and squared is not None and (squared[live] == 0).any():
+            raise ValueError(
+                f"how={self.how!r}: row {live[squared[live] == 0][0]} has length 0, and this rule cannot learn from it; leave "
+                "such rows out, or use fit_intercept=True"
+            )
         if self.how == "best-suffix":
-            live = learner.visits.live
             self._rows.append((X[live], learner.examples.labels[live]))
 
     def _fresh(self, plan: Plan, rows: Any, features: int, classes: int, init: Any) -> Model:
