@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 
+import rosenblatt
 from rosenblatt import Perceptron
 from rosenblatt.blocks import available_threads
 from rosenblatt.rows import as_rows
@@ -253,3 +254,31 @@ def test_rows_from_elsewhere_are_checked_at_the_border():
     assert as_rows(np.zeros((2, 2), np.float16)).values.dtype == np.float32
     assert available_threads(-1) >= 1
     assert available_threads(3) == 3
+
+
+HUGE = np.array([[1e200, 0], [0, 1e200], [2e200, 0], [0, 2e200]])
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [rosenblatt.PassiveAggressiveClassifier(), rosenblatt.MIRA(), rosenblatt.SecondOrderPerceptron(),
+     rosenblatt.PassiveAggressiveRegressor(), rosenblatt.DeltaRuleRegressor(eta0=0.01)],
+    ids=lambda learner: type(learner).__name__,
+)  # fmt: skip
+def test_rows_too_long_to_be_measured_are_refused_and_change_nothing(learner):
+    X, y = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), [0, 1, 1]
+    learner.fit(X, y)
+    before = learner.coef_.copy()
+    with pytest.raises(ValueError, match=r"too large|overflow"):
+        learner.fit(HUGE, [0, 1, 0, 1])
+    assert np.array_equal(learner.coef_, before)
+    with pytest.raises(ValueError, match=r"too large|overflow"):
+        learner.partial_fit(HUGE, [0, 1, 0, 1])
+    assert np.array_equal(learner.coef_, before)
+
+
+def test_advice_names_only_parameters_that_there_are():
+    for learner in (rosenblatt.AROW(), rosenblatt.Perceptron()):
+        with pytest.raises(ValueError, match="classes must be passed") as error:
+            learner.partial_fit([[0.0], [1.0]], [0, 1])
+        assert ("unknown_class" in str(error.value)) == ("unknown_class" in learner.get_params())

@@ -727,3 +727,57 @@ def test_as_river_goes_on_from_what_was_learned():
     assert twin.predict_many(pd.DataFrame({"b": [1.0, 0.0]}, index=[5, 6])).index.tolist() == [5, 6]
     twin.learn_one({"a": 5.0}, "y")
     assert model.n_seen_ == 2
+
+
+class Meddler:
+    """A value that empties the row it stands in when it is asked for its number."""
+
+    def __init__(self, row):
+        self.row = row
+
+    def __float__(self):
+        self.row.clear()
+        return 1.0
+
+
+class Fickle:
+    """A name whose hash may change."""
+
+    code = 1
+
+    def __hash__(self):
+        return self.code
+
+
+def test_values_and_names_that_misbehave_are_refused_and_crash_nothing():
+    model = OnlinePerceptron()
+    model.learn_one({"a": 1}, "x")
+    model.learn_one({"b": 1}, "y")
+    for work in (model.predict_one, lambda row: model.learn_one(row, "x")):
+        row = {}
+        row.update({f"k{i}": Meddler(row) for i in range(50)})
+        with pytest.raises(RuntimeError, match="changed size"):
+            work(row)
+    name = Fickle()
+    model.learn_one({name: 1.0}, "x")
+    name.code = 2**40 + 7
+    with pytest.raises(ValueError, match="has changed since it was learned"):
+        pickle.dumps(model)
+
+
+def test_a_step_that_would_make_weights_infinite_is_refused():
+    model = OnlinePerceptron()
+    model.learn_one({"a": 1}, "x")
+    model.learn_one({"a": 1}, "y")
+    before = model.named_weights()
+    with pytest.raises(ValueError, match="too long"):
+        model.learn_one({"a": 1e200}, "x", w=1e200)
+    assert model.named_weights() == before
+
+
+def test_a_first_example_that_fails_leaves_the_parameters_free():
+    model = OnlinePerceptron()
+    with pytest.raises(ValueError, match="finite"):
+        model.learn_one({"a": float("nan")}, "x")
+    model.set_params(keep="average").learn_one({"a": 1}, "x")
+    assert model.keep == "average"

@@ -212,9 +212,10 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
             assert_all_finite(X, estimator_name=type(self).__name__, input_name="X")
         except ValueError as error:
             return error
+        wider = ", or use float64" if X.dtype == np.float32 else ""
         return ValueError(
-            f"the weights or scores overflowed at row {broken.row}: the values of X are too large for {X.dtype}; "
-            "scale them down, or use float64"
+            f"the weights or scores overflowed at row {broken.row}: the values of X, or the weights of examples, are too "
+            f"large for {X.dtype}; scale them down{wider}"
         )
 
 
@@ -350,9 +351,13 @@ class Classifier(ClassifierMixin, Estimator):
         if self.unknown_class == "grow":
             return y[:0]
         raise ValueError(
-            "classes must be passed on the first call to partial_fit, as a list of every class there will be; or set "
-            "unknown_class='grow'"
+            "classes must be passed on the first call to partial_fit, as a list of every class there will be"
+            + self._growing()
         )
+
+    def _growing(self) -> str:
+        """The advice to let classes arrive, of learners that can."""
+        return "; or set unknown_class='grow'" if "unknown_class" in self.get_params(deep=False) else ""
 
     def _stages(self, y: NDArray, known: NDArray) -> tuple[NDArray, list[tuple[int, int]]]:
         """(classes, [(position, how many of them are known from there on), ...])."""
@@ -362,7 +367,7 @@ class Classifier(ClassifierMixin, Estimator):
         if self.unknown_class != "grow":
             raise ValueError(
                 f"y has a class {y[strange[0]].item()!r} that is none of {known.tolist()}; name it in `classes` on the "
-                "first call, or set unknown_class='grow'"
+                f"first call{self._growing()}"
             )
         if len(known) and known.dtype.kind != y.dtype.kind and "U" in (known.dtype.kind, y.dtype.kind):
             raise TypeError(f"the classes so far are {known.dtype}, those of y {y.dtype}; use labels of one type")

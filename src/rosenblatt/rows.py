@@ -169,9 +169,12 @@ def finite(rows: Rows) -> bool:
 
 
 def lengths(rows: Rows, constant: float) -> NDArray:
-    """‖(row, constant)‖² of each row, in float64."""
+    """‖(row, constant)‖² of each row, in float64; an error if one overflows although the values of the row are finite."""
     result = np.empty(count(rows))
     _squared(rows, constant, result)
+    for i in np.flatnonzero(np.isinf(result)).tolist():
+        if np.isfinite(take(rows, i)[1]).all():
+            raise ValueError(f"the squared length of row {i} of X overflows: its values are too large; scale X down")
     return result
 
 

@@ -22,7 +22,7 @@ from rosenblatt.dual import AT_ONCE, Votes, products
 from rosenblatt.estimator import READ
 from rosenblatt.linear import Linear
 from rosenblatt.model import Model, shown
-from rosenblatt.parameters import Number, OneOf, RuleName
+from rosenblatt.parameters import Number, OneOf, RuleName, check
 from rosenblatt.plan import Plan
 from rosenblatt.problems import Joint, OneVsRest, decide
 from rosenblatt.train import Trainer
@@ -84,6 +84,7 @@ GUARANTEES: dict[str, Callable[[Pass, float], Guarantee]] = {
 }
 
 
+_CHOICE = {"how": OneOf(tuple(GUARANTEES)), "delta": Number(0, open_low=True, high=1)}
 _NEEDS_MOVES = ("longest-survivor", "best-suffix")  # what these say rests on every mistake changing the weights
 
 
@@ -139,11 +140,7 @@ class OnlineToBatch(Linear):
     max_iter = 1
     tol = None
     _exact = False  # the moves are added up in another order
-    _own = {
-        "how": OneOf(tuple(GUARANTEES)),
-        "rule": RuleName(),
-        "delta": Number(0, open_low=True, high=1),
-    }
+    _own = {**_CHOICE, "rule": RuleName()}
     _problems = {"joint": Joint, "ovr": OneVsRest}
 
     def __init__(
@@ -177,6 +174,7 @@ class OnlineToBatch(Linear):
     def guarantee(self, delta: float | None = None) -> Guarantee:
         """What is known of the risk if the rows were drawn independently; with `delta`, for another than the parameter."""
         check_is_fitted(self)
+        check({"how": self.how, "delta": self.delta if delta is None else delta}, _CHOICE, ())
         survived = int(_spans(self._votes()).max())
         run = Pass(self._model.seen, self.n_mistakes_, survived)
         return GUARANTEES[self.how](run, self.delta if delta is None else delta)
@@ -200,6 +198,11 @@ class OnlineToBatch(Linear):
 
     def _weights(self) -> tuple[NDArray, NDArray]:
         model: Model = self._fitted()
+        check({"how": self.how}, {"how": _CHOICE["how"]}, ())
+        if self.how == "best-suffix" and not self._rows:
+            raise ValueError(
+                "how='best-suffix' needs all rows, which were not kept when this model was fitted; fit it again"
+            )
         key = (model.seen, self.how, self.delta)
         if key not in self._known:
             shares = _in_average(self._votes()) if self.how == "average" else _made_before(self._votes(), self._chosen())
@@ -229,8 +232,8 @@ class OnlineToBatch(Linear):
         plan = super()._plan()
         if self.how in _NEEDS_MOVES and not all(rules.step(self._rule(), 0.0, 1.0, 2, side) for side in (True, False)):
             raise ValueError(
-                f"how={self.how!r} and rule={self.rule!r} do not go together: weights that do not change must have been right, "
-                "and this rule lets some mistakes pass; use another rule, or how='average'"
+                f"how={self.how!r} and rule={self.rule!r} do not go together: weights that do not change must have been "
+                "right, and this rule lets some mistakes pass; use another rule, or how='average'"
             )
         return plan
 
@@ -239,8 +242,8 @@ class OnlineToBatch(Linear):
         live, squared = learner.visits.live, learner.examples.lengths
         if self.how in _NEEDS_MOVES and squared is not None and (squared[live] == 0).any():
             raise ValueError(
-                f"how={self.how!r}: row {live[squared[live] == 0][0]} has length 0, and this rule cannot learn from it; leave "
-                "such rows out, or use fit_intercept=True"
+                f"how={self.how!r}: row {live[squared[live] == 0][0]} has length 0, and this rule cannot learn from it; "
+                "leave such rows out, or use fit_intercept=True"
             )
         if self.how == "best-suffix":
             self._rows.append((X[live], learner.examples.labels[live]))

@@ -247,7 +247,10 @@ class Names:
         return len(self.known)
 
     def __getstate__(self) -> tuple[list[Any], list[int]]:
-        return self.known, self.codes(self.known).tolist()  # addresses and hashes mean nothing to another process
+        codes = self.codes(self.known).tolist()  # addresses and hashes mean nothing to another process
+        if -1 in codes:
+            raise ValueError(f"the hash of the name {self.known[codes.index(-1)]!r} has changed since it was learned")
+        return self.known, codes
 
     def __setstate__(self, state: tuple[list[Any], list[int]]) -> None:
         self.forget()

@@ -51,10 +51,11 @@ if config.DISABLE_JIT:
             return False
 
     def number(value):
-        """The number that an object stands for; NaN where it stands for none."""
+        """The number that a float, an int or a bool is; NaN for anything else, which might run code of its own."""
+        thing = _at(value)
         try:
-            return float(_at(value)) if not isinstance(_at(value), str | bytes | bytearray) else nan
-        except Exception:
+            return float(thing) if type(thing) in (float, int, bool) or isinstance(thing, float) else nan
+        except OverflowError:
             return nan
 
     def append(items, thing):
@@ -84,6 +85,22 @@ else:
         with builder.if_then(failed, likely=False):
             _ask(builder, "PyErr_Clear", ir.VoidType())
         return failed
+
+    def _plain(context, builder, thing):
+        """Whether an object is a float, of any subclass, or exactly an int or a bool: asking these for their number runs no
+        code but the interpreter's own, which leaves the dictionary alone."""
+        header = builder.inttoptr(thing, OBJECT.as_pointer())
+        kind = builder.load(builder.gep(header, [WORD(1)]))  # a type is the second word of an object
+        python = context.get_python_api(builder)
+        kinds = [builder.bitcast(python.get_c_object(f"Py{name}_Type"), OBJECT) for name in ("Float", "Long", "Bool")]
+        exact = builder.icmp_unsigned("==", kind, kinds[0])
+        for other in kinds[1:]:
+            exact = builder.or_(exact, builder.icmp_unsigned("==", kind, other))
+        plain = cgutils.alloca_once_value(builder, exact)
+        with builder.if_then(builder.not_(exact), likely=False):
+            derived = _ask(builder, "PyType_IsSubtype", FLAG, kind, kinds[0])
+            builder.store(builder.icmp_signed("!=", derived, FLAG(0)), plain)
+        return builder.load(plain)
 
     @intrinsic
     def following(typingctx, dictionary, position):
@@ -121,15 +138,13 @@ else:
     @intrinsic
     def number(typingctx, value):
         def emit(context, builder, signature, arguments):
-            found = _ask(builder, "PyFloat_AsDouble", REAL, arguments[0])
-            before = builder.block
-            with builder.if_then(builder.fcmp_ordered("==", found, REAL(-1.0)), likely=False):
-                checked = builder.select(_failed(builder), REAL(nan), found)
-                after = builder.block
-            answer = builder.phi(REAL)
-            answer.add_incoming(found, before)
-            answer.add_incoming(checked, after)
-            return answer
+            answer = cgutils.alloca_once_value(builder, REAL(nan))
+            with builder.if_then(_plain(context, builder, arguments[0]), likely=True):
+                found = _ask(builder, "PyFloat_AsDouble", REAL, arguments[0])
+                builder.store(found, answer)
+                with builder.if_then(builder.fcmp_ordered("==", found, REAL(-1.0)), likely=False):
+                    builder.store(builder.select(_failed(builder), REAL(nan), found), answer)
+            return builder.load(answer)
 
         return types.float64(types.int64), emit
 

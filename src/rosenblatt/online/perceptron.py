@@ -23,6 +23,8 @@ from rosenblatt.parameters import Clash, Flag, Number, OneOf
 
 RULES = {"perceptron": rules.Perceptron(0.0, 1.0)}
 
+FARTHEST = 1e100  # a longer step might make a weight infinite
+
 _GIVEN = (lambda value: value is not None,)
 ALLOWED = {
     "keep": OneOf(("last", "average")),
@@ -163,6 +165,10 @@ class OnlinePerceptron(BaseEstimator):
         squared = weights.length(x) * (1 if classes == 2 else 2) if self._uses_length else 0.0
         tau = w * self._step(m, squared, self.n_updates_ + 1, positive)
         if tau != 0.0:
+            if not -FARTHEST < tau < FARTHEST:
+                raise ValueError(
+                    f"a step of {tau:g} is too long: the weight of the example, or the rule's rate, is too large"
+                )
             weights.push(x, gains, loses, tau if positive else -tau, self.n_seen_)
             self.n_updates_ += 1
         if not m > 0.0:
@@ -172,8 +178,9 @@ class OnlinePerceptron(BaseEstimator):
     def learn_many(self, X: Any, y: Any, w: Any = None) -> None:
         """Learn from rows in the order given: the same as `learn_one` for each of them.
 
-        X is an array, a sparse matrix, a DataFrame (its columns are the names) or any iterable of rows. All rows are looked
-        at before the first is learned from.
+        X is an array, a sparse matrix, a DataFrame (its columns are the names) or any iterable of rows. Their values and
+        labels are looked at before the first is learned from; an error after that, such as a score that overflows, leaves
+        the rows before it learned.
         """
         rows, labels = rows_of(X), y.tolist() if isinstance(y, np.ndarray) else list(y)
         each = np.asarray(1.0 if w is None else w, np.float64)
@@ -273,8 +280,9 @@ class OnlinePerceptron(BaseEstimator):
 
     def set_params(self, **params: Any) -> Any:
         """Set parameters of a model that has seen nothing yet; the model itself."""
-        if params and self._weights is not None:
+        if params and self.n_seen_:
             raise ValueError("this model has begun to learn; clone(new_params) makes a new one with other parameters")
+        self._weights = None if params else self._weights
         return super().set_params(**params)
 
     def __getstate__(self) -> dict[str, Any]:

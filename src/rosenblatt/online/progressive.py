@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt.parameters import Flag, Number, OneOf, check
 
@@ -113,6 +114,8 @@ def progressive(
     """
     check({"every": every, "loss": loss, "delay": delay, "verbose": verbose}, ALLOWED, ())
     learner, learn = judge(model), teacher(model, classes)
+    if hasattr(against, "fit"):
+        check_is_fitted(against)
     rival = None if against is None else judge(against)
     bar = Line() if verbose else None
     records: list[tuple[int, int, float, float]] = []

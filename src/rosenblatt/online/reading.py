@@ -49,7 +49,7 @@ def clarified(x: dict) -> dict:
         if isinstance(value, str):
             name, value = f"{name}={value}", 1.0
         try:
-            value = float(value) if not isinstance(value, bytes | bytearray) else None
+            value = float(value) if not isinstance(value, bytes | bytearray | np.complexfloating) else None
         except (TypeError, ValueError):
             value = None
         except OverflowError:

@@ -23,7 +23,7 @@ from rosenblatt.parameters import Flag, Number, OneOf
 from rosenblatt.plan import Plan
 from rosenblatt.problems import Binary, OneVsRest
 from rosenblatt.regression.errors import Targets, Task, Tube, as_task, epoch, pa1, pa2
-from rosenblatt.regression.stability import Diverged, Guard
+from rosenblatt.regression.stability import Guard
 from rosenblatt.rows import Rows, ahead, as_rows, finite, frozen
 from rosenblatt.train import NO_LIMIT, Broken, Visits
 from rosenblatt.weights import Weights, norm
@@ -55,7 +55,7 @@ class Lesson:
         done = epoch(self.task, self.weights, self.rule, pace, order)
         try:
             self._judge(done)
-        except (Broken, Diverged):
+        except Exception:  # diverged, or too large: what was learned on the way is worthless
             if before is not None:
                 for now, then in zip(self.weights, before, strict=True):
                     if now is not None:

@@ -207,7 +207,7 @@ class NormalisedWinnow(Stateful):
         if radius == 0:
             return
         rate, margin = self._rate(radius), float(self.margin)
-        if rate >= 2 * (radius - margin) / radius**2:
+        if rate >= 2 * (radius - margin) / radius / radius:  # the square might overflow
             warnings.warn(
                 f"eta0={self.eta0!r} and margin={self.margin!r} break the conditions of convergence: eta0 must be below "
                 f"2(γ − margin)/{radius:g}², and no weights have a margin γ above the largest value {radius:g}; learning "
