@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 from sklearn import linear_model
@@ -113,6 +113,20 @@ def test_losses_of_passive_aggressive_obey_the_theorems_without_separability(see
     assert np.square(losses).sum() <= (radius**2 + 1 / (2 * C)) * (u @ u + 2 * C * np.square(hinge).sum())
     first = PassiveAggressiveClassifier(C=C, fit_intercept=False).partial_fit(X, y, classes=[0, 1])
     assert first.n_mistakes_ <= max(radius**2, 1 / C) * (u @ u + 2 * C * hinge.sum())
+
+
+@settings(max_examples=15)
+@given(separated(most_rows=10))
+def test_squared_losses_of_pa_without_a_cap_sum_to_at_most_r_over_gamma_squared(sample):
+    """Σ ℓ² ≤ R²‖u‖² for every u with margins ≥ 1, over as many passes as one likes; u = the unit separator / γ."""
+    clf = PassiveAggressiveClassifier(C=np.inf, fit_intercept=sample.constant > 0, intercept_scaling=sample.constant or 1.0)
+    total = 0.0
+    for _ in range(4):
+        for x, label in zip(sample.X, sample.labels, strict=True):
+            score = clf.decision_function([x])[0] if hasattr(clf, "classes_") else 0.0
+            total += max(0.0, 1 - (score if label == 1 else -score)) ** 2
+            clf.partial_fit([x], [label], classes=[0, 1])
+    assert total <= (sample.radius / sample.margin) ** 2 * (1 + 1e-9)
 
 
 # MIRA
