@@ -338,7 +338,7 @@ def test_refusals_name_the_value():
     ):
         with pytest.raises(ValueError, match=words):
             DeltaRuleRegressor(**params).fit(X, y)
-    with pytest.raises(ValueError, match="the squared length of a row of X overflows"):
+    with pytest.raises(ValueError, match="the squared length of row 0 of X overflows"):
         DeltaRuleRegressor().fit(1e200 * X, y)
     absent = np.where(np.arange(60) < 5, 0.0, 1.0)
     DeltaRuleRegressor().fit(X * np.where(absent, 1.0, 1e200)[:, None], y, sample_weight=absent)

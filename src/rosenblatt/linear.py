@@ -20,7 +20,7 @@ from rosenblatt.model import Model, fresh
 from rosenblatt.parameters import Number, OneOf
 from rosenblatt.plan import Plan
 from rosenblatt.problems import Binary, OneVsOne, winner
-from rosenblatt.rows import Examples, Rows, lengths
+from rosenblatt.rows import Examples, Rows, lengths, refuse_too_long
 from rosenblatt.train import Log, Trainer, Visits
 from rosenblatt.weights import Weights
 
@@ -155,7 +155,9 @@ class Linear(Classifier):
     def _learner(self, plan: Plan, model: Model, X: Any, examples: Examples, visits: Visits) -> Trainer:
         rule = self._rule()
         if rule.uses_length:
-            examples = examples._replace(lengths=lengths(examples.rows, examples.constant))
+            squared = lengths(examples.rows, examples.constant)
+            refuse_too_long(examples.rows, squared, visits.live)
+            examples = examples._replace(lengths=squared)
         log = Log() if self.keep == "vote" else None
 
         def errors(w: NDArray) -> int:

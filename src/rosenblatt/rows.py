@@ -169,13 +169,17 @@ def finite(rows: Rows) -> bool:
 
 
 def lengths(rows: Rows, constant: float) -> NDArray:
-    """‖(row, constant)‖² of each row, in float64; an error if one overflows although the values of the row are finite."""
+    """‖(row, constant)‖² of each row, in float64."""
     result = np.empty(count(rows))
     _squared(rows, constant, result)
-    for i in np.flatnonzero(np.isinf(result)).tolist():
+    return result
+
+
+def refuse_too_long(rows: Rows, squared: NDArray, live: NDArray) -> None:
+    """An error if the squared length of one of the live rows overflows although its values are finite."""
+    for i in live[np.isinf(squared[live])].tolist():
         if np.isfinite(take(rows, i)[1]).all():
             raise ValueError(f"the squared length of row {i} of X overflows: its values are too large; scale X down")
-    return result
 
 
 @jit

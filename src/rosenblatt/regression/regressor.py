@@ -24,7 +24,7 @@ from rosenblatt.plan import Plan
 from rosenblatt.problems import Binary, OneVsRest
 from rosenblatt.regression.errors import Targets, Task, Tube, as_task, epoch, pa1, pa2
 from rosenblatt.regression.stability import Guard
-from rosenblatt.rows import Rows, ahead, as_rows, finite, frozen
+from rosenblatt.rows import Rows, ahead, as_rows, finite, frozen, refuse_too_long
 from rosenblatt.train import NO_LIMIT, Broken, Visits
 from rosenblatt.weights import Weights, norm
 
@@ -178,7 +178,9 @@ class Regressor(RegressorMixin, MultiOutputMixin, Estimator):
         weight = targets.sample_weights(sample_weight, len(y))
         goals = Targets(frozen(y.reshape(len(y), -1)))
         task = as_task(rows, goals, plan.constant, targets.paired(weight, None, len(y)))
-        return task, targets.live_rows(weight, len(y))
+        live = targets.live_rows(weight, len(y))
+        refuse_too_long(rows, task.gauge[:, 2], live)
+        return task, live
 
     def _fresh(self, plan: Plan, rows: Rows, features: int, outputs: int, init: Any) -> Model:
         # One target has the one weight vector of two classes, several have one each, as classes against the rest have:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from rosenblatt.parameters import Number, OneOf
 from rosenblatt.plan import Plan
-from rosenblatt.rows import Examples, lengths
+from rosenblatt.rows import Examples, lengths, refuse_too_long
 from rosenblatt.states.base import Pupil, Stateful, States
 from rosenblatt.states.curvature import Collector, Gram, Matrix, Ratios, Variances
 from rosenblatt.train import Visits
@@ -61,7 +61,8 @@ class SecondOrder(Stateful):
         return self._forms[self.form].fresh(vectors, features, self._ridge(), self._margin, int(self.max_bytes))
 
     def _learner(self, plan: Plan, model: States, X: Any, examples: Examples, visits: Visits) -> Pupil:
-        lengths(examples.rows, examples.constant)  # a length that overflows would be a row that teaches nothing
+        # A row whose length overflows would teach nothing.
+        refuse_too_long(examples.rows, lengths(examples.rows, examples.constant), visits.live)
         if not isinstance(model.state, Gram):
             return Pupil(model, examples, visits)
         model.state = model.state._replace(limit=int(self.max_bytes))
