@@ -219,6 +219,24 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         )
 
 
+class ScikitLearnsWords(Estimator):
+    """An estimator that takes `shuffle` and `average`, as scikit-learn's do, where others take `order` and `keep`."""
+
+    shuffle: bool
+    average: bool
+
+    # What is a parameter elsewhere follows from another one here, and is not to be set: hence a property over an attribute.
+    @property
+    def order(self) -> str:  # type: ignore[override]
+        """How each epoch visits the rows, in the word that other learners take."""
+        return "shuffle" if self.shuffle else "cyclic"
+
+    @property
+    def keep(self) -> str:  # type: ignore[override]
+        """Which weights predict, in the word that other learners take."""
+        return "average" if self.average else "last"
+
+
 class Classifier(ClassifierMixin, Estimator):
     """A classifier that learns from its mistakes, in epochs or from a stream."""
 

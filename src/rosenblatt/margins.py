@@ -6,13 +6,14 @@ import math
 from typing import Any
 
 from rosenblatt import rules
+from rosenblatt.estimator import ScikitLearnsWords
 from rosenblatt.linear import Linear
 from rosenblatt.parameters import Flag, Number, OneOf
 from rosenblatt.plan import PROBLEMS
 from rosenblatt.problems import Spread
 
 
-class PassiveAggressiveClassifier(Linear):
+class PassiveAggressiveClassifier(ScikitLearnsWords, Linear):
     """Moves just far enough to be right with a margin of 1: PA, PA-I and PA-II.
 
     Of all weights that give the example a margin of 1, the step takes the nearest: τ = ℓ/‖Δ‖² with ℓ = max(0, 1 − m). PA-I
@@ -101,16 +102,6 @@ class PassiveAggressiveClassifier(Linear):
         self.class_weight = class_weight
         self.unknown_class = unknown_class
         self.average = average
-
-    @property
-    def order(self) -> str:  # type: ignore[override]
-        """How each epoch visits the rows, in the word that other learners take."""
-        return "shuffle" if self.shuffle else "cyclic"
-
-    @property
-    def keep(self) -> str:  # type: ignore[override]
-        """Which weights predict, in the word that other learners take."""
-        return "average" if self.average else "last"
 
     def _rule(self) -> rules.PA1 | rules.PA2:
         return rules.PA2(float(self.C)) if self.loss == "squared_hinge" else rules.PA1(float(self.C))

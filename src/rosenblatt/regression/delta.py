@@ -374,6 +374,7 @@ n_iter_no_change, warm_start, random_state, verbose
         """Infinity: the delta rule may settle on weights that do not separate examples which could be separated."""
         return np.inf
 
+    # Of Linear this one has the weights and their views, but not the rule: what learns is a lesson of regression.
     def _learner(self, plan: Plan, model: Model, X: Any, examples: Examples, visits: Visits) -> Lesson:  # type: ignore[override]
         self._check_finite(X, examples.rows)
         goals = Sides(examples.labels - 1 if isinstance(model.problem, Binary) else examples.labels)

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rosenblatt import targets
 from rosenblatt.callbacks import with_callbacks
-from rosenblatt.estimator import READ, Estimator, unchanged_on_error
+from rosenblatt.estimator import READ, Estimator, ScikitLearnsWords, unchanged_on_error
 from rosenblatt.kernels import Pace, Progress
 from rosenblatt.model import Model, fresh
 from rosenblatt.parameters import Flag, Number, OneOf
@@ -224,7 +224,7 @@ def _values(model: Model, X: Any) -> NDArray:
     return X @ coef.T + intercept
 
 
-class PassiveAggressiveRegressor(Regressor):
+class PassiveAggressiveRegressor(ScikitLearnsWords, Regressor):
     """Moves just far enough to be within ε of the target: PA, PA-I and PA-II for regression.
 
     Of all weights that predict the example up to ε, the step takes the nearest: τ = ±ℓ/‖x‖² with ℓ = max(0, |e| − ε) and
@@ -336,16 +336,6 @@ class PassiveAggressiveRegressor(Regressor):
         self.random_state = random_state
         self.warm_start = warm_start
         self.average = average
-
-    @property
-    def order(self) -> str:  # type: ignore[override]
-        """How each epoch visits the rows, in the word that other learners take."""
-        return "shuffle" if self.shuffle else "cyclic"
-
-    @property
-    def keep(self) -> str:  # type: ignore[override]
-        """Which weights predict, in the word that other learners take."""
-        return "average" if self.average else "last"
 
     def loss_bound(self, radius: float, norm: float, losses: float = 0.0) -> float:
         """The most that Σ ℓ² can come to from weights of zero, if no row is longer than `radius` and some u of this `norm`
