@@ -1,0 +1,1 @@
+"""Arithmetic that does not round, and the certificates that rest on it."""

@@ -1,0 +1,103 @@
+"""Of a finite set of rows a₁, …, aₙ exactly one is true: some x has ⟨aᵢ, x⟩ > 0 for all of them, or some of them, with
+positive weights, add up to zero (Gordan 1873). Whichever it is can be written down and checked without trusting whoever
+found it: each float is a rational number, and the check computes with those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from rosenblatt.exact.dyadic import cleared, fractions, products
+
+
+@dataclass(frozen=True)
+class Interior:
+    """A point x with ⟨aᵢ, x⟩ > 0 for every row."""
+
+    x: tuple[Fraction, ...]
+
+    @staticmethod
+    def of(x: Any) -> Interior:
+        return Interior(tuple(fractions(x)))
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> NDArray:
+        return as_floats(self.x).astype(dtype or np.float64)
+
+    def values(self, A: Any) -> list[Fraction]:
+        """⟨aᵢ, x⟩ for each row, exactly."""
+        numbers = cleared(self.x)
+        scale = next((value / number for value, number in zip(self.x, numbers, strict=True) if number), Fraction(1))
+        found, e = products(A, numbers)
+        scale *= Fraction(2) ** e
+        return [p * scale for p in found]
+
+    def refutation(self, A: Any) -> str | None:
+        """None if it is true of these rows; otherwise a sentence that says why not."""
+        if A.shape[1] != len(self.x):
+            return f"the point has {len(self.x)} coordinates, the rows have {A.shape[1]}"
+        found, _ = products(A, cleared(self.x))
+        low = next((i for i, p in enumerate(found) if p <= 0), None)
+        if low is None:
+            return None
+        return (
+            f"row {low} has the product {'0' if found[low] == 0 else 'of negative sign'} with the point, not a positive one"
+        )
+
+    def verify(self, A: Any) -> bool:
+        """Whether every row has a positive product with the point, in exact arithmetic."""
+        return self.refutation(A) is None
+
+
+@dataclass(frozen=True)
+class Combination:
+    """Positive integer weights for some rows, with which these add up to zero; so no point has positive products with all."""
+
+    rows: tuple[int, ...]
+    weights: tuple[int, ...]
+
+    def refutation(self, A: Any) -> str | None:
+        """None if it is true of these rows; otherwise a sentence that says why not."""
+        n, d = A.shape
+        if not self.rows or len(self.rows) != len(self.weights):
+            return (
+                f"a combination needs as many weights as rows, at least one; got {len(self.weights)} and {len(self.rows)}"
+            )
+        if len(set(self.rows)) != len(self.rows) or not all(0 <= i < n for i in self.rows):
+            return f"the rows must be different numbers from 0 to {n - 1}"
+        if not all(isinstance(weight, int) and weight > 0 for weight in self.weights):
+            return "the weights must be positive integers"
+        sums = [Fraction(0)] * d
+        for i, weight in zip(self.rows, self.weights, strict=True):
+            for j, value in entries(A, i):
+                sums[j] += weight * Fraction(value)
+        column = next((j for j, total in enumerate(sums) if total), None)
+        return None if column is None else f"the combination is not zero in column {column}: {float(sums[column]):g}"
+
+    def verify(self, A: Any) -> bool:
+        """Whether the weighted rows add up to zero, in exact arithmetic."""
+        return self.refutation(A) is None
+
+
+def entries(A: Any, i: int) -> list[tuple[int, float]]:
+    """(column, value) of one row, dense or CSR."""
+    if sp.issparse(A):
+        part = slice(A.indptr[i], A.indptr[i + 1])
+        return list(zip(A.indices[part].tolist(), A.data[part].tolist(), strict=True))
+    return list(enumerate(A[i].tolist()))
+
+
+def as_floats(values: Sequence[Fraction]) -> NDArray:
+    """The nearest floats; where the numbers are too large or too small for floats, those of a multiple by a power of 2."""
+    largest = max((abs(value) for value in values), default=Fraction(0))
+    if not largest:
+        return np.zeros(len(values))
+    size = largest.numerator.bit_length() - largest.denominator.bit_length()
+    shift = Fraction(1) if -900 < size < 900 else Fraction(2) ** -size
+    return np.array([float(value * shift) for value in values])

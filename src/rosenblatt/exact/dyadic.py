@@ -1,0 +1,138 @@
+"""Every float is an integer times a power of two. Products of a matrix of floats with a vector of integers are therefore
+integers too, and floating-point matrix products compute them exactly, as long as each number is cut into limbs so short
+that no sum of products of limbs needs more than the 53 bits a float holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from math import lcm
+from numbers import Integral, Rational
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+_BITS = 53  # of a float's mantissa
+_CHUNK = 1 << 21  # entries cut into limbs at a time: tens of megabytes, whatever the size of the matrix
+
+
+def mantissas(values: NDArray) -> tuple[NDArray, NDArray]:
+    """(m, e) with values = m · 2^e exactly; m odd (int64), or 0 with e = 0."""
+    fraction, exponent = np.frexp(np.asarray(values, dtype=np.float64))
+    m = np.ldexp(fraction, _BITS).astype(np.int64)
+    lowest = m & -m  # the lowest bit that is set: a power of two, so a float holds it
+    trailing = np.frexp(lowest.astype(np.float64))[1] - 1
+    trailing[m == 0] = 0
+    e = exponent.astype(np.int64) - _BITS + trailing
+    e[m == 0] = 0
+    return m >> trailing, e
+
+
+def whole(values: Any) -> tuple[NDArray, int]:
+    """(V, e) with values = V · 2^e exactly, V an array of Python integers, e the same for all of them."""
+    m, e = mantissas(values)
+    base = int(e.min(where=m != 0, initial=2**31))
+    if base == 2**31:
+        base = 0
+    V = m.astype(object)
+    for index in np.ndindex(V.shape):
+        if m[index]:
+            V[index] = int(m[index]) << int(e[index] - base)
+        else:
+            V[index] = 0
+    return V, base
+
+
+def fractions(values: Any) -> list[Fraction]:
+    """Each number as the rational number it is; integers, fractions and floats alike."""
+    return [_fraction(value) for value in (values.tolist() if isinstance(values, np.ndarray) else values)]
+
+
+def _fraction(value: Any) -> Fraction:
+    if isinstance(value, Integral):
+        return Fraction(int(value))
+    if isinstance(value, Rational):
+        return Fraction(value.numerator, value.denominator)
+    return Fraction(float(value))
+
+
+def cleared(values: Sequence[Fraction]) -> list[int]:
+    """Integers in the same proportions: the values times the least common multiple of their denominators."""
+    common = lcm(*(value.denominator for value in values)) if values else 1
+    return [value.numerator * (common // value.denominator) for value in values]
+
+
+def products(A: Any, w: Sequence[int]) -> tuple[list[int], int]:
+    """(P, e) with A @ w = P · 2^e exactly, for a matrix of floats (dense, or scipy's CSR) and integers of any size."""
+    n, d = A.shape
+    if len(w) != d:
+        raise ValueError(f"w must have one entry for each of the {d} columns; got {len(w)}")
+    limb = (_BITS - max(1, int(d).bit_length())) // 2
+    W = _limbs_of_integers(w, limb)
+    found: list[int] = []
+    bases: list[int] = []
+    step = max(1, _CHUNK // max(1, d))
+    for start in range(0, n, step):
+        chunk = A[start : start + step]
+        rows, base = _chunk_products(chunk, W, limb)
+        found += rows
+        bases += base
+    lowest = min((b for p, b in zip(found, bases, strict=True) if p), default=0)
+    return [p << (b - lowest) if p else 0 for p, b in zip(found, bases, strict=True)], lowest
+
+
+def _limbs_of_integers(w: Sequence[int], limb: int) -> NDArray:
+    """(d, limbs) floats below 2^limb in size, the lowest limb first, with the sign of their integer."""
+    count = max(1, -(-max((abs(int(v)).bit_length() for v in w), default=1) // limb))
+    mask = (1 << limb) - 1
+    W = np.zeros((len(w), count))
+    for j, value in enumerate(w):
+        size, sign = abs(int(value)), -1.0 if value < 0 else 1.0
+        for k in range(count):
+            if not size:
+                break
+            W[j, k] = sign * (size & mask)
+            size >>= limb
+    return W
+
+
+def _chunk_products(chunk: Any, W: NDArray, limb: int) -> tuple[list[int], list[int]]:
+    sparse = sp.issparse(chunk)
+    values = chunk.data if sparse else chunk
+    m, e = mantissas(values)
+    far = np.iinfo(np.int64).max
+    if sparse:
+        row_of = np.repeat(np.arange(chunk.shape[0]), np.diff(chunk.indptr))
+        base = np.full(chunk.shape[0], far)
+        np.minimum.at(base, row_of, np.where(m != 0, e, far))
+        base[base == far] = 0
+        place = e - base[row_of]
+    else:
+        base = np.where(m != 0, e, far).min(axis=1, initial=far)
+        base[base == far] = 0
+        place = e - base[:, None]
+    total = np.zeros(chunk.shape[0], dtype=object)
+    for k, part in _limbs(m, place, limb):
+        matrix = sp.csr_array((part, chunk.indices, chunk.indptr), shape=chunk.shape) if sparse else part
+        P = matrix @ W
+        for j in range(W.shape[1]):
+            total += P[:, j].astype(np.int64).astype(object) * (1 << (limb * (k + j)))
+    return total.tolist(), base.tolist()
+
+
+def _limbs(m: NDArray, place: NDArray, limb: int) -> Iterator[tuple[int, NDArray]]:
+    """(k, the bits from k·limb up to (k+1)·limb of |m| << place, as floats with m's sign), for every k where any is set."""
+    size, sign = np.abs(m), np.where(m < 0, -1.0, 1.0)
+    place = np.where(m != 0, place, 0)
+    mask = (1 << limb) - 1
+    top = int(place.max(initial=0)) + _BITS
+    for k in range(top // limb + 1):
+        shift = place - k * limb  # to the left if positive
+        left = ((size & mask) << np.clip(shift, 0, limb)) & mask
+        right = (size >> np.clip(-shift, 0, 63)) & mask
+        part = np.where(shift >= limb, 0, np.where(shift >= 0, left, right))
+        if part.any():
+            yield k, part * sign

@@ -1,0 +1,81 @@
+"""From floats that are nearly right to a certificate that is: round to few bits, check exactly, take more bits; solve for
+the weights of the rows named, check exactly, drop rows that are not needed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rosenblatt.exact.certificates import Combination, Interior
+from rosenblatt.exact.solve import dependence
+
+_LADDER = (4, 8, 16, 26, 40)
+
+
+def interior(A: Any, x: NDArray) -> Interior | None:
+    """A point near x with positive products, of as few bits as will do; None if neither x nor a rounding of it is one."""
+    x = np.asarray(x, dtype=np.float64)
+    largest = np.abs(x).max(initial=0.0)
+    if not 0 < largest < np.inf:
+        return None
+    unit = np.ldexp(x, -int(np.frexp(largest)[1]))  # the largest entry is now in [½, 1)
+    for bits in _LADDER:
+        rounded = np.round(np.ldexp(unit, bits))
+        if rounded.any() and (A @ rounded).min() > 0:
+            point = Interior.of(rounded.astype(np.int64))
+            if point.verify(A):
+                return point
+    point = Interior.of(x)
+    return point if point.verify(A) else None
+
+
+def combination(A: Any, rows: Sequence[int], weights: Sequence[float] | None = None) -> Combination | None:
+    """A combination of some of these rows, as few as depend on one another; None if none has positive weights.
+
+    `weights`, nearly right, say which rows to drop first when the rows have more than one dependence.
+    """
+    rows = [int(i) for i in rows]
+    near = np.ones(len(rows)) if weights is None else np.asarray(weights, dtype=np.float64)
+    part = _dense(A, rows)
+    while rows:
+        scale = np.abs(part).max(axis=1)
+        if not scale.all():
+            return Combination((rows[int(np.argmin(scale))],), (1,))
+        answer = dependence(part)
+        if answer is not None:
+            kept = [(i, value) for i, value in zip(rows, answer, strict=True) if value]
+            if all(value > 0 for _, value in kept):
+                return Combination(tuple(i for i, _ in kept), tuple(value for _, value in kept))
+            return None
+        keep = _fewer(part, near)
+        if keep is None:
+            return None
+        rows = [i for i, stays in zip(rows, keep[0], strict=True) if stays]
+        part, near = part[keep[0]], keep[1][keep[0]]
+    return None
+
+
+def _fewer(part: NDArray, near: NDArray) -> tuple[NDArray, NDArray] | None:
+    """(rows to keep, new weights): move along one dependence until a weight is zero (Carathéodory); None if there is none."""
+    scaled = part / np.abs(part).max(axis=1, keepdims=True)
+    _, s, V = np.linalg.svd(scaled.T)
+    rank = int((s > 1e-9 * s[0]).sum())
+    if rank >= len(part):
+        return None
+    direction = V[-1]
+    if direction.max() <= 0:
+        direction = -direction
+    ratio = np.where(direction > 1e-12, near / np.where(direction > 1e-12, direction, 1.0), np.inf)
+    out = int(np.argmin(ratio))
+    moved = np.maximum(near - ratio[out] * direction, 0.0)
+    keep = np.ones(len(part), dtype=bool)
+    keep[out] = False
+    return keep, moved
+
+
+def _dense(A: Any, rows: Sequence[int]) -> NDArray:
+    part = A[list(rows)]
+    return part.toarray() if hasattr(part, "toarray") else np.array(part)

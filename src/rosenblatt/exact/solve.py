@@ -1,0 +1,184 @@
+"""The rational dependence among integer rows, by Dixon's lifting (1982): modulo a prime the elimination is cheap; each
+further digit, in base of the prime, costs two products of a matrix and a vector; and a fraction is recovered from enough
+digits by Euclid's algorithm.
+"""
+
+from __future__ import annotations
+
+from math import gcd, isqrt
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rosenblatt.exact.dyadic import whole
+
+# Primes below 2²⁶, so that products of two residues are exact in int64 and in float64 sums of a few.
+_PRIMES = (67108859, 67108837, 67108819, 67108777, 67108763, 67108757)
+
+
+def dependence(rows: NDArray) -> list[int] | None:
+    """Integers λ, without a common factor, with Σ λᵢ·rowᵢ = 0, if they are unique up to a factor; otherwise None.
+
+    `rows` are floats (k, d). The answer is exact; it is checked before it is returned.
+    """
+    k = len(rows)
+    # Scaling a column by a power of two changes no dependence; scaling a row changes λ, which is undone at the end.
+    columns = [whole(rows[:, j])[0] for j in range(rows.shape[1])]
+    V = np.array([c for c in columns if any(c)], dtype=object).reshape(-1, k)  # (equations, k)
+    if not len(V):
+        return [1] if k == 1 else None
+    for prime in _PRIMES:
+        pivots = _independent(V, prime)
+        if pivots is None:
+            continue
+        equations, unknowns, free = pivots
+        if len(free) != 1:
+            return None  # of too low a rank modulo a prime is (but for bad luck, tried again) of too low a rank
+        found = _lift(V[np.ix_(equations, unknowns)], V[equations, free[0]], prime)
+        if found is None:
+            continue
+        numerators, denominator = found
+        answer = [0] * k
+        answer[free[0]] = -denominator
+        for position, value in zip(unknowns, numerators, strict=True):
+            answer[position] = value
+        common = gcd(*answer)
+        answer = [value // common for value in answer]
+        if sum(value < 0 for value in answer) > sum(value > 0 for value in answer):
+            answer = [-value for value in answer]
+        if not any(V @ np.array(answer, dtype=object)):
+            return answer
+    return None
+
+
+def _independent(V: NDArray, prime: int) -> tuple[list[int], list[int], list[int]] | None:
+    """(equations, unknowns, other unknowns): a square part of V that is invertible modulo the prime, and of full rank there."""
+    M = (V % prime).astype(np.int64)
+    order = np.arange(len(M))
+    unknowns, free, r = [], [], 0
+    for j in range(M.shape[1]):
+        nonzero = np.flatnonzero(M[r:, j])
+        if r == len(M) or not len(nonzero):
+            free.append(j)
+            continue
+        swap = r + nonzero[0]
+        M[[r, swap]], order[[r, swap]] = M[[swap, r]], order[[swap, r]]
+        M[r] = M[r] * pow(int(M[r, j]), -1, prime) % prime
+        below = r + 1 + np.flatnonzero(M[r + 1 :, j])
+        M[below, j:] = (M[below, j:] - M[below, j : j + 1] * M[r, j:]) % prime
+        unknowns.append(j)
+        r += 1
+    return order[:r].tolist(), unknowns, free
+
+
+def _lift(B: NDArray, b: NDArray, prime: int) -> tuple[list[int], int] | None:
+    """(numerators, denominator) of the solution of B x = b, B square and invertible modulo the prime."""
+    if not len(B):
+        return [], 1
+    inverse = _inverse((B % prime).astype(np.int64), prime).astype(np.float64)
+    low, high = inverse % 8192, inverse // 8192  # 13 bits each: with 26 of a residue and a sum of 2¹⁴ terms, 53
+    limbs = _Limbs(B)
+    bits = _hadamard_bits(B, b)
+    steps_in_all = bits // 25 + 3
+    residue = b.copy()
+    digits: list[NDArray] = []
+    attempt = 8
+    while True:
+        r = (residue % prime).astype(np.float64)
+        digit = ((low @ r) % prime + ((high @ r) % prime) * 8192) % prime
+        digits.append(digit.astype(np.int64))
+        residue = (residue - limbs.times(digit)) // prime
+        if len(digits) == min(attempt, steps_in_all):
+            modulus = prime ** len(digits)
+            found = _reconstruct(_assemble(digits, prime), modulus)
+            if found is not None and not any(B @ np.array(found[0], dtype=object) - b * found[1]):
+                return found
+            if len(digits) >= steps_in_all:
+                return None
+            attempt *= 2
+
+
+class _Limbs:
+    """An integer matrix cut into floats so short that its products with residues below 2²⁶ do not round."""
+
+    def __init__(self, B: NDArray):
+        width = 27 - len(B).bit_length()
+        size = max(int(abs(value)).bit_length() for value in B.flat)
+        sign = np.where(B < 0, -1, 1).astype(np.float64)
+        absolute, mask = abs(B), (1 << width) - 1
+        self.width = width
+        self.parts = [
+            sign * ((absolute >> (width * k)) & mask).astype(np.float64) for k in range(max(1, -(-size // width)))
+        ]
+
+    def times(self, x: NDArray) -> NDArray:
+        total: Any = 0
+        for k, part in enumerate(self.parts):
+            total = total + (part @ x).astype(np.int64).astype(object) * (1 << (self.width * k))
+        return total
+
+
+def _inverse(M: NDArray, prime: int) -> NDArray:
+    n = len(M)
+    M = np.hstack([M, np.eye(n, dtype=np.int64)])
+    for j in range(n):
+        swap = j + int(np.flatnonzero(M[j:, j])[0])
+        if swap != j:
+            M[[j, swap]] = M[[swap, j]]
+        M[j] = M[j] * pow(int(M[j, j]), -1, prime) % prime
+        others = np.flatnonzero(M[:, j])
+        others = others[others != j]
+        M[others, j:] = (M[others, j:] - M[others, j : j + 1] * M[j, j:]) % prime
+    return M[:, n:]
+
+
+def _hadamard_bits(B: NDArray, b: NDArray) -> int:
+    """Enough bits for numerator times denominator, by Cramer's rule and Hadamard's inequality, and for the sign."""
+    squares = [sum(int(v) ** 2 for v in row) for row in np.column_stack([B, b])]
+    return 2 * sum(max(1, s.bit_length() + 1) for s in squares) // 2 + 4
+
+
+def _assemble(digits: list[NDArray], prime: int) -> list[int]:
+    """Σ digitₖ·primeᵏ for each unknown, two halves at a time."""
+    level = [digit.astype(object) for digit in digits]
+    power = prime
+    while len(level) > 1:
+        level = [
+            low + high * power for low, high in zip(level[::2], [*level[1::2], *([0] * (len(level) % 2))], strict=True)
+        ]
+        power *= power
+    return level[0].tolist()
+
+
+def _reconstruct(residues: list[int], modulus: int) -> tuple[list[int], int] | None:
+    """Numerators and one common denominator, all below √(modulus/2), that the residues stand for; None if too few digits."""
+    limit = isqrt(modulus // 2)
+    denominator = 1
+    for residue in residues:
+        value = residue * denominator % modulus
+        if min(value, modulus - value) <= limit:
+            continue
+        part = _fraction_of(value, modulus, limit)
+        if part is None:
+            return None
+        denominator *= part
+        if denominator > limit:
+            return None
+    numerators = []
+    for residue in residues:
+        value = residue * denominator % modulus
+        value = value - modulus if value > modulus - value else value
+        if abs(value) > limit:
+            return None
+        numerators.append(value)
+    return numerators, denominator
+
+
+def _fraction_of(value: int, modulus: int, limit: int) -> int | None:
+    """The denominator of the fraction that is `value` modulo `modulus`, if there is one with both parts small."""
+    r0, r1, t0, t1 = modulus, value, 0, 1
+    while r1 > limit:
+        q = r0 // r1
+        r0, r1, t0, t1 = r1, r0 - q * r1, t1, t0 - q * t1
+    return abs(t1) if 0 < abs(t1) <= limit else None

@@ -1,0 +1,1 @@
+"""Solving with perceptrons: points inside cones, linear programs, and proofs that there are none."""
