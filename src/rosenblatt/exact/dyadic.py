@@ -6,6 +6,7 @@ that no sum of products of limbs needs more than the 53 bits a float holds.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from decimal import MAX_EMAX, MIN_EMIN, Decimal, localcontext
 from fractions import Fraction
 from math import lcm
 from numbers import Integral, Rational
@@ -55,8 +56,16 @@ def _fraction(value: Any) -> Fraction:
     if isinstance(value, Integral):
         return Fraction(int(value))
     if isinstance(value, Rational):
-        return Fraction(value.numerator, value.denominator)
+        return Fraction(int(value.numerator), int(value.denominator))
     return Fraction(float(value))
+
+
+def about(value: Fraction) -> str:
+    """Six digits of a number of any size."""
+    with localcontext() as context:
+        context.prec = 6
+        context.Emax, context.Emin = MAX_EMAX, MIN_EMIN
+        return f"{(Decimal(value.numerator) / Decimal(value.denominator)).normalize():g}"
 
 
 def cleared(values: Sequence[Fraction]) -> list[int]:

@@ -1,12 +1,13 @@
-"""Gordan's alternative by the simplex method in integers: it never rounds, so it always ends with a proof, and it is slow, so
-it is for what floats leave open. Minors of an integer matrix are integers, therefore every division below is exact
-(Edmonds 1967, Bareiss 1968); ties are broken lexicographically, therefore no basis comes twice (Dantzig, Orden and Wolfe 1955).
+"""Gordan's alternative by the simplex method in integers: it never rounds, so it always ends with a proof, and it is slow,
+so it is for what floats leave open. Minors of an integer matrix are integers, therefore every division below is exact
+(Edmonds 1967, Bareiss 1968); ties are broken lexicographically, so no basis comes twice (Dantzig, Orden, Wolfe 1955).
 """
 
 from __future__ import annotations
 
 from fractions import Fraction
-from math import gcd
+from math import gcd, inf
+from time import perf_counter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +16,9 @@ from rosenblatt.exact.certificates import Combination, Interior
 from rosenblatt.exact.dyadic import cleared, mantissas
 
 
-def alternative(A: NDArray, max_pivots: int | None = None) -> Interior | Combination | None:
-    """A point with positive products with all rows of A (floats), or a combination of them that is zero; None if the pivots
-    allowed were too few.
+def alternative(A: NDArray, max_seconds: float = inf) -> Interior | Combination | None:
+    """A point with positive products with all rows of A (floats), or a combination of them that is zero; None if the
+    time was too short.
 
     Solved is: λ ≥ 0, Aᵀλ = 0, Σλ = 1, by phase one. Where that has no solution, the prices of its end are the point.
     """
@@ -32,14 +33,13 @@ def alternative(A: NDArray, max_pivots: int | None = None) -> Interior | Combina
     T[-1] = -T[:-1].sum(axis=0)  # minus the sum of the artificial variables, in terms of the others
     T[-1, n : n + d + 1] = 0
     basis = list(range(n, n + d + 1))
-    denominator, pivots = 1, 0
+    denominator, end = 1, perf_counter() + max_seconds
     while T[-1, -1] < 0 and (column := int(np.argmin(T[-1, :n]))) >= 0 and T[-1, column] < 0:
-        if pivots == max_pivots:
+        if perf_counter() > end:
             return None
         row = _leaving(T, column, n)
         denominator = _pivot(T, row, column, denominator)
         basis[row] = column
-        pivots += 1
     if T[-1, -1] == 0:
         found = {basis[r]: T[r, -1] for r in range(d + 1) if basis[r] < n and T[r, -1]}
         rows = sorted(found)

@@ -53,7 +53,7 @@ def dependence(rows: NDArray) -> list[int] | None:
 
 
 def _independent(V: NDArray, prime: int) -> tuple[list[int], list[int], list[int]] | None:
-    """(equations, unknowns, other unknowns): a square part of V that is invertible modulo the prime, and of full rank there."""
+    """(equations, unknowns, other unknowns): a part of V that is square, of full rank and invertible modulo the prime."""
     M = (V % prime).astype(np.int64)
     order = np.arange(len(M))
     unknowns, free, r = [], [], 0
@@ -106,7 +106,8 @@ class _Limbs:
         width = 27 - len(B).bit_length()
         size = max(int(abs(value)).bit_length() for value in B.flat)
         sign = np.where(B < 0, -1, 1).astype(np.float64)
-        absolute, mask = abs(B), (1 << width) - 1
+        absolute: Any = abs(B)
+        mask = (1 << width) - 1
         self.width = width
         self.parts = [
             sign * ((absolute >> (width * k)) & mask).astype(np.float64) for k in range(max(1, -(-size // width)))
@@ -141,7 +142,7 @@ def _hadamard_bits(B: NDArray, b: NDArray) -> int:
 
 def _assemble(digits: list[NDArray], prime: int) -> list[int]:
     """Σ digitₖ·primeᵏ for each unknown, two halves at a time."""
-    level = [digit.astype(object) for digit in digits]
+    level: list[Any] = [digit.astype(object) for digit in digits]
     power = prime
     while len(level) > 1:
         level = [
@@ -152,7 +153,7 @@ def _assemble(digits: list[NDArray], prime: int) -> list[int]:
 
 
 def _reconstruct(residues: list[int], modulus: int) -> tuple[list[int], int] | None:
-    """Numerators and one common denominator, all below √(modulus/2), that the residues stand for; None if too few digits."""
+    """Numerators and a common denominator, all below √(modulus/2), that the residues stand for; None if too few digits."""
     limit = isqrt(modulus // 2)
     denominator = 1
     for residue in residues:
