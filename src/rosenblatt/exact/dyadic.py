@@ -34,6 +34,8 @@ def mantissas(values: NDArray) -> tuple[NDArray, NDArray]:
 
 def whole(values: Any) -> tuple[NDArray, int]:
     """(V, e) with values = V · 2^e exactly, V an array of Python integers, e the same for all of them."""
+    if values.dtype == object:
+        return values, 0
     m, e = mantissas(values)
     base = int(e.min(where=m != 0, initial=2**31))
     if base == 2**31:
@@ -45,6 +47,15 @@ def whole(values: Any) -> tuple[NDArray, int]:
         else:
             V[index] = 0
     return V, base
+
+
+def unit_floats(V: NDArray) -> NDArray:
+    """Rows of integers as the nearest floats, each row times the power of two that brings its largest entry to [½, 1)."""
+    found = np.zeros(V.shape)
+    for i, row in enumerate(V.tolist()):
+        size = max((abs(v).bit_length() for v in row), default=0)
+        found[i] = [float(Fraction(v, 1 << size)) if v else 0.0 for v in row]
+    return found
 
 
 def fractions(values: Any) -> list[Fraction]:
@@ -75,10 +86,13 @@ def cleared(values: Sequence[Fraction]) -> list[int]:
 
 
 def products(A: Any, w: Sequence[int]) -> tuple[list[int], int]:
-    """(P, e) with A @ w = P · 2^e exactly, for a matrix of floats (dense, or scipy's CSR) and integers of any size."""
+    """(P, e) with A @ w = P · 2^e exactly, for integers w of any size and a matrix of floats (dense, or scipy's CSR) or of
+    Python's integers."""
     n, d = A.shape
     if len(w) != d:
         raise ValueError(f"w must have one entry for each of the {d} columns; got {len(w)}")
+    if A.dtype == object:
+        return [sum(a * v for a, v in zip(row, w, strict=True) if a) for row in A.tolist()], 0
     limb = (_BITS - max(1, int(d).bit_length())) // 2
     W = _limbs_of_integers(w, limb)
     found: list[int] = []

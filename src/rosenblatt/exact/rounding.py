@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rosenblatt.exact.certificates import Combination, Interior
-from rosenblatt.exact.dyadic import whole
+from rosenblatt.exact.dyadic import unit_floats, whole
 from rosenblatt.exact.solve import dependence
 
 _LADDER = (4, 8, 16, 26, 40)
@@ -41,6 +41,8 @@ def interior(A: Any, x: NDArray, shift: NDArray | None = None) -> Interior | Non
 
 def _promising(A: Any, rounded: NDArray, powers: list[int]) -> bool:
     """Whether floats see no product that is clearly negative: a look that costs little and saves most exact checks."""
+    if A.dtype == object:
+        return True
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         x = np.ldexp(rounded, powers)
         least = (A @ x).min()
@@ -82,7 +84,7 @@ def combination(A: Any, rows: Sequence[int], weights: NDArray | None = None) -> 
 
 def _fewer(part: NDArray, near: NDArray) -> tuple[NDArray, NDArray] | None:
     """(rows to keep, new weights): move along a dependence until a weight is zero (Carathéodory); None if there is none."""
-    scaled = part / np.abs(part).max(axis=1, keepdims=True)
+    scaled = unit_floats(part) if part.dtype == object else part / np.abs(part).max(axis=1, keepdims=True)
     _, s, V = np.linalg.svd(scaled.T)
     rank = int((s > 1e-9 * s[0]).sum())
     if rank >= len(part):
