@@ -1,1 +1,11 @@
 """Solving with perceptrons: points inside cones, linear programs, and proofs that there are none."""
+
+from rosenblatt.feasibility.dunagan_vempala import DunaganVempala
+from rosenblatt.feasibility.found import Found
+from rosenblatt.feasibility.interior import find_interior
+from rosenblatt.feasibility.perceptron import Plain
+from rosenblatt.feasibility.rescaling import Rescaling
+from rosenblatt.feasibility.smooth import Smooth
+from rosenblatt.feasibility.von_neumann import VonNeumann
+
+__all__ = ["DunaganVempala", "Found", "Plain", "Rescaling", "Smooth", "VonNeumann", "find_interior"]

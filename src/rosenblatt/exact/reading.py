@@ -1,0 +1,47 @@
+"""A matrix is the numbers it was given, each of them: what floats cannot hold is refused, not rounded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+
+def numbers(X: Any, name: str = "X") -> Any:
+    """X as float64, dense in C order or CSR without duplicates, each number exactly the one given; NaN and infinity are
+    refused."""
+    if sp.issparse(X):
+        X = sp.csr_array(X, copy=False)
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+        values = _exactly(X.data, name)
+        X = sp.csr_array((values, X.indices, X.indptr), shape=X.shape)
+    else:
+        X = np.asarray(X)
+        if X.ndim != 2:
+            raise ValueError(f"{name} must have two dimensions, rows and columns; got {X.ndim}: try reshape(-1, 1), or [x]")
+        X = values = np.ascontiguousarray(_exactly(X, name))
+    if X.shape[0] == 0 or X.shape[1] == 0:
+        raise ValueError(f"{name} must have at least one row and one column; got {X.shape[0]} rows of {X.shape[1]}")
+    if not np.isfinite(values).all():
+        raise ValueError(f"{name} holds NaN or infinity; nothing can be said of rows that are no points")
+    return X
+
+
+def _exactly(values: NDArray, name: str) -> NDArray:
+    if values.dtype.kind == "c":
+        raise ValueError(f"{name} must hold real numbers; got {values.dtype}")
+    try:
+        floats = values.astype(np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"{name} must hold numbers; got {values.dtype}: {error}") from None
+    # Whether a conversion was exact, Python's own comparison of an integer with a float knows; numpy's converts first.
+    if values.dtype.kind in "iuO" or values.dtype.itemsize > 8:
+        wide = np.abs(floats) >= 2.0**53 if values.dtype.kind in "iu" else np.ones(values.shape, dtype=bool)
+        for given, got in zip(values[wide].tolist(), floats[wide].tolist(), strict=True):
+            if given == given and given != got:
+                raise ValueError(f"{name} holds {given!r}, which no float is equal to; scale the data, or round them first")
+    return floats

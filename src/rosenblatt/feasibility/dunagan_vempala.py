@@ -1,0 +1,104 @@
+"""If the perceptron does not find a solution soon, a random vector, corrected on the rows it is far wrong on, soon points
+roughly towards one: stretch space along it, and the set of solutions grows wider.
+
+Dunagan and Vempala (2008), for rows of length 1 in d dimensions, σ = 1/(32d):
+
+1. the perceptron, from 0, for at most 16d² updates;
+2. x at random; while some row has cos(a, x) < −σ, project it out, x ← x − ⟨a, x⟩a; if that takes more than ln d/σ² updates,
+   or x vanishes, draw anew. A draw is good with probability ≥ 1/8: see the σ-perceptron;
+3. rows ← rows(I + x xᵀ), x of length 1; begin anew.
+
+A good x makes the width of the solutions larger by a factor 1 + 1/(3d). In all O(n d⁴ log d log 1/τ) operations with high
+probability, n rows, τ the width at the start. Where 47 draws fail one after another (probability (7/8)⁴⁷ < 0.002 if there
+are solutions) it gives up.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rosenblatt._jit import jit
+from rosenblatt.feasibility.climbing import NEVER, Climb, Enough, in_turn
+from rosenblatt.feasibility.mapped import Mapped
+from rosenblatt.feasibility.stages import Budget, Stage
+
+_DRAWS = 47
+
+
+@jit
+def improve(rows, x, sigma, limit):
+    """Project rows that x, of length 1, is far wrong on out of it, until there is none; the updates, or −1 where there are
+    more than `limit` or x vanishes."""
+    n, d = rows.shape
+    position, clean, updates = 0, 0, 0
+    while clean < n:
+        product = 0.0
+        for j in range(d):
+            product += rows[position, j] * x[j]
+        clean += 1
+        if product < -sigma:
+            square = 0.0
+            for j in range(d):
+                x[j] -= product * rows[position, j]
+                square += x[j] * x[j]
+            updates += 1
+            clean = 0
+            if updates > limit or square < 1e-24:
+                return -updates
+            x /= math.sqrt(square)  # the length does not matter to cosines
+        position = position + 1 if position + 1 < n else 0
+    return updates
+
+
+@dataclass(frozen=True)
+class DunaganVempala:
+    """The randomised rescaled perceptron."""
+
+    name = "dunagan-vempala"
+    updates = 100_000_000
+
+    def search(self, A: Any, budget: Budget, rng: np.random.Generator) -> Generator[Stage, None, str]:
+        mapped = Mapped.of(A, self.name)
+        n, d = A.shape
+        sigma = 1 / (32 * d)
+        limit = self.updates if budget.updates is None else budget.updates
+        updates, r = 0, 0
+        while True:
+            w, counts, done, delta = np.zeros(d), np.zeros(n, dtype=np.int64), Climb(0, 0, 0), 0.0
+            before, enough, solved = updates, Enough(min(16 * d * d, limit - updates), NEVER), True
+            while solved:
+                done = in_turn(mapped.rows, w, counts, delta, done, enough)
+                updates, solved = before + done.updates, done.clean == n
+                yield mapped.stage(w, solved, counts, updates, r)
+                delta, done = 10 * delta or 1.0, done._replace(clean=0)
+            if updates >= limit or r == budget.rescalings:
+                return "max_updates" if updates >= limit else "max_rescalings"
+            x, spent = improved(mapped.rows, sigma, limit - updates, rng)
+            updates += spent
+            yield mapped.stage(w if x is None else x, x is not None and (mapped.rows @ x).min() > 0, counts, updates, r)
+            if x is None:
+                return "max_updates" if updates >= limit else "no_improvement"
+            mapped.stretch(x, 1.0)
+            r += 1
+
+
+def improved(rows: NDArray, sigma: float, limit: int, rng: np.random.Generator) -> tuple[NDArray | None, int]:
+    """(x, updates): a unit vector that is far wrong on no row; None if too many draws came to nothing."""
+    d = rows.shape[1]
+    longest, spent = math.floor(math.log(d) / sigma**2), 0
+    for _ in range(_DRAWS):
+        x = rng.standard_normal(d)
+        x /= np.linalg.norm(x)
+        updates = improve(rows, x, sigma, min(longest, limit - spent))
+        spent += abs(updates)
+        if updates >= 0:
+            return x, spent
+        if spent >= limit:
+            break
+    return None, spent

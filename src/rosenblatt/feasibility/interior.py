@@ -1,0 +1,174 @@
+"""Is there x with ⟨aᵢ, x⟩ > 0 for every row? A perceptron looks for x, and while it fails, the rows it adds up come near to
+adding up to zero; one of the two is proved in exact arithmetic (Gordan 1873: never both, always one).
+"""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rosenblatt.exact.certificates import Combination, Interior
+from rosenblatt.exact.reading import numbers
+from rosenblatt.exact.rounding import interior
+from rosenblatt.feasibility.dunagan_vempala import DunaganVempala
+from rosenblatt.feasibility.found import Found
+from rosenblatt.feasibility.perceptron import Plain
+from rosenblatt.feasibility.proof import prove
+from rosenblatt.feasibility.rescaling import Rescaling
+from rosenblatt.feasibility.rows import row_lengths
+from rosenblatt.feasibility.smooth import Smooth
+from rosenblatt.feasibility.stages import Budget, Method, Stage
+from rosenblatt.feasibility.von_neumann import VonNeumann
+
+METHODS: dict[str, Method] = {
+    method.name: method for method in (Rescaling(), Plain(), DunaganVempala(), VonNeumann(), Smooth())
+}
+_CLAIMS = 4  # points that are solutions for floats only, before float64 is held to be too coarse
+_NOTHING = 1e-15  # a length that is what rounding leaves of zero
+_LENGTHS = (1e-145, 1e145)  # of rows whose squared length float64 holds with all its digits
+
+
+def find_interior(
+    A: Any,
+    method: str | Method = "rescaling",
+    *,
+    max_updates: int | None = None,
+    max_rescalings: int | None = None,
+    random_state: Any = 0,
+) -> Found:
+    """x with A x > 0, or positive weights with which some rows of A add up to zero; both checked in exact arithmetic.
+
+    Parameters
+    ----------
+    A : (rows, columns) array or scipy sparse matrix
+        Finite numbers. The methods that rescale work on a dense copy.
+    method : str, or a method with its parameters
+        | word | updates, for n rows in d dimensions and unit rows of margin γ | each costs |
+        |---|---|---|
+        | "rescaling", `Rescaling()` | O(d⁵ log 1/γ); deterministic; Peña and Soheili 2016 | the rows looked at |
+        | "perceptron", `Plain(order=...)` | (R/γ)² on the rows as given; Novikoff 1962 | the rows looked at |
+        | "dunagan-vempala", `DunaganVempala()` | O(d⁴ log d log 1/γ) with high probability; 2008 | the rows looked at |
+        | "von-neumann", `VonNeumann(away=...)` | 1/γ², with away steps 2/γ²; Dantzig 1992 | a product with A |
+        | "smooth", `Smooth()` | 2√(ln n)/γ − 1; Soheili and Peña 2012 | three products with A |
+    max_updates, max_rescalings : int, optional
+        When to give up. Unless given: 10⁸ updates for the methods that rescale, 10⁷ for the perceptron, 10⁵ for the others;
+        91·columns rescalings for "rescaling", any number for "dunagan-vempala", which gives up by itself.
+    random_state : int, RandomState, Generator or None, default=0
+        The source of the draws of "dunagan-vempala".
+
+    Returns
+    -------
+    Found
+        With a `certificate`, or without one, the `reason`, and the `margin` it reached.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rosenblatt.feasibility import find_interior
+    >>> A = np.eye(12) - np.tril(np.ones((12, 12)), -1)  # the perceptron makes 5,592,405 updates on these
+    >>> found = find_interior(A)
+    >>> found.exists, found.verify(A), found.n_updates < 10_000
+    (True, True, True)
+    >>> found = find_interior([[1, 2], [1, -3], [-2, 0]])
+    >>> found.exists, found.certificate
+    (False, Combination(rows=(0, 1, 2), weights=(6, 4, 5)))
+    """
+    A = numbers(A, "A")
+    chosen = _method(method)
+    budget = Budget(_whole(max_updates, "max_updates", 1), _whole(max_rescalings, "max_rescalings", 0))
+    lengths = _measured(A)
+    if not lengths.all():
+        return Found(Combination((int(lengths.argmin()),), (1,)), (-1.0, 0.0), chosen.name, 0, 0, "combination")
+    search = chosen.search(A, budget, _generator(random_state))
+    judge = _Judge(A, lengths)
+    while True:
+        try:
+            stage = next(search)
+        except StopIteration as end:
+            reason = judge.last(stage) or end.value
+            break
+        reason = judge.verdict(stage)
+        if reason:
+            break
+    low = float((A @ stage.x / lengths).min() / (np.linalg.norm(stage.x) or 1.0))
+    return Found(
+        judge.certificate,
+        (low, 0.0 if reason == "combination" else judge.reach),
+        chosen.name,
+        stage.n_updates,
+        stage.n_rescalings,
+        reason,
+        tuple(judge.trace),
+    )
+
+
+class _Judge:
+    """Whoever is shown the stages of a search, and says when there is proof."""
+
+    def __init__(self, A: Any, lengths: NDArray):
+        self.A, self.lengths = A, lengths
+        self.certificate: Interior | Combination | None = None
+        self.reach, self.trace = 1.0, list[float]()
+        self._tried, self._claims, self._seen = 2.0, 0, False
+
+    def verdict(self, stage: Stage) -> str:
+        """Why to stop; empty for no reason to."""
+        self.trace.append(stage.reach)
+        self.reach = min(self.reach, stage.reach)
+        if stage.solved:
+            self.certificate = interior(self.A, stage.x)
+            if self.certificate is not None:
+                return "interior"
+            self._claims += 1
+            return "precision" if self._claims == _CLAIMS else ""
+        # Each proof that is tried costs some products of matrices, so it is tried again when there is more to go by.
+        self._seen = stage.reach < self._tried / 2 or len(self.trace).bit_count() == 1
+        if self._seen:
+            self._tried = min(self._tried, stage.reach)
+            self.certificate = prove(self.A, stage.weights)
+            if self.certificate is not None:
+                return "combination"
+        return "precision" if stage.reach < _NOTHING else ""
+
+    def last(self, stage: Stage) -> str:
+        """The same of the last stage, if it was passed over."""
+        if not self._seen and not stage.solved:
+            self.certificate = prove(self.A, stage.weights)
+        return "combination" if self.certificate is not None else ""
+
+
+def _method(method: Any) -> Method:
+    if isinstance(method, str) and method in METHODS:
+        return METHODS[method]
+    if not isinstance(method, str) and hasattr(method, "search"):
+        return method
+    raise ValueError(f"method={method!r}: it must be one of {', '.join(map(repr, METHODS))}, or one such as Plain()")
+
+
+def _whole(value: Any, name: str, least: int) -> int | None:
+    if value is None:
+        return None
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+        raise ValueError(f"{name}={value!r}: it must be a whole number ≥ {least}, or None to leave it to the method")
+    return int(value)
+
+
+def _measured(A: Any) -> NDArray:
+    """‖aᵢ‖ for each row: 0 for a row of zeros, otherwise a number whose square is one too."""
+    with np.errstate(over="ignore", under="ignore"):
+        lengths = row_lengths(A)
+    low, high = _LENGTHS
+    for i in np.flatnonzero((lengths < low) | (lengths > high)):
+        if lengths[i] > high or abs(A[[i]]).max():
+            word = "long" if lengths[i] > high else "short"
+            raise ValueError(f"row {i} of A is too {word} for its squared length to be a number; scale it nearer to 1")
+    return lengths
+
+
+def _generator(random_state: Any) -> np.random.Generator:
+    if isinstance(random_state, np.random.RandomState):
+        random_state = random_state.randint(2**31 - 1)
+    return np.random.default_rng(random_state)

@@ -1,0 +1,57 @@
+"""When the perceptron has added one row often and has not got far, no solution can lean on that row: shrink its direction.
+
+Peña and Soheili (2016), deterministic. Let the rows be of length 1 and αᵢ the updates of row i, so that w = Σ αᵢaᵢ. For a
+solution z of length 1 all ⟨aᵢ, z⟩ are positive, so α_j⟨a_j, z⟩ ≤ ⟨w, z⟩ ≤ ‖w‖. Once 6√d·‖w‖ ≤ α_j for some j, every solution has
+⟨a_j, z⟩ ≤ 1/(6√d): they all lie close to the plane of a_j. The map I − ½a_j a_jᵀ on the rows makes the set of solutions
+larger, by half at least in volume, and the perceptron starts anew on the rows mapped. As ‖w‖² ≤ t after t updates, that
+happens after 36n²d updates at the latest, for n rows, and in practice far sooner.
+
+So (d − 1)·log(1/τ)/log(3/2) rescalings are enough, up to a constant, where τ is the width of the cone of solutions: O(d⁵
+log 1/τ) updates in the paper's form, and a logarithm of what the perceptron needs. A set with more rescalings than 91·d
+would have a τ below 2⁻⁵³, which floats can hardly tell from none.
+
+A combination of the mapped rows that is zero is one of the rows given, since the maps are invertible: the weights only
+change by the rows' lengths.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rosenblatt.feasibility.climbing import Climb, Enough, in_turn
+from rosenblatt.feasibility.mapped import Mapped
+from rosenblatt.feasibility.stages import Budget, Stage
+
+_WIDTH = math.ceil(53 * math.log(2) / math.log(1.5))  # rescalings a dimension until τ is 2⁻⁵³
+
+
+@dataclass(frozen=True)
+class Rescaling:
+    """The perceptron on rows that are rescaled as soon as the counts of its updates allow it."""
+
+    name = "rescaling"
+    updates = 100_000_000
+
+    def search(self, A: Any, budget: Budget, rng: np.random.Generator) -> Generator[Stage, None, str]:
+        mapped = Mapped.of(A, self.name)
+        n, d = A.shape
+        limit = self.updates if budget.updates is None else budget.updates
+        rescalings = _WIDTH * d if budget.rescalings is None else budget.rescalings
+        updates = 0
+        for r in range(rescalings + 1):
+            w, counts, done, delta = np.zeros(d), np.zeros(n, dtype=np.int64), Climb(0, 0, 0), 0.0
+            before, enough, solved = updates, Enough(limit - updates, 6 * math.sqrt(d)), True
+            while solved:
+                done = in_turn(mapped.rows, w, counts, delta, done, enough)
+                updates, solved = before + done.updates, done.clean == n
+                yield mapped.stage(w, solved, counts, updates, r)
+                delta, done = 10 * delta or 1.0, done._replace(clean=0)
+            if updates >= limit:
+                return "max_updates"
+            mapped.stretch(mapped.rows[counts.argmax()].copy(), -0.5)
+        return "max_rescalings"

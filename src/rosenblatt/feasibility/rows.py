@@ -1,0 +1,43 @@
+"""The rows of a matrix, dense or CSR: their lengths, and the rows rescaled."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+LARGEST = 1 << 25  # entries of the dense arrays of a method that rescales: 256 MiB
+
+
+def row_lengths(A: Any) -> NDArray:
+    """‖aᵢ‖ for each row."""
+    if sp.issparse(A):
+        return np.sqrt(A.multiply(A).sum(axis=1))
+    return np.sqrt(np.einsum("ij,ij->i", A, A))
+
+
+def scaled(A: Any, factors: NDArray) -> Any:
+    """Each row times its factor."""
+    if sp.issparse(A):
+        return sp.csr_array(sp.diags_array(factors) @ A)
+    return A * factors[:, None]
+
+
+def dense_row(A: Any, i: int) -> NDArray:
+    return A[[i]].toarray()[0] if sp.issparse(A) else A[i].copy()
+
+
+def dense_unit(A: Any, method: str) -> tuple[NDArray, NDArray]:
+    """(the rows at length 1, dense; their lengths); a ValueError where that would be too large."""
+    n, d = A.shape
+    if (n + d) * d > LARGEST:
+        raise ValueError(
+            f"method {method!r} works with dense arrays of rows × columns and columns × columns; for A of shape {A.shape} "
+            f"they hold {(n + d) * d:,} numbers, and {LARGEST:,} are allowed; "
+            "use 'perceptron', 'von-neumann' or 'smooth', which only multiply with A"
+        )
+    lengths = row_lengths(A)
+    unit = scaled(A, 1 / lengths)
+    return np.ascontiguousarray(unit.toarray() if sp.issparse(unit) else unit), lengths
