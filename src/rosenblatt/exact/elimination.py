@@ -16,6 +16,7 @@ class Solved:
     `origin[r]` tells how line r is made of the equations given: line = Σ originₖ · equationₖ.
     """
 
+    equations: int
     width: int
     pivots: tuple[int, ...]
     free: tuple[int, ...]
@@ -38,8 +39,7 @@ class Solved:
 
     def multipliers(self, row: Row) -> list[Fraction]:
         """ν with row = Σ νₖ · equationₖ, for a row that the equations make zero."""
-        count = len(self.origin[0]) if self.origin else 0
-        nu = [Fraction(0)] * count
+        nu = [Fraction(0)] * self.equations
         for p, origin in zip(self.pivots, self.origin, strict=True):
             if row[p]:
                 nu = [a + row[p] * b for a, b in zip(nu, origin, strict=True)]
@@ -47,7 +47,7 @@ class Solved:
 
 
 def solved(equations: Sequence[Row], width: int) -> Solved:
-    """The equations Σ eⱼ yⱼ = 0 in `width` unknowns, solved by Gauss and Jordan; equations that say nothing new are dropped."""
+    """The equations Σ eⱼ yⱼ = 0 in `width` unknowns, solved by Gauss and Jordan; those that say nothing new are dropped."""
     lines: list[list[Fraction]] = []
     origin: list[list[Fraction]] = []
     pivots: list[int] = []
@@ -67,7 +67,7 @@ def solved(equations: Sequence[Row], width: int) -> Solved:
         origin.append(made)
         pivots.append(pivot)
     free = tuple(j for j in range(width) if j not in set(pivots))
-    return Solved(width, tuple(pivots), free, tuple(map(tuple, lines)), tuple(map(tuple, origin)))
+    return Solved(len(equations), width, tuple(pivots), free, tuple(map(tuple, lines)), tuple(map(tuple, origin)))
 
 
 def _subtract(line: list[Fraction], factor: Fraction, other: Row, made: list[Fraction], how: Row) -> None:

@@ -2,10 +2,11 @@
 
 from rosenblatt.feasibility.dunagan_vempala import DunaganVempala
 from rosenblatt.feasibility.found import Found
-from rosenblatt.feasibility.interior import find_interior
+from rosenblatt.feasibility.interior import METHODS, find_interior
+from rosenblatt.feasibility.linear_programs import solve_lp
 from rosenblatt.feasibility.perceptron import Plain
 from rosenblatt.feasibility.rescaling import Rescaling
 from rosenblatt.feasibility.smooth import Smooth
 from rosenblatt.feasibility.von_neumann import VonNeumann
 
-__all__ = ["DunaganVempala", "Found", "Plain", "Rescaling", "Smooth", "VonNeumann", "find_interior"]
+__all__ = ["METHODS", "DunaganVempala", "Found", "Plain", "Rescaling", "Smooth", "VonNeumann", "find_interior", "solve_lp"]

@@ -13,7 +13,7 @@ multipliers that prove v optimal. Each round leaves a vertex for good, so the ro
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import inf
 from typing import Any
@@ -24,7 +24,7 @@ from rosenblatt.exact.certificates import Combination, Interior
 from rosenblatt.exact.dyadic import cleared
 from rosenblatt.exact.elimination import solved
 from rosenblatt.feasibility.interior import find_interior
-from rosenblatt.feasibility.programs import Infeasible, Optimal, Program, Solution, Unbounded, Vector, dot, floats
+from rosenblatt.feasibility.programs import Infeasible, Optimal, Program, Solution, Unbounded, Vector, dot
 
 
 class _Unanswered(Exception):
@@ -87,10 +87,8 @@ class _Systems:
             )
             multipliers[numbers[position]] = weight * factor
             total = [a + weight * factor * b for a, b in zip(total, rows[position], strict=True)]
-        for k, nu in zip(self.equations, system.multipliers([-value for value in total]), strict=True):
-            if nu:
-                multipliers[k] = nu
-        return None, multipliers
+        rest = system.multipliers([-value for value in total])
+        return None, multipliers | {k: nu for k, nu in zip(self.equations, rest, strict=True) if nu}
 
     def tighten(self, multipliers: dict[int, Fraction]) -> None:
         """The open rows among these are zero wherever all rows are ≥ 0: they become equations."""
@@ -101,8 +99,8 @@ class _Systems:
         self.open = [i for i in self.open if i not in weights]
 
     def positive(self, multipliers: dict[int, Fraction]) -> dict[int, Fraction]:
-        """The same sum with multipliers ≥ 0 for every row that was once open: a row that is tight came with a sum that is zero
-        and has a positive weight for it; enough of that is added."""
+        """The same sum with multipliers ≥ 0 for every row that was once open: a row that is tight came with a sum that is
+        zero and has a positive weight for it; enough of that is added."""
         result = dict(multipliers)
         for tight in reversed(self.tight):
             amount = max((-result.get(i, Fraction(0)) / w for i, w in tight.weights.items()), default=Fraction(0))
@@ -177,7 +175,7 @@ class _Search:
         self.reason = f"{max_rounds} systems were solved"
 
     def feasible(self) -> bool:
-        """Whether there is a feasible point: it is found with nothing tight that need not be; or Farkas's multipliers are."""
+        """Whether there is a feasible point, with nothing tight that need not be; if not, Farkas's multipliers are found."""
         tau = (*([Fraction(0)] * self.n), Fraction(1))
         while True:
             y, multipliers = self.systems.strict([tau])
@@ -192,12 +190,9 @@ class _Search:
 
     def bounded(self) -> bool:
         """Whether multipliers prove some lower bound; otherwise there is a direction to go on in for ever."""
-        m = len(self.program.inequalities)
-        flat = [(*row[:-1], Fraction(0)) for row in self.systems.rows]
-        away = _Systems(
-            [row[:-1] for row in flat], list(self.systems.equations), list(self.systems.open), self.systems.options,
-            list(self.systems.tight),
-        )  # fmt: skip
+        flat = [row[:-1] for row in self.systems.rows]
+        away = replace(self.systems, rows=flat, n_updates=0, n_rescalings=0, n_rounds=0)
+        away.equations, away.open, away.tight = list(away.equations), list(away.open), list(away.tight)
         while True:
             ray, multipliers = away.strict([tuple(-a for a in self.program.c)])
             if ray is not None or -1 in multipliers:
@@ -213,7 +208,6 @@ class _Search:
         total = self.program.combined(u, v)
         assert not isinstance(total, str)
         self.lower = -total[-1]
-        assert len(u) == m
         return True
 
     def optimal(self, multipliers: dict[int, Fraction], objective: int) -> Optimal:
@@ -236,7 +230,7 @@ class _Search:
             self.lower = self.certificate.value
         return Solution(
             status,
-            None if point is None else floats(point),
+            None if point is None else np.array([float(value) for value in point]),
             None if value is None else float(value),
             -inf if self.lower is None else float(self.lower),
             self.certificate,
@@ -251,7 +245,7 @@ class _Search:
 def descended(program: Program, x: Vector) -> Vector:
     """From a feasible x to a point of a smallest face that is not worse: a vertex, if there are any.
 
-    What is tight stays so; along what is left one goes down, or, where all is level, anywhere, until something else is tight.
+    What is tight stays so; one goes down along what is left, or, where all is level, anywhere, until something else is tight.
     """
     c = program.c
     while True:

@@ -1,5 +1,5 @@
-"""A linear program in the form of scipy's `linprog`, as the exact numbers it is made of, and the three answers to it. Each can
-be checked by whoever has the program: in fractions, with nothing believed.
+"""A linear program in the form of scipy's `linprog`, as the exact numbers it is made of, and the three answers to it. Each
+can be checked by whoever has the program: in fractions, with nothing believed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from rosenblatt.exact.certificates import as_floats
 from rosenblatt.exact.dyadic import about
 
 Vector = tuple[Fraction, ...]
@@ -40,7 +39,7 @@ class Program:
         for j, (low, high) in enumerate(_bounds(bounds, n)):
             for value, sign, name in ((low, -1, "lower"), (high, 1, "upper")):
                 if value is not None:
-                    upper.append(tuple(Fraction(sign * (k == j)) for k in range(n)) + (sign * value,))
+                    upper.append((*(Fraction(sign * (k == j)) for k in range(n)), sign * value))
                     names.append(f"{name} bound of x[{j}]")
         return Program(cost, tuple(upper), tuple(_rows(A_eq, b_eq, n, "A_eq", "b_eq")), tuple(names))
 
@@ -57,7 +56,7 @@ class Program:
         return None
 
     def combined(self, u: Sequence[Fraction], v: Sequence[Fraction]) -> Vector | str:
-        """Σ uᵢ·(gᵢ, hᵢ) + Σ vₖ·(eₖ, fₖ), which every feasible x satisfies as an inequality if u ≥ 0; or why that is no proof."""
+        """Σ uᵢ·(gᵢ, hᵢ) + Σ vₖ·(eₖ, fₖ), an inequality that every feasible x satisfies if u ≥ 0; or why not."""
         if (len(u), len(v)) != (len(self.inequalities), len(self.equations)):
             return (
                 f"multipliers for {len(u)} inequalities and {len(v)} equations; there are {len(self.inequalities)} and "
@@ -97,8 +96,8 @@ class Optimal:
 
 @dataclass(frozen=True)
 class Infeasible:
-    """Multipliers u ≥ 0 and v with Σ u g + Σ v e = 0 and Σ u h + Σ v f < 0: a sum of the constraints that says 0 < 0 (Farkas
-    1902)."""
+    """Multipliers u ≥ 0 and v with Σ u g + Σ v e = 0 and Σ u h + Σ v f < 0: a sum of the constraints that says 0 < 0
+    (Farkas 1902)."""
 
     u: Vector
     v: Vector
@@ -187,10 +186,6 @@ class Solution:
 
 def dot(a: Sequence[Fraction], b: Sequence[Fraction]) -> Fraction:
     return sum((x * y for x, y in zip(a, b, strict=True) if x and y), Fraction(0))
-
-
-def floats(x: Sequence[Fraction]) -> NDArray:
-    return as_floats(x)
 
 
 def _number(value: Any, name: str) -> Fraction:

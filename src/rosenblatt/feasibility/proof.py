@@ -20,8 +20,12 @@ _AGAIN = 64  # pivots after which the basis is inverted anew
 _DENSE = 1 << 24  # entries of the rows with weights, at most
 
 
-def prove(A: Any, weights: NDArray) -> Combination | None:
-    """A combination of rows of A, exactly zero, near to these weights; None if there is none near."""
+def prove(A: Any, weights: NDArray, given: Any = None) -> Combination | None:
+    """A combination of rows of A, exactly zero, near to these weights; None if there is none near.
+
+    Where the rows `given` are integers that floats cannot hold, A is near to them, and the combination is theirs.
+    """
+    given = A if given is None else given
     held = np.flatnonzero(weights > 0)
     if held.size * A.shape[1] > _DENSE:
         return None
@@ -35,7 +39,7 @@ def prove(A: Any, weights: NDArray) -> Combination | None:
         chosen = kept[order[:k]]
         s = np.linalg.svd(unit[chosen], compute_uv=False)
         if k > A.shape[1] or s[-1] < _RANK * s[0]:
-            found = combination(A, held[chosen].tolist(), (shares[order[:k]] / lengths[chosen]).tolist())
+            found = combination(given, held[chosen].tolist(), shares[order[:k]] / lengths[chosen])
             if found is not None:
                 return found
     return None

@@ -119,7 +119,7 @@ def decide(A: Any, *, method: str = "auto", max_seconds: float = 600.0) -> Prove
 
 
 def look(search: Search) -> Proved | None:
-    """A row that is zero, or two that point in opposite directions: these meet when products with a random point are sorted."""
+    """A row that is zero, or two in opposite directions: these meet when products with a random point are sorted."""
     S = search.scaled
     largest = np.asarray(abs(S).max(axis=1).toarray() if sp.issparse(S) else np.abs(S).max(axis=1)).ravel()
     for i in np.flatnonzero(largest == 0):
