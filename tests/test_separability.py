@@ -196,7 +196,7 @@ def test_an_exponentially_small_margin_is_no_obstacle():
         ([[1.0], [2.0], [3.0]], [0, 1, 2], "two labels; got 3: 0, 1, 2"),
         ([[1.0], [2.0]], [1, 1], "two labels; got 1"),
         (np.empty((0, 3)), [], "at least one row"),
-        (np.empty((2, 0)), [0, 1], "one feature"),
+        (np.empty((2, 0)), [0, 1], "one column"),
         ([[1.0], [np.nan]], [0, 1], "NaN or infinity"),
         ([[1.0], [np.inf]], [0, 1], "NaN or infinity"),
         ([[1.0], [2.0]], [0.0, np.nan], "y holds NaN"),

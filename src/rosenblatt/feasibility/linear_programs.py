@@ -175,7 +175,7 @@ class _Search:
         self.reason = f"{max_rounds} systems were solved"
 
     def feasible(self) -> bool:
-        """Whether there is a feasible point, with nothing tight that need not be; if not, Farkas's multipliers are found."""
+        """Whether there is a feasible point, with nothing tight that need not be; if not, Farkas's multipliers."""
         tau = (*([Fraction(0)] * self.n), Fraction(1))
         while True:
             y, multipliers = self.systems.strict([tau])
