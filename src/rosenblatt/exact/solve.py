@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rosenblatt.exact.dyadic import whole
+from rosenblatt.exact.dyadic import unit_floats, whole
 
 # Primes below 2²⁶, so that products of two residues are exact in int64 and in float64 sums of a few.
 _PRIMES = (67108859, 67108837, 67108819, 67108777, 67108763, 67108757)
@@ -79,24 +79,23 @@ def _lift(B: NDArray, b: NDArray, prime: int) -> tuple[list[int], int] | None:
     inverse = _inverse((B % prime).astype(np.int64), prime).astype(np.float64)
     low, high = inverse % 8192, inverse // 8192  # 13 bits each: with 26 of a residue and a sum of 2¹⁴ terms, 53
     limbs = _Limbs(B)
-    bits = _hadamard_bits(B, b)
-    steps_in_all = bits // 25 + 3
+    steps_in_all = _hadamard_bits(B, b) // 25 + 3
+    # Numbers made for it often have small solutions; others need twice the bits of the determinant.
+    attempts = {8, 32, 128, min(steps_in_all, _determinant_bits(B) // 13 + 3), steps_in_all}
     residue = b.copy()
     digits: list[NDArray] = []
-    attempt = 8
     while True:
         r = (residue % prime).astype(np.float64)
         digit = ((low @ r) % prime + ((high @ r) % prime) * 8192) % prime
         digits.append(digit.astype(np.int64))
         residue = (residue - limbs.times(digit)) // prime
-        if len(digits) == min(attempt, steps_in_all):
+        if len(digits) in attempts:
             modulus = prime ** len(digits)
             found = _reconstruct(_assemble(digits, prime), modulus)
             if found is not None and not any(B @ np.array(found[0], dtype=object) - b * found[1]):
                 return found
             if len(digits) >= steps_in_all:
                 return None
-            attempt *= 2
 
 
 class _Limbs:
@@ -138,6 +137,12 @@ def _hadamard_bits(B: NDArray, b: NDArray) -> int:
     """Enough bits for numerator times denominator, by Cramer's rule and Hadamard's inequality, and for the sign."""
     squares = [sum(int(v) ** 2 for v in row) for row in np.column_stack([B, b])]
     return 2 * sum(max(1, s.bit_length() + 1) for s in squares) // 2 + 4
+
+
+def _determinant_bits(B: NDArray) -> int:
+    """About log₂ |det B|, and a little more."""
+    sizes = sum(max(int(abs(v)).bit_length() for v in row) for row in B)
+    return max(0, sizes + int(max(np.linalg.slogdet(unit_floats(B))[1], -1e9) / np.log(2)) + 40)
 
 
 def _assemble(digits: list[NDArray], prime: int) -> list[int]:
