@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.linalg import qr_delete, solve_triangular
+from scipy.linalg import qr_delete
+from scipy.linalg.lapack import dtrtrs
 
 from rosenblatt.exact.dyadic import mantissas, products
 
@@ -103,49 +104,63 @@ class Support:
     def __init__(self, V: NDArray, free: bool):
         self.V, self.free = V, free  # V: (rows looked at, columns)
         self.active: list[int] = []
-        room = min(V.shape[1], 32)
-        self._Q = np.zeros((V.shape[1], room), order="F")
-        self._R = np.zeros((room, room), order="F")
+        self._room = np.zeros((V.shape[1], min(V.shape[1], 32)), order="F")  # for Q, (columns, support)
+        self._R = np.zeros((0, 0), order="F")
         self._solved: tuple[NDArray, NDArray] | None = None
 
-    def _factors(self) -> tuple[NDArray, NDArray]:
-        k = len(self.active)
-        return self._Q[:, :k], self._R[:k, :k]
+    @property
+    def _Q(self) -> NDArray:
+        return self._room[:, : len(self.active)]
 
     def approach(self, row: int) -> tuple[float, NDArray]:
         """(rate, fall): for each unit of weight the row gets, what ⟨a, w⟩ gains, and what the weights of the others lose."""
-        Q, R = self._factors()
-        a = self.V[row]
-        c, z = _split(Q, a)
+        a, Q = self.V[row], self._Q
+        c, z = self._split(a)
         if self.free:  # a last coordinate of w that costs nothing acts as a constant of another size
-            a = a.copy()
-            a[-1] += z[-1] / (Q[-1] @ Q[-1])
-            c, z = _split(Q, a)
-        rate = float(z @ self.V[row])
-        if len(R) == len(Q) or rate <= (16 * _EPS) ** 2 * len(a) * float(a @ a):
+            q = Q[-1]
+            more = z[-1] / (q @ q)
+            c = c + more * q
+            z = z - Q @ (more * q)
+            z[-1] += more
+        rate = float(z @ a)
+        if Q.shape[0] == Q.shape[1] or rate <= (16 * _EPS) ** 2 * len(a) * float(a @ a):
             rate = 0.0
-        return rate, solve_triangular(R, c, check_finite=False) if len(R) else c
+        return rate, self._triangular(c)
 
     def append(self, row: int) -> None:
         k = len(self.active)
-        if k == self._Q.shape[1]:
-            room = min(len(self._Q), 2 * k)
-            Q, R = self._factors()
-            self._Q, self._R = np.zeros((len(Q), room), order="F"), np.zeros((room, room), order="F")
-            self._Q[:, :k], self._R[:k, :k] = Q, R
-        c, z = _split(self._factors()[0], self.V[row])
-        self._R[:k, k], self._R[k, k] = c, np.sqrt(z @ z)
-        self._Q[:, k] = z / self._R[k, k]
+        if k == self._room.shape[1]:
+            room = np.zeros((len(self._room), min(len(self._room), 2 * k)), order="F")
+            room[:, :k] = self._room
+            self._room = room
+        c, z = self._split(self.V[row])
+        R = np.zeros((k + 1, k + 1), order="F")
+        R[:k, :k], R[:k, k], R[k, k] = self._R, c, np.sqrt(z @ z)
+        self._room[:, k] = z / R[k, k]
+        self._R, self._solved = R, None
         self.active.append(row)
-        self._solved = None
 
     def drop(self, place: int) -> None:
         k = len(self.active) - 1
         if k:
-            Q, R = qr_delete(*self._factors(), place, which="col", check_finite=False)
-            self._Q[:, :k], self._R[:k, :k] = Q[:, :k], R[:k, :k]
+            Q, R = qr_delete(self._Q, self._R, place, which="col", overwrite_qr=True, check_finite=False)
+            if not np.shares_memory(Q, self._room):
+                self._room[:, :k] = Q[:, :k]
+            self._R = np.asfortranarray(R[:k])
+        else:
+            self._R = np.zeros((0, 0), order="F")
         del self.active[place]
         self._solved = None
+
+    def _split(self, a: NDArray) -> tuple[NDArray, NDArray]:
+        """(c, z) with a = Qc + z and z orthogonal to Q; twice is enough (Kahan)."""
+        c = a @ self._Q
+        z = a - self._Q @ c
+        again = z @ self._Q
+        return c + again, z - self._Q @ again
+
+    def _triangular(self, c: NDArray, transposed: bool = False) -> NDArray:
+        return dtrtrs(self._R, c, trans=transposed)[0] if len(c) else c
 
     def solution(self) -> tuple[NDArray, NDArray]:
         """(w, weights) on this support."""
@@ -154,16 +169,15 @@ class Support:
         return self._solved
 
     def _solve(self) -> tuple[NDArray, NDArray]:
-        Q, R = self._factors()
-        c = solve_triangular(R, np.ones(len(R)), trans="T", check_finite=False)
-        w = Q @ c
+        c = self._triangular(np.ones(len(self.active)), transposed=True)
+        w = self._Q @ c
         if self.free:
-            q = Q[-1].copy()
+            q = self._Q[-1]
             last = w[-1] / (q @ q)
-            w -= Q @ (last * q)
+            w = w - self._Q @ (last * q)
             w[-1] += last
-            c -= last * q
-        return w, solve_triangular(R, c, check_finite=False)
+            c = c - last * q
+        return w, self._triangular(c)
 
     def weights(self) -> NDArray:
         return self.solution()[1]
@@ -328,7 +342,7 @@ def in_floats(cloud: Cloud) -> Found:
         kept = np.concatenate([rows, missing])
         slack = support.shortfalls()
         slack[support.active] = -np.inf
-        others = np.argsort(-slack)[: 2 * number]
+        others = np.argsort(-slack)[:number]
         others = others[~np.isin(others, support.active)]
         order = np.concatenate([kept, work[others]])
         support.V = np.vstack([support.V[support.active], cloud.rows(missing), support.V[others]])
@@ -429,14 +443,6 @@ def row_norms(A: Any) -> NDArray:
         unit = part / scale[:, None]
         norms[start : start + step] = scale * np.sqrt(np.einsum("ij,ij->i", unit, unit))
     return norms
-
-
-def _split(Q: NDArray, a: NDArray) -> tuple[NDArray, NDArray]:
-    """(c, z) with a = Qc + z and z orthogonal to Q; twice is enough (Kahan)."""
-    c = Q.T @ a
-    z = a - Q @ c
-    again = Q.T @ z
-    return c + again, z - Q @ again
 
 
 def _unit(v: NDArray) -> NDArray:
