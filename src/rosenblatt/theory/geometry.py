@@ -26,13 +26,15 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from rosenblatt.exact.certificates import Combination, as_floats, entries
-from rosenblatt.exact.dyadic import cleared, products
+from rosenblatt.exact.dyadic import cleared, fractions, products
 from rosenblatt.exact.rounding import combination
 from rosenblatt.theory.nearest import Cloud, Found, in_floats, in_integers, row_norms
 from rosenblatt.theory.signed import Signed, numbers, read, two_valued
 
 _AIM = 1e-9  # a relative gap that is as good as none
 _PROMISE = 1e-6  # a larger one is a warning
+_CHEAP, _DEAR = 50, 250  # rows of a support in long arithmetic: a second, a minute or two
+_DEAREST = 500  # rows of a combination that is made exact: as long
 
 
 class NotSeparable(ValueError):
@@ -93,7 +95,7 @@ class Margin:
             return "a normal of zeros is of no hyperplane"
         if not self.constant and self.intercept:
             return "there is an intercept, which a hyperplane through the origin has not"
-        if not self.rows or len(self.rows) != len(self.weights) or not all(0 <= i < n for i in self.rows):
+        if not self.rows or len(self.rows) != len(self.weights) or not all(isinstance(i, int) and 0 <= i < n for i in self.rows):
             return f"a combination needs rows from 0 to {n - 1} and as many weights; got {len(self.rows)} and {len(self.weights)}"
         if not all(isinstance(weight, int) and weight > 0 for weight in self.weights):
             return "the weights must be positive integers"
@@ -102,9 +104,9 @@ class Margin:
         ):
             return "the two classes have different sums of weights, so an intercept would not cancel"
         lower, upper = _lower(data, self.constant, self.normal, self.intercept), _upper(data, self.rows, self.weights)
-        if self.lower > lower:
+        if not self.lower <= lower:
             return f"the hyperplane has the margin {lower:.17g}, not {self.lower:.17g}"
-        if self.upper < upper:
+        if not self.upper >= upper:
             return f"the combination shows γ ≤ {upper:.17g}, not {self.upper:.17g}"
         return None
 
@@ -210,12 +212,13 @@ def _gamma(X: Any, y: Any, constant: float) -> Margin:
             _refuse(data, constant, [int(np.argmin(cloud.norms))], [1])
         found = in_floats(cloud)
         best = _bracket(data, constant, found)
-        for guard in (512, 4096):
+        for guard in (256, 1024, 4096):
             if best is not None and best.gap <= _AIM:
                 break
             if not found.separates and (proof := _combination(data, constant, found.rows, found.weights)):
                 _refuse(data, constant, proof.rows, proof.weights)
-            longer = in_integers(cloud, found, guard)
+            kept_promise = best is not None and best.gap <= _PROMISE
+            longer = in_integers(cloud, found, guard, most=_CHEAP if kept_promise else _DEAR)
             if longer is None:
                 break
             found = longer
@@ -268,7 +271,7 @@ def _lower(data: Signed, constant: float, normal: Any, intercept: Fraction) -> f
     """The least margin of this hyperplane, rounded down."""
     free = constant == inf
     last = [] if free or not constant else [intercept / Fraction(constant)]
-    w = cleared([*normal, *last, intercept])
+    w = cleared(fractions([*normal, *last, intercept]))
     values, e = products(data.A, w[:-1])
     if free:  # the products lack y·b
         unit = Fraction(2) ** e
@@ -311,6 +314,8 @@ def _root(square: Fraction, up: bool) -> float:
 
 def _combination(data: Signed, constant: float, rows: Any, weights: Any) -> Combination | None:
     kept = [(i, weight) for i, weight in zip(rows, weights, strict=True) if weight > 0]
+    if len(kept) > _DEAREST:
+        return None
     A = _with_intercept(data, constant)
     near = as_floats([Fraction(weight) for _, weight in kept])
     found = combination(A, [i for i, _ in kept], near)

@@ -27,8 +27,6 @@ _EPS = float(np.finfo(np.float64).eps)
 _CLOSE = 1e-11  # by how much a row may fall short, if floats can tell so much
 _BLIND = 0.01  # an arithmetic that cannot see such a shortfall sees nothing
 _TAKEN = 500  # rows taken up after a pass over all rows, at least
-_ROUNDS = 500  # passes over all rows, at most
-_LONGEST = 256  # rows of a support that long integers are tried on: the cost is their cube
 
 
 class Found(NamedTuple):
@@ -38,10 +36,6 @@ class Found(NamedTuple):
     rows: list[int]
     weights: list[int]  # positive; of each class the same sum, if the intercept is free
     separates: bool  # as far as this arithmetic could see
-
-    @property
-    def size(self) -> int:
-        return len(self.rows)
 
 
 class Cloud:
@@ -106,6 +100,7 @@ class Support:
         self.active: list[int] = []
         self._room = np.zeros((V.shape[1], min(V.shape[1], 32)), order="F")  # for Q, (columns, support)
         self._R = np.zeros((0, 0), order="F")
+        self._reached = self._split(V[0])
         self._solved: tuple[NDArray, NDArray] | None = None
 
     @property
@@ -115,8 +110,8 @@ class Support:
     def approach(self, row: int) -> tuple[float, NDArray]:
         """(rate, fall): for each unit of weight the row gets, what ⟨a, w⟩ gains, and what the weights of the others lose."""
         a, Q = self.V[row], self._Q
-        c, z = self._split(a)
-        if self.free:  # a last coordinate of w that costs nothing acts as a constant of another size
+        c, z = self._reached = self._split(a)
+        if self.free and self.active:  # a last coordinate of w that costs nothing acts as a constant of another size
             q = Q[-1]
             more = z[-1] / (q @ q)
             c = c + more * q
@@ -128,12 +123,13 @@ class Support:
         return rate, self._triangular(c)
 
     def append(self, row: int) -> None:
+        """Take in the row that was approached last."""
         k = len(self.active)
         if k == self._room.shape[1]:
             room = np.zeros((len(self._room), min(len(self._room), 2 * k)), order="F")
             room[:, :k] = self._room
             self._room = room
-        c, z = self._split(self.V[row])
+        c, z = self._reached
         R = np.zeros((k + 1, k + 1), order="F")
         R[:k, :k], R[:k, k], R[k, k] = self._R, c, np.sqrt(z @ z)
         self._room[:, k] = z / R[k, k]
@@ -187,7 +183,7 @@ class Support:
 
     def floor(self) -> float:
         """The smallest shortfall that is not rounding."""
-        return max(_CLOSE, 8 * _EPS * float(np.sqrt(np.abs(self.weights()).sum())))
+        return max(_CLOSE, 2 * _EPS * float(np.sqrt(np.abs(self.weights()).sum())))
 
 
 class LongSupport:
@@ -200,6 +196,7 @@ class LongSupport:
         self.size = max(int(abs(value)).bit_length() for value in V.flat)
         self.bits = 2 * self.size + guard
         self._inverse = np.zeros((0, 0), dtype=object)
+        self._reached: tuple[NDArray, int] = (np.zeros(0, dtype=object), 0)
 
     def begin(self, rows: Sequence[int]) -> None:
         """Take those of the rows that do not depend on the ones before."""
@@ -212,18 +209,20 @@ class LongSupport:
                 self.append(row)
 
     def approach(self, row: int) -> tuple[float, NDArray]:
-        r, left = self._against(row)
+        r, left = self._reached = self._against(row)
         nothing = self._square(row) << (self.bits - (self.bits - 2 * self.size) // 2)
         rate = 0.0 if left <= nothing else _ratio(left, self.bits + 2 * self.size)
         return rate, np.array([_ratio(value, self.bits) for value in r[self.free :]])
 
     def append(self, row: int) -> None:
-        r, left = self._against(row)
+        """Take in the row that was approached last."""
+        r, left = self._reached
         k = len(r)
         bigger = np.zeros((k + 1, k + 1), dtype=object)
         if k:
-            bigger[:k, :k] = self._inverse + np.outer(r, r) // left
-            bigger[:k, k] = bigger[k, :k] = -(r << self.bits) // left
+            part = (r << self.bits) // left  # k divisions; for k², products and shifts
+            bigger[:k, :k] = self._inverse + (np.outer(r, part) >> self.bits)
+            bigger[:k, k] = bigger[k, :k] = -part
         bigger[k, k] = (1 << (2 * self.bits)) // left
         self._inverse = bigger
         self.active.append(row)
@@ -231,8 +230,9 @@ class LongSupport:
     def drop(self, place: int) -> None:
         j = place + self.free
         keep = np.arange(len(self._inverse)) != j
-        column, corner = self._inverse[keep, j], self._inverse[j, j]
-        self._inverse = self._inverse[np.ix_(keep, keep)] - np.outer(column, column) // corner
+        column, corner = self._inverse[keep, j], self._inverse[j, j] or 1  # 0 only where the bits have run out
+        part = (column << self.bits) // corner
+        self._inverse = self._inverse[np.ix_(keep, keep)] - (np.outer(column, part) >> self.bits)
         del self.active[place]
 
     def long_weights(self) -> NDArray:
@@ -317,12 +317,11 @@ def in_floats(cloud: Cloud) -> Found:
     work = np.unique(np.concatenate([first, cloud.likely(max(_TAKEN, 2 * cloud.A.shape[1]))]))
     support = Support(cloud.rows(work), cloud.free)
     for i in np.searchsorted(work, first).tolist():
-        if support.active and not support.approach(i)[0] > 0:  # the same point in both classes
+        if not support.approach(i)[0] > 0:  # the same point in both classes
             return Found([], first, [1, 1], False)
         support.append(i)
-    best: Found | None = None
-    lowest = np.inf
-    for _ in range(_ROUNDS):
+    longest = 0.0
+    while True:
         dependence = climb(support)
         rows = work[support.active]
         if dependence is not None:
@@ -330,35 +329,29 @@ def in_floats(cloud: Cloud) -> Found:
         w, weights = support.solution()
         short = cloud.shortfalls(w)
         worst = float(short.max())
-        if best is None or worst < lowest:
-            best, lowest = Found(cloud.direction(w), rows.tolist(), shares(weights, cloud.y[rows], cloud.free), worst < 1), worst
         short[work] = -np.inf
         missing = np.flatnonzero(short > support.floor())
-        if not len(missing) or support.floor() > _BLIND:
-            break
+        if not len(missing) or support.floor() > _BLIND or not weights.sum() > longest:
+            return Found(cloud.direction(w), rows.tolist(), shares(weights, cloud.y[rows], cloud.free), worst < 1)
+        longest = weights.sum()
         number = max(_TAKEN, len(rows))
         if len(missing) > number:
             missing = missing[np.argpartition(-short[missing], number)[:number]]
-        kept = np.concatenate([rows, missing])
-        slack = support.shortfalls()
-        slack[support.active] = -np.inf
-        others = np.argsort(-slack)[:number]
-        others = others[~np.isin(others, support.active)]
-        order = np.concatenate([kept, work[others]])
+        nearly = support.shortfalls()  # of the rows looked at so far, keep the lowest
+        nearly[support.active] = -np.inf
+        others = np.argsort(-nearly)[: min(number, len(work) - len(rows))]
         support.V = np.vstack([support.V[support.active], cloud.rows(missing), support.V[others]])
         support.active = list(range(len(rows)))
-        work = order
-    assert best is not None
-    return best
+        work = np.concatenate([rows, missing, work[others]])
 
 
-def in_integers(cloud: Cloud, start: Found, guard: int) -> Found | None:
-    """The widest separator, from a support that floats found; None where that would take too long."""
+def in_integers(cloud: Cloud, start: Found, guard: int, most: int) -> Found | None:
+    """The widest separator, from a support that floats found, with `guard` bits more than the data have; None if its support
+    has more than `most` rows, for the cost is their cube."""
     A, y, free = cloud.A, cloud.y, cloud.free
-    if start.size > _LONGEST:
+    if len(start.rows) > most:
         return None
-    m, e = mantissas(A.data if sp.issparse(A) else A)
-    unit = int(e.min(where=m != 0, initial=2**31))
+    unit = lowest_exponent(A.data[None] if sp.issparse(A) else A)
     order = np.argsort([-weight for weight in start.weights])
     work = [start.rows[i] for i in order]
     if free and len(set(y[work])) < 2:
@@ -367,10 +360,10 @@ def in_integers(cloud: Cloud, start: Found, guard: int) -> Found | None:
     V = integers(dense(A, np.array(work)), unit)
     support = LongSupport(V, y[work], free, guard)
     support.begin(range(len(work)))
-    for _ in range(_ROUNDS):
+    while True:
         dependence = climb(support)
         rows = [work[i] for i in support.active]
-        if len(rows) > _LONGEST:
+        if len(rows) > most:
             return None
         if dependence is not None:
             return Found([], rows, shares(dependence, y[rows], free), False)
@@ -393,7 +386,6 @@ def in_integers(cloud: Cloud, start: Found, guard: int) -> Found | None:
         support.V = np.vstack([support.V, integers(dense(A, missing), unit)])
         work += missing.tolist()
         support.y = y[work]
-    return None
 
 
 def shares(weights: Any, y: NDArray, free: bool) -> list[int]:
@@ -412,6 +404,16 @@ def shares(weights: Any, y: NDArray, free: bool) -> list[int]:
             whole[largest] += abs(sums[1.0] - sums[-1.0])
     common = gcd(*whole) or 1
     return [weight // common for weight in whole]
+
+
+def lowest_exponent(values: NDArray) -> int:
+    """The greatest e for which all values are multiples of 2^e."""
+    lowest = 2**31
+    step = max(1, (1 << 21) // values.shape[1])
+    for start in range(0, len(values), step):
+        m, e = mantissas(values[start : start + step])
+        lowest = min(lowest, int(e.min(where=m != 0, initial=2**31)))
+    return lowest
 
 
 def integers(values: NDArray, unit: int) -> NDArray:
