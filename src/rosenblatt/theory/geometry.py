@@ -95,13 +95,15 @@ class Margin:
             return "a normal of zeros is of no hyperplane"
         if not self.constant and self.intercept:
             return "there is an intercept, which a hyperplane through the origin has not"
-        if not self.rows or len(self.rows) != len(self.weights) or not all(isinstance(i, int) and 0 <= i < n for i in self.rows):
+        if (
+            not self.rows
+            or len(self.rows) != len(self.weights)
+            or not all(isinstance(i, int) and 0 <= i < n for i in self.rows)
+        ):
             return f"a combination needs rows from 0 to {n - 1} and as many weights; got {len(self.rows)} and {len(self.weights)}"
         if not all(isinstance(weight, int) and weight > 0 for weight in self.weights):
             return "the weights must be positive integers"
-        if self.constant == inf and sum(
-            int(data.y[i]) * weight for i, weight in zip(self.rows, self.weights, strict=True)
-        ):
+        if self.constant == inf and sum(int(data.y[i]) * weight for i, weight in zip(self.rows, self.weights, strict=True)):
             return "the two classes have different sums of weights, so an intercept would not cancel"
         lower, upper = _lower(data, self.constant, self.normal, self.intercept), _upper(data, self.rows, self.weights)
         if not self.lower <= lower:

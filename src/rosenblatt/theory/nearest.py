@@ -44,7 +44,9 @@ class Cloud:
 
     def __init__(self, A: Any, y: NDArray, free: bool):
         self.A, self.y, self.free = A, y, free
-        self.centre = (y @ A) / len(y) if free else np.zeros(A.shape[1])  # a shift changes no margin, but what rounding does
+        self.centre = (
+            (y @ A) / len(y) if free else np.zeros(A.shape[1])
+        )  # a shift changes no margin, but what rounding does
         some = np.linspace(0, len(y) - 1, min(len(y), 1000)).astype(int)
         self.norms = row_norms(A)
         near = row_norms(dense(A, some) - y[some, None] * self.centre) if free else self.norms
