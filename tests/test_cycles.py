@@ -2,7 +2,7 @@
 
 from decimal import Decimal
 from fractions import Fraction
-from math import inf, isqrt, sqrt
+from math import gcd, inf, isqrt, sqrt
 
 import numpy as np
 import pytest
@@ -117,15 +117,27 @@ def test_windows_and_rows_find_the_same_mistakes_whatever_the_size_of_the_number
 
 
 def test_products_that_differ_from_zero_by_one_are_told_from_it_whatever_their_size():
-    """Fibonacci numbers: F(n)·F(n+2) − F(n+1)² is 1 for odd n and −1 for even n, which floats lose beyond 53 bits."""
-    fibonacci = [0, 1]
-    while len(fibonacci) < 100:
-        fibonacci.append(sum(fibonacci[-2:]))
-    for n in range(10, 88):
-        f, g, h = fibonacci[n : n + 3]
-        X, y = [[1, 0]] * 100 + [[f, -g], [-1, 0]], [1] * 101 + [-1]
-        for form in (X, np.array(X), np.array(X, dtype=object)):
-            assert find_cycle(form, y, constant=0, start=[h, g], max_epochs=1).updates == (n % 2 == 0)
+    """p·x − q·z = 1 has solutions for coprime p and q. Floats lose the 1 where the products have more than 53 bits."""
+    rng = np.random.default_rng(0)
+    for bits in [20, *[26, 27, 28, 29] * 12, 40, 62]:
+        q = int(rng.integers(2 ** (bits - 1), 2**bits)) | 1
+        p = next(p for p in range(q - 2, 1, -1) if gcd(p, q) == 1 and (p * pow(p, -1, q) - 1) // q > q // 8)
+        x, z = pow(p, -1, q), (p * pow(p, -1, q) - 1) // q
+        for sign in (1, -1):
+            X, y = [[-1, 0]] + [[1, 0]] * 100 + [[sign * p, -sign * q]], [-1] + [1] * 101
+            for form in (X, np.array(X), np.array(X, dtype=object)):
+                assert find_cycle(form, y, constant=0, start=[x, z], max_epochs=1).updates == (sign < 0)
+
+
+def test_a_mistake_is_found_wherever_it_is():
+    """In 64 dimensions windows begin after one row, and there are several before the rows end."""
+    for at in range(100):
+        X = np.zeros((100, 64))
+        X[:, 0] = 1
+        X[at, 0] = -1
+        walk = Walk(X, start=[5] + [0] * 63)
+        walk.epoch()
+        assert walk.counts == [int(i == at) for i in range(100)]
 
 
 def test_dense_sparse_fractions_decimals_and_integers_agree():
