@@ -277,6 +277,12 @@ def test_irrational_data_do_repeat_where_integers_combine_them_to_zero():
     assert isinstance(find_cycle(np.array([[root2], [root2 * -3]], dtype=object), [1, -1], constant=0), Converged)
 
 
+def test_an_irrational_start_on_rational_data_repeats():
+    found = find_cycle(np.array([[1.0], [1.0]]), [1, -1], constant=0, start=[Root2(0, 1)])
+    assert (found.preperiod, found.period, found.combination) == (2, 1, Combination((0, 1), (1, 1)))
+    assert found.weights == (Root2(-2, 1),)
+
+
 def test_the_floats_nearest_to_one_and_root_two_are_rational_and_would_take_long():
     found = find_cycle([[1.0], [sqrt(2)]], [1, -1], constant=0, max_epochs=3000)
     assert isinstance(found, NoRepeat)

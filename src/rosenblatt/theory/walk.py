@@ -47,6 +47,8 @@ class Walk:
         scale = Fraction(1)
         if self.rational:
             A, begin, scale = _in_one_unit(A, begin)
+        elif A.dtype != object:  # only the start is not rational
+            A = np.array([[number(value) for value in row] for row in A], dtype=object)
         self.unit = rate * scale  # the weights are this times w
         self.threshold = margin / (rate * scale**2)
         if self.rational or self.threshold == 0:
