@@ -22,6 +22,7 @@ from rosenblatt.exact import rounding
 from rosenblatt.exact.certificates import Combination, Interior, as_floats
 from rosenblatt.exact.dyadic import cleared, products
 from rosenblatt.exact.simplex import alternative
+from rosenblatt.feasibility import find_interior
 from rosenblatt.theory.nearest import Cloud, in_floats, row_norms
 
 
@@ -233,7 +234,7 @@ def exactly(search: Search) -> Proved | None:
     rows = np.arange(min(n, 4 * (d + 1)))
     while search.seconds > 0:
         part = search.A[rows]
-        found = alternative(part.toarray() if sp.issparse(part) else part, search.seconds)
+        found = alternative(part.toarray() if sp.issparse(part) else part, search.seconds / 2)  # some for what follows
         if found is None:
             return None
         if isinstance(found, Combination):
@@ -247,10 +248,24 @@ def exactly(search: Search) -> Proved | None:
     return None
 
 
+def rescaling(search: Search) -> Proved | None:
+    """The rescaled perceptron, to which an exponentially small margin is no obstacle."""
+    try:
+        found = find_interior(search.scaled, "rescaling").certificate
+    except ValueError:  # too large to rescale, or out of the range of floats
+        return None
+    if isinstance(found, Interior):
+        return search.separates(as_floats(found.x), "rescaling")
+    if isinstance(found, Combination):
+        return search.vanishes(np.array(found.rows), as_floats([Fraction(v) for v in found.weights]), "rescaling")
+    return None
+
+
 STAGES: dict[str, Callable[[Search], Proved | None]] = {
     "look": look,
     "perceptron": perceptron,
     "nearest": nearest,
     "highs": highs,
     "simplex": exactly,
+    "rescaling": rescaling,
 }
