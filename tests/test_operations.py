@@ -112,6 +112,11 @@ def test_flops_of_matrices(m, n, p):
 # What is counted as what
 
 
+class Placed(Exception):
+    def __init__(self, place):
+        self.place = place
+
+
 def every(n):
     """Nothing."""
     a, (b, c) = 1, (2, 3)
@@ -132,9 +137,9 @@ def every(n):
     else:
         y = None
     try:
-        raise KeyError(f"{n}")
-    except KeyError as error:
-        del error.args
+        raise Placed(f"{n}")
+    except Placed as error:
+        del error.place
     finally:
         squares = {k: k**2 for k in range(3) if k % 2}
     assert squares
@@ -152,7 +157,7 @@ EVERY = {
     "unset: int": {},
     "xs[0] += 1": {"indexing": 2, "arithmetic": 1, "assignment": 1, "steps": 1},
     "xs[1] = -n": {"indexing": 1, "arithmetic": 1, "assignment": 1, "steps": 1},
-    "if not (a": {"comparison": 2, "logical": 2, "control": 1, "steps": 1},  # 3 < 3 ends the chain
+    "if not (a": {"comparison": 1, "logical": 2, "control": 1, "steps": 1},  # 3 < 3 ends the chain
     "pass": {},
     "elif n in": {},
     "for _ in": {"control": 3, "assignment": 2, "steps": 3},
@@ -223,7 +228,7 @@ def subscripts(log):
     xs[log(0)] += log(5)
     xs[log(1) : log(3)] = log([7])
     del xs[log(-1)]
-    return xs[log(0)], xs[:], xs[log(None) :: log(-1)], np.arange(6).reshape(2, 3)[log(1), ::2]
+    return xs[log(0)], xs[:], xs[log(None) :: log(-1)], np.arange(6).reshape(2, 3)[log(1), ::2].tolist()
 
 
 def unpacking(log):
@@ -235,7 +240,7 @@ def unpacking(log):
 
 
 def star_arguments(log, *args, key=5, **named):
-    def inner(a, /, b, *rest, c=log(3), **others):
+    def inner(a, /, b, *rest, c=log(3), **others):  # noqa: B008
         return a, b, rest, c, others
 
     return inner(*log([1, 2, 3]), **log({"c": 4, "d": 5})), args, key, named
@@ -260,7 +265,7 @@ def loops(log):
 
 def comprehensions(log):
     grid = [(i, j) for i in log(range(3)) if log(i) for j in range(i) if j != log(1)]
-    return grid, {k: v for k, v in zip("ab", log([1, 2]), strict=True)}, {i % 2 for i in grid[0]}, sum(i for i, _ in grid)
+    return grid, {k: -v for k, v in zip("ab", log([1, 2]), strict=True)}, {i % 2 for i in grid[0]}, sum(i for i, _ in grid)
 
 
 def walrus(log):
@@ -301,7 +306,7 @@ def raises_from(log):
 
 
 def unbound(log):
-    total += log(1)  # noqa: F821, F841
+    total += log(1)  # noqa: F821
     return total
 
 
@@ -323,12 +328,12 @@ def generators(log):
 def closures(log):
     count = 0
 
-    def add(step=log(2)):
+    def add(step=log(2)):  # noqa: B008
         nonlocal count
         count += step
         return count
 
-    return [add(), add(5), (lambda x, y=log(1): x + y + count)(1)]
+    return [add(), add(5), (lambda x, y=log(1): x + y + count)(1)]  # noqa: B008
 
 
 def classes(log):
@@ -394,7 +399,7 @@ def names(log):
     import os.path as where
     from math import floor
 
-    slice, super_ = 3, log(4)  # noqa: A001
+    slice, super_ = 3, log(4)
     return [1, 2, 3, 4][1:slice], where.basename("a/b"), floor(2.5), super_, "log" in locals()
 
 
@@ -422,22 +427,13 @@ def factorial(log, n=4):
     return 1 if n == 0 else log(n) * factorial(log, n - 1)
 
 
-def string_at_the_margin(log):
-    text = """
-left
-  in"""
-# a comment at the margin
-    return log(text)
-
-
 def ternary(log):
-    return (log(1) if log(0) else log(2)), -log(3), +log(True), ~log(1), --log(4), -1
+    return (log(1) if log(0) else log(2)), -log(3), +log(True), ~log(1), -(+log(4)), -1
 
 
 TRICKY = [
-    chained, short, subscripts, unpacking, star_arguments, loops, comprehensions, walrus, tries, raises, raises_from, unbound,
-    generators, closures, classes, matching, contexts, names, globals_change, in_place, factorial, string_at_the_margin,
-    ternary,
+    chained, short, subscripts, unpacking, star_arguments, loops, comprehensions, walrus, tries, raises, raises_from,
+    unbound, generators, closures, classes, matching, contexts, names, globals_change, in_place, factorial, ternary,
 ]  # fmt: skip
 
 
@@ -455,6 +451,14 @@ def test_a_counted_function_does_the_same(function):
     plain = behaviour(function)
     assert behaviour(lambda log: count_operations(function, log).value) == plain
     assert behaviour(lambda log: count_operations(function, log, follow=False).value) == plain
+
+
+def test_text_and_comments_at_the_margin():
+    inner = 'def f(x):\n    text = """\nleft\n  in"""\n# at the margin\n    return text + x\n'
+    assert count_operations(inner, "!").value == "\nleft\n  in!"
+    outer = "if True:\n" + "".join("    " + line for line in inner.splitlines(keepends=True)) + "def g(x):\n    return f(x)"
+    done = count_operations(outer, "!")
+    assert (done.value, done.counts.arithmetic) == ("\n    left\n      in!", 1)
 
 
 def test_defaults_arguments_and_methods():
@@ -629,8 +633,10 @@ def test_what_is_not_followed_is_flagged():
 # Calls that hide their cost
 
 
-def flags(source, *args):
-    return {(flag.text, flag.law, flag.size) for flag in count_operations(source, *args).flags}
+def flags(expression):
+    """(text, law, size) of what is flagged in an expression, without what prepares it."""
+    found = count_operations(f"{HIDING.rstrip()} {expression}\n").flags
+    return {(flag.text, flag.law, flag.size) for flag in found if flag.text != "np.arange(1.0, 7.0)"}
 
 
 FLAGGED = {
@@ -652,7 +658,7 @@ FLAGGED = {
     "xs + [1]": ("n", 7),
     "[0] * 9": ("n", 9),
     "xs == ys": ("n", 6),
-    "','.join(names)": ("n", 3),
+    "','.join(names)": ("n", 5),
     "[*xs]": ("n", 6),
     "np.dot(a, a)": ("n for vectors, mnp for matrices", 6),
     "a @ a": ("n for vectors, mnp for matrices", 6),
@@ -680,21 +686,18 @@ class Box:
         pass
 def f():
     xs, ys, names, d, a = [0, 1, 2, 3, 4, 5], [0, 1, 2, 3, 4, 5], ["a", "b", "c"], {1: 2}, np.arange(1.0, 7.0)
-    return 
+    return
 """
 
 
 @pytest.mark.parametrize("expression", FLAGGED)
 def test_calls_that_depend_on_a_size_are_flagged(expression):
-    law, size = FLAGGED[expression]
-    found = {(law, size) for _, law, size in flags(HIDING.rstrip() + " " + expression)}
-    assert (law, size) in found
+    assert FLAGGED[expression] in {found[1:] for found in flags(expression)}
 
 
 @pytest.mark.parametrize("expression", CONSTANT)
 def test_calls_that_do_not_are_not(expression):
-    found = flags(HIDING.rstrip() + " " + expression)
-    assert {text for text, _, _ in found} <= {"np.arange(1.0, 7.0)"}
+    assert flags(expression) == set()
 
 
 def test_flags_say_where_and_how_often():
@@ -784,10 +787,10 @@ def test_a_file_that_changed_is_noticed(tmp_path):
     exec(compile("\n\n\ndef f(n):\n    return n + 1\n", str(file), "exec"), scope)
     assert count_operations(scope["f"], 1).counts.arithmetic == 1
     file.write_text("# Another page\n", encoding="utf-8")
-    with pytest.raises(TypeError, match="has no source|has changed since"):
+    with pytest.raises(TypeError, match="does not define f any more"):
         count_operations(scope["f"], 1)
     file.write_text("# A page\n\n```python\ndef g(n):\n    return n + 1\n```\n", encoding="utf-8")
-    with pytest.raises(TypeError, match="line 4 of .* does not define f any more"):
+    with pytest.raises(TypeError, match=r"line 4 of .* does not define f any more"):
         count_operations(scope["f"], 1)
 
 
@@ -921,9 +924,7 @@ def test_noise_hides_no_exponential():
 
 
 def test_undecided_is_an_answer():
-    noise = random.Random(1)
-    sizes = tuple(range(20, 26))
-    found = fit(sizes, tuple(round(n * math.log2(n) * noise.uniform(0.7, 1.3)) for n in sizes))
+    found = fit((5, 10, 15, 20, 25, 30), (80, 240, 550, 880, 1410, 1880))  # n² or n log n?
     assert (found.law, found.formula, found.coefficients) == ("undecided", "", {})
     assert "undecided" in str(found)
     with pytest.raises(ValueError, match="the law is undecided"):
@@ -975,7 +976,7 @@ def test_sizes_that_cannot_tell(sizes, error, words):
 def test_growth_says_what_it_needs():
     with pytest.raises(TypeError, match=r"search\(x, A, n\) cannot be called with a size alone .*make=lambda n"):
         growth(search, range(1, 9))
-    with pytest.raises(ValueError, match="measure='time': it must be one of arithmetic, .*flops"):
+    with pytest.raises(ValueError, match=r"measure='time': it must be one of arithmetic, .*flops"):
         growth(fibonacci, range(1, 9), measure="time")
     with pytest.raises(TypeError, match="is not written in Python"):
         growth(len, range(1, 9), make=lambda n: [[0] * n])

@@ -56,7 +56,7 @@ CONSUMERS: frozenset[Any] = OF_ARGUMENTS | {
 }  # fmt: skip
 
 # `x in c` looks at one place of these, and may look at all places of any other container.
-HASHED = (dict, set, frozenset, range, type({}.keys()), type({}.items()))
+HASHED: tuple[type, ...] = (dict, set, frozenset, range, type({}.keys()), type({}.items()))
 
 
 class Taken(Iterator[Any]):

@@ -1,5 +1,5 @@
-"""How fast does the number of operations grow with the size of the input? `growth` counts at several sizes and finds the law
-behind the counts: 1, log n, n, n log n, n², n³, 2ⁿ or n·2ⁿ.
+"""How fast does the number of operations grow with the size of the input? `growth` counts at several sizes and finds the
+law behind the counts: 1, log n, n, n log n, n², n³, 2ⁿ or n·2ⁿ.
 
 Counts are whole numbers, so a law is first asked to meet all of them exactly, with rational coefficients, at two sizes more
 than it has coefficients. If one does, that is the answer, and it is a formula. Only if none does are the laws fitted by
@@ -248,15 +248,15 @@ def written(coefficients: Mapping[str, Fraction | float], names: Mapping[str, st
     """A formula as one writes it, the fastest term first: 2n² + (1/2)n − 3."""
     text = ""
     for term in reversed(TERMS):
-        if c := coefficients.get(term, 0):
-            size = abs(c)
-            number = f"({size})" if isinstance(size, Fraction) and size.denominator > 1 else f"{float(size):.4g}"
-            number = str(size) if isinstance(size, Fraction) and size.denominator == 1 else number
-            factor = number if term == "1" else ("" if size == 1 else number) + names[term]
-            if term == "2ⁿ" and size != 1:
-                factor = f"{number}·2ⁿ"
-            text += (" − " if c < 0 else " + ") + factor
-    return (text[3:] if text.startswith(" + ") else "−" + text[3:]) if text else "0"
+        c = coefficients.get(term, 0)
+        if c == 0:
+            continue
+        number = f"{abs(c)}" if isinstance(c, Fraction) else f"{abs(c):.4g}"
+        number = f"({number})" if "/" in number else number
+        if term != "1":
+            number = ("" if number == "1" else number + "·" * (term == "2ⁿ")) + names[term]
+        text += (" − " if c < 0 else " + ") + number
+    return text.removeprefix(" + ").replace(" − ", "−", int(text.startswith(" − "))) or "0"
 
 
 def takes_one(function: Any) -> None:
@@ -267,8 +267,8 @@ def takes_one(function: Any) -> None:
         inspect.signature(function).bind(1)
     except TypeError as error:
         raise TypeError(
-            f"{getattr(function, '__qualname__', function)}{inspect.signature(function)} cannot be called with a size alone "
-            f"({error}): say how its arguments are made, as in make=lambda n: (list(range(n)), n)"
+            f"{getattr(function, '__qualname__', function)}{inspect.signature(function)} cannot be called with a size "
+            f"alone ({error}): say how its arguments are made, as in make=lambda n: (list(range(n)), n)"
         ) from None
     except ValueError:  # no signature: counting it says why
         return
@@ -289,7 +289,7 @@ def checked(sizes: Iterable[int]) -> tuple[int, ...]:
     try:
         given = sorted({operator.index(n) for n in sizes})
     except TypeError as error:
-        raise TypeError(f"sizes={sizes!r}: they must be whole numbers, such as range(1, 9) or [1, 2, 4, 8, 16, 32]") from error
+        raise TypeError(f"sizes={sizes!r}: they must be whole numbers, such as [1, 2, 4, 8, 16, 32]") from error
     if given and given[0] < 1:
         raise ValueError(f"sizes={given}: the smallest is {given[0]}, and log n needs sizes from 1")
     if len(given) < SIZES:

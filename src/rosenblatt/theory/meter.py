@@ -144,13 +144,13 @@ class Meter:
 
     def flagged(self) -> tuple[Flag, ...]:
         """What was flagged, in the order of the source. An operator with two long operands was still executed once."""
-        found: dict[tuple[Any, ...], tuple[int, int]] = {}
+        found: dict[tuple[str, int, str, str], tuple[int, int]] = {}
         for (site, law), (size, times) in self.flags.items():
             function, line, _, text = self.sites[site]
             times = min(times, self.times[site]) or times
             largest, before = found.get((function, line, text, law), (0, 0))
             found[function, line, text, law] = max(largest, size), before + times
-        return tuple(sorted(Flag(*place, *seen) for place, seen in found.items()))
+        return tuple(sorted(Flag(*place, size, times) for place, (size, times) in found.items()))
 
     def call(self, site: int, maths: int, function: Any) -> Any:
         """Count a call, and give what is to be called in place of the function."""
@@ -190,10 +190,10 @@ class Measured:
         met = [*args, *named.values()]
         if found is not function and not costs.known(found, costs.OF_ARGUMENTS):
             met.append(function.__self__)
-        sizes = [costs.size(value) for value in met if not isinstance(value, costs.Taken)]
+        before = [costs.size(value) for value in met]
         result = function(*args, **named)
-        sizes += [costs.size(value) for value in (*args, result) if value is result or isinstance(value, costs.Taken)]
-        sizes = [size for size in sizes if size is not None]
+        after = [costs.size(value) for value in (result, *args) if value is result or isinstance(value, costs.Taken)]
+        sizes = [size for size in before + after if size is not None]
         if sizes or meter.hides(function):
             meter.flag(self.site, costs.law(function), max(sizes, default=0))
         return result

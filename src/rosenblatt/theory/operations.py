@@ -2,9 +2,9 @@
 wherever a single call hides work that grows with its input.
 
 The kinds are those of the notes of CMU 10-607: arithmetic, comparisons, logical operations, access to structures,
-assignments, calls, control; `rosenblatt.theory.rewriting` says which syntax is which. Two sums of them have names. Steps are
-the statements executed, each test of a loop among them; flops the arithmetic operations and the calls of functions of a
-number, such as sqrt.
+assignments, calls, control; `rosenblatt.theory.rewriting` says which syntax is which. Beside them stand the steps, which
+are the statements executed, each test of a loop among them, and the flops, which are the arithmetic operations and the
+calls of functions of a number, such as sqrt.
 """
 
 from __future__ import annotations
@@ -106,8 +106,8 @@ class Operations:
         rows = [f"{self.name}: {counts.total} operations ({kinds}), {counts.steps} steps, {counts.flops} flops", ""]
         rows.append(f"{'steps':>8} {'operations':>11}")
         for line in self.lines:
-            steps, total = (f"{number or '':>{width}}" for number, width in ((line.counts.steps, 8), (line.counts.total, 11)))
-            rows.append(f"{steps} {total}  {line.text}".rstrip())
+            here = line.counts
+            rows.append(f"{here.steps or '':>8} {here.total or '':>11}  {line.text}".rstrip())
         if self.flags:
             rows += ["", "Counted as one operation, though the cost depends on a size:"]
             rows += [f"  {flag}" for flag in self.flags]
@@ -145,7 +145,7 @@ def count_operations(
 
     Examples
     --------
-    Linear search, as the notes of CMU 10-607 count it: for x not among n numbers, 3n + 3 statements are executed, and 4n + 3
+    Linear search, as the notes of CMU 10-607 count it: for x not among n numbers, 3n + 3 statements are executed, 4n + 3
     with the n accesses to A.
 
     >>> def search(x, A, n):
@@ -173,8 +173,7 @@ def count_operations(
     if isinstance(function, str):
         function = from_text(function)
     plain, args = bare(function, args)
-    if not isinstance(follow, bool):
-        follow = {bare(each, ())[0].__code__ for each in follow}
+    chosen = set() if isinstance(follow, bool) else {bare(each, ())[0].__code__ for each in follow}
     versions: dict[CodeType, Version | None] = {}
 
     def nested(code: CodeType) -> bool:
@@ -189,7 +188,7 @@ def count_operations(
         if nested(code):
             return None
         if code not in versions:
-            wanted = code is plain.__code__ or (follow and near(each) if isinstance(follow, bool) else code in follow)
+            wanted = code is plain.__code__ or code in chosen or (follow is True and near(each))
             versions[code] = attempt(each) if wanted else None
         version = versions[code]
         return None if version is None else bind(version, each, meter)
@@ -236,13 +235,13 @@ def bare(function: Any, args: tuple[Any, ...]) -> tuple[FunctionType, tuple[Any,
         raise TypeError(f"{name} is a class: count one of its methods, or a function that uses it")
     if hasattr(function, "__wrapped__"):
         raise TypeError(
-            f"{name} stands behind a decorator ({type(function).__name__}): count {name}.__wrapped__, or define it without one"
+            f"{name} stands behind a decorator ({type(function).__name__}): count {name}.__wrapped__, or undecorate it"
         )
     if isinstance(function, functools.partial):
         raise TypeError(f"{function!r} is a partial: count {function.func!r} with all of its arguments")
     if not isinstance(function, FunctionType):
-        if hasattr(type(function), "__call__") and isinstance(type(function).__call__, FunctionType):
-            return bare(function.__call__, args)
+        if isinstance(type(function).__call__, FunctionType):
+            return bare(type(function).__call__, (function, *args))
         raise TypeError(
             f"{name} is not written in Python ({type(function).__name__}), so it has no source to count: a call of it is "
             "one operation of the function that makes it, flagged if its cost depends on a size"
@@ -260,7 +259,7 @@ def from_text(source: str) -> FunctionType:
     file = f"<counted {hashlib.sha256(source.encode()).hexdigest()[:12]}>"
     names = [node.name for node in ast.parse(source, file).body if isinstance(node, ast.FunctionDef)]
     if not names:
-        raise ValueError(f"the text defines no function: {source[:60]!r}; it must hold a def, like 'def f(n): return n + 1'")
+        raise ValueError(f"the text defines no function: {source[:60]!r}; it must hold a def, like 'def f(n): return n'")
     linecache.cache[file] = len(source), None, source.splitlines(keepends=True), file
     namespace: dict[str, Any] = {"__name__": file}
     exec(compile(source, file, "exec", dont_inherit=True), namespace)

@@ -18,7 +18,6 @@ Displays such as [a, b], docstrings, pass, global, try and annotations count as 
 """
 
 from __future__ import annotations
-
 import __future__
 
 import ast
@@ -92,34 +91,34 @@ def find_definition(function: FunctionType) -> ast.FunctionDef | ast.AsyncFuncti
     """
     code, name = function.__code__, function.__qualname__
     if code.co_name == "<lambda>":
-        raise Uncountable(f"{name} is a lambda, and its source cannot be told from its neighbours': give it a name with def")
+        raise Uncountable(f"{name} is a lambda, whose source cannot be told from its neighbours': give it a name with def")
     linecache.checkcache(code.co_filename)
-    lines = linecache.getlines(code.co_filename, function.__globals__)[code.co_firstlineno - 1 :]
+    lines = linecache.getlines(code.co_filename, function.__globals__)
     if not lines:
         raise Uncountable(
             f"{name} has no source: Python read it from {code.co_filename!r} and did not keep it. Define it in a file or a "
             "notebook, or pass the source itself as text: count_operations('def f(n): ...', n)"
         )
-    for source in beginnings(lines):
+    for source in beginnings(lines[code.co_firstlineno - 1 :]):
         try:
-            tree: Any = ast.parse(source).body[0]
+            tree: Any = ast.parse(source).body[:1]
         except SyntaxError:
             continue
-        found = tree.body[0] if isinstance(tree, ast.If) else tree
+        found = tree[0].body[0] if tree and isinstance(tree[0], ast.If) else (tree or [None])[0]
         if isinstance(found, ast.FunctionDef | ast.AsyncFunctionDef) and same(found, code):
-            ast.increment_lineno(found, code.co_firstlineno - 1 - (found is not tree))
+            ast.increment_lineno(found, code.co_firstlineno - 1 - (found is not tree[0]))
             return found
         break
     raise Uncountable(
-        f"line {code.co_firstlineno} of {code.co_filename!r} does not define {name} any more: the file has changed since it "
-        "was read; load it again"
+        f"line {code.co_firstlineno} of {code.co_filename!r} does not define {name} any more: the file has changed since "
+        "it was read; load it again"
     )
 
 
 def beginnings(lines: list[str]) -> Iterator[str]:
     """What stands before each later line that is indented no deeper than the first: the definition is the first of these
     that is whole. A definition that is indented stands under an `if`, rather than being moved: strings keep their lines."""
-    depth = len(lines[0]) - len(lines[0].lstrip())
+    depth = len(lines[0]) - len(lines[0].lstrip()) if lines else 0
     head = "if 1:\n" if depth else ""
     for k, line in enumerate(lines):
         words = line.lstrip()
