@@ -6,6 +6,7 @@ import itertools
 import math
 import operator
 import random
+import re
 from fractions import Fraction
 
 import numpy as np
@@ -484,6 +485,28 @@ def test_defaults_arguments_and_methods():
     assert count_operations(star_arguments, Log(), 1, key=2, extra=3).value[1:] == ((1,), 2, {"extra": 3})
 
 
+class Shape:
+    def __init__(self, side):
+        self.__side = side
+
+    def area(self):
+        return self.__side**2
+
+    def like(self, other):
+        return isinstance(other, Shape) and self.area() == other.area()
+
+
+class Cube(Shape):
+    def area(self):
+        return 6 * super().area()
+
+
+def test_methods_know_their_class():
+    done = count_operations(Cube(2).like, Cube(2))
+    assert (done.value, done.counts.arithmetic, done.counts.calls) == (True, 4, 7)
+    assert count_operations(Shape.__init__, Shape(1), 3).counts.assignment == 1
+
+
 def test_a_closure_keeps_its_cells():
     def make():
         total = 0
@@ -526,26 +549,37 @@ Number.__bool__ = lambda self: bool(self.value)
 Number.__hash__ = None
 
 
-def larger(inner):
-    numbers = inner.map(lambda text: f"t({text})")
-    return st.one_of(
-        st.builds("({} {} {})".format, numbers, st.sampled_from(["+", "-", "*", "&", "|", "^"]), numbers),
-        st.builds("t({}{})".format, st.sampled_from(["-", "~", "not "]), numbers),
-        st.builds("({} {} {} {} {})".format, numbers, order, numbers, order, numbers),
-        st.builds("({} {} {} {} {})".format, inner, logic, inner, logic, inner),
-        st.builds("({} if {} else {})".format, inner, inner, inner),
-        st.builds("t((w := {}) if w else {})".format, inner, inner),
-        st.builds("t([v + {} for v in [{}, {}] if v < {}][-1:] or 3)".format, numbers, numbers, numbers, numbers),
-        st.builds("t((lambda x, y={}: [x, y])({})[{} > {}])".format, inner, inner, numbers, numbers),
-    )
+# e is an expression, n a number made of one, f a number that assigns nothing: a comprehension may run over no other.
+SHAPES = [
+    "({n} {arithmetic} {n})", "t({unary} {n})", "({n} {order} {n} {order} {n})", "({e} {logic} {e} {logic} {e})",
+    "({e} if {e} else {e})", "t((w := {e}) if w else {e})", "t([v + {f} for v in [{f}, {f}] if v < {f}][-1:] or 3)",
+    "t((lambda x, y={e}: [x, y])({e})[{n} > {n}])",
+]  # fmt: skip
+SIGNS = {
+    "arithmetic": ["+", "-", "*", "&", "|", "^"],
+    "unary": ["-", "~", "not"],
+    "order": ["<", "<=", ">", ">=", "==", "!="],
+    "logic": ["and", "or"],
+}
 
 
-order = st.sampled_from(["<", "<=", ">", ">=", "==", "!="])
-logic = st.sampled_from(["and", "or"])
-expressions = st.recursive(st.integers(0, 9).map(lambda k: f"t({k})"), larger, max_leaves=12)
+@st.composite
+def expressions(draw, depth=3, assigns=True):
+    if depth == 0 or draw(st.booleans()):
+        return f"t({draw(st.integers(0, 9))})"
+
+    def part(found):
+        kind = found.group(1)
+        if kind in SIGNS:
+            return draw(st.sampled_from(SIGNS[kind]))
+        inner = draw(expressions(depth=depth - 1, assigns=assigns and kind != "f"))
+        return inner if kind == "e" else f"t({inner})"
+
+    shapes = [shape for shape in SHAPES if assigns or ":=" not in shape]
+    return re.sub(r"{(\w+)}", part, draw(st.sampled_from(shapes)))
 
 
-@given(expressions)
+@given(expressions())
 def test_random_programs(expression):
     source = f"def program(t, w=1):\n    return {expression}\n"
     scope = {}
@@ -556,8 +590,9 @@ def test_random_programs(expression):
 
         def t(value):
             value = value.value if isinstance(value, Number) else value
-            order.append(value if isinstance(value, int) else len(value))
-            return Number(value if isinstance(value, int) else len(value), seen)
+            value = int(value) if isinstance(value, int) else len(value)
+            order.append(value)
+            return Number(value, seen)
 
         result = function(t)
         return result, order, seen
@@ -883,16 +918,37 @@ def test_exact_laws(function, sizes, make, measure, law, formula):
         assert found(n) == (measure(done) if callable(measure) else getattr(done.counts, measure))
 
 
-@given(st.lists(st.integers(-3, 9), min_size=1, max_size=4), st.integers(1, 6), st.integers(1, 5))
-def test_every_polynomial_is_recognised(coefficients, divisor, step):
+@given(st.lists(st.integers(-3, 9), min_size=1, max_size=4), st.integers(1, 5))
+def test_every_polynomial_is_recognised(coefficients, step):
+    def value(n):  # whole at every n, though its coefficients have denominators of up to 6
+        return sum(c * math.comb(n, k) for k, c in enumerate(coefficients))
+
     sizes = tuple(range(step, 8 * step, step))
-    values = [sum(Fraction(c, 1) * n**k for k, c in enumerate(coefficients)) for n in sizes]
-    found = fit(sizes, tuple(int(value) for value in values))
+    found = fit(sizes, tuple(map(value, sizes)))
     degree = max((k for k, c in enumerate(coefficients) if c), default=0)
     assert found.exact
     assert found.law == ["1", "n", "n²", "n³"][degree]
-    assert [found.coefficients.get(term, 0) for term in ("1", "n", "n²", "n³")][: len(coefficients)] == coefficients
-    assert all(found(n) == value for n, value in zip(sizes, values, strict=True))
+    assert found.coefficients.get(found.law, 0) == Fraction(coefficients[degree], math.factorial(degree))
+    assert all(found(n) == value(n) for n in range(1, 99))
+
+
+def test_an_exact_formula_proves_its_big_o():
+    found = growth(search, range(1, 8), make=missing, measure="steps")
+    assert found.witness() == (6, 1)
+    laws = {
+        "log n": (lambda n: n.bit_length() - 1, lambda n: 9 * n.bit_length()),
+        "n log n": (lambda n: n * (n.bit_length() - 1), lambda n: 2 * n * n.bit_length() + 7 * n + 1),
+        "n²": (lambda n: n**2, lambda n: n * (n - 1) // 2 + 9),
+        "n·2ⁿ": (lambda n: n * 2**n, lambda n: (3 * n + 5) * 2**n - 1),
+    }
+    for name, (law, formula) in laws.items():
+        found = fit(tuple(range(1, 12)), tuple(map(formula, range(1, 12))))
+        assert (found.law, found.exact) == (name, True)
+        c, start = found.witness()
+        assert all(formula(n) <= c * law(n) for n in range(start, 300))
+    noisy = fit(tuple(DOUBLING), tuple(3 * n + n % 3 for n in DOUBLING))
+    with pytest.raises(ValueError, match="only an exact formula proves a bound"):
+        noisy.witness()
 
 
 @pytest.mark.parametrize(

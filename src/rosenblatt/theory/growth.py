@@ -95,6 +95,16 @@ class Growth:
         terms = WHOLE if self.exact else TERMS
         return sum((c * terms[term](n) for term, c in self.coefficients.items()), start=Fraction(0) if self.exact else 0.0)
 
+    def witness(self) -> tuple[Fraction, int]:
+        """(c, n₀) such that the count is O(law): at most c times the law for every n ≥ n₀, as far as the formula holds.
+
+        For n ≥ n₀ no term exceeds the law, so c is the sum of the positive coefficients.
+        """
+        if not self.exact:
+            raise ValueError(f"{self.formula or self.law} was not met exactly, and only an exact formula proves a bound")
+        c = sum((Fraction(c) for c in self.coefficients.values() if c > 0), start=Fraction(0))
+        return c, 2 if self.law in ("log n", "n log n") else 1
+
     def __str__(self) -> str:
         head = f"{self.law}: {self.formula}" if self.formula else self.law
         rows = [head, "", f"{'n':>8} {'counted':>12}"]

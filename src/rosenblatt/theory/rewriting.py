@@ -52,10 +52,11 @@ def rewrite(function: FunctionType, meter: Meter) -> Version:
     definition = find_definition(function)
     refuse_async(definition)
     first, last, before = definition.lineno, definition.end_lineno, len(meter.sites)
-    # A class around it: names with two leading underscores are then mangled as they were, and, since a class hides its
-    # names from its methods, the function finds itself where it did before. A class named _ mangles nothing.
+    # A class around it: names with two leading underscores are then mangled as they were, for which underscores before the
+    # name of the class do not matter, and nobody else has that many. And since a class hides its names from its methods,
+    # the function finds its own name where it did before.
     *path, _ = function.__qualname__.split(".")
-    owner = path[-1] if path and path[-1] != "<locals>" else "_"
+    owner = "_" * 20 + (path[-1] if path and path[-1] != "<locals>" else "")
     rewritten = Rewriter(meter, function.__name__).definition(definition)
     outside: Any = ast.parse(f"def outside({', '.join([*code.co_freevars, METER])}):\n class {owner}: pass")
     outside.body[0].body[0].body = [rewritten]
