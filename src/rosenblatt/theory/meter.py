@@ -159,7 +159,25 @@ class Meter:
         counted = self.counted(function)
         if counted is not function:
             return counted
-        return function if costs.known(function, FRAMES) else Measured(self, site, function)
+        if costs.known(function, FRAMES):
+            return function
+        return self.constructor(function) or Measured(self, site, function)
+
+    def constructor(self, owner: Any) -> Any:
+        """What stands for a class whose __init__ is followed, and makes an instance as `type` does. None for others."""
+        if not isinstance(owner, type) or type(owner).__call__ is not type.__call__ or owner.__new__ is not object.__new__:
+            return None
+        start = self.counted(owner.__init__)  # type: ignore[misc]
+        if start is owner.__init__:  # type: ignore[misc]
+            return None
+
+        def make(*args: Any, **named: Any) -> Any:
+            made: Any = object.__new__(owner)
+            if start(made, *args, **named) is not None:
+                raise TypeError("__init__() should return None")
+            return made
+
+        return make
 
     def counted(self, function: Any) -> Any:
         """The counted version of a function that is followed, of a method of one too; anything else as it is."""

@@ -130,8 +130,8 @@ def count_operations(
         What it is called with.
     follow : bool or collection of functions, default=True
         Functions whose operations count when the function calls them: all of its module, none but itself, or itself and
-        these. Nested functions and lambdas always count; properties, operators defined by a class and constructors do
-        not. A function of the same module that is not followed is flagged.
+        these. Nested functions and lambdas always count; properties and operators defined by a class do not. A function
+        of the same module that is not followed is flagged.
 
     Returns
     -------
@@ -230,7 +230,7 @@ def bare(function: Any, args: tuple[Any, ...]) -> tuple[FunctionType, tuple[Any,
     if isinstance(function, str):
         raise TypeError(f"{function!r} is text, which only the function to be counted can be; pass the function itself")
     if not callable(function):
-        raise TypeError(f"{function!r} is a {type(function).__name__}, and only a function can be counted")
+        raise TypeError(f"{function!r} is of type {type(function).__name__}, and only a function can be counted")
     if isinstance(function, type):
         raise TypeError(f"{name} is a class: count one of its methods, or a function that uses it")
     if hasattr(function, "__wrapped__"):
