@@ -515,6 +515,46 @@ def test_methods_know_their_class():
     assert count_operations(Shape.__init__, Shape(1), 3).counts.assignment == 1
 
 
+class Long:
+    asked = 0
+
+    def __len__(self):
+        Long.asked += 1
+        return 3
+
+    def __call__(self, n):
+        return n + 1
+
+
+def measures(value):
+    return [value] == [value], value != 1, Log([value]), value(2)
+
+
+def test_a_length_of_the_users_own_is_not_asked_for():
+    done = count_operations(measures, Long())
+    assert (Long.asked, done.counts.arithmetic) == (0, 1)
+
+
+def calls_nested(xs):
+    def inner(ys):
+        return ys[0]
+
+    class Inner:
+        def __init__(self, ys):
+            self.first = ys[0]
+
+        def method(self, ys):
+            return (lambda zs: zs[1])(ys)
+
+    return inner(xs), Inner(xs).method(xs)
+
+
+def test_nested_functions_count_and_are_not_flagged():
+    done = count_operations(calls_nested, [5, 6])
+    assert (done.value, done.counts.indexing, done.counts.calls, done.flags) == ((5, 6), 4, 4, ())
+    assert count_operations(calls_nested, [5, 6], follow=False).counts == done.counts
+
+
 def builds(n):
     return Shape(n + 1).area(), Returns(n) if n < 0 else None
 

@@ -56,7 +56,7 @@ FITTED = [
 ]  # fmt: skip
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Growth:
     """The law of growth of a function's operations.
 
@@ -91,7 +91,7 @@ class Growth:
     def __call__(self, n: int) -> Fraction | float:
         """What the formula says of a size."""
         if self.law == UNDECIDED:
-            raise ValueError(f"the law is undecided between {', '.join(self.fits)}; count at more sizes, or at larger ones")
+            raise ValueError("the law is undecided: count at more sizes, or at sizes that double")
         terms = WHOLE if self.exact else TERMS
         return sum((c * terms[term](n) for term, c in self.coefficients.items()), start=Fraction(0) if self.exact else 0.0)
 
@@ -105,7 +105,7 @@ class Growth:
         c = sum((Fraction(c) for c in self.coefficients.values() if c > 0), start=Fraction(0))
         return c, 2 if self.law in ("log n", "n log n") else 1
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         head = f"{self.law}: {self.formula}" if self.formula else self.law
         rows = [head, "", f"{'n':>8} {'counted':>12}"]
         rows += [f"{n:>8} {count:>12}" for n, count in zip(self.sizes, self.counts, strict=True)]

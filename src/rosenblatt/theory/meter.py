@@ -73,9 +73,9 @@ class Meter:
 
     slice = slice  # for a source in which the name is taken
 
-    def __init__(self, follows: Callable[[Any], Any], hides: Callable[[Any], bool]) -> None:
-        self.follows = follows  # the counted version of a function, or None
-        self.hides = hides  # whether a function that is not followed is the user's own
+    def __init__(self, follows: Callable[[Any], Any], owns: Callable[[Any], bool]) -> None:
+        self.follows = follows  # the counted version of a function, or None if it is not followed
+        self.owns = owns  # whether a function is one of the module whose function is counted
         self.sites: list[Site] = []
         self.times: list[int] = []
         self.flags: dict[tuple[int, str], tuple[int, int]] = {}  # by site and law: (largest size, times)
@@ -101,9 +101,13 @@ class Meter:
 
     def weigh(self, site: int, value: Any, law: str = "n") -> Any:
         """Flag what has a size."""
-        if (size := costs.size(value)) is not None:
+        if (size := self.size(value)) is not None:
             self.flag(site, law, size)
         return value
+
+    def size(self, value: Any) -> int | None:
+        """The size of a value; but a `__len__` of the module that is counted is called by nobody but its owner."""
+        return None if self.owns(getattr(type(value), "__len__", None)) else costs.size(value)
 
     def product(self, site: int, law: str, value: Any) -> Any:
         """Flag a factor of a matrix product."""
@@ -143,7 +147,7 @@ class Meter:
         return Loop(self, ask, bind, items)
 
     def flagged(self) -> tuple[Flag, ...]:
-        """What was flagged, in the order of the source. An operator with two long operands was still executed once."""
+        """What was flagged, by function and line. An operator with two long operands was still executed once."""
         found: dict[tuple[str, int, str, str], tuple[int, int]] = {}
         for (site, law), (size, times) in self.flags.items():
             function, line, _, text = self.sites[site]
@@ -157,7 +161,7 @@ class Meter:
         self.times[site] += 1
         self.times[maths] += costs.mathematical(function)
         counted = self.counted(function)
-        if counted is not function:
+        if counted is not None:
             return counted
         if costs.known(function, FRAMES):
             return function
@@ -168,7 +172,7 @@ class Meter:
         if not isinstance(owner, type) or type(owner).__call__ is not type.__call__ or owner.__new__ is not object.__new__:
             return None
         start = self.counted(owner.__init__)  # type: ignore[misc]
-        if start is owner.__init__:  # type: ignore[misc]
+        if start is None:
             return None
 
         def make(*args: Any, **named: Any) -> Any:
@@ -180,13 +184,14 @@ class Meter:
         return make
 
     def counted(self, function: Any) -> Any:
-        """The counted version of a function that is followed, of a method of one too; anything else as it is."""
+        """The counted version of a function, a method or an object with a `__call__` that is followed; None for others."""
+        if isinstance(function, FunctionType):
+            return self.follows(function)
         if isinstance(function, MethodType):
             inner = self.counted(function.__func__)
-            return function if inner is function.__func__ else MethodType(inner, function.__self__)
-        if isinstance(function, FunctionType):
-            return self.follows(function) or function
-        return function
+            return inner and MethodType(inner, function.__self__)
+        call = getattr(type(function), "__call__", None)  # noqa: B004
+        return self.counted(MethodType(call, function)) if isinstance(call, FunctionType) else None
 
 
 class Measured:
@@ -199,8 +204,8 @@ class Measured:
         meter, function = self.meter, self.function
         found = costs.plain(function)
         if costs.known(found, CALLERS):
-            args = tuple(meter.counted(value) for value in args)
-            named = {name: meter.counted(value) for name, value in named.items()}
+            args = tuple(meter.counted(value) or value for value in args)
+            named = {name: meter.counted(value) or value for name, value in named.items()}
         if costs.constant(function, args):
             return function(*args, **named)
         if costs.known(found, costs.CONSUMERS):
@@ -208,10 +213,10 @@ class Measured:
         met = [*args, *named.values()]
         if found is not function and not costs.known(found, costs.OF_ARGUMENTS):
             met.append(function.__self__)
-        before = [costs.size(value) for value in met]
+        before = [meter.size(value) for value in met]
         result = function(*args, **named)
-        after = [costs.size(value) for value in (result, *args) if value is result or isinstance(value, costs.Taken)]
+        after = [meter.size(value) for value in (result, *args) if value is result or isinstance(value, costs.Taken)]
         sizes = [size for size in before + after if size is not None]
-        if sizes or meter.hides(function):
+        if sizes or meter.owns(function):
             meter.flag(self.site, costs.law(function), max(sizes, default=0))
         return result

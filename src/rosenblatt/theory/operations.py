@@ -62,7 +62,7 @@ class Line(NamedTuple):
     counts: Counts
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Operations:
     """What a function executed, line by line.
 
@@ -100,7 +100,7 @@ class Operations:
     def flops(self) -> int:
         return self.counts.flops
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         counts = self.counts
         kinds = ", ".join(f"{kind} {getattr(counts, kind)}" for kind in KINDS if getattr(counts, kind))
         rows = [f"{self.name}: {counts.total} operations ({kinds}), {counts.steps} steps, {counts.flops} flops", ""]
@@ -186,7 +186,7 @@ def count_operations(
     def counted(each: FunctionType) -> FunctionType | None:
         code = each.__code__
         if nested(code):
-            return None
+            return each
         if code not in versions:
             wanted = code is plain.__code__ or code in chosen or (follow is True and near(each))
             versions[code] = attempt(each) if wanted else None
@@ -201,11 +201,11 @@ def count_operations(
                 raise
             return None
 
-    def hidden(each: Any) -> bool:
+    def owned(each: Any) -> bool:
         inner = inspect.unwrap(getattr(each, "__func__", each))
-        return isinstance(inner, FunctionType) and near(inner) and not nested(inner.__code__)
+        return isinstance(inner, FunctionType) and near(inner)
 
-    meter = Meter(counted, hidden)
+    meter = Meter(counted, owned)
     value = counted(plain)(*args, **named)  # type: ignore[misc]
     lines = [line for version in versions.values() if version is not None for line in listing(version, meter)]
     return Operations(plain.__name__, value, tuple(lines), meter.flagged())
