@@ -1013,17 +1013,19 @@ def test_exact_laws(function, sizes, make, measure, law, formula):
         assert found(n) == (measure(done) if callable(measure) else getattr(done.counts, measure))
 
 
-@given(st.lists(st.integers(-3, 9), min_size=1, max_size=4), st.integers(1, 5))
-def test_every_polynomial_is_recognised(coefficients, step):
+@given(st.lists(st.integers(-3, 9), max_size=3), st.integers(1, 9), st.integers(1, 5))
+def test_every_polynomial_is_recognised(lower, leading, step):
+    coefficients = [*lower, leading]
+
     def value(n):  # whole at every n, though its coefficients have denominators of up to 6
         return sum(c * math.comb(n, k) for k, c in enumerate(coefficients))
 
     sizes = tuple(range(step, 8 * step, step))
     found = fit(sizes, tuple(map(value, sizes)))
-    degree = max((k for k, c in enumerate(coefficients) if c), default=0)
+    degree = len(lower)
     assert found.exact
     assert found.law == ["1", "n", "n²", "n³"][degree]
-    assert found.coefficients.get(found.law, 0) == Fraction(coefficients[degree], math.factorial(degree))
+    assert found.coefficients[found.law] == Fraction(leading, math.factorial(degree))
     assert all(found(n) == value(n) for n in range(1, 99))
 
 
@@ -1103,7 +1105,14 @@ def test_growth_reads_as_a_table():
     assert text[-1].split()[0] == "n·2ⁿ"
 
 
+def test_what_falls_is_no_law():
+    assert not fit((1, 2, 3, 4, 5, 6), (60, 50, 40, 30, 20, 10)).exact
+    assert fit((1, 2, 3, 4, 5, 6), (0,) * 6).formula == "0"
+
+
 def test_growth_of_large_sizes():
+    found = growth(binary_search, [10**k for k in range(8, 18)], make=lambda n: (-1, range(n)))
+    assert found.formula == "9⌊log₂ n⌋ + 15"
     found = growth(search, [1000, 1100, 1200, 1300, 1400, 1500], make=missing)
     assert found.formula == "7n + 4"
     assert math.isnan(found.fits["2ⁿ"])

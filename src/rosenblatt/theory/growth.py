@@ -40,6 +40,8 @@ SPARE = 2  # sizes, beside one for each coefficient, that could have contradicte
 SIZES = 4 + SPARE  # a cubic has four coefficients
 DECISIVE = 6.0  # the difference of two criteria from which on one law is called far likelier than the other
 
+LONGEST = 64  # nobody has counted to 2⁶⁴, so beyond that size no count is exponential
+
 # Whole numbers take the place of the logarithm: how often n can be halved before it is 1.
 WHOLE = {**TERMS, "log n": lambda n: n.bit_length() - 1, "n log n": lambda n: n * (n.bit_length() - 1)}
 
@@ -73,7 +75,7 @@ class Growth:
     sizes, counts : tuple of int
     fits : dict
         For each law, fitted by least squares with the terms that come with it: the root mean square of its relative
-        errors. NaN for one that overflows at these sizes.
+        errors. NaN for the exponential ones where n exceeds 64: nobody has counted so far.
     flags : tuple of Flag
         Calls whose cost the counts leave out and whose size changes with n: the counts of the function are then not its
         cost.
@@ -187,15 +189,22 @@ def exact(sizes: tuple[int, ...], counts: tuple[int, ...]) -> dict[str, Fraction
     for length in range(1, 5):
         found = []
         for terms in EXACT:
-            if len(terms) == length <= len(sizes) - SPARE:
+            if len(terms) == length <= len(sizes) - SPARE and possible(terms, sizes):
                 coefficients = solve([[Fraction(WHOLE[term](n)) for term in terms] for n in sizes], counts)
-                if coefficients is not None:
-                    found.append({term: c for term, c in zip(terms, coefficients, strict=True) if c})
+                if coefficients is None:
+                    continue
+                formula = {term: c for term, c in zip(terms, coefficients, strict=True) if c}
+                if formula.get(dominant(formula), 0) >= 0:  # no count is negative
+                    found.append(formula)
         if len({dominant(formula) for formula in found}) == 1:
             return found[0]
         if found:
             return None
     return None
+
+
+def possible(terms: tuple[str, ...], sizes: tuple[int, ...]) -> bool:
+    return sizes[-1] <= LONGEST or not {"2ⁿ", "n·2ⁿ"} & set(terms)
 
 
 def solve(matrix: list[list[Fraction]], right: Iterable[int]) -> list[Fraction] | None:
@@ -218,10 +227,9 @@ def least_squares(
     terms: tuple[str, ...], sizes: tuple[int, ...], counts: tuple[int, ...]
 ) -> tuple[dict[str, float], float]:
     """The coefficients with the least relative errors, and the root mean square of these."""
-    try:
-        matrix = np.array([[float(TERMS[term](n)) for term in terms] for n in sizes])
-    except OverflowError:
+    if not possible(terms, sizes):
         return dict.fromkeys(terms, np.nan), np.nan
+    matrix = np.array([[TERMS[term](n) for term in terms] for n in sizes], dtype=float)
     weight = 1 / np.maximum(np.array(counts, dtype=float), 1.0)
     scaled = matrix * weight[:, None]
     lengths = np.abs(scaled).max(axis=0)
