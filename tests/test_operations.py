@@ -13,6 +13,7 @@ import pprint
 import random
 import re
 import statistics
+import sys
 import textwrap
 import urllib.parse
 from fractions import Fraction
@@ -22,7 +23,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rosenblatt.theory.growth import SIZES, fit, growth
+from rosenblatt.theory.growth import fit, growth
 from rosenblatt.theory.meter import KINDS
 from rosenblatt.theory.operations import Counts, count_operations
 
@@ -470,6 +471,14 @@ def test_text_and_comments_at_the_margin():
     assert (done.value, done.counts.arithmetic) == ("\n    left\n      in!", 1)
 
 
+def test_annotations_of_the_future_are_not_evaluated():
+    inner = "def f(x):\n    def g(y: missing) -> missing:\n        return y\n    return g(x)\n"
+    assert count_operations(f"from __future__ import annotations\n{inner}", 3).value == 3
+    if sys.version_info < (3, 14):  # which evaluates none
+        with pytest.raises(NameError):
+            count_operations(inner, 3)
+
+
 def test_defaults_arguments_and_methods():
     class Stack:
         def __init__(self):
@@ -527,7 +536,7 @@ class Long:
 
 
 def measures(value):
-    return [value] == [value], value != 1, Log([value]), value(2)
+    return value == measures, value != 1, Log([value]), value(2)
 
 
 def test_a_length_of_the_users_own_is_not_asked_for():
@@ -1121,7 +1130,7 @@ def test_growth_of_large_sizes():
 @pytest.mark.parametrize(
     ("sizes", "error", "words"),
     [
-        ([1, 2, 3], ValueError, f"3 different sizes, and at least {SIZES} are needed"),
+        ([1, 2, 3, 4, 5], ValueError, "5 different sizes, and at least 6 are needed"),
         ([4] * 9, ValueError, "1 different sizes"),
         (range(8), ValueError, "the smallest is 0, and log n needs sizes from 1"),
         ([0.5, 1, 2], TypeError, "they must be whole numbers"),
