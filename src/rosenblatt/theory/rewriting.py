@@ -71,7 +71,8 @@ def bind(version: Version, function: FunctionType, meter: Meter) -> FunctionType
     """A function with the counted code and everything else of the one given."""
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     cells[METER] = CellType(meter)
-    closure = tuple(cells[name] for name in version.code.co_freevars)
+    # A function outside of any class that says `super` has no cell for __class__, and its counted version asks for one.
+    closure = tuple(cells.get(name, CellType()) for name in version.code.co_freevars)
     made = FunctionType(version.code, function.__globals__, function.__name__, function.__defaults__, closure)
     made.__kwdefaults__, made.__qualname__ = function.__kwdefaults__, function.__qualname__
     return made
@@ -102,12 +103,12 @@ def find_definition(function: FunctionType) -> ast.FunctionDef | ast.AsyncFuncti
         )
     for source in beginnings(lines[code.co_firstlineno - 1 :]):
         try:
-            tree: Any = ast.parse(source).body[:1]
+            tree: Any = ast.parse(source).body[0]
         except SyntaxError:
             continue
-        found = tree[0].body[0] if tree and isinstance(tree[0], ast.If) else (tree or [None])[0]
+        found = tree.body[0] if isinstance(tree, ast.If) else tree
         if isinstance(found, ast.FunctionDef | ast.AsyncFunctionDef) and same(found, code):
-            ast.increment_lineno(found, code.co_firstlineno - 1 - (found is not tree[0]))
+            ast.increment_lineno(found, code.co_firstlineno - 1 - (found is not tree))
             return found
         break
     raise Uncountable(
@@ -119,7 +120,9 @@ def find_definition(function: FunctionType) -> ast.FunctionDef | ast.AsyncFuncti
 def beginnings(lines: list[str]) -> Iterator[str]:
     """What stands before each later line that is indented no deeper than the first: the definition is the first of these
     that is whole. A definition that is indented stands under an `if`, rather than being moved: strings keep their lines."""
-    depth = len(lines[0]) - len(lines[0].lstrip()) if lines else 0
+    if not lines or not lines[0].lstrip().startswith(("def", "async", "@")):
+        return
+    depth = len(lines[0]) - len(lines[0].lstrip())
     head = "if 1:\n" if depth else ""
     for k, line in enumerate(lines):
         words = line.lstrip()
