@@ -25,6 +25,8 @@ class Model:
         self.keep = keep
         self.pocket = Pocket(weights.w) if keep == "pocket" else None
         self.votes: Votes | None = no_votes(weights.w) if keep == "vote" else None
+        self.start: NDArray | None = None  # w before the first update that n_updates_ counts; None: zero
+        self.weighted = False  # whether rows had weights other than 1 since then
         self._known: tuple[int, NDArray, NDArray] | None = None
 
     @property
