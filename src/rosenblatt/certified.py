@@ -12,24 +12,21 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from rosenblatt.model import Terms
 from rosenblatt.theory import bounds
-from rosenblatt.theory.interim import widest
-
+from rosenblatt.theory.interim import Bracket, widest
 
 _ROUNDING = 1 + 1e-9  # R and γ are measured with floats
 
 
 class Ran(NamedTuple):
-    """What a run was, as far as theorems ask."""
+    """A run that is over: its terms, its last weights, its counts, and whether nothing was left to learn."""
 
-    rule: Any  # of rosenblatt.rules
-    batch: int  # rows whose moves are added up before the weights change; 1 also where they are averaged
-    start: NDArray | None  # the weights before the first update, with the constant feature's last; None: zero
-    last: NDArray  # those after the last
+    terms: Terms
+    last: NDArray
     mistakes: int
     updates: int
-    once: bool  # whether no row was visited twice
-    weighted: bool  # whether some rows moved the weights further than others
+    seen: int
     converged: bool
 
 
@@ -91,7 +88,7 @@ _AUTHORS = {
     "Diminishing": "Novikoff, with diminishing rates,",
     "PA1": "Crammer et al. on PA-I",
     "PA2": "Crammer et al. on PA-II",
-    "Mira": "Crammer et al. on PA-I, which MIRA is,",
+    "Mira": "Crammer et al. on PA-I",
 }
 
 
@@ -99,39 +96,50 @@ def certify(A: Any, ran: Ran) -> Certified:
     """The run, on rows a = y·(x, κ), beside its bound."""
     radius = float(np.sqrt((A.multiply(A) if sp.issparse(A) else A * A).sum(axis=1).max()))
     found = widest(A)
-    theorem, bound, reason = _promise(A, ran, radius, found.separator, found.low, found.high)
-    counted = "updates" if getattr(ran.rule, "bounds_updates", False) else "wrong predictions"
     between = (max(found.low, 0.0), found.high)
+    counted = "updates" if getattr(ran.terms.rule, "bounds_updates", False) else "wrong predictions"
+    try:
+        theorem, bound = _promise(A, ran, radius, found)
+        reason = ""
+    except Unbounded as none:
+        theorem, bound, reason = "", math.inf, str(none)
     return Certified(ran.mistakes, ran.updates, counted, radius, between, theorem, bound, reason, ran.converged)
 
 
-def _promise(A: Any, ran: Ran, radius: float, u: NDArray, low: float, high: float) -> tuple[str, float, str]:
-    """(theorem, bound, why there is none)."""
-    rule, name = ran.rule, type(ran.rule).__name__
-    if ran.weighted:
-        return "", math.inf, "rows moved the weights by rates of their own (sample_weight or class_weight)"
-    if not hasattr(rule, "bound"):
-        return "", math.inf, f"none is known for {name}"
-    if low > 0 and ran.start is None:
-        bound = rule.bound(radius, low, ran.batch)
-        if math.isfinite(bound):
-            return _AUTHORS.get(name, name), bound, ""
-        return "", math.inf, f"none is known for {name} as it was set"
-    plain = getattr(rule, "plain", None)
+class Unbounded(Exception):
+    """No theorem applies; the message says why."""
+
+
+def _promise(A: Any, ran: Ran, radius: float, found: Bracket) -> tuple[str, float]:
+    """(theorem, bound), if there is one."""
+    terms, rule = ran.terms, ran.terms.rule
+    name, plain = type(rule).__name__, getattr(rule, "plain", None)
     known = {} if plain is None else {"delta": plain.margin, "rate": plain.rate}
-    if low > 0 and ran.start is not None:
-        if plain is None:
-            return "", math.inf, f"what is known of {name} is about weights that start at zero, and these did not"
-        begin = {"start": float(np.linalg.norm(ran.start)), "along": float(ran.start @ u)}
-        return "Novikoff", bounds.novikoff(math.sqrt(ran.batch) * radius, low, **known, **begin), ""
-    if high > 0:
-        return "", math.inf, "a margin this small could not be told from none"
-    if not ran.once:
-        return "", math.inf, "the theorem of Freund and Schapire is about one pass, max_iter=1, in which no row comes twice"
-    if ran.start is not None or ran.batch != 1 or plain is None:
-        return "", math.inf, "the theorem of Freund and Schapire is about the perceptron from weights of zero, row by row"
+    if not hasattr(rule, "bound"):
+        raise Unbounded("none is known for this learner")
+    if terms.mixed:
+        raise Unbounded("the parameters of the rule changed on the way")
+    if terms.weighted:
+        raise Unbounded("rows moved the weights by rates of their own (sample_weight or class_weight)")
+    if found.low > 0 and terms.start is None:
+        bound = rule.bound(radius, found.low, min(terms.batch, A.shape[0]))
+        if bound == math.inf:
+            raise Unbounded(f"none is known for {name} as it was set")
+        return _AUTHORS.get(name, name), bound
+    if found.low > 0:
+        if plain is None or terms.start is None:
+            raise Unbounded(f"what is known of {name} is about weights that start at zero, and these did not")
+        begin = {"start": float(np.linalg.norm(terms.start)), "along": float(terms.start @ found.separator)}
+        widened = math.sqrt(min(terms.batch, A.shape[0])) * radius
+        return "Novikoff", bounds.novikoff(widened, found.low, **known, **begin)
+    if found.high > 0:
+        raise Unbounded("a margin this small could not be told from none")
+    if not terms.in_turn or ran.seen > A.shape[0]:
+        raise Unbounded("the theorem of Freund and Schapire is about one pass, max_iter=1, in which no row comes twice")
+    if plain is None or terms.start is not None or terms.batch > 1:
+        raise Unbounded("the theorem of Freund and Schapire is about the perceptron, from weights of zero, row by row")
     u = _least(A, radius, ran.last, **known)
-    return "Freund and Schapire", bounds.least_freund_schapire(radius, A @ u, **known).bound, ""
+    return "Freund and Schapire", bounds.least_freund_schapire(radius, A @ u, **known).bound
 
 
 def _least(A: Any, radius: float, hint: NDArray, delta: float, rate: float) -> NDArray:

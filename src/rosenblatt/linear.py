@@ -17,7 +17,7 @@ from rosenblatt import rules, targets
 from rosenblatt.callbacks import with_callbacks
 from rosenblatt.certified import Certified, Ran, certify
 from rosenblatt.estimator import READ, Classifier
-from rosenblatt.model import Model, fresh
+from rosenblatt.model import Model, Terms, fresh
 from rosenblatt.parameters import Number, OneOf
 from rosenblatt.plan import Plan
 from rosenblatt.problems import Binary, OneVsOne, winner
@@ -123,8 +123,9 @@ class Linear(Classifier):
         predictions. Weights of examples do not enter. With `batch="full"` and summed moves there is no bound without the
         number of rows: infinity. `certify` measures radius and margin, and knows where the weights started.
         """
-        batch = self._summed(math.inf)
-        return self._rule().bound(radius, margin, int(batch)) if batch < math.inf else math.inf
+        if self.batch == "full" and self.reduction == "sum":
+            return math.inf
+        return self._rule().bound(radius, margin, 1 if self.reduction == "mean" else int(self.batch))
 
     def certify(self, X: Any, y: Any) -> Certified:
         """What a theorem says of the run that learned from these rows of two classes, and how much of its bound was used.
@@ -150,18 +151,15 @@ class Linear(Classifier):
         numbers = targets.numbers(y, self.classes_)
         if (numbers < 0).any():
             raise ValueError(f"y has a label that is none of the classes {self.classes_.tolist()}: {y[numbers < 0][0]!r}")
-        model = self._model
+        model, start = self._model, self._model.terms.start
         A = signed.read(X, numbers, model.constant).A
         there = slice(None) if model.constant else slice(-1)  # without an intercept the last weight is nobody's
         return certify(A, Ran(
-            rule=self._rule(),
-            batch=int(self._summed(A.shape[0])),
-            start=None if model.start is None else model.start[there].astype(np.float64),
+            terms=model.terms._replace(start=None if start is None else start[there].astype(np.float64)),
             last=model.weights.w[there].astype(np.float64),
             mistakes=self.n_mistakes_,
             updates=self.n_updates_,
-            once=self.n_seen_ <= A.shape[0] and self.order in ("cyclic", "shuffle"),
-            weighted=model.weighted,
+            seen=self.n_seen_,
             converged=self.stop_reason_ == "converged",
         ))  # fmt: skip
 
@@ -190,25 +188,16 @@ class Linear(Classifier):
         """Whether `mistake_bound` also bounds the updates."""
         return self._rule().bounds_updates
 
-    def _summed(self, rows: float) -> float:
-        """How many moves are added up before the weights change, if there are so many rows."""
-        if self.reduction == "mean":
-            return 1
-        return rows if self.batch == "full" else min(int(self.batch), rows)
-
     def _fresh(self, plan: Plan, rows: Rows, features: int, classes: int, init: Any) -> Model:
         return fresh(plan.problem(classes), rows, features, plan.constant, self.keep, init or (None, None))
 
     def _model_to_fit(self, plan: Plan, rows: Rows, features: int, outputs: int, init: Any) -> Model:
         model = super()._model_to_fit(plan, rows, features, outputs, init)
-        model.start = model.weights.w.copy() if model.weights.w.any() else None
-        model.weighted = False
+        model.terms = Terms(start=model.weights.w.copy() if model.weights.w.any() else None)
         return model
 
     def _learner(self, plan: Plan, model: Model, X: Any, examples: Examples, visits: Visits) -> Trainer:
         rule = self._rule()
-        if examples.weight is not None:
-            model.weighted = model.weighted or bool((examples.weight[visits.live] != 1).any())
         if rule.uses_length:
             squared = lengths(examples.rows, examples.constant)
             refuse_too_long(examples.rows, squared, visits.live)
@@ -218,6 +207,9 @@ class Linear(Classifier):
         def errors(w: NDArray) -> int:
             return model.errors(X[visits.live], examples.labels[visits.live], w)
 
+        weighted = examples.weight is not None and bool((examples.weight[visits.live] != 1).any())
+        batch, in_turn = 1 if visits.mean else visits.batch, visits.order in ("cyclic", "shuffle")
+        model.terms = model.terms.further(rule, batch, in_turn, weighted)
         return Trainer(examples, model.weights, model.problem, rule, visits, log, model.pocket, errors)
 
     def _keep(self, model: Model, X: Any, learner: Trainer) -> None:

@@ -141,7 +141,7 @@ def novikoff(
 
         t ≤ ((B − 2γc) + √((B − 2γc)² + 4γ²(N² − c²))) / (2γ²).
 
-    *Proof.* An update adds at least ηγ to ⟨w, u⟩ and at most η²R² + 2ηδ to ‖w‖², and ⟨w, u⟩ ≤ ‖w‖. ∎ `theory.trace` runs it.
+    *Proof.* An update adds at least ηγ to ⟨w, u⟩ and at most η²R² + 2ηδ to ‖w‖², and ⟨w, u⟩ ≤ ‖w‖. ∎ See `theory.trace`.
     Block 1962, Novikoff 1962 for δ = 0 and w₀ = 0. Printed by all five courses. Waterloo CS489/698 runs the algorithm with
     any δ and w₀ and bounds it for δ = 0, w₀ = 0 only: for δ > 0 the (R/γ)² of its corollary is exceeded. IIIT-H SMAI starts
     from random weights with a proof from 0, and takes for u the final weights, where any separator will do. CMU 10-607
@@ -191,7 +191,7 @@ def diminishing(radius: float, margin: float, power: float, *, delta: float = 0.
     """The most updates from w = 0 with the rate η/k^power at the k-th: γ Ση_k ≤ √(Σ(η_k²R² + 2η_kδ)) up to the last.
 
     Power ½ keeps (R/γ)² up to a logarithm. With power 1, Ση_k ≥ η ln t and Ση_k² ≤ η²π²/6, so that t ≤ exp(s/η) with
-    s = (δ + √(δ² + (πηRγ)²/6))/γ², which is exp(πR/(√6 γ)) for δ = 0: a bound, but hardly a promise. Infinity beyond 10⁸.
+    s = (δ + √(δ² + (πηRγ)²/6))/γ², which is exp(πR/(√6 γ)) for δ = 0: a bound, but hardly a promise. Infinity beyond 10⁷.
 
     >>> diminishing(10.0, 1.0, 0.0), diminishing(10.0, 1.0, 0.5), round(diminishing(10.0, 1.0, 1.0))
     (100.0, 158.0, 371572)
@@ -203,7 +203,7 @@ def diminishing(radius: float, margin: float, power: float, *, delta: float = 0.
         exponent = (pull + math.hypot(pull, math.pi * radius / math.sqrt(6))) / margin
         return math.exp(exponent) if exponent < 700 else math.inf
     done, gain, growth, chunk = 0, 0.0, 0.0, 2**12
-    while done < 10**8:
+    while done < 10**7:
         rates = rate / np.arange(done + 1.0, done + chunk + 1.0) ** power
         gains = gain + np.cumsum(margin * rates)
         growths = growth + np.cumsum(rates * (rates * radius**2 + 2 * delta))
@@ -643,6 +643,16 @@ def projectron(norm: float, losses: float, distance: float) -> float:
         return math.inf
     root = (norm + math.sqrt(norm * norm + 4 * pace * losses)) / (2 * pace)
     return root * root
+
+
+@theorem
+def projectron_plus(norm: float, losses: float, distance: float) -> float:
+    """The most mistakes of Projectron++, which learns from margins below 1 too: (U² + 2Σ max(0, 1 − y·g(x)))/(1 − 2ηU).
+
+    Infinity for 2ηU ≥ 1. Orabona, Keshet and Caputo 2009.
+    """
+    pace = 1 - 2 * distance * norm
+    return (norm * norm + 2 * losses) / pace if pace > 0 else math.inf
 
 
 # Risk, from one pass over independent examples

@@ -1,4 +1,4 @@
-"""The widest margin through the origin, from the point of the rows' hull nearest to it; until `geometry` has it certified."""
+"""The widest margin through the origin, by the nearest point of the rows' hull; until `geometry` has it certified."""
 
 from __future__ import annotations
 

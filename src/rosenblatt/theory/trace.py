@@ -1,8 +1,8 @@
 """A run of the perceptron with its proof beside it.
 
-Each update adds at least ηγ to ⟨w, u⟩ and at most η²R² + 2ηδ to ‖w‖². So ⟨w, u⟩ is above a wall that rises like k, ‖w‖ below
-one that rises like √k, and ⟨w, u⟩ ≤ ‖w‖: between the walls there is room for finitely many updates. `rosenblatt.plot.proof`
-draws it.
+Each update adds at least ηγ to ⟨w, u⟩ and at most η²R² + 2ηδ to ‖w‖². So ⟨w, u⟩ is above a wall that rises like k, ‖w‖
+below one that rises like √k, and ⟨w, u⟩ ≤ ‖w‖: between the walls there is room for finitely many updates.
+`rosenblatt.plot.proof` draws it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _ROUNDING = 1e-9  # what floats may be wrong by, in parts of the wall
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """What was true after each of t updates: arrays over k = 0 … t, where 0 is the start; t of them for what an update did."""
+    """What was true after each of t updates: arrays over k = 0 … t, where 0 is the start; and what each of the t did."""
 
     example: NDArray  # (t,): the row of each update
     margin: NDArray  # (t,): its margin ⟨w, a⟩ ≤ δ before the update
@@ -45,8 +45,8 @@ class Trace:
     def walls(self, k: Any) -> tuple[Any, Any]:
         """(⟨w₀, u⟩ + kηγ, √(‖w₀‖² + k(η²R² + 2ηδ))): what ⟨w, u⟩ is at least, and ‖w‖ at most, after k updates.
 
-        The notes of IIIT-H SMAI print ‖w‖² ≤ kR² for the weights after k + 1 updates, which the first update refutes (k = 0);
-        those of CMU 10-607 print ‖x‖² = R² for ≤ R².
+        The notes of IIIT-H SMAI print ‖w‖² ≤ kR² for the weights after k + 1 updates, which the first update refutes
+        (k = 0); those of CMU 10-607 print ‖x‖² = R² for ≤ R².
         """
         growth = self.rate * (self.rate * self.radius**2 + 2 * self.delta)
         return self.progress[0] + k * (self.rate * self.gamma), np.sqrt(self.norm[0] ** 2 + k * growth)
