@@ -176,6 +176,13 @@ def test_batches(seed, size, delta):
     assert bounds.batch_sum(radius, gamma, 1) == bounds.batch_mean(radius, gamma) == bounds.novikoff(radius, gamma)
 
 
+@pytest.mark.parametrize("size", [1, 2, 7])
+def test_sums_and_shards_reach_their_bounds(size):
+    """The same row so many times: all copies are wrong at once, and the bound for rows one by one is exceeded."""
+    rows = np.ones((size, 1))
+    assert (rows @ [0.0] <= 0).sum() == size == bounds.batch_sum(1.0, 1.0, size) == bounds.parameter_mixing(1.0, 1.0, size)
+
+
 @given(SEEDS, st.sampled_from([0.5, 1.0, None]))
 def test_intercepts(seed, constant):
     rng = np.random.default_rng(seed)
@@ -457,9 +464,56 @@ def test_the_delta_rule_is_stable_below_its_rate_and_not_above():
         assert (np.linalg.norm(w - np.linalg.lstsq(X, t)[0]) < 1e-6) == stable
 
 
-def test_bounds_of_the_notes_example():
-    """The spam table of Waterloo CS489/698: R² = 5, γ = 1/√3, four updates of at most 15."""
-    assert bounds.novikoff(math.sqrt(5), 1 / math.sqrt(3)) == pytest.approx(15)
+@pytest.mark.parametrize(
+    ("bound", "value"),
+    [
+        (bounds.novikoff(math.sqrt(5), 1 / math.sqrt(3)), 15),  # the spam table of Waterloo CS489/698
+        (bounds.novikoff(2, 0.5, delta=3, rate=2), (4 + 3) / 0.25),
+        (bounds.final_margin(1, 0.5, delta=1, rate=0.5), 0.5 * 2 / (1 + 4)),
+        (bounds.margin_ceiling(2, 10, delta=3), 1),
+        (bounds.batch_sum(2, 0.5, 3, delta=1, rate=0.5), (12 + 4) / 0.25),
+        (bounds.intercept(2, 0.5, offset=3, constant=1), 5 * 10 / 0.25),
+        (bounds.freund_schapire(3, 0.5, 2, delta=4, rate=0.5), (5 + 2) ** 2 / 0.25),
+        (bounds.multiclass(2, 0.5, delta=1), (8 + 2) / 0.25),
+        (bounds.collins(2, 0.5, 1), 36),
+        (bounds.parameter_mixing(2, 0.5, 3), 48),
+        (bounds.pa(2, 3), 36),
+        (bounds.pa1(2, 3, 0.1, 5), 10 * (9 + 1)),
+        (bounds.pa2(2, 3, 0.25, 4), 6 * (9 + 2)),
+        (bounds.mira(2, 0.5, 9), 36),
+        (bounds.mira_steps(2, 0.5), 4),
+        (bounds.alma(2, 1, 0.5), 2 * 4 * 9 + 12),
+        (bounds.romma(2, 1, 0.5), 16),
+        (bounds.ballseptron(2, 1, 0.5), 4.25 / 0.25),
+        (bounds.p_norm(2, 0.5, 4, delta=1), (12 + 2) / 0.25),
+        (bounds.exponentiated(2, 1, 0.5, 0.2, 0.1), 2 / (0.08 - 0.02)),
+        (bounds.balanced_winnow(1, 0.5, 8, math.e**0.5), math.log(16) / (0.25 - 0.125)),
+        (bounds.winnow1(8, 2, 2, 4), 2 * 2 * 3 + 2),
+        (bounds.winnow2(8, 2, 0.75, 2, 4), 3 * (3 * 2 + 0.25 * 4) / 0.5 + 4),
+        (bounds.littlestone(8, 2, 0.5, 4), 32 * 2 + (10 + 56 * math.log(4)) * 2),
+        (bounds.spectral([3.0, 8.0], 1, 2, 5, losses=1.5, near=1), 0.5 + 3 * math.sqrt(math.log(36) + 1)),
+        (bounds.sigma_updates(100, 0.6), math.log(100) / math.log(1 / 0.64)),
+        (bounds.forgetron(100, 1, 2), 10),
+        (bounds.forgetron(82, 1, 2), math.inf),
+        (bounds.forgetron(100, 2, 2), math.inf),
+        (bounds.projectron(2, 3, 0.25), (2 + math.sqrt(10)) ** 2),
+        (bounds.projectron(2, 3, 0.5), math.inf),
+        (bounds.projectron_plus(1, 3, 0.25), 14),
+        (bounds.leave_one_out(5, 9), 1),
+        (bounds.convex_risk(5, 50, math.exp(-1), largest=2), 0.1 + 2 * 0.2),
+        (bounds.survivor_risk(8, 10, 10 / math.e**4), 0.5),
+        (bounds.suffix_risk(5, 9, 20 / math.e**4), 5 / 9 + 4),
+        (bounds.von_neumann(0.5), 4),
+        (bounds.von_neumann_length(4), 0.5),
+        (bounds.von_neumann_length(4, math.sqrt(0.5)), 0.25),
+        (bounds.smooth(10, 0.5), 4 * math.sqrt(math.log(10)) - 1),
+        (bounds.stable_rate(4), 0.5),
+        (bounds.refusals(2, 1, 0.5, 0.5), 16),
+        (bounds.refusals(2, 1, 0.5, 1.0), math.inf),
+    ],
+)
+def test_the_formulas(bound, value):
+    assert bound == pytest.approx(value)
 
 
 # What is refused

@@ -15,6 +15,7 @@ from scipy.optimize import minimize
 from rosenblatt.model import Terms
 from rosenblatt.theory import bounds
 from rosenblatt.theory.interim import Bracket, widest
+from rosenblatt.theory.signed import read
 
 _ROUNDING = 1 + 1e-9  # R and γ are measured with floats
 
@@ -92,10 +93,11 @@ _AUTHORS = {
 }
 
 
-def certify(A: Any, ran: Ran) -> Certified:
+def certify(X: Any, y: Any, constant: float, ran: Ran) -> Certified:
     """The run, on rows a = y·(x, κ), beside its bound."""
+    A = read(X, y, constant).A
     radius = float(np.sqrt((A.multiply(A) if sp.issparse(A) else A * A).sum(axis=1).max()))
-    found = widest(A)
+    found = widest(X, y, constant)
     between = (max(found.low, 0.0), found.high)
     counted = "updates" if getattr(ran.terms.rule, "bounds_updates", False) else "wrong predictions"
     try:

@@ -22,7 +22,6 @@ from rosenblatt.parameters import Number, OneOf
 from rosenblatt.plan import Plan
 from rosenblatt.problems import Binary, OneVsOne, winner
 from rosenblatt.rows import Examples, Rows, lengths, refuse_too_long
-from rosenblatt.theory import signed
 from rosenblatt.train import Log, Trainer, Visits
 from rosenblatt.weights import Weights
 
@@ -152,9 +151,8 @@ class Linear(Classifier):
         if (numbers < 0).any():
             raise ValueError(f"y has a label that is none of the classes {self.classes_.tolist()}: {y[numbers < 0][0]!r}")
         model, start = self._model, self._model.terms.start
-        A = signed.read(X, numbers, model.constant).A
         there = slice(None) if model.constant else slice(-1)  # without an intercept the last weight is nobody's
-        return certify(A, Ran(
+        return certify(X, numbers, model.constant, Ran(
             terms=model.terms._replace(start=None if start is None else start[there].astype(np.float64)),
             last=model.weights.w[there].astype(np.float64),
             mistakes=self.n_mistakes_,

@@ -151,8 +151,7 @@ def novikoff(
     >>> novikoff(radius=2.0, margin=0.5), novikoff(radius=2.0, margin=0.5, delta=3.0)
     (16.0, 40.0)
     """
-    ratio = radius / margin
-    plain = ratio * ratio + 2 * delta / rate / margin / margin
+    plain = _from_zero(radius, margin, delta, rate)
     n = start / rate / margin
     c = -n if along is None else along / rate / margin
     if abs(c) > n * (1 + 1e-9):
@@ -160,6 +159,12 @@ def novikoff(
     b, rest = plain - 2 * c, max(0.0, (n - c) * (n + c))
     root = math.hypot(b, 2 * math.sqrt(rest))
     return (b + root) / 2 if b >= 0 else 2 * rest / (root - b)
+
+
+def _from_zero(radius: float, margin: float, delta: float, rate: float, times: float = 1.0) -> float:
+    """(times·R² + 2δ/η)/γ², without a square that is too large or too small for a float where the quotient is not."""
+    ratio = radius / margin
+    return times * (ratio * ratio) + 2 * delta / rate / margin / margin
 
 
 @theorem
@@ -222,7 +227,7 @@ def batch_sum(radius: float, margin: float, size: float, *, delta: float = 0.0, 
     *Proof.* A move of e rows adds at least eηγ to ⟨w, u⟩ and at most e²η²R² + 2eηδ to ‖w‖². ∎ The batch form is in the
     notes of IIIT-H SMAI, which take for wrong the rows with wᵀx < 0: without the label, and none at all from w = 0.
     """
-    return novikoff(math.sqrt(size) * radius, margin, delta=delta, rate=rate)
+    return _from_zero(radius, margin, delta, rate, times=size)
 
 
 @theorem
@@ -336,7 +341,7 @@ def multiclass(radius: float, margin: float, *, delta: float = 0.0, rate: float 
     for every way to share the −1 among the rivals that lead). UCSC NLP 202 lets the label win ties: from w = 0 nothing is
     then ever learned. A tie must count as a mistake.
     """
-    return novikoff(math.sqrt(2) * radius, margin, delta=delta, rate=rate)
+    return _from_zero(radius, margin, delta, rate, times=2)
 
 
 @theorem
@@ -441,7 +446,7 @@ def p_norm(radius: float, margin: float, p: float, *, delta: float = 0.0, rate: 
     Grove, Littlestone and Schuurmans 2001; Gentile 2003. p = 2 is the perceptron; p = 2 ln d depends on the number of
     features by its logarithm, as Winnow does.
     """
-    return novikoff(math.sqrt(p - 1) * radius, margin, delta=delta, rate=rate)
+    return _from_zero(radius, margin, delta, rate, times=p - 1)
 
 
 # Winnow

@@ -9,6 +9,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
+from rosenblatt.theory.signed import read
+
 
 class Bracket(NamedTuple):
     """low ≤ γ ≤ high; `separator` is a unit vector of margin `low`, or zero where the hull contains the origin."""
@@ -18,9 +20,10 @@ class Bracket(NamedTuple):
     high: float
 
 
-def widest(A: Any) -> Bracket:
-    """A unit vector whose least product with the rows of A is within rounding the largest there is."""
-    rows = A.toarray() if sp.issparse(A) else np.asarray(A, dtype=np.float64)
+def widest(X: Any, y: Any, constant: float) -> Bracket:
+    """A unit vector whose least product with the rows y·(x, κ) is within rounding the largest there is."""
+    A = read(X, y, constant).A
+    rows = A.toarray() if sp.issparse(A) else A
     radius = float(np.linalg.norm(rows, axis=1).max())
     if radius == 0:
         return Bracket(np.zeros(rows.shape[1]), 0.0, 0.0)

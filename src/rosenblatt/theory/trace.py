@@ -149,10 +149,11 @@ def trace(
         raise ValueError(f"eta0 must be positive and finite; got {eta0}")
     if max_updates < 1:
         raise ValueError(f"max_updates must be at least 1; got {max_updates}")
-    A = read(X, y, float(intercept_scaling) if fit_intercept else 0.0).A
+    constant = float(intercept_scaling) if fit_intercept else 0.0
+    A = read(X, y, constant).A
     norms = _norms(A)
     radius = float(norms.max())
-    u, measured = _separator(A, separator)
+    u, measured = _widest(X, y, constant) if separator is None else _given(A, separator)
     claimed = measured if gamma is None else float(gamma)
     w = np.zeros(A.shape[1]) if start is None else _vector("start", start, A.shape[1])
     begin = (float(np.linalg.norm(w)), float(w @ u))
@@ -230,16 +231,19 @@ def _epochs(
     return words[order]
 
 
-def _separator(A: Any, given: Any) -> tuple[NDArray, float]:
-    """(a unit vector, its margin)."""
-    if given is None:
-        found = widest(A)
-        if found.low <= 0:
-            raise ValueError(
-                "nothing separates these rows, so there is no wall to draw; pass separator=u to see the walls of any u, "
-                "or use more features"
-            )
-        return found.separator, found.low
+def _widest(X: Any, y: Any, constant: float) -> tuple[NDArray, float]:
+    """(the unit vector of widest margin, its margin)."""
+    found = widest(X, y, constant)
+    if found.low <= 0:
+        raise ValueError(
+            "nothing separates these rows, so there is no wall to draw; pass separator=u to see the walls of any u, or use "
+            "more features"
+        )
+    return found.separator, found.low
+
+
+def _given(A: Any, given: Any) -> tuple[NDArray, float]:
+    """(the vector given, of length 1, its margin)."""
     u = _vector("separator", given, A.shape[1])
     length = float(np.linalg.norm(u))
     if length == 0:
