@@ -71,7 +71,7 @@ class Certified:
         rows = {
             True: f"Separable, γ = {low:.4g}, R = {self.radius:.4g}",
             False: "Nothing separates these rows",
-            None: f"Whether the rows are separable is undecided, γ ≤ {high:.2g}",
+            None: f"Whether the rows are separable is undecided, γ < {high:.2g}",
         }[self.separable]
         made = f"{rows}: {self.count:,} {self.counted}"
         if not self.theorem:

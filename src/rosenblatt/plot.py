@@ -113,7 +113,7 @@ def proof(trace: Any, ax: Any = None) -> Any:
     ax.plot(trace.k, trace.progress, color=GREEN, linewidth=1.5, marker=_dot(trace.k), markersize=4, label="⟨w, u⟩")
     if meet is not None:
         ax.plot(meet, trace.walls(meet)[1], "o", color=VERMILION, markersize=9)
-        words = f"the walls meet:\nat most {meet * (1 + 1e-9):,.0f} updates"
+        words = f"the walls meet:\nat most {int(meet * (1 + 1e-9)):,} updates"
         ax.annotate(words, (meet, trace.walls(meet)[1]), (0.98, 0.45), textcoords="axes fraction", ha="right", va="top",
                     color=VERMILION, arrowprops={"arrowstyle": "-", "color": VERMILION, "shrinkB": 6})  # fmt: skip
     if trace.broken is not None:

@@ -235,10 +235,8 @@ def _widest(X: Any, y: Any, constant: float) -> tuple[NDArray, float]:
     """(the unit vector of widest margin, its margin)."""
     found = widest(X, y, constant)
     if found.low <= 0:
-        raise ValueError(
-            "nothing separates these rows, so there is no wall to draw; pass separator=u to see the walls of any u, or use "
-            "more features"
-        )
+        why = "nothing separates these rows" if found.high <= 0 else "whether anything separates these rows is not known"
+        raise ValueError(f"{why}, so there is no wall to draw; pass separator=u to see the walls of any u")
     return found.separator, found.low
 
 
