@@ -191,7 +191,8 @@ class Linear(Classifier):
 
     def _model_to_fit(self, plan: Plan, rows: Rows, features: int, outputs: int, init: Any) -> Model:
         model = super()._model_to_fit(plan, rows, features, outputs, init)
-        model.terms = Terms(start=model.weights.w.copy() if model.weights.w.any() else None)
+        w = model.weights.w
+        model.terms = Terms(start=w.copy() if w.ndim == 1 and w.any() else None)  # theorems are about two classes
         return model
 
     def _learner(self, plan: Plan, model: Model, X: Any, examples: Examples, visits: Visits) -> Trainer:
