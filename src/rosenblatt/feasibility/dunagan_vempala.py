@@ -10,7 +10,7 @@ Dunagan and Vempala (2008), for rows of length 1 in d dimensions, σ = 1/(32d):
 
 A good x makes the width of the solutions larger by a factor 1 + 1/(3d). In all O(n d⁴ log d log 1/τ) operations with high
 probability, n rows, τ the width at the start. Where 47 draws fail one after another (probability (7/8)⁴⁷ < 0.002 if there
-are solutions) it gives up.
+are solutions) there is probably none, and it goes on as a perceptron, for weights that prove it.
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rosenblatt._jit import jit
-from rosenblatt.feasibility.climbing import NEVER, Climb, Enough, in_turn
+from rosenblatt.feasibility.climbing import Climb, Enough, in_turn
 from rosenblatt.feasibility.mapped import Mapped
 from rosenblatt.feasibility.stages import Budget, Stage
 
 _DRAWS = 47
+_PATIENCE = 10  # longer and longer climbs, twice the updates each, after the draws have failed
 
 
 @jit
@@ -61,29 +62,40 @@ class DunaganVempala:
     """The randomised rescaled perceptron."""
 
     name = "dunagan-vempala"
-    updates = 100_000_000
+    updates = 10_000_000
 
     def search(self, A: Any, budget: Budget, rng: np.random.Generator) -> Generator[Stage, None, str]:
         mapped = Mapped.of(A, self.name)
         n, d = A.shape
         sigma = 1 / (32 * d)
         limit = self.updates if budget.updates is None else budget.updates
-        updates, r = 0, 0
+        updates, r, more = 0, 0, 0
         while True:
-            w, counts, done, delta = np.zeros(d), np.zeros(n, dtype=np.int64), Climb(0, 0, 0), 0.0
-            before, enough, solved = updates, Enough(min(16 * d * d, limit - updates), NEVER), True
+            w, counts, done, delta, solved = np.zeros(d), np.zeros(n, dtype=np.int64), Climb(0, 0, 0), 0.0, True
+            before, enough = updates, Enough(min(16 * d * d * 2**more, limit - updates))
             while solved:
                 done = in_turn(mapped.rows, w, counts, delta, done, enough)
                 updates, solved = before + done.updates, done.clean == n
                 yield mapped.stage(w, solved, counts, updates, r)
                 delta, done = 10 * delta or 1.0, done._replace(clean=0)
-            if updates >= limit or r == budget.rescalings:
-                return "max_updates" if updates >= limit else "max_rescalings"
+            if updates >= limit:
+                return "max_updates"
+            if more:  # the draws had failed
+                if more == _PATIENCE:
+                    return "no_improvement"
+                more += 1
+                continue
+            if r == budget.rescalings:
+                return "max_rescalings"
             x, spent = improved(mapped.rows, sigma, limit - updates, rng)
             updates += spent
-            yield mapped.stage(w if x is None else x, x is not None and (mapped.rows @ x).min() > 0, counts, updates, r)
+            far_right = w if x is None else x
+            yield mapped.stage(far_right, bool((mapped.rows @ far_right).min() > 0), counts, updates, r)
+            if updates >= limit:
+                return "max_updates"
             if x is None:
-                return "max_updates" if updates >= limit else "no_improvement"
+                more = 1
+                continue
             mapped.stretch(x, 1.0)
             r += 1
 

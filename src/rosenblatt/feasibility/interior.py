@@ -48,13 +48,13 @@ def find_interior(
     method : str, or a method with its parameters
         | word | updates, for n rows in d dimensions and unit rows of margin γ | each costs |
         |---|---|---|
-        | "rescaling", `Rescaling()` | O(d⁵ log 1/γ); deterministic; Peña and Soheili 2016 | the rows looked at |
+        | "rescaling", `Rescaling()` | 36d(d + 1)² for each of O(d log 1/γ) rescalings; Peña and Soheili 2016 | the rows looked at |
         | "perceptron", `Plain(order=...)` | (R/γ)² on the rows as given; Novikoff 1962 | the rows looked at |
         | "dunagan-vempala", `DunaganVempala()` | O(d⁴ log d log 1/γ) with high probability; 2008 | the rows looked at |
         | "von-neumann", `VonNeumann(away=...)` | 1/γ², with away steps 2/γ²; Dantzig 1992 | a product with A |
         | "smooth", `Smooth()` | 2√(ln n)/γ − 1; Soheili and Peña 2012 | three products with A |
     max_updates, max_rescalings : int, optional
-        When to give up. Unless given: 10⁸ updates for the methods that rescale, 10⁷ for the perceptron, 10⁵ for the others;
+        When to give up. Unless given: 10⁸ updates for "rescaling", 10⁷ for "perceptron" and "dunagan-vempala", 10⁵ for the others;
         91·columns rescalings for "rescaling", any number for "dunagan-vempala", which gives up by itself.
     random_state : int, RandomState, Generator or None, default=0
         The source of the draws of "dunagan-vempala".

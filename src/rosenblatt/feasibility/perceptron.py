@@ -18,7 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from rosenblatt.feasibility import climbing
-from rosenblatt.feasibility.climbing import NEVER, Climb, Enough
+from rosenblatt.feasibility.climbing import Climb, Enough
 from rosenblatt.feasibility.rows import row_lengths
 from rosenblatt.feasibility.stages import Budget, Stage
 
@@ -54,7 +54,7 @@ class Plain:
         limit = self.updates if budget.updates is None else budget.updates
         delta, pause = 0.0, 64
         while True:
-            done = climb(A, w, counts, delta, done, Enough(min(limit, pause), NEVER))
+            done = climb(A, w, counts, delta, done, Enough(min(limit, pause)))
             solved = done.clean == n
             weights = counts.astype(np.float64)
             yield Stage(w, solved, weights, float(np.linalg.norm(w) / (weights @ lengths)), done.updates)

@@ -6,6 +6,10 @@ solution z of length 1 all ⟨aᵢ, z⟩ are positive, so α_j⟨a_j, z⟩ ≤ �
 larger, by half at least in volume, and the perceptron starts anew on the rows mapped. As ‖w‖² ≤ t after t updates, that
 happens after 36n²d updates at the latest, for n rows, and in practice far sooner.
 
+Where there are many rows, each of them is added seldom. But w, with the same sum of weights, is also a combination of d + 1
+of the rows at most (Carathéodory), and the argument holds for the weights of these: one is large enough as soon as
+6√d(d + 1)·‖w‖ ≤ t, hence after 36d(d + 1)² updates at the latest, however many rows there are.
+
 So (d − 1)·log(1/τ)/log(3/2) rescalings are enough, up to a constant, where τ is the width of the cone of solutions: O(d⁵
 log 1/τ) updates in the paper's form, and a logarithm of what the perceptron needs. A set with more rescalings than 91·d
 would have a τ below 2⁻⁵³, which floats can hardly tell from none.
@@ -22,10 +26,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rosenblatt.feasibility.climbing import Climb, Enough, in_turn
 from rosenblatt.feasibility.mapped import Mapped
 from rosenblatt.feasibility.stages import Budget, Stage
+from rosenblatt.feasibility.thinning import thinned
 
 _WIDTH = math.ceil(53 * math.log(2) / math.log(1.5))  # rescalings a dimension until τ is 2⁻⁵³
 
@@ -42,10 +48,10 @@ class Rescaling:
         n, d = A.shape
         limit = self.updates if budget.updates is None else budget.updates
         rescalings = _WIDTH * d if budget.rescalings is None else budget.rescalings
-        updates = 0
+        updates, ratio = 0, 6 * math.sqrt(d)
         for r in range(rescalings + 1):
             w, counts, done, delta = np.zeros(d), np.zeros(n, dtype=np.int64), Climb(0, 0, 0), 0.0
-            before, enough, solved = updates, Enough(limit - updates, 6 * math.sqrt(d)), True
+            before, enough, solved = updates, Enough(limit - updates, ratio, ratio * (d + 1)), True
             while solved:
                 done = in_turn(mapped.rows, w, counts, delta, done, enough)
                 updates, solved = before + done.updates, done.clean == n
@@ -53,5 +59,15 @@ class Rescaling:
                 delta, done = 10 * delta or 1.0, done._replace(clean=0)
             if updates >= limit:
                 return "max_updates"
-            mapped.stretch(mapped.rows[counts.argmax()].copy(), -0.5)
+            mapped.stretch(mapped.rows[_heaviest(mapped.rows, counts, w, ratio)].copy(), -0.5)
         return "max_rescalings"
+
+
+def _heaviest(rows: NDArray, counts: NDArray, w: NDArray, ratio: float) -> int:
+    """The row of the largest count; if that is not large enough, of the largest weight in w = Σ weightᵢ·rowᵢ on few rows."""
+    row = int(counts.argmax())
+    if counts[row] >= ratio * np.linalg.norm(w):
+        return row
+    held = np.flatnonzero(counts)
+    few, weights = thinned(rows[held], counts[held].astype(np.float64))
+    return int(held[few[weights.argmax()]])
