@@ -123,3 +123,11 @@ def _add(A: Any, row: int, w: NDArray, counts: NDArray) -> None:
     part = slice(A.indptr[row], A.indptr[row + 1])
     w[A.indices[part]] += A.data[part]
     counts[row] += 1
+
+
+ORDERS = {"cyclic": (in_turn, sparse_in_turn), "most-violated": (worst_first, sparse_worst_first)}  # dense and CSR
+
+
+def checked(order: str) -> None:
+    if order not in ORDERS:
+        raise ValueError(f"order={order!r}: it must be one of {', '.join(map(repr, ORDERS))}")

@@ -105,7 +105,7 @@ def improved(rows: NDArray, sigma: float, limit: int, rng: np.random.Generator) 
     d = rows.shape[1]
     longest, spent = math.floor(math.log(d) / sigma**2), 0
     for _ in range(_DRAWS):
-        x = rng.standard_normal(d)
+        x: NDArray = rng.standard_normal(d)
         x /= np.linalg.norm(x)
         updates = improve(rows, x, sigma, min(longest, limit - spent))
         spent += abs(updates)

@@ -15,9 +15,9 @@ _AGAIN = 64  # pivots after which the basis is inverted anew
 
 
 def thinned(rows: NDArray, shares: NDArray) -> tuple[NDArray, NDArray]:
-    """(numbers of some rows, new shares): affinely independent rows, d + 1 at most, with the same Σ shareᵢ and Σ shareᵢ·rowᵢ.
+    """(numbers of some rows, new shares): affinely independent rows, so d + 1 at most.
 
-    All shares are positive at first, and none is negative at the end.
+    Σ shareᵢ and Σ shareᵢ·rowᵢ stay what they are. All shares are positive at first, and none is negative at the end.
     """
     lifted = np.column_stack([rows, np.ones(len(rows))])
     _, s, V = np.linalg.svd(lifted, full_matrices=False)
