@@ -1,5 +1,5 @@
-"""A cone says of a point that it lies inside, or names a half-space through 0 that holds the cone and not the point. What is
-inside is decided exactly, for the rational numbers that floats are.
+"""A cone says of a point that it lies inside, or names a half-space through 0 that holds the cone and not the point. What
+is inside is decided exactly, for the rational numbers that floats are.
 
 A cut is a vector a with ⟨a, z⟩ > 0 for every z inside. It is built from numbers of 20 bits, rounded to the safe side, so
 that it is exact for integer data of moderate size: a sum of such cuts that is zero proves that nothing is inside.

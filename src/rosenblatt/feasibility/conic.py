@@ -80,7 +80,8 @@ class FoundInCone:
         if isinstance(self.certificate, Interior):
             return f"a point inside, {'checked exactly' if self.checked else 'by the word of the oracle'} ({work})"
         if isinstance(self.certificate, Combination):
-            return f"nothing inside: {count(len(self.certificate.rows), 'cut')} with positive weights add up to 0, exactly ({work})"
+            few = count(len(self.certificate.rows), "cut")
+            return f"nothing inside: {few} with positive weights add up to 0, exactly ({work})"
         return f"undecided ({self.reason}; {work})"
 
 

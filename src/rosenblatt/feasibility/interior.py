@@ -27,7 +27,6 @@ METHODS: dict[str, Method] = {
     method.name: method for method in (Rescaling(), Plain(), DunaganVempala(), VonNeumann(), Smooth())
 }
 _CLAIMS = 4  # points that are solutions for floats only, before float64 is held to be too coarse
-_NOTHING = 1e-15  # a length that is what rounding leaves of zero
 _LENGTHS = (1e-145, 1e145)  # of rows whose squared length float64 holds with all its digits
 
 
@@ -131,7 +130,7 @@ class _Judge:
             self.certificate = prove(self.A, stage.weights)
             if self.certificate is not None:
                 return "combination"
-        return "precision" if stage.reach < _NOTHING else ""
+        return ""
 
     def last(self, stage: Stage) -> str:
         """The same of the last stage, if it was passed over."""

@@ -27,6 +27,8 @@ def prove(A: Any, weights: NDArray) -> Combination | None:
     lengths = np.sqrt(np.einsum("ij,ij->i", part, part))
     unit, shares = part / lengths[:, None], weights[held] * lengths
     kept, shares = thinned(unit, shares / shares.sum())
+    order = np.argsort(kept)
+    kept, shares = kept[order], shares[order]
     if not _depend(unit[kept]):
         return None
     return combination(A, held[kept].tolist(), (shares / lengths[kept]).tolist())
