@@ -106,7 +106,7 @@ def improved(rows: NDArray, sigma: float, limit: int, rng: np.random.Generator) 
     longest, spent = math.floor(math.log(d) / sigma**2), 0
     for _ in range(_DRAWS):
         draw = rng.standard_normal(d)
-        x = draw / np.linalg.norm(draw)
+        x: NDArray = draw / float(np.linalg.norm(draw))
         updates = improve(rows, x, sigma, min(longest, limit - spent))
         spent += abs(updates)
         if updates >= 0:
