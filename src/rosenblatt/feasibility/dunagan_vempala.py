@@ -105,8 +105,8 @@ def improved(rows: NDArray, sigma: float, limit: int, rng: np.random.Generator) 
     d = rows.shape[1]
     longest, spent = math.floor(math.log(d) / sigma**2), 0
     for _ in range(_DRAWS):
-        draw = rng.standard_normal(d)
-        x: NDArray = draw / float(np.linalg.norm(draw))
+        x = np.asarray(rng.standard_normal(d))
+        x = x / np.linalg.norm(x)
         updates = improve(rows, x, sigma, min(longest, limit - spent))
         spent += abs(updates)
         if updates >= 0:
