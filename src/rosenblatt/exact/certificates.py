@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from rosenblatt.exact.dyadic import cleared, fractions, products
+from rosenblatt.exact.dyadic import about, cleared, fractions, products
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Interior:
 
 @dataclass(frozen=True)
 class Combination:
-    """Positive integer weights for some rows, with which these add up to zero; so no point has positive products with all."""
+    """Positive integer weights with which some rows add up to zero; so no point has positive products with all of them."""
 
     rows: tuple[int, ...]
     weights: tuple[int, ...]
@@ -78,7 +78,7 @@ class Combination:
             for j, value in entries(A, i):
                 sums[j] += weight * Fraction(value)
         column = next((j for j, total in enumerate(sums) if total), None)
-        return None if column is None else f"the combination is not zero in column {column}: {float(sums[column]):g}"
+        return None if column is None else f"the combination is not zero in column {column}: {about(sums[column])}"
 
     def verify(self, A: Any) -> bool:
         """Whether the weighted rows add up to zero, in exact arithmetic."""

@@ -5,7 +5,8 @@ that no sum of products of limbs needs more than the 53 bits a float holds.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from decimal import MAX_EMAX, MIN_EMIN, Decimal, localcontext
 from fractions import Fraction
 from math import lcm
 from numbers import Integral, Rational
@@ -16,7 +17,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 _BITS = 53  # of a float's mantissa
-_CHUNK = 1 << 21  # entries cut into limbs at a time: tens of megabytes, whatever the size of the matrix
+_LOWEST = -1074  # 2^−1074 is the smallest positive float
+_CHUNK = 1 << 18  # entries cut into limbs at a time: a few megabytes, whatever the size of the matrix
 
 
 def mantissas(values: NDArray) -> tuple[NDArray, NDArray]:
@@ -33,6 +35,8 @@ def mantissas(values: NDArray) -> tuple[NDArray, NDArray]:
 
 def whole(values: Any) -> tuple[NDArray, int]:
     """(V, e) with values = V · 2^e exactly, V an array of Python integers, e the same for all of them."""
+    if values.dtype == object:
+        return values, 0
     m, e = mantissas(values)
     base = int(e.min(where=m != 0, initial=2**31))
     if base == 2**31:
@@ -46,6 +50,15 @@ def whole(values: Any) -> tuple[NDArray, int]:
     return V, base
 
 
+def unit_floats(V: NDArray) -> NDArray:
+    """Rows of integers as the nearest floats, each row times the power of two that brings its largest entry to [½, 1)."""
+    found = np.zeros(V.shape)
+    for i, row in enumerate(V.tolist()):
+        size = max((abs(v).bit_length() for v in row), default=0)
+        found[i] = [float(Fraction(v, 1 << size)) if v else 0.0 for v in row]
+    return found
+
+
 def fractions(values: Any) -> list[Fraction]:
     """Each number as the rational number it is; integers, fractions and floats alike."""
     return [_fraction(value) for value in (values.tolist() if isinstance(values, np.ndarray) else values)]
@@ -55,8 +68,16 @@ def _fraction(value: Any) -> Fraction:
     if isinstance(value, Integral):
         return Fraction(int(value))
     if isinstance(value, Rational):
-        return Fraction(value.numerator, value.denominator)
+        return Fraction(int(value.numerator), int(value.denominator))
     return Fraction(float(value))
+
+
+def about(value: Fraction) -> str:
+    """Six digits of a number of any size."""
+    with localcontext() as context:
+        context.prec = 6
+        context.Emax, context.Emin = MAX_EMAX, MIN_EMIN
+        return f"{(Decimal(value.numerator) / Decimal(value.denominator)).normalize():g}"
 
 
 def cleared(values: Sequence[Fraction]) -> list[int]:
@@ -66,10 +87,13 @@ def cleared(values: Sequence[Fraction]) -> list[int]:
 
 
 def products(A: Any, w: Sequence[int]) -> tuple[list[int], int]:
-    """(P, e) with A @ w = P · 2^e exactly, for a matrix of floats (dense, or scipy's CSR) and integers of any size."""
+    """(P, e) with A @ w = P · 2^e exactly, for integers w of any size and a matrix of floats (dense, or scipy's CSR) or of
+    Python's integers."""
     n, d = A.shape
     if len(w) != d:
         raise ValueError(f"w must have one entry for each of the {d} columns; got {len(w)}")
+    if A.dtype == object:
+        return [sum(a * v for a, v in zip(row, w, strict=True) if a) for row in A.tolist()], 0
     limb = (_BITS - max(1, int(d).bit_length())) // 2
     W = _limbs_of_integers(w, limb)
     found: list[int] = []
@@ -100,39 +124,29 @@ def _limbs_of_integers(w: Sequence[int], limb: int) -> NDArray:
 
 
 def _chunk_products(chunk: Any, W: NDArray, limb: int) -> tuple[list[int], list[int]]:
+    """(P, e) with the products P · 2^e, an e for each row: from the highest limb of the row's largest number down, until
+    nothing is left of any."""
     sparse = sp.issparse(chunk)
-    values = chunk.data if sparse else chunk
-    m, e = mantissas(values)
-    far = np.iinfo(np.int64).max
+    n = chunk.shape[0]
+    rest = np.array(chunk.data if sparse else chunk)
     if sparse:
-        row_of = np.repeat(np.arange(chunk.shape[0]), np.diff(chunk.indptr))
-        base = np.full(chunk.shape[0], far)
-        np.minimum.at(base, row_of, np.where(m != 0, e, far))
-        base[base == far] = 0
-        place = e - base[row_of]
+        row_of = np.repeat(np.arange(n), np.diff(chunk.indptr))
+        largest = np.zeros(n)
+        np.maximum.at(largest, row_of, np.abs(rest))
     else:
-        base = np.where(m != 0, e, far).min(axis=1, initial=far)
-        base[base == far] = 0
-        place = e - base[:, None]
-    total = np.zeros(chunk.shape[0], dtype=object)
-    for k, part in _limbs(m, place, limb):
-        matrix = sp.csr_array((part, chunk.indices, chunk.indptr), shape=chunk.shape) if sparse else part
-        P = matrix @ W
+        row_of = None
+        largest = np.abs(rest).max(axis=1, initial=0.0)
+    exponent = np.frexp(largest)[1].astype(np.int64)
+    total = np.zeros(n, dtype=object)
+    while rest.any():
+        lower = np.maximum(exponent - limb, _LOWEST)
+        unit = np.ldexp(1.0, lower)
+        unit = unit[row_of] if sparse else unit[:, None]
+        part = np.rint(rest / unit)  # at most 2^limb; rounding to the nearest, what is left is exact
+        rest -= part * unit
+        P = (sp.csr_array((part, chunk.indices, chunk.indptr), shape=chunk.shape) if sparse else part) @ W
+        total *= [1 << shift for shift in (exponent - lower).tolist()]
         for j in range(W.shape[1]):
-            total += P[:, j].astype(np.int64).astype(object) * (1 << (limb * (k + j)))
-    return total.tolist(), base.tolist()
-
-
-def _limbs(m: NDArray, place: NDArray, limb: int) -> Iterator[tuple[int, NDArray]]:
-    """(k, the bits from k·limb up to (k+1)·limb of |m| << place, as floats with m's sign), for every k where any is set."""
-    size, sign = np.abs(m), np.where(m < 0, -1.0, 1.0)
-    place = np.where(m != 0, place, 0)
-    mask = (1 << limb) - 1
-    top = int(place.max(initial=0)) + _BITS
-    for k in range(top // limb + 1):
-        shift = place - k * limb  # to the left if positive
-        left = ((size & mask) << np.clip(shift, 0, limb)) & mask
-        right = (size >> np.clip(-shift, 0, 63)) & mask
-        part = np.where(shift >= limb, 0, np.where(shift >= 0, left, right))
-        if part.any():
-            yield k, part * sign
+            total += P[:, j].astype(np.int64).astype(object) * (1 << (limb * j))
+        exponent = lower
+    return total.tolist(), exponent.tolist()

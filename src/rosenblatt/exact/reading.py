@@ -9,9 +9,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 
-def numbers(X: Any, name: str = "X") -> Any:
+def numbers(X: Any, name: str = "X", *, integers: bool = False) -> Any:
     """X as float64, dense in C order or CSR without duplicates, each number exactly the one given; NaN and infinity are
-    refused."""
+    refused. With `integers`, a dense array of Python's integers that floats cannot hold stays as it is."""
     if sp.issparse(X):
         X = sp.csr_array(X, copy=False)
         if not X.has_canonical_format:
@@ -23,12 +23,19 @@ def numbers(X: Any, name: str = "X") -> Any:
         X = np.asarray(X)
         if X.ndim != 2:
             raise ValueError(f"{name} must have two dimensions, rows and columns; got {X.ndim}: try reshape(-1, 1), or [x]")
+        if integers and X.dtype == object and all(type(value) is int for value in X.flat) and not _held(X):
+            return X
         X = values = np.ascontiguousarray(_exactly(X, name))
     if X.shape[0] == 0 or X.shape[1] == 0:
         raise ValueError(f"{name} must have at least one row and one column; got {X.shape[0]} rows of {X.shape[1]}")
     if not np.isfinite(values).all():
         raise ValueError(f"{name} holds NaN or infinity; nothing can be said of rows that are no points")
     return X
+
+
+def _held(X: NDArray) -> bool:
+    """Whether each integer is a float as it is."""
+    return all(abs(value) <= 2**53 for value in X.flat)
 
 
 def _exactly(values: NDArray, name: str) -> NDArray:

@@ -4,35 +4,59 @@ the weights of the rows named, check exactly, drop rows that are not needed."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rosenblatt.exact.certificates import Combination, Interior
+from rosenblatt.exact.dyadic import unit_floats, whole
 from rosenblatt.exact.solve import dependence
 
 _LADDER = (4, 8, 16, 26, 40)
 
 
-def interior(A: Any, x: NDArray) -> Interior | None:
-    """A point near x with positive products, of as few bits as will do; None if neither x nor a rounding of it is one."""
+def interior(A: Any, x: NDArray, shift: NDArray | None = None) -> Interior | None:
+    """A point near x with positive products, of as few bits as will do; None if neither x nor a rounding of it is one.
+
+    With a `shift`, the point is x · 2^shift: columns of different sizes are best rounded before they are given them.
+    """
     x = np.asarray(x, dtype=np.float64)
     largest = np.abs(x).max(initial=0.0)
     if not 0 < largest < np.inf:
         return None
     unit = np.ldexp(x, -int(np.frexp(largest)[1]))  # the largest entry is now in [½, 1)
+    powers = [0] * len(x) if shift is None else [int(s) for s in shift]
     for bits in _LADDER:
         rounded = np.round(np.ldexp(unit, bits))
-        if rounded.any() and (A @ rounded).min() > 0:
-            point = Interior.of(rounded.astype(np.int64))
+        if rounded.any() and _promising(A, rounded, powers):
+            point = _point(rounded.astype(np.int64).tolist(), powers)
             if point.verify(A):
                 return point
-    point = Interior.of(x)
+    numbers, _ = whole(unit)
+    point = _point(numbers.tolist(), powers)
     return point if point.verify(A) else None
 
 
-def combination(A: Any, rows: Sequence[int], weights: Sequence[float] | None = None) -> Combination | None:
+def _promising(A: Any, rounded: NDArray, powers: list[int]) -> bool:
+    """Whether floats see no product that is clearly negative: a look that costs little and saves most exact checks."""
+    if A.dtype == object:
+        return True
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        x = np.ldexp(rounded, powers)
+        least = (A @ x).min()
+    return not least < -1e-6 * np.abs(x).max()
+
+
+def _point(numbers: Sequence[int], powers: Sequence[int]) -> Interior:
+    low = min((p for v, p in zip(numbers, powers, strict=True) if v), default=0)
+    return Interior(
+        tuple(Fraction(int(v) << (p - low)) if v else Fraction(0) for v, p in zip(numbers, powers, strict=True))
+    )
+
+
+def combination(A: Any, rows: Sequence[int], weights: NDArray | None = None) -> Combination | None:
     """A combination of some of these rows, as few as depend on one another; None if none has positive weights.
 
     `weights`, nearly right, say which rows to drop first when the rows have more than one dependence.
@@ -59,8 +83,8 @@ def combination(A: Any, rows: Sequence[int], weights: Sequence[float] | None = N
 
 
 def _fewer(part: NDArray, near: NDArray) -> tuple[NDArray, NDArray] | None:
-    """(rows to keep, new weights): move along one dependence until a weight is zero (Carathéodory); None if there is none."""
-    scaled = part / np.abs(part).max(axis=1, keepdims=True)
+    """(rows to keep, new weights): move along a dependence until a weight is zero (Carathéodory); None if there is none."""
+    scaled = unit_floats(part) if part.dtype == object else part / np.abs(part).max(axis=1, keepdims=True)
     _, s, V = np.linalg.svd(scaled.T)
     rank = int((s > 1e-9 * s[0]).sum())
     if rank >= len(part):

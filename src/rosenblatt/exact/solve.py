@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rosenblatt.exact.dyadic import whole
+from rosenblatt.exact.dyadic import unit_floats, whole
 
 # Primes below 2²⁶, so that products of two residues are exact in int64 and in float64 sums of a few.
 _PRIMES = (67108859, 67108837, 67108819, 67108777, 67108763, 67108757)
@@ -53,7 +53,7 @@ def dependence(rows: NDArray) -> list[int] | None:
 
 
 def _independent(V: NDArray, prime: int) -> tuple[list[int], list[int], list[int]] | None:
-    """(equations, unknowns, other unknowns): a square part of V that is invertible modulo the prime, and of full rank there."""
+    """(equations, unknowns, other unknowns): a part of V that is square, of full rank and invertible modulo the prime."""
     M = (V % prime).astype(np.int64)
     order = np.arange(len(M))
     unknowns, free, r = [], [], 0
@@ -79,24 +79,23 @@ def _lift(B: NDArray, b: NDArray, prime: int) -> tuple[list[int], int] | None:
     inverse = _inverse((B % prime).astype(np.int64), prime).astype(np.float64)
     low, high = inverse % 8192, inverse // 8192  # 13 bits each: with 26 of a residue and a sum of 2¹⁴ terms, 53
     limbs = _Limbs(B)
-    bits = _hadamard_bits(B, b)
-    steps_in_all = bits // 25 + 3
+    steps_in_all = _hadamard_bits(B, b) // 25 + 3
+    # Numbers made for it often have small solutions; others need twice the bits of the determinant.
+    attempts = {8, 32, 128, min(steps_in_all, _determinant_bits(B) // 13 + 3), steps_in_all}
     residue = b.copy()
     digits: list[NDArray] = []
-    attempt = 8
     while True:
         r = (residue % prime).astype(np.float64)
         digit = ((low @ r) % prime + ((high @ r) % prime) * 8192) % prime
         digits.append(digit.astype(np.int64))
         residue = (residue - limbs.times(digit)) // prime
-        if len(digits) == min(attempt, steps_in_all):
+        if len(digits) in attempts:
             modulus = prime ** len(digits)
             found = _reconstruct(_assemble(digits, prime), modulus)
             if found is not None and not any(B @ np.array(found[0], dtype=object) - b * found[1]):
                 return found
             if len(digits) >= steps_in_all:
                 return None
-            attempt *= 2
 
 
 class _Limbs:
@@ -106,7 +105,8 @@ class _Limbs:
         width = 27 - len(B).bit_length()
         size = max(int(abs(value)).bit_length() for value in B.flat)
         sign = np.where(B < 0, -1, 1).astype(np.float64)
-        absolute, mask = abs(B), (1 << width) - 1
+        absolute: Any = abs(B)
+        mask = (1 << width) - 1
         self.width = width
         self.parts = [
             sign * ((absolute >> (width * k)) & mask).astype(np.float64) for k in range(max(1, -(-size // width)))
@@ -139,9 +139,15 @@ def _hadamard_bits(B: NDArray, b: NDArray) -> int:
     return 2 * sum(max(1, s.bit_length() + 1) for s in squares) // 2 + 4
 
 
+def _determinant_bits(B: NDArray) -> int:
+    """About log₂ |det B|, and a little more."""
+    sizes = sum(max(int(abs(v)).bit_length() for v in row) for row in B)
+    return max(0, sizes + int(max(np.linalg.slogdet(unit_floats(B))[1], -1e9) / np.log(2)) + 40)
+
+
 def _assemble(digits: list[NDArray], prime: int) -> list[int]:
     """Σ digitₖ·primeᵏ for each unknown, two halves at a time."""
-    level = [digit.astype(object) for digit in digits]
+    level: list[Any] = [digit.astype(object) for digit in digits]
     power = prime
     while len(level) > 1:
         level = [
@@ -152,7 +158,7 @@ def _assemble(digits: list[NDArray], prime: int) -> list[int]:
 
 
 def _reconstruct(residues: list[int], modulus: int) -> tuple[list[int], int] | None:
-    """Numerators and one common denominator, all below √(modulus/2), that the residues stand for; None if too few digits."""
+    """Numerators and a common denominator, all below √(modulus/2), that the residues stand for; None if too few digits."""
     limit = isqrt(modulus // 2)
     denominator = 1
     for residue in residues:

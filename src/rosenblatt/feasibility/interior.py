@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rosenblatt.exact.certificates import Combination, Interior
+from rosenblatt.exact.dyadic import unit_floats
 from rosenblatt.exact.reading import numbers
 from rosenblatt.exact.rounding import interior
 from rosenblatt.feasibility.budgets import generator, whole
@@ -43,7 +44,8 @@ def find_interior(
     Parameters
     ----------
     A : (rows, columns) array or scipy sparse matrix
-        Finite numbers. The methods that rescale work on a dense copy.
+        Finite floats, or Python's integers of any size (in an array of objects). The methods that rescale work on a dense
+        copy.
     method : str, or a method with its parameters
         With the updates that n unit rows of margin γ in d dimensions take at most:
 
@@ -75,14 +77,15 @@ def find_interior(
     >>> found.exists, found.certificate
     (False, Combination(rows=(0, 1, 2), weights=(6, 4, 5)))
     """
-    A = numbers(A, "A")
+    given = numbers(A, "A", integers=True)
+    A = unit_floats(given) if given.dtype == object else given
     chosen = _method(method)
     budget = Budget(whole(max_updates, "max_updates", 1), whole(max_rescalings, "max_rescalings", 0))
     lengths = _measured(A)
     if not lengths.all():
         return Found(Combination((int(lengths.argmin()),), (1,)), (-1.0, 0.0), chosen.name, 0, 0, "combination")
     search = chosen.search(A, budget, generator(random_state))
-    judge = _Judge(A, lengths)
+    judge = _Judge(given, A)
     while True:
         try:
             stage = next(search)
@@ -107,8 +110,8 @@ def find_interior(
 class _Judge:
     """Whoever is shown the stages of a search, and says when there is proof."""
 
-    def __init__(self, A: Any, lengths: NDArray):
-        self.A, self.lengths = A, lengths
+    def __init__(self, given: Any, A: Any):
+        self.given, self.A = given, A
         self.certificate: Interior | Combination | None = None
         self.reach, self.trace = 1.0, list[float]()
         self._tried, self._claims, self._seen = 2.0, 0, False
@@ -118,7 +121,7 @@ class _Judge:
         self.trace.append(stage.reach)
         self.reach = min(self.reach, stage.reach)
         if stage.solved:
-            self.certificate = interior(self.A, stage.x)
+            self.certificate = interior(self.given, stage.x)
             if self.certificate is not None:
                 return "interior"
             self._claims += 1
@@ -127,7 +130,7 @@ class _Judge:
         self._seen = stage.reach < self._tried / 2 or len(self.trace).bit_count() == 1
         if self._seen:
             self._tried = min(self._tried, stage.reach)
-            self.certificate = prove(self.A, stage.weights)
+            self.certificate = prove(self.A, stage.weights, self.given)
             if self.certificate is not None:
                 return "combination"
         return ""
@@ -135,7 +138,7 @@ class _Judge:
     def last(self, stage: Stage) -> str:
         """The same of the last stage, if it was passed over."""
         if not self._seen and not stage.solved:
-            self.certificate = prove(self.A, stage.weights)
+            self.certificate = prove(self.A, stage.weights, self.given)
         return "combination" if self.certificate is not None else ""
 
 

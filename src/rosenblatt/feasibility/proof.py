@@ -17,8 +17,12 @@ from rosenblatt.feasibility.thinning import RANK, thinned
 _DENSE = 1 << 24  # entries of the rows with weights, at most
 
 
-def prove(A: Any, weights: NDArray) -> Combination | None:
-    """A combination of rows of A, exactly zero, near to these weights; None if there is none near."""
+def prove(A: Any, weights: NDArray, given: Any = None) -> Combination | None:
+    """A combination of rows of A, exactly zero, near to these weights; None if there is none near.
+
+    Where the rows `given` are integers that floats cannot hold, A is near to them, and the combination is theirs.
+    """
+    given = A if given is None else given
     held = np.flatnonzero(weights > 0)
     if held.size * A.shape[1] > _DENSE:
         return None
@@ -31,7 +35,7 @@ def prove(A: Any, weights: NDArray) -> Combination | None:
     kept, shares = kept[order], shares[order]
     if not _depend(unit[kept]):
         return None
-    return combination(A, held[kept].tolist(), (shares / lengths[kept]).tolist())
+    return combination(given, held[kept].tolist(), shares / lengths[kept])
 
 
 def _depend(rows: NDArray) -> bool:

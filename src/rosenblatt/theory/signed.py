@@ -8,6 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from rosenblatt.exact.reading import numbers
+
 
 class Signed(NamedTuple):
     """Rows times their label, with the constant feature last, if there is one. All numbers are the ones given: exact."""
@@ -39,43 +41,6 @@ def read(X: Any, y: Any, constant: float = 1.0) -> Signed:
     if constant:
         A[:, -1] = signs * constant
     return Signed(A, signs, classes, float(constant))
-
-
-def numbers(X: Any) -> Any:
-    """X as float64, dense or CSR without duplicates, each number exactly the one given; NaN and infinity are refused."""
-    if sp.issparse(X):
-        X = sp.csr_array(X, copy=False)
-        if not X.has_canonical_format:
-            X = X.copy()
-            X.sum_duplicates()
-        values = _exactly(X.data)
-        X = sp.csr_array((values, X.indices, X.indptr), shape=X.shape)
-    else:
-        X = np.asarray(X)
-        if X.ndim != 2:
-            raise ValueError(f"X must have two dimensions, rows and features; got {X.ndim}: try X.reshape(-1, 1) or [x]")
-        X = values = _exactly(X)
-    if X.shape[0] == 0 or X.shape[1] == 0:
-        raise ValueError(f"X must have at least one row and one feature; got {X.shape[0]} rows of {X.shape[1]}")
-    if not np.isfinite(values).all():
-        raise ValueError("X holds NaN or infinity; nothing can be said of rows that are no points")
-    return X
-
-
-def _exactly(values: NDArray) -> NDArray:
-    if values.dtype.kind == "c":
-        raise ValueError(f"X must hold real numbers; got {values.dtype}")
-    try:
-        floats = values.astype(np.float64)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise ValueError(f"X must hold numbers; got {values.dtype}: {error}") from None
-    # Whether a conversion was exact, Python's own comparison of an integer with a float knows; numpy's converts first.
-    if values.dtype.kind in "iuO" or values.dtype.itemsize > 8:
-        wide = np.abs(floats) >= 2.0**53 if values.dtype.kind in "iu" else np.ones(values.shape, dtype=bool)
-        for given, got in zip(values[wide].tolist(), floats[wide].tolist(), strict=True):
-            if given == given and given != got:
-                raise ValueError(f"X holds {given!r}, which no float is equal to; scale the data, or round them first")
-    return floats
 
 
 def two_valued(y: Any, rows: int) -> tuple[NDArray, NDArray]:

@@ -1,0 +1,278 @@
+"""A linear program is a chain of homogeneous systems, each of which a perceptron decides and exact arithmetic proves.
+
+With y = (x, τ), a constraint ⟨g, x⟩ ≤ h is the row (−g, h), and asking for positive products with all rows is asking for a
+feasible x = y/τ with nothing tight. Where there is none, some rows add up to zero. If that of τ > 0 is among them, they
+contradict one another, and the weights are Farkas's multipliers. If not, every feasible point has these rows tight: they
+become equations, and there is one dimension less (facial reduction; Borwein and Wolkowicz 1981).
+
+Then the objective. From a feasible point one slides down to a vertex, of value v, and asks for a feasible point with
+⟨c, x⟩ < v, by one more row, (−c, v). A solution is a better point to slide from. No solution is weights once more: the
+multipliers that prove v optimal. Each round leaves a vertex for good, so the rounds end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from rosenblatt.exact.certificates import Combination, Interior
+from rosenblatt.exact.dyadic import cleared
+from rosenblatt.exact.elimination import solved
+from rosenblatt.feasibility.interior import find_interior
+from rosenblatt.feasibility.programs import Infeasible, Optimal, Program, Solution, Unbounded, Vector, dot
+
+
+class _Unanswered(Exception):
+    """A homogeneous system was left undecided."""
+
+
+@dataclass
+class _Tight:
+    """Rows that are zero wherever all rows are ≥ 0: Σ weightᵢ·rowᵢ + Σ of earlier such rows and of equations = 0, all these
+    weights positive."""
+
+    weights: dict[int, Fraction]
+    others: dict[int, Fraction]  # multipliers of any sign, of rows that were equations before
+
+
+@dataclass
+class _Systems:
+    """Homogeneous systems over the same rows, of which some are equations; and the work done on them."""
+
+    rows: list[Vector]
+    equations: list[int]  # rows that are zero
+    open: list[int]  # rows that are to be positive
+    options: dict[str, Any]
+    tight: list[_Tight] = field(default_factory=list)
+    n_updates: int = 0
+    n_rescalings: int = 0
+    n_rounds: int = 0
+
+    def strict(self, extra: Sequence[Vector] = ()) -> tuple[Vector | None, dict[int, Fraction]]:
+        """(y with all open and extra rows positive, {}) or (None, multipliers that make them zero).
+
+        The extra rows are numbered −1, −2, …; the multipliers of open and extra rows are ≥ 0, those of equations any.
+        """
+        width = len(self.rows[0]) if self.rows else len(extra[0])
+        system = solved([self.rows[k] for k in self.equations], width)
+        numbers = [*self.open, *(-1 - k for k in range(len(extra)))]
+        rows = [*(self.rows[i] for i in self.open), *extra]
+        if not system.free:  # y = 0 is the only solution of the equations
+            found: Interior | Combination = Combination((len(rows) - 1,), (1,))
+            matrix = [[Fraction(0)] for _ in rows]
+        else:
+            matrix = [system.reduced(row) for row in rows]
+            scaled = [cleared(row) for row in matrix]
+            answer = find_interior(np.array(scaled, dtype=object).reshape(len(rows), len(system.free)), **self.options)
+            self.n_updates += answer.n_updates
+            self.n_rescalings += answer.n_rescalings
+            self.n_rounds += 1
+            if answer.certificate is None:
+                raise _Unanswered(str(answer))
+            found = answer.certificate
+        if isinstance(found, Interior):
+            return tuple(system.completed(found.x)), {}
+        multipliers: dict[int, Fraction] = {}
+        total = [Fraction(0)] * width
+        for position, weight in zip(found.rows, found.weights, strict=True):
+            # The weights belong to integer rows; a row of fractions had been multiplied to become one.
+            factor = next(
+                (Fraction(a) / b for a, b in zip(cleared(matrix[position]), matrix[position], strict=True) if b),
+                Fraction(1),
+            )
+            multipliers[numbers[position]] = weight * factor
+            total = [a + weight * factor * b for a, b in zip(total, rows[position], strict=True)]
+        rest = system.multipliers([-value for value in total])
+        return None, multipliers | {k: nu for k, nu in zip(self.equations, rest, strict=True) if nu}
+
+    def tighten(self, multipliers: dict[int, Fraction]) -> None:
+        """The open rows among these are zero wherever all rows are ≥ 0: they become equations."""
+        weights = {i: value for i, value in multipliers.items() if i in set(self.open)}
+        others = {i: value for i, value in multipliers.items() if i not in weights}
+        self.tight.append(_Tight(weights, others))
+        self.equations += sorted(weights)
+        self.open = [i for i in self.open if i not in weights]
+
+    def positive(self, multipliers: dict[int, Fraction]) -> dict[int, Fraction]:
+        """The same sum with multipliers ≥ 0 for every row that was once open: a row that is tight came with a sum that is
+        zero and has a positive weight for it; enough of that is added."""
+        result = dict(multipliers)
+        for tight in reversed(self.tight):
+            amount = max((-result.get(i, Fraction(0)) / w for i, w in tight.weights.items()), default=Fraction(0))
+            if amount > 0:
+                for i, value in (*tight.weights.items(), *tight.others.items()):
+                    result[i] = result.get(i, Fraction(0)) + amount * value
+        return result
+
+
+def solve_lp(
+    c: Any,
+    A_ub: Any = None,
+    b_ub: Any = None,
+    A_eq: Any = None,
+    b_eq: Any = None,
+    bounds: Any = (0, None),
+    *,
+    method: Any = "rescaling",
+    max_updates: int | None = None,
+    max_rescalings: int | None = None,
+    max_rounds: int = 1000,
+    random_state: Any = 0,
+) -> Solution:
+    """Minimise ⟨c, x⟩ with A_ub x ≤ b_ub, A_eq x = b_eq and the bounds (x ≥ 0 unless given), with a proof of the answer.
+
+    The arguments are those of `scipy.optimize.linprog`, floats, integers or fractions; the answer is that of the numbers as
+    given, with no tolerance. `method` and the next two are those of `find_interior`, for each of the systems solved.
+
+    >>> from rosenblatt.feasibility import solve_lp
+    >>> answer = solve_lp([-1, -1], A_ub=[[1, 2], [3, 1]], b_ub=[4, 6])
+    >>> answer.status, answer.certificate.point, answer.certificate.value
+    ('optimal', (Fraction(8, 5), Fraction(6, 5)), Fraction(-14, 5))
+    >>> solve_lp([1, 0], A_ub=[[1, 1]], b_ub=[-1]).status  # x₁ + x₂ ≤ −1 with both ≥ 0
+    'infeasible'
+    """
+    program = Program.of(c, A_ub, b_ub, A_eq, b_eq, bounds)
+    options = {"method": method, "max_updates": max_updates, "max_rescalings": max_rescalings, "random_state": random_state}
+    m, p, n = len(program.inequalities), len(program.equations), len(program.c)
+    rows = [(*(-value for value in row[:-1]), row[-1]) for row in (*program.inequalities, *program.equations)]
+    systems = _Systems(rows, list(range(m, m + p)), list(range(m)), options)
+    search = _Search(program, systems, n)
+    try:
+        search.run(max_rounds)
+    except _Unanswered as left:
+        search.reason = str(left)
+    return search.solution(getattr(method, "name", method))
+
+
+class _Search:
+    """A program, its systems, and what is known so far."""
+
+    def __init__(self, program: Program, systems: _Systems, n: int):
+        self.program, self.systems, self.n = program, systems, n
+        self.point: Vector | None = None
+        self.lower: Fraction | None = None
+        self.certificate: Optimal | Infeasible | Unbounded | None = None
+        self.reason = ""
+
+    def run(self, max_rounds: int) -> None:
+        if not self.feasible() or not self.bounded():
+            return
+        c = self.program.c
+        assert self.point is not None
+        self.point = descended(self.program, self.point)
+        while self.systems.n_rounds < max_rounds:
+            value = dot(c, self.point)
+            y, multipliers = self.systems.strict([(*([Fraction(0)] * self.n), Fraction(1)), (*(-a for a in c), value)])
+            if y is None:
+                self.certificate = self.optimal(multipliers, -2)
+                return
+            self.point = descended(self.program, tuple(a / y[-1] for a in y[:-1]))
+        self.reason = f"{max_rounds} systems were solved"
+
+    def feasible(self) -> bool:
+        """Whether there is a feasible point, with nothing tight that need not be; if not, Farkas's multipliers."""
+        tau = (*([Fraction(0)] * self.n), Fraction(1))
+        while True:
+            y, multipliers = self.systems.strict([tau])
+            if y is not None:
+                self.point = tuple(a / y[-1] for a in y[:-1])
+                return True
+            if -1 in multipliers:
+                u, v = self.split(self.systems.positive(multipliers), multipliers[-1])
+                self.certificate = Infeasible(u, v)
+                return False
+            self.systems.tighten(multipliers)
+
+    def bounded(self) -> bool:
+        """Whether multipliers prove some lower bound; otherwise there is a direction to go on in for ever."""
+        flat = [row[:-1] for row in self.systems.rows]
+        away = replace(self.systems, rows=flat, n_updates=0, n_rescalings=0, n_rounds=0)
+        away.equations, away.open, away.tight = list(away.equations), list(away.open), list(away.tight)
+        while True:
+            ray, multipliers = away.strict([tuple(-a for a in self.program.c)])
+            if ray is not None or -1 in multipliers:
+                break
+            away.tighten(multipliers)
+        for name in ("n_updates", "n_rescalings", "n_rounds"):
+            setattr(self.systems, name, getattr(self.systems, name) + getattr(away, name))
+        if ray is not None:
+            assert self.point is not None
+            self.certificate = Unbounded(self.point, ray)
+            return False
+        u, v = self.split(away.positive(multipliers), multipliers[-1])
+        total = self.program.combined(u, v)
+        assert not isinstance(total, str)
+        self.lower = -total[-1]
+        return True
+
+    def optimal(self, multipliers: dict[int, Fraction], objective: int) -> Optimal:
+        u, v = self.split(self.systems.positive(multipliers), multipliers[objective])
+        assert self.point is not None
+        return Optimal(self.point, u, v, dot(self.program.c, self.point))
+
+    def split(self, multipliers: dict[int, Fraction], unit: Fraction) -> tuple[Vector, Vector]:
+        """(u, v): the multipliers of inequalities and of equations, divided by the unit."""
+        m, p = len(self.program.inequalities), len(self.program.equations)
+        values = [multipliers.get(i, Fraction(0)) / unit for i in range(m + p)]
+        return tuple(values[:m]), tuple(values[m:])
+
+    def solution(self, method: str) -> Solution:
+        kinds = {Optimal: "optimal", Infeasible: "infeasible", Unbounded: "unbounded"}
+        status = "undecided" if self.certificate is None else kinds[type(self.certificate)]
+        point = self.point if status in ("optimal", "undecided") else None
+        value = None if point is None else dot(self.program.c, point)
+        if isinstance(self.certificate, Optimal):
+            self.lower = self.certificate.value
+        return Solution(
+            status,
+            None if point is None else np.array([float(value) for value in point]),
+            None if value is None else float(value),
+            -inf if self.lower is None else float(self.lower),
+            self.certificate,
+            method,
+            self.systems.n_updates,
+            self.systems.n_rescalings,
+            self.systems.n_rounds,
+            self.reason,
+        )
+
+
+def descended(program: Program, x: Vector) -> Vector:
+    """From a feasible x to a point of a smallest face that is not worse: a vertex, if there are any.
+
+    What is tight stays so; one goes down along what is left, or, where all is level, anywhere, until something else is tight.
+    """
+    c = program.c
+    while True:
+        slack = [row[-1] - dot(row[:-1], x) for row in program.inequalities]
+        tight = [row[:-1] for row, s in zip(program.inequalities, slack, strict=True) if not s]
+        kernel = solved([*tight, *(row[:-1] for row in program.equations)], len(c))
+        if not kernel.free:
+            return x
+        slope = kernel.reduced(c)
+        level = not any(slope)
+        directions = (
+            [[-value for value in slope]] if not level else [[s * value for value in _first(len(slope))] for s in (1, -1)]
+        )
+        for free in directions:
+            direction = kernel.completed(free)
+            steps = [
+                s / fall
+                for row, s in zip(program.inequalities, slack, strict=True)
+                if s and (fall := dot(row[:-1], direction)) > 0
+            ]
+            if steps:
+                step = min(steps)
+                x = tuple(a + step * b for a, b in zip(x, direction, strict=True))
+                break
+        else:
+            return x
+
+
+def _first(width: int) -> list[Fraction]:
+    return [Fraction(j == 0) for j in range(width)]

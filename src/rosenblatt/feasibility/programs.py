@@ -1,0 +1,230 @@
+"""A linear program in the form of scipy's `linprog`, as the exact numbers it is made of, and the three answers to it. Each
+can be checked by whoever has the program: in fractions, with nothing believed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from rosenblatt.exact.dyadic import about
+
+Vector = tuple[Fraction, ...]
+
+
+@dataclass(frozen=True)
+class Program:
+    """Minimise ⟨c, x⟩ with ⟨g, x⟩ ≤ h for every inequality and ⟨e, x⟩ = f for every equation."""
+
+    c: Vector
+    inequalities: tuple[Vector, ...]  # (g, h)
+    equations: tuple[Vector, ...]  # (e, f)
+    names: tuple[str, ...]  # of the inequalities: "A_ub[3]", "lower bound of x[0]"
+
+    @staticmethod
+    def of(
+        c: Any, A_ub: Any = None, b_ub: Any = None, A_eq: Any = None, b_eq: Any = None, bounds: Any = (0, None)
+    ) -> Program:
+        """The program that `scipy.optimize.linprog` would be given; variables are ≥ 0 unless `bounds` say otherwise."""
+        cost = _vector(c, "c")
+        n = len(cost)
+        upper = _rows(A_ub, b_ub, n, "A_ub", "b_ub")
+        names = [f"A_ub[{i}]" for i in range(len(upper))]
+        for j, (low, high) in enumerate(_bounds(bounds, n)):
+            for value, sign, name in ((low, -1, "lower"), (high, 1, "upper")):
+                if value is not None:
+                    upper.append((*(Fraction(sign * (k == j)) for k in range(n)), sign * value))
+                    names.append(f"{name} bound of x[{j}]")
+        return Program(cost, tuple(upper), tuple(_rows(A_eq, b_eq, n, "A_eq", "b_eq")), tuple(names))
+
+    def violated(self, x: Sequence[Fraction]) -> str | None:
+        """None if x satisfies everything; otherwise what it does not."""
+        if len(x) != len(self.c):
+            return f"the point has {len(x)} coordinates, the program {len(self.c)} variables"
+        for name, row in zip(self.names, self.inequalities, strict=True):
+            if (excess := dot(row[:-1], x) - row[-1]) > 0:
+                return f"{name} is exceeded by {about(excess)}"
+        for k, row in enumerate(self.equations):
+            if difference := dot(row[:-1], x) - row[-1]:
+                return f"A_eq[{k}] is missed by {about(difference)}"
+        return None
+
+    def combined(self, u: Sequence[Fraction], v: Sequence[Fraction]) -> Vector | str:
+        """Σ uᵢ·(gᵢ, hᵢ) + Σ vₖ·(eₖ, fₖ), an inequality that every feasible x satisfies if u ≥ 0; or why not."""
+        if (len(u), len(v)) != (len(self.inequalities), len(self.equations)):
+            return (
+                f"multipliers for {len(u)} inequalities and {len(v)} equations; there are {len(self.inequalities)} and "
+                + str(len(self.equations))
+            )
+        if (negative := next((i for i, value in enumerate(u) if value < 0), None)) is not None:
+            return f"the multiplier of {self.names[negative]} is negative"
+        total = [Fraction(0)] * (len(self.c) + 1)
+        for value, row in zip((*u, *v), (*self.inequalities, *self.equations), strict=True):
+            if value:
+                total = [a + value * b for a, b in zip(total, row, strict=True)]
+        return tuple(total)
+
+
+@dataclass(frozen=True)
+class Optimal:
+    """A point that satisfies everything, and multipliers that prove that none is better: −c = Σ u g + Σ v e with u ≥ 0, so
+    that ⟨c, x⟩ ≥ −Σ u h − Σ v f for every feasible x, which is what the point attains."""
+
+    point: Vector
+    u: Vector
+    v: Vector
+    value: Fraction
+
+    def refutation(self, program: Program) -> str | None:
+        if (wrong := program.violated(self.point)) is not None:
+            return wrong
+        if dot(program.c, self.point) != self.value:
+            return f"the point's value is {about(dot(program.c, self.point))}"
+        total = program.combined(self.u, self.v)
+        if isinstance(total, str):
+            return total
+        if any(a != -b for a, b in zip(total[:-1], program.c, strict=True)):
+            return "the multipliers do not add up to −c"
+        return None if -total[-1] == self.value else f"the multipliers prove no more than {about(-total[-1])}"
+
+
+@dataclass(frozen=True)
+class Infeasible:
+    """Multipliers u ≥ 0 and v with Σ u g + Σ v e = 0 and Σ u h + Σ v f < 0: a sum of the constraints that says 0 < 0
+    (Farkas 1902)."""
+
+    u: Vector
+    v: Vector
+
+    def refutation(self, program: Program) -> str | None:
+        total = program.combined(self.u, self.v)
+        if isinstance(total, str):
+            return total
+        if any(total[:-1]):
+            return "the multipliers do not add up to zero"
+        return None if total[-1] < 0 else "the sum of the constraints is no contradiction"
+
+
+@dataclass(frozen=True)
+class Unbounded:
+    """A point that satisfies everything, and a direction in which one may go on for ever, getting better."""
+
+    point: Vector
+    ray: Vector
+
+    def refutation(self, program: Program) -> str | None:
+        if (wrong := program.violated(self.point)) is not None:
+            return wrong
+        if len(self.ray) != len(program.c) or dot(program.c, self.ray) >= 0:
+            return "nothing improves along the ray"
+        for name, row in zip(program.names, program.inequalities, strict=True):
+            if dot(row[:-1], self.ray) > 0:
+                return f"the ray leaves {name}"
+        for k, row in enumerate(program.equations):
+            if dot(row[:-1], self.ray):
+                return f"the ray leaves A_eq[{k}]"
+        return None
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What came of a linear program.
+
+    Attributes
+    ----------
+    status : "optimal", "infeasible", "unbounded" or "undecided"
+    x : array or None
+        The optimal point, or the best feasible one known; `certificate.point` has it exactly.
+    fun : float or None
+        Its value.
+    lower : float
+        No feasible point has a smaller value, by exact multipliers; −∞ if nothing is known.
+    certificate : Optimal, Infeasible, Unbounded or None
+    method : str
+        The method that found the points and the multipliers; all were checked exactly.
+    n_updates, n_rescalings, n_rounds : int
+        Its work in all, and the homogeneous systems it was given.
+    reason : str
+        Why it is undecided, if it is.
+    """
+
+    status: str
+    x: NDArray | None
+    fun: float | None
+    lower: float
+    certificate: Optimal | Infeasible | Unbounded | None
+    method: str
+    n_updates: int
+    n_rescalings: int
+    n_rounds: int
+    reason: str = ""
+
+    def verify(
+        self, c: Any, A_ub: Any = None, b_ub: Any = None, A_eq: Any = None, b_eq: Any = None, bounds: Any = (0, None)
+    ) -> bool:
+        """Whether the certificate is true of this program, in exact arithmetic."""
+        return (
+            self.certificate is not None
+            and self.certificate.refutation(Program.of(c, A_ub, b_ub, A_eq, b_eq, bounds)) is None
+        )
+
+    def __str__(self) -> str:
+        work = f"{self.method}, {self.n_rounds} systems, {self.n_updates:,} updates, {self.n_rescalings:,} rescalings"
+        if self.status == "optimal":
+            return f"optimal: {self.fun:.10g}, proved exactly ({work})"
+        if self.status == "undecided":
+            best = "no feasible point known" if self.fun is None else f"{self.fun:.10g} attained"
+            return f"undecided within [{self.lower:.10g}, {best}]: {self.reason} ({work})"
+        return f"{self.status}, proved exactly ({work})"
+
+
+def dot(a: Sequence[Fraction], b: Sequence[Fraction]) -> Fraction:
+    return sum((x * y for x, y in zip(a, b, strict=True) if x and y), Fraction(0))
+
+
+def _number(value: Any, name: str) -> Fraction:
+    try:
+        return Fraction(value.item() if hasattr(value, "item") else value)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"{name} must hold finite numbers; got {value!r}") from None
+
+
+def _vector(values: Any, name: str) -> Vector:
+    values = np.asarray(values, dtype=object)
+    if values.ndim != 1 or not values.size:
+        raise ValueError(f"{name} must be a vector of at least one number; got the shape {values.shape}")
+    return tuple(_number(value, name) for value in values)
+
+
+def _rows(A: Any, b: Any, n: int, name: str, side: str) -> list[Vector]:
+    if A is None and b is None:
+        return []
+    if A is None or b is None:
+        raise ValueError(f"{name} and {side} go together; one of them is missing")
+    A = A.toarray() if sp.issparse(A) else np.asarray(A, dtype=object)
+    b = _vector(b, side) if np.size(b) else ()
+    if A.ndim != 2 or A.shape != (len(b), n):
+        raise ValueError(f"{name} must have {len(b)} rows, as {side}, and {n} columns, as c; got the shape {A.shape}")
+    return [(*(_number(value, name) for value in row), h) for row, h in zip(A.tolist(), b, strict=True)]
+
+
+def _bounds(bounds: Any, n: int) -> list[tuple[Fraction | None, Fraction | None]]:
+    if bounds is None:
+        bounds = (0, None)
+    bounds = list(bounds)
+    if len(bounds) == 2 and not any(isinstance(value, (tuple, list, np.ndarray)) for value in bounds):
+        bounds = [bounds] * n
+    if len(bounds) != n or any(len(pair) != 2 for pair in bounds):
+        raise ValueError(f"bounds must be one pair (low, high), or one for each of the {n} variables; got {bounds!r}")
+    return [(_bound(low, -1), _bound(high, 1)) for low, high in bounds]
+
+
+def _bound(value: Any, sign: int) -> Fraction | None:
+    """None for a bound that is none: None, −∞ below, +∞ above."""
+    return None if value is None or value == sign * np.inf else _number(value, "bounds")

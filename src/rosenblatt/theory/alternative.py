@@ -1,0 +1,236 @@
+"""Which side of Gordan's alternative is true of a set of rows, and the proof: stages from the quickest to the surest, each
+of which may only propose. A proposal is rounded, repaired and checked exactly before anyone sees it.
+
+Positive factors change neither side, so the stages work on rows and columns scaled by powers of two; nothing is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from math import gcd
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.optimize import linprog
+
+from rosenblatt.exact import rounding
+from rosenblatt.exact.certificates import Combination, Interior
+from rosenblatt.exact.dyadic import cleared, products
+from rosenblatt.exact.simplex import alternative
+
+
+@dataclass(frozen=True)
+class Proved:
+    """A certificate, checked, and the stage that found it."""
+
+    certificate: Interior | Combination
+    method: str
+
+
+@dataclass(frozen=True)
+class Open:
+    """Nothing was proved; where the margin lies, as far as floats can tell, of the balanced rows scaled to length 1."""
+
+    lower: float
+    upper: float
+    reason: str
+
+
+class Search:
+    """The rows as given, the same rows balanced for floats, the clock, and the best bracket so far."""
+
+    def __init__(self, A: Any, max_seconds: float):
+        self.A = A
+        self.deadline = perf_counter() + max_seconds
+        self.scaled, self.row_powers, self.powers = balanced(A)
+        self.lower, self.upper = -1.0, 1.0
+
+    @property
+    def seconds(self) -> float:
+        return self.deadline - perf_counter()
+
+    def bracket(self, S: Any, x: NDArray, weights_norm: float = 1.0) -> None:
+        """Remember the better of the bounds of the margin: from below by x, from above by a combination of this norm."""
+        length = np.linalg.norm(x)
+        if length > 0:
+            self.lower = max(self.lower, float((S @ x).min() / length))
+        self.upper = min(self.upper, weights_norm)
+
+    def separates(self, x: NDArray, method: str) -> Proved | None:
+        """The point, if some rounding of it has positive products with all rows; x is for the balanced rows."""
+        point = rounding.interior(self.A, x, self.powers)
+        return None if point is None else Proved(point, method)
+
+    def vanishes(self, rows: NDArray, weights: NDArray, method: str) -> Proved | None:
+        """The combination of some of these rows, if there is one; the weights are those of the balanced rows, nearly."""
+        found = rounding.combination(self.scaled, rows.tolist(), weights)
+        if found is None:
+            return None
+        scaled = cleared(
+            [Fraction(2) ** int(self.row_powers[i]) * v for i, v in zip(found.rows, found.weights, strict=True)]
+        )
+        common = gcd(*scaled)
+        exact = Combination(found.rows, tuple(value // common for value in scaled))
+        return Proved(exact, method) if exact.verify(self.A) else None
+
+
+def balanced(A: Any) -> tuple[Any, NDArray, NDArray]:
+    """(S, p, q) with S = 2^p · A · 2^q: rows and columns whose largest entries are near 1, unless a number underflows."""
+    rows, columns = np.zeros(A.shape[0], dtype=np.int64), np.zeros(A.shape[1], dtype=np.int64)
+    S = A.copy()
+    entries = S.data if sp.issparse(S) else S
+    for axis, powers in ((0, columns), (1, rows), (0, columns), (1, rows)):
+        largest = abs(S).max(axis=axis)
+        largest = largest.toarray().ravel() if sp.issparse(largest) else largest
+        step = np.where(largest > 0, 1 - np.frexp(largest)[1], 0).astype(np.int64)
+        powers += step
+        if sp.issparse(S):
+            by = step[S.indices] if axis == 0 else np.repeat(step, np.diff(S.indptr))
+        else:
+            by = step if axis == 0 else step[:, None]
+        np.ldexp(entries, by, out=entries)
+    return S, rows, columns
+
+
+def unit(S: Any) -> Any:
+    """The rows scaled to length 1."""
+    lengths = np.sqrt(np.asarray((S * S).sum(axis=1)).ravel())
+    inverse = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
+    return sp.csr_array(sp.diags_array(inverse) @ S) if sp.issparse(S) else S * inverse[:, None]
+
+
+def decide(A: Any, *, method: str = "auto", max_seconds: float = 600.0) -> Proved | Open:
+    """Whether some x has positive products with all rows of A (float64, dense or CSR), with proof."""
+    if method not in (*STAGES, "auto"):
+        raise ValueError(f"method must be one of {', '.join(map(repr, ('auto', *STAGES)))}; got {method!r}")
+    search = Search(A, max_seconds)
+    for name in STAGES if method == "auto" else (method,):
+        found = STAGES[name](search)
+        if found is not None:
+            return found
+        if search.seconds < 0:
+            return Open(search.lower, search.upper, f"{max_seconds:g} s were over")
+    return Open(search.lower, search.upper, "no stage found a proof")
+
+
+def look(search: Search) -> Proved | None:
+    """A row that is zero, or two in opposite directions: these meet when products with a random point are sorted."""
+    S = search.scaled
+    largest = np.asarray(abs(S).max(axis=1).toarray() if sp.issparse(S) else np.abs(S).max(axis=1)).ravel()
+    for i in np.flatnonzero(largest == 0):
+        if Combination((int(i),), (1,)).verify(search.A):
+            return Proved(Combination((int(i),), (1,)), "look")
+    p = unit(S) @ np.random.default_rng(0).normal(size=S.shape[1])
+    order = np.argsort(np.abs(p), kind="stable")
+    size, positive = np.abs(p)[order], p[order] > 0
+    group = np.concatenate([[0], np.cumsum(np.diff(size) > 1e-9 * size[1:])])
+    up, down = np.full(group[-1] + 1, -1), np.full(group[-1] + 1, -1)
+    up[group[positive]], down[group[~positive]] = order[positive], order[~positive]
+    for g in np.flatnonzero((up >= 0) & (down >= 0))[:100]:
+        found = search.vanishes(np.array([up[g], down[g]]), np.ones(2), "look")
+        if found is not None:
+            return found
+    return None
+
+
+def perceptron(search: Search) -> Proved | None:
+    """Rosenblatt's own: on unit rows, a block at a time, with what a mistake changes in the block put right by its Gram
+    matrix. It goes on for as long as a few epochs halve the mistakes."""
+    S, block = unit(search.scaled), 256
+    n, d = S.shape
+    x = np.zeros(d)
+    history: list[int] = []
+    while search.seconds > 0:
+        mistakes = 0
+        for start in range(0, n, block):
+            part = S[start : start + block]
+            margins = part @ x
+            if margins.min() > 0:
+                continue
+            gram = part @ part.T
+            gram = gram.toarray() if sp.issparse(gram) else gram
+            counts, i = np.zeros(len(margins)), 0
+            while (wrong := np.flatnonzero(margins[i:] <= 0)).size:
+                i += int(wrong[0])
+                counts[i] += 1
+                margins += gram[i]
+                i += 1
+            mistakes += int(counts.sum())
+            x = x + part.T @ counts
+        if not mistakes:
+            return search.separates(x, "perceptron")
+        history.append(mistakes)
+        if len(history) > 6 and mistakes > 0.5 * history[-6]:
+            break
+    search.bracket(S, x, float(np.linalg.norm(x) / sum(history)))  # x is the sum of that many unit rows
+    return None
+
+
+def highs(search: Search) -> Proved | None:
+    """Maximise t with ⟨a, x⟩ ≥ t and |xⱼ| ≤ 1 over some rows, add those that are violated, and so on. The prices of an end
+    with t = 0 are a combination."""
+    S = search.scaled
+    n, d = S.shape
+    few = 4 * (d + 1)
+    x = np.asarray(S.sum(axis=0)).ravel()
+    rows = np.argsort(S @ x, kind="stable")[: min(n, few)]
+    while search.seconds > 0:
+        part = S[rows]
+        ones = np.ones((len(rows), 1))
+        constraints = sp.hstack([-part, ones], format="csr") if sp.issparse(S) else np.hstack([-part, ones])
+        answer = linprog(
+            np.append(np.zeros(d), -1.0),
+            A_ub=constraints,
+            b_ub=np.zeros(len(rows)),
+            bounds=[(-1, 1)] * d + [(None, None)],
+            method="highs",
+            options={"time_limit": max(1.0, search.seconds)},
+        )
+        if answer.x is None:
+            return None
+        x, t = answer.x[:d], answer.x[d]
+        if t > 1e-9:
+            values = S @ x
+            low = np.flatnonzero(values <= t * 1e-3)
+            if not len(low):
+                return search.separates(x, "highs")
+            new = low[np.argsort(values[low], kind="stable")[:few]]
+            rows = np.union1d(rows[values[rows] <= 2 * t] if len(rows) > 20 * few else rows, new)
+            continue
+        weights = -answer.ineqlin.marginals
+        held = weights > 1e-11
+        return search.vanishes(rows[held], weights[held], "highs")
+    return None
+
+
+def exactly(search: Search) -> Proved | None:
+    """The simplex method in integers, on some rows, adding those that its point does not satisfy."""
+    n, d = search.A.shape
+    rows = np.arange(min(n, 4 * (d + 1)))
+    while search.seconds > 0:
+        part = search.A[rows]
+        found = alternative(part.toarray() if sp.issparse(part) else part, search.seconds)
+        if found is None:
+            return None
+        if isinstance(found, Combination):
+            return Proved(Combination(tuple(int(rows[i]) for i in found.rows), found.weights), "simplex")
+        values, _ = products(search.A, cleared(found.x))
+        low = [i for i in range(n) if values[i] <= 0]
+        if not low:
+            return Proved(found, "simplex")
+        low.sort(key=values.__getitem__)
+        rows = np.union1d(rows, low[: 4 * (d + 1)])
+    return None
+
+
+STAGES: dict[str, Callable[[Search], Proved | None]] = {
+    "look": look,
+    "perceptron": perceptron,
+    "highs": highs,
+    "simplex": exactly,
+}

@@ -1,0 +1,146 @@
+"""Is there a hyperplane between the classes? The answer is a certificate that anyone can check: a hyperplane with its
+margins, or a few rows that make it impossible. Floats only look for it; what is returned has been checked in exact
+arithmetic, and what could not be proved is called undecided.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from numpy.typing import NDArray
+
+from rosenblatt.exact.certificates import Combination, Interior, as_floats
+from rosenblatt.exact.dyadic import about
+from rosenblatt.theory.alternative import Open, decide
+from rosenblatt.theory.signed import Signed, read
+
+
+@dataclass(frozen=True)
+class Separable:
+    """A hyperplane ⟨w, x⟩ + b = 0 with the second class strictly on its positive side and the first on its negative.
+
+    >>> from rosenblatt.theory import separability
+    >>> proof = separability([[0, 0], [1, 0], [0, 1], [1, 1]], ["no", "yes", "yes", "yes"])
+    >>> proof.verify([[0, 0], [1, 0], [0, 1], [1, 1]], ["no", "yes", "yes", "yes"])
+    True
+    >>> proof.verify([[0, 0], [1, 0], [0, 1], [1, 1]], ["no", "yes", "yes", "no"])
+    False
+    """
+
+    w: tuple[Fraction, ...]
+    b: Fraction
+    intercept: bool
+    margin: Fraction  # the least y(⟨w, x⟩ + b) there is
+    row: int  # where it is
+    method: str  # who found it
+
+    @property
+    def coef(self) -> NDArray:
+        """w in floats; scaled by a power of 2 where it is too large or too small for them."""
+        return as_floats((*self.w, self.b))[:-1]
+
+    def margins(self, X: Any, y: Any) -> list[Fraction]:
+        """y(⟨w, x⟩ + b) of every row, exactly."""
+        return self._point().values(_read(X, y, self.intercept).A)
+
+    def verify(self, X: Any, y: Any) -> bool:
+        """Whether the hyperplane separates these rows, with this margin, in exact arithmetic."""
+        return self.refutation(X, y) is None
+
+    def refutation(self, X: Any, y: Any) -> str | None:
+        """None if the certificate is true; otherwise a sentence that says why it is not."""
+        A = _read(X, y, self.intercept).A
+        if not self.intercept and self.b:
+            return f"the hyperplane is to go through the origin, but b is {about(self.b)}"
+        if A.shape[1] != len(self.w) + self.intercept:
+            return f"the hyperplane is in {len(self.w)} dimensions, the rows are in {A.shape[1] - self.intercept}"
+        values = self._point().values(A)
+        least = min(range(len(values)), key=values.__getitem__)
+        if values[least] <= 0:
+            return f"row {least} has margin {about(values[least])}, which is not positive"
+        if (values[least], values[self.row] if self.row < len(values) else None) != (self.margin, self.margin):
+            return f"the least margin is {about(values[least])}, in row {least}"
+        return None
+
+    def _point(self) -> Interior:
+        return Interior((*self.w, self.b) if self.intercept else self.w)
+
+    def __str__(self) -> str:
+        return f"separable: the least functional margin is {about(self.margin)}, in row {self.row}; found by {self.method}"
+
+
+@dataclass(frozen=True)
+class Inseparable:
+    """Rows that no hyperplane can have on their right sides: with these positive weights, Σ λ y x = 0 and, where an
+    intercept is allowed, Σ λ y = 0, so that Σ λ y(⟨w, x⟩ + b) = 0 for every w and b (Gordan 1873).
+
+    >>> from rosenblatt.theory import separability
+    >>> proof = separability([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0])  # exclusive or
+    >>> proof.rows, proof.combination
+    ((0, 1, 2, 3), (1, 1, 1, 1))
+    """
+
+    rows: tuple[int, ...]
+    combination: tuple[int, ...]  # λ > 0, one for each of the rows
+    intercept: bool
+    method: str
+
+    margin = Fraction(0)  # what the best hyperplane comes to, and no more
+
+    def verify(self, X: Any, y: Any) -> bool:
+        """Whether the rows, with these weights and the signs of their labels, add up to zero, in exact arithmetic."""
+        return self.refutation(X, y) is None
+
+    def refutation(self, X: Any, y: Any) -> str | None:
+        """None if the certificate is true; otherwise a sentence that says why it is not."""
+        return Combination(self.rows, self.combination).refutation(_read(X, y, self.intercept).A)
+
+    def __str__(self) -> str:
+        some = ", ".join(map(str, self.rows[:8])) + (", …" if len(self.rows) > 8 else "")
+        rows = f"row {some} is zero" if len(self.rows) == 1 else f"{len(self.rows)} rows ({some}) add up to zero"
+        return f"not separable: {rows}; found by {self.method}"
+
+
+@dataclass(frozen=True)
+class Undecided:
+    """Neither could be proved. The best margin lies between `lower` and `upper`, as far as floats can tell, with columns
+    scaled to like sizes and then rows to length 1: neither changes which answer is right."""
+
+    lower: float
+    upper: float
+    reason: str
+
+    def verify(self, X: Any, y: Any) -> bool:
+        """False: nothing is claimed."""
+        return False
+
+    def __str__(self) -> str:
+        return f"undecided within [{self.lower:.3g}, {self.upper:.3g}]: {self.reason}"
+
+
+def separability(
+    X: Any, y: Any, *, intercept: bool = True, method: str = "auto", max_seconds: float = 600.0
+) -> Separable | Inseparable | Undecided:
+    """A hyperplane that separates the two classes, or rows that prove that none does, checked in exact arithmetic.
+
+    X (rows, features) is an array, a DataFrame or a sparse matrix; the numbers in it are taken as the rational numbers
+    they are. `method` names the finder: "auto" goes from the quickest to the surest; "wolfe", "highs", "rescaling" and
+    "simplex" (exact) are one of its stages each. `max_seconds` is looked at between stages and within the long ones.
+    """
+    signed = _read(X, y, intercept)
+    found = decide(signed.A, method=method, max_seconds=max_seconds)
+    if isinstance(found, Open):
+        return Undecided(found.lower, found.upper, found.reason)
+    if isinstance(found.certificate, Combination):
+        return Inseparable(found.certificate.rows, found.certificate.weights, intercept, found.method)
+    point = found.certificate
+    values = point.values(signed.A)
+    row = min(range(len(values)), key=values.__getitem__)
+    b = point.x[-1] if intercept else Fraction(0)
+    return Separable(point.x[: signed.features], b, intercept, values[row], row, found.method)
+
+
+def _read(X: Any, y: Any, intercept: bool) -> Signed:
+    return read(X, y, constant=1.0 if intercept else 0.0)
