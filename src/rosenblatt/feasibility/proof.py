@@ -14,7 +14,7 @@ from rosenblatt.exact.certificates import Combination
 from rosenblatt.exact.rounding import combination
 from rosenblatt.feasibility.thinning import RANK, thinned
 
-_DENSE = 1 << 24  # entries of the rows with weights, at most
+_WORK = 1 << 31  # multiplications to factor the rows with weights, at most: a few seconds
 
 
 def prove(A: Any, weights: NDArray, given: Any = None) -> Combination | None:
@@ -24,7 +24,7 @@ def prove(A: Any, weights: NDArray, given: Any = None) -> Combination | None:
     """
     given = A if given is None else given
     held = np.flatnonzero(weights > 0)
-    if held.size * A.shape[1] > _DENSE:
+    if held.size * A.shape[1] * min(held.size, A.shape[1]) > _WORK:
         return None
     part = A[held]
     part = part.toarray() if sp.issparse(part) else np.asarray(part)

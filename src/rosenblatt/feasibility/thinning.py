@@ -11,6 +11,7 @@ from scipy.linalg import qr
 from rosenblatt._jit import jit
 
 RANK = 1e-9  # singular values below this part of the largest are zero
+_LIGHT = 1e-3
 _AGAIN = 64  # pivots after which the basis is inverted anew
 
 
@@ -23,7 +24,8 @@ def thinned(rows: NDArray, shares: NDArray) -> tuple[NDArray, NDArray]:
     _, s, V = np.linalg.svd(lifted, full_matrices=False)
     lifted = np.ascontiguousarray(lifted @ V[s > RANK * s[0]].T)  # coordinates in the space they span
     rank = lifted.shape[1]
-    _, pivots = qr((lifted * shares[:, None]).T, mode="r", pivoting=True)
+    heavy = np.maximum(shares, _LIGHT * shares.max())  # prefer heavy rows, but not to a basis that is nearly singular
+    _, pivots = qr((lifted * heavy[:, None]).T, mode="r", pivoting=True)
     basis, others = pivots[:rank].astype(np.int64), pivots[rank:]
     others = others[np.argsort(shares[others], kind="stable")].astype(np.int64)
     weights, done = shares[basis], 0
