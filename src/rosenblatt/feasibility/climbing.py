@@ -27,17 +27,15 @@ class Enough(NamedTuple):
     """When to stop short of a solution."""
 
     updates: int  # in this climb, counted from its beginning
-    ratio: float  # stop when ratio · ‖w‖ ≤ the largest count of a row; infinity for never
-
-
-NEVER = math.inf
+    largest: float = math.inf  # when this · ‖w‖ ≤ the largest count of a row
+    sum: float = math.inf  # when this · ‖w‖ ≤ the sum of the counts
 
 
 @jit
 def in_turn(A, w, counts, delta, begun, enough):
     """Look at the rows in turn; the Climb so far."""
     position, clean, updates = begun
-    limit, ratio = enough
+    limit, by_largest, by_sum = enough
     n, d = A.shape
     largest = counts.max()
     while clean < n and updates < limit:
@@ -54,7 +52,8 @@ def in_turn(A, w, counts, delta, begun, enough):
             largest = max(largest, counts[position])
             clean = 0
             updates += 1
-            if square * ratio * ratio <= float(largest) * float(largest):
+            length = math.sqrt(square)
+            if by_largest * length <= largest or by_sum * length <= updates:
                 limit = updates
         position = position + 1 if position + 1 < n else 0
     return Climb(position, clean, updates)
@@ -64,7 +63,7 @@ def in_turn(A, w, counts, delta, begun, enough):
 def worst_first(A, w, counts, delta, begun, enough):
     """Look at all rows and add the one with the least product; the Climb so far."""
     position, clean, updates = begun
-    limit, ratio = enough
+    limit, by_largest, by_sum = enough
     n, d = A.shape
     largest = counts.max()
     while clean < n and updates < limit:
@@ -86,7 +85,8 @@ def worst_first(A, w, counts, delta, begun, enough):
             counts[position] += 1
             largest = max(largest, counts[position])
             updates += 1
-            if square * ratio * ratio <= float(largest) * float(largest):
+            length = math.sqrt(square)
+            if by_largest * length <= largest or by_sum * length <= updates:
                 limit = updates
     return Climb(position, clean, updates)
 
@@ -123,3 +123,11 @@ def _add(A: Any, row: int, w: NDArray, counts: NDArray) -> None:
     part = slice(A.indptr[row], A.indptr[row + 1])
     w[A.indices[part]] += A.data[part]
     counts[row] += 1
+
+
+ORDERS = {"cyclic": (in_turn, sparse_in_turn), "most-violated": (worst_first, sparse_worst_first)}  # dense and CSR
+
+
+def checked(order: str) -> None:
+    if order not in ORDERS:
+        raise ValueError(f"order={order!r}: it must be one of {', '.join(map(repr, ORDERS))}")

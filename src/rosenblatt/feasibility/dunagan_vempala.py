@@ -9,8 +9,9 @@ Dunagan and Vempala (2008), for rows of length 1 in d dimensions, σ = 1/(32d):
 3. rows ← rows(I + x xᵀ), x of length 1; begin anew.
 
 A good x makes the width of the solutions larger by a factor 1 + 1/(3d). In all O(n d⁴ log d log 1/τ) operations with high
-probability, n rows, τ the width at the start. Where 47 draws fail one after another (probability (7/8)⁴⁷ < 0.002 if there
-are solutions) it gives up.
+probability, n rows, τ the width at the start. While draws fail, the perceptron is given longer each time, so that where
+there is no solution it comes to weights that prove it. After 47 failures, which has a probability (7/8)⁴⁷ < 0.002 if there
+are solutions, the search ends.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rosenblatt._jit import jit
-from rosenblatt.feasibility.climbing import NEVER, Climb, Enough, in_turn
+from rosenblatt.feasibility.climbing import Climb, Enough, in_turn
 from rosenblatt.feasibility.mapped import Mapped
 from rosenblatt.feasibility.stages import Budget, Stage
 
 _DRAWS = 47
+_PATIENCE = 6  # how often the updates allowed to the perceptron are doubled while draws fail
 
 
 @jit
@@ -61,44 +62,35 @@ class DunaganVempala:
     """The randomised rescaled perceptron."""
 
     name = "dunagan-vempala"
-    updates = 100_000_000
+    updates = 10_000_000
 
     def search(self, A: Any, budget: Budget, rng: np.random.Generator) -> Generator[Stage, None, str]:
         mapped = Mapped.of(A, self.name)
         n, d = A.shape
         sigma = 1 / (32 * d)
         limit = self.updates if budget.updates is None else budget.updates
-        updates, r = 0, 0
+        longest = math.floor(math.log(d) / sigma**2)
+        updates, r, failed = 0, 0, 0
         while True:
-            w, counts, done, delta = np.zeros(d), np.zeros(n, dtype=np.int64), Climb(0, 0, 0), 0.0
-            before, enough, solved = updates, Enough(min(16 * d * d, limit - updates), NEVER), True
+            w, counts, done, delta, solved = np.zeros(d), np.zeros(n, dtype=np.int64), Climb(0, 0, 0), 0.0, True
+            before, enough = updates, Enough(min(16 * d * d * 2 ** min(failed, _PATIENCE), limit - updates))
             while solved:
                 done = in_turn(mapped.rows, w, counts, delta, done, enough)
                 updates, solved = before + done.updates, done.clean == n
                 yield mapped.stage(w, solved, counts, updates, r)
                 delta, done = 10 * delta or 1.0, done._replace(clean=0)
-            if updates >= limit or r == budget.rescalings:
-                return "max_updates" if updates >= limit else "max_rescalings"
-            x, spent = improved(mapped.rows, sigma, limit - updates, rng)
-            updates += spent
-            yield mapped.stage(w if x is None else x, x is not None and (mapped.rows @ x).min() > 0, counts, updates, r)
-            if x is None:
-                return "max_updates" if updates >= limit else "no_improvement"
+            if updates >= limit or r == budget.rescalings or failed == _DRAWS:
+                return "max_updates" if updates >= limit else "no_improvement" if failed == _DRAWS else "max_rescalings"
+            x = rng.standard_normal(d)
+            x /= np.linalg.norm(x)
+            spent = improve(mapped.rows, x, sigma, min(longest, limit - updates - 1))
+            updates += abs(spent)
+            if updates >= limit:
+                yield mapped.stage(w, False, counts, updates, r)
+                return "max_updates"
+            if spent < 0:
+                failed += 1
+                continue
+            yield mapped.stage(x, bool((mapped.rows @ x).min() > 0), counts, updates, r)
             mapped.stretch(x, 1.0)
-            r += 1
-
-
-def improved(rows: NDArray, sigma: float, limit: int, rng: np.random.Generator) -> tuple[NDArray | None, int]:
-    """(x, updates): a unit vector that is far wrong on no row; None if too many draws came to nothing."""
-    d = rows.shape[1]
-    longest, spent = math.floor(math.log(d) / sigma**2), 0
-    for _ in range(_DRAWS):
-        x = rng.standard_normal(d)
-        x /= np.linalg.norm(x)
-        updates = improve(rows, x, sigma, min(longest, limit - spent))
-        spent += abs(updates)
-        if updates >= 0:
-            return x, spent
-        if spent >= limit:
-            break
-    return None, spent
+            r, failed = r + 1, 0

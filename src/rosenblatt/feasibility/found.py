@@ -44,7 +44,7 @@ class Found:
 
     @property
     def x(self) -> NDArray | None:
-        """x as floats, in the largest of which is no rounding; None if there is no x or none was found."""
+        """The point of the certificate as floats, without rounding; None if there is none or none was found."""
         return np.asarray(self.certificate) if isinstance(self.certificate, Interior) else None
 
     @property
@@ -57,16 +57,16 @@ class Found:
         return self.certificate is not None and self.certificate.verify(A)
 
     def __str__(self) -> str:
-        work = f"{self.method}, {_count(self.n_updates, 'update')}"
-        work += f", {_count(self.n_rescalings, 'rescaling')}" if self.n_rescalings else ""
+        work = f"{self.method}, {count(self.n_updates, 'update')}"
+        work += f", {count(self.n_rescalings, 'rescaling')}" if self.n_rescalings else ""
         low, high = self.margin
         if isinstance(self.certificate, Interior):
             return f"A x > 0 has a solution, checked exactly; margin of the unit rows in [{low:.3g}, {high:.3g}] ({work})"
         if isinstance(self.certificate, Combination):
             rows = len(self.certificate.rows)
-            return f"A x > 0 has no solution: {_count(rows, 'row')} with positive weights add up to 0, exactly ({work})"
+            return f"A x > 0 has no solution: {count(rows, 'row')} with positive weights add up to 0, exactly ({work})"
         return f"undecided ({self.reason}): the margin of the unit rows is in [{low:.3g}, {high:.3g}] ({work})"
 
 
-def _count(number: int, noun: str) -> str:
+def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"

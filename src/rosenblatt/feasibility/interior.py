@@ -4,7 +4,6 @@ adding up to zero; one of the two is proved in exact arithmetic (Gordan 1873: ne
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from rosenblatt.exact.certificates import Combination, Interior
 from rosenblatt.exact.dyadic import unit_floats
 from rosenblatt.exact.reading import numbers
 from rosenblatt.exact.rounding import interior
+from rosenblatt.feasibility.budgets import generator, whole
 from rosenblatt.feasibility.dunagan_vempala import DunaganVempala
 from rosenblatt.feasibility.found import Found
 from rosenblatt.feasibility.perceptron import Plain
@@ -28,7 +28,6 @@ METHODS: dict[str, Method] = {
     method.name: method for method in (Rescaling(), Plain(), DunaganVempala(), VonNeumann(), Smooth())
 }
 _CLAIMS = 4  # points that are solutions for floats only, before float64 is held to be too coarse
-_NOTHING = 1e-15  # a length that is what rounding leaves of zero
 _LENGTHS = (1e-145, 1e145)  # of rows whose squared length float64 holds with all its digits
 
 
@@ -48,16 +47,16 @@ def find_interior(
         Finite floats, or Python's integers of any size (in an array of objects). The methods that rescale work on a dense
         copy.
     method : str, or a method with its parameters
-        | word | updates, for n rows in d dimensions and unit rows of margin γ | each costs |
-        |---|---|---|
-        | "rescaling", `Rescaling()` | O(d⁵ log 1/γ); deterministic; Peña and Soheili 2016 | the rows looked at |
-        | "perceptron", `Plain(order=...)` | (R/γ)² on the rows as given; Novikoff 1962 | the rows looked at |
-        | "dunagan-vempala", `DunaganVempala()` | O(d⁴ log d log 1/γ) with high probability; 2008 | the rows looked at |
-        | "von-neumann", `VonNeumann(away=...)` | 1/γ², with away steps 2/γ²; Dantzig 1992 | a product with A |
-        | "smooth", `Smooth()` | 2√(ln n)/γ − 1; Soheili and Peña 2012 | three products with A |
+        With the updates that n unit rows of margin γ in d dimensions take at most:
+
+        - "rescaling" or `Rescaling()`: O(d⁴ log 1/γ); each costs the rows looked at (Peña and Soheili 2016);
+        - "perceptron" or `Plain(order=...)`: 1/γ², on the rows as given (R/γ)²; the rows looked at (Novikoff 1962);
+        - "dunagan-vempala" or `DunaganVempala()`: O(d³ log d log 1/γ), with high probability; the rows looked at (2008);
+        - "von-neumann" or `VonNeumann(away=...)`: 2/γ², without away steps 1/γ²; a product with A (Dantzig 1992);
+        - "smooth" or `Smooth()`: 2√(ln n)/γ − 1; three products with A (Soheili and Peña 2012).
     max_updates, max_rescalings : int, optional
-        When to give up. Unless given: 10⁸ updates for the methods that rescale, 10⁷ for the perceptron, 10⁵ for the others;
-        91·columns rescalings for "rescaling", any number for "dunagan-vempala", which gives up by itself.
+        When to give up. Unless given: 10⁸ updates for "rescaling", 10⁷ for "perceptron" and "dunagan-vempala", 10⁵ for the
+        others; 57·columns rescalings for "rescaling", any number for "dunagan-vempala", which gives up by itself.
     random_state : int, RandomState, Generator or None, default=0
         The source of the draws of "dunagan-vempala".
 
@@ -81,11 +80,11 @@ def find_interior(
     given = numbers(A, "A", integers=True)
     A = unit_floats(given) if given.dtype == object else given
     chosen = _method(method)
-    budget = Budget(_whole(max_updates, "max_updates", 1), _whole(max_rescalings, "max_rescalings", 0))
+    budget = Budget(whole(max_updates, "max_updates", 1), whole(max_rescalings, "max_rescalings", 0))
     lengths = _measured(A)
     if not lengths.all():
         return Found(Combination((int(lengths.argmin()),), (1,)), (-1.0, 0.0), chosen.name, 0, 0, "combination")
-    search = chosen.search(A, budget, _generator(random_state))
+    search = chosen.search(A, budget, generator(random_state))
     judge = _Judge(given, A)
     while True:
         try:
@@ -134,7 +133,7 @@ class _Judge:
             self.certificate = prove(self.A, stage.weights, self.given)
             if self.certificate is not None:
                 return "combination"
-        return "precision" if stage.reach < _NOTHING else ""
+        return ""
 
     def last(self, stage: Stage) -> str:
         """The same of the last stage, if it was passed over."""
@@ -151,14 +150,6 @@ def _method(method: Any) -> Method:
     raise ValueError(f"method={method!r}: it must be one of {', '.join(map(repr, METHODS))}, or one such as Plain()")
 
 
-def _whole(value: Any, name: str, least: int) -> int | None:
-    if value is None:
-        return None
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
-        raise ValueError(f"{name}={value!r}: it must be a whole number ≥ {least}, or None to leave it to the method")
-    return int(value)
-
-
 def _measured(A: Any) -> NDArray:
     """‖aᵢ‖ for each row: 0 for a row of zeros, otherwise a number whose square is one too."""
     with np.errstate(over="ignore", under="ignore"):
@@ -169,9 +160,3 @@ def _measured(A: Any) -> NDArray:
             word = "long" if lengths[i] > high else "short"
             raise ValueError(f"row {i} of A is too {word} for its squared length to be a number; scale it nearer to 1")
     return lengths
-
-
-def _generator(random_state: Any) -> np.random.Generator:
-    if isinstance(random_state, np.random.RandomState):
-        random_state = random_state.randint(2**31 - 1)
-    return np.random.default_rng(random_state)

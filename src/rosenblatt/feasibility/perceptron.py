@@ -17,15 +17,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from rosenblatt.feasibility import climbing
-from rosenblatt.feasibility.climbing import NEVER, Climb, Enough
+from rosenblatt.feasibility.climbing import ORDERS, Climb, Enough, checked
 from rosenblatt.feasibility.rows import row_lengths
 from rosenblatt.feasibility.stages import Budget, Stage
-
-_CLIMBS = {
-    "cyclic": (climbing.in_turn, climbing.sparse_in_turn),
-    "most-violated": (climbing.worst_first, climbing.sparse_worst_first),
-}
 
 
 @dataclass(frozen=True)
@@ -43,18 +37,17 @@ class Plain:
     updates = 10_000_000  # unless the budget says otherwise
 
     def __post_init__(self) -> None:
-        if self.order not in _CLIMBS:
-            raise ValueError(f"order={self.order!r}: it must be one of {', '.join(map(repr, _CLIMBS))}")
+        checked(self.order)
 
     def search(self, A: Any, budget: Budget, rng: np.random.Generator) -> Generator[Stage, None, str]:
         n, d = A.shape
-        climb = _CLIMBS[self.order][sp.issparse(A)]
+        climb = ORDERS[self.order][sp.issparse(A)]
         lengths = row_lengths(A)
         w, counts, done = np.zeros(d), np.zeros(n, dtype=np.int64), Climb(0, 0, 0)
         limit = self.updates if budget.updates is None else budget.updates
         delta, pause = 0.0, 64
         while True:
-            done = climb(A, w, counts, delta, done, Enough(min(limit, pause), NEVER))
+            done = climb(A, w, counts, delta, done, Enough(min(limit, pause)))
             solved = done.clean == n
             weights = counts.astype(np.float64)
             yield Stage(w, solved, weights, float(np.linalg.norm(w) / (weights @ lengths)), done.updates)

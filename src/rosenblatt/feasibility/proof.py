@@ -1,6 +1,5 @@
-"""From weights with which the rows nearly add up to zero to a few rows that do: move the weight of one row after another to
-a basis, keeping the sums, until d + 1 rows are left (Carathéodory 1907); drop those of little weight until the others
-depend on one another; solve for the weights exactly.
+"""From weights with which the rows nearly add up to zero to a few rows that do: thin them out until at most one dependence
+is left, and solve for it exactly.
 """
 
 from __future__ import annotations
@@ -10,14 +9,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.linalg import qr
 
 from rosenblatt.exact.certificates import Combination
 from rosenblatt.exact.rounding import combination
+from rosenblatt.feasibility.thinning import RANK, thinned
 
-_RANK = 1e-9  # singular values below this part of the largest are zero
-_AGAIN = 64  # pivots after which the basis is inverted anew
-_DENSE = 1 << 24  # entries of the rows with weights, at most
+_WORK = 1 << 31  # multiplications to factor the rows with weights, at most: a few seconds
 
 
 def prove(A: Any, weights: NDArray, given: Any = None) -> Combination | None:
@@ -27,50 +24,28 @@ def prove(A: Any, weights: NDArray, given: Any = None) -> Combination | None:
     """
     given = A if given is None else given
     held = np.flatnonzero(weights > 0)
-    if held.size * A.shape[1] > _DENSE:
+    if held.size * A.shape[1] * min(held.size, A.shape[1]) > _WORK:
         return None
     part = A[held]
     part = part.toarray() if sp.issparse(part) else np.asarray(part)
     lengths = np.sqrt(np.einsum("ij,ij->i", part, part))
     unit, shares = part / lengths[:, None], weights[held] * lengths
     kept, shares = thinned(unit, shares / shares.sum())
-    order = np.argsort(-shares, kind="stable")
-    for k in range(len(order), 1, -1):
-        chosen = kept[order[:k]]
-        s = np.linalg.svd(unit[chosen], compute_uv=False)
-        if k > A.shape[1] or s[-1] < _RANK * s[0]:
-            found = combination(given, held[chosen].tolist(), shares[order[:k]] / lengths[chosen])
-            if found is not None:
-                return found
-    return None
+    order = np.argsort(kept)
+    kept, shares = kept[order], shares[order]
+    if not _depend(unit[kept]):
+        return None
+    return combination(given, held[kept].tolist(), shares / lengths[kept])
 
 
-def thinned(rows: NDArray, shares: NDArray) -> tuple[NDArray, NDArray]:
-    """(some rows' numbers, their shares): affinely independent rows, so at most d + 1, with the same Σ shareᵢ and Σ shareᵢ·rowᵢ."""
-    lifted = np.column_stack([rows, np.ones(len(rows))])
-    _, s, V = np.linalg.svd(lifted, full_matrices=False)
-    lifted = lifted @ V[s > _RANK * s[0]].T  # coordinates in the space they span
-    rank = lifted.shape[1]
-    _, _, pivots = qr((lifted * shares[:, None]).T, mode="economic", pivoting=True)
-    basis, others = pivots[:rank].copy(), pivots[rank:]
-    weights, pivoted = shares[basis].copy(), 0
-    inverse = np.linalg.inv(lifted[basis].T)
-    for q in others[np.argsort(shares[others], kind="stable")]:
-        c = inverse @ lifted[q]
-        falls = np.flatnonzero(c < -1e-12)
-        steps = weights[falls] / -c[falls]
-        if not falls.size or steps.min() >= shares[q]:  # the row's whole weight goes to the basis
-            weights += shares[q] * c
-            continue
-        out = falls[steps.argmin()]
-        weights += steps.min() * c
-        weights[out] = shares[q] - steps.min()
-        basis[out], pivoted = q, pivoted + 1
-        if pivoted % _AGAIN:
-            row = inverse[out] / c[out]
-            inverse -= np.outer(c, row)
-            inverse[out] = row
-        else:
-            inverse = np.linalg.inv(lifted[basis].T)
-        np.maximum(weights, 0.0, out=weights)
-    return basis, weights
+def _depend(rows: NDArray) -> bool:
+    """Whether the rows depend on one another, with weights that are not clearly of both signs.
+
+    Affinely independent rows have one dependence at most; rows that have no part in it have the weight 0 there.
+    """
+    U, s, _ = np.linalg.svd(rows, full_matrices=True)
+    k, d = rows.shape
+    if k <= d and s[-1] > RANK * s[0]:
+        return False
+    dependence = U[:, -1] * (1 if U[:, -1].sum() > 0 else -1)
+    return bool(dependence.min() > -1e-6)

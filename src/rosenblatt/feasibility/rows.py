@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+NOTHING = 1e-15  # a length that is what rounding leaves of zero
 LARGEST = 1 << 25  # entries of the dense arrays of a method that rescales: 256 MiB
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from scipy.special import softmax
 
-from rosenblatt.feasibility.rows import row_lengths, scaled
+from rosenblatt.feasibility.rows import NOTHING, row_lengths, scaled
 from rosenblatt.feasibility.stages import Budget, Stage
 
 
@@ -42,6 +42,8 @@ class Smooth:
             if solved:
                 need = 10 * need or 1e-12
                 continue
+            if p @ p < NOTHING**2:
+                return "precision"
             if k >= limit:
                 return "max_updates"
             theta = 2 / (k + 3)

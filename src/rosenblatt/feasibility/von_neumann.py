@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.feasibility.rows import dense_row, row_lengths, scaled
+from rosenblatt.feasibility.rows import NOTHING, dense_row, row_lengths, scaled
 from rosenblatt.feasibility.stages import Budget, Stage
 
 
@@ -55,8 +55,10 @@ class VonNeumann:
             if solved:
                 need = 10 * need or 1e-12
                 continue
-            if steps >= limit or square == 0:
-                return "max_updates" if square else "precision"
+            if square < NOTHING**2:
+                return "precision"
+            if steps >= limit:
+                return "max_updates"
             j = int(products.argmin())
             held = np.flatnonzero(y)
             i = int(held[products[held].argmax()])

@@ -1,0 +1,183 @@
+"""A cone says of a point that it lies inside, or names a half-space through 0 that holds the cone and not the point. What
+is inside is decided exactly, for the rational numbers that floats are.
+
+A cut is a vector a with ⟨a, z⟩ > 0 for every z inside. It is built from numbers of 20 bits, rounded to the safe side, so
+that it is exact for integer data of moderate size: a sum of such cuts that is zero proves that nothing is inside.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rosenblatt.exact.certificates import Interior
+from rosenblatt.exact.dyadic import fractions
+from rosenblatt.exact.reading import numbers
+
+_BITS = 20
+
+
+class Cone(Protocol):
+    """An open convex cone {x: every λ of a dual cone, but 0, has ⟨λ, A x⟩ > 0} in `dimension` coordinates."""
+
+    @property
+    def dimension(self) -> int: ...
+
+    def separate(self, x: NDArray) -> NDArray | None:
+        """A cut a with ⟨a, x⟩ ≤ 0, as deep as is easily found; None if x is inside, as far as floats can tell."""
+        ...
+
+    def contains(self, x: Sequence[Fraction]) -> bool:
+        """Whether x is inside, in exact arithmetic."""
+        ...
+
+
+@dataclass(frozen=True)
+class Polyhedral:
+    """{x: A x > 0}. The cut is the row with the least cosine."""
+
+    A: Any
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "A", _dense(self.A, "A"))
+        object.__setattr__(self, "_lengths", np.linalg.norm(self.A, axis=1))
+        if not self._lengths.all():  # type: ignore[attr-defined]
+            raise ValueError("A has a row of zeros: no product with it is positive, so nothing is inside")
+
+    @property
+    def dimension(self) -> int:
+        return self.A.shape[1]
+
+    def separate(self, x: NDArray) -> NDArray | None:
+        products = self.A @ x / self._lengths  # type: ignore[attr-defined]
+        row = int(products.argmin())
+        return None if products[row] > 0 else self.A[row].copy()
+
+    def contains(self, x: Sequence[Fraction]) -> bool:
+        return Interior(tuple(x)).verify(self.A)
+
+
+@dataclass(frozen=True)
+class SecondOrder:
+    """{x: ‖P x‖ < ⟨c, x⟩}, P of any number of rows: the second-order (ice cream) cone seen through a linear map."""
+
+    P: Any
+    c: Any
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "P", _dense(self.P, "P"))
+        object.__setattr__(self, "c", _dense(np.asarray(self.c)[None], "c")[0])
+        if self.P.shape[1] != self.c.size:
+            raise ValueError(f"P has {self.P.shape[1]} columns and c {self.c.size} entries; both belong to the same x")
+
+    @property
+    def dimension(self) -> int:
+        return self.c.size
+
+    def separate(self, x: NDArray) -> NDArray | None:
+        u, t = self.P @ x, float(self.c @ x)
+        length = float(np.linalg.norm(u))
+        if t > length:
+            return None
+        v = _rounded(u / length) if length else np.zeros(len(u))
+        return self.c * _above(v) - v @ self.P  # ⟨a, z⟩ ≥ ⟨c, z⟩ − ‖P z‖ times a length: positive inside
+
+    def contains(self, x: Sequence[Fraction]) -> bool:
+        t = sum((a * b for a, b in zip(fractions(self.c), x, strict=True)), Fraction(0))
+        u = [sum((a * b for a, b in zip(fractions(row), x, strict=True)), Fraction(0)) for row in self.P]
+        return t > 0 and t * t > sum((value * value for value in u), Fraction(0))
+
+
+@dataclass(frozen=True)
+class Semidefinite:
+    """{x: Σ xᵢFᵢ is positive definite}, F of shape (dimension, k, k), each Fᵢ symmetric."""
+
+    F: Any
+
+    def __post_init__(self) -> None:
+        F = np.asarray(self.F)
+        if F.ndim != 3 or F.shape[1] != F.shape[2]:
+            raise ValueError(f"F must be a matrix, square, for each coordinate: (dimension, k, k); got the shape {F.shape}")
+        F = _dense(F.reshape(F.shape[0], -1), "F").reshape(F.shape)
+        if not np.array_equal(F, F.transpose(0, 2, 1)):
+            raise ValueError("each matrix of F must be symmetric, exactly; try (F + F.transpose(0, 2, 1)) / 2")
+        object.__setattr__(self, "F", F)
+
+    @property
+    def dimension(self) -> int:
+        return len(self.F)
+
+    def separate(self, x: NDArray) -> NDArray | None:
+        values, vectors = np.linalg.eigh(np.tensordot(x, self.F, axes=1))
+        if values[0] > 0:
+            return None
+        v = _rounded(vectors[:, 0])
+        return np.einsum("i,dij,j->d", v, self.F, v)  # ⟨a, z⟩ = vᵀ(Σ zᵢFᵢ)v
+
+    def contains(self, x: Sequence[Fraction]) -> bool:
+        k = self.F.shape[1]
+        M = [[Fraction(0)] * k for _ in range(k)]
+        for value, matrix in zip(x, self.F, strict=True):
+            if value:
+                for i in range(k):
+                    for j in range(i + 1):
+                        M[i][j] += value * Fraction(float(matrix[i, j]))
+        return _pivots_positive(M)
+
+
+@dataclass(frozen=True)
+class Intersection:
+    """What is inside all of these cones."""
+
+    cones: tuple[Cone, ...]
+
+    def __init__(self, *cones: Cone):
+        object.__setattr__(self, "cones", cones)
+        dimensions = sorted({cone.dimension for cone in cones})
+        if len(dimensions) != 1:
+            raise ValueError(f"cones to intersect, at least one, must have the same dimension; got {dimensions or 'none'}")
+
+    @property
+    def dimension(self) -> int:
+        return self.cones[0].dimension
+
+    def separate(self, x: NDArray) -> NDArray | None:
+        cuts = [cut for cut in (cone.separate(x) for cone in self.cones) if cut is not None]
+        return min(cuts, key=lambda a: float(a @ x) / (np.linalg.norm(a) or 1.0)) if cuts else None
+
+    def contains(self, x: Sequence[Fraction]) -> bool:
+        return all(cone.contains(x) for cone in self.cones)
+
+
+def _dense(values: Any, name: str) -> NDArray:
+    values = numbers(values, name)
+    return values if isinstance(values, np.ndarray) else values.toarray()
+
+
+def _rounded(v: NDArray) -> NDArray:
+    return np.ldexp(np.round(np.ldexp(v, _BITS)), -_BITS)
+
+
+def _above(v: NDArray) -> float:
+    """The least multiple of 2⁻²⁰ that is not below ‖v‖, v of such multiples."""
+    square = sum(int(value) ** 2 for value in np.ldexp(v, _BITS))
+    return math.ldexp(max(1, math.isqrt(square - 1) + 1 if square else 0), -_BITS)
+
+
+def _pivots_positive(M: list[list[Fraction]]) -> bool:
+    """Whether the symmetric matrix with this lower triangle is positive definite: L D Lᵀ with D > 0. Changes M."""
+    k = len(M)
+    for j in range(k):
+        if M[j][j] <= 0:
+            return False
+        for i in range(j + 1, k):
+            factor = M[i][j] / M[j][j]
+            for h in range(j + 1, i + 1):
+                M[i][h] -= factor * M[h][j]
+    return True

@@ -1,0 +1,280 @@
+"""The rescaled perceptron needs no rows: whoever can name a cut for a point outside will do.
+
+Belloni, Freund and Vempala (2009), the scheme of Dunagan and Vempala for any convex cone in d dimensions, σ = 1/(32d):
+
+1. the perceptron, from 0, on the cuts it is given, at length 1, for at most 16d² updates;
+2. x at random; while a cut has a cosine ≤ −σ with it, project the cut out of x; if that takes more than ln d/σ² updates, or
+   x vanishes, draw anew;
+3. stretch space along x, and begin anew.
+
+With high probability O(d log 1/τ) stretches are enough, τ the width of the cone: the radius of the largest ball inside it
+around a point of length 1.
+
+Step 2 asks for a deep cut or the word that there is none, and depth is measured in the space that was stretched. A user
+should not have to know of that. The deepest cut is the one at the projection of x on the cone; so ask for a cut at x,
+project x on what the cuts so far leave, ask again there, until the projection is inside. A sum of cuts is a cut.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import nnls
+
+from rosenblatt.exact.certificates import Combination, Interior
+from rosenblatt.feasibility.budgets import generator, whole
+from rosenblatt.feasibility.found import count
+from rosenblatt.feasibility.proof import prove
+
+_DRAWS = 47
+_LADDER = (4, 8, 16, 26, 40, 53)  # bits of the points tried
+_PROJECTIONS = 32  # cuts for one projection at most
+_SHALLOW = 1e-5  # a cosine up to which a cut may miss the point: its numbers are rounded
+_NOTHING = 1e-12  # a length that is what rounding leaves of zero
+
+
+@dataclass(frozen=True)
+class FoundInCone:
+    """The answer to: is there a point inside the cone?
+
+    Attributes
+    ----------
+    certificate : Interior, Combination or None
+        The point; or positive integer weights with which some of the `cuts` add up to zero, so that nothing can be inside.
+    cuts : (k, dimension) array
+        The rows the combination speaks of, as the cone named them.
+    checked : bool
+        Whether the point was confirmed in exact arithmetic, by the cone's `contains`. A combination of cuts always is.
+    n_updates, n_rescalings, n_cuts : int
+        Updates of the perceptron and of the corrections, stretches of space, and cuts asked for.
+    reason : str
+        "interior", "combination", "max_updates", "max_rescalings", "no_improvement" or "precision".
+    """
+
+    certificate: Interior | Combination | None
+    cuts: NDArray
+    checked: bool
+    n_updates: int
+    n_rescalings: int
+    n_cuts: int
+    reason: str
+    method: str = "belloni-freund-vempala"
+
+    @property
+    def x(self) -> NDArray | None:
+        return np.asarray(self.certificate) if isinstance(self.certificate, Interior) else None
+
+    @property
+    def exists(self) -> bool | None:
+        """Whether the cone has an inside; None if that is not known."""
+        return None if self.certificate is None else isinstance(self.certificate, Interior)
+
+    def __str__(self) -> str:
+        work = f"{count(self.n_updates, 'update')}, {count(self.n_rescalings, 'rescaling')}, {count(self.n_cuts, 'cut')}"
+        if isinstance(self.certificate, Interior):
+            return f"a point inside, {'checked exactly' if self.checked else 'by the word of the oracle'} ({work})"
+        if isinstance(self.certificate, Combination):
+            few = count(len(self.certificate.rows), "cut")
+            return f"nothing inside: {few} with positive weights add up to 0, exactly ({work})"
+        return f"undecided ({self.reason}; {work})"
+
+
+def find_in_cone(
+    cone: Any,
+    dimension: int | None = None,
+    *,
+    max_updates: int | None = None,
+    max_rescalings: int | None = None,
+    random_state: Any = 0,
+) -> FoundInCone:
+    """A point inside an open convex cone, or cuts of it that add up to zero, so that it has none.
+
+    Parameters
+    ----------
+    cone : a cone of `rosenblatt.feasibility.cones`, or a function
+        The function gets x, an array, and answers a cut: a vector a with ⟨a, x⟩ ≤ 0 and ⟨a, z⟩ > 0 for every z inside; or
+        None if x is inside. Its word is taken; a cone's is checked in exact arithmetic.
+    dimension : int
+        Of the space; a cone knows its own.
+    max_updates, max_rescalings : int, optional
+        When to give up; unless given, 100,000 and any number.
+    random_state : int, RandomState, Generator or None, default=0
+        The source of the draws.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rosenblatt.feasibility import Polyhedral, SecondOrder, Intersection, find_in_cone
+    >>> ice = SecondOrder(P=np.eye(3)[:2], c=[0, 0, 1])  # ‖(x₁, x₂)‖ < x₃
+    >>> found = find_in_cone(Intersection(ice, Polyhedral([[5, 0, -4]])))  # and 5x₁ > 4x₃
+    >>> found.exists, found.checked
+    (True, True)
+    >>> find_in_cone(Intersection(ice, Polyhedral([[4, 0, -5]]))).exists
+    False
+    """
+    separate, contains, d = _oracle(cone, dimension)
+    limit = whole(max_updates, "max_updates", 1) or 100_000
+    stretches = whole(max_rescalings, "max_rescalings", 0)
+    search = _Search(separate, contains, d, limit, generator(random_state))
+    reason = search.run(math.inf if stretches is None else stretches)
+    cuts = search.cuts()
+    return FoundInCone(
+        search.certificate, cuts, contains is not None, search.updates, search.rescalings, search.asked, reason
+    )
+
+
+class _Search:
+    """One search: the cuts met, the map B, and the counts of what was done."""
+
+    def __init__(self, separate: Callable, contains: Callable | None, d: int, limit: int, rng: np.random.Generator):
+        self.separate, self.contains, self.d, self.limit, self.rng = separate, contains, d, limit, rng
+        self.B = np.eye(d)
+        self.updates = self.rescalings = self.asked = 0
+        self.certificate: Interior | Combination | None = None
+        self.met: list[NDArray] = []  # cuts, each once
+        self._numbers: dict[bytes, int] = {}
+
+    def run(self, stretches: float) -> str:
+        """The reason why the search ended."""
+        while True:
+            for step in (self.climb, self.improve):
+                reason = step()
+                if reason:
+                    return reason
+            if self.rescalings >= stretches:
+                return "max_rescalings"
+            self.B += np.outer(self.B @ self.x, self.x)
+            self.B /= np.abs(self.B).max()
+            self.rescalings += 1
+
+    def cuts(self) -> NDArray:
+        return np.array(self.met).reshape(-1, self.d)
+
+    def ask(self, x: NDArray) -> tuple[NDArray, int] | None:
+        """(the cut at B x in the stretched space, at length 1; its number); None if B x is said to be inside."""
+        point = self.B @ x
+        point /= np.linalg.norm(point)
+        self.asked += 1
+        a = self.separate(point)
+        if a is None:
+            return None
+        a = np.array(a, dtype=np.float64)
+        if a.shape != (self.d,) or not np.isfinite(a).all():
+            raise ValueError(f"a cut must be {self.d} finite numbers; got {a!r}")
+        if a @ point > _SHALLOW * np.linalg.norm(a):
+            raise ValueError(
+                f"a cut must not have the point on its positive side: {a!r} has a product {a @ point:g} with it"
+            )
+        number = self._numbers.setdefault(a.tobytes(), len(self._numbers))
+        if number == len(self.met):
+            self.met.append(a)
+        mapped = a @ self.B
+        length = float(np.linalg.norm(mapped))
+        if not length:
+            self.certificate = Combination((number,), (1,))
+        return mapped / (length or 1.0), number
+
+    def inside(self, x: NDArray) -> str:
+        """Say so, if the point that the oracle holds to be inside is."""
+        point = self.B @ x
+        point /= np.abs(point).max()
+        for bits in _LADDER:
+            rounded = np.ldexp(np.round(np.ldexp(point, bits)), -bits) if bits < _LADDER[-1] else point
+            exact = tuple(Fraction(value) for value in rounded.tolist())
+            if self.contains(exact) if self.contains else rounded.any() and self.separate(rounded) is None:
+                self.certificate = Interior(exact)
+                return "interior"
+        return "precision"
+
+    def climb(self) -> str:
+        w, counts = np.zeros(self.d), dict[int, float]()
+        start = self.rng.standard_normal(self.d)
+        for _ in range(16 * self.d**2):
+            found = self.ask(w if w.any() else start)
+            if found is None:
+                return self.inside(w if w.any() else start)
+            a, number = found
+            if self.certificate is not None:
+                return "combination"
+            w = w + a
+            length = float(np.linalg.norm(self.met[number] @ self.B))
+            counts[number] = counts.get(number, 0.0) + 1 / length
+            self.updates += 1
+            if np.linalg.norm(w) < _NOTHING:
+                w[:] = 0.0
+            if self.updates.bit_count() == 1 and self._proved(counts):
+                return "combination"
+            if self.updates >= self.limit:
+                return "combination" if self._proved(counts) else "max_updates"
+        return "combination" if self._proved(counts) else ""
+
+    def improve(self) -> str:
+        """Leave in `self.x` a unit vector that no cut is deep for."""
+        sigma = 1 / (32 * self.d)
+        longest = math.floor(math.log(self.d) / sigma**2)
+        for _ in range(_DRAWS):
+            x = self.rng.standard_normal(self.d)
+            x /= np.linalg.norm(x)
+            for _ in range(longest + 1):
+                cut = self.deepest(x)
+                if self.certificate is not None:
+                    return "combination"
+                if cut is None:
+                    return self.inside(x)
+                depth = -float(cut @ x)
+                if depth < sigma:
+                    self.x = x
+                    return ""
+                if self.updates >= self.limit:
+                    return "max_updates"
+                x = x + depth * cut
+                self.updates += 1
+                length = float(np.linalg.norm(x))
+                if length < _NOTHING:
+                    break
+                x /= length
+        return "no_improvement"
+
+    def deepest(self, x: NDArray) -> NDArray | None:
+        """The cut, at length 1, that has the least cosine with x, of length 1; None if x is inside."""
+        met: list[NDArray] = []
+        cut, before = np.zeros(self.d), 0.0
+        for _ in range(_PROJECTIONS):
+            found = self.ask(x + cut)
+            if found is None or self.certificate is not None:
+                break
+            met.append(found[0])
+            weights, _ = nnls(np.array(met).T, -x)
+            cut = np.array(met).T @ weights  # x + cut is the projection of x on what the cuts leave
+            if np.linalg.norm(x + cut) < _NOTHING or np.linalg.norm(cut) - before < 1e-3 * np.linalg.norm(cut):
+                break
+            before = float(np.linalg.norm(cut))
+        if not met:
+            return None
+        length = float(np.linalg.norm(cut))
+        return cut / length if length else met[0]
+
+    def _proved(self, counts: dict[int, float]) -> bool:
+        cuts = self.cuts()
+        weights = np.zeros(len(cuts))
+        weights[list(counts)] = list(counts.values())
+        self.certificate = prove(cuts, weights)
+        return self.certificate is not None
+
+
+def _oracle(cone: Any, dimension: Any) -> tuple[Callable, Callable | None, int]:
+    if hasattr(cone, "separate") and hasattr(cone, "dimension"):
+        if dimension not in (None, cone.dimension):
+            raise ValueError(f"dimension={dimension!r}, but the cone has {cone.dimension}; leave it out")
+        return cone.separate, getattr(cone, "contains", None), cone.dimension
+    if not callable(cone):
+        raise ValueError(f"a cone with `separate`, or a function from x to a cut or None, is needed; got {cone!r}")
+    if dimension is None:
+        raise ValueError("dimension is needed with a function: how many coordinates its points have")
+    return cone, None, whole(dimension, "dimension", 1)  # type: ignore[return-value]
