@@ -2,7 +2,7 @@
 
 from decimal import Decimal
 from fractions import Fraction
-from math import gcd, inf, isqrt, sqrt
+from math import gcd, isqrt, sqrt
 
 import numpy as np
 import pytest
@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from rosenblatt import Perceptron
 from rosenblatt.exact.certificates import Combination, Interior
 from rosenblatt.exact.simplex import alternative
-from rosenblatt.theory.cycles import Converged, Cycle, NoRepeat, find_cycle, lengths, margin_ceiling, mixture
+from rosenblatt.theory import bounds
+from rosenblatt.theory.cycles import Converged, Cycle, NoRepeat, find_cycle, lengths, mixture
 from rosenblatt.theory.signed import read
 from rosenblatt.theory.walk import Walk, exact_rows
 
@@ -343,20 +344,10 @@ def test_a_mixture_bounds_every_margin_and_shrinks_in_any_order(data, random):
     found = mixture(X, y, counts)
     radius = np.linalg.norm(A, axis=1).max()
     assert found.residual == pytest.approx(np.linalg.norm(w) / t, rel=1e-12)
-    assert found.residual <= margin_ceiling(t, radius) * (1 + 1e-12)
+    assert found.residual <= bounds.margin_ceiling(radius, t) * (1 + 1e-12)
     u = np.random.default_rng(t).standard_normal((50, A.shape[1]))
     margins = (A @ u.T / np.linalg.norm(u, axis=1)).min(axis=0)
     assert margins.max() <= found.residual * (1 + 1e-12)
-
-
-def test_more_updates_than_the_bound_of_a_margin_rule_it_out():
-    assert margin_ceiling(0, 1.0) == inf
-    assert margin_ceiling(100, 2.0) == 0.2
-    assert margin_ceiling(101, 2.0) < 0.2
-    assert margin_ceiling(100, 2.0, margin=3.0, rate=0.5) == 0.4
-    for bad in [(-1, 1.0), (1, -1.0)]:
-        with pytest.raises(ValueError, match="at least 0"):
-            margin_ceiling(*bad)
 
 
 def test_a_mixture_of_residual_zero_is_a_combination_and_rounds_up_otherwise():

@@ -8,16 +8,15 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from rosenblatt.model import Terms
 from rosenblatt.theory import bounds
-from rosenblatt.theory.interim import Bracket, widest
+from rosenblatt.theory.geometry import Margin, NotSeparable, gamma_seen, radius
 from rosenblatt.theory.signed import read
 
-_ROUNDING = 1 + 1e-9  # R and γ are measured with floats
+_ROUNDING = 1 + 1e-9  # the bound is computed with floats
 
 
 class Ran(NamedTuple):
@@ -96,23 +95,31 @@ _AUTHORS = {
 def certify(X: Any, y: Any, constant: float, ran: Ran) -> Certified:
     """The run, on rows a = y·(x, κ), beside its bound."""
     A = read(X, y, constant).A
-    radius = float(np.sqrt((A.multiply(A) if sp.issparse(A) else A * A).sum(axis=1).max()))
-    found = widest(X, y, constant)
-    between = (max(found.low, 0.0), found.high)
+    longest = radius(X, constant)
+    found, between = _widest(X, y, constant, longest)
     counted = "updates" if getattr(ran.terms.rule, "bounds_updates", False) else "wrong predictions"
     try:
-        theorem, bound = _promise(A, ran, radius, found)
+        theorem, bound = _promise(A, ran, longest, found, between)
         reason = ""
     except Unbounded as none:
         theorem, bound, reason = "", math.inf, str(none)
-    return Certified(ran.mistakes, ran.updates, counted, radius, between, theorem, bound, reason, ran.converged)
+    return Certified(ran.mistakes, ran.updates, counted, longest, between, theorem, bound, reason, ran.converged)
+
+
+def _widest(X: Any, y: Any, constant: float, longest: float) -> tuple[Margin | None, tuple[float, float]]:
+    """(the widest margin, its bracket); (None, (0, 0)) if nothing separates the rows, (None, (0, R)) if nobody knows."""
+    try:
+        found = gamma_seen(X, y, constant)
+    except NotSeparable as none:
+        return None, (0.0, 0.0 if none.certificate is not None else longest)
+    return found, (found.lower, found.upper)
 
 
 class Unbounded(Exception):
     """No theorem applies; the message says why."""
 
 
-def _promise(A: Any, ran: Ran, radius: float, found: Bracket) -> tuple[str, float]:
+def _promise(A: Any, ran: Ran, radius: float, found: Margin | None, between: tuple[float, float]) -> tuple[str, float]:
     """(theorem, bound), if there is one."""
     terms, rule = ran.terms, ran.terms.rule
     name, plain = type(rule).__name__, getattr(rule, "plain", None)
@@ -123,18 +130,18 @@ def _promise(A: Any, ran: Ran, radius: float, found: Bracket) -> tuple[str, floa
         raise Unbounded("the parameters of the rule changed on the way")
     if terms.weighted:
         raise Unbounded("rows moved the weights by rates of their own (sample_weight or class_weight)")
-    if found.low > 0 and terms.start is None:
-        bound = rule.bound(radius, found.low, min(terms.batch, A.shape[0]))
+    if found is not None and terms.start is None:
+        bound = rule.bound(radius, found.lower, min(terms.batch, A.shape[0]))
         if bound == math.inf:
             raise Unbounded(f"none is known for {name} as it was set")
         return _AUTHORS.get(name, name), bound
-    if found.low > 0:
+    if found is not None:
         if plain is None or terms.start is None:
             raise Unbounded(f"what is known of {name} is about weights that start at zero, and these did not")
         begin = {"start": float(np.linalg.norm(terms.start)), "along": float(terms.start @ found.separator)}
         widened = math.sqrt(min(terms.batch, A.shape[0])) * radius
-        return "Novikoff", bounds.novikoff(widened, found.low, **known, **begin)
-    if found.high > 0:
+        return "Novikoff", bounds.novikoff(widened, found.lower, **known, **begin)
+    if between[1] > 0:
         raise Unbounded("a margin this small could not be told from none")
     if not terms.in_turn or ran.seen > A.shape[0]:
         raise Unbounded("the theorem of Freund and Schapire is about one pass, max_iter=1, in which no row comes twice")

@@ -245,7 +245,7 @@ class _Search:
 def descended(program: Program, x: Vector) -> Vector:
     """From a feasible x to a point of a smallest face that is not worse: a vertex, if there are any.
 
-    What is tight stays so; one goes down along what is left, or, where all is level, anywhere, until something else is tight.
+    What is tight stays so; one goes down along what is left, or anywhere where all is level, until something else is tight.
     """
     c = program.c
     while True:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import inf, nextafter, sqrt
+from math import inf, nextafter
 from typing import Any
 
 import numpy as np
@@ -145,19 +145,6 @@ def mixture(X: Any, y: Any, counts: Any, *, constant: Any = 1.0) -> Mixture:
     if counts.shape != (len(A),) or counts.dtype.kind not in "iuO" or min(counts) < 0 or not any(counts):
         raise ValueError(f"counts must be {len(A)} integers of at least 0, not all of them 0; got {counts!r}")
     return _mixture(A, counts)
-
-
-def margin_ceiling(updates: int, radius: float, *, margin: float = 0.0, rate: float = 1.0) -> float:
-    """The largest margin that rows of length ≤ radius can have, if a perceptron from 0 made so many updates on them.
-
-    Therefore, where it made more than (R/γ)² and there is no certificate either way: the margin is below γ. In exact
-    terms it is `mixture`'s residual, which is never larger.
-    """
-    if updates < 0 or radius < 0 or margin < 0 or rate <= 0:
-        raise ValueError(
-            f"updates, radius and margin must be at least 0 and rate positive; got {updates}, {radius}, {margin}, {rate}"
-        )
-    return sqrt((radius**2 + 2 * margin / rate) / updates) if updates else inf
 
 
 def _entered(walk: Walk, period: int) -> tuple[int, tuple[Any, ...]]:

@@ -81,6 +81,13 @@ class Margin:
         return float(both[-1] / row_norms(both[None, :-1])[0])
 
     @property
+    def separator(self) -> NDArray:
+        """The normal with the weight of the constant feature, if there is one, as its last entry; of length 1."""
+        last = (self.intercept / Fraction(self.constant),) if 0 < abs(self.constant) < inf else ()
+        u = as_floats((*self.normal, *last))
+        return u / row_norms(u[None])[0]
+
+    @property
     def gap(self) -> float:
         """(upper − lower) / upper: 0 if γ is known to the last bit, above 1 if it is not known to be positive."""
         return (self.upper - self.lower) / self.upper if self.upper else 0.0
@@ -203,6 +210,11 @@ def gamma_affine(X: Any, y: Any) -> Margin:
     Margin(lower=2.0, upper=2.0, constant=inf)
     """
     return _gamma(X, y, inf)
+
+
+def gamma_seen(X: Any, y: Any, constant: float) -> Margin:
+    """γ of the rows as a learner sees them: `gamma_padded` with its constant feature, `gamma_origin` if it has none."""
+    return gamma_padded(X, y, constant) if constant else gamma_origin(X, y)
 
 
 def _gamma(X: Any, y: Any, constant: float) -> Margin:

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from rosenblatt.theory import bounds
-from rosenblatt.theory.interim import widest
+from rosenblatt.theory.geometry import NotSeparable, gamma_seen
 from rosenblatt.theory.signed import read
 
 ORDERS = ("cyclic", "shuffle", "random", "most-violated", "most-violated-normalised")
@@ -233,11 +233,11 @@ def _epochs(
 
 def _widest(X: Any, y: Any, constant: float) -> tuple[NDArray, float]:
     """(the unit vector of widest margin, its margin)."""
-    found = widest(X, y, constant)
-    if found.low <= 0:
-        why = "nothing separates these rows" if found.high <= 0 else "whether anything separates these rows is not known"
-        raise ValueError(f"{why}, so there is no wall to draw; pass separator=u to see the walls of any u")
-    return found.separator, found.low
+    try:
+        found = gamma_seen(X, y, constant)
+    except NotSeparable as none:
+        raise ValueError(f"{none}. So there is no wall to draw; pass separator=u to see the walls of any u") from none
+    return found.separator, found.lower
 
 
 def _given(A: Any, given: Any) -> tuple[NDArray, float]:
