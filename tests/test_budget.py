@@ -20,6 +20,7 @@ from rosenblatt.kernel.budget import (
 )
 from rosenblatt.kernel.machine import KernelPerceptron
 from rosenblatt.testing import laws
+from rosenblatt.theory import bounds
 
 ALL = [Stoptron, RandomBudgetPerceptron, BudgetPerceptron, Forgetron, Projectron, ProjectronPlusPlus]
 
@@ -271,8 +272,9 @@ def test_the_forgetron_obeys_its_theorem(schedule, noise):
         clf = Forgetron(gamma=1.0, budget=budget, schedule=schedule).partial_fit(X, y, classes=[0, 1])
         assert clf.n_mistakes_ > budget or noise == 0, "rows were forgotten"
         assert clf.highest_damage_[0] <= 15 / 32 + 1e-12
-        for norm, margins in competitors(X, y, np.sqrt((budget + 1) / np.log(budget + 1)) / 4):
-            assert clf.n_mistakes_ <= 2 * norm**2 + 4 * np.maximum(0, 1 - margins).sum()
+        for norm, margins in competitors(X, y, bounds.forgetron_reach(budget)):
+            bound = bounds.forgetron(budget, norm * (1 - 1e-12), np.maximum(0, 1 - margins).sum())
+            assert clf.n_mistakes_ <= bound < np.inf
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.2])
@@ -283,10 +285,11 @@ def test_projectrons_obey_their_theorems(eta, noise):
         plain = Projectron(gamma=1.0, eta=eta).partial_fit(X, y, classes=[0, 1])
         more = ProjectronPlusPlus(gamma=1.0, eta=eta).partial_fit(X, y, classes=[0, 1])
         for norm, margins in competitors(X, y, 0.99 / eta):
-            losses, M = np.maximum(0, 1 - margins).sum(), plain.n_mistakes_
-            assert M * (1 - eta * norm) <= losses + norm * np.sqrt(M)
-            if 2 * eta * norm < 1:
-                assert more.n_mistakes_ * (1 - 2 * eta * norm) <= norm**2 + 2 * losses
+            losses = np.maximum(0, 1 - margins).sum()
+            bound = bounds.projectron(norm, losses, eta)
+            assert plain.n_mistakes_ <= bound
+            assert np.isclose(bound * (1 - eta * norm), losses + norm * np.sqrt(bound))
+            assert more.n_mistakes_ <= bounds.projectron_plus(norm, losses, eta)
 
 
 def test_rows_of_a_bounded_region_need_only_so_many():

@@ -117,3 +117,9 @@ def test_numbers_of_any_size_can_be_shown():
     assert as_floats([Fraction(1, 10**400)])[0] > 0
     assert as_floats([Fraction(0)]).tolist() == [0]
     assert np.asarray(Interior.of([1, 2])).tolist() == [1, 2]
+
+
+def test_dependence_survives_an_unlucky_prime():
+    prime = 67108859.0
+    rows = np.array([[prime, 0.0], [0.0, prime], [-1.0, -1.0]])
+    assert dependence(rows) == [1, 1, 67108859]

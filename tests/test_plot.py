@@ -12,11 +12,13 @@ matplotlib.use("Agg")
 from matplotlib import pyplot
 
 from rosenblatt import Perceptron, plot
+from rosenblatt.theory.trace import trace
 
 rng = np.random.default_rng(0)
 X = rng.integers(-4, 5, (60, 2)).astype(float)
 TWO = np.where(X @ [2, 1] + 0.5 > 0, "up", "down")  # separable
 MANY = np.argmax(X @ [[2, -1, -1], [0, 2, -2]] + rng.integers(-1, 2, (60, 3)), axis=1)  # not
+NOISE = rng.integers(0, 2, 60)
 
 
 @pytest.fixture(autouse=True)
@@ -100,6 +102,46 @@ def test_boundary_has_two_dimensions():
     clf = Perceptron(tol=None).fit(X, TWO)
     with pytest.raises(ValueError, match=r"two features, but its shape is \(60, 3\)"):
         plot.boundary(clf, np.hstack([X, X[:, :1]]), TWO)
+
+
+def hard(n):
+    rows, signs = np.tril(-np.ones((n, n)), -1) + np.eye(n), np.where(np.arange(n) % 2, -1, 1)
+    return rows * signs[:, None], signs
+
+
+def test_proof_shows_both_walls_and_where_they_meet():
+    run = trace(*hard(4), fit_intercept=False)
+    ax = plot.proof(run)
+    upper, lower, norm, progress, meet = ax.lines
+    assert labels(ax) == ["‖w‖ ≤ √k R", "⟨w, u⟩ ≥ kγ", "‖w‖", "⟨w, u⟩"]
+    assert (upper.get_xdata() == lower.get_xdata()).all()
+    assert np.allclose(upper.get_ydata(), 2 * np.sqrt(upper.get_xdata()))
+    assert np.array_equal(norm.get_ydata(), run.norm)
+    assert np.array_equal(progress.get_ydata(), run.progress)
+    assert np.allclose((*meet.get_xdata(), *meet.get_ydata()), (340, 2 * np.sqrt(340)))
+    assert any("at most 340 updates" in text.get_text() for text in ax.texts)
+    assert (ax.get_title(), ax.get_xscale()) == ("85 updates, converged", "linear")
+    floor, cosine, one = ax.figure.axes[1].lines
+    assert np.isclose(np.interp(340, *floor.get_data()), 1, atol=1e-3), "the floor is 1 where the walls meet"
+    assert np.array_equal(cosine.get_ydata(), run.cosine, equal_nan=True)
+    assert one.get_ydata() == [1, 1]
+
+
+def test_proof_is_logarithmic_when_the_bound_is_far():
+    ax = plot.proof(trace(X, TWO, margin=0.5, eta0=2.0, start=[1.0, 1.0, 0.0], order="shuffle"))
+    assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
+    assert labels(ax)[:2] == ["‖w‖ ≤ √(‖w₀‖² + k(η²R² + 2ηδ))", "⟨w, u⟩ ≥ ⟨w₀, u⟩ + kηγ"]
+
+
+def test_proof_shows_a_wall_that_breaks_and_draws_where_it_is_told():
+    _, mine = pyplot.subplots()
+    run = trace(X, NOISE, separator=[2.0, 1.0, 0.5], gamma=0.5, max_updates=400)
+    assert plot.proof(run, mine) is mine
+    assert len(mine.figure.axes) == 1
+    assert labels(mine)[-1] == f"a wall is passed at k = {run.broken}"
+    assert mine.get_title() == "400 updates, not converged"
+    without = plot.proof(trace(X, NOISE, separator=[2.0, 1.0, 0.5], max_updates=50))
+    assert not without.texts, "walls that do not meet"
 
 
 def test_without_matplotlib_the_message_says_what_to_install(monkeypatch):

@@ -16,6 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from rosenblatt.states.base import Stateful
 from rosenblatt.states.winnow import BalancedWinnow, NormalisedWinnow, Winnow1, Winnow2
 from rosenblatt.testing import laws, reference
+from rosenblatt.theory import bounds
 
 LAYOUTS = st.sampled_from([np.asarray, sp.csr_matrix])
 
@@ -418,8 +419,7 @@ def test_thresholds_obey_their_bound(seed, gap, theta):
     assert clf.stop_reason_ == "converged"
     bound = clf.threshold_bound(mu.sum(), gap, features)
     assert clf.n_mistakes_ <= bound
-    theta = features if theta is None else theta
-    assert bound <= 8 / gap**2 * features / theta + (5 / gap + 14 * math.log(theta) / gap**2) * mu.sum()
+    assert bound <= bounds.littlestone(features, mu.sum(), gap, theta)
     assert Winnow2(alpha=2.0).threshold_bound(mu.sum(), 0.5, features) == math.inf
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,22 @@ from rosenblatt.problems import Binary, OneVsOne, Problem, decide, visible, winn
 from rosenblatt.rows import Rows, is_sparse
 from rosenblatt.train import Pocket
 from rosenblatt.weights import Weights, grown, hidden, suited, zeros
+
+
+class Terms(NamedTuple):
+    """Under which terms the updates that `n_updates_` counts were made, as far as theorems ask."""
+
+    start: NDArray | None = None  # w before the first of them; None: zero
+    rule: Any = None  # of rosenblatt.rules; None before the first
+    batch: int = 1  # the most moves that were added up before the weights changed
+    in_turn: bool = True  # whether no row came again before all others had
+    weighted: bool = False  # whether rows had weights other than 1
+    mixed: bool = False  # whether the rule changed on the way
+
+    def further(self, rule: Any, batch: int, in_turn: bool, weighted: bool) -> Terms:
+        """The terms after a stretch of learning under these."""
+        mixed = self.mixed or (self.rule is not None and self.rule != rule)
+        return Terms(self.start, rule, max(self.batch, batch), self.in_turn and in_turn, self.weighted or weighted, mixed)
 
 
 class Model:
@@ -25,6 +41,7 @@ class Model:
         self.keep = keep
         self.pocket = Pocket(weights.w) if keep == "pocket" else None
         self.votes: Votes | None = no_votes(weights.w) if keep == "vote" else None
+        self.terms = Terms()
         self._known: tuple[int, NDArray, NDArray] | None = None
 
     @property

@@ -1,5 +1,5 @@
-"""Pictures of what was learned. Each takes a fitted classifier (`regret`: the runs of sellers), draws on the Axes given or
-on new ones, and returns them.
+"""Pictures of what was learned. Each takes a fitted classifier (`regret`: the runs of sellers; `proof`: a trace), draws on
+the Axes given or on new ones, and returns them.
 
 matplotlib is not needed to learn, so it is imported when the first picture is drawn. Classes differ by marker as well as
 by colour.
@@ -7,7 +7,7 @@ by colour.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -84,6 +84,69 @@ def boundary(clf: Any, X: Any, y: Any, ax: Any = None) -> Any:
     ax.set(title=f"{len(wrong)} of {len(points)} misclassified", xlabel=names[0], ylabel=names[1])
     ax.legend(loc="best", framealpha=0.9)
     return ax
+
+
+def proof(trace: Any, ax: Any = None) -> Any:
+    """The proof of the mistake bound along a run (`theory.trace.trace`): ‖w‖ below a wall that rises like √k, ⟨w, u⟩ above
+    one that rises like k, and the place where they meet, beyond which there is no update; the Axes.
+
+    A second panel has cos(w, u) and the floor under it, the one wall divided by the other, which is 1 where they meet. `ax`
+    may be one Axes, for the walls only, or two. The scales are logarithmic when the bound is more than ten times the
+    updates: the walls of a run from 0 are then lines of slope 1 and ½. A cross shows where a wall that claims too much is
+    passed.
+    """
+    if ax is None:
+        shape: Any = {"height_ratios": (3, 1), "sharex": True, "figsize": (7.5, 6.5), "layout": "constrained"}
+        ax = _pyplot().subplots(2, 1, **shape)[1]
+    pair = list(ax) if isinstance(ax, Iterable) else [ax]
+    ax = pair[0]
+    meet = trace.bound if np.isfinite(trace.bound) else None
+    far = meet is not None and meet > 10 * max(trace.updates, 1)
+    end = 1.08 * max(trace.updates, meet or 0, 1)
+    k = np.geomspace(0.8, 2 * end, 400) if far else np.linspace(0, end, 400)
+    lower, upper = trace.walls(k)
+    below, above = _walls(trace)
+    ax.fill_between(k, lower, upper, where=upper >= lower, color=SKY, alpha=0.18, linewidth=0)
+    ax.plot(k, upper, color=VERMILION, linewidth=1.8, label=f"‖w‖ ≤ {above}")
+    ax.plot(k, lower, color=VERMILION, linewidth=1.8, linestyle="--", label=f"⟨w, u⟩ ≥ {below}")
+    ax.plot(trace.k, trace.norm, color=BLUE, linewidth=3, marker=_dot(trace.k), markersize=6, label="‖w‖")
+    ax.plot(trace.k, trace.progress, color=GREEN, linewidth=1.5, marker=_dot(trace.k), markersize=4, label="⟨w, u⟩")
+    if meet is not None:
+        ax.plot(meet, trace.walls(meet)[1], "o", color=VERMILION, markersize=9)
+        words = f"the walls meet:\nat most {int(meet * (1 + 1e-9)):,} updates"
+        ax.annotate(words, (meet, trace.walls(meet)[1]), (0.98, 0.45), textcoords="axes fraction", ha="right", va="top",
+                    color=VERMILION, arrowprops={"arrowstyle": "-", "color": VERMILION, "shrinkB": 6})  # fmt: skip
+    if trace.broken is not None:
+        at = (trace.broken, trace.progress[trace.broken])
+        ax.plot(*at, "X", color="black", markersize=10, label=f"a wall is passed at k = {trace.broken}")
+    if far:
+        ax.set(xscale="log", yscale="log")
+    ax.set(title=f"{trace.updates:,} updates, " + ("converged" if trace.converged else "not converged"), ylabel="length")
+    ax.set_xlim(k[0], k[-1])
+    ax.legend(frameon=False, loc="upper left")
+    if len(pair) > 1:
+        _cosine(pair[1], trace, k, np.divide(lower, upper, out=np.zeros(len(k)), where=upper > 0))
+    pair[-1].set_xlabel("updates k")
+    return ax
+
+
+def _walls(trace: Any) -> tuple[str, str]:
+    """The formulas of the lower and of the upper wall, without what this run does not need."""
+    rate = "" if trace.rate == 1 else "η"
+    step = ("R²" if not rate else "η²R²") + (f" + 2{rate}δ" if trace.delta else "")
+    if trace.norm[0] > 0:
+        return f"⟨w₀, u⟩ + k{rate}γ", f"√(‖w₀‖² + k({step}))"
+    return f"k{rate}γ", f"√(k({step}))" if trace.delta else f"√k {rate}R"
+
+
+def _cosine(ax: Any, trace: Any, k: NDArray, floor: NDArray) -> None:
+    """cos(w, u) from the first update on, and what it is at least after k of them."""
+    ax.plot(k, floor, color=VERMILION, linewidth=1.8, linestyle="--", label="lower wall / upper wall")
+    ax.plot(trace.k, trace.cosine, color=BLUE, linewidth=1.8, marker=_dot(trace.k), markersize=4, label="cos(w, u)")
+    ax.axhline(1, color=GREY, linewidth=1)
+    lowest = min(0.0, np.nanmin(trace.cosine, initial=0.0))
+    ax.set(xlim=(k[0], k[-1]), ylim=(1.05 * lowest, 1.1), ylabel="cosine")
+    ax.legend(loc="lower right", ncols=2, edgecolor="none")
 
 
 def losses(ax: Any = None) -> Any:
@@ -219,14 +282,18 @@ def _growth(run: Any) -> tuple[NDArray, NDArray]:
 
 
 def _axes(ax: Any) -> Any:
-    """The Axes given, or new ones: the one place that needs matplotlib."""
+    """The Axes given, or new ones."""
     if ax is not None:
         return ax
+    return _pyplot().subplots(layout="constrained")[1]
+
+
+def _pyplot() -> Any:
     try:
         from matplotlib import pyplot
     except ImportError as error:
         raise ImportError("rosenblatt.plot draws with matplotlib: pip install rosenblatt[plot]") from error
-    return pyplot.subplots(layout="constrained")[1]
+    return pyplot
 
 
 def _dot(epochs: NDArray) -> str:

@@ -10,10 +10,11 @@ each example stands on the side of its label).
 
 from __future__ import annotations
 
-from math import exp, inf, pi, sqrt
+from math import inf, sqrt
 from typing import NamedTuple
 
 from rosenblatt._jit import generic
+from rosenblatt.theory import bounds
 
 
 @generic
@@ -39,11 +40,15 @@ class Perceptron(NamedTuple):
     def bound(self, radius: float, gamma: float, batch: int = 1) -> float:
         """From w = 0, on rows of norm ≤ R with a unit separator of margin ≥ γ, in any order: updates ≤ (R² + 2δ/η)/γ².
 
-        Block 1962 and Novikoff 1962 for δ = 0. ⟨w, u⟩ gains at least ηγ an update, ‖w‖² at most η²R² + 2ηδ. Batches
-        that move by the mean of their moves keep the bound, since a mean of rows is a row; those that move by the sum of
-        up to b moves at once make at most (b·R² + 2δ/η)/γ² moves.
+        Block 1962 and Novikoff 1962 for δ = 0. Batches that move by the sum of up to b moves at once make at most
+        (b·R² + 2δ/η)/γ² moves.
         """
-        return (batch * radius**2 + 2 * self.margin / self.rate) / gamma**2
+        return bounds.batch_sum(radius, gamma, batch, delta=self.margin, rate=self.rate)
+
+    @property
+    def plain(self) -> Perceptron:
+        """The perceptron whose proof this rule borrows: itself."""
+        return self
 
 
 @step.register
@@ -69,22 +74,9 @@ class Diminishing(NamedTuple):
     def bound(self, radius: float, gamma: float, batch: int = 1) -> float:
         """From w = 0: γ Σ η_k ≤ sqrt(Σ (η_k² R² + 2 η_k δ)), so the largest t that satisfies it bounds the updates.
 
-        With η_k = 1/k and δ = 0 that allows as many as exp(πR / (√6 γ)): a bound, but hardly a promise. For summed
-        batches R² counts as many times as a batch has rows, as it does at the constant rate.
+        For summed batches R² counts as many times as a batch has rows, as it does at the constant rate.
         """
-        radius *= sqrt(batch)
-        if self.power == 1 and self.margin == 0:
-            exponent = pi * radius / (sqrt(6) * gamma)
-            return exp(exponent) if exponent < 700 else inf
-        t, gain, growth = 0, 0.0, 0.0
-        while gain <= sqrt(growth):
-            t += 1
-            if t > 10_000_000:
-                return inf
-            eta = self.rate / t**self.power
-            gain += gamma * eta
-            growth += eta**2 * radius**2 + 2 * eta * self.margin
-        return t - 1
+        return bounds.diminishing(sqrt(batch) * radius, gamma, self.power, delta=self.margin, rate=self.rate)
 
 
 @step.register
@@ -110,7 +102,12 @@ class Uneven(NamedTuple):
 
     def bound(self, radius: float, gamma: float, batch: int = 1) -> float:
         """That of the perceptron with the larger of the two margins, and with 0 if both are negative."""
-        return Perceptron(max(self.positive, self.negative, 0.0), self.rate).bound(radius, gamma, batch)
+        return self.plain.bound(radius, gamma, batch)
+
+    @property
+    def plain(self) -> Perceptron:
+        """The perceptron whose proof this rule borrows."""
+        return Perceptron(max(self.positive, self.negative, 0.0), self.rate)
 
 
 @step.register
@@ -137,11 +134,8 @@ class PA1(NamedTuple):
         return False
 
     def bound(self, radius: float, gamma: float, batch: int = 1) -> float:
-        """From w = 0, with a unit separator of margin ≥ γ: wrong predictions ≤ max(R², 1/C)/γ².
-
-        In general ≤ max(R², 1/C)(‖u‖² + 2C Σ ℓ(u)) for every u, ℓ its hinge losses; PA without a cap: Σ ℓ² ≤ R²‖u‖².
-        """
-        return max(radius**2, 1 / self.C) / gamma**2 if batch == 1 else inf
+        """From w = 0, with a unit separator of margin ≥ γ: wrong predictions ≤ max(R², 1/C)/γ²."""
+        return bounds.pa1(radius, 1 / gamma, self.C) if batch == 1 else inf
 
 
 @step.register
@@ -164,8 +158,8 @@ class PA2(NamedTuple):
         return False
 
     def bound(self, radius: float, gamma: float, batch: int = 1) -> float:
-        """From w = 0: wrong predictions ≤ Σ ℓ² ≤ (R² + 1/(2C))/γ²; in general (R² + 1/(2C))(‖u‖² + 2C Σ ℓ(u)²)."""
-        return (radius**2 + 1 / (2 * self.C)) / gamma**2 if batch == 1 else inf
+        """From w = 0: wrong predictions ≤ Σ ℓ² ≤ (R² + 1/(2C))/γ²."""
+        return bounds.pa2(radius, 1 / gamma, self.C) if batch == 1 else inf
 
 
 @step.register
@@ -192,9 +186,8 @@ class Mira(NamedTuple):
         return False
 
     def bound(self, radius: float, gamma: float, batch: int = 1) -> float:
-        """From w = 0: wrong predictions ≤ max(R², β)/γ², since w/β is what PA-I learns with C = 1/β. With β = 0 only the
-        steps are bounded: no step but the first makes w longer, so γ Σ τ ≤ ⟨w, u⟩ ≤ R."""
-        return max(radius**2, self.margin) / gamma**2 if batch == 1 and self.margin > 0 else inf
+        """From w = 0: wrong predictions ≤ max(R², β)/γ². With β = 0 only the steps are bounded, Σ τ ≤ R/γ."""
+        return bounds.mira(radius, gamma, self.margin) if batch == 1 else inf
 
 
 @step.register

@@ -29,6 +29,7 @@ from rosenblatt.parameters import Flag, Number
 from rosenblatt.plan import generator
 from rosenblatt.problems import winner
 from rosenblatt.rows import Examples, Rows, as_rows, columns_of, count, lengths, row_bytes, take
+from rosenblatt.theory import bounds
 
 _ALLOWED = {
     "sigma": Number(1e-8, high=1),  # below this, 1 − σ² is 1 in float64
@@ -65,7 +66,7 @@ def update_bound(n: int, sigma: float) -> float:
     """
     if n < 1 or not 0 < sigma < 1:
         raise ValueError(f"n must be at least 1 and sigma between 0 and 1; got n={n}, sigma={sigma}")
-    return math.log(n) / -math.log1p(-(sigma**2))
+    return bounds.sigma_updates(n, sigma)
 
 
 def draws_needed(delta: float, pairs: bool) -> int:
@@ -78,7 +79,7 @@ def draws_needed(delta: float, pairs: bool) -> int:
     """
     if not 0 < delta < 1:
         raise ValueError(f"delta is a probability between 0 and 1; got {delta}")
-    return math.ceil(math.log(delta) / math.log(3 / 4 if pairs else 7 / 8))
+    return int(bounds.sigma_rounds(delta, pairs))
 
 
 class Round(NamedTuple):

@@ -142,7 +142,7 @@ def _chunk_products(chunk: Any, W: NDArray, limb: int) -> tuple[list[int], list[
         lower = np.maximum(exponent - limb, _LOWEST)
         unit = np.ldexp(1.0, lower)
         unit = unit[row_of] if sparse else unit[:, None]
-        part = np.rint(rest / unit)  # at most 2^limb; rounding to the nearest, what is left is exact
+        part = np.trunc(rest / unit)  # below 2^limb, and what is left is exact
         rest -= part * unit
         P = (sp.csr_array((part, chunk.indices, chunk.indptr), shape=chunk.shape) if sparse else part) @ W
         total *= [1 << shift for shift in (exponent - lower).tolist()]

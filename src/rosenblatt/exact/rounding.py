@@ -94,6 +94,8 @@ def _fewer(part: NDArray, near: NDArray) -> tuple[NDArray, NDArray] | None:
         direction = -direction
     ratio = np.where(direction > 1e-12, near / np.where(direction > 1e-12, direction, 1.0), np.inf)
     out = int(np.argmin(ratio))
+    if ratio[out] == np.inf:
+        return None
     moved = np.maximum(near - ratio[out] * direction, 0.0)
     keep = np.ones(len(part), dtype=bool)
     keep[out] = False

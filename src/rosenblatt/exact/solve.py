@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from rosenblatt.exact.dyadic import unit_floats, whole
 
-# Primes below 2²⁶, so that products of two residues are exact in int64 and in float64 sums of a few.
-_PRIMES = (67108859, 67108837, 67108819, 67108777, 67108763, 67108757)
+# The largest primes below 2²⁶: small enough that products of two residues are exact in int64 and in float64 sums of a few.
+_PRIMES = (67108859, 67108837)
 
 
 def dependence(rows: NDArray) -> list[int] | None:
@@ -29,12 +29,11 @@ def dependence(rows: NDArray) -> list[int] | None:
     if not len(V):
         return [1] if k == 1 else None
     for prime in _PRIMES:
-        pivots = _independent(V, prime)
-        if pivots is None:
-            continue
-        equations, unknowns, free = pivots
-        if len(free) != 1:
-            return None  # of too low a rank modulo a prime is (but for bad luck, tried again) of too low a rank
+        equations, unknowns, free = _independent(V, prime)
+        if not free:
+            return None  # independent modulo a prime is independent
+        if len(free) > 1:
+            continue  # of low rank, or bad luck with the prime
         found = _lift(V[np.ix_(equations, unknowns)], V[equations, free[0]], prime)
         if found is None:
             continue
@@ -52,7 +51,7 @@ def dependence(rows: NDArray) -> list[int] | None:
     return None
 
 
-def _independent(V: NDArray, prime: int) -> tuple[list[int], list[int], list[int]] | None:
+def _independent(V: NDArray, prime: int) -> tuple[list[int], list[int], list[int]]:
     """(equations, unknowns, other unknowns): a part of V that is square, of full rank and invertible modulo the prime."""
     M = (V % prime).astype(np.int64)
     order = np.arange(len(M))

@@ -4,7 +4,6 @@ about; these differ in what they do when there is no room."""
 from __future__ import annotations
 
 from abc import abstractmethod
-from math import log, sqrt
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from rosenblatt.kernel.policies import ForgetAny, ForgetOldest, ForgetSafest, Pr
 from rosenblatt.parameters import Flag, Number, OneOf
 from rosenblatt.plan import Plan
 from rosenblatt.rows import Examples, Rows
+from rosenblatt.theory.bounds import forgetron_reach
 from rosenblatt.train import NO_LIMIT, Visits
 
 
@@ -278,7 +278,8 @@ class Forgetron(Budgeted):
 
     def _policy(self) -> ForgetOldest:
         size = self._room() + 1
-        return ForgetOldest(size - 1, self.schedule == "self-tuned", size ** (-1 / (2 * size)), sqrt(size / log(size)) / 4)
+        reach = forgetron_reach(size - 1)
+        return ForgetOldest(size - 1, self.schedule == "self-tuned", size ** (-1 / (2 * size)), reach)
 
 
 class Projectron(Budgeted):

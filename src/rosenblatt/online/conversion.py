@@ -9,7 +9,7 @@ in how they get there. Mistakes are kept, not weights: any h_t is a sum over the
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import inf, log, sqrt
+from math import inf, log
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +25,7 @@ from rosenblatt.model import Model, shown
 from rosenblatt.parameters import Number, OneOf, RuleName, check
 from rosenblatt.plan import Plan
 from rosenblatt.problems import Joint, OneVsRest, decide
+from rosenblatt.theory import bounds
 from rosenblatt.train import Trainer
 
 
@@ -49,7 +50,7 @@ def _nothing(run: Pass, delta: float) -> Guarantee:
 
 
 def _random(run: Pass, delta: float) -> Guarantee:
-    bound = run.mistakes / run.examples + sqrt(2 / run.examples * log(1 / delta))
+    bound = bounds.convex_risk(run.mistakes, run.examples, delta)
     return Guarantee(bound, "probability", "of the mean over the draw: E[risk] = E[M]/T, and ≤ M/T + √((2/T) ln(1/δ))")
 
 
@@ -59,18 +60,17 @@ def _average(run: Pass, delta: float) -> Guarantee:
 
 
 def _vote(run: Pass, delta: float) -> Guarantee:
-    bound = 2 * (run.mistakes + 1) / (run.examples + 1)
+    bound = bounds.leave_one_out(run.mistakes + 1, run.examples)
     return Guarantee(bound, "expectation", "E[risk] ≤ 2 E[mistakes of a pass over T + 1]/(T + 1), leaving one out")
 
 
 def _survivor(run: Pass, delta: float) -> Guarantee:
-    # Weights of risk r survive more than ln(T/δ)/r examples with probability ≤ (1 − r)^(ln(T/δ)/r) ≤ δ/T, and there are T.
-    bound = log(run.examples / delta) / run.survived if run.survived else inf
+    bound = bounds.survivor_risk(run.survived, run.examples, delta)
     return Guarantee(bound, "probability", "≤ ln(T/δ)/s for weights that survived s examples")
 
 
 def _suffix(run: Pass, delta: float) -> Guarantee:
-    bound = run.mistakes / run.examples + 6 * sqrt(log(2 * (run.examples + 1) / delta) / run.examples)
+    bound = bounds.suffix_risk(run.mistakes, run.examples, delta)
     return Guarantee(bound, "probability", "≤ M/T + 6 √(ln(2(T + 1)/δ)/T)")
 
 
@@ -91,7 +91,7 @@ _NEEDS_MOVES = ("longest-survivor", "best-suffix")  # what these say rests on ev
 def convex_risk_bound(total_loss: float, examples: int, delta: float, largest: float = 1.0) -> float:
     """With probability ≥ 1 − δ, the most that the average hypothesis loses on an example to come, for a convex loss between
     0 and `largest` that was `total_loss` over the predictions of the pass (Cesa-Bianchi, Conconi and Gentile 2004)."""
-    return total_loss / examples + largest * sqrt(2 / examples * log(1 / delta))
+    return bounds.convex_risk(total_loss, examples, delta, largest)
 
 
 class OnlineToBatch(Linear):

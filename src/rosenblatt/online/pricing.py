@@ -14,6 +14,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rosenblatt.theory import bounds
+
 _ROUNDING = 1e-12  # how near to its depth of 1 a cut at the very end of an interval is computed
 
 
@@ -111,8 +113,7 @@ class PerceptronPricer:
     def miss_bound(self, distance: float, radius: float) -> float:
         """The most refusals, if no context is longer than `radius` and the start is within `distance` of θ; infinity with
         a gain, or a rate ≥ 2·margin/radius²."""
-        fall = self.rate * (2 * self.margin - self.rate * radius**2)
-        return math.inf if self.gain > 0 or fall <= 0 else distance**2 / fall
+        return math.inf if self.gain > 0 else bounds.refusals(distance, radius, self.margin, self.rate)
 
 
 class EllipsoidPricer:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from rosenblatt._jit import generic, is_number, jit, prefetch
 from rosenblatt.kernels import Progress, axpy, end_of_batch, measure, place, room_for_scores
 from rosenblatt.rows import Rows, columns_of, fetch, lengths, take
+from rosenblatt.theory import bounds
 
 
 @generic
@@ -84,7 +85,7 @@ class Tube(NamedTuple):
         """
         if self.cap < np.inf or (self.damping == 0 and losses > 0):
             return np.inf
-        return (radius**2 + self.damping) * (norm**2 + (losses / self.damping if losses else 0.0))
+        return bounds.pa2(radius, norm, 0.5 / self.damping, losses) if self.damping else bounds.pa(radius, norm)
 
 
 def pa1(C: float, epsilon: float) -> Tube:

@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, svds
 
+from rosenblatt.theory.bounds import stable_rate
+
 
 class Diverged(ValueError):
     """The rate was too high for the rows. `losses` has the mean loss of each epoch, `rate` what was tried, `stable` the
@@ -78,7 +80,7 @@ def stability(X: Any, constant: float, lengths: NDArray, stakes: NDArray, steps:
         reasons = [(radius, "2/max‖x‖²"), (whole / steps.smallest, f"2·{steps.smallest}/λ_max(XᵀX)")]
     steepest, formula = min(reasons[1:] if steps.full else reasons)
     quiet = np.inf if steps.full else (steps.smallest if steps.mean else 1) / (4 * radius)
-    return Stability(2 / steepest, steps.full, formula, min(quiet, 1 / steepest))
+    return Stability(stable_rate(steepest), steps.full, formula, min(quiet, 1 / steepest))
 
 
 def longest(lengths: NDArray, stakes: NDArray) -> float:

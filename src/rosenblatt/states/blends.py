@@ -7,10 +7,11 @@ counted from 1. A margin of exactly the threshold updates. Rows of length zero t
 
 from __future__ import annotations
 
-from math import inf, sqrt
+from math import sqrt
 from typing import NamedTuple
 
 from rosenblatt._jit import generic
+from rosenblatt.theory import bounds
 
 # ROMMA cannot tell a margin below a millionth of a row's length from none: ‖w‖²‖x‖² ≤ (R/γ)² is past this, or two
 # directions are so opposite that the difference ‖w‖²‖x‖² − (w·x)² has lost its digits.
@@ -31,7 +32,7 @@ class ALMA(NamedTuple):
 
     def bound(self, radius: float, gamma: float) -> float:
         """From w = 0: updates ≤ (2/γ̂²)(2/α − 1)² + 8/α − 4, where γ̂ ≥ γ/R is the margin of the rows scaled to length 1."""
-        return 2 * (radius / gamma) ** 2 * (2 / self.alpha - 1) ** 2 + 8 / self.alpha - 4
+        return bounds.alma(radius, gamma, self.alpha)
 
 
 @blend.register
@@ -51,8 +52,8 @@ class ROMMA(NamedTuple):
     alpha: float  # in (0, 1]: a margin of 1 − alpha is enough; 1: only mistakes update
 
     def bound(self, radius: float, gamma: float) -> float:
-        """From w = 0: updates ≤ R²/(αγ)², since each lengthens ‖w‖² ≤ 1/γ² by at least (α/R)². Mistakes ≤ R²/γ²."""
-        return (radius / (self.alpha * gamma)) ** 2
+        """From w = 0: updates ≤ R²/(αγ)². Mistakes ≤ R²/γ²."""
+        return bounds.romma(radius, gamma, self.alpha)
 
 
 @blend.register
@@ -79,7 +80,7 @@ class Ballseptron(NamedTuple):
 
     def bound(self, radius: float, gamma: float) -> float:
         """From w = 0, for r < γ: updates ≤ (R² + r²)/(γ − r)². For r ≥ γ there is none."""
-        return (radius**2 + self.ball**2) / (gamma - self.ball) ** 2 if gamma > self.ball else inf
+        return bounds.ballseptron(radius, gamma, self.ball)
 
 
 @blend.register

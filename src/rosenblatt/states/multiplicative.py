@@ -5,7 +5,6 @@ exponent has changed.
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -212,21 +211,3 @@ def outside(flat, between):
         if value < 0.0 or value > 1.0 or (not between and 0.0 < value < 1.0):
             return j
     return -1
-
-
-def disjunction_bound(alpha: float, theta: float, relevant: int, features: int) -> float:
-    """Winnow1's: each relevant weight is promoted log_α θ + 1 times at most and never eliminated; a promotion adds less
-    than (α − 1)θ to the sum of the weights, n at first, and an elimination takes at least θ from it."""
-    return alpha * relevant * (math.log(theta, alpha) + 1) + features / theta
-
-
-def threshold_bound(alpha: float, theta: float, total: float, gap: float, features: int) -> float:
-    """Winnow2's: p promotions and q demotions change Σμe by at least p − (1 − gap)q, to at most (log_α θ + 1)Σμ; a
-    promotion adds less than (α − 1)θ to the sum of the weights, n at first, and a demotion takes at least (1 − 1/α)θ, so
-    that q ≤ αp + αn/((α − 1)θ). Infinity unless α(1 − gap) < 1."""
-    rest = alpha * features / ((alpha - 1) * theta)
-    pace = 1 - alpha * (1 - gap)
-    if pace <= 0:
-        return math.inf
-    promotions = ((math.log(theta, alpha) + 1) * total + (1 - gap) * rest) / pace
-    return (1 + alpha) * promotions + rest

@@ -17,6 +17,7 @@ from rosenblatt._jit import jit
 from rosenblatt.kernels import dot, place
 from rosenblatt.parameters import Number
 from rosenblatt.states.base import Stateful, learn, score
+from rosenblatt.theory import bounds
 
 EXTREME = 1e100  # a power past this, or below its inverse, is measured in another unit
 
@@ -218,7 +219,7 @@ class PNormPerceptron(Stateful):
         if not self.__sklearn_is_fitted__() and isinstance(self.p, str):
             return math.inf
         p = self.p_ if isinstance(self.p, str) else float(self.p)
-        return ((p - 1) * radius**2 + 2 * self.margin) / margin**2
+        return bounds.p_norm(radius, margin, p, delta=self.margin)
 
     @property
     def p_(self) -> float:

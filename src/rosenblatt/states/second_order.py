@@ -16,6 +16,7 @@ from rosenblatt.plan import Plan
 from rosenblatt.rows import Examples, lengths, refuse_too_long
 from rosenblatt.states.base import Pupil, Stateful, States
 from rosenblatt.states.curvature import Collector, Gram, Matrix, Ratios, Variances
+from rosenblatt.theory import bounds
 from rosenblatt.train import Visits
 
 _BELOW_ONE = math.nextafter(1.0, 0.0)
@@ -28,20 +29,18 @@ def spectral_bound(X: Any, y: Any, u: Any, a: float, near: int = 0) -> float:
     their sides, and `near` is how many of them were no mistakes: none for the second-order perceptron; for AROW, those of
     margin in (0, 1). With hinge losses g = max(0, 1 − y⟨u, x⟩) and the eigenvalues λ of XᵀX,
 
-        mistakes ≤ Σg − near + √(a‖u‖² + ‖Xu‖²) · √(Σ ln(1 + λ/a) + near).
+        mistakes ≤ Σg − near + √(a‖u‖² + ‖Xu‖²) · √(Σ ln(1 + λ/a) + near),
 
-    The theorem of Cesa-Bianchi, Conconi and Gentile (2005), whose unit vector and margin are here u = unit vector/γ, and
-    that of Crammer, Kulesza and Dredze (2009), a = r. *Proof.* With v = Σyx, vᵀM⁻¹v grows at an update of margin m
-    by (2m − m² + c)/(1 + c), c = xᵀM⁻¹x: that is ≤ c/(1 + c) ≤ ln(1 + c) for m ≤ 0, and ≤ ln(1 + c) + 1 for m < 1. The
-    logarithms add up to ln det(M/a). And updates − Σg ≤ ⟨u, v⟩ ≤ √(uᵀMu) √(vᵀM⁻¹v). ∎
+    the theorem of Cesa-Bianchi, Conconi and Gentile (2005) and that of Crammer, Kulesza and Dredze (2009), a = r, with its
+    proof at `theory.bounds.spectral`.
     """
     X, y, u = np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64), np.asarray(u, dtype=np.float64)
     if not len(X):
         return 0.0
     scores = X @ u
     spread = np.linalg.svd(X, compute_uv=False) ** 2
-    size = a * (u @ u) + scores @ scores
-    return float(np.maximum(0.0, 1.0 - y * scores).sum() - near + math.sqrt(size * (np.log1p(spread / a).sum() + near)))
+    losses = np.maximum(0.0, 1.0 - y * scores).sum()
+    return bounds.spectral(spread, a, float(np.linalg.norm(u)), scores @ scores, losses, near)
 
 
 class SecondOrder(Stateful):
@@ -166,33 +165,15 @@ class SecondOrderPerceptron(SecondOrder):
         """The most mistakes that two classes can cause from the start, if no row is longer than `radius` and some unit
         vector separates them with this `margin`, both measured with the constant feature, which `features` counts too.
 
-        m mistakes have eigenvalues that sum up to m·R² at most, in as many dimensions as there are, so that
-
-            m ≤ (1/γ) √((a + mR²) · d ln(1 + mR²/(ad))),    d the lesser of m and the features.
-
-        The largest m of which that is true is the bound: finite, and near R²/γ² for large a. For small a it is above R²/γ²,
-        since it knows nothing of the spectrum; `spectral_bound` does. By default `features` are those of the last fit,
-        before which d = m. For form="diagonal" there is no bound: infinity.
+        Near R²/γ² for large a. For small a it is above R²/γ², since it knows nothing of the spectrum, as `spectral_bound`
+        does. By default `features` are those of the last fit, before which nothing is known of them. For form="diagonal"
+        there is no bound: infinity.
         """
         if self.form == "diagonal":
             return math.inf
         if features is None:
             features = self.n_features_in_ + bool(self.fit_intercept) if self.__sklearn_is_fitted__() else None
-        a, square = float(self.a), radius**2
-
-        def possible(m: float) -> bool:
-            d = m if features is None else min(m, features)
-            return m * margin <= math.sqrt((a + m * square) * d * math.log1p(m * square / (a * d)))
-
-        low, high = 0.0, 1.0
-        while possible(high):
-            low, high = high, 2 * high
-            if high > 1e18:
-                return math.inf
-        while high - low > 1e-9 * high:
-            middle = (low + high) / 2
-            low, high = (middle, high) if possible(middle) else (low, middle)
-        return high
+        return bounds.second_order(radius, margin, self.a, features)
 
     def _ridge(self) -> float:
         return float(self.a)

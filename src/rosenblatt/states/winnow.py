@@ -19,6 +19,7 @@ from rosenblatt.parameters import Flag, Number
 from rosenblatt.states import multiplicative
 from rosenblatt.states.base import Stateful
 from rosenblatt.states.multiplicative import outside
+from rosenblatt.theory import bounds
 
 _DEFAULT_RATE = 0.1  # over the largest value
 
@@ -154,7 +155,7 @@ class NormalisedWinnow(Stateful):
         features = _dimensions(self, features)
         start = self._start(features - bool(self.fit_intercept))
         farthest = math.log(start.sum() / start[start > 0].min())  # the most that KL(u‖w₀) can be
-        return _updates(farthest, self._rate(radius), margin - self.margin, radius)
+        return bounds.exponentiated(farthest, radius, margin, self._rate(radius), self.margin)
 
     def conditions(self, X: Any, y: Any) -> Conditions:
         """Whether the theorem's conditions hold for these rows of two classes, and what bound follows.
@@ -178,7 +179,7 @@ class NormalisedWinnow(Stateful):
         used = u > 0
         distance = float(u[used] @ np.log(u[used] / start[used] * start.sum()))
         rate = self._rate(radius)
-        bound = _updates(distance, rate, margin - self.margin, radius)
+        bound = bounds.exponentiated(distance, radius, margin, rate, self.margin) if margin > 0 else math.inf
         return Conditions(math.isfinite(bound), margin, radius, rate, bound, u)
 
     def _start(self, features: int) -> NDArray:
@@ -292,7 +293,7 @@ class BalancedWinnow(Stateful):
 
         By default `features` are those of the last fit.
         """
-        return _updates(math.log(2 * _dimensions(self, features)), math.log(self.alpha), margin, radius)
+        return bounds.balanced_winnow(radius, margin, _dimensions(self, features), self.alpha)
 
     def _state(self, vectors: int, features: int) -> Any:
         return multiplicative.balanced(vectors, features, float(self.alpha))
@@ -413,7 +414,7 @@ class Winnow1(Littlestone):
 
     def disjunction_bound(self, relevant: int, features: int) -> float:
         """The most mistakes on two classes that a disjunction of `relevant` among `features` 0/1 features tells apart."""
-        return multiplicative.disjunction_bound(self.alpha, self._threshold(features), relevant, features)
+        return bounds.winnow1(features, relevant, self.alpha, self.theta)
 
 
 class Winnow2(Littlestone):
@@ -498,7 +499,7 @@ class Winnow2(Littlestone):
     def threshold_bound(self, total: float, gap: float, features: int) -> float:
         """The most mistakes on two classes of 0/1 rows with ⟨μ, x⟩ ≥ 1 on the second and ≤ 1 − gap on the first, for some
         μ ≥ 0 of sum `total`. Infinity unless α(1 − gap) < 1."""
-        return multiplicative.threshold_bound(self.alpha, self._threshold(features), total, gap, features)
+        return bounds.winnow2(features, total, gap, self.alpha, self.theta)
 
 
 def _dimensions(estimator: Any, features: int | None) -> int:
@@ -510,12 +511,6 @@ def _dimensions(estimator: Any, features: int | None) -> int:
             f"the bound of {type(estimator).__name__} depends on the number of features: pass `features`, or fit"
         )
     return estimator.n_features_in_ + bool(estimator.fit_intercept)
-
-
-def _updates(distance: float, rate: float, margin: float, radius: float) -> float:
-    """KL / (ηγ − η²R²/2), or infinity where that is not positive."""
-    gain = rate * margin - (rate * radius) ** 2 / 2
-    return distance / gain if gain > 0 else math.inf
 
 
 def _widest(rows: Any) -> NDArray:

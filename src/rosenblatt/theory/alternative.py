@@ -19,9 +19,11 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 
 from rosenblatt.exact import rounding
-from rosenblatt.exact.certificates import Combination, Interior
+from rosenblatt.exact.certificates import Combination, Interior, as_floats
 from rosenblatt.exact.dyadic import cleared, products
 from rosenblatt.exact.simplex import alternative
+from rosenblatt.feasibility import find_interior
+from rosenblatt.theory.nearest import Cloud, in_floats, row_norms
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,7 @@ def balanced(A: Any) -> tuple[Any, NDArray, NDArray]:
 
 def unit(S: Any) -> Any:
     """The rows scaled to length 1."""
-    lengths = np.sqrt(np.asarray((S * S).sum(axis=1)).ravel())
+    lengths = row_norms(S)
     inverse = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
     return sp.csr_array(sp.diags_array(inverse) @ S) if sp.issparse(S) else S * inverse[:, None]
 
@@ -171,6 +173,24 @@ def perceptron(search: Search) -> Proved | None:
     return None
 
 
+def nearest(search: Search) -> Proved | None:
+    """The point of the rows' hull that is nearest to the origin: it separates, or it is the origin."""
+    S = unit(search.scaled)
+    with np.errstate(all="ignore"):
+        found = in_floats(Cloud(S, np.ones(S.shape[0]), free=False))
+    weights = as_floats([Fraction(weight) for weight in found.weights])
+    rows = np.array(found.rows)
+    if found.w:
+        x = as_floats([Fraction(value) for value in found.w])
+        search.bracket(S, x, float(np.linalg.norm(weights @ S[rows]) / weights.sum()))
+        proved = search.separates(x, "nearest")
+        if proved is not None:
+            return proved
+    lengths = row_norms(search.scaled[rows])
+    held = (weights > 0) & (lengths > 0)
+    return search.vanishes(rows[held], weights[held] / lengths[held], "nearest") if held.any() else None
+
+
 def highs(search: Search) -> Proved | None:
     """Maximise t with ⟨a, x⟩ ≥ t and |xⱼ| ≤ 1 over some rows, add those that are violated, and so on. The prices of an end
     with t = 0 are a combination."""
@@ -214,7 +234,7 @@ def exactly(search: Search) -> Proved | None:
     rows = np.arange(min(n, 4 * (d + 1)))
     while search.seconds > 0:
         part = search.A[rows]
-        found = alternative(part.toarray() if sp.issparse(part) else part, search.seconds)
+        found = alternative(part.toarray() if sp.issparse(part) else part, search.seconds / 2)  # some for what follows
         if found is None:
             return None
         if isinstance(found, Combination):
@@ -228,9 +248,24 @@ def exactly(search: Search) -> Proved | None:
     return None
 
 
+def rescaling(search: Search) -> Proved | None:
+    """The rescaled perceptron, to which an exponentially small margin is no obstacle."""
+    try:
+        found = find_interior(search.scaled, "rescaling").certificate
+    except ValueError:  # too large to rescale, or out of the range of floats
+        return None
+    if isinstance(found, Interior):
+        return search.separates(as_floats(found.x), "rescaling")
+    if isinstance(found, Combination):
+        return search.vanishes(np.array(found.rows), as_floats([Fraction(v) for v in found.weights]), "rescaling")
+    return None
+
+
 STAGES: dict[str, Callable[[Search], Proved | None]] = {
     "look": look,
     "perceptron": perceptron,
+    "nearest": nearest,
     "highs": highs,
     "simplex": exactly,
+    "rescaling": rescaling,
 }

@@ -1,8 +1,8 @@
 """How far a point is from a hyperplane, how far apart a hyperplane holds two classes, and how far the best one does.
 
-The margin of an example is its distance to the hyperplane ⟨w, x⟩ + b = 0, negative on the wrong side. The margin of a set is
-that of its worst example. γ, the margin of a set without a hyperplane given, is that of the best one; and there are three
-of it, for the intercept may be absent, cost its square as one more coordinate of w does, or cost nothing:
+The margin of an example is its distance to the hyperplane ⟨w, x⟩ + b = 0, negative on the wrong side. The margin of a set
+is that of its worst example. γ, the margin of a set without a hyperplane given, is that of the best one; and there are
+three of it, for the intercept may be absent, cost its square as one more coordinate of w does, or cost nothing:
 
     gamma_origin    max of min y·⟨w, x⟩ / ‖w‖                       the distance of the origin to the hull of the y·x
     gamma_padded    max of min y·(⟨w, x⟩ + κω) / √(‖w‖² + ω²)        the same for the y·(x, κ): the one in a mistake bound
@@ -40,8 +40,8 @@ _DEAREST = 500  # rows of a combination that is made exact: as long
 class NotSeparable(ValueError):
     """No hyperplane of the kind asked for has all examples on their right side.
 
-    `certificate` proves it: rows of y·x (or y·(x, 1), where there is an intercept) that add up to zero. It is None where the
-    search gave up before it could tell; the message says so.
+    `certificate` proves it: rows of y·x (of y·(x, κ), or y·(x, 1) if the intercept is free) that add up to zero. It is None
+    where the search gave up before it could tell; the message says so.
     """
 
     def __init__(self, message: str, certificate: Combination | None = None):
@@ -86,7 +86,7 @@ class Margin:
         return (self.upper - self.lower) / self.upper if self.upper else 0.0
 
     def refutation(self, X: Any, y: Any) -> str | None:
-        """None if both bounds are true of these examples, computed anew and exactly; otherwise a sentence that says why not."""
+        """None if both bounds are true of these examples, computed anew; otherwise a sentence that says why not."""
         data = read(X, y, self.constant if self.constant < inf else 0.0)
         n = data.A.shape[0]
         if len(self.normal) != data.features:
@@ -95,13 +95,13 @@ class Margin:
             return "a normal of zeros is of no hyperplane"
         if not self.constant and self.intercept:
             return "there is an intercept, which a hyperplane through the origin has not"
-        if not self.rows or len(self.rows) != len(self.weights) or not all(isinstance(i, int) and 0 <= i < n for i in self.rows):
-            return f"a combination needs rows from 0 to {n - 1} and as many weights; got {len(self.rows)} and {len(self.weights)}"
+        k = len(self.rows)
+        if not k or k != len(self.weights) or not all(isinstance(i, int) and 0 <= i < n for i in self.rows):
+            return f"it needs rows from 0 to {n - 1} and a weight for each; got {k} rows and {len(self.weights)} weights"
         if not all(isinstance(weight, int) and weight > 0 for weight in self.weights):
             return "the weights must be positive integers"
-        if self.constant == inf and sum(
-            int(data.y[i]) * weight for i, weight in zip(self.rows, self.weights, strict=True)
-        ):
+        surplus = sum([int(data.y[i]) * weight for i, weight in zip(self.rows, self.weights, strict=True)])
+        if self.constant == inf and surplus:
             return "the two classes have different sums of weights, so an intercept would not cancel"
         lower, upper = _lower(data, self.constant, self.normal, self.intercept), _upper(data, self.rows, self.weights)
         if not self.lower <= lower:
@@ -174,9 +174,10 @@ def radius(X: Any, constant: float = 0.0) -> float:
 def gamma_origin(X: Any, y: Any) -> Margin:
     """γ of hyperplanes through the origin, y·⟨w, x⟩ / ‖w‖: the distance from the origin to the hull of the y·x.
 
-    >>> margin = gamma_origin([[2.0, 1.0], [2.0, -1.0], [-3.0, 5.0]], [1, 1, -1])
-    >>> margin.lower <= 18**-0.5 <= margin.upper, margin.gap < 1e-15
-    (True, True)
+    >>> X, y = [[2.0, 1.0], [2.0, -1.0], [-3.0, 5.0]], [1, 1, -1]
+    >>> margin = gamma_origin(X, y)
+    >>> margin.lower <= 2 <= margin.upper, margin.gap < 1e-15, margin.w.tolist(), margin.verify(X, y)
+    (True, True, [1.0, 0.0], True)
     """
     return _gamma(X, y, 0.0)
 
@@ -184,8 +185,8 @@ def gamma_origin(X: Any, y: Any) -> Margin:
 def gamma_padded(X: Any, y: Any, constant: float = 1.0) -> Margin:
     """γ of hyperplanes whose intercept κω is one more coordinate: y·(⟨w, x⟩ + κω) / √(‖w‖² + ω²), with κ = `constant`.
 
-    It is this γ, with `radius(X, constant)`, that the mistake bound of a learner with a constant feature speaks of. The notes
-    of CMU 10-607 say that multiplying all points by 100 changes nothing; with the constant left as it is, it does.
+    It is this γ, with `radius(X, constant)`, that the mistake bound of a learner with a constant feature speaks of. The
+    notes of CMU 10-607 say that multiplying all points by 100 changes nothing; with the constant left as it is, it does.
     """
     if not 0 < abs(constant) < inf:
         raise ValueError(
@@ -231,8 +232,8 @@ def _gamma(X: Any, y: Any, constant: float) -> Margin:
         )
     if best.gap > _PROMISE:
         warnings.warn(
-            f"γ is between {best.lower:.9g} and {best.upper:.9g}, a relative gap of {best.gap:.1g}: floats cannot tell more "
-            "of so small a margin, and its support is too large for long arithmetic",
+            f"γ is between {best.lower:.9g} and {best.upper:.9g}, a relative gap of {best.gap:.1g}: floats cannot tell "
+            "more of so small a margin, and its support is too large for long arithmetic",
             RuntimeWarning,
             stacklevel=3,
         )
@@ -318,7 +319,7 @@ def _combination(data: Signed, constant: float, rows: Any, weights: Any) -> Comb
         return None
     A = _with_intercept(data, constant)
     near = as_floats([Fraction(weight) for _, weight in kept])
-    found = combination(A, [i for i, _ in kept], near)
+    found = combination(A, [i for i, _ in kept], near.tolist())
     return found if found is not None and found.verify(A) else None
 
 

@@ -39,12 +39,13 @@ class Found(NamedTuple):
 
 
 class Cloud:
-    """The rows a = y·x or y·(x, κ), seen from near: brought to lengths about 1 by a power of two. With a free intercept, a =
-    y·(x − centre, 1), and the last coordinate of w costs nothing."""
+    """The rows a = y·x or y·(x, κ), seen from near: brought to lengths about 1 by a power of two. With a free intercept,
+    a = y·(x − centre, 1), and the last coordinate of w costs nothing."""
 
     def __init__(self, A: Any, y: NDArray, free: bool):
         self.A, self.y, self.free = A, y, free
-        self.centre = (y @ A) / len(y) if free else np.zeros(A.shape[1])  # a shift changes no margin, but what rounding does
+        # A shift changes no margin, but what rounding does to it.
+        self.centre = (y @ A) / len(y) if free else np.zeros(A.shape[1])
         some = np.linspace(0, len(y) - 1, min(len(y), 1000)).astype(int)
         self.norms = row_norms(A)
         near = row_norms(dense(A, some) - y[some, None] * self.centre) if free else self.norms
@@ -88,12 +89,13 @@ class Cloud:
     def _middle(self) -> NDArray:
         if not self.free:
             return np.asarray(self.A.mean(axis=0)).ravel()
-        return sum((self.y == s) @ self.A / (self.y == s).sum() for s in (1.0, -1.0))  # type: ignore[return-value]
+        of_each = [(self.y == s) @ self.A / (self.y == s).sum() for s in (1.0, -1.0)]
+        return of_each[0] + of_each[1]
 
 
 class Support:
-    """The rows that w touches, in floats: QR factors of the matrix with these rows as its columns. What rounding does to w is
-    R/γ times the rounding of a float; by the Gram matrix it would be (R/γ)² times that."""
+    """The rows that w touches, in floats: QR factors of the matrix with these rows as its columns. What rounding does to w
+    is R/γ times the rounding of a float; by the Gram matrix it would be (R/γ)² times that."""
 
     def __init__(self, V: NDArray, free: bool):
         self.V, self.free = V, free  # V: (rows looked at, columns)
@@ -103,13 +105,12 @@ class Support:
         self._reached = self._split(V[0])
         self._solved: tuple[NDArray, NDArray] | None = None
 
-    @property
-    def _Q(self) -> NDArray:
+    def _basis(self) -> NDArray:
         return self._room[:, : len(self.active)]
 
     def approach(self, row: int) -> tuple[float, NDArray]:
-        """(rate, fall): for each unit of weight the row gets, what ⟨a, w⟩ gains, and what the weights of the others lose."""
-        a, Q = self.V[row], self._Q
+        """(rate, fall): for each unit of weight the row gets, what ⟨a, w⟩ gains, and what the other weights lose."""
+        a, Q = self.V[row], self._basis()
         c, z = self._reached = self._split(a)
         if self.free and self.active:  # a last coordinate of w that costs nothing acts as a constant of another size
             q = Q[-1]
@@ -139,7 +140,7 @@ class Support:
     def drop(self, place: int) -> None:
         k = len(self.active) - 1
         if k:
-            Q, R = qr_delete(self._Q, self._R, place, which="col", overwrite_qr=True, check_finite=False)
+            Q, R = qr_delete(self._basis(), self._R, place, which="col", overwrite_qr=True, check_finite=False)
             if not np.shares_memory(Q, self._room):
                 self._room[:, :k] = Q[:, :k]
             self._R = np.asfortranarray(R[:k])
@@ -150,10 +151,10 @@ class Support:
 
     def _split(self, a: NDArray) -> tuple[NDArray, NDArray]:
         """(c, z) with a = Qc + z and z orthogonal to Q; twice is enough (Kahan)."""
-        c = a @ self._Q
-        z = a - self._Q @ c
-        again = z @ self._Q
-        return c + again, z - self._Q @ again
+        c = a @ self._basis()
+        z = a - self._basis() @ c
+        again = z @ self._basis()
+        return c + again, z - self._basis() @ again
 
     def _triangular(self, c: NDArray, transposed: bool = False) -> NDArray:
         return dtrtrs(self._R, c, trans=transposed)[0] if len(c) else c
@@ -166,11 +167,11 @@ class Support:
 
     def _solve(self) -> tuple[NDArray, NDArray]:
         c = self._triangular(np.ones(len(self.active)), transposed=True)
-        w = self._Q @ c
+        w = self._basis() @ c
         if self.free:
-            q = self._Q[-1]
+            q = self._basis()[-1]
             last = w[-1] / (q @ q)
-            w = w - self._Q @ (last * q)
+            w = w - self._basis() @ (last * q)
             w[-1] += last
             c = c - last * q
         return w, self._triangular(c)
@@ -187,8 +188,8 @@ class Support:
 
 
 class LongSupport:
-    """The same in integers: the inverse Gram matrix of the support, times 2^bits, with a border y for a free intercept. There
-    are so many bits that squaring the condition does no harm."""
+    """The same in integers: the inverse Gram matrix of the support, times 2^bits, with a border y for a free intercept.
+    There are so many bits that squaring the condition does no harm."""
 
     def __init__(self, V: NDArray, y: NDArray, free: bool, guard: int):
         self.V, self.y, self.free = V, y, free  # V: (rows looked at, columns), Python's integers
@@ -270,8 +271,8 @@ class LongSupport:
 
 
 def enter(support: Any, row: int, short: float) -> NDArray | None:
-    """Make the support touch a row that falls short of it. If none can: the weights with which the support and the row add up
-    to zero, the row's last."""
+    """Make the support touch a row that falls short of it. If none can: the weights with which the support and the row add
+    up to zero, the row's last."""
     weights = support.weights()
     while True:
         rate, fall = support.approach(row)
@@ -289,8 +290,8 @@ def enter(support: Any, row: int, short: float) -> NDArray | None:
 
 
 def climb(support: Any) -> NDArray | None:
-    """Take in rows until none of those looked at falls short, as far as can be seen; or, if rows add up to zero, the weights
-    of the support with which they do."""
+    """Take in rows until none of those looked at falls short, as far as can be seen; or, if rows add up to zero, the
+    weights of the support with which they do."""
     best, stuck = 0.0, 0
     while True:
         weights = support.weights()
@@ -317,8 +318,8 @@ def in_floats(cloud: Cloud) -> Found:
     work = np.unique(np.concatenate([first, cloud.likely(max(_TAKEN, 2 * cloud.A.shape[1]))]))
     support = Support(cloud.rows(work), cloud.free)
     for i in np.searchsorted(work, first).tolist():
-        if not support.approach(i)[0] > 0:  # the same point in both classes
-            return Found([], first, [1, 1], False)
+        if not support.approach(i)[0] > 0:  # the same point in both classes, or a row too short to have a square
+            return Found([], first, [1] * len(first), False)
         support.append(i)
     longest = 0.0
     while True:
@@ -346,8 +347,8 @@ def in_floats(cloud: Cloud) -> Found:
 
 
 def in_integers(cloud: Cloud, start: Found, guard: int, most: int) -> Found | None:
-    """The widest separator, from a support that floats found, with `guard` bits more than the data have; None if its support
-    has more than `most` rows, for the cost is their cube."""
+    """The widest separator, from a support that floats found, with `guard` bits more than the data have; None if its
+    support has more than `most` rows, for the cost is their cube."""
     A, y, free = cloud.A, cloud.y, cloud.free
     if len(start.rows) > most:
         return None

@@ -126,8 +126,10 @@ def separability(
     """A hyperplane that separates the two classes, or rows that prove that none does, checked in exact arithmetic.
 
     X (rows, features) is an array, a DataFrame or a sparse matrix; the numbers in it are taken as the rational numbers
-    they are. `method` names the finder: "auto" goes from the quickest to the surest; "wolfe", "highs", "rescaling" and
-    "simplex" (exact) are one of its stages each. `max_seconds` is looked at between stages and within the long ones.
+    they are. `method` names the finder: "auto" goes through them from the quickest to the surest. They are "look" (a row of
+    zeros, two opposite rows), "perceptron", "nearest" (the point of the hull nearest to the origin), "highs" (a linear
+    program in floats), "simplex" (one in integers: it always decides, given time) and "rescaling". `max_seconds` is looked
+    at between them, and within some. Whoever finds it, what is returned has been checked exactly.
     """
     signed = _read(X, y, intercept)
     found = decide(signed.A, method=method, max_seconds=max_seconds)

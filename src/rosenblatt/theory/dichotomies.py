@@ -1,0 +1,206 @@
+"""How many labellings of given points a hyperplane can make: all of them if and only if the points are independent, none of
+more than Cover's number, and exactly that many of points in general position.
+
+A labelling of n points that a hyperplane makes it also makes of the first n − 1. So labellings are found by adding a point
+at a time to those there are, and each one that is not there has a proof which a few of its first points suffice for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+from math import comb
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rosenblatt.exact.certificates import Combination, Interior
+from rosenblatt.exact.dyadic import cleared
+from rosenblatt.exact.simplex import alternative
+from rosenblatt.theory.signed import numbers
+
+Labels = tuple[int, ...]  # −1 or +1 for each point
+
+
+def cover(n: int, d: int) -> int:
+    """The labellings of n points in general position in d dimensions by hyperplanes through 0: 2·Σ (n−1 choose k), k < d.
+
+    Hyperplanes with an intercept are hyperplanes through 0 in one more dimension: of four points in the plane, lines make
+    cover(4, 3) = 14 of the 16 labellings. Cover (1965), and Schläfli a century before.
+
+    >>> [cover(n, 3) for n in (1, 2, 3, 4, 5)]
+    [2, 4, 8, 14, 22]
+    """
+    if n < 1 or d < 1 or n != int(n) or d != int(d):
+        raise ValueError(f"n and d must be whole numbers of at least 1; got {n!r} and {d!r}")
+    return 2 * sum(comb(n - 1, k) for k in range(min(n, d)))
+
+
+def chance(n: int, d: int) -> Fraction:
+    """The probability that n points in general position in d dimensions, labelled by coins, are separable through 0.
+
+    It is 1 up to n = d, exactly ½ at n = 2d (the capacity of a perceptron), and then falls, the faster the larger d.
+    """
+    return Fraction(cover(n, d), 2**n)
+
+
+@dataclass(frozen=True)
+class Dichotomies:
+    """The labellings of points that a hyperplane makes, and a proof for each of the 2ⁿ, whether it is made or not."""
+
+    points: NDArray  # (points, dimensions), with the constant 1 last where there is an intercept
+    made: dict[Labels, Interior]  # each with a hyperplane that makes it
+    refused: dict[Labels, Combination]  # of the first few points: nothing makes any labelling that begins like this
+
+    def __len__(self) -> int:
+        return len(self.made)
+
+    def __iter__(self) -> Iterator[Labels]:
+        return iter(self.made)
+
+    def __contains__(self, labels: object) -> bool:
+        return labels in self.made
+
+    def certificate(self, labels: Any) -> Interior | Combination:
+        """The proof that these labels are made, or that they are not: of the rows yᵢ·pointᵢ, as `rows` returns them."""
+        labels = self._checked(labels)
+        if labels in self.made:
+            return self.made[labels]
+        return next(self.refused[labels[:k]] for k in range(1, len(labels) + 1) if labels[:k] in self.refused)
+
+    def rows(self, labels: Any) -> NDArray:
+        return self.points * np.array(self._checked(labels), dtype=np.float64)[:, None]
+
+    def _checked(self, labels: Any) -> Labels:
+        found = tuple(labels)
+        if len(found) != len(self.points) or not all(label in (-1, 1) for label in found):
+            raise ValueError(f"labels must be −1 or +1 for each of the {len(self.points)} points; got {labels!r}")
+        return tuple(int(label) for label in found)
+
+
+def dichotomies(points: Any, intercept: bool = True) -> Dichotomies:
+    """All labellings of the points that a hyperplane makes (through 0 without an intercept), by exact arithmetic.
+
+    Every labelling has its opposite, so half are looked for. One that is extended by the side on which the next point lies
+    of its own hyperplane needs nothing new; the other side is decided by the simplex method in integers.
+
+    >>> square = [[0, 0], [0, 1], [1, 0], [1, 1]]
+    >>> found = dichotomies(square)
+    >>> len(found)
+    14
+    >>> found.certificate((-1, 1, 1, -1))
+    Combination(rows=(0, 1, 2, 3), weights=(1, 1, 1, 1))
+    """
+    P = _padded(points, intercept)
+    made: dict[Labels, Interior] = {(): Interior((Fraction(0),) * P.shape[1])}
+    refused: dict[Labels, Combination] = {}
+    for k, point in enumerate(P):
+        extended: dict[Labels, Interior] = {}
+        for labels, plane in made.items():
+            [side] = plane.values(point[None, :])
+            for label in (1, -1) if k else (1,):
+                proof = plane if side * label > 0 else alternative(P[: k + 1] * np.array([*labels, label])[:, None])
+                if isinstance(proof, Interior):
+                    extended[(*labels, label)] = proof
+                elif isinstance(proof, Combination):
+                    refused[(*labels, label)] = proof
+        made = extended
+    made |= {_opposite(labels): Interior(tuple(-v for v in plane.x)) for labels, plane in made.items()}
+    refused |= {_opposite(labels): proof for labels, proof in refused.items()}
+    return Dichotomies(P, made, refused)
+
+
+def shattered(points: Any, intercept: bool = True) -> bool:
+    """Whether hyperplanes make every labelling of the points: if and only if the points (x, 1) are linearly independent.
+
+    Independent points have a solution of ⟨w, (x, 1)⟩ = y for any y. Dependent ones have a Radon partition. So d + 1 points
+    that span d dimensions are shattered and d + 2 never are: the VC dimension is d + 1, and d through 0.
+    """
+    return _dependence(_padded(points, intercept)) is None
+
+
+def vc_dimension(features: int, intercept: bool = True) -> int:
+    """The size of the largest set of points that hyperplanes shatter: d + 1 with an intercept, d without."""
+    if features < 1 or features != int(features):
+        raise ValueError(f"features must be a whole number of at least 1; got {features!r}")
+    return int(features) + bool(intercept)
+
+
+def general_position(points: Any, intercept: bool = True) -> bool:
+    """Whether no d + 1 points in d dimensions lie on one hyperplane (no d on one through 0), nor fewer on a flatter one."""
+    return dependent(points, intercept) is None
+
+
+def dependent(points: Any, intercept: bool = True) -> tuple[int, ...] | None:
+    """The first set of points, of the least size, that lies flatter than so many points can; None in general position.
+
+    In the plane: two points that are one, or else three on a line. All sets are tried.
+    """
+    P = _padded(points, intercept)
+    for size in range(1, min(P.shape) + 1):
+        for chosen in combinations(range(len(P)), size):
+            if _dependence(P[list(chosen)]) is not None:
+                return chosen
+    return None
+
+
+@dataclass(frozen=True)
+class Radon:
+    """Two sets of points whose hulls meet, so that no hyperplane separates them (Radon 1921)."""
+
+    positive: tuple[int, ...]
+    negative: tuple[int, ...]
+    point: tuple[Fraction, ...]  # where the hulls meet
+    combination: Combination  # of the rows yᵢ·(xᵢ, 1), y = +1 for one set and −1 for the other: they add up to zero
+
+
+def radon(points: Any) -> Radon:
+    """A partition of some of the points into two sets whose hulls meet. Any d + 2 points in d dimensions have one.
+
+    >>> found = radon([[0, 0], [0, 1], [1, 0], [1, 1]])
+    >>> found.positive, found.negative, [str(value) for value in found.point]
+    ((0, 3), (1, 2), ['1/2', '1/2'])
+    """
+    P = _padded(points, intercept=True)
+    weights = _dependence(P)
+    if weights is None:
+        raise ValueError(f"these {len(P)} points span {len(P) - 1} dimensions: every labelling of them is separable")
+    sides = [tuple(i for i, weight in enumerate(weights) if weight * sign > 0) for sign in (1, -1)]
+    total = sum(weights[i] for i in sides[0])
+    point = tuple(
+        sum((weights[i] * Fraction(P[i, j]) for i in sides[0]), Fraction(0)) / total for j in range(P.shape[1] - 1)
+    )
+    moved = tuple(sorted(sides[0] + sides[1]))
+    return Radon(sides[0], sides[1], point, Combination(moved, tuple(abs(weights[i]) for i in moved)))
+
+
+def _padded(points: Any, intercept: bool) -> NDArray:
+    P = numbers(points)
+    P = P.toarray() if hasattr(P, "toarray") else P
+    return np.column_stack([P, np.ones(len(P))]) if intercept else P
+
+
+def _opposite(labels: Labels) -> Labels:
+    return tuple(-label for label in labels)
+
+
+def _dependence(P: NDArray) -> list[int] | None:
+    """Integers, not all 0, the first of them positive, with which the first rows that are dependent add up to zero."""
+    basis: list[tuple[int, list[Fraction], list[Fraction]]] = []  # (a column, a row that is 1 there, what it is made of)
+    for i, row in enumerate(P):
+        rest = [Fraction(value) for value in row.tolist()]
+        made = [Fraction(0)] * len(P)
+        made[i] = Fraction(1)
+        for column, pivot, of in basis:
+            if factor := rest[column]:
+                rest = [a - factor * b for a, b in zip(rest, pivot, strict=True)]
+                made = [a - factor * b for a, b in zip(made, of, strict=True)]
+        at = next((j for j, value in enumerate(rest) if value), None)
+        if at is None:
+            weights = cleared(made)
+            return weights if next(filter(None, weights)) > 0 else [-weight for weight in weights]
+        basis.append((at, [value / rest[at] for value in rest], [value / rest[at] for value in made]))
+    return None

@@ -1,0 +1,215 @@
+"""Data whose radius and margin are known because they were made so, and on which the perceptron makes as many mistakes as
+its bound allows, or exponentially many in the dimension; and noise, which makes such data easy.
+
+All margins here are those through the origin, γ = max over unit u of the least ⟨u, yᵢxᵢ⟩.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from math import floor, inf, sqrt
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rosenblatt.exact.certificates import Interior
+from rosenblatt.theory.signed import numbers, read
+from rosenblatt.theory.walk import Walk, exact_rows
+
+_LARGEST = 500
+
+
+class Instance(NamedTuple):
+    """Rows with labels, their radius and margin, and what proves the margin: a separator that has it, and a mean of the
+    rows that is no longer."""
+
+    X: NDArray  # (rows, features) float64
+    y: NDArray  # (rows,): −1 or +1
+    radius: float  # of the longest row
+    margin: float
+    separator: NDArray  # (features,): of the largest margin; of any length
+    weights: NDArray  # (rows,) ≥ 0: with which the mean of the rows yᵢxᵢ has the length of the margin
+
+    def bound(self, margin: float = 0.0, rate: float = 1.0) -> float:
+        """The updates that a perceptron from 0 can make at most: (R² + 2·margin/rate)/γ²."""
+        return (self.radius**2 + 2 * margin / rate) / self.margin**2
+
+    def squared_margins(self) -> tuple[Fraction, Fraction]:
+        """(l, h) with l ≤ γ² ≤ h, computed from the rows in exact arithmetic: the separator's margin, the mean's length."""
+        A = read(self.X, self.y, constant=0.0).A
+        separator = Interior.of(self.separator)
+        least = min(separator.values(A))
+        mean = [Fraction(0)] * A.shape[1]
+        for i in np.flatnonzero(self.weights):
+            for j, value in enumerate(A[i].tolist()):
+                mean[j] += Fraction(float(self.weights[i])) * Fraction(value)
+        low = max(least, Fraction(0)) ** 2 / sum(value**2 for value in separator.x)
+        total = sum(Fraction(float(weight)) for weight in self.weights if weight)
+        return low, sum((value**2 for value in mean), Fraction(0)) / total**2
+
+
+def exponential(n: int) -> Instance:
+    """n rows in n dimensions on which the perceptron from 0 makes exactly (4ⁿ − 1)/3 updates, whatever the order.
+
+    Row i is ((−1)ⁱ, …, (−1)ⁱ, (−1)ⁱ⁺¹, 0, …) with the label (−1)ⁱ⁺¹: it proposes −1 before position i, +1 there. A
+    separator with products of at least 1 has wᵢ ≥ 1 + Σ wⱼ over j < i, hence wᵢ ≥ 2ⁱ⁻¹; wᵢ grows, by 1, only while
+    wᵢ ≤ Σ wⱼ, hence wᵢ ≤ 2ⁱ⁻¹. So the run ends at w* = (1, 2, 4, …); all rows have the product 1 with it, so each update
+    adds 1 to ⟨w, w*⟩, which ends at ‖w*‖² = (4ⁿ − 1)/3 = 1/γ². The bound, with R² = n, is n times that.
+
+    The notes of Georgia Tech CS 4540 prove at least 2ⁿ⁻¹ mistakes, for rows said to be of length at most 1; these have the
+    lengths √i, and dividing all of them by √n changes no mistake. One row has one label, so n = 1 comes with its mirror
+    image, which proposes the same direction.
+
+    >>> instance = exponential(4)
+    >>> instance.X.astype(int).tolist()
+    [[1, 0, 0, 0], [1, -1, 0, 0], [-1, -1, 1, 0], [1, 1, 1, -1]]
+    >>> exponential_updates(4), round(instance.bound())
+    (85, 340)
+    """
+    n = _count("n", n, 1)
+    if n > _LARGEST:
+        raise ValueError(f"n must be at most {_LARGEST}, beyond which the square of the margin is no float; got {n}")
+    y = np.where(np.arange(n) % 2 == 0, 1, -1)
+    X = y[:, None] * (np.eye(n) - np.tril(np.ones((n, n)), -1))
+    weights = np.array([float(count) for count in exponential_counts(n)])
+    if n == 1:
+        X, y, weights = np.array([[1.0], [-1.0]]), np.array([1, -1]), np.array([1.0, 0.0])
+    return Instance(X + 0.0, y, sqrt(n), sqrt(3 / (4**n - 1)), np.array([2.0**i for i in range(n)]), weights)
+
+
+def exponential_updates(n: int, margin: float = 0) -> int:
+    """The updates on `exponential(n)` from 0 at rate 1, in any order: (4ⁿ − 1)/3 times the whole part of 1 + margin."""
+    return (floor(margin) + 1) * (4 ** _count("n", n, 1) - 1) // 3
+
+
+def exponential_epochs(n: int) -> int:
+    """The epochs on `exponential(n)` in cyclic order, with the last, clean one: (4ⁿ + 8)/6."""
+    return (4 ** _count("n", n, 1) + 8) // 6
+
+
+def exponential_counts(n: int) -> list[int]:
+    """How many of the updates on `exponential(n)` each row makes, in any order: αₙ = 2ⁿ⁻¹, αᵢ = 2ⁱ⁻¹ + Σ αⱼ over j > i.
+
+    For w* = Σ αᵢaᵢ, and the rows are independent.
+    """
+    counts: list[int] = []
+    for i in reversed(range(_count("n", n, 1))):
+        counts.append(2**i + sum(counts))
+    return counts[::-1]
+
+
+def orthogonal(n: int, radius: float = 1.0, y: Any = None) -> Instance:
+    """n orthogonal rows of length R: of margin R/√n whatever the labels, with a mistake on each, R²/γ² = n in all.
+
+    So the bound is attained; and no deterministic learner has a better one: the label of each row can be whatever it does
+    not predict, and the margin will still be R/√n.
+
+    >>> round(orthogonal(100).bound())
+    100
+    """
+    n = _count("n", n, 2)
+    _positive("radius", radius)
+    signs = np.where(np.arange(n) % 2 == 0, 1, -1) if y is None else np.asarray(y)
+    if signs.shape != (n,) or set(signs.tolist()) != {-1, 1}:
+        raise ValueError(f"y must hold {n} labels, −1 and +1, both of them; got {signs!r}")
+    return Instance(radius * np.eye(n), signs, float(radius), radius / sqrt(n), signs.astype(np.float64), np.ones(n))
+
+
+def with_margin(
+    rows: int, features: int, *, margin: float, radius: float = 1.0, rotated: bool = True, random_state: Any = 0
+) -> Instance:
+    """Random rows within a ball of this radius, one of them on it, with exactly this margin about a plane through 0.
+
+    Each class has two rows γu ± v, v ⟂ u and as long as the ball allows, whose mean γu is the point of the hull nearest to
+    0; the others lie anywhere beyond the margin. The margin is the same three times: through the origin; with an intercept
+    (half the distance of the hulls of the classes); and with any constant feature, which the means of the classes cancel.
+
+    Rotated, u is a random direction, and the numbers are those asked for to the last few bits: `squared_margins` tells.
+    Not rotated, u is the first axis, and they are exact.
+    """
+    n, d = _count("rows", rows, 5), _count("features", features, 1)
+    _positive("radius", radius)
+    if not 0 < margin <= radius:
+        raise ValueError(f"margin must be positive and at most the radius, {radius}; got {margin!r}")
+    rng = np.random.default_rng(random_state)
+    side = np.concatenate([np.full(4, margin), [radius], margin + (radius - margin) * rng.uniform(size=n - 5)])
+    room = np.sqrt(np.maximum(radius**2 - side**2, 0)) * (1 - 2.0**-40)  # less than the ball, lest rounding leaves it
+    across = _directions(rng, n, d - 1) * room[:, None]
+    across[5:] *= rng.uniform(size=(n - 5, 1)) ** (1 / max(1, d - 1))
+    across[[1, 3]] = -across[[0, 2]]
+    y = np.concatenate([[1, 1, -1, -1], np.where(rng.uniform(size=n - 4) < 0.5, -1, 1)])
+    A = np.column_stack([side, across])
+    u = np.eye(d)[0]
+    if rotated and d > 1:
+        target = _directions(rng, 1, d)[0]
+        mirror = u - target
+        A -= np.outer(A @ mirror, mirror * (2 / (mirror @ mirror)))
+        u = target
+    order = rng.permutation(n)
+    weights = np.where(np.arange(n) < 4, 1.0, 0.0)
+    return Instance((A * y[:, None])[order], y[order], float(radius), float(margin), u, weights[order])
+
+
+def smoothed(X: Any, sigma: float, random_state: Any = 0) -> NDArray:
+    """X with independent Gaussian noise of standard deviation sigma on every entry."""
+    X = numbers(X)
+    if not 0 <= sigma < inf:
+        raise ValueError(f"sigma must be at least 0 and finite; got {sigma!r}")
+    noise = sigma * np.random.default_rng(random_state).standard_normal(X.shape)
+    return noise + (X.toarray() if hasattr(X, "toarray") else X)
+
+
+class Smoothing(NamedTuple):
+    """What noise of each size does to the number of updates."""
+
+    sigma: NDArray  # (sizes,)
+    updates: NDArray  # (sizes, draws)
+    separated: NDArray  # (sizes, draws): whether the run ended with a separator
+
+
+def smoothing(
+    X: Any,
+    y: Any,
+    sigmas: Sequence[float],
+    *,
+    constant: float = 1.0,
+    draws: int = 10,
+    max_updates: int = 1_000_000,
+    random_state: Any = 0,
+) -> Smoothing:
+    """The updates of the perceptron from 0, rows in their order, on noisy copies of the data: some for each sigma.
+
+    Blum and Dunagan (2002): rows of length at most 1 in d dimensions, m of them, with noise σ² ≤ 1/(2d), are separated
+    after O(d³m² log²(m/δ)/(σ²δ²)) updates with probability 1 − δ, or nothing separates them any more. Runs that make
+    `max_updates` are given up, at the end of their epoch. Nothing is rounded but the data.
+    """
+    rng = np.random.default_rng(random_state)
+    updates = np.zeros((len(sigmas), draws), dtype=np.int64)
+    separated = np.zeros((len(sigmas), draws), dtype=bool)
+    for k, sigma in enumerate(sigmas):
+        for draw in range(draws):
+            walk = Walk(exact_rows(smoothed(X, sigma, rng), y, constant))
+            moves = 1
+            while moves and walk.updates < max_updates:
+                moves = walk.epoch()
+            updates[k, draw], separated[k, draw] = walk.updates, not moves
+    return Smoothing(np.asarray(sigmas, dtype=np.float64), updates, separated)
+
+
+def _directions(rng: np.random.Generator, n: int, d: int) -> NDArray:
+    """(n, d) random unit vectors; of no dimension, of length 0."""
+    found = rng.standard_normal((n, d))
+    return found / np.linalg.norm(found, axis=1, keepdims=True) if d else found
+
+
+def _count(name: str, value: Any, least: int) -> int:
+    if isinstance(value, bool) or value != int(value) or value < least:
+        raise ValueError(f"{name} must be a whole number of at least {least}; got {value!r}")
+    return int(value)
+
+
+def _positive(name: str, value: float) -> None:
+    if not 0 < value < inf:
+        raise ValueError(f"{name} must be positive and finite; got {value!r}")

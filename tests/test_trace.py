@@ -1,0 +1,179 @@
+"""A traced run is the perceptron's, and the proof holds at every update of it; where it cannot, that is seen."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rosenblatt.testing import reference
+from rosenblatt.testing.strategies import separated
+from rosenblatt.theory import bounds
+from rosenblatt.theory.trace import ORDERS, trace
+
+SPAM = np.array([[1, 1, 0, 1, 1], [0, 0, 1, 1, 0], [0, 1, 1, 0, 0], [1, 0, 0, 1, 0], [1, 0, 1, 0, 1], [1, 0, 1, 1, 0]])
+IS_SPAM = np.array([1, -1, 1, -1, 1, -1])
+XOR = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]]), np.array([0, 0, 1, 1])
+
+
+def known(sample):
+    """The words for the constant feature of a drawn sample."""
+    return {"fit_intercept": sample.constant > 0, "intercept_scaling": sample.constant or 1.0}
+
+
+def rows_of(sample):
+    signs = np.where(sample.labels == 1, 1.0, -1.0)
+    padded = np.column_stack([sample.X, np.full(len(sample.X), sample.constant)])
+    return signs[:, None] * (padded if sample.constant else sample.X)
+
+
+@given(
+    separated(most_rows=10),
+    st.sampled_from([0.0, 1.0, 6.0]),
+    st.sampled_from([0.5, 1.0, 4.0]),
+    st.sampled_from(ORDERS),
+    st.sampled_from([0, 3, -5]),
+)
+def test_the_proof_holds_at_every_update(sample, delta, eta, order, begin):
+    A = rows_of(sample)
+    start = np.full(A.shape[1], float(begin))
+    run = trace(sample.X, sample.labels, margin=delta, eta0=eta, order=order, start=start, **known(sample))
+    assert run.converged
+    assert run.broken is None
+    assert run.updates <= run.bound * (1 + 1e-9)
+    assert run.used <= 1 + 1e-9
+    assert run.radius == pytest.approx(sample.radius)
+    assert run.gamma >= sample.margin - 1e-9, "the widest"
+    assert np.linalg.norm(run.separator) == pytest.approx(1)
+    slack = 1e-9 * (1 + run.upper)
+    assert (run.lower <= run.progress + slack).all()
+    assert (run.progress <= run.norm + slack).all()
+    assert (run.norm <= run.upper + slack).all()
+    path = np.vstack([start, start + eta * np.cumsum(A[run.example], axis=0)])  # exact: small integers, powers of two
+    assert np.array_equal(run.weights, path[-1])
+    assert np.allclose(run.norm, np.linalg.norm(path, axis=1), rtol=1e-12, atol=0)
+    assert np.allclose(run.progress, path @ run.separator, atol=1e-9)
+    assert np.array_equal(run.margin, np.einsum("ij,ij->i", A[run.example], path[:-1]))
+    assert (run.margin <= delta).all()
+    assert (A @ run.weights > delta).all()
+    assert np.array_equal(np.isnan(run.cosine), run.norm == 0)
+
+
+@given(separated(most_rows=10), st.sampled_from([0.0, 2.0]))
+def test_it_is_the_perceptron(sample, delta):
+    run = trace(sample.X, sample.labels, margin=delta, **known(sample))
+    ours = reference.learn(sample.X, sample.labels, 2, [range(len(sample.X))] * 400, multiclass="binary",
+                           step=reference.perceptron(delta), constant=sample.constant)  # fmt: skip
+    assert run.updates == ours.updates
+    assert np.array_equal(run.weights, ours.last[0] if sample.constant else ours.last[0, :-1])
+
+
+@given(separated(most_rows=8))
+def test_any_separator_will_do(sample):
+    """Also one that is not the widest, of any length: IIIT-H SMAI asks for the final weights."""
+    u = 7 * (sample.separator if sample.constant else sample.separator[:-1])
+    run = trace(sample.X, sample.labels, separator=u, **known(sample))
+    assert run.gamma == pytest.approx(sample.margin)
+    assert run.broken is None
+    assert run.updates <= run.bound * (1 + 1e-9)
+
+
+def test_the_spam_table():
+    run = trace(SPAM, IS_SPAM)
+    assert (run.updates, run.weights.tolist()) == (4, [0, 2, 0, -1, 1, 0])
+    assert (run.radius**2, run.gamma, run.bound) == pytest.approx((5, 1 / math.sqrt(3), 15))
+    assert run.used == pytest.approx(4 / 15)
+
+
+def test_where_the_notes_count_one_update_too_few():
+    """IIIT-H SMAI: ‖w‖² ≤ kR² after k + 1 updates; at k = 0 that is ‖w‖² ≤ 0."""
+    run = trace(SPAM, IS_SPAM)
+    k = np.arange(run.updates)
+    squares = run.norm[1:] ** 2
+    assert (squares > k * run.radius**2)[0]
+    assert (squares <= (k + 1) * run.radius**2 + 1e-9).all()
+
+
+def test_the_potential_has_no_value_at_zero():
+    """Georgia Tech CS 4540 lets cos(w, u) start at 0; it is 0/0 there, and positive after the first update."""
+    run = trace(SPAM, IS_SPAM)
+    assert math.isnan(run.cosine[0])
+    floor = run.gamma * np.sqrt(run.k[1:]) / run.radius
+    assert (run.cosine[1:] >= floor - 1e-9).all()
+    assert (run.cosine[1:] <= 1 + 1e-9).all()
+
+
+def test_each_update_of_the_hard_instance_gains_as_little_as_it_can():
+    n = 5
+    rows, signs = np.tril(-np.ones((n, n)), -1) + np.eye(n), np.array([1, -1, 1, -1, 1])
+    for order in ORDERS:
+        run = trace(rows * signs[:, None], signs, order=order, fit_intercept=False)
+        assert run.updates == (4**n - 1) // 3
+        assert run.weights.tolist() == [1, 2, 4, 8, 16]
+        assert run.bound == pytest.approx(n * run.updates)
+        assert np.allclose(run.progress, run.lower)
+    assert trace(rows * signs[:, None], signs, fit_intercept=False, max_updates=7).updates == 7
+    assert not trace(rows * signs[:, None], signs, fit_intercept=False, max_updates=7).converged
+
+
+def test_a_row_that_is_right_is_not_taken_for_the_most_violated():
+    """Divided by its length, the margin of a long row is the least, but it is another that is wrong."""
+    X, y = np.array([[100.0, 0.0], [0.1, 1.0], [-1.0, -1.0]]), [1, 1, 0]
+    run = trace(X, y, margin=1.0, order="most-violated-normalised", fit_intercept=False, max_updates=1000)
+    assert run.converged
+
+
+def test_layouts_and_labels_agree():
+    runs = [trace(data, labels) for data in (SPAM, sp.csr_matrix(SPAM), pd.DataFrame(SPAM))
+            for labels in (IS_SPAM, np.where(IS_SPAM > 0, "spam", "ham"))]  # fmt: skip
+    for run in runs:
+        assert np.array_equal(run.weights, runs[0].weights)
+        assert np.allclose(run.norm, runs[0].norm)
+
+
+def test_orders_are_drawn_by_the_seed_or_given():
+    one, same, other = (trace(SPAM, IS_SPAM, order="shuffle", random_state=seed).example.tolist() for seed in (3, 3, 4))
+    assert one == same != other
+    assert trace(SPAM, IS_SPAM, order=[5, 4, 3, 2, 1, 0]).example[0] == 5
+    assert trace(SPAM, IS_SPAM, order=range(6)).example.tolist() == trace(SPAM, IS_SPAM).example.tolist()
+
+
+def test_rows_that_nothing_separates_need_a_vector():
+    with pytest.raises(ValueError, match="nothing separates these rows"):
+        trace(*XOR)
+    run = trace(*XOR, separator=[1.0, 1.0, -0.5], max_updates=100)
+    assert (run.updates, run.converged, run.bound, run.used) == (100, False, math.inf, 0)
+    assert run.gamma < 0
+    assert run.broken is None, "a wall that falls is true"
+
+
+def test_a_wall_that_claims_too_much_is_passed():
+    run = trace(*XOR, separator=[1.0, 1.0, -0.5], gamma=0.5, max_updates=300)
+    assert run.bound == pytest.approx(bounds.novikoff(math.sqrt(3), 0.5))
+    assert run.updates > run.bound
+    assert run.broken is not None
+    assert run.progress[run.broken] < run.lower[run.broken]
+    assert run.norm.max() < 5, "the weights stay bounded all the same"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"margin": -1}, "margin must be at least 0"),
+        ({"eta0": 0}, "eta0 must be positive"),
+        ({"max_updates": 0}, "max_updates must be at least 1; got 0"),
+        ({"order": "sorted"}, "order must be one of cyclic, shuffle, .* got 'sorted'"),
+        ({"order": [0, 1]}, "must name every row"),
+        ({"order": [0.5]}, "numbers of rows from 0 to 5"),
+        ({"separator": [1, 2]}, r"separator must be 6 finite numbers, .* got the shape \(2,\)"),
+        ({"separator": np.zeros(6)}, "must be a direction"),
+        ({"start": np.full(6, np.nan)}, "start must be 6 finite numbers"),
+        ({"intercept_scaling": np.inf}, "finite"),
+    ],
+)
+def test_nonsense_is_refused(wrong, message):
+    with pytest.raises(ValueError, match=message):
+        trace(SPAM, IS_SPAM, **wrong)
