@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog, nnls
+from scipy.spatial import ConvexHull
 
 from rosenblatt.exact.certificates import Combination, Interior
 from rosenblatt.feasibility import (
@@ -25,6 +26,7 @@ from rosenblatt.feasibility import (
     VonNeumann,
     find_in_cone,
     find_interior,
+    symmetric,
 )
 from rosenblatt.feasibility.interior import METHODS
 from rosenblatt.feasibility.stages import Budget
@@ -143,6 +145,16 @@ def test_von_neumann_is_below_one_over_root_k_at_every_step(seed):
     assert (np.array(away.trace) <= np.sqrt(2 / k) + 1e-12).all()
     assert (np.diff(away.trace) <= 1e-12).all()
     assert away.exists == found.exists or found.exists is None
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_von_neumann_falls_by_the_radius_of_a_ball_in_the_hull(seed):
+    rng = np.random.default_rng(seed)
+    A = unit(rng.standard_normal((30, 3)))
+    radius = -ConvexHull(A).equations[:, -1].max()  # of the largest ball around 0
+    assert radius > 0
+    reach = np.array([stage.reach for stage in VonNeumann(away=False).search(A, Budget(100), rng)])
+    assert (reach <= (1 - radius**2) ** (np.arange(len(reach)) / 2) + 1e-12).all()
 
 
 def test_away_steps_reach_zero_on_the_boundary_of_the_hull_where_the_plain_walk_zigzags():
@@ -299,7 +311,7 @@ def test_what_is_given_is_not_written_to():
 
 def test_lists_integers_and_float32_are_read():
     for A in ([[1, 2], [3, 1]], np.array([[1, 2], [3, 1]], dtype=np.int8), np.array([[1, 2], [3, 1]], dtype=np.float32)):
-        assert find_interior(A).exists
+        assert find_interior(A).verify(A)
 
 
 def test_the_same_seed_gives_the_same():
@@ -412,7 +424,7 @@ def test_rescalings_can_be_limited():
 # Cones
 
 ICE = SecondOrder(P=np.eye(3)[:2], c=[0, 0, 1])
-TRIANGLE = np.array([[[1, 0], [0, 0]], [[0, 1], [1, 0]], [[0, 0], [0, 1]]])  # x ↦ [[x₁, x₂], [x₂, x₃]]
+TRIANGLE = symmetric(2)  # x ↦ [[x₁, x₂], [x₂, x₃]]
 
 
 def lyapunov(M):
@@ -481,6 +493,36 @@ def test_unstable_ones_have_none_and_it_is_proved(M):
     found = find_in_cone(lyapunov(np.array(M, dtype=float)))
     assert found.exists is False
     assert found.certificate.verify(found.cuts)
+
+
+def test_symmetric_names_the_entries_of_the_lower_triangle():
+    assert TRIANGLE.tolist() == [[[1, 0], [0, 0]], [[0, 1], [1, 0]], [[0, 0], [0, 1]]]
+    M = np.tensordot([1.0, 2, 3, 4, 5, 6], symmetric(3), axes=1)
+    assert M.tolist() == [[1, 2, 4], [2, 3, 5], [4, 5, 6]]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_definite_matrices_in_a_slab(seed):
+    # P ≻ 0 with ⟨C, P⟩ > 0: a definite C has many, a C = −vvᵀ none.
+    rng = np.random.default_rng(seed)
+    v = rng.integers(-3, 4, 3)
+    v[0] = 1
+    weigh = np.array([1, 2, 1, 2, 2, 1])  # an entry off the diagonal is there twice
+    row = (np.outer(v, v)[np.tril_indices(3)] * weigh).astype(float)
+    plus = Intersection(Semidefinite(symmetric(3)), Polyhedral(row[None]))
+    minus = Intersection(Semidefinite(symmetric(3)), Polyhedral(-row[None]))
+    assert find_in_cone(plus, random_state=seed).verify(plus)
+    found = find_in_cone(minus, random_state=seed)
+    assert found.exists is False
+    assert found.verify(minus)
+
+
+def test_a_proof_of_irrational_cuts_only_is_not_made_up():
+    golden = lyapunov(np.array([[0.0, 1], [1, -1]]))  # unstable, along an eigenvector with √5 in it
+    found = find_in_cone(golden, max_updates=1000)
+    assert found.exists is None
+    assert not found.verify(golden)
+    assert found.reason == "max_updates"
 
 
 def test_inside_is_decided_exactly():

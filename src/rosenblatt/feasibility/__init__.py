@@ -1,6 +1,6 @@
 """Solving with perceptrons: points inside cones, linear programs, and proofs that there are none."""
 
-from rosenblatt.feasibility.cones import Intersection, Polyhedral, SecondOrder, Semidefinite
+from rosenblatt.feasibility.cones import Intersection, Polyhedral, SecondOrder, Semidefinite, symmetric
 from rosenblatt.feasibility.conic import FoundInCone, find_in_cone
 from rosenblatt.feasibility.dunagan_vempala import DunaganVempala
 from rosenblatt.feasibility.found import Found
@@ -27,4 +27,5 @@ __all__ = [
     "find_in_cone",
     "find_interior",
     "solve_lp",
+    "symmetric",
 ]

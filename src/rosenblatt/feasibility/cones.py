@@ -96,7 +96,7 @@ class SecondOrder:
 
 @dataclass(frozen=True)
 class Semidefinite:
-    """{x: Σ xᵢFᵢ is positive definite}, F of shape (dimension, k, k), each Fᵢ symmetric."""
+    """{x: Σ xᵢFᵢ is positive definite}, F of shape (dimension, k, k), each Fᵢ symmetric; `symmetric(k)` is the plainest."""
 
     F: Any
 
@@ -114,10 +114,11 @@ class Semidefinite:
         return len(self.F)
 
     def separate(self, x: NDArray) -> NDArray | None:
-        values, vectors = np.linalg.eigh(np.tensordot(x, self.F, axes=1))
+        M = np.tensordot(x, self.F, axes=1)
+        values, vectors = np.linalg.eigh(M)
         if values[0] > 0:
             return None
-        v = _rounded(vectors[:, 0])
+        v = _simple(M, vectors[:, 0])
         return np.einsum("i,dij,j->d", v, self.F, v)  # ⟨a, z⟩ = vᵀ(Σ zᵢFᵢ)v
 
     def contains(self, x: Sequence[Fraction]) -> bool:
@@ -155,6 +156,17 @@ class Intersection:
         return all(cone.contains(x) for cone in self.cones)
 
 
+def symmetric(k: int) -> NDArray:
+    """F for `Semidefinite`, (k(k + 1)/2, k, k), where x is the lower triangle of a symmetric matrix, row by row.
+
+    An entry off the diagonal is x itself, not x/√2, which would not be rational.
+    """
+    rows, columns = np.tril_indices(k)
+    F = np.zeros((len(rows), k, k))
+    F[np.arange(len(rows)), rows, columns] = F[np.arange(len(rows)), columns, rows] = 1
+    return F
+
+
 def _dense(values: Any, name: str) -> NDArray:
     values = numbers(values, name)
     return values if isinstance(values, np.ndarray) else values.toarray()
@@ -162,6 +174,16 @@ def _dense(values: Any, name: str) -> NDArray:
 
 def _rounded(v: NDArray) -> NDArray:
     return np.ldexp(np.round(np.ldexp(v, _BITS)), -_BITS)
+
+
+def _simple(M: NDArray, v: NDArray) -> NDArray:
+    """A vector near v with vᵀMv ≤ 0, of small integers if there is one: proofs are made of cuts that can be met exactly."""
+    v = v / v[np.abs(v).argmax()]
+    for size in range(1, 13):
+        near = np.round(size * v)
+        if np.abs(near - size * v).max() < 0.01 and near @ M @ near <= 0:
+            return near
+    return _rounded(v)
 
 
 def _above(v: NDArray) -> float:

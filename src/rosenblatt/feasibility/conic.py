@@ -36,6 +36,7 @@ _DRAWS = 47
 _LADDER = (4, 8, 16, 26, 40, 53)  # bits of the points tried
 _PROJECTIONS = 32  # cuts for one projection at most
 _SHALLOW = 1e-5  # a cosine up to which a cut may miss the point: its numbers are rounded
+_THIN = 1e15  # how much longer space may be stretched one way than another
 _NOTHING = 1e-12  # a length that is what rounding leaves of zero
 
 
@@ -54,7 +55,8 @@ class FoundInCone:
     n_updates, n_rescalings, n_cuts : int
         Updates of the perceptron and of the corrections, stretches of space, and cuts asked for.
     reason : str
-        "interior", "combination", "max_updates", "max_rescalings", "no_improvement" or "precision".
+        "interior" or "combination"; otherwise "max_updates", "max_rescalings", "no_improvement" (47 draws failed: there is
+        probably nothing inside) or "precision" (the cone is thinner than floats can tell from one without an inside).
     """
 
     certificate: Interior | Combination | None
@@ -74,6 +76,12 @@ class FoundInCone:
     def exists(self) -> bool | None:
         """Whether the cone has an inside; None if that is not known."""
         return None if self.certificate is None else isinstance(self.certificate, Interior)
+
+    def verify(self, cone: Any) -> bool:
+        """Whether there is a certificate and it is true in exact arithmetic: of the cone, or of the cuts that it named."""
+        if isinstance(self.certificate, Interior):
+            return cone.contains(self.certificate.x)
+        return self.certificate is not None and self.certificate.verify(self.cuts)
 
     def __str__(self) -> str:
         work = f"{count(self.n_updates, 'update')}, {count(self.n_rescalings, 'rescaling')}, {count(self.n_cuts, 'cut')}"
@@ -152,6 +160,8 @@ class _Search:
             self.B += np.outer(self.B @ self.x, self.x)
             self.B /= np.abs(self.B).max()
             self.rescalings += 1
+            if np.linalg.cond(self.B) > _THIN:
+                return "precision"
 
     def cuts(self) -> NDArray:
         return np.array(self.met).reshape(-1, self.d)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rosenblatt.exact.certificates import Combination, Interior
+from rosenblatt.exact.reading import numbers
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class Found:
 
     def verify(self, A: Any) -> bool:
         """Whether there is a certificate, and it is true of these rows, in exact arithmetic."""
-        return self.certificate is not None and self.certificate.verify(A)
+        return self.certificate is not None and self.certificate.verify(numbers(A, "A", integers=True))
 
     def __str__(self) -> str:
         work = f"{self.method}, {count(self.n_updates, 'update')}"

@@ -2,9 +2,9 @@
 towards the row whose product with p is least, as far as p grows shorter.
 
 von Neumann to Dantzig (Dantzig 1992); Gilbert 1966; Frank and Wolfe's method on ½‖p‖². After k steps ‖p‖ ≤ 1/√k, since
-with ⟨a, p⟩ ≤ 0 a step makes ‖p‖² at most ‖p‖²/(1 + ‖p‖²). As ‖p‖ ≥ γ always, there are at most 1/γ² steps if a unit
-vector has products ≥ γ. If a ball of radius r around 0 lies in the hull, ‖p‖ ≤ (1 − r²)^(k/2). A step costs one product
-with the matrix.
+with ⟨a, p⟩ ≤ 0 a step makes ‖p‖² at most ‖p‖²/(1 + ‖p‖²); the first is the step to a row. As ‖p‖ ≥ γ always, there are at
+most 1/γ² steps if a unit vector has products ≥ γ. If a ball of radius r around 0 lies in the hull, ‖p‖² ≤ (1 − r²)^(k − 1).
+A step costs one product with the matrix.
 
 Away steps (Wolfe 1970; Lacoste-Julien and Jaggi 2015) also walk straight away from a row that has a weight, where that
 promises more. Then ‖p‖ falls at a linear rate even if 0 lies on the boundary of the hull, where the plain walk zigzags. A
