@@ -5,7 +5,7 @@ them is the last (Goldfarb and Idnani 1983; w/‖w‖² is the point of the rows
 row can neither be reached nor push another one out, some rows add up to zero, and no w is of any use.
 
 Most steps look at some of the rows only; a pass over all of them names those that are missing. Floats see margins down to
-about 1e-10 of the radius; below, the same steps are taken in long integers. Nobody has to trust what is found: both bounds
+about 1e-9 of the radius; below, the same steps are taken in long integers. Nobody has to trust what is found: both bounds
 are computed from it anew, exactly, in `geometry`.
 """
 
@@ -26,7 +26,8 @@ from rosenblatt.exact.dyadic import mantissas, products
 _EPS = float(np.finfo(np.float64).eps)
 _CLOSE = 1e-11  # by how much a row may fall short, if floats can tell so much
 _BLIND = 0.01  # an arithmetic that cannot see such a shortfall sees nothing
-_TAKEN = 500  # rows taken up after a pass over all rows, at least
+_TAKEN = 500  # rows taken up after a pass over all rows, at least,
+_ENTRIES = 1 << 25  # unless they have more entries: they are held dense, in a quarter of a gigabyte
 
 
 class Found(NamedTuple):
@@ -315,7 +316,8 @@ def climb(support: Any) -> NDArray | None:
 def in_floats(cloud: Cloud) -> Found:
     """The widest separator as far as floats can tell."""
     first = cloud.first()
-    work = np.unique(np.concatenate([first, cloud.likely(max(_TAKEN, 2 * cloud.A.shape[1]))]))
+    room = max(50, _ENTRIES // cloud.A.shape[1])
+    work = np.unique(np.concatenate([first, cloud.likely(min(max(_TAKEN, 2 * cloud.A.shape[1]), room))]))
     support = Support(cloud.rows(work), cloud.free)
     for i in np.searchsorted(work, first).tolist():
         if not support.approach(i)[0] > 0:  # the same point in both classes, or a row too short to have a square
@@ -335,7 +337,7 @@ def in_floats(cloud: Cloud) -> Found:
         if not len(missing) or support.floor() > _BLIND or not weights.sum() > longest:
             return Found(cloud.direction(w), rows.tolist(), shares(weights, cloud.y[rows], cloud.free), worst < 1)
         longest = weights.sum()
-        number = max(_TAKEN, len(rows))
+        number = min(max(_TAKEN, len(rows)), room)
         if len(missing) > number:
             missing = missing[np.argpartition(-short[missing], number)[:number]]
         nearly = support.shortfalls()  # of the rows looked at so far, keep the lowest
