@@ -1,26 +1,18 @@
-"""Pictures of what was learned. Each takes a fitted classifier (`regret`: the runs of sellers; `proof`: a trace), draws on
-the Axes given or on new ones, and returns them.
-
-matplotlib is not needed to learn, so it is imported when the first picture is drawn. Classes differ by marker as well as
-by colour.
+"""Pictures of what was learned. Each takes a fitted classifier (`regret`: the runs of sellers), draws on the Axes given or
+on new ones, and returns them. Classes differ by marker as well as by colour.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rosenblatt.losses import hinge, log, perceptron, zero_one
+from rosenblatt.plot.canvas import BLUE, COLOURS, GREEN, GREY, MARKERS, SKY, STYLES, VERMILION, axes, dot
 
-# Okabe and Ito's colours, which colour-blind readers can tell apart.
-COLOURS = np.array([(213, 94, 0), (0, 114, 178), (0, 158, 115), (204, 121, 167), (230, 159, 0), (86, 180, 233)]) / 255
-VERMILION, BLUE, GREEN, SKY = COLOURS[[0, 1, 2, 5]]
-GREY = "#777777"
-STYLES = ("-", "--", "-.", ":")
-MARKERS = ("x", "o", "^", "s", "+", "D", "v", "*")
 GRID = 400  # points a side on which regions are predicted
 MOST_EDGES = 64  # between inputs and hidden units of a network
 
@@ -32,12 +24,12 @@ def history(clf: Any, ax: Any = None, bound: float | None = None) -> Any:
     """
     if not clf.history_:
         raise ValueError("there is no history to draw: it is fit that records epochs, and partial_fit has none")
-    ax = _axes(ax)
+    ax = axes(ax)
     mistakes = [epoch.mistakes for epoch in clf.history_]
     updates = np.cumsum([epoch.updates for epoch in clf.history_])
     epochs = np.arange(1, len(mistakes) + 1)
     ax.stairs(mistakes, np.arange(len(mistakes) + 1) + 0.5, fill=True, color=SKY, label="mistakes in the epoch")
-    ax.step(epochs, updates, where="mid", color=BLUE, linewidth=1.8, marker=_dot(epochs),
+    ax.step(epochs, updates, where="mid", color=BLUE, linewidth=1.8, marker=dot(epochs),
             label=f"updates so far: {updates[-1]:,}")  # fmt: skip
     if bound is not None:
         ax.axhline(bound, color=VERMILION, linestyle="--", linewidth=1.5, label=f"bound: {bound:,.0f}")
@@ -59,7 +51,7 @@ def boundary(clf: Any, X: Any, y: Any, ax: Any = None) -> Any:
         raise ValueError(
             f"a boundary is drawn in two dimensions; X must have two features, but its shape is {points.shape}"
         )
-    ax = _axes(ax)
+    ax = axes(ax)
     left, right, bottom, top = _frame(points)
     across, up = np.meshgrid(np.linspace(left, right, GRID), np.linspace(bottom, top, GRID))
     grid = _as_given(np.column_stack([across.ravel(), up.ravel()]), X)
@@ -86,67 +78,29 @@ def boundary(clf: Any, X: Any, y: Any, ax: Any = None) -> Any:
     return ax
 
 
-def proof(trace: Any, ax: Any = None) -> Any:
-    """The proof of the mistake bound along a run (`theory.trace.trace`): ‖w‖ below a wall that rises like √k, ⟨w, u⟩ above
-    one that rises like k, and the place where they meet, beyond which there is no update; the Axes.
-
-    A second panel has cos(w, u) and the floor under it, the one wall divided by the other, which is 1 where they meet. `ax`
-    may be one Axes, for the walls only, or two. The scales are logarithmic when the bound is more than ten times the
-    updates: the walls of a run from 0 are then lines of slope 1 and ½. A cross shows where a wall that claims too much is
-    passed.
-    """
-    if ax is None:
-        shape: Any = {"height_ratios": (3, 1), "sharex": True, "figsize": (7.5, 6.5), "layout": "constrained"}
-        ax = _pyplot().subplots(2, 1, **shape)[1]
-    pair = list(ax) if isinstance(ax, Iterable) else [ax]
-    ax = pair[0]
-    meet = trace.bound if np.isfinite(trace.bound) else None
-    far = meet is not None and meet > 10 * max(trace.updates, 1)
-    end = 1.08 * max(trace.updates, meet or 0, 1)
-    k = np.geomspace(0.8, 2 * end, 400) if far else np.linspace(0, end, 400)
-    lower, upper = trace.walls(k)
-    below, above = _walls(trace)
-    ax.fill_between(k, lower, upper, where=upper >= lower, color=SKY, alpha=0.18, linewidth=0)
-    ax.plot(k, upper, color=VERMILION, linewidth=1.8, label=f"‖w‖ ≤ {above}")
-    ax.plot(k, lower, color=VERMILION, linewidth=1.8, linestyle="--", label=f"⟨w, u⟩ ≥ {below}")
-    ax.plot(trace.k, trace.norm, color=BLUE, linewidth=3, marker=_dot(trace.k), markersize=6, label="‖w‖")
-    ax.plot(trace.k, trace.progress, color=GREEN, linewidth=1.5, marker=_dot(trace.k), markersize=4, label="⟨w, u⟩")
-    if meet is not None:
-        ax.plot(meet, trace.walls(meet)[1], "o", color=VERMILION, markersize=9)
-        words = f"the walls meet:\nat most {int(meet * (1 + 1e-9)):,} updates"
-        ax.annotate(words, (meet, trace.walls(meet)[1]), (0.98, 0.45), textcoords="axes fraction", ha="right", va="top",
-                    color=VERMILION, arrowprops={"arrowstyle": "-", "color": VERMILION, "shrinkB": 6})  # fmt: skip
-    if trace.broken is not None:
-        at = (trace.broken, trace.progress[trace.broken])
-        ax.plot(*at, "X", color="black", markersize=10, label=f"a wall is passed at k = {trace.broken}")
-    if far:
-        ax.set(xscale="log", yscale="log")
-    ax.set(title=f"{trace.updates:,} updates, " + ("converged" if trace.converged else "not converged"), ylabel="length")
-    ax.set_xlim(k[0], k[-1])
-    ax.legend(frameon=False, loc="upper left")
-    if len(pair) > 1:
-        _cosine(pair[1], trace, k, np.divide(lower, upper, out=np.zeros(len(k)), where=upper > 0))
-    pair[-1].set_xlabel("updates k")
-    return ax
+def _frame(points: NDArray) -> tuple[float, float, float, float]:
+    """(left, right, bottom, top) with a twelfth of the width and of the height free on each side."""
+    low, high = points.min(axis=0), points.max(axis=0)
+    space = np.where(high > low, (high - low) / 12, 1.0)
+    (left, bottom), (right, top) = low - space, high + space
+    return left, right, bottom, top
 
 
-def _walls(trace: Any) -> tuple[str, str]:
-    """The formulas of the lower and of the upper wall, without what this run does not need."""
-    rate = "" if trace.rate == 1 else "η"
-    step = ("R²" if not rate else "η²R²") + (f" + 2{rate}δ" if trace.delta else "")
-    if trace.norm[0] > 0:
-        return f"⟨w₀, u⟩ + k{rate}γ", f"√(‖w₀‖² + k({step}))"
-    return f"k{rate}γ", f"√(k({step}))" if trace.delta else f"√k {rate}R"
+def _as_given(grid: NDArray, X: Any) -> Any:
+    """The grid as a table with the columns of X, where X is one: a classifier that knows names asks for them."""
+    return type(X)(grid, columns=list(X.columns)) if hasattr(X, "columns") else grid
 
 
-def _cosine(ax: Any, trace: Any, k: NDArray, floor: NDArray) -> None:
-    """cos(w, u) from the first update on, and what it is at least after k of them."""
-    ax.plot(k, floor, color=VERMILION, linewidth=1.8, linestyle="--", label="lower wall / upper wall")
-    ax.plot(trace.k, trace.cosine, color=BLUE, linewidth=1.8, marker=_dot(trace.k), markersize=4, label="cos(w, u)")
-    ax.axhline(1, color=GREY, linewidth=1)
-    lowest = min(0.0, np.nanmin(trace.cosine, initial=0.0))
-    ax.set(xlim=(k[0], k[-1]), ylim=(1.05 * lowest, 1.1), ylabel="cosine")
-    ax.legend(loc="lower right", ncols=2, edgecolor="none")
+def _pale(number: NDArray) -> NDArray:
+    """An image with a light shade of its class's colour at each point."""
+    return 1 - 0.18 * (1 - COLOURS[number % len(COLOURS)])
+
+
+def _leads(decision: NDArray) -> list[NDArray]:
+    """For each class, by how much it leads its best rival; it changes sign where the class's region ends."""
+    if decision.ndim == 1:
+        return [decision]
+    return [decision[:, k] - np.delete(decision, k, axis=1).max(axis=1) for k in range(decision.shape[1])]
 
 
 def losses(ax: Any = None) -> Any:
@@ -155,7 +109,7 @@ def losses(ax: Any = None) -> Any:
     The log loss is divided by log 2, so that it too is 1 at 0 and lies above the zero-one loss. A dot says which value the
     zero-one loss has where it jumps: a margin of 0 is a mistake.
     """
-    ax = _axes(ax)
+    ax = axes(ax)
     z = np.linspace(-3, 3, 601)
     apart = np.where(z == 0, np.nan, z)  # a line is not drawn where it jumps
     lines: dict[str, tuple[NDArray, Any, Any, str, int]] = {
@@ -176,6 +130,18 @@ def losses(ax: Any = None) -> Any:
     return ax
 
 
+def _labels_above(ax: Any, places: dict[str, tuple[float, Any]], top: float) -> None:
+    """Write words above the frame, slanted, each at its place on the horizontal axis or as near to it as leaves room."""
+    across = ax.transAxes.inverted()
+    right = 0.0
+    for words, (place, colour) in sorted(places.items(), key=lambda item: item[1][0]):
+        left = across.transform(ax.transData.transform((place, top)))[0]
+        right = max(left, right)
+        ax.annotate(words, (left, 1), (right, 1.06), "axes fraction", color=colour, rotation=35, rotation_mode="anchor",
+                    arrowprops={"arrowstyle": "-", "color": colour, "shrinkA": 0, "shrinkB": 0})  # fmt: skip
+        right += 0.06
+
+
 def network(net: Any, ax: Any = None) -> Any:
     """The inputs, the hidden units and the output of a `Network`, with each weight on its edge, dashed where it is
     negative, and each threshold in its unit; the Axes."""
@@ -185,7 +151,7 @@ def network(net: Any, ax: Any = None) -> Any:
             f"{units} hidden units with {inputs} inputs have {units * inputs} edges, of which at most {MOST_EDGES} can be "
             "told apart; print(net) and net.describe() have no such limit"
         )
-    mine, ax = ax is None, _axes(ax)
+    mine, ax = ax is None, axes(ax)
     if mine:
         ax.figure.set_size_inches(7.5, max(3.0, 0.8 * units, 0.17 * (inputs + 1) * units))
     across, hidden, top = (0.0, 1.2, 2.0), _slots(units), _slots(inputs)
@@ -239,7 +205,7 @@ def regret(runs: Mapping[str, Any], ax: Any = None) -> Any:
     """
     if not runs:
         raise ValueError("there are no runs to draw; name at least one, such as {'ellipsoid': simulate(...)}")
-    ax = _axes(ax)
+    ax = axes(ax)
     curves = {name: _growth(run) for name, run in runs.items()}
     low, high = (limit(0.0, *(limit(total) for _, total in curves.values())) for limit in (min, max))
     least = min((total[-1] for _, total in curves.values() if total[-1] > 0), default=1.0)
@@ -261,66 +227,9 @@ def regret(runs: Mapping[str, Any], ax: Any = None) -> Any:
     return ax
 
 
-def _labels_above(ax: Any, places: dict[str, tuple[float, Any]], top: float) -> None:
-    """Write words above the frame, slanted, each at its place on the horizontal axis or as near to it as leaves room."""
-    across = ax.transAxes.inverted()
-    right = 0.0
-    for words, (place, colour) in sorted(places.items(), key=lambda item: item[1][0]):
-        left = across.transform(ax.transData.transform((place, top)))[0]
-        right = max(left, right)
-        ax.annotate(words, (left, 1), (right, 1.06), "axes fraction", color=colour, rotation=35, rotation_mode="anchor",
-                    arrowprops={"arrowstyle": "-", "color": colour, "shrinkA": 0, "shrinkB": 0})  # fmt: skip
-        right += 0.06
-
-
 def _growth(run: Any) -> tuple[NDArray, NDArray]:
     """(rounds, regret): of one run after each round; of a list of runs at the end of each."""
     if hasattr(run, "regret"):
         return np.arange(1, len(run.price) + 1), run.cumulative_regret
     ends = sorted((len(sales.price), sales.regret.sum()) for sales in run)
     return np.array([rounds for rounds, _ in ends]), np.array([total for _, total in ends])
-
-
-def _axes(ax: Any) -> Any:
-    """The Axes given, or new ones."""
-    if ax is not None:
-        return ax
-    return _pyplot().subplots(layout="constrained")[1]
-
-
-def _pyplot() -> Any:
-    try:
-        from matplotlib import pyplot
-    except ImportError as error:
-        raise ImportError("rosenblatt.plot draws with matplotlib: pip install rosenblatt[plot]") from error
-    return pyplot
-
-
-def _dot(epochs: NDArray) -> str:
-    """A marker where epochs are few enough to be told apart."""
-    return "o" if len(epochs) <= 30 else ""
-
-
-def _frame(points: NDArray) -> tuple[float, float, float, float]:
-    """(left, right, bottom, top) with a twelfth of the width and of the height free on each side."""
-    low, high = points.min(axis=0), points.max(axis=0)
-    space = np.where(high > low, (high - low) / 12, 1.0)
-    (left, bottom), (right, top) = low - space, high + space
-    return left, right, bottom, top
-
-
-def _as_given(grid: NDArray, X: Any) -> Any:
-    """The grid as a table with the columns of X, where X is one: a classifier that knows names asks for them."""
-    return type(X)(grid, columns=list(X.columns)) if hasattr(X, "columns") else grid
-
-
-def _pale(number: NDArray) -> NDArray:
-    """An image with a light shade of its class's colour at each point."""
-    return 1 - 0.18 * (1 - COLOURS[number % len(COLOURS)])
-
-
-def _leads(decision: NDArray) -> list[NDArray]:
-    """For each class, by how much it leads its best rival; it changes sign where the class's region ends."""
-    if decision.ndim == 1:
-        return [decision]
-    return [decision[:, k] - np.delete(decision, k, axis=1).max(axis=1) for k in range(decision.shape[1])]

@@ -1,0 +1,158 @@
+"""Pictures of theorems: each takes what `rosenblatt.theory` computed, draws on the Axes given or on new ones, and returns
+them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rosenblatt.plot.canvas import BLUE, GREEN, GREY, SKY, VERMILION, axes, dot, pyplot
+from rosenblatt.theory.growth import TERMS
+
+
+def proof(trace: Any, ax: Any = None) -> Any:
+    """The proof of the mistake bound along a run (`theory.trace.trace`): ‖w‖ below a wall that rises like √k, ⟨w, u⟩ above
+    one that rises like k, and the place where they meet, beyond which there is no update; the Axes.
+
+    A second panel has cos(w, u) and the floor under it, the one wall divided by the other, which is 1 where they meet. `ax`
+    may be one Axes, for the walls only, or two. The scales are logarithmic when the bound is more than ten times the
+    updates: the walls of a run from 0 are then lines of slope 1 and ½. A cross shows where a wall that claims too much is
+    passed.
+    """
+    if ax is None:
+        shape: Any = {"height_ratios": (3, 1), "sharex": True, "figsize": (7.5, 6.5), "layout": "constrained"}
+        ax = pyplot().subplots(2, 1, **shape)[1]
+    pair = list(ax) if isinstance(ax, Iterable) else [ax]
+    ax = pair[0]
+    meet = trace.bound if np.isfinite(trace.bound) else None
+    far = meet is not None and meet > 10 * max(trace.updates, 1)
+    end = 1.08 * max(trace.updates, meet or 0, 1)
+    k = np.geomspace(0.8, 2 * end, 400) if far else np.linspace(0, end, 400)
+    lower, upper = trace.walls(k)
+    below, above = _walls(trace)
+    ax.fill_between(k, lower, upper, where=upper >= lower, color=SKY, alpha=0.18, linewidth=0)
+    ax.plot(k, upper, color=VERMILION, linewidth=1.8, label=f"‖w‖ ≤ {above}")
+    ax.plot(k, lower, color=VERMILION, linewidth=1.8, linestyle="--", label=f"⟨w, u⟩ ≥ {below}")
+    ax.plot(trace.k, trace.norm, color=BLUE, linewidth=3, marker=dot(trace.k), markersize=6, label="‖w‖")
+    ax.plot(trace.k, trace.progress, color=GREEN, linewidth=1.5, marker=dot(trace.k), markersize=4, label="⟨w, u⟩")
+    if meet is not None:
+        ax.plot(meet, trace.walls(meet)[1], "o", color=VERMILION, markersize=9)
+        words = f"the walls meet:\nat most {int(meet * (1 + 1e-9)):,} updates"
+        ax.annotate(words, (meet, trace.walls(meet)[1]), (0.98, 0.45), textcoords="axes fraction", ha="right", va="top",
+                    color=VERMILION, arrowprops={"arrowstyle": "-", "color": VERMILION, "shrinkB": 6})  # fmt: skip
+    if trace.broken is not None:
+        at = (trace.broken, trace.progress[trace.broken])
+        ax.plot(*at, "X", color="black", markersize=10, label=f"a wall is passed at k = {trace.broken}")
+    if far:
+        ax.set(xscale="log", yscale="log")
+    ax.set(title=f"{trace.updates:,} updates, " + ("converged" if trace.converged else "not converged"), ylabel="length")
+    ax.set_xlim(k[0], k[-1])
+    ax.legend(frameon=False, loc="upper left")
+    if len(pair) > 1:
+        _cosine(pair[1], trace, k, np.divide(lower, upper, out=np.zeros(len(k)), where=upper > 0))
+    pair[-1].set_xlabel("updates k")
+    return ax
+
+
+def _walls(trace: Any) -> tuple[str, str]:
+    """The formulas of the lower and of the upper wall, without what this run does not need."""
+    rate = "" if trace.rate == 1 else "η"
+    step = ("R²" if not rate else "η²R²") + (f" + 2{rate}δ" if trace.delta else "")
+    if trace.norm[0] > 0:
+        return f"⟨w₀, u⟩ + k{rate}γ", f"√(‖w₀‖² + k({step}))"
+    return f"k{rate}γ", f"√(k({step}))" if trace.delta else f"√k {rate}R"
+
+
+def _cosine(ax: Any, trace: Any, k: NDArray, floor: NDArray) -> None:
+    """cos(w, u) from the first update on, and what it is at least after k of them."""
+    ax.plot(k, floor, color=VERMILION, linewidth=1.8, linestyle="--", label="lower wall / upper wall")
+    ax.plot(trace.k, trace.cosine, color=BLUE, linewidth=1.8, marker=dot(trace.k), markersize=4, label="cos(w, u)")
+    ax.axhline(1, color=GREY, linewidth=1)
+    lowest = min(0.0, np.nanmin(trace.cosine, initial=0.0))
+    ax.set(xlim=(k[0], k[-1]), ylim=(1.05 * lowest, 1.1), ylabel="cosine")
+    ax.legend(loc="lower right", ncols=2, edgecolor="none")
+
+
+def lengths(norms: Any, cycle: Any = None, ax: Any = None, bound: float | None = None) -> Any:
+    """‖w‖ at the end of each epoch; the Axes. `cycle`, as `find_cycle` returns it, marks where the weights are again what
+    they were, `bound` what they cannot pass."""
+    ax = axes(ax)
+    norms = np.asarray(norms, dtype=np.float64)
+    epochs = np.arange(len(norms))
+    few = len(norms) <= 200
+    ax.plot(epochs, norms, "o-" if few else ".", color=BLUE, linewidth=1, markersize=4 if few else 2.5, label="‖w‖")
+    title = "Length of the weights"
+    if cycle is not None:
+        visits = np.arange(cycle.preperiod, len(norms), cycle.period)
+        for k, visit in enumerate(visits):
+            ax.axvline(visit, color=GREY, linestyle=":", linewidth=1, zorder=0, label=None if k else "the same weights")
+        ax.plot(visits, norms[visits], "D", color=VERMILION, markersize=7, markerfacecolor="none")
+        title += f": a period of {cycle.period} epochs"
+        bound = cycle.largest if bound is None else bound
+    if bound is not None:
+        ax.axhline(bound, color=VERMILION, linestyle="--", linewidth=1.5, label=f"never more than {bound:.4g}")
+    top = max(norms.max(), bound or 0.0)
+    ax.set(title=title, xlabel="epoch", ylabel="‖w‖", ylim=(0, 1.15 * top or 1))
+    ax.margins(x=0.02)
+    ax.legend(frameon=False, loc="upper center", ncols=3)
+    return ax
+
+
+def smoothing(found: Any, ax: Any = None) -> Any:
+    """The updates on noisy copies of the data against the noise, a dot for each copy, their medians joined; the Axes.
+
+    Copies that the run did not separate are crosses: they stand for more updates than were made. Noise of 0 is a line
+    across."""
+    ax = axes(ax)
+    noisy = found.sigma > 0
+    sigma, updates, separated = found.sigma[noisy], found.updates[noisy], found.separated[noisy]
+    across = np.broadcast_to(sigma[:, None], updates.shape)
+    ax.plot(across[separated], updates[separated], "o", color=SKY, markersize=5, label="a noisy copy")
+    if not separated.all():
+        ax.plot(across[~separated], updates[~separated], "x", color=VERMILION, label="given up")
+    ax.plot(sigma, np.median(updates, axis=1), "-", color=BLUE, linewidth=1.8, label="median")
+    if not noisy.all():
+        ax.axhline(
+            found.updates[~noisy].max(),
+            color=VERMILION,
+            linestyle="--",
+            linewidth=1.5,
+            label=f"without noise: {found.updates[~noisy].max():,}",
+        )
+    ax.set(
+        title="Noise makes hard data easy",
+        xlabel="standard deviation of the noise",
+        ylabel="updates",
+        xscale="log",
+        yscale="log",
+    )
+    ax.legend(frameon=False, loc="lower left")
+    return ax
+
+
+def growth(found: Any, ax: Any = None) -> Any:
+    """The counts of a `Growth` on logarithmic axes, its formula through them, and each law through the last count; the
+    Axes."""
+    ax = axes(ax)
+    sizes, counts = np.array(found.sizes), np.array(found.counts, dtype=np.float64)
+    ax.set(xscale="log", yscale="log", xlabel="n", ylabel="operations")
+    bottom, top = max(counts.min(), 1) / 3, max(counts.max(), 1) * 2
+    ax.set_ylim(bottom, top)
+    smooth = np.geomspace(sizes[0], sizes[-1], 100)
+    for law, error in found.fits.items():
+        if np.isnan(error):
+            continue
+        shape = np.array([float(TERMS[law](n)) for n in smooth])
+        line = shape / shape[-1] * counts[-1]
+        ax.plot(smooth, line, color="0.8", linewidth=1)
+        seen = int(np.argmax(line >= bottom))
+        ax.annotate(law, (smooth[seen], line[seen]), (3, 3), textcoords="offset points", color="0.5")
+    if found.formula:
+        ax.plot(sizes, [float(found(n)) for n in found.sizes], color=VERMILION, linewidth=2)
+    ax.plot(sizes, counts, "o", color=BLUE)
+    ax.set_title(f"{found.law}: {found.formula}" if found.formula else found.law)
+    return ax
