@@ -240,14 +240,10 @@ def test_rows_are_taken_up_as_they_are_missed(monkeypatch):
         assert margin.gap <= 1e-9
         assert margin.verify(X, y)
         assert margin.lower >= 0.01 * (1 - 1e-9) if gamma is not gamma_padded else margin.lower > 0
-    Z = rng.normal(size=(6000, 12)) + 2 * y[:, None]
-    Z = Z[(y * Z.sum(axis=1)) > 3]
-    labels = np.sign(Z.sum(axis=1))
+    X, y = planted(rng, 6000, 12, 3.0)
     monkeypatch.setattr(nearest, "_ENTRIES", 0)  # 50 rows at a time
-    found = in_floats(Cloud(labels[:, None] * Z, labels, free=False))
-    assert margins(Z, labels, np.array(found.w, dtype=float)).min() == pytest.approx(
-        gamma_origin(Z, labels).lower, rel=1e-9
-    )
+    found = in_floats(Cloud(y[:, None] * X, y, free=False))
+    assert margins(X, y, np.array(found.w, dtype=float)).min() == pytest.approx(gamma_origin(X, y).lower, rel=1e-9)
 
 
 def test_what_a_free_intercept_takes_from_one_class_it_gives_to_the_other():
