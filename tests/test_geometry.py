@@ -14,6 +14,7 @@ from scipy.optimize import linprog, nnls
 from sklearn.svm import SVC
 
 from rosenblatt.testing.strategies import samples, separated
+from rosenblatt.theory import geometry, nearest
 from rosenblatt.theory.geometry import (
     NotSeparable,
     distance,
@@ -24,7 +25,7 @@ from rosenblatt.theory.geometry import (
     projection,
     radius,
 )
-from rosenblatt.theory.nearest import Cloud, in_floats, in_integers
+from rosenblatt.theory.nearest import Cloud, Support, in_floats, in_integers
 
 SPAM = np.array(
     [[1, 1, 0, 1, 1], [0, 0, 1, 1, 0], [0, 1, 1, 0, 0], [1, 0, 0, 1, 0], [1, 0, 1, 0, 1], [1, 0, 1, 1, 0]], float
@@ -117,6 +118,7 @@ def test_radius_is_about_the_origin_and_counts_the_constant():
     assert radius(sp.csr_array(far)) == 11
     assert radius([[1e300, 1e300]]) == pytest.approx(2**0.5 * 1e300)
     assert Fraction(radius([[1.0, 1.0]])) ** 2 >= 2 > Fraction(np.nextafter(radius([[1.0, 1.0]]), 0)) ** 2
+    assert radius([[1.0, 2.0**-200]]) == np.nextafter(1, 2), "a little more than 1 is not 1"
     with pytest.raises(ValueError, match="finite"):
         radius(far, constant=inf)
 
@@ -229,7 +231,7 @@ def test_agrees_with_other_solvers(gamma, rows, features):
         assert independent_gamma(A) == pytest.approx(margin.lower, rel=1e-6)
 
 
-def test_rows_are_taken_up_as_they_are_missed():
+def test_rows_are_taken_up_as_they_are_missed(monkeypatch):
     """More rows than are looked at at a time, most of them where no first guess looks."""
     rng = np.random.default_rng(3)
     X, y = planted(rng, 6000, 12, 0.01)
@@ -238,6 +240,29 @@ def test_rows_are_taken_up_as_they_are_missed():
         assert margin.gap <= 1e-9
         assert margin.verify(X, y)
         assert margin.lower >= 0.01 * (1 - 1e-9) if gamma is not gamma_padded else margin.lower > 0
+    X, y = planted(rng, 6000, 12, 3.0)
+    monkeypatch.setattr(nearest, "_ENTRIES", 0)  # 50 rows at a time
+    found = in_floats(Cloud(y[:, None] * X, y, free=False))
+    assert margins(X, y, np.array(found.w, dtype=float)).min() == pytest.approx(gamma_origin(X, y).lower, rel=1e-9)
+
+
+def test_what_a_free_intercept_takes_from_one_class_it_gives_to_the_other():
+    rng = np.random.default_rng(0)
+    y = np.array([1.0, -1, 1, -1, 1, -1])
+    V = np.column_stack([rng.normal(size=(6, 7)), y])
+    support = Support(V, free=True)
+    for i in range(5):
+        support.approach(i)
+        support.append(i)
+    w, weights = support.solution()
+    rate, fall = support.approach(5)
+    assert np.allclose(V[:5] @ w, 1)
+    assert np.isclose(weights @ y[:5], 0)
+    assert np.isclose(fall @ y[:5], y[5])
+    moved = V[5, :-1] - fall @ V[:5, :-1]  # of w, for each unit of weight; its intercept keeps the support touched
+    shift = (V[:5, :-1] @ moved) * y[:5]
+    assert np.allclose(shift, shift[0])
+    assert np.isclose(rate, V[5, :-1] @ moved - y[5] * shift[0])
 
 
 @pytest.mark.parametrize("gap", [1e-6, 1e-9, 1e-12, 1e-15])
@@ -333,7 +358,20 @@ def test_a_false_bracket_is_refuted(gamma):
         assert not false.verify(X, y)
         assert re.search(why, false.refutation(X, y))
     assert not true.verify(X * 0.99, y), "other data, other margin"
-    assert replace(true, lower=true.lower / 2, upper=true.upper * 2).verify(X, y), "a wider bracket is true as well"
+
+
+def test_a_combination_must_cancel_the_intercept():
+    """Rows −1 and 3, three times the first and once the second, add up to zero; yet γ of the points 1 and 3 is 1."""
+    true = gamma_affine([[1.0], [3.0]], [0, 1])
+    assert (true.lower, true.upper) == (1, 1)
+    false = replace(true, rows=(0, 1), weights=(3, 1), upper=0.0, lower=0.0)
+    assert "different sums" in false.refutation([[1.0], [3.0]], [0, 1])
+
+
+def test_a_wider_bracket_is_true_as_well():
+    X, y = planted(np.random.default_rng(0), 40, 3, 0.3)
+    true = gamma_origin(X, y)
+    assert replace(true, lower=true.lower / 2, upper=true.upper * 2).verify(X, y)
 
 
 @given(separated(), st.integers(-3, 3), st.integers(1, 5))
@@ -382,8 +420,6 @@ def test_what_cannot_be_told_is_not_claimed():
 
 
 def test_an_open_gap_is_a_warning_and_still_true(monkeypatch):
-    from rosenblatt.theory import geometry
-
     monkeypatch.setattr(geometry, "_DEAR", 0)
     X, y = planted(np.random.default_rng(1), 60, 6, 1e-11)
     with pytest.warns(RuntimeWarning, match="γ is between"):
