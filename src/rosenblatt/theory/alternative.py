@@ -26,6 +26,9 @@ from rosenblatt.feasibility import find_interior
 from rosenblatt.theory.nearest import Cloud, in_floats, row_norms
 
 
+_MOST = 6000  # dimensions in which the nearest point is looked for: it needs dense arrays of them, squared
+
+
 @dataclass(frozen=True)
 class Proved:
     """A certificate, checked, and the stage that found it."""
@@ -176,19 +179,30 @@ def perceptron(search: Search) -> Proved | None:
 def nearest(search: Search) -> Proved | None:
     """The point of the rows' hull that is nearest to the origin: it separates, or it is the origin."""
     S = unit(search.scaled)
+    if min(S.shape) > _MOST:
+        return None
     with np.errstate(all="ignore"):
-        found = in_floats(Cloud(S, np.ones(S.shape[0]), free=False))
+        found = in_floats(Cloud(_in_fewer_dimensions(S), np.ones(S.shape[0]), free=False))
     weights = as_floats([Fraction(weight) for weight in found.weights])
     rows = np.array(found.rows)
     if found.w:
-        x = as_floats([Fraction(value) for value in found.w])
-        search.bracket(S, x, float(np.linalg.norm(weights @ S[rows]) / weights.sum()))
+        x = S[rows].T @ weights
+        search.bracket(S, x, float(np.linalg.norm(x) / weights.sum()))
         proved = search.separates(x, "nearest")
         if proved is not None:
             return proved
     lengths = row_norms(search.scaled[rows])
     held = (weights > 0) & (lengths > 0)
     return search.vanishes(rows[held], weights[held] / lengths[held], "nearest") if held.any() else None
+
+
+def _in_fewer_dimensions(S: Any) -> Any:
+    """Rows with the same products among one another, in as many dimensions as there are rows, if these are fewer."""
+    if S.shape[0] >= S.shape[1]:
+        return S
+    gram = S @ S.T
+    values, vectors = np.linalg.eigh(gram.toarray() if sp.issparse(gram) else gram)
+    return vectors * np.sqrt(np.maximum(values, 0.0))
 
 
 def highs(search: Search) -> Proved | None:
