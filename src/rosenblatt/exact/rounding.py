@@ -70,7 +70,7 @@ def combination(A: Any, rows: Sequence[int], weights: NDArray | None = None) -> 
             return Combination((rows[int(np.argmin(scale))],), (1,))
         answer = dependence(part)
         if answer is not None:
-            kept = [(i, value) for i, value in zip(rows, answer, strict=True) if value]
+            kept = sorted((i, value) for i, value in zip(rows, answer, strict=True) if value)
             if all(value > 0 for _, value in kept):
                 return Combination(tuple(i for i, _ in kept), tuple(value for _, value in kept))
             return None
