@@ -110,17 +110,26 @@ def products(A: Any, w: Sequence[int]) -> tuple[list[int], int]:
 
 def _limbs_of_integers(w: Sequence[int], limb: int) -> NDArray:
     """(d, limbs) floats below 2^limb in size, the lowest limb first, with the sign of their integer."""
-    count = max(1, -(-max((abs(int(v)).bit_length() for v in w), default=1) // limb))
-    mask = (1 << limb) - 1
+    longest = max((abs(int(v)).bit_length() for v in w), default=1)
+    count = max(1, -(-longest // limb))
+    places = 2.0 ** np.arange(limb)
     W = np.zeros((len(w), count))
     for j, value in enumerate(w):
-        size, sign = abs(int(value)), -1.0 if value < 0 else 1.0
-        for k in range(count):
-            if not size:
-                break
-            W[j, k] = sign * (size & mask)
-            size >>= limb
+        size = np.frombuffer(abs(int(value)).to_bytes(-(-count * limb // 8), "little"), dtype=np.uint8)
+        bits = np.unpackbits(size, count=count * limb, bitorder="little")
+        W[j] = bits.reshape(count, limb) @ places * (-1.0 if value < 0 else 1.0)
     return W
+
+
+def assembled(digits: Sequence[NDArray], base: int) -> NDArray:
+    """Σ digitsₖ · baseᵏ, Python's integers, two halves at a time."""
+    level: list[Any] = [digit.astype(np.int64).astype(object) for digit in digits]
+    while len(level) > 1:
+        if len(level) % 2:
+            level.append(0)
+        level = [low + high * base for low, high in zip(level[::2], level[1::2], strict=True)]
+        base *= base
+    return level[0]
 
 
 def _chunk_products(chunk: Any, W: NDArray, limb: int) -> tuple[list[int], list[int]]:
@@ -146,7 +155,6 @@ def _chunk_products(chunk: Any, W: NDArray, limb: int) -> tuple[list[int], list[
         rest -= part * unit
         P = (sp.csr_array((part, chunk.indices, chunk.indptr), shape=chunk.shape) if sparse else part) @ W
         total *= [1 << shift for shift in (exponent - lower).tolist()]
-        for j in range(W.shape[1]):
-            total += P[:, j].astype(np.int64).astype(object) * (1 << (limb * j))
+        total += assembled(list(P.T), 1 << limb)
         exponent = lower
     return total.tolist(), exponent.tolist()

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rosenblatt.exact.dyadic import unit_floats, whole
+from rosenblatt.exact.dyadic import assembled, unit_floats, whole
 
 # The largest primes below 2²⁶: small enough that products of two residues are exact in int64 and in float64 sums of a few.
 _PRIMES = (67108859, 67108837)
@@ -90,7 +90,7 @@ def _lift(B: NDArray, b: NDArray, prime: int) -> tuple[list[int], int] | None:
         residue = (residue - limbs.times(digit)) // prime
         if len(digits) in attempts:
             modulus = prime ** len(digits)
-            found = _reconstruct(_assemble(digits, prime), modulus)
+            found = _reconstruct(assembled(digits, prime).tolist(), modulus)
             if found is not None and not any(B @ np.array(found[0], dtype=object) - b * found[1]):
                 return found
             if len(digits) >= steps_in_all:
@@ -144,40 +144,21 @@ def _determinant_bits(B: NDArray) -> int:
     return max(0, sizes + int(max(np.linalg.slogdet(unit_floats(B))[1], -1e9) / np.log(2)) + 40)
 
 
-def _assemble(digits: list[NDArray], prime: int) -> list[int]:
-    """Σ digitₖ·primeᵏ for each unknown, two halves at a time."""
-    level: list[Any] = [digit.astype(object) for digit in digits]
-    power = prime
-    while len(level) > 1:
-        level = [
-            low + high * power for low, high in zip(level[::2], [*level[1::2], *([0] * (len(level) % 2))], strict=True)
-        ]
-        power *= power
-    return level[0].tolist()
-
-
 def _reconstruct(residues: list[int], modulus: int) -> tuple[list[int], int] | None:
     """Numerators and a common denominator, all below √(modulus/2), that the residues stand for; None if too few digits."""
     limit = isqrt(modulus // 2)
-    denominator = 1
+    denominator, numerators = 1, list[int]()
     for residue in residues:
         value = residue * denominator % modulus
-        if min(value, modulus - value) <= limit:
-            continue
-        part = _fraction_of(value, modulus, limit)
-        if part is None:
-            return None
-        denominator *= part
-        if denominator > limit:
-            return None
-    numerators = []
-    for residue in residues:
-        value = residue * denominator % modulus
-        value = value - modulus if value > modulus - value else value
-        if abs(value) > limit:
-            return None
-        numerators.append(value)
-    return numerators, denominator
+        if min(value, modulus - value) > limit:
+            part = _fraction_of(value, modulus, limit)
+            if part is None or part * denominator > limit:
+                return None
+            denominator *= part
+            numerators = [numerator * part for numerator in numerators]
+            value = value * part % modulus
+        numerators.append(value - modulus if value > limit else value)
+    return (numerators, denominator) if max(map(abs, numerators)) <= limit else None
 
 
 def _fraction_of(value: int, modulus: int, limit: int) -> int | None:

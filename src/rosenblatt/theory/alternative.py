@@ -25,7 +25,6 @@ from rosenblatt.exact.simplex import alternative
 from rosenblatt.feasibility import find_interior
 from rosenblatt.theory.nearest import Cloud, in_floats, row_norms
 
-
 _MOST = 6000  # dimensions in which the nearest point is looked for: it needs dense arrays of them, squared
 
 
