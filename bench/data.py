@@ -95,6 +95,12 @@ def news20(folder: Path | None) -> Data:
     return Data("news20, 20 classes one-vs-rest", X[mixed], y[mixed])
 
 
+def svmlight(folder: Path | None, name: str) -> Data:
+    """Two classes of one of the LIBSVM files, as sparse float64."""
+    X, y = load_svmlight_file(str(file_in(folder, name)))
+    return Data(f"{name.split('.')[0]} {X.shape[0]:,} × {X.shape[1]}", X, y)
+
+
 @lru_cache(maxsize=1)  # up to 400 MB each; rows that share data stand next to each other
 def load(source: str, folder: Path | None = None) -> Data:
     """The data of this name, generated where there is no file."""

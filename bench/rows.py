@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from bench import comparisons as kind
-from bench import online
+from bench import online, theory
 from bench.report import Result, Target
 
 
@@ -49,6 +49,15 @@ ROWS = (
     Row("online-river-average", online.one_at_a_time, (20_000, False, "average"), Target(3, 6)),
     Row("online-dense-row", online.one_dense_row, (), Target(5, None, "µs", "≤")),
     Row("kernel-mnist", kind.kernel_epoch, (4,), Target(60, None, "s", "≤")),
+    Row("proof-mushrooms", theory.proof, ("mushrooms.svm.gz", "auto"), Target(1)),
+    Row("proof-a9a", theory.proof, ("a9a.train.svm.gz", "auto"), Target(1)),
+    Row("proof-w8a", theory.proof, ("w8a.svm.gz", "auto"), Target(1)),
+    Row("proof-a9a-nearest", theory.proof, ("a9a.train.svm.gz", "nearest"), Target(1)),
+    Row("proof-w8a-nearest", theory.proof, ("w8a.svm.gz", "nearest"), Target(1)),
+    Row("proof-dense-separable", theory.generated, (0.0,), Target(600, None, "s", "≤")),
+    Row("proof-dense-inseparable", theory.generated, (0.5,), Target(600, None, "s", "≤")),
+    Row("margin-mushrooms", theory.certified_margin, ("mushrooms.svm.gz",), Target()),
+    Row("rescaled-12", theory.rescaled, (12,), Target()),
     Row("import", kind.importing, (), Target(0.7, None, "s", "≤")),
     Row("first-fit-dense", kind.first_fit, ("dense float64, two classes",), Target(1.5, 0.5, "s", "≤")),
     Row("first-fit-csr", kind.first_fit, ("CSR float32, three classes",), Target(1.5, 0.5, "s", "≤")),

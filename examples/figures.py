@@ -1,6 +1,6 @@
 """Run docs/theory.md and save the pictures that its code draws, in the order in which it draws them.
 
-    python examples/figures.py [folder, docs/figures unless given]
+python examples/figures.py [folder, docs/figures unless given]
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "theory.md"
 
 def main(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
+    pyplot.close("all")
     names: dict = {"__name__": PAGE.stem}
     text = PAGE.read_text(encoding="utf-8")
     for found in re.finditer(r"^```python\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL):
@@ -28,6 +29,7 @@ def main(folder: Path) -> None:
         path = folder / f"{PAGE.stem}-{number}.png"
         pyplot.figure(number).savefig(path, dpi=90)
         print(path)
+    pyplot.close("all")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """The examples run. The long ones are run in part: what they are made of, and the rest by hand."""
 
+import re
 import runpy
 import sys
 from pathlib import Path
@@ -33,3 +34,12 @@ def test_the_picture_of_the_family_has_every_classifier_of_the_library():
     seen, made = family["mistakes"](learner, X, y, pieces=7)
     assert seen[-1] == len(y)
     assert made[-1] == learner.n_mistakes_
+
+
+def test_the_pictures_of_the_theory_are_those_its_page_shows(tmp_path, capsys):
+    runpy.run_path(str(EXAMPLES / "figures.py"))["main"](tmp_path)
+    drawn = {path.name for path in tmp_path.iterdir()}
+    docs = EXAMPLES.parent / "docs"
+    shown = re.findall(r"!\[[^]]+\]\(figures/([^)]+)\)", (docs / "theory.md").read_text(encoding="utf-8"))
+    assert sorted(shown) == sorted(drawn) == sorted(path.name for path in (docs / "figures").iterdir())
+    assert all((tmp_path / name).stat().st_size > 10_000 for name in drawn)

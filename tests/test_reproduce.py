@@ -7,6 +7,7 @@ from sklearn.linear_model import SGDClassifier
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 
 from rosenblatt import Perceptron, blocks
+from rosenblatt.theory import Inseparable, Separable, gamma_affine, gamma_origin, gamma_padded, separability
 
 pytestmark = pytest.mark.reproduce
 
@@ -64,3 +65,26 @@ def test_mushrooms_are_separable(data_folder):
     clf = Perceptron(tol=None).fit(X, y)
     assert clf.stop_reason_ == "converged"
     assert clf.score(X, y) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("file", "kind"), [("mushrooms.svm.gz", Separable), ("a9a.train.svm.gz", Inseparable), ("w8a.svm.gz", Inseparable)]
+)
+@pytest.mark.parametrize("method", ["auto", "nearest"])
+def test_separability_is_proved(data_folder, file, kind, method):
+    X, y = load_svmlight_file(str(data_folder / file))
+    proof = separability(X, y, method=method)
+    assert isinstance(proof, kind)
+    assert proof.verify(X, y)
+    assert not proof.verify(X, -y) or kind is Inseparable
+    if kind is Inseparable:
+        assert len(proof.rows) <= X.shape[1] + 2  # with the intercept there are d + 1 dimensions
+
+
+def test_the_margin_of_mushrooms_is_bracketed(data_folder):
+    X, y = load_svmlight_file(str(data_folder / "mushrooms.svm.gz"))
+    origin, padded, affine = gamma_origin(X, y), gamma_padded(X, y), gamma_affine(X, y)
+    assert max(margin.gap for margin in (origin, padded, affine)) <= 1e-6
+    assert all(margin.verify(X, y) for margin in (origin, padded, affine))
+    assert origin.upper <= padded.upper <= affine.upper
+    assert affine.lower == pytest.approx(0.2569580485, rel=1e-8)

@@ -8,16 +8,7 @@ from hypothesis import strategies as st
 from rosenblatt import Perceptron
 from rosenblatt.rules import Diminishing
 from rosenblatt.testing.strategies import separated
-
-
-def hard_instance(n):
-    """Row i is (−1, …, −1, +1, 0, …): from w = 0 exactly (4ⁿ − 1)/3 updates in any order, ending at (1, 2, 4, …)."""
-    rows = np.tril(-np.ones((n, n)), -1) + np.eye(n)
-    signs = np.where(np.arange(n) % 2 == 0, 1, -1)
-    if n == 1:  # two classes must come; the mirrored row proposes the same direction
-        return np.vstack([rows, -rows]), np.array([1, -1])
-    return rows * signs[:, None], signs
-
+from rosenblatt.theory.hard import exponential
 
 ORDERS = {
     "cyclic": (slice(None), "cyclic"),
@@ -31,7 +22,7 @@ ORDERS = {
 @pytest.mark.parametrize("n", range(1, 11))
 def test_hard_instance_takes_the_same_number_of_updates_in_every_order(n, order):
     rows, kind = ORDERS[order]
-    X, y = hard_instance(n)
+    X, y = exponential(n)[:2]
     clf = Perceptron(fit_intercept=False, order=kind, tol=None, max_iter=10**9).fit(X[rows], y[rows])
     assert clf.n_updates_ == clf.n_mistakes_ == (4**n - 1) // 3
     assert clf.coef_[0].tolist() == [2**i for i in range(n)]
@@ -40,7 +31,7 @@ def test_hard_instance_takes_the_same_number_of_updates_in_every_order(n, order)
 
 @pytest.mark.parametrize("n", range(1, 7))
 def test_hard_instance_in_cyclic_order_needs_this_many_epochs(n):
-    X, y = hard_instance(n)
+    X, y = exponential(n)[:2]
     clf = Perceptron(fit_intercept=False, order="cyclic", tol=None, max_iter=10**9).fit(X, y)
     assert clf.n_iter_ == (4**n + 8) // 6
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rosenblatt.exact.certificates import Interior
+from rosenblatt.theory import bounds
 from rosenblatt.theory.signed import numbers, read
 from rosenblatt.theory.walk import Walk, exact_rows
 
@@ -34,7 +35,7 @@ class Instance(NamedTuple):
 
     def bound(self, margin: float = 0.0, rate: float = 1.0) -> float:
         """The updates that a perceptron from 0 can make at most: (R² + 2·margin/rate)/γ²."""
-        return (self.radius**2 + 2 * margin / rate) / self.margin**2
+        return bounds.novikoff(self.radius, self.margin, delta=margin, rate=rate)
 
     def squared_margins(self) -> tuple[Fraction, Fraction]:
         """(l, h) with l ≤ γ² ≤ h, computed from the rows in exact arithmetic: the separator's margin, the mean's length."""
