@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Numba's disk cache does not see edits in the callees of other files, so each state of the sources has its own.
 export NUMBA_CACHE_DIR := $(CURDIR)/.numba_cache/$(shell cat src/rosenblatt/*.py src/rosenblatt/*/*.py | cksum | cut -d' ' -f1)
 
-.PHONY: demo test lint bench reproduce clean
+.PHONY: demo test lint bench reproduce figures clean
 
 demo: .venv/plot
 	$(BIN)/python examples/demo.py
@@ -23,6 +23,9 @@ bench: .venv/bench
 
 reproduce: .venv/test
 	$(BIN)/python -m pytest -m reproduce --data "$(DATA)"
+
+figures: .venv/plot
+	$(BIN)/python examples/figures.py
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
