@@ -8,13 +8,15 @@ The questions asked most often, and what answers them:
     How far do the data reach?                        radius(X), radius(X, constant=1.0) with the constant feature
     How many updates can there be?                    bounds.novikoff(radius, margin), and `bounds` for every other theorem
     What does the proof look like on my data?         trace(X, y), drawn by rosenblatt.plot.proof
-    What happens if nothing separates them?           cycles.find_cycle(X, y), cycles.lengths
+    What happens if nothing separates them?           find_cycle(X, y), cycles.lengths
     Which data are the hardest?                       hard.exponential, hard.orthogonal, hard.with_margin
-    How many labellings can a hyperplane make?        dichotomies.dichotomies(points), dichotomies.cover(n, d)
+    How many labellings can a hyperplane make?        dichotomies(points), cover(n, d) in general position
     How many operations does a function execute?      count_operations(f, ...), and how they grow: growth(f, sizes)
 """
 
-from rosenblatt.theory import bounds, cycles, dichotomies, hard
+from rosenblatt.theory import bounds, cycles, hard
+from rosenblatt.theory.cycles import find_cycle
+from rosenblatt.theory.dichotomies import cover, dichotomies
 from rosenblatt.theory.geometry import (
     Margin,
     NotSeparable,
@@ -42,9 +44,11 @@ __all__ = [
     "Undecided",
     "bounds",
     "count_operations",
+    "cover",
     "cycles",
     "dichotomies",
     "distance",
+    "find_cycle",
     "gamma_affine",
     "gamma_origin",
     "gamma_padded",

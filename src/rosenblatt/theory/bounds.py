@@ -33,7 +33,11 @@ class Quantity(NamedTuple):
 
     def check(self, name: str, value: Any) -> float:
         """The value as a float, if it is one of these numbers."""
-        number = float(value)
+        try:
+            number = float(value)
+        except TypeError:
+            hint = ": take its `lower`" if hasattr(value, "lower") and hasattr(value, "upper") else ""
+            raise TypeError(f"{name} must be a number; got {type(value).__name__}{hint}") from None
         above = number > self.low or (number == self.low and not self.open_low)
         below = number < self.high or (number == self.high and not self.open_high)
         if above and below and (not self.whole or number.is_integer()):
