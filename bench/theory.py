@@ -94,5 +94,6 @@ def rescaled(folder: Folder, repeat: int, n: int) -> Result:
         warm=2,
     )
     right = a.result.verify(rows) and b.result.verify(rows) and b.result.n_updates == (4**n - 1) // 3
-    note = f"{a.result.n_updates:,} updates, {a.result.n_rescalings} rescalings; peer: {b.result.n_updates:,} updates"
+    ours, theirs = (f"{run.result.n_updates:,} updates" for run in (a, b))
+    note = f"{ours}, {a.result.n_rescalings} rescalings; peer: the perceptron, {theirs}"
     return Result(f"exponential instance, n = {n}, rescaled", a.cost, b.cost, b.cost / a.cost, right, note)

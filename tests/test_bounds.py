@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from rosenblatt.sigma import cap_probability
 from rosenblatt.testing import reference
 from rosenblatt.testing.strategies import samples, separated
-from rosenblatt.theory import bounds
+from rosenblatt.theory import bounds, gamma_origin
 
 SEEDS = st.integers(0, 10**6)
 MORE = 1 + 1e-9  # what rounding may add
@@ -115,6 +115,14 @@ def test_with_a_constant_feature_the_scale_matters():
     assert updates <= bounds.intercept(radius, gamma, offset=-9.5, constant=1.0)
     padded = bounds.padded_margin(gamma, 9.5)
     assert bounds.intercept(radius, gamma, 9.5, 1.0) == pytest.approx(bounds.novikoff(math.hypot(10, 1), padded))
+
+
+def test_what_is_no_number_is_named():
+    margin = gamma_origin([[1.0], [-1.0]], [1, -1])
+    with pytest.raises(TypeError, match="margin must be a number; got Margin: take its `lower`"):
+        bounds.novikoff(1.0, margin)
+    with pytest.raises(TypeError, match=r"radius must be a number; got list$"):
+        bounds.novikoff([[1.0]], 1.0)
 
 
 def test_too_near_to_count_or_too_far_is_a_number_all_the_same():

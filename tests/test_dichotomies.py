@@ -189,3 +189,9 @@ def test_a_point_at_zero_has_no_side_of_a_hyperplane_through_it():
 def test_nonsense_is_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_points_are_named_and_counted_in_words():
+    assert str(dichotomies([[0, 0], [0, 1], [1, 0], [1, 1]])) == "14 of the 16 labellings of 4 points"
+    with pytest.raises(ValueError, match="points must have two dimensions"):
+        dichotomies([1, 2, 3])

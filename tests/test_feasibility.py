@@ -585,3 +585,12 @@ def test_a_search_in_a_cone_can_be_stopped():
 def test_nonsense_about_cones_is_refused(make, message):
     with pytest.raises(ValueError, match=message.replace("(", r"\(").replace(")", r"\)")):
         make()
+
+
+def test_an_answer_is_true_or_false_or_neither():
+    assert find_interior([[2, -1], [-1, 1]])
+    assert not find_interior([[1], [-1]])
+    assert not find_in_cone(Polyhedral([[1, 0], [-1, 0]]))
+    unknown = find_interior(np.eye(12) - np.tril(np.ones((12, 12)), -1), "perceptron", max_updates=10)
+    with pytest.raises(TypeError, match="neither true nor false"):
+        bool(unknown)

@@ -451,3 +451,8 @@ def test_constant_of_the_padded_margin():
         with pytest.raises(ValueError, match="gamma_origin has no intercept"):
             gamma_padded(SIX, SIX_Y, constant)
     assert gamma_padded(SIX, SIX_Y, -2.0).lower == pytest.approx(gamma_padded(SIX, SIX_Y, 2.0).lower)
+
+
+def test_labels_are_no_constant():
+    with pytest.raises(TypeError, match=r"constant must be one number, .* R needs no labels"):
+        radius([[1.0, 2.0], [3.0, 4.0]], [0, 1])

@@ -131,6 +131,7 @@ def test_proof_is_logarithmic_when_the_bound_is_far():
     ax = plot.proof(trace(X, TWO, margin=0.5, eta0=2.0, start=[1.0, 1.0, 0.0], order="shuffle"))
     assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
     assert labels(ax)[:2] == ["‖w‖ ≤ √(‖w₀‖² + k(η²R² + 2ηδ))", "⟨w, u⟩ ≥ ⟨w₀, u⟩ + kηγ"]
+    assert [line.get_xdata()[0] for line in ax.lines[2:4]] == [1, 1], "where there is no 0, no line comes from it"
 
 
 def test_proof_shows_a_wall_that_breaks_and_draws_where_it_is_told():
@@ -149,3 +150,8 @@ def test_without_matplotlib_the_message_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match=r"pip install rosenblatt\[plot\]"):
         plot.history(clf)
+
+
+def test_proof_asks_for_a_traced_run():
+    with pytest.raises(TypeError, match=r"rosenblatt.theory.trace\(X, y\) returned; got list"):
+        plot.proof([[0.0, 1.0]])

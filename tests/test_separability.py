@@ -223,3 +223,15 @@ def test_no_time_is_undecided_and_says_so():
     assert isinstance(answer, Undecided)
     assert "undecided within [" in str(answer)
     assert not answer.verify(X, y)
+
+
+def test_the_answer_is_true_or_false():
+    corners = [[0, 0], [0, 1], [1, 0], [1, 1]]
+    both, odd = separability(corners, [0, 0, 0, 1]), separability(corners, [0, 1, 1, 0])
+    assert both
+    assert not odd
+    assert (both.separable, odd.separable) == (True, False)
+    open_still = separability([[0.0, 1.0], [1.0, 0.0]], [0, 1], max_seconds=0.0)
+    assert open_still.separable is None
+    with pytest.raises(TypeError, match="neither true nor false"):
+        bool(open_still)

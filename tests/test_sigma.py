@@ -132,6 +132,17 @@ def test_a_good_start_is_solved_within_the_bound(sample, sigma, seed):
             assert update_bound(n, sigma) <= math.log(n) / sigma**2
 
 
+def test_reaching_the_limit_is_allowed_and_one_pass_is_not_enough():
+    """Georgia Tech CS 4540 goes to the next round at ≥ ln n/σ² mistakes, though its theorem allows as many, and makes one
+    pass over the data."""
+    X, labels = hard_instance(8)
+    examples, first = examples_of(X, labels, 0.0), start(8, 5, 0.0)
+    done, outcome = settle(examples, 1, 0.05, first.copy(), 10**6)
+    assert (outcome, done.updates > len(X)) == ("solved", True), "more updates than rows: more passes than one"
+    assert settle(examples, 1, 0.05, first.copy(), done.updates)[1] == "solved"
+    assert settle(examples, 1, 0.05, first.copy(), done.updates - 1)[1] == "aborted"
+
+
 def thin(n=3, rows=300):
     """(X, labels, separator): unit rows in all directions, of which every third is moved to 10⁻⁹ from the plane. The plain
     perceptron's bound is 10¹⁸."""

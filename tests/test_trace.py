@@ -177,3 +177,9 @@ def test_a_wall_that_claims_too_much_is_passed():
 def test_nonsense_is_refused(wrong, message):
     with pytest.raises(ValueError, match=message):
         trace(SPAM, IS_SPAM, **wrong)
+
+
+def test_a_run_in_a_line():
+    assert str(trace(SPAM, IS_SPAM)) == "4 updates, converged; at most 15 by R = 2.236, γ = 0.5774"
+    run = trace(*XOR, separator=[1.0, 1.0, -0.5], max_updates=5)
+    assert str(run).startswith("5 updates, not converged; at most inf")

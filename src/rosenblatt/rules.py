@@ -24,7 +24,12 @@ def step(rule, m, length, k, positive):
 
 
 class Perceptron(NamedTuple):
-    """Move by `rate` whenever the margin is at most `margin` (Rosenblatt 1958; δ as in the notes of Waterloo CS489/698)."""
+    """Move by `rate` whenever the margin is at most `margin` (Rosenblatt 1958; δ as in the notes of Waterloo CS489/698).
+
+    The test is m ≤ δ and not "the predicted sign is wrong", as CMU 10-607, UCSC NLP 202 and Georgia Tech CS 4540 also
+    write it, nor m < 0, as Waterloo CS489/698 says of a wrong prediction, nor IIIT-H SMAI's ⟨w, x⟩ < 0, without the
+    label: at a score of 0, where every run from w = 0 begins, these pass over one class or both.
+    """
 
     margin: float  # δ ≥ 0
     rate: float  # η > 0

@@ -208,7 +208,9 @@ class SigmaPerceptron(ClassifierMixin, BaseEstimator):
     for near rows, nor that there are few of them: see what share the learner `vouches` for.
 
     This is the modified perceptron of the notes of Georgia Tech CS 4540 (Vempala, 2023; the idea is from Blum, Frieze,
-    Kannan and Vempala, 1998), with the number of rounds and the test for giving one up put right.
+    Kannan and Vempala, 1998), with the number of rounds and the test for giving one up put right: the notes visit each row
+    once, here until no far mistake is left; they give a round up at ln n / sigma² updates, here beyond them, and do not say
+    what happens if all are given up.
 
     Parameters
     ----------

@@ -77,6 +77,13 @@ class FoundInCone:
         """Whether the cone has an inside; None if that is not known."""
         return None if self.certificate is None else isinstance(self.certificate, Interior)
 
+    def __bool__(self) -> bool:
+        if self.exists is None:
+            raise TypeError(
+                f"{self}. This is neither true nor false: ask for `exists`, which is None, or allow more updates"
+            )
+        return self.exists
+
     def verify(self, cone: Any) -> bool:
         """Whether there is a certificate and it is true in exact arithmetic: of the cone, or of the cuts that it named."""
         if isinstance(self.certificate, Interior):

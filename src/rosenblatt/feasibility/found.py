@@ -53,6 +53,13 @@ class Found:
         """Whether there is x; None if that is not known."""
         return None if self.certificate is None else isinstance(self.certificate, Interior)
 
+    def __bool__(self) -> bool:
+        if self.exists is None:
+            raise TypeError(
+                f"{self}. This is neither true nor false: ask for `exists`, which is None, or allow more updates"
+            )
+        return self.exists
+
     def verify(self, A: Any) -> bool:
         """Whether there is a certificate, and it is true of these rows, in exact arithmetic."""
         return self.certificate is not None and self.certificate.verify(numbers(A, "A", integers=True))

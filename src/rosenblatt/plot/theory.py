@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from rosenblatt.plot.canvas import BLUE, GREEN, GREY, SKY, VERMILION, axes, dot, pyplot
 from rosenblatt.theory.growth import TERMS
+from rosenblatt.theory.trace import Trace
 
 
 def proof(trace: Any, ax: Any = None) -> Any:
@@ -23,6 +24,8 @@ def proof(trace: Any, ax: Any = None) -> Any:
     updates: the walls of a run from 0 are then lines of slope 1 and ½. A cross shows where a wall that claims too much is
     passed.
     """
+    if not isinstance(trace, Trace):
+        raise TypeError(f"proof draws a run that rosenblatt.theory.trace(X, y) returned; got {type(trace).__name__}")
     if ax is None:
         shape: Any = {"height_ratios": (3, 1), "sharex": True, "figsize": (7.5, 6.5), "layout": "constrained"}
         ax = pyplot().subplots(2, 1, **shape)[1]
@@ -37,8 +40,10 @@ def proof(trace: Any, ax: Any = None) -> Any:
     ax.fill_between(k, lower, upper, where=upper >= lower, color=SKY, alpha=0.18, linewidth=0)
     ax.plot(k, upper, color=VERMILION, linewidth=1.8, label=f"‖w‖ ≤ {above}")
     ax.plot(k, lower, color=VERMILION, linewidth=1.8, linestyle="--", label=f"⟨w, u⟩ ≥ {below}")
-    ax.plot(trace.k, trace.norm, color=BLUE, linewidth=3, marker=dot(trace.k), markersize=6, label="‖w‖")
-    ax.plot(trace.k, trace.progress, color=GREEN, linewidth=1.5, marker=dot(trace.k), markersize=4, label="⟨w, u⟩")
+    shown = slice(1 if far else 0, None)  # a logarithmic scale has no 0
+    t, norm, progress = trace.k[shown], trace.norm[shown], trace.progress[shown]
+    ax.plot(t, norm, color=BLUE, linewidth=3, marker=dot(trace.k), markersize=6, label="‖w‖")
+    ax.plot(t, progress, color=GREEN, linewidth=1.5, marker=dot(trace.k), markersize=4, label="⟨w, u⟩")
     if meet is not None:
         ax.plot(meet, trace.walls(meet)[1], "o", color=VERMILION, markersize=9)
         words = f"the walls meet:\nat most {int(meet * (1 + 1e-9)):,} updates"

@@ -1,9 +1,22 @@
 """Theorems that run: they judge the learners, so nothing here imports a kernel.
 
-Here are the questions asked most often. `bounds` has a function for each theorem; `cycles`, `hard` and `dichotomies` are
-about what happens without separability, in the worst case, and to the labellings of given points.
+The questions asked most often, and what answers them:
+
+    Can a hyperplane separate the classes?            separability(X, y), true or false, with the proof
+    How wide is the margin?                           gamma_origin, gamma_padded, gamma_affine: without, with, and with a
+                                                      free intercept; margins(X, y, w, b) of a given hyperplane
+    How far do the data reach?                        radius(X), radius(X, constant=1.0) with the constant feature
+    How many updates can there be?                    bounds.novikoff(radius, margin), and `bounds` for every other theorem
+    What does the proof look like on my data?         trace(X, y), drawn by rosenblatt.plot.proof
+    What happens if nothing separates them?           find_cycle(X, y), cycles.lengths
+    Which data are the hardest?                       hard.exponential, hard.orthogonal, hard.with_margin
+    How many labellings can a hyperplane make?        dichotomies(points), cover(n, d) in general position
+    How many operations does a function execute?      count_operations(f, ...), and how they grow: growth(f, sizes)
 """
 
+from rosenblatt.theory import bounds, cycles, hard
+from rosenblatt.theory.cycles import find_cycle
+from rosenblatt.theory.dichotomies import cover, dichotomies
 from rosenblatt.theory.geometry import (
     Margin,
     NotSeparable,
@@ -29,12 +42,18 @@ __all__ = [
     "Separable",
     "Trace",
     "Undecided",
+    "bounds",
     "count_operations",
+    "cover",
+    "cycles",
+    "dichotomies",
     "distance",
+    "find_cycle",
     "gamma_affine",
     "gamma_origin",
     "gamma_padded",
     "growth",
+    "hard",
     "margins",
     "projection",
     "radius",

@@ -33,7 +33,11 @@ class Quantity(NamedTuple):
 
     def check(self, name: str, value: Any) -> float:
         """The value as a float, if it is one of these numbers."""
-        number = float(value)
+        try:
+            number = float(value)
+        except TypeError:
+            hint = ": take its `lower`" if hasattr(value, "lower") and hasattr(value, "upper") else ""
+            raise TypeError(f"{name} must be a number; got {type(value).__name__}{hint}") from None
         above = number > self.low or (number == self.low and not self.open_low)
         below = number < self.high or (number == self.high and not self.open_high)
         if above and below and (not self.whole or number.is_integer()):
@@ -145,8 +149,9 @@ def novikoff(
     Block 1962, Novikoff 1962 for δ = 0 and w₀ = 0. Printed by all five courses. Waterloo CS489/698 runs the algorithm with
     any δ and w₀ and bounds it for δ = 0, w₀ = 0 only: for δ > 0 the (R/γ)² of its corollary is exceeded. IIIT-H SMAI starts
     from random weights with a proof from 0, and takes for u the final weights, where any separator will do. CMU 10-607
-    says "less than" where equality occurs (one row), and that scaling the data changes nothing, which is false with a
-    constant feature, whose R and γ these are. Georgia Tech CS 4540 argues with ⟨w, u⟩/‖w‖ "starting at 0", which is 0/0.
+    and UCSC NLP 202 say "less than" where equality occurs (one row), and that scaling the data changes nothing, which is
+    false with a constant feature, whose R and γ these are. CMU 10-607 also counts k up at every example, where it must be
+    at every update. Georgia Tech CS 4540 argues with ⟨w, u⟩/‖w‖ "starting at 0", which is 0/0.
 
     >>> novikoff(radius=2.0, margin=0.5), novikoff(radius=2.0, margin=0.5, delta=3.0)
     (16.0, 40.0)
@@ -242,7 +247,8 @@ def padded_margin(margin: float, offset: float, constant: float = 1.0) -> float:
     """The margin through the origin of the rows (x, κ), if the plane ⟨u, x⟩ + b = 0, ‖u‖ = 1, has this margin:
     γ/√(1 + b²/κ²), that of the unit vector along (u, b/κ).
 
-    CMU 10-607 pads with 1 and keeps R and γ as they were: with a constant feature they are those of the padded rows.
+    The notes of CMU 10-607 ask for an intercept and bound the mistakes without one: with it, R and γ are those of the
+    padded rows.
     """
     return margin / math.hypot(1.0, offset / constant)
 
@@ -338,8 +344,8 @@ def multiclass(radius: float, margin: float, *, delta: float = 0.0, rate: float 
     best rival's: (2R² + 2δ/η)/γ², with γ the lead over every rival of weights of Frobenius norm 1, R = max‖x‖.
 
     It is the perceptron on rows x ⊗ (e_label − e_rival), of length √2·‖x‖ (Kesler's construction; Crammer and Singer 2003
-    for every way to share the −1 among the rivals that lead). UCSC NLP 202 lets the label win ties: from w = 0 nothing is
-    then ever learned. A tie must count as a mistake.
+    for every way to share the −1 among the rivals that lead). UCSC NLP 202 has an argmax without a word on ties: were
+    they the label's, nothing would ever be learned from w = 0. A tie must count as a mistake.
     """
     return _from_zero(radius, margin, delta, rate, times=2)
 
@@ -742,8 +748,8 @@ def smoothed_order(dimensions: float, rows: float, sigma: float, failure: float)
 def stable_rate(curvature: float) -> float:
     """The rate below which, and not from which on, the delta rule in full batches is stable: 2/λ_max(XᵀX).
 
-    A pass takes w − w* to (I − ηXᵀX)(w − w*). IIIT-H SMAI prints the gradient of its loss with the wrong sign and no
-    condition on η; Widrow and Hoff 1960 have the rule.
+    A pass takes w − w* to (I − ηXᵀX)(w − w*). IIIT-H SMAI prints the rule without a
+    condition on η; it is Widrow and Hoff's of 1960.
     """
     return 2 / curvature
 

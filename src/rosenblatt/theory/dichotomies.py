@@ -58,6 +58,9 @@ class Dichotomies:
     def __len__(self) -> int:
         return len(self.made)
 
+    def __str__(self) -> str:
+        return f"{len(self)} of the {2 ** len(self.points)} labellings of {len(self.points)} points"
+
     def __iter__(self) -> Iterator[Labels]:
         return iter(self.made)
 
@@ -178,7 +181,7 @@ def radon(points: Any) -> Radon:
 
 
 def _padded(points: Any, intercept: bool) -> NDArray:
-    P = numbers(points)
+    P = numbers(points, "points")
     P = P.toarray() if hasattr(P, "toarray") else P
     return np.column_stack([P, np.ones(len(P))]) if intercept else P
 

@@ -161,12 +161,15 @@ def margins(X: Any, y: Any, w: Any, b: float = 0.0) -> NDArray:
 def radius(X: Any, constant: float = 0.0) -> float:
     """R, the length of the longest row (x, κ), rounded up: how far the data reach from the origin, not from their mean.
 
-    The R of a mistake bound is that of the rows that the learner sees: with its constant feature κ, if it has one.
+    The R of a mistake bound is that of the rows that the learner sees: with its constant feature κ, if it has one. So
+    with `gamma_padded(X, y)` goes `radius(X, constant=1.0)`; `radius(X)` goes with `gamma_origin(X, y)`.
 
     >>> radius([[3.0, 4.0], [1.0, 0.0]])
     5.0
     """
     X = numbers(X)
+    if np.ndim(constant):
+        raise TypeError(f"constant must be one number, the constant feature κ; got {constant!r:.60}. R needs no labels")
     if not np.isfinite(constant):
         raise ValueError(f"the constant feature must be a finite number; got {constant!r}. A free intercept has no radius")
     norms = row_norms(X)
@@ -180,6 +183,8 @@ def radius(X: Any, constant: float = 0.0) -> float:
 
 def gamma_origin(X: Any, y: Any) -> Margin:
     """γ of hyperplanes through the origin, y·⟨w, x⟩ / ‖w‖: the distance from the origin to the hull of the y·x.
+
+    1/γ² is the least ‖w‖² with all y·⟨w, x⟩ ≥ 1.
 
     >>> X, y = [[2.0, 1.0], [2.0, -1.0], [-3.0, 5.0]], [1, 1, -1]
     >>> margin = gamma_origin(X, y)

@@ -59,8 +59,10 @@ def exponential(n: int) -> Instance:
     wᵢ ≤ Σ wⱼ, hence wᵢ ≤ 2ⁱ⁻¹. So the run ends at w* = (1, 2, 4, …); all rows have the product 1 with it, so each update
     adds 1 to ⟨w, w*⟩, which ends at ‖w*‖² = (4ⁿ − 1)/3 = 1/γ². The bound, with R² = n, is n times that.
 
-    The notes of Georgia Tech CS 4540 prove at least 2ⁿ⁻¹ mistakes, for rows said to be of length at most 1; these have the
-    lengths √i, and dividing all of them by √n changes no mistake. One row has one label, so n = 1 comes with its mirror
+    The notes of Georgia Tech CS 4540 prove at least 2ⁿ⁻¹ mistakes (and write 2^O(n) for 2^Ω(n)), for rows said to be of
+    length at most 1; these have the lengths √i, and dividing all of them by √n changes no mistake. They give wᵢ ≥ 2ⁱ⁻¹ to a
+    *unit* vector, which has no such coordinates: it is true of a w with products of at least 1, such as every integer w
+    that separates, and the perceptron's is one. One row has one label, so n = 1 comes with its mirror
     image, which proposes the same direction.
 
     >>> instance = exponential(4)

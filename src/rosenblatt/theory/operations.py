@@ -145,7 +145,7 @@ def count_operations(
 
     Examples
     --------
-    Linear search, as the notes of CMU 10-607 count it: for x not among n numbers, 3n + 3 statements are executed, 4n + 3
+    Linear search, as the notes of CMU 10-607 ask: for x not among n numbers, 3n + 3 statements are executed, 4n + 3
     with the n accesses to A.
 
     >>> def search(x, A, n):

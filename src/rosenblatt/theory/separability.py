@@ -36,6 +36,8 @@ class Separable:
     row: int  # where it is
     method: str  # who found it
 
+    separable = True
+
     @property
     def coef(self) -> NDArray:
         """w in floats; scaled by a power of 2 where it is too large or too small for them."""
@@ -64,6 +66,9 @@ class Separable:
             return f"the least margin is {about(values[least])}, in row {least}"
         return None
 
+    def __bool__(self) -> bool:
+        return True
+
     def _point(self) -> Interior:
         return Interior((*self.w, self.b) if self.intercept else self.w)
 
@@ -87,7 +92,11 @@ class Inseparable:
     intercept: bool
     method: str
 
+    separable = False
     margin = Fraction(0)  # what the best hyperplane comes to, and no more
+
+    def __bool__(self) -> bool:
+        return False
 
     def verify(self, X: Any, y: Any) -> bool:
         """Whether the rows, with these weights and the signs of their labels, add up to zero, in exact arithmetic."""
@@ -112,6 +121,11 @@ class Undecided:
     upper: float
     reason: str
 
+    separable = None
+
+    def __bool__(self) -> bool:
+        raise TypeError(f"{self}. This is neither true nor false: ask for `separable`, which is None, or allow more time")
+
     def verify(self, X: Any, y: Any) -> bool:
         """False: nothing is claimed."""
         return False
@@ -130,6 +144,13 @@ def separability(
     zeros, two opposite rows), "perceptron", "nearest" (the point of the hull nearest to the origin), "highs" (a linear
     program in floats), "simplex" (one in integers: it always decides, given time) and "rescaling". `max_seconds` is looked
     at between them, and within some. Whoever finds it, what is returned has been checked exactly.
+
+    The answer is true or false as the data are separable or not, and `separable` says the same: True, False, or None.
+
+    >>> from rosenblatt.theory import separability
+    >>> corners = [[0, 0], [0, 1], [1, 0], [1, 1]]
+    >>> bool(separability(corners, [0, 0, 0, 1])), bool(separability(corners, [0, 1, 1, 0]))  # and, exclusive or
+    (True, False)
     """
     signed = _read(X, y, intercept)
     found = decide(signed.A, method=method, max_seconds=max_seconds)

@@ -86,6 +86,10 @@ class Trace:
         passed = (self.progress < self.lower - slack) | (self.norm > self.upper + slack)
         return int(passed.argmax()) if passed.any() else None
 
+    def __str__(self) -> str:
+        end = "converged" if self.converged else "not converged"
+        return f"{self.updates:,} updates, {end}; at most {self.bound:,.6g} by R = {self.radius:.4g}, γ = {self.gamma:.4g}"
+
 
 def trace(
     X: Any,
