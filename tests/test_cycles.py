@@ -19,7 +19,7 @@ from rosenblatt.theory.signed import read
 from rosenblatt.theory.walk import Walk, exact_rows
 
 
-def naive(X, y, *, constant=1, margin=0, rate=1, start=None, epochs=300, stop=True):
+def naive(X, y, *, constant=1, delta=0, rate=1, start=None, epochs=300, stop=True):
     """(weights after each epoch, counts after each epoch, largest squared length), up to a repeat or a clean epoch."""
     A = [[s * Fraction(v) for v in [*row, *([constant] if constant else [])]] for row, s in zip(X, y, strict=True)]
     w = [Fraction(v) for v in start] if start is not None else [Fraction(0)] * len(A[0])
@@ -27,7 +27,7 @@ def naive(X, y, *, constant=1, margin=0, rate=1, start=None, epochs=300, stop=Tr
     path, moves = [tuple(w)], [tuple(counts)]
     while len(path) <= epochs:
         for i, a in enumerate(A):
-            if sum(p * q for p, q in zip(a, w, strict=True)) <= margin:
+            if sum(p * q for p, q in zip(a, w, strict=True)) <= delta:
                 w = [p + Fraction(rate) * q for p, q in zip(w, a, strict=True)]
                 counts[i] += 1
                 largest = max(largest, sum(v * v for v in w))
@@ -78,7 +78,7 @@ def labelled(draw, values):
 @given(labelled(st.integers(-3, 3)), st.sampled_from([0, 1, 3]), st.sampled_from([0, 2, Fraction(1, 3)]))
 def test_the_walk_is_that_of_the_naive_perceptron(data, constant, margin):
     X, y = data
-    found = check_against_naive(X, y, constant=constant, margin=margin)
+    found = check_against_naive(X, y, constant=constant, delta=margin)
     A = read(X, y, constant).A
     assert isinstance(found, Converged) == isinstance(alternative(A), Interior) or isinstance(found, NoRepeat)
     if isinstance(found, Converged):
@@ -97,7 +97,7 @@ def test_the_walk_is_that_of_the_naive_perceptron(data, constant, margin):
 )
 def test_floats_rates_and_starts_are_the_fractions_they_are(data, rate, start):
     X, y = data
-    check_against_naive(X, y, margin=Fraction(1, 8), rate=rate, start=start[: len(X[0]) + 1])
+    check_against_naive(X, y, delta=Fraction(1, 8), rate=rate, start=start[: len(X[0]) + 1])
 
 
 @pytest.mark.parametrize("size", [1, 2**24, 2**40, 2**60])
@@ -164,12 +164,12 @@ def test_dense_sparse_fractions_decimals_and_integers_agree():
 def test_scaling_data_rate_and_margin_together_changes_nothing():
     rng = np.random.default_rng(1)
     X, y = rng.integers(-4, 5, (9, 2)) / 8, np.array([1, -1, 1, 1, -1, 1, -1, -1, 1])
-    found = find_cycle(X, y, margin=0.5)
-    scaled = find_cycle(X * 2**-30, y, constant=2.0**-30, margin=0.5 * 2.0**-62, rate=0.25)
+    found = find_cycle(X, y, delta=0.5)
+    scaled = find_cycle(X * 2**-30, y, constant=2.0**-30, delta=0.5 * 2.0**-62, rate=0.25)
     assert isinstance(found, Cycle)
     assert (scaled.period, scaled.combination, scaled.preperiod) == (found.period, found.combination, found.preperiod)
     assert scaled.largest == pytest.approx(found.largest * 2.0**-32, rel=1e-15)
-    left_behind = find_cycle(X * 2**-30, y, constant=2.0**-30, margin=0.5, max_epochs=500)
+    left_behind = find_cycle(X * 2**-30, y, constant=2.0**-30, delta=0.5, max_epochs=500)
     assert isinstance(left_behind, NoRepeat)  # every row is within a margin as large as that
     assert left_behind.updates == 500 * len(X)
 
@@ -273,7 +273,7 @@ def test_irrational_data_do_repeat_where_integers_combine_them_to_zero():
     found = find_cycle(np.array([[root2, three], [root2, three]], dtype=object), [1, -1], constant=0)
     assert isinstance(found, Cycle)
     assert found.combination == Combination((0, 1), (1, 1))
-    twice = find_cycle(np.array([[root2], [root2 * 3]], dtype=object), [1, -1], constant=0, rate=Fraction(1), margin=1)
+    twice = find_cycle(np.array([[root2], [root2 * 3]], dtype=object), [1, -1], constant=0, rate=Fraction(1), delta=1)
     assert twice.combination.weights == (3, 1)
     assert isinstance(find_cycle(np.array([[root2], [root2 * -3]], dtype=object), [1, -1], constant=0), Converged)
 
@@ -364,12 +364,12 @@ def test_a_mixture_of_residual_zero_is_a_combination_and_rounds_up_otherwise():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"margin": -1}, "margin must be at least 0"),
+        ({"delta": -1}, "delta must be at least 0"),
         ({"rate": 0}, "rate must be positive"),
         ({"start": [1]}, "one weight for each of the 3 columns"),
         ({"max_epochs": 0}, "max_epochs"),
-        ({"margin": float("nan")}, "finite"),
-        ({"margin": Root2(0, 1)}, "margin must be a rational number"),
+        ({"delta": float("nan")}, "finite"),
+        ({"delta": Root2(0, 1)}, "delta must be a rational number"),
         ({"y": [1, 1]}, "two labels"),
         ({"X": np.array([[1, np.nan], [0, 1]])}, "NaN"),
         ({"X": [[1, np.nan], [0, 1]]}, "finite"),

@@ -192,7 +192,7 @@ def test_mistakes_stay_within_the_bound_and_the_same_seed_gives_the_same_rows():
     assert not np.array_equal(first.X, with_margin(60, 3, margin=0.05, random_state=5).X)
     updates = perceptron(first.X.tolist(), first.y.tolist())[0]
     assert 0 < updates <= first.bound() == pytest.approx(400)
-    assert first.bound(margin=0.5, rate=0.5) == pytest.approx((1 + 2) / 0.05**2)
+    assert first.bound(delta=0.5, rate=0.5) == pytest.approx((1 + 2) / 0.05**2)
 
 
 def test_noise_makes_the_exponential_instance_easy():

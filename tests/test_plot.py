@@ -110,7 +110,7 @@ def hard(n):
 
 
 def test_proof_shows_both_walls_and_where_they_meet():
-    run = trace(*hard(4), fit_intercept=False)
+    run = trace(*hard(4), constant=0)
     ax = plot.proof(run)
     upper, lower, norm, progress, meet = ax.lines
     assert labels(ax) == ["‖w‖ ≤ √k R", "⟨w, u⟩ ≥ kγ", "‖w‖", "⟨w, u⟩"]
@@ -128,7 +128,7 @@ def test_proof_shows_both_walls_and_where_they_meet():
 
 
 def test_proof_is_logarithmic_when_the_bound_is_far():
-    ax = plot.proof(trace(X, TWO, margin=0.5, eta0=2.0, start=[1.0, 1.0, 0.0], order="shuffle"))
+    ax = plot.proof(trace(X, TWO, delta=0.5, rate=2.0, start=[1.0, 1.0, 0.0], order="shuffle"))
     assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
     assert labels(ax)[:2] == ["‖w‖ ≤ √(‖w₀‖² + k(η²R² + 2ηδ))", "⟨w, u⟩ ≥ ⟨w₀, u⟩ + kηγ"]
     assert [line.get_xdata()[0] for line in ax.lines[2:4]] == [1, 1], "where there is no 0, no line comes from it"

@@ -21,7 +21,7 @@ XOR = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]]), np.array([0, 0
 
 def known(sample):
     """The words for the constant feature of a drawn sample."""
-    return {"fit_intercept": sample.constant > 0, "intercept_scaling": sample.constant or 1.0}
+    return {"constant": sample.constant}
 
 
 def rows_of(sample):
@@ -40,7 +40,7 @@ def rows_of(sample):
 def test_the_proof_holds_at_every_update(sample, delta, eta, order, begin):
     A = rows_of(sample)
     start = np.full(A.shape[1], float(begin))
-    run = trace(sample.X, sample.labels, margin=delta, eta0=eta, order=order, start=start, **known(sample))
+    run = trace(sample.X, sample.labels, delta=delta, rate=eta, order=order, start=start, **known(sample))
     assert run.converged
     assert run.broken is None
     assert run.updates <= run.bound * (1 + 1e-9)
@@ -64,7 +64,7 @@ def test_the_proof_holds_at_every_update(sample, delta, eta, order, begin):
 
 @given(separated(most_rows=10), st.sampled_from([0.0, 2.0]))
 def test_it_is_the_perceptron(sample, delta):
-    run = trace(sample.X, sample.labels, margin=delta, **known(sample))
+    run = trace(sample.X, sample.labels, delta=delta, **known(sample))
     ours = reference.learn(sample.X, sample.labels, 2, [range(len(sample.X))] * 400, multiclass="binary",
                            step=reference.perceptron(delta), constant=sample.constant)  # fmt: skip
     assert run.updates == ours.updates
@@ -110,19 +110,19 @@ def test_each_update_of_the_hard_instance_gains_as_little_as_it_can():
     n = 5
     rows, signs = np.tril(-np.ones((n, n)), -1) + np.eye(n), np.array([1, -1, 1, -1, 1])
     for order in ORDERS:
-        run = trace(rows * signs[:, None], signs, order=order, fit_intercept=False)
+        run = trace(rows * signs[:, None], signs, order=order, constant=0)
         assert run.updates == (4**n - 1) // 3
         assert run.weights.tolist() == [1, 2, 4, 8, 16]
         assert run.bound == pytest.approx(n * run.updates)
         assert np.allclose(run.progress, run.lower)
-    assert trace(rows * signs[:, None], signs, fit_intercept=False, max_updates=7).updates == 7
-    assert not trace(rows * signs[:, None], signs, fit_intercept=False, max_updates=7).converged
+    assert trace(rows * signs[:, None], signs, constant=0, max_updates=7).updates == 7
+    assert not trace(rows * signs[:, None], signs, constant=0, max_updates=7).converged
 
 
 def test_a_row_that_is_right_is_not_taken_for_the_most_violated():
     """Divided by its length, the margin of a long row is the least, but it is another that is wrong."""
     X, y = np.array([[100.0, 0.0], [0.1, 1.0], [-1.0, -1.0]]), [1, 1, 0]
-    run = trace(X, y, margin=1.0, order="most-violated-normalised", fit_intercept=False, max_updates=1000)
+    run = trace(X, y, delta=1.0, order="most-violated-normalised", constant=0, max_updates=1000)
     assert run.converged
 
 
@@ -162,8 +162,8 @@ def test_a_wall_that_claims_too_much_is_passed():
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"margin": -1}, "margin must be at least 0"),
-        ({"eta0": 0}, "eta0 must be positive"),
+        ({"delta": -1}, "delta must be at least 0"),
+        ({"rate": 0}, "rate must be positive"),
         ({"max_updates": 0}, "max_updates must be at least 1; got 0"),
         ({"order": "sorted"}, "order must be one of cyclic, shuffle, .* got 'sorted'"),
         ({"order": [0, 1]}, "must name every row"),
@@ -171,7 +171,7 @@ def test_a_wall_that_claims_too_much_is_passed():
         ({"separator": [1, 2]}, r"separator must be 6 finite numbers, .* got the shape \(2,\)"),
         ({"separator": np.zeros(6)}, "must be a direction"),
         ({"start": np.full(6, np.nan)}, "start must be 6 finite numbers"),
-        ({"intercept_scaling": np.inf}, "finite"),
+        ({"constant": np.inf}, "finite"),
     ],
 )
 def test_nonsense_is_refused(wrong, message):

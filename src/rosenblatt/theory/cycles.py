@@ -75,7 +75,7 @@ class NoRepeat:
 
 
 def find_cycle(
-    X: Any, y: Any, *, constant: Any = 1.0, margin: Any = 0, rate: Any = 1, start: Any = None, max_epochs: int = 10_000
+    X: Any, y: Any, *, constant: Any = 1.0, delta: Any = 0, rate: Any = 1, start: Any = None, max_epochs: int = 10_000
 ) -> Cycle | Converged | NoRepeat:
     """What becomes of the perceptron on these rows, taken in their order again and again, without any rounding.
 
@@ -87,7 +87,7 @@ def find_cycle(
     X, y : the rows, and two labels for them. X may be an array of objects: integers and fractions of any size, or numbers
         of any type that adds, multiplies and compares exactly, with its like and with integers, and has a float.
     constant : κ, the constant feature, last; 0 for none.
-    margin, rate, start : the perceptron's: rows with ⟨w, a⟩ ≤ margin move w by rate·a; weights to start from, else 0.
+    delta, rate, start : the perceptron's: rows with ⟨w, a⟩ ≤ δ move w by rate·a; weights to start from, else 0.
     max_epochs : after so many without an answer it is `NoRepeat`.
 
     Examples
@@ -104,7 +104,7 @@ def find_cycle(
     if max_epochs < 1:
         raise ValueError(f"max_epochs must be at least 1; got {max_epochs!r}")
     A = exact_rows(X, y, constant)
-    walk = Walk(A, margin=margin, rate=rate, start=start)
+    walk = Walk(A, delta=delta, rate=rate, start=start)
     earlier, counts, period, power = walk.w, [0] * len(A), 0, 1
     while walk.epochs < max_epochs:
         if not walk.epoch():
@@ -120,10 +120,10 @@ def find_cycle(
 
 
 def lengths(
-    X: Any, y: Any, *, epochs: int, constant: Any = 1.0, margin: Any = 0, rate: Any = 1, start: Any = None
+    X: Any, y: Any, *, epochs: int, constant: Any = 1.0, delta: Any = 0, rate: Any = 1, start: Any = None
 ) -> NDArray:
     """‖w‖ at the start and at the end of each epoch, of a walk without rounding: (epochs + 1,)."""
-    walk = Walk(exact_rows(X, y, constant), margin=margin, rate=rate, start=start)
+    walk = Walk(exact_rows(X, y, constant), delta=delta, rate=rate, start=start)
     found = [walk.length()]
     for _ in range(epochs):
         walk.epoch()
@@ -134,7 +134,7 @@ def lengths(
 def mixture(X: Any, y: Any, counts: Any, *, constant: Any = 1.0) -> Mixture:
     """The mean of the rows weighted with non-negative integers, such as how often each moved the weights in any run.
 
-    After t updates from 0 it is at most √((R² + 2·margin/rate)/t) long, in any order; after t updates of a run that
+    After t updates from 0 it is at most √((R² + 2δ/η)/t) long, in any order; after t updates of a run that
     never stops, at most a constant over t, since the weights stay bounded.
 
     >>> mixture([[2], [3]], [1, -1], [2, 1], constant=0).residual < 1 / 3 + 1e-15  # (2·2 − 3) / 3

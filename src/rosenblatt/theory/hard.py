@@ -33,9 +33,9 @@ class Instance(NamedTuple):
     separator: NDArray  # (features,): of the largest margin; of any length
     weights: NDArray  # (rows,) ≥ 0: with which the mean of the rows yᵢxᵢ has the length of the margin
 
-    def bound(self, margin: float = 0.0, rate: float = 1.0) -> float:
-        """The updates that a perceptron from 0 can make at most: (R² + 2·margin/rate)/γ²."""
-        return bounds.novikoff(self.radius, self.margin, delta=margin, rate=rate)
+    def bound(self, delta: float = 0.0, rate: float = 1.0) -> float:
+        """The updates that a perceptron from 0 can make at most: (R² + 2δ/η)/γ²."""
+        return bounds.novikoff(self.radius, self.margin, delta=delta, rate=rate)
 
     def squared_margins(self) -> tuple[Fraction, Fraction]:
         """(l, h) with l ≤ γ² ≤ h, computed from the rows in exact arithmetic: the separator's margin, the mean's length."""
@@ -82,9 +82,9 @@ def exponential(n: int) -> Instance:
     return Instance(X + 0.0, y, sqrt(n), sqrt(3 / (4**n - 1)), np.array([2.0**i for i in range(n)]), weights)
 
 
-def exponential_updates(n: int, margin: float = 0) -> int:
-    """The updates on `exponential(n)` from 0 at rate 1, in any order: (4ⁿ − 1)/3 times the whole part of 1 + margin."""
-    return (floor(margin) + 1) * (4 ** _count("n", n, 1) - 1) // 3
+def exponential_updates(n: int, delta: float = 0) -> int:
+    """The updates on `exponential(n)` from 0 at rate 1, in any order: (4ⁿ − 1)/3 times the whole part of 1 + δ."""
+    return (floor(delta) + 1) * (4 ** _count("n", n, 1) - 1) // 3
 
 
 def exponential_epochs(n: int) -> int:

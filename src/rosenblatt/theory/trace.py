@@ -95,14 +95,13 @@ def trace(
     X: Any,
     y: Any,
     *,
-    margin: float = 0.0,
-    eta0: float = 1.0,
+    constant: float = 1.0,
+    delta: float = 0.0,
+    rate: float = 1.0,
     order: str | Sequence[int] = "cyclic",
     separator: Any = None,
     gamma: float | None = None,
     start: Any = None,
-    fit_intercept: bool = True,
-    intercept_scaling: float = 1.0,
     max_updates: int = 100_000,
     random_state: int | np.random.Generator = 0,
 ) -> Trace:
@@ -111,7 +110,9 @@ def trace(
     Parameters
     ----------
     X, y : rows (array, table or sparse) and two labels
-    margin, eta0 : float
+    constant : float
+        κ, the constant feature that the intercept is the weight of; 0 for none. R and γ are measured with it.
+    delta, rate : float
         δ and η: w += η·a whenever ⟨w, a⟩ ≤ δ, a = y·(x, κ).
     order : a word, or a sequence of row numbers
         As in `Perceptron`: "cyclic", "shuffle", "random", "most-violated", "most-violated-normalised". A sequence of row
@@ -124,8 +125,6 @@ def trace(
         no wall that rises is: claim one and see where it breaks.
     start : array or None
         w₀, with the coordinates of u. None: 0.
-    fit_intercept, intercept_scaling
-        Whether there is a constant feature κ, and its size. R and γ are measured with it.
     max_updates : int
         Where to stop on rows that take longer, or for ever.
     random_state : int or Generator
@@ -145,15 +144,14 @@ def trace(
     [0.   2.24 2.   2.65 2.45]
     [0.   2.24 3.16 3.87 4.47]
     """
-    if margin < 0 or not math.isfinite(margin):
+    if delta < 0 or not math.isfinite(delta):
         raise ValueError(
-            f"margin must be at least 0 and finite; got {margin}: below 0, rows that are wrong are passed over"
+            f"delta must be at least 0 and finite; got {delta}: below 0, rows that are wrong are passed over"
         )
-    if not (eta0 > 0 and math.isfinite(eta0)):
-        raise ValueError(f"eta0 must be positive and finite; got {eta0}")
+    if not (rate > 0 and math.isfinite(rate)):
+        raise ValueError(f"rate must be positive and finite; got {rate}")
     if max_updates < 1:
         raise ValueError(f"max_updates must be at least 1; got {max_updates}")
-    constant = float(intercept_scaling) if fit_intercept else 0.0
     A = read(X, y, constant).A
     norms = _norms(A)
     radius = float(norms.max())
@@ -161,15 +159,15 @@ def trace(
     claimed = measured if gamma is None else float(gamma)
     w = np.zeros(A.shape[1]) if start is None else _vector("start", start, A.shape[1])
     begin = (float(np.linalg.norm(w)), float(w @ u))
-    epoch = _epochs(order, norms, margin, np.random.default_rng(random_state))
-    run = _run(A, w, u, margin, eta0, epoch, max_updates)
+    epoch = _epochs(order, norms, delta, np.random.default_rng(random_state))
+    run = _run(A, w, u, delta, rate, epoch, max_updates)
     bound = math.inf
     if claimed > 0:
-        bound = bounds.novikoff(radius, claimed, delta=margin, rate=eta0, start=begin[0], along=begin[1])
+        bound = bounds.novikoff(radius, claimed, delta=delta, rate=rate, start=begin[0], along=begin[1])
     progress, norm = np.array(run.progress), np.array(run.norm)
     cosine = np.divide(progress, norm, out=np.full(len(norm), np.nan), where=norm > 0)
     return Trace(np.array(run.example, dtype=np.int64), np.array(run.margin), progress, norm, cosine, run.w, u,
-                 claimed, radius, float(margin), float(eta0), bound, run.converged)  # fmt: skip
+                 claimed, radius, float(delta), float(rate), bound, run.converged)  # fmt: skip
 
 
 class _Run:
@@ -257,7 +255,7 @@ def _vector(name: str, given: Any, size: int) -> NDArray:
     vector = np.array(given, dtype=np.float64)
     if vector.shape != (size,) or not np.isfinite(vector).all():
         raise ValueError(
-            f"{name} must be {size} finite numbers, one a feature and, with fit_intercept, the last for the constant one; "
+            f"{name} must be {size} finite numbers, one a feature and, if there is one, the last for the constant one; "
             f"got the shape {vector.shape}"
         )
     return vector

@@ -28,15 +28,15 @@ _EXACT = 2**53  # up to here every integer is a float
 
 
 class Walk:
-    """Weights, and the rows in turn: each whose product with them is at most the margin moves them by `rate` times itself.
+    """Weights, and the rows in turn: each whose product with them is at most δ moves them by `rate` times itself.
 
     `A` are rows as `exact_rows` returns them. `start` are weights, one for each column; 0 if not given.
     """
 
-    def __init__(self, A: NDArray, *, margin: Any = 0, rate: Any = 1, start: Any = None):
-        margin, rate = _rational("margin", margin), _rational("rate", rate)
-        if margin < 0:
-            raise ValueError(f"margin must be at least 0; got {margin}: below 0, rows that are wrong would be passed over")
+    def __init__(self, A: NDArray, *, delta: Any = 0, rate: Any = 1, start: Any = None):
+        delta, rate = _rational("delta", delta), _rational("rate", rate)
+        if delta < 0:
+            raise ValueError(f"delta must be at least 0; got {delta}: below 0, rows that are wrong would be passed over")
         if rate <= 0:
             raise ValueError(f"rate must be positive; got {rate}")
         begin = [0] * A.shape[1] if start is None else [number(value) for value in start]
@@ -50,7 +50,7 @@ class Walk:
         elif A.dtype != object:  # only the start is not rational
             A = np.array([[number(value) for value in row] for row in A], dtype=object)
         self.unit = rate * scale  # the weights are this times w
-        self.threshold = margin / (rate * scale**2)
+        self.threshold = delta / (rate * scale**2)
         if self.rational or self.threshold == 0:
             self.threshold = floor(self.threshold)
         self._rows: list[list[Any]] = A.tolist()
