@@ -555,6 +555,43 @@ def test_a_function_is_enough():
     assert isinstance(found.certificate, Interior)
 
 
+def orthant(scale):
+    return lambda x: None if (x > 0).all() else scale * np.eye(3)[x.argmin()]
+
+
+@pytest.mark.parametrize("scale", [5e-324, 1e-200, 1e200])
+def test_a_cut_whose_length_is_no_float_is_refused_and_proves_nothing(scale):
+    with pytest.raises(ValueError, match="a cut must not be so long or short"):
+        find_in_cone(orthant(scale), 3)
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1e100])
+def test_the_length_of_a_cut_does_not_matter(scale):
+    assert find_in_cone(orthant(scale), 3).exists
+
+
+def test_a_cone_without_an_inside_that_rounding_hides_is_undecided():
+    found = find_in_cone(SecondOrder(np.eye(2), [1, 0]))  # ‖x‖ < x₁
+    assert (found.exists, found.reason, found.checked) == (None, "precision", False)
+
+
+def test_an_oracle_may_write_to_its_point():
+    def separate(x):
+        row = None if (x > 0).all() else np.eye(3)[x.argmin()]
+        x.fill(5)
+        return row
+
+    assert find_in_cone(separate, 3).exists
+
+
+def test_only_a_cone_of_the_same_dimension_is_asked_about_the_point():
+    found = find_in_cone(orthant(1), 3)
+    assert found.verify(Polyhedral(np.eye(3))) and not found.verify(SecondOrder(np.eye(2), [1, 1]))
+    assert not found.verify(Semidefinite(symmetric(2)[:2]))
+    with pytest.raises(ValueError, match="has none: ask it about `x`"):
+        found.verify(orthant(1))
+
+
 def test_a_search_in_a_cone_can_be_stopped():
     found = find_in_cone(Polyhedral(hard(9)), max_updates=20)
     assert found.exists is None
