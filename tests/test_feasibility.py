@@ -586,7 +586,8 @@ def test_an_oracle_may_write_to_its_point():
 
 def test_only_a_cone_of_the_same_dimension_is_asked_about_the_point():
     found = find_in_cone(orthant(1), 3)
-    assert found.verify(Polyhedral(np.eye(3))) and not found.verify(SecondOrder(np.eye(2), [1, 1]))
+    assert found.verify(Polyhedral(np.eye(3)))
+    assert not found.verify(SecondOrder(np.eye(2), [1, 1]))
     assert not found.verify(Semidefinite(symmetric(2)[:2]))
     with pytest.raises(ValueError, match="has none: ask it about `x`"):
         found.verify(orthant(1))
