@@ -398,6 +398,11 @@ def test_nonsense_is_refused(A, options, message):
         find_interior(A, **options)
 
 
+def test_a_class_is_no_method():
+    with pytest.raises(ValueError, match=r"or one such as Plain\(\)"):
+        find_interior([[1, 2]], Plain)
+
+
 def test_an_unknown_order_is_refused():
     for method in (Plain, Rescaling):
         with pytest.raises(ValueError, match="'cyclic', 'most-violated'"):

@@ -441,7 +441,43 @@ def ternary(log):
     return (log(1) if log(0) else log(2)), -log(3), +log(True), ~log(1), -(+log(4)), -1
 
 
+def frames(log):
+    inner = {name: log(len([*locals()])) for name in ("a", "b")}
+    exec("more = 1")
+    return (
+        sorted(locals()),
+        sorted(vars()),
+        dir(),
+        (lambda one: locals())(1),
+        inner,
+        dict(**locals()).keys() == vars().keys(),
+    )
+
+
+def qualified(log):
+    class Inner:
+        def method(self):
+            class Innermost: ...
+
+            return Innermost
+
+    def nested():
+        return 1
+
+    names = Inner, Inner.method, Inner().method(), nested, lambda: 1, (one for one in ())
+    try:
+        nested(log(1))
+    except TypeError as error:
+        return [name.__qualname__ for name in names], str(error)
+
+
+def long_ranges(log):
+    log(str(range(10**30)))
+    return range(10**30) == range(10**30), [range(10**40)]
+
+
 TRICKY = [
+    frames, qualified, long_ranges,
     chained, short, subscripts, unpacking, star_arguments, loops, comprehensions, walrus, tries, raises, raises_from,
     unbound, generators, closures, classes, matching, contexts, names, globals_change, in_place, factorial, ternary,
 ]  # fmt: skip
@@ -909,6 +945,12 @@ def test_what_cannot_be_counted_says_why(function, words):
         count_operations(function)
 
 
+@pytest.mark.parametrize("follow", [search, None, 3])
+def test_follow_takes_a_collection(follow):
+    with pytest.raises(TypeError, match=r"True, False or a collection of functions"):
+        count_operations(search, 7, [1], 1, follow=follow)
+
+
 def test_behind_a_decorator():
     assert count_operations(cached.__wrapped__, 1).counts.comparison == 1
 
@@ -1152,5 +1194,8 @@ def test_growth_says_what_it_needs():
         growth(search, range(1, 9))
     with pytest.raises(ValueError, match=r"measure='time': it must be one of arithmetic, .*flops"):
         growth(fibonacci, range(1, 9), measure="time")
+    for nothing in (None, math.nan, -1, "2"):
+        with pytest.raises(TypeError, match="must give a count"):
+            growth(fibonacci, range(1, 9), measure=lambda done, nothing=nothing: nothing)
     with pytest.raises(TypeError, match="is not written in Python"):
         growth(len, range(1, 9), make=lambda n: [[0] * n])

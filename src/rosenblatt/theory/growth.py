@@ -14,7 +14,8 @@ import operator
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from math import log, log2
+from math import inf, log, log2
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -168,6 +169,8 @@ def growth(
         made = n if make is None else make(n)
         runs.append(count_operations(function, *(made if isinstance(made, tuple) else (made,)), follow=follow))
     counts = tuple(measure(run) if callable(measure) else getattr(run.counts, measure) for run in runs)
+    if not all(isinstance(count, Real) and 0 <= float(count) < inf for count in counts):
+        raise TypeError(f"measure={measure!r} must give a count, a number of at least 0, for each run; got {counts}")
     return fit(sizes, counts, growing(runs))
 
 
