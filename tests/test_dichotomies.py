@@ -189,3 +189,12 @@ def test_a_point_at_zero_has_no_side_of_a_hyperplane_through_it():
 def test_nonsense_is_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_numbers_and_labels_of_other_types_are_read():
+    assert cover(4.0, 3.0) == cover(np.int64(4), 3) == 14
+    assert chance(4.0, 2) == Fraction(1, 2)
+    made = dichotomies([[1.0], [2.0]])
+    assert [1, 1] in made
+    assert np.array([1, -1]) in made
+    assert (1, 2) not in made

@@ -1142,6 +1142,14 @@ def test_undecided_is_an_answer():
     assert roots.law == "undecided", "a law outside the list is no law of the list"
 
 
+@pytest.mark.parametrize(
+    "count", [lambda n: n**4, math.factorial, lambda n: 3**n, lambda n: n**n, lambda n: n if n % 2 else 1]
+)
+def test_counts_that_no_law_explains_have_none(count):
+    sizes = tuple(range(1, 13))
+    assert fit(sizes, tuple(map(count, sizes))).law == "undecided"
+
+
 def test_growth_names_what_its_counts_leave_out():
     def hides(xs):
         small = sum([1, 2, 3])
