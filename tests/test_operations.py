@@ -951,6 +951,11 @@ def test_follow_takes_a_collection(follow):
         count_operations(search, 7, [1], 1, follow=follow)
 
 
+def test_an_expression_too_deep_to_rewrite_is_named():
+    with pytest.raises(TypeError, match=r"deep holds an expression nested too deeply.*split it"):
+        count_operations("def deep(n):\n    return " + " + ".join(["n"] * 1500), 1)
+
+
 def test_behind_a_decorator():
     assert count_operations(cached.__wrapped__, 1).counts.comparison == 1
 

@@ -202,6 +202,11 @@ def count_operations(
             if each is plain:
                 raise
             return None
+        except RecursionError:
+            raise Uncountable(
+                f"{each.__qualname__} holds an expression nested too deeply to be rewritten, such as a sum of hundreds of "
+                "terms: split it into several statements"
+            ) from None
 
     def owned(each: Any) -> bool:
         inner = inspect.unwrap(getattr(each, "__func__", each))
