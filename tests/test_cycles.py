@@ -395,3 +395,10 @@ def test_a_second_walk_starts_where_the_first_did():
     assert walk.epochs == 1
     other.epoch()
     assert (other.weights(), other.longest()) == (walk.weights(), walk.longest())
+
+
+def test_counts_of_a_mixture_are_whole():
+    for counts in ([Fraction(1, 2), 1], np.array([0.5, 1], dtype=object), [2.0, 1.0]):
+        with pytest.raises(ValueError, match="counts must be 2 integers"):
+            mixture([[2], [3]], [1, -1], counts)
+    assert mixture([[2], [3]], [1, -1], [10**30, 1]).weights == (10**30, 1)

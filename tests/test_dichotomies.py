@@ -195,3 +195,12 @@ def test_points_are_named_and_counted_in_words():
     assert str(dichotomies([[0, 0], [0, 1], [1, 0], [1, 1]])) == "14 of the 16 labellings of 4 points"
     with pytest.raises(ValueError, match="points must have two dimensions"):
         dichotomies([1, 2, 3])
+
+
+def test_numbers_and_labels_of_other_types_are_read():
+    assert cover(4.0, 3.0) == cover(np.int64(4), 3) == 14
+    assert chance(4.0, 2) == Fraction(1, 2)
+    made = dichotomies([[1.0], [2.0]])
+    assert [1, 1] in made
+    assert np.array([1, -1]) in made
+    assert (1, 2) not in made

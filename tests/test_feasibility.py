@@ -398,6 +398,11 @@ def test_nonsense_is_refused(A, options, message):
         find_interior(A, **options)
 
 
+def test_a_class_is_no_method():
+    with pytest.raises(ValueError, match=r"or one such as Plain\(\)"):
+        find_interior([[1, 2]], Plain)
+
+
 def test_an_unknown_order_is_refused():
     for method in (Plain, Rescaling):
         with pytest.raises(ValueError, match="'cyclic', 'most-violated'"):
@@ -555,6 +560,44 @@ def test_a_function_is_enough():
     assert isinstance(found.certificate, Interior)
 
 
+def orthant(scale):
+    return lambda x: None if (x > 0).all() else scale * np.eye(3)[x.argmin()]
+
+
+@pytest.mark.parametrize("scale", [5e-324, 1e-200, 1e200])
+def test_a_cut_whose_length_is_no_float_is_refused_and_proves_nothing(scale):
+    with pytest.raises(ValueError, match="a cut must not be so long or short"):
+        find_in_cone(orthant(scale), 3)
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1e100])
+def test_the_length_of_a_cut_does_not_matter(scale):
+    assert find_in_cone(orthant(scale), 3).exists
+
+
+def test_a_cone_without_an_inside_that_rounding_hides_is_undecided():
+    found = find_in_cone(SecondOrder(np.eye(2), [1, 0]))  # ‖x‖ < x₁
+    assert (found.exists, found.reason, found.checked) == (None, "precision", False)
+
+
+def test_an_oracle_may_write_to_its_point():
+    def separate(x):
+        row = None if (x > 0).all() else np.eye(3)[x.argmin()]
+        x.fill(5)
+        return row
+
+    assert find_in_cone(separate, 3).exists
+
+
+def test_only_a_cone_of_the_same_dimension_is_asked_about_the_point():
+    found = find_in_cone(orthant(1), 3)
+    assert found.verify(Polyhedral(np.eye(3)))
+    assert not found.verify(SecondOrder(np.eye(2), [1, 1]))
+    assert not found.verify(Semidefinite(symmetric(2)[:2]))
+    with pytest.raises(ValueError, match="has none: ask it about `x`"):
+        found.verify(orthant(1))
+
+
 def test_a_search_in_a_cone_can_be_stopped():
     found = find_in_cone(Polyhedral(hard(9)), max_updates=20)
     assert found.exists is None
@@ -594,3 +637,13 @@ def test_an_answer_is_true_or_false_or_neither():
     unknown = find_interior(np.eye(12) - np.tril(np.ones((12, 12)), -1), "perceptron", max_updates=10)
     with pytest.raises(TypeError, match="neither true nor false"):
         bool(unknown)
+
+
+def test_a_cut_that_was_rounded_proves_nothing():
+    a = 2.0**53
+    thin = Semidefinite([[[a, 0.5], [0.5, a]], [[-0.25, -0.25], [-0.25, -0.25]]])
+    cone = Intersection(thin, Polyhedral([[-(2.0**54), 1.0]]))
+    assert cone.contains((Fraction(1), Fraction(2**54) + Fraction(1, 2)))
+    assert find_in_cone(cone).exists is not False
+    assert not thin.separate(np.array([1.0, 2.0**55])).exact
+    assert Semidefinite(symmetric(2)).separate(np.array([1.0, 2.0, 1.0])).exact

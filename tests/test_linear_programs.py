@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import linprog
+from scipy.optimize import Bounds, linprog
 from scipy.sparse import csr_array
 
 from rosenblatt.exact.elimination import solved
 from rosenblatt.feasibility import METHODS, solve_lp
+from rosenblatt.feasibility.programs import Infeasible
 
 STATUS = {0: "optimal", 2: "infeasible", 3: "unbounded"}
 
@@ -125,6 +126,71 @@ def test_a_corrupted_certificate_fails(seed):
         assert other is None or not replace(answer, certificate=other).verify(**problem), other
 
 
+@pytest.mark.parametrize(
+    "change", [{"point": (1.6, 1.2)}, {"point": None}, {"u": None}, {"u": "0000"}, {"u": np.array([0.4, 0.2, 0, 0])}]
+)
+def test_a_proof_of_anything_but_fractions_fails(change):
+    problem = {"c": [-1, -1], "A_ub": [[1, 2], [3, 1]], "b_ub": [4, 6]}
+    answer = solve_lp(**problem)
+    assert answer.verify(**problem)
+    assert not replace(answer, certificate=replace(answer.certificate, **change)).verify(**problem)
+    assert not replace(answer, certificate="optimal").verify(**problem)
+
+
+def test_floats_that_add_up_to_zero_by_rounding_prove_nothing():
+    e = 1.75 * 2.0**-54
+    problem = {"c": [0], "A_ub": [[1.5], [-e], [-1.5]], "b_ub": [0.9375, -e * 0.625, -0.9375], "bounds": (None, None)}
+    answer = solve_lp(**problem)
+    assert answer.certificate.point == (Fraction(5, 8),)
+    assert (1.5 - e) - 1.5 == 0 > (0.9375 - e * 0.625) - 0.9375  # the sum of the constraints, as floats see it
+    assert not replace(answer, certificate=Infeasible((1.0, 1.0, 1.0), ())).verify(**problem)
+
+
+@pytest.mark.parametrize(
+    "same",
+    [
+        {"b_ub": [[4], [6]]},
+        {"b_ub": [[4, 6]]},
+        {"c": [[-1], [-1]]},
+        {"bounds": None},
+        {"bounds": []},
+        {"bounds": [(0, None)]},
+        {"bounds": [[0, np.inf]]},
+        {"bounds": np.array([[0, np.inf], [0, np.inf]])},
+    ],
+)
+def test_arguments_are_read_as_linprog_reads_them(same):
+    problem = {"c": [-1, -1], "A_ub": [[1, 2], [3, 1]], "b_ub": [4, 6]} | same
+    assert linprog(**problem).fun == pytest.approx(-2.8)
+    assert solve_lp(**problem).certificate.value == Fraction(-14, 5)
+
+
+def test_rounds_are_not_exceeded_and_what_is_known_by_then_is_true():
+    box = np.vstack([np.eye(4), -np.eye(4)])
+    problem = {"c": [-1, 2, 0, 1], "A_ub": box, "b_ub": [0, 1, 0, 1] + [0] * 4, "bounds": (None, None)}
+    needed = solve_lp(**problem).n_rounds
+    for most in range(needed):
+        answer = solve_lp(**problem, max_rounds=most)
+        assert (answer.status, answer.n_rounds) == ("undecided", most)
+        assert answer.reason.endswith("solved, which is max_rounds")
+        assert answer.lower <= 0
+        assert answer.fun is None or answer.fun >= 0
+    assert solve_lp(**problem, max_rounds=needed).status == solve_lp(**problem, max_rounds=None).status == "optimal"
+
+
+def test_a_lower_bound_is_rounded_down():
+    answer = solve_lp([Fraction(1, 10)], bounds=(1, None), max_rounds=2)
+    assert answer.status == "undecided"
+    assert answer.lower == np.nextafter(0.1, 0)  # the float 0.1 is above 1/10
+
+
+def test_numbers_beyond_floats_are_kept_in_the_proof():
+    answer = solve_lp([10**200], A_eq=[[1]], b_eq=[10**200])
+    assert answer.certificate.value == 10**400
+    assert answer.fun == np.inf
+    assert answer.x.tolist() == [1e200]
+
+
 def test_equations_alone_decide():
     answer = solve_lp([1, 1], A_eq=[[1, 2], [3, -1]], b_eq=[4, 5], bounds=(None, None))
     assert answer.certificate.point == (2, 1)
@@ -158,7 +224,7 @@ def test_klee_and_mintys_cube():
     ("problem", "words"),
     [
         ({"c": []}, "at least one number"),
-        ({"c": [[1]]}, "vector"),
+        ({"c": [[1, 2], [3, 4]]}, "vector"),
         ({"c": [1.0, np.nan]}, "finite"),
         ({"c": [1.0], "A_ub": [[1.0]]}, "A_ub and b_ub go together"),
         (
@@ -168,6 +234,10 @@ def test_klee_and_mintys_cube():
         ({"c": [1.0], "A_eq": [[np.inf]], "b_eq": [1.0]}, "A_eq must hold finite numbers"),
         ({"c": [1.0, 2.0], "bounds": [(0, 1)] * 3}, "for each of the 2 variables"),
         ({"c": [1.0], "bounds": (0, np.nan)}, "bounds must hold finite"),
+        ({"c": [1.0], "bounds": Bounds(0, 1)}, "bounds must be one pair"),
+        ({"c": [1.0, 2.0, 3.0], "bounds": [(0, 0, 0), (1, 1, 1)]}, "bounds must be one pair"),
+        ({"c": [1.0], "max_rounds": -1}, "max_rounds=-1"),
+        ({"c": [1.0], "max_rounds": "3"}, "max_rounds='3'"),
         ({"c": [1.0], "method": "simplex"}, "'rescaling'"),
     ],
 )

@@ -441,7 +441,43 @@ def ternary(log):
     return (log(1) if log(0) else log(2)), -log(3), +log(True), ~log(1), -(+log(4)), -1
 
 
+def frames(log):
+    inner = {name: log(len([*locals()])) for name in ("a", "b")}
+    exec("more = 1")
+    return (
+        sorted(locals()),
+        sorted(vars()),
+        dir(),
+        (lambda one: locals())(1),
+        inner,
+        dict(**locals()).keys() == vars().keys(),
+    )
+
+
+def qualified(log):
+    class Inner:
+        def method(self):
+            class Innermost: ...
+
+            return Innermost
+
+    def nested():
+        return 1
+
+    names = Inner, Inner.method, Inner().method(), nested, lambda: 1, (one for one in ())
+    try:
+        nested(log(1))
+    except TypeError as error:
+        return [name.__qualname__ for name in names], str(error)
+
+
+def long_ranges(log):
+    log(str(range(10**30)))
+    return range(10**30) == range(10**30), [range(10**40)]
+
+
 TRICKY = [
+    frames, qualified, long_ranges,
     chained, short, subscripts, unpacking, star_arguments, loops, comprehensions, walrus, tries, raises, raises_from,
     unbound, generators, closures, classes, matching, contexts, names, globals_change, in_place, factorial, ternary,
 ]  # fmt: skip
@@ -909,6 +945,17 @@ def test_what_cannot_be_counted_says_why(function, words):
         count_operations(function)
 
 
+@pytest.mark.parametrize("follow", [search, None, 3])
+def test_follow_takes_a_collection(follow):
+    with pytest.raises(TypeError, match=r"True, False or a collection of functions"):
+        count_operations(search, 7, [1], 1, follow=follow)
+
+
+def test_an_expression_too_deep_to_rewrite_is_named():
+    with pytest.raises(TypeError, match=r"deep holds an expression nested too deeply.*split it"):
+        count_operations("def deep(n):\n    return " + " + ".join(["n"] * 1500), 1)
+
+
 def test_behind_a_decorator():
     assert count_operations(cached.__wrapped__, 1).counts.comparison == 1
 
@@ -1100,6 +1147,14 @@ def test_undecided_is_an_answer():
     assert roots.law == "undecided", "a law outside the list is no law of the list"
 
 
+@pytest.mark.parametrize(
+    "count", [lambda n: n**4, math.factorial, lambda n: 3**n, lambda n: n**n, lambda n: n if n % 2 else 1]
+)
+def test_counts_that_no_law_explains_have_none(count):
+    sizes = tuple(range(1, 13))
+    assert fit(sizes, tuple(map(count, sizes))).law == "undecided"
+
+
 def test_growth_names_what_its_counts_leave_out():
     def hides(xs):
         small = sum([1, 2, 3])
@@ -1152,5 +1207,8 @@ def test_growth_says_what_it_needs():
         growth(search, range(1, 9))
     with pytest.raises(ValueError, match=r"measure='time': it must be one of arithmetic, .*flops"):
         growth(fibonacci, range(1, 9), measure="time")
+    for nothing in (None, math.nan, -1, "2"):
+        with pytest.raises(TypeError, match="must give a count"):
+            growth(fibonacci, range(1, 9), measure=lambda done, nothing=nothing: nothing)
     with pytest.raises(TypeError, match="is not written in Python"):
         growth(len, range(1, 9), make=lambda n: [[0] * n])

@@ -2,7 +2,8 @@
 is inside is decided exactly, for the rational numbers that floats are.
 
 A cut is a vector a with ⟨a, z⟩ > 0 for every z inside. It is built from numbers of 20 bits, rounded to the safe side, so
-that it is exact for integer data of moderate size: a sum of such cuts that is zero proves that nothing is inside.
+that it is exact for integer data of moderate size, and it knows whether it is: a sum of exact cuts that is zero proves that
+nothing is inside.
 """
 
 from __future__ import annotations
@@ -11,16 +12,24 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rosenblatt.exact.certificates import Interior
-from rosenblatt.exact.dyadic import fractions
+from rosenblatt.exact.dyadic import fractions, mantissas
 from rosenblatt.exact.reading import numbers
 
 _BITS = 20
+_BITS_HELD = 52
+
+
+class Cut(NamedTuple):
+    """A half-space that holds the cone, and whether its numbers are free of rounding; others steer, but prove nothing."""
+
+    a: NDArray
+    exact: bool
 
 
 class Cone(Protocol):
@@ -29,8 +38,9 @@ class Cone(Protocol):
     @property
     def dimension(self) -> int: ...
 
-    def separate(self, x: NDArray) -> NDArray | None:
-        """A cut a with ⟨a, x⟩ ≤ 0, as deep as is easily found; None if x is inside, as far as floats can tell."""
+    def separate(self, x: NDArray) -> Cut | NDArray | None:
+        """A cut a with ⟨a, x⟩ ≤ 0, as deep as is easily found; None if x is inside, as far as floats can tell. A bare
+        vector is a cut whose maker vouches for it."""
         ...
 
     def contains(self, x: Sequence[Fraction]) -> bool:
@@ -54,10 +64,10 @@ class Polyhedral:
     def dimension(self) -> int:
         return self.A.shape[1]
 
-    def separate(self, x: NDArray) -> NDArray | None:
+    def separate(self, x: NDArray) -> Cut | None:
         products = self.A @ x / self._lengths  # type: ignore[attr-defined]
         row = int(products.argmin())
-        return None if products[row] > 0 else self.A[row].copy()
+        return None if products[row] > 0 else Cut(self.A[row].copy(), True)
 
     def contains(self, x: Sequence[Fraction]) -> bool:
         return Interior(tuple(x)).verify(self.A)
@@ -80,13 +90,16 @@ class SecondOrder:
     def dimension(self) -> int:
         return self.c.size
 
-    def separate(self, x: NDArray) -> NDArray | None:
+    def separate(self, x: NDArray) -> Cut | None:
         u, t = self.P @ x, float(self.c @ x)
         length = float(np.linalg.norm(u))
         if t > length:
             return None
         v = _rounded(u / length) if length else np.zeros(len(u))
-        return self.c * _above(v) - v @ self.P  # ⟨a, z⟩ ≥ ⟨c, z⟩ − ‖P z‖ times a length: positive inside
+        s = _above(v)
+        unit = min(_lowest(self.c) + _lowest(s), _lowest(self.P) + _lowest(v))
+        size = np.abs(self.c) * s + np.abs(v) @ np.abs(self.P)
+        return Cut(self.c * s - v @ self.P, _held(size, unit))  # ⟨a, z⟩ ≥ (⟨c, z⟩ − ‖P z‖)·s: positive inside
 
     def contains(self, x: Sequence[Fraction]) -> bool:
         t = sum((a * b for a, b in zip(fractions(self.c), x, strict=True)), Fraction(0))
@@ -113,13 +126,15 @@ class Semidefinite:
     def dimension(self) -> int:
         return len(self.F)
 
-    def separate(self, x: NDArray) -> NDArray | None:
+    def separate(self, x: NDArray) -> Cut | None:
         M = np.tensordot(x, self.F, axes=1)
         values, vectors = np.linalg.eigh(M)
         if values[0] > 0:
             return None
         v = _simple(M, vectors[:, 0])
-        return np.einsum("i,dij,j->d", v, self.F, v)  # ⟨a, z⟩ = vᵀ(Σ zᵢFᵢ)v
+        size = np.einsum("i,dij,j->d", np.abs(v), np.abs(self.F), np.abs(v))
+        exact = _held(size, _lowest(self.F) + 2 * _lowest(v))
+        return Cut(np.einsum("i,dij,j->d", v, self.F, v), exact)  # ⟨a, z⟩ = vᵀ(Σ zᵢFᵢ)v
 
     def contains(self, x: Sequence[Fraction]) -> bool:
         k = self.F.shape[1]
@@ -148,12 +163,29 @@ class Intersection:
     def dimension(self) -> int:
         return self.cones[0].dimension
 
-    def separate(self, x: NDArray) -> NDArray | None:
-        cuts = [cut for cut in (cone.separate(x) for cone in self.cones) if cut is not None]
-        return min(cuts, key=lambda a: float(a @ x) / (np.linalg.norm(a) or 1.0)) if cuts else None
+    def separate(self, x: NDArray) -> Cut | None:
+        found = (cone.separate(x) for cone in self.cones)
+        cuts = [as_cut(cut) for cut in found if cut is not None]
+        return min(cuts, key=lambda cut: float(cut.a @ x) / (np.linalg.norm(cut.a) or 1.0)) if cuts else None
 
     def contains(self, x: Sequence[Fraction]) -> bool:
         return all(cone.contains(x) for cone in self.cones)
+
+
+def as_cut(cut: Any) -> Cut:
+    """A cut as it is, or a vector, whose maker vouches for it."""
+    return cut if isinstance(cut, Cut) else Cut(np.array(cut, dtype=np.float64), True)
+
+
+def _lowest(values: Any) -> int:
+    """The greatest e for which all values are multiples of 2^e."""
+    m, e = mantissas(np.atleast_1d(np.asarray(values, dtype=np.float64)))
+    return int(e.min(where=m != 0, initial=1024))
+
+
+def _held(sizes: NDArray, unit: int) -> bool:
+    """Whether sums of multiples of 2^unit, whose terms have these sizes in all, do not round: none needs over 52 bits."""
+    return bool(np.frexp(sizes.max(initial=0.0))[1] <= unit + _BITS_HELD)
 
 
 def symmetric(k: int) -> NDArray:

@@ -29,6 +29,7 @@ from scipy.optimize import nnls
 
 from rosenblatt.exact.certificates import Combination, Interior
 from rosenblatt.feasibility.budgets import generator, whole
+from rosenblatt.feasibility.cones import as_cut
 from rosenblatt.feasibility.found import count
 from rosenblatt.feasibility.proof import prove
 
@@ -38,6 +39,11 @@ _PROJECTIONS = 32  # cuts for one projection at most
 _SHALLOW = 1e-5  # a cosine up to which a cut may miss the point: its numbers are rounded
 _THIN = 1e15  # how much longer space may be stretched one way than another
 _NOTHING = 1e-12  # a length that is what rounding leaves of zero
+_LENGTHS = (1e-120, 1e120)  # of the largest number of a cut: its square and what is made of it are floats
+
+
+class _TooThin(Exception):
+    """Rounding decides on which side of a cut the point lies."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +93,9 @@ class FoundInCone:
     def verify(self, cone: Any) -> bool:
         """Whether there is a certificate and it is true in exact arithmetic: of the cone, or of the cuts that it named."""
         if isinstance(self.certificate, Interior):
-            return cone.contains(self.certificate.x)
+            if not hasattr(cone, "contains"):
+                raise ValueError(f"a point is checked by a cone with `contains`; {cone!r} has none: ask it about `x`")
+            return cone.dimension == len(self.certificate.x) and cone.contains(self.certificate.x)
         return self.certificate is not None and self.certificate.verify(self.cuts)
 
     def __str__(self) -> str:
@@ -137,10 +145,19 @@ def find_in_cone(
     limit = whole(max_updates, "max_updates", 1) or 100_000
     stretches = whole(max_rescalings, "max_rescalings", 0)
     search = _Search(separate, contains, d, limit, generator(random_state))
-    reason = search.run(math.inf if stretches is None else stretches)
+    try:
+        reason = search.run(math.inf if stretches is None else stretches)
+    except _TooThin:
+        reason = "precision"
     cuts = search.cuts()
     return FoundInCone(
-        search.certificate, cuts, contains is not None, search.updates, search.rescalings, search.asked, reason
+        search.certificate,
+        cuts,
+        reason == "combination" or (reason == "interior" and contains is not None),
+        search.updates,
+        search.rescalings,
+        search.asked,
+        reason,
     )
 
 
@@ -153,6 +170,7 @@ class _Search:
         self.updates = self.rescalings = self.asked = 0
         self.certificate: Interior | Combination | None = None
         self.met: list[NDArray] = []  # cuts, each once
+        self._exact: list[bool] = []  # whether each of them may be part of a proof
         self._numbers: dict[bytes, int] = {}
 
     def run(self, stretches: float) -> str:
@@ -178,23 +196,30 @@ class _Search:
         point = self.B @ x
         point /= np.linalg.norm(point)
         self.asked += 1
-        a = self.separate(point)
-        if a is None:
+        cut = self.separate(point.copy())
+        if cut is None:
             return None
-        a = np.array(a, dtype=np.float64)
+        a, exact = as_cut(cut)
         if a.shape != (self.d,) or not np.isfinite(a).all():
             raise ValueError(f"a cut must be {self.d} finite numbers; got {a!r}")
+        if a.any() and not _LENGTHS[0] < np.abs(a).max() < _LENGTHS[1]:
+            raise ValueError(f"a cut must not be so long or short that its squared length is no float; got {a!r}")
         if a @ point > _SHALLOW * np.linalg.norm(a):
+            if self.contains:  # a cone's cut, which rounding has turned past the point
+                raise _TooThin
             raise ValueError(
                 f"a cut must not have the point on its positive side: {a!r} has a product {a @ point:g} with it"
             )
         number = self._numbers.setdefault(a.tobytes(), len(self._numbers))
         if number == len(self.met):
             self.met.append(a)
+            self._exact.append(exact)
         mapped = a @ self.B
         length = float(np.linalg.norm(mapped))
-        if not length:
+        if not a.any() and exact:
             self.certificate = Combination((number,), (1,))
+        elif not length:
+            raise _TooThin
         return mapped / (length or 1.0), number
 
     def inside(self, x: NDArray) -> str:
@@ -281,6 +306,9 @@ class _Search:
         cuts = self.cuts()
         weights = np.zeros(len(cuts))
         weights[list(counts)] = list(counts.values())
+        weights[~np.array(self._exact, dtype=bool)] = 0.0
+        if not weights.any():
+            return False
         self.certificate = prove(cuts, weights)
         return self.certificate is not None
 

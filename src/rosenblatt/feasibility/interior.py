@@ -145,7 +145,7 @@ class _Judge:
 def _method(method: Any) -> Method:
     if isinstance(method, str) and method in METHODS:
         return METHODS[method]
-    if not isinstance(method, str) and hasattr(method, "search"):
+    if not isinstance(method, str | type) and hasattr(method, "search"):
         return method
     raise ValueError(f"method={method!r}: it must be one of {', '.join(map(repr, METHODS))}, or one such as Plain()")
 

@@ -12,10 +12,11 @@ multipliers that prove v optimal. Each round leaves a vertex for good, so the ro
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from math import inf
+from math import inf, nextafter
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,8 @@ import numpy as np
 from rosenblatt.exact.certificates import Combination, Interior
 from rosenblatt.exact.dyadic import cleared
 from rosenblatt.exact.elimination import solved
+from rosenblatt.feasibility.budgets import whole
+from rosenblatt.feasibility.found import count
 from rosenblatt.feasibility.interior import find_interior
 from rosenblatt.feasibility.programs import Infeasible, Optimal, Program, Solution, Unbounded, Vector, dot
 
@@ -48,6 +51,7 @@ class _Systems:
     equations: list[int]  # rows that are zero
     open: list[int]  # rows that are to be positive
     options: dict[str, Any]
+    max_rounds: int
     tight: list[_Tight] = field(default_factory=list)
     n_updates: int = 0
     n_rescalings: int = 0
@@ -66,6 +70,8 @@ class _Systems:
             found: Interior | Combination = Combination((len(rows) - 1,), (1,))
             matrix = [[Fraction(0)] for _ in rows]
         else:
+            if self.n_rounds >= self.max_rounds:
+                raise _Unanswered(f"{count(self.n_rounds, 'system')} solved, which is max_rounds")
             matrix = [system.reduced(row) for row in rows]
             scaled = [cleared(row) for row in matrix]
             answer = find_interior(np.array(scaled, dtype=object).reshape(len(rows), len(system.free)), **self.options)
@@ -121,13 +127,14 @@ def solve_lp(
     method: Any = "rescaling",
     max_updates: int | None = None,
     max_rescalings: int | None = None,
-    max_rounds: int = 1000,
+    max_rounds: int | None = 1000,
     random_state: Any = 0,
 ) -> Solution:
     """Minimise ⟨c, x⟩ with A_ub x ≤ b_ub, A_eq x = b_eq and the bounds (x ≥ 0 unless given), with a proof of the answer.
 
     The arguments are those of `scipy.optimize.linprog`, floats, integers or fractions; the answer is that of the numbers as
-    given, with no tolerance. `method` and the next two are those of `find_interior`, for each of the systems solved.
+    given, with no tolerance. `method` and the next two are those of `find_interior`, for each of the systems solved; there
+    are at most `max_rounds` of these (None: any number).
 
     >>> from rosenblatt.feasibility import solve_lp
     >>> answer = solve_lp([-1, -1], A_ub=[[1, 2], [3, 1]], b_ub=[4, 6])
@@ -137,13 +144,14 @@ def solve_lp(
     'infeasible'
     """
     program = Program.of(c, A_ub, b_ub, A_eq, b_eq, bounds)
+    rounds = whole(max_rounds, "max_rounds", 0)
     options = {"method": method, "max_updates": max_updates, "max_rescalings": max_rescalings, "random_state": random_state}
     m, p, n = len(program.inequalities), len(program.equations), len(program.c)
     rows = [(*(-value for value in row[:-1]), row[-1]) for row in (*program.inequalities, *program.equations)]
-    systems = _Systems(rows, list(range(m, m + p)), list(range(m)), options)
+    systems = _Systems(rows, list(range(m, m + p)), list(range(m)), options, sys.maxsize if rounds is None else rounds)
     search = _Search(program, systems, n)
     try:
-        search.run(max_rounds)
+        search.run()
     except _Unanswered as left:
         search.reason = str(left)
     return search.solution(getattr(method, "name", method))
@@ -159,20 +167,19 @@ class _Search:
         self.certificate: Optimal | Infeasible | Unbounded | None = None
         self.reason = ""
 
-    def run(self, max_rounds: int) -> None:
+    def run(self) -> None:
         if not self.feasible() or not self.bounded():
             return
         c = self.program.c
         assert self.point is not None
         self.point = descended(self.program, self.point)
-        while self.systems.n_rounds < max_rounds:
+        while True:
             value = dot(c, self.point)
             y, multipliers = self.systems.strict([(*([Fraction(0)] * self.n), Fraction(1)), (*(-a for a in c), value)])
             if y is None:
                 self.certificate = self.optimal(multipliers, -2)
                 return
             self.point = descended(self.program, tuple(a / y[-1] for a in y[:-1]))
-        self.reason = f"{max_rounds} systems were solved"
 
     def feasible(self) -> bool:
         """Whether there is a feasible point, with nothing tight that need not be; if not, Farkas's multipliers."""
@@ -191,15 +198,17 @@ class _Search:
     def bounded(self) -> bool:
         """Whether multipliers prove some lower bound; otherwise there is a direction to go on in for ever."""
         flat = [row[:-1] for row in self.systems.rows]
-        away = replace(self.systems, rows=flat, n_updates=0, n_rescalings=0, n_rounds=0)
+        away = replace(self.systems, rows=flat)
         away.equations, away.open, away.tight = list(away.equations), list(away.open), list(away.tight)
-        while True:
-            ray, multipliers = away.strict([tuple(-a for a in self.program.c)])
-            if ray is not None or -1 in multipliers:
-                break
-            away.tighten(multipliers)
-        for name in ("n_updates", "n_rescalings", "n_rounds"):
-            setattr(self.systems, name, getattr(self.systems, name) + getattr(away, name))
+        try:
+            while True:
+                ray, multipliers = away.strict([tuple(-a for a in self.program.c)])
+                if ray is not None or -1 in multipliers:
+                    break
+                away.tighten(multipliers)
+        finally:
+            for name in ("n_updates", "n_rescalings", "n_rounds"):
+                setattr(self.systems, name, getattr(away, name))
         if ray is not None:
             assert self.point is not None
             self.certificate = Unbounded(self.point, ray)
@@ -230,9 +239,9 @@ class _Search:
             self.lower = self.certificate.value
         return Solution(
             status,
-            None if point is None else np.array([float(value) for value in point]),
-            None if value is None else float(value),
-            -inf if self.lower is None else float(self.lower),
+            None if point is None else np.array([_near(value) for value in point]),
+            None if value is None else _near(value),
+            -inf if self.lower is None else _near(self.lower, below=status == "undecided"),
             self.certificate,
             method,
             self.systems.n_updates,
@@ -272,6 +281,15 @@ def descended(program: Program, x: Vector) -> Vector:
                 break
         else:
             return x
+
+
+def _near(value: Fraction, below: bool = False) -> float:
+    """The nearest float, infinity where none is near; or the nearest that is not above."""
+    try:
+        near = float(value)
+    except OverflowError:
+        near = inf if value > 0 else -inf
+    return nextafter(near, -inf) if below and near > value else near
 
 
 def _first(width: int) -> list[Fraction]:

@@ -45,6 +45,8 @@ class Program:
 
     def violated(self, x: Sequence[Fraction]) -> str | None:
         """None if x satisfies everything; otherwise what it does not."""
+        if (wrong := inexact(x)) is not None:
+            return wrong
         if len(x) != len(self.c):
             return f"the point has {len(x)} coordinates, the program {len(self.c)} variables"
         for name, row in zip(self.names, self.inequalities, strict=True):
@@ -57,6 +59,8 @@ class Program:
 
     def combined(self, u: Sequence[Fraction], v: Sequence[Fraction]) -> Vector | str:
         """Σ uᵢ·(gᵢ, hᵢ) + Σ vₖ·(eₖ, fₖ), an inequality that every feasible x satisfies if u ≥ 0; or why not."""
+        if (wrong := inexact(u) or inexact(v)) is not None:
+            return wrong
         if (len(u), len(v)) != (len(self.inequalities), len(self.equations)):
             return (
                 f"multipliers for {len(u)} inequalities and {len(v)} equations; there are {len(self.inequalities)} and "
@@ -121,6 +125,8 @@ class Unbounded:
     def refutation(self, program: Program) -> str | None:
         if (wrong := program.violated(self.point)) is not None:
             return wrong
+        if (wrong := inexact(self.ray)) is not None:
+            return wrong
         if len(self.ray) != len(program.c) or dot(program.c, self.ray) >= 0:
             return "nothing improves along the ray"
         for name, row in zip(program.names, program.inequalities, strict=True):
@@ -170,7 +176,7 @@ class Solution:
     ) -> bool:
         """Whether the certificate is true of this program, in exact arithmetic."""
         return (
-            self.certificate is not None
+            isinstance(self.certificate, Optimal | Infeasible | Unbounded)
             and self.certificate.refutation(Program.of(c, A_ub, b_ub, A_eq, b_eq, bounds)) is None
         )
 
@@ -182,6 +188,13 @@ class Solution:
             best = "no feasible point known" if self.fun is None else f"{self.fun:.10g} attained"
             return f"undecided within [{self.lower:.10g}, {best}]: {self.reason} ({work})"
         return f"{self.status}, proved exactly ({work})"
+
+
+def inexact(values: Any) -> str | None:
+    """None for a tuple of integers and fractions; otherwise why nothing can be proved with it."""
+    if isinstance(values, tuple) and all(isinstance(value, int | Fraction) for value in values):
+        return None
+    return f"a proof is made of tuples of integers and fractions, not of {values!r}"
 
 
 def dot(a: Sequence[Fraction], b: Sequence[Fraction]) -> Fraction:
@@ -197,9 +210,9 @@ def _number(value: Any, name: str) -> Fraction:
 
 def _vector(values: Any, name: str) -> Vector:
     values = np.asarray(values, dtype=object)
-    if values.ndim != 1 or not values.size:
+    if max(values.shape, default=1) != values.size or not values.size:  # a column, a row and one number are vectors too
         raise ValueError(f"{name} must be a vector of at least one number; got the shape {values.shape}")
-    return tuple(_number(value, name) for value in values)
+    return tuple(_number(value, name) for value in values.flat)
 
 
 def _rows(A: Any, b: Any, n: int, name: str, side: str) -> list[Vector]:
@@ -215,14 +228,16 @@ def _rows(A: Any, b: Any, n: int, name: str, side: str) -> list[Vector]:
 
 
 def _bounds(bounds: Any, n: int) -> list[tuple[Fraction | None, Fraction | None]]:
-    if bounds is None:
-        bounds = (0, None)
-    bounds = list(bounds)
-    if len(bounds) == 2 and not any(isinstance(value, (tuple, list, np.ndarray)) for value in bounds):
-        bounds = [bounds] * n
-    if len(bounds) != n or any(len(pair) != 2 for pair in bounds):
+    try:
+        pairs: list[Any] = [(0, None)] if bounds is None else [*bounds] or [(0, None)]
+        if len(pairs) == 2 and all(np.ndim(value) == 0 for value in pairs):
+            pairs = [pairs]
+        pairs = [(low, high) for low, high in (pairs * n if len(pairs) == 1 else pairs)]
+    except (TypeError, ValueError):
+        pairs = []
+    if len(pairs) != n:
         raise ValueError(f"bounds must be one pair (low, high), or one for each of the {n} variables; got {bounds!r}")
-    return [(_bound(low, -1), _bound(high, 1)) for low, high in bounds]
+    return [(_bound(low, -1), _bound(high, 1)) for low, high in pairs]
 
 
 def _bound(value: Any, sign: int) -> Fraction | None:

@@ -84,7 +84,7 @@ def size(value: Any) -> int | None:
         return None
     try:
         return len(value)
-    except TypeError:  # an object without dimensions that could have had some
+    except Exception:  # an object without dimensions that could have had some, a range beyond what `len` counts to
         return None
 
 

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import inf, nextafter
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -142,7 +143,8 @@ def mixture(X: Any, y: Any, counts: Any, *, constant: Any = 1.0) -> Mixture:
     """
     A = exact_rows(X, y, constant)
     counts = np.asarray(counts)
-    if counts.shape != (len(A),) or counts.dtype.kind not in "iuO" or min(counts) < 0 or not any(counts):
+    whole = counts.dtype.kind in "iu" or all(isinstance(count, Integral) for count in counts.flat)
+    if counts.shape != (len(A),) or not whole or min(counts) < 0 or not any(counts):
         raise ValueError(f"counts must be {len(A)} integers of at least 0, not all of them 0; got {counts!r}")
     return _mixture(A, counts)
 

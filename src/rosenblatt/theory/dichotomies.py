@@ -36,7 +36,7 @@ def cover(n: int, d: int) -> int:
     """
     if n < 1 or d < 1 or n != int(n) or d != int(d):
         raise ValueError(f"n and d must be whole numbers of at least 1; got {n!r} and {d!r}")
-    return 2 * sum(comb(n - 1, k) for k in range(min(n, d)))
+    return 2 * sum(comb(int(n) - 1, k) for k in range(int(min(n, d))))
 
 
 def chance(n: int, d: int) -> Fraction:
@@ -44,7 +44,7 @@ def chance(n: int, d: int) -> Fraction:
 
     It is 1 up to n = d, exactly ½ at n = 2d (the capacity of a perceptron), and then falls, the faster the larger d.
     """
-    return Fraction(cover(n, d), 2**n)
+    return Fraction(cover(n, d), 2 ** int(n))
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,8 @@ class Dichotomies:
     def __iter__(self) -> Iterator[Labels]:
         return iter(self.made)
 
-    def __contains__(self, labels: object) -> bool:
-        return labels in self.made
+    def __contains__(self, labels: Any) -> bool:
+        return tuple(labels) in self.made
 
     def certificate(self, labels: Any) -> Interior | Combination:
         """The proof that these labels are made, or that they are not: of the rows yᵢ·pointᵢ, as `rows` returns them."""

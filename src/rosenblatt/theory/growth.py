@@ -14,7 +14,8 @@ import operator
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from math import log, log2
+from math import inf, log, log2
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,7 @@ UNDECIDED = "undecided"
 SPARE = 2  # sizes, beside one for each coefficient, that could have contradicted an exact formula
 SIZES = 4 + SPARE  # a cubic has four coefficients
 DECISIVE = 6.0  # the difference of two criteria from which on one law is called far likelier than the other
+COARSE = 0.2  # a law whose errors are larger than this part of the counts does not explain them
 
 LONGEST = 64  # nobody has counted to 2⁶⁴, so beyond that size no count is exponential
 
@@ -66,7 +68,8 @@ class Growth:
     ----------
     law : str
         The term that grows fastest, "1", "log n", "n", "n log n", "n²", "n³", "2ⁿ" or "n·2ⁿ"; "undecided" where several
-        explain the counts equally well.
+        explain the counts equally well, or none to within a fifth. That the list has no n⁴ does not make n⁴ undecided at
+        sizes at which another law comes near.
     formula : str
         The whole of it. An exact formula meets every count; one that begins with ≈ was fitted. Empty if undecided.
     exact : bool
@@ -168,6 +171,8 @@ def growth(
         made = n if make is None else make(n)
         runs.append(count_operations(function, *(made if isinstance(made, tuple) else (made,)), follow=follow))
     counts = tuple(measure(run) if callable(measure) else getattr(run.counts, measure) for run in runs)
+    if not all(isinstance(count, Real) and 0 <= float(count) < inf for count in counts):
+        raise TypeError(f"measure={measure!r} must give a count, a number of at least 0, for each run; got {counts}")
     return fit(sizes, counts, growing(runs))
 
 
@@ -240,7 +245,7 @@ def least_squares(
 
 
 def decided(errors: Mapping[str, float], leading: Mapping[str, float], sizes: int) -> str:
-    """The law that explains the counts far better than the others, if there is one.
+    """The law that explains the counts, and far better than the others, if there is one.
 
     A law whose terms another has too is preferred to that other unless the other is far better. A law whose own term comes
     out negative cannot be the answer, but if it is far better than the answer, the counts bend as none of the laws does.
@@ -254,7 +259,7 @@ def decided(errors: Mapping[str, float], leading: Mapping[str, float], sizes: in
     close = [name for name, value in criteria.items() if value <= min(criteria.values()) + DECISIVE]
     simplest = min(close, key=lambda name: len(terms[name]))
     certain = all(terms[simplest] <= terms[name] or leading[name] < 0 for name in close)
-    return simplest if certain and leading[simplest] > 0 else UNDECIDED
+    return simplest if certain and leading[simplest] > 0 and errors[simplest] <= COARSE else UNDECIDED
 
 
 def dominant(coefficients: Collection[str]) -> str:

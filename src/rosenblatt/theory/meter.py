@@ -146,6 +146,14 @@ class Meter:
     def loop(self, ask: int, bind: int, items: Any) -> Loop:
         return Loop(self, ask, bind, items)
 
+    def unseen(self, name: str, names: Any) -> Any:
+        """The names that a frame has, and their values, without the meter's own."""
+        if isinstance(names, dict) and names.get(name) is self:
+            del names[name]
+        elif isinstance(names, list) and name in names:
+            names.remove(name)
+        return names
+
     def flagged(self) -> tuple[Flag, ...]:
         """What was flagged, by function and line. An operator with two long operands was still executed once."""
         found: dict[tuple[str, int, str, str], tuple[int, int]] = {}

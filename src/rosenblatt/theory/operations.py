@@ -15,7 +15,7 @@ import hashlib
 import inspect
 import linecache
 import textwrap
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from types import CodeType, FunctionType, MethodType
 from typing import Any, NamedTuple
@@ -173,6 +173,8 @@ def count_operations(
     if isinstance(function, str):
         function = from_text(function)
     plain, args = bare(function, args)
+    if not isinstance(follow, bool | Iterable):
+        raise TypeError(f"follow={follow!r}: it must be True, False or a collection of functions, such as [dot]")
     chosen = set() if isinstance(follow, bool) else {bare(each, ())[0].__code__ for each in follow}
     versions: dict[CodeType, Version | None] = {}
 
@@ -200,6 +202,11 @@ def count_operations(
             if each is plain:
                 raise
             return None
+        except RecursionError:
+            raise Uncountable(
+                f"{each.__qualname__} holds an expression nested too deeply to be rewritten, such as a sum of hundreds of "
+                "terms: split it into several statements"
+            ) from None
 
     def owned(each: Any) -> bool:
         inner = inspect.unwrap(getattr(each, "__func__", each))

@@ -63,6 +63,7 @@ def rewrite(function: FunctionType, meter: Meter) -> Version:
     compiled = compile(ast.fix_missing_locations(outside), code.co_filename, "exec", code.co_flags & FUTURE, True)
     for name in ("outside", owner, code.co_name):
         compiled = next(part for part in inside(compiled) if part.co_name == name)
+    compiled = renamed(compiled, compiled.co_qualname, function.__qualname__)
     lines = linecache.getlines(code.co_filename, function.__globals__)[first - 1 : last]
     return Version(compiled, frozenset(inside(compiled, deep=True)), first, lines, range(before, len(meter.sites)))
 
@@ -76,6 +77,19 @@ def bind(version: Version, function: FunctionType, meter: Meter) -> FunctionType
     made = FunctionType(version.code, function.__globals__, function.__name__, function.__defaults__, closure)
     made.__kwdefaults__, made.__qualname__ = function.__kwdefaults__, function.__qualname__
     return made
+
+
+def renamed(code: CodeType, before: str, after: str) -> CodeType:
+    """The code with what it defines named as it was: functions by their code, classes by a constant."""
+
+    def name(text: str) -> str:
+        return after + text[len(before) :] if text == before or text.startswith(f"{before}.<locals>.") else text
+
+    consts = tuple(
+        renamed(part, before, after) if isinstance(part, CodeType) else name(part) if isinstance(part, str) else part
+        for part in code.co_consts
+    )
+    return code.replace(co_consts=consts, co_qualname=name(code.co_qualname))
 
 
 def inside(code: CodeType, deep: bool = False) -> Iterator[CodeType]:
@@ -344,6 +358,7 @@ class Rewriter(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         sites = self.site(node, "calls"), self.site(node, "maths")
+        lists_names = isinstance(node.func, ast.Name) and node.func.id in ("locals", "vars", "dir")
         if isinstance(node.func, ast.Attribute):  # looking the method up is part of calling it
             node.func.value = self.visit(node.func.value)
         else:
@@ -351,7 +366,7 @@ class Rewriter(ast.NodeTransformer):
         node.func = self.through("call", *sites, node.func)
         node.args = [self.visit(argument) for argument in node.args]
         node.keywords = [self.visit(argument) for argument in node.keywords]
-        return node
+        return self.through("unseen", ast.Constant(METER), node) if lists_names else node
 
     def visit_FormattedValue(self, node: ast.FormattedValue) -> ast.AST:
         site = self.site(node.value, "calls")

@@ -145,9 +145,7 @@ def trace(
     [0.   2.24 3.16 3.87 4.47]
     """
     if delta < 0 or not math.isfinite(delta):
-        raise ValueError(
-            f"delta must be at least 0 and finite; got {delta}: below 0, rows that are wrong are passed over"
-        )
+        raise ValueError(f"delta must be at least 0 and finite; got {delta}: below 0, rows that are wrong are passed over")
     if not (rate > 0 and math.isfinite(rate)):
         raise ValueError(f"rate must be positive and finite; got {rate}")
     if max_updates < 1:
