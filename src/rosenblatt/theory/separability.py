@@ -56,11 +56,14 @@ class Separable:
             return f"the hyperplane is to go through the origin, but b is {about(self.b)}"
         if A.shape[1] != len(self.w) + self.intercept:
             return f"the hyperplane is in {len(self.w)} dimensions, the rows are in {A.shape[1] - self.intercept}"
+        if not all(isinstance(value, Fraction) for value in (*self.w, self.b, self.margin)):
+            return "w, b and the margin must be Fractions"
         values = self._point().values(A)
         least = min(range(len(values)), key=values.__getitem__)
         if values[least] <= 0:
             return f"row {least} has margin {about(values[least])}, which is not positive"
-        if (values[least], values[self.row] if self.row < len(values) else None) != (self.margin, self.margin):
+        named = type(self.row) is int and 0 <= self.row < len(values) and values[self.row] == values[least]
+        if not named or values[least] != self.margin:
             return f"the least margin is {about(values[least])}, in row {least}"
         return None
 
