@@ -23,9 +23,7 @@ def dependence(rows: NDArray) -> list[int] | None:
     `rows` are floats (k, d). The answer is exact; it is checked before it is returned.
     """
     k = len(rows)
-    # Scaling a column by a power of two changes no dependence; scaling a row changes λ, which is undone at the end.
-    columns = [whole(rows[:, j])[0] for j in range(rows.shape[1])]
-    V = np.array([c for c in columns if any(c)], dtype=object).reshape(-1, k)  # (equations, k)
+    _, V = _equations(rows)
     if not len(V):
         return [1] if k == 1 else None
     for prime in _PRIMES:
@@ -49,6 +47,21 @@ def dependence(rows: NDArray) -> list[int] | None:
         if not any(V @ np.array(answer, dtype=object)):
             return answer
     return None
+
+
+def independent_columns(rows: NDArray) -> NDArray:
+    """Columns of which the others are combinations, unless the prime is unlucky; the first if all are zero. `rows` are
+    floats (k, d)."""
+    there, V = _equations(rows)
+    return np.sort(there[_independent(V, _PRIMES[0])[0]]) if len(V) else np.arange(1)
+
+
+def _equations(rows: NDArray) -> tuple[NDArray, NDArray]:
+    """(columns, V): those that are not zero, as integers without a common factor, (columns, k). Scaling a column changes no
+    dependence of rows; and what all its numbers have in common may be the prime."""
+    there = np.flatnonzero((rows != 0).any(axis=0))
+    columns = [whole(rows[:, j])[0] for j in there]
+    return there, np.array([c // gcd(*c) for c in columns], dtype=object).reshape(-1, len(rows))
 
 
 def _independent(V: NDArray, prime: int) -> tuple[list[int], list[int], list[int]]:

@@ -22,6 +22,7 @@ from rosenblatt.exact import rounding
 from rosenblatt.exact.certificates import Combination, Interior, as_floats
 from rosenblatt.exact.dyadic import cleared, products
 from rosenblatt.exact.simplex import alternative
+from rosenblatt.exact.solve import independent_columns
 from rosenblatt.feasibility import find_interior
 from rosenblatt.theory.nearest import Cloud, in_floats, row_norms
 
@@ -171,7 +172,8 @@ def perceptron(search: Search) -> Proved | None:
         history.append(mistakes)
         if len(history) > 6 and mistakes > 0.5 * history[-6]:
             break
-    search.bracket(S, x, float(np.linalg.norm(x) / sum(history)))  # x is the sum of that many unit rows
+    if history:
+        search.bracket(S, x, float(np.linalg.norm(x) / sum(history)))  # x is the sum of that many unit rows
     return None
 
 
@@ -230,7 +232,7 @@ def highs(search: Search) -> Proved | None:
         if t > 1e-9:
             values = S @ x
             low = np.flatnonzero(values <= t * 1e-3)
-            if not len(low):
+            if np.isin(low, rows).all():  # none, or more than its tolerance lets it see
                 return search.separates(x, "highs")
             new = low[np.argsort(values[low], kind="stable")[:few]]
             rows = np.union1d(rows[values[rows] <= 2 * t] if len(rows) > 20 * few else rows, new)
@@ -247,11 +249,20 @@ def exactly(search: Search) -> Proved | None:
     rows = np.arange(min(n, 4 * (d + 1)))
     while search.seconds > 0:
         part = search.A[rows]
-        found = alternative(part.toarray() if sp.issparse(part) else part, search.seconds / 2)  # some for what follows
+        part = part.toarray() if sp.issparse(part) else part
+        columns = independent_columns(part) if len(rows) < d else np.arange(d)
+        found = alternative(part[:, columns], search.seconds / 2)  # some for what follows
+        if isinstance(found, Combination) and not found.verify(part):  # of too few columns: the prime was unlucky
+            columns = np.arange(d)
+            found = alternative(part, search.seconds / 2)
         if found is None:
             return None
         if isinstance(found, Combination):
             return Proved(Combination(tuple(int(rows[i]) for i in found.rows), found.weights), "simplex")
+        x = [Fraction(0)] * d
+        for j, value in zip(columns, found.x, strict=True):
+            x[j] = value
+        found = Interior(tuple(x))
         values, _ = products(search.A, cleared(found.x))
         low = [i for i in range(n) if values[i] <= 0]
         if not low:
