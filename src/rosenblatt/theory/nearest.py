@@ -373,7 +373,8 @@ def in_integers(cloud: Cloud, start: Found, guard: int, most: int) -> Found | No
         weights = support.long_weights()
         w = weights @ support.V[support.active]
         # R/γ is about the root of the sum of the weights: w of this many bits more is as good as all of it.
-        bits = max(53, int(np.log2(max(support.weights().sum(), 1.0))) // 2 + len(w).bit_length() + 44)
+        reach = int(weights.sum()).bit_length() - (support.bits - 2 * support.size)
+        bits = max(53, reach // 2 + len(w).bit_length() + 44)
         cut = max(0, max(int(abs(value)).bit_length() for value in w) - bits)
         w = [int(value) >> cut for value in w]
         found, exponent = products(A, w)  # in units of 2^unit, as V: 2^(exponent − unit), and w lacks 2^cut
