@@ -8,10 +8,10 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rosenblatt.exact import rounding
+from rosenblatt.exact import dyadic, rounding
 from rosenblatt.exact.certificates import Combination, Interior, as_floats
 from rosenblatt.exact.dyadic import about, cleared, mantissas, products, whole
-from rosenblatt.exact.solve import dependence
+from rosenblatt.exact.solve import _PRIMES, dependence
 
 floats = st.floats(allow_nan=False, allow_infinity=False) | st.integers(-3, 3).map(float) | st.just(5e-324)
 integers = st.integers(-3, 3) | st.integers(-(2**200), 2**200)
@@ -123,3 +123,18 @@ def test_dependence_survives_an_unlucky_prime():
     prime = 67108859.0
     rows = np.array([[prime, 0.0], [0.0, prime], [-1.0, -1.0]])
     assert dependence(rows) == [1, 1, 67108859]
+
+
+def test_dependence_of_numbers_that_the_primes_divide():
+    both = float(_PRIMES[0] * _PRIMES[1])
+    assert dependence(np.array([[both, 0.0], [0.0, both], [-both, -both]])) == [1, 1, 1]
+
+
+def test_products_of_wide_sparse_rows_are_made_many_rows_at_a_time(monkeypatch):
+    parts = []
+    whole_products = dyadic._chunk_products
+    monkeypatch.setattr(dyadic, "_chunk_products", lambda *args: parts.append(args) or whole_products(*args))
+    A = sp.eye_array(500, 10**5, format="csr")
+    found, e = products(A, range(10**5))
+    assert [p * 2**e for p in found] == list(range(500))
+    assert len(parts) == 1

@@ -1,6 +1,7 @@
 """Projections, distances, margins; and γ, between two bounds that anyone can check."""
 
 import re
+import warnings
 from dataclasses import replace
 from fractions import Fraction
 from math import inf
@@ -412,8 +413,12 @@ def test_a_zero_row_has_no_margin_through_the_origin():
     assert gamma_affine(X, y).lower == pytest.approx(5**0.5 / 2)
 
 
-def test_what_cannot_be_told_is_not_claimed():
-    """γ/R = 1e-300: the search gives up, and says so, rather than call the data inseparable."""
+def test_what_cannot_be_told_is_not_claimed(monkeypatch):
+    """γ/R = 1e-300: floats see nothing; what `separability` finds is proved, and without time nothing is claimed."""
+    with pytest.warns(RuntimeWarning, match="a relative gap of 1"):
+        found = gamma_padded([[1e-300], [-1e-300]], [1, -1])
+    assert 0 < found.lower <= 1e-300 <= found.upper
+    monkeypatch.setattr(geometry, "_SECONDS", 0.0)
     with pytest.raises(NotSeparable, match="nor a proof that there is none") as refusal:
         gamma_padded([[1e-300], [-1e-300]], [1, -1])
     assert refusal.value.certificate is None
@@ -456,3 +461,33 @@ def test_constant_of_the_padded_margin():
 def test_labels_are_no_constant():
     with pytest.raises(TypeError, match=r"constant must be one number, .* R needs no labels"):
         radius([[1.0, 2.0], [3.0, 4.0]], [0, 1])
+
+
+@pytest.mark.parametrize("gamma", [gamma_origin, gamma_padded, gamma_affine])
+def test_sizes_that_floats_cannot_hold_together_are_no_obstacle(gamma):
+    X = np.array([[1e200, 1.0], [1.0, -1e-200], [-3e150, 2.0], [-1e-120, 1e100]])
+    y = [1, 1, 0, 0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # the gap stays wide
+        found = gamma(X, y)
+    assert 0 < found.lower <= found.upper
+    assert found.verify(X, y)
+    with pytest.raises(NotSeparable) as refusal:
+        gamma(np.vstack([X, [1e200, 1.0]]), [*y, 0])
+    assert refusal.value.certificate is not None
+
+
+def test_a_bracket_of_other_than_fractions_and_integers_is_refuted():
+    X, y = [[2.0], [-2.0]], [1, 0]
+    found = gamma_affine(X, y)
+    assert found.verify(X, y)
+    for change in (
+        {"rows": (True, False)},
+        {"rows": (0.0, 1.0)},
+        {"weights": (True, True)},
+        {"weights": (1.0, 1.0)},
+        {"normal": (float("nan"),)},
+        {"intercept": float("nan")},
+        {"lower": float("nan")},
+    ):
+        assert not replace(found, **change).verify(X, y)

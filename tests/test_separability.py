@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from fractions import Fraction
+from time import perf_counter
 
 import numpy as np
 import pytest
@@ -146,6 +147,76 @@ def test_a_corrupted_certificate_fails(seed, place):
         assert not replace(proof, rows=tuple(len(y) + r for r in proof.rows)).verify(X, y)
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"rows": (0.0, 1.0, 2.0, 3.0)},
+        {"rows": (False, True, 2, 3)},
+        {"rows": ("0", 1, 2, 3)},
+        {"rows": (0, 1, 2, -1)},
+        {"rows": (0, 1, 2, 2)},
+        {"combination": (1.0, 1.0, 1.0, 1.0)},
+        {"combination": (True, True, True, True)},
+        {"combination": tuple(np.ones(4, dtype=int))},
+        {"combination": (1, 1, 1, float("nan"))},
+    ],
+)
+def test_a_combination_of_other_than_integers_is_refuted(change):
+    X, y = [[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0]
+    proof = separability(X, y)
+    assert proof.verify(X, y)
+    assert not replace(proof, **change).verify(X, y)
+
+
+def test_a_hyperplane_of_other_than_fractions_is_refuted():
+    X, y = [[1.0], [-2.0]], [1, 0]
+    big = 10**17 + 1  # float(big) is 10**17: to divide integers is to round
+    true = Separable((Fraction(big),), Fraction(0), False, Fraction(big), 0, "hand")
+    assert true.verify(X, y)
+    for change in (
+        {"w": (big,), "margin": Fraction(10**17)},
+        {"w": (float(big),)},
+        {"w": (float("nan"),)},
+        {"b": 0.0},
+        {"margin": 1e17},
+        {"row": -2},
+        {"row": False},
+        {"row": 0.0},
+        {"row": 7},
+    ):
+        assert not replace(true, **change).verify(X, y)
+
+
+def test_a_linear_program_blind_to_what_it_violates_does_not_go_on():
+    X = np.array([
+        [-1e-169, 2e43, 0, -2e169, 1e73], [0, 0, -1e-25, 0, -1e54], [0, -1e-164, -1e151, -2e171, -2e278],
+        [2e-282, 0, 2e-296, 2e-125, 2e286], [2e-77, 0, 1e99, -1e-215, 0], [2e-8, -2e-91, 0, 0, -2e286],
+        [1e-286, 1e145, -1e-244, 0, 2e5],
+    ])  # fmt: skip
+    proof = separability(X, [0, 0, 1, 0, 0, 1, 0], intercept=False, max_seconds=20)
+    assert isinstance(proof, Separable)
+
+
+@given(st.integers(0, 10**6))
+def test_simplex_looks_at_no_more_columns_than_there_are_rows(seed):
+    rng = np.random.default_rng(seed)
+    n, rank = rng.integers(2, 6), rng.integers(1, 6)
+    X = (rng.integers(-2, 3, (n, rank)) @ rng.integers(-2, 3, (rank, 12))).astype(float)
+    y = np.arange(n) % 2
+    proof = separability(X, y, method="simplex")
+    assert isinstance(proof, Separable) == rational.separable(read(X, y).A.tolist())
+    assert proof.verify(X, y)
+
+
+def test_simplex_of_wide_rows_needs_little_room():
+    rng = np.random.default_rng(0)
+    X = rng.integers(-1, 2, (6, 20_000)).astype(float)  # squared, the columns would fill gigabytes
+    X[5] = X[:4].sum(axis=0) - X[4]
+    proof = separability(X, [1, 1, 1, 1, 0, 0], method="simplex", intercept=False)
+    assert isinstance(proof, Inseparable)
+    assert proof.verify(X, [1, 1, 1, 1, 0, 0])
+
+
 def test_margins_are_exact():
     X, y = [[0.1, 0.2], [0.3, -0.1], [-0.1, 0.7]], [1, 1, -1]
     proof = separability(X, y)
@@ -204,6 +275,13 @@ def test_an_exponentially_small_margin_is_no_obstacle():
         ([1.0, 2.0], [0, 1], "two dimensions"),
         ([["a"], ["b"]], [0, 1], "must hold numbers"),
         ([[1j], [2j]], [0, 1], "real numbers"),
+        ([["1"], ["2"]], [0, 1], "must hold numbers; got <U1"),
+        ([[None], [2]], [0, 1], "must hold numbers; got None"),
+        (np.array([["1"], [2]], dtype=object), [0, 1], "must hold numbers; got '1'"),
+        (np.array([[0], [1]], dtype="M8[D]"), [0, 1], "must hold numbers; got datetime64"),
+        (np.ma.array([[1.0], [2.0]], mask=[[True], [False]]), [0, 1], "masked"),
+        (sp.coo_array(np.ones(2)), [0, 1], "two dimensions"),
+        ([[1.0], [2.0]], np.array([0, "a"], dtype=object), "labels of one type; got int, str"),
         ([[2**53 + 1], [2]], [0, 1], "which no float is equal to"),
     ],
 )
@@ -219,6 +297,7 @@ def test_unknown_method_names_the_known():
 
 def test_no_time_is_undecided_and_says_so():
     X, y = drawn(planted, 0)
+    assert isinstance(separability(X, y, method="perceptron", max_seconds=0.0), Undecided)
     answer = separability(X, y, max_seconds=-1.0)
     assert isinstance(answer, Undecided)
     assert "undecided within [" in str(answer)
@@ -235,3 +314,22 @@ def test_the_answer_is_true_or_false():
     assert open_still.separable is None
     with pytest.raises(TypeError, match="neither true nor false"):
         bool(open_still)
+
+
+def test_time_is_looked_at_within_long_stages(capsys):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(1500, 400)), rng.choice([-1, 1], 1500)
+    start = perf_counter()
+    answer = separability(X, y, max_seconds=1.0, verbose=True)
+    assert isinstance(answer, Undecided)
+    assert "1 s were over" in str(answer)
+    assert perf_counter() - start < 60  # the exact proof alone takes several times the second
+    assert "separability, nearest: no proof after" in capsys.readouterr().err
+
+
+def test_the_plane_in_floats_separates_too():
+    X, y = np.array([[1.0, 2.0], [-1.0, 1.0], [3.0, -5.0]]), np.array([1, -1, 1])
+    proof = separability(X, y)
+    huge = replace(proof, w=tuple(v * 10**400 for v in proof.w), b=proof.b * 10**400)
+    for w, b in (proof.plane, huge.plane):
+        assert (y * (X @ w + b) > 0).all()

@@ -42,6 +42,8 @@ class Interior:
         """None if it is true of these rows; otherwise a sentence that says why not."""
         if A.shape[1] != len(self.x):
             return f"the point has {len(self.x)} coordinates, the rows have {A.shape[1]}"
+        if not all(isinstance(value, Fraction) for value in self.x):
+            return "the coordinates of the point must be Fractions"
         found, _ = products(A, cleared(self.x))
         low = next((i for i, p in enumerate(found) if p <= 0), None)
         if low is None:
@@ -69,9 +71,9 @@ class Combination:
             return (
                 f"a combination needs as many weights as rows, at least one; got {len(self.weights)} and {len(self.rows)}"
             )
-        if len(set(self.rows)) != len(self.rows) or not all(0 <= i < n for i in self.rows):
+        if not all(type(i) is int and 0 <= i < n for i in self.rows) or len(set(self.rows)) != len(self.rows):
             return f"the rows must be different numbers from 0 to {n - 1}"
-        if not all(isinstance(weight, int) and weight > 0 for weight in self.weights):
+        if not all(type(weight) is int and weight > 0 for weight in self.weights):
             return "the weights must be positive integers"
         sums, e = products(transposed(A[list(self.rows)]), self.weights)
         column = next((j for j, total in enumerate(sums) if total), None)

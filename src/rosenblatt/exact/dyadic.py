@@ -98,7 +98,7 @@ def products(A: Any, w: Sequence[int]) -> tuple[list[int], int]:
     W = _limbs_of_integers(w, limb)
     found: list[int] = []
     bases: list[int] = []
-    step = max(1, _CHUNK // max(1, d))
+    step = max(1, _CHUNK * n // max(1, A.nnz if sp.issparse(A) else n * d))
     for start in range(0, n, step):
         chunk = A[start : start + step]
         rows, base = _chunk_products(chunk, W, limb)

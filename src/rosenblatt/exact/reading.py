@@ -12,7 +12,11 @@ from numpy.typing import NDArray
 def numbers(X: Any, name: str = "X", *, integers: bool = False) -> Any:
     """X as float64, dense in C order or CSR without duplicates, each number exactly the one given; NaN and infinity are
     refused. With `integers`, a dense array of Python's integers that floats cannot hold stays as it is."""
+    if np.ma.isMaskedArray(X) and np.ma.getmaskarray(X).any():
+        raise ValueError(f"{name} has masked entries; nothing can be said of numbers that are missing")
     if sp.issparse(X):
+        if X.ndim != 2:
+            raise ValueError(f"{name} must have two dimensions, rows and columns; got {X.ndim}")
         X = sp.csr_array(X, copy=False)
         if not X.has_canonical_format:
             X = X.copy()
@@ -39,8 +43,10 @@ def _held(X: NDArray) -> bool:
 
 
 def _exactly(values: NDArray, name: str) -> NDArray:
-    if values.dtype.kind == "c":
-        raise ValueError(f"{name} must hold real numbers; got {values.dtype}")
+    if values.dtype.kind not in "biufO":
+        raise ValueError(f"{name} must hold {'real ' * (values.dtype.kind == 'c')}numbers; got {values.dtype}")
+    if values.dtype == object and (odd := [v for v in values.flat if v is None or isinstance(v, (str, bytes))]):
+        raise ValueError(f"{name} must hold numbers; got {odd[0]!r}")
     try:
         floats = values.astype(np.float64)
     except (TypeError, ValueError, OverflowError) as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -56,7 +57,7 @@ def _point(numbers: Sequence[int], powers: Sequence[int]) -> Interior:
     )
 
 
-def combination(A: Any, rows: Sequence[int], weights: NDArray | None = None) -> Combination | None:
+def combination(A: Any, rows: Sequence[int], weights: NDArray | None = None, until: float = inf) -> Combination | None:
     """A combination of some of these rows, as few as depend on one another; None if none has positive weights.
 
     `weights`, nearly right, say which rows to drop first when the rows have more than one dependence.
@@ -68,7 +69,7 @@ def combination(A: Any, rows: Sequence[int], weights: NDArray | None = None) -> 
         scale = np.abs(part).max(axis=1)
         if not scale.all():
             return Combination((rows[int(np.argmin(scale))],), (1,))
-        answer = dependence(part)
+        answer = dependence(part, until)
         if answer is not None:
             kept = sorted((i, value) for i, value in zip(rows, answer, strict=True) if value)
             if all(value > 0 for _, value in kept):

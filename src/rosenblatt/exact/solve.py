@@ -5,36 +5,36 @@ digits by Euclid's algorithm.
 
 from __future__ import annotations
 
-from math import gcd, isqrt
+from math import gcd, inf, isqrt
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rosenblatt.exact.deadline import ask
 from rosenblatt.exact.dyadic import assembled, unit_floats, whole
 
 # The largest primes below 2²⁶: small enough that products of two residues are exact in int64 and in float64 sums of a few.
 _PRIMES = (67108859, 67108837)
 
 
-def dependence(rows: NDArray) -> list[int] | None:
+def dependence(rows: NDArray, until: float = inf) -> list[int] | None:
     """Integers λ, without a common factor, with Σ λᵢ·rowᵢ = 0, if they are unique up to a factor; otherwise None.
 
-    `rows` are floats (k, d). The answer is exact; it is checked before it is returned.
+    `rows` are floats (k, d). The answer is exact; it is checked before it is returned. The work is about k³, and more where
+    the numbers are long; past `until` it ends with `Late`.
     """
     k = len(rows)
-    # Scaling a column by a power of two changes no dependence; scaling a row changes λ, which is undone at the end.
-    columns = [whole(rows[:, j])[0] for j in range(rows.shape[1])]
-    V = np.array([c for c in columns if any(c)], dtype=object).reshape(-1, k)  # (equations, k)
+    _, V = _equations(rows)
     if not len(V):
         return [1] if k == 1 else None
     for prime in _PRIMES:
-        equations, unknowns, free = _independent(V, prime)
+        equations, unknowns, free = _independent(V, prime, until)
         if not free:
             return None  # independent modulo a prime is independent
         if len(free) > 1:
             continue  # of low rank, or bad luck with the prime
-        found = _lift(V[np.ix_(equations, unknowns)], V[equations, free[0]], prime)
+        found = _lift(V[np.ix_(equations, unknowns)], V[equations, free[0]], prime, until)
         if found is None:
             continue
         numerators, denominator = found
@@ -51,12 +51,28 @@ def dependence(rows: NDArray) -> list[int] | None:
     return None
 
 
-def _independent(V: NDArray, prime: int) -> tuple[list[int], list[int], list[int]]:
+def independent_columns(rows: NDArray) -> NDArray:
+    """Columns of which the others are combinations, unless the prime is unlucky; the first if all are zero. `rows` are
+    floats (k, d)."""
+    there, V = _equations(rows)
+    return np.sort(there[_independent(V, _PRIMES[0])[0]]) if len(V) else np.arange(1)
+
+
+def _equations(rows: NDArray) -> tuple[NDArray, NDArray]:
+    """(columns, V): those that are not zero, as integers without a common factor, (columns, k). Scaling a column changes no
+    dependence of rows; and what all its numbers have in common may be the prime."""
+    there = np.flatnonzero((rows != 0).any(axis=0))
+    columns = [whole(rows[:, j])[0] for j in there]
+    return there, np.array([c // gcd(*c) for c in columns], dtype=object).reshape(-1, len(rows))
+
+
+def _independent(V: NDArray, prime: int, until: float = inf) -> tuple[list[int], list[int], list[int]]:
     """(equations, unknowns, other unknowns): a part of V that is square, of full rank and invertible modulo the prime."""
     M = (V % prime).astype(np.int64)
     order = np.arange(len(M))
     unknowns, free, r = [], [], 0
     for j in range(M.shape[1]):
+        ask(until)
         nonzero = np.flatnonzero(M[r:, j])
         if r == len(M) or not len(nonzero):
             free.append(j)
@@ -71,11 +87,11 @@ def _independent(V: NDArray, prime: int) -> tuple[list[int], list[int], list[int
     return order[:r].tolist(), unknowns, free
 
 
-def _lift(B: NDArray, b: NDArray, prime: int) -> tuple[list[int], int] | None:
+def _lift(B: NDArray, b: NDArray, prime: int, until: float = inf) -> tuple[list[int], int] | None:
     """(numerators, denominator) of the solution of B x = b, B square and invertible modulo the prime."""
     if not len(B):
         return [], 1
-    inverse = _inverse((B % prime).astype(np.int64), prime).astype(np.float64)
+    inverse = _inverse((B % prime).astype(np.int64), prime, until).astype(np.float64)
     low, high = inverse % 8192, inverse // 8192  # 13 bits each: with 26 of a residue and a sum of 2¹⁴ terms, 53
     limbs = _Limbs(B)
     steps_in_all = _hadamard_bits(B, b) // 25 + 3
@@ -84,6 +100,7 @@ def _lift(B: NDArray, b: NDArray, prime: int) -> tuple[list[int], int] | None:
     residue = b.copy()
     digits: list[NDArray] = []
     while True:
+        ask(until)
         r = (residue % prime).astype(np.float64)
         digit = ((low @ r) % prime + ((high @ r) % prime) * 8192) % prime
         digits.append(digit.astype(np.int64))
@@ -118,10 +135,11 @@ class _Limbs:
         return total
 
 
-def _inverse(M: NDArray, prime: int) -> NDArray:
+def _inverse(M: NDArray, prime: int, until: float) -> NDArray:
     n = len(M)
     M = np.hstack([M, np.eye(n, dtype=np.int64)])
     for j in range(n):
+        ask(until)
         swap = j + int(np.flatnonzero(M[j:, j])[0])
         if swap != j:
             M[[j, swap]] = M[[swap, j]]

@@ -6,10 +6,11 @@ Positive factors change neither side, so the stages work on rows and columns sca
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from math import gcd
+from math import gcd, inf
 from time import perf_counter
 from typing import Any
 
@@ -20,11 +21,15 @@ from scipy.optimize import linprog
 
 from rosenblatt.exact import rounding
 from rosenblatt.exact.certificates import Combination, Interior, as_floats
+from rosenblatt.exact.deadline import Late
 from rosenblatt.exact.dyadic import cleared, products
 from rosenblatt.exact.simplex import alternative
+from rosenblatt.exact.solve import independent_columns
 from rosenblatt.feasibility import find_interior
 from rosenblatt.theory.nearest import Cloud, in_floats, row_norms
 
+_MOST_ENTRIES = 5_000_000  # of a table of Python's integers: some hundred megabytes, and seconds a pivot
+_MOST_UPDATES = 10_000_000  # of the rescaled perceptron: some tens of seconds
 _MOST = 6000  # dimensions in which the nearest point is looked for: it needs dense arrays of them, squared
 
 
@@ -72,7 +77,7 @@ class Search:
 
     def vanishes(self, rows: NDArray, weights: NDArray, method: str) -> Proved | None:
         """The combination of some of these rows, if there is one; the weights are those of the balanced rows, nearly."""
-        found = rounding.combination(self.scaled, rows.tolist(), weights)
+        found = rounding.combination(self.scaled, rows.tolist(), weights, self.deadline)
         if found is None:
             return None
         scaled = cleared(
@@ -108,13 +113,22 @@ def unit(S: Any) -> Any:
     return sp.csr_array(sp.diags_array(inverse) @ S) if sp.issparse(S) else S * inverse[:, None]
 
 
-def decide(A: Any, *, method: str = "auto", max_seconds: float = 600.0) -> Proved | Open:
+def decide(A: Any, *, method: str = "auto", max_seconds: float = 600.0, verbose: bool = False) -> Proved | Open:
     """Whether some x has positive products with all rows of A (float64, dense or CSR), with proof."""
     if method not in (*STAGES, "auto"):
         raise ValueError(f"method must be one of {', '.join(map(repr, ('auto', *STAGES)))}; got {method!r}")
+    if not max_seconds > -inf:
+        raise ValueError(f"max_seconds must be a number, infinite for no limit; got {max_seconds!r}")
     search = Search(A, max_seconds)
     for name in STAGES if method == "auto" else (method,):
-        found = STAGES[name](search)
+        start = perf_counter()
+        try:
+            found = STAGES[name](search)
+        except Late:
+            found = None
+        if verbose:
+            word = "proved" if found is not None else "no proof"
+            print(f"separability, {name}: {word} after {perf_counter() - start:.1f} s", file=sys.stderr, flush=True)
         if found is not None:
             return found
         if search.seconds < 0:
@@ -171,7 +185,8 @@ def perceptron(search: Search) -> Proved | None:
         history.append(mistakes)
         if len(history) > 6 and mistakes > 0.5 * history[-6]:
             break
-    search.bracket(S, x, float(np.linalg.norm(x) / sum(history)))  # x is the sum of that many unit rows
+    if history:
+        search.bracket(S, x, float(np.linalg.norm(x) / sum(history)))  # x is the sum of that many unit rows
     return None
 
 
@@ -181,7 +196,7 @@ def nearest(search: Search) -> Proved | None:
     if min(S.shape) > _MOST:
         return None
     with np.errstate(all="ignore"):
-        found = in_floats(Cloud(_in_fewer_dimensions(S), np.ones(S.shape[0]), free=False))
+        found = in_floats(Cloud(_in_fewer_dimensions(S), np.ones(S.shape[0]), free=False), search.deadline)
     weights = as_floats([Fraction(weight) for weight in found.weights])
     rows = np.array(found.rows)
     if found.w:
@@ -230,7 +245,7 @@ def highs(search: Search) -> Proved | None:
         if t > 1e-9:
             values = S @ x
             low = np.flatnonzero(values <= t * 1e-3)
-            if not len(low):
+            if np.isin(low, rows).all():  # none, or more than its tolerance lets it see
                 return search.separates(x, "highs")
             new = low[np.argsort(values[low], kind="stable")[:few]]
             rows = np.union1d(rows[values[rows] <= 2 * t] if len(rows) > 20 * few else rows, new)
@@ -247,11 +262,22 @@ def exactly(search: Search) -> Proved | None:
     rows = np.arange(min(n, 4 * (d + 1)))
     while search.seconds > 0:
         part = search.A[rows]
-        found = alternative(part.toarray() if sp.issparse(part) else part, search.seconds / 2)  # some for what follows
+        part = part.toarray() if sp.issparse(part) else part
+        columns = independent_columns(part) if len(rows) < d else np.arange(d)
+        if len(columns) * (len(rows) + len(columns)) > _MOST_ENTRIES:
+            return None
+        found = alternative(part[:, columns], search.seconds / 2)  # some for what follows
+        if isinstance(found, Combination) and not found.verify(part):  # of too few columns: the prime was unlucky
+            columns = np.arange(d)
+            found = alternative(part, search.seconds / 2)
         if found is None:
             return None
         if isinstance(found, Combination):
             return Proved(Combination(tuple(int(rows[i]) for i in found.rows), found.weights), "simplex")
+        x = [Fraction(0)] * d
+        for j, value in zip(columns, found.x, strict=True):
+            x[j] = value
+        found = Interior(tuple(x))
         values, _ = products(search.A, cleared(found.x))
         low = [i for i in range(n) if values[i] <= 0]
         if not low:
@@ -264,7 +290,7 @@ def exactly(search: Search) -> Proved | None:
 def rescaling(search: Search) -> Proved | None:
     """The rescaled perceptron, to which an exponentially small margin is no obstacle."""
     try:
-        found = find_interior(search.scaled, "rescaling").certificate
+        found = find_interior(search.scaled, "rescaling", max_updates=_MOST_UPDATES).certificate
     except ValueError:  # too large to rescale, or out of the range of floats
         return None
     if isinstance(found, Interior):

@@ -19,7 +19,7 @@ import warnings
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import inf, isqrt, nextafter
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from rosenblatt.exact.certificates import Combination, as_floats, entries
 from rosenblatt.exact.dyadic import cleared, fractions, products
 from rosenblatt.exact.rounding import combination
+from rosenblatt.theory.alternative import Open, decide
 from rosenblatt.theory.nearest import Cloud, Found, in_floats, in_integers, row_norms
 from rosenblatt.theory.signed import Signed, numbers, read, two_valued
 
@@ -35,6 +36,7 @@ _AIM = 1e-9  # a relative gap that is as good as none
 _PROMISE = 1e-6  # a larger one is a warning
 _CHEAP, _DEAR = 50, 250  # rows of a support in long arithmetic: a second, a minute or two
 _DEAREST = 500  # rows of a combination that is made exact: as long
+_SECONDS = 60.0  # for a verdict where no width was found
 
 
 class NotSeparable(ValueError):
@@ -98,14 +100,16 @@ class Margin:
         n = data.A.shape[0]
         if len(self.normal) != data.features:
             return f"the normal has {len(self.normal)} coordinates, the examples have {data.features} features"
+        if not all(isinstance(value, Fraction) for value in (*self.normal, self.intercept)):
+            return "the normal and the intercept must be Fractions"
         if not any(self.normal):
             return "a normal of zeros is of no hyperplane"
         if not self.constant and self.intercept:
             return "there is an intercept, which a hyperplane through the origin has not"
         k = len(self.rows)
-        if not k or k != len(self.weights) or not all(isinstance(i, int) and 0 <= i < n for i in self.rows):
+        if not k or k != len(self.weights) or not all(type(i) is int and 0 <= i < n for i in self.rows):
             return f"it needs rows from 0 to {n - 1} and a weight for each; got {k} rows and {len(self.weights)} weights"
-        if not all(isinstance(weight, int) and weight > 0 for weight in self.weights):
+        if not all(type(weight) is int and weight > 0 for weight in self.weights):
             return "the weights must be positive integers"
         surplus = sum([int(data.y[i]) * weight for i, weight in zip(self.rows, self.weights, strict=True)])
         if self.constant == inf and surplus:
@@ -241,6 +245,8 @@ def _gamma(X: Any, y: Any, constant: float) -> Margin:
                 break
             found = longer
             best = _tighter(best, _bracket(data, constant, found))
+        if best is None or best.lower <= 0:
+            best = _tighter(best, _decided(data, constant, cloud.first()))
     if best is None or best.lower <= 0:
         raise NotSeparable(
             f"{_kind(constant)} that separates the classes was found, nor a proof that there is none"
@@ -250,11 +256,24 @@ def _gamma(X: Any, y: Any, constant: float) -> Margin:
     if best.gap > _PROMISE:
         warnings.warn(
             f"γ is between {best.lower:.9g} and {best.upper:.9g}, a relative gap of {best.gap:.1g}: floats cannot tell "
-            "more of so small a margin, and its support is too large for long arithmetic",
+            "more of so small a margin, and long integers would take too long, or did not help",
             RuntimeWarning,
             stacklevel=3,
         )
     return best
+
+
+def _decided(data: Signed, constant: float, rows: list[int]) -> Margin | None:
+    """What a separator proves that was not looked for with an eye to its width, beside these rows; None if none was found.
+    Where there is none, that is the answer."""
+    found = decide(_with_intercept(data, constant), max_seconds=_SECONDS)
+    if isinstance(found, Open):
+        return None
+    certificate = found.certificate
+    if isinstance(certificate, Combination):
+        _refuse(data, constant, certificate.rows, certificate.weights)
+    w = cleared(certificate.x)[: data.A.shape[1]]
+    return _bracket(data, constant, Found(w, rows, [1] * len(rows), True))
 
 
 def _bracket(data: Signed, constant: float, found: Found) -> Margin | None:
@@ -348,7 +367,7 @@ def _with_intercept(data: Signed, constant: float) -> Any:
     return np.hstack([data.A, data.y[:, None]])
 
 
-def _refuse(data: Signed, constant: float, rows: Any, weights: Any) -> None:
+def _refuse(data: Signed, constant: float, rows: Any, weights: Any) -> NoReturn:
     rows = [int(i) for i in rows]
     some = ", ".join(map(str, rows[:6])) + (", …" if len(rows) > 6 else "")
     why = (

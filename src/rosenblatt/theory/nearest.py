@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from scipy.linalg import qr_delete
 from scipy.linalg.lapack import dtrtrs
 
+from rosenblatt.exact.deadline import ask
 from rosenblatt.exact.dyadic import mantissas, products
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -290,11 +291,12 @@ def enter(support: Any, row: int, short: float) -> NDArray | None:
         support.drop(place)
 
 
-def climb(support: Any) -> NDArray | None:
+def climb(support: Any, until: float = inf) -> NDArray | None:
     """Take in rows until none of those looked at falls short, as far as can be seen; or, if rows add up to zero, the
     weights of the support with which they do."""
     best, stuck = 0.0, 0
     while True:
+        ask(until)
         weights = support.weights()
         while len(weights) > 1 + support.free and weights.min() <= 0:  # by rounding only
             support.drop(int(np.argmin(weights)))
@@ -313,7 +315,7 @@ def climb(support: Any) -> NDArray | None:
             return dependence
 
 
-def in_floats(cloud: Cloud) -> Found:
+def in_floats(cloud: Cloud, until: float = inf) -> Found:
     """The widest separator as far as floats can tell."""
     first = cloud.first()
     room = max(50, _ENTRIES // cloud.A.shape[1])
@@ -325,7 +327,7 @@ def in_floats(cloud: Cloud) -> Found:
         support.append(i)
     longest = 0.0
     while True:
-        dependence = climb(support)
+        dependence = climb(support, until)
         rows = work[support.active]
         if dependence is not None:
             return Found([], rows.tolist(), shares(dependence, cloud.y[rows], cloud.free), False)
@@ -373,7 +375,8 @@ def in_integers(cloud: Cloud, start: Found, guard: int, most: int) -> Found | No
         weights = support.long_weights()
         w = weights @ support.V[support.active]
         # R/γ is about the root of the sum of the weights: w of this many bits more is as good as all of it.
-        bits = max(53, int(np.log2(max(support.weights().sum(), 1.0))) // 2 + len(w).bit_length() + 44)
+        reach = int(weights.sum()).bit_length() - (support.bits - 2 * support.size)
+        bits = max(53, reach // 2 + len(w).bit_length() + 44)
         cut = max(0, max(int(abs(value)).bit_length() for value in w) - bits)
         w = [int(value) >> cut for value in w]
         found, exponent = products(A, w)  # in units of 2^unit, as V: 2^(exponent − unit), and w lacks 2^cut

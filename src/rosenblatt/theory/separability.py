@@ -39,9 +39,10 @@ class Separable:
     separable = True
 
     @property
-    def coef(self) -> NDArray:
-        """w in floats; scaled by a power of 2 where it is too large or too small for them."""
-        return as_floats((*self.w, self.b))[:-1]
+    def plane(self) -> tuple[NDArray, float]:
+        """(w, b) in floats; both scaled by a power of 2 where they are too large or too small for them."""
+        both = as_floats((*self.w, self.b))
+        return both[:-1], float(both[-1])
 
     def margins(self, X: Any, y: Any) -> list[Fraction]:
         """y(⟨w, x⟩ + b) of every row, exactly."""
@@ -58,11 +59,14 @@ class Separable:
             return f"the hyperplane is to go through the origin, but b is {about(self.b)}"
         if A.shape[1] != len(self.w) + self.intercept:
             return f"the hyperplane is in {len(self.w)} dimensions, the rows are in {A.shape[1] - self.intercept}"
+        if not all(isinstance(value, Fraction) for value in (*self.w, self.b, self.margin)):
+            return "w, b and the margin must be Fractions"
         values = self._point().values(A)
         least = min(range(len(values)), key=values.__getitem__)
         if values[least] <= 0:
             return f"row {least} has margin {about(values[least])}, which is not positive"
-        if (values[least], values[self.row] if self.row < len(values) else None) != (self.margin, self.margin):
+        named = type(self.row) is int and 0 <= self.row < len(values) and values[self.row] == values[least]
+        if not named or values[least] != self.margin:
             return f"the least margin is {about(values[least])}, in row {least}"
         return None
 
@@ -135,7 +139,7 @@ class Undecided:
 
 
 def separability(
-    X: Any, y: Any, *, intercept: bool = True, method: str = "auto", max_seconds: float = 600.0
+    X: Any, y: Any, *, intercept: bool = True, method: str = "auto", max_seconds: float = 600.0, verbose: bool = False
 ) -> Separable | Inseparable | Undecided:
     """A hyperplane that separates the two classes, or rows that prove that none does, checked in exact arithmetic.
 
@@ -143,7 +147,8 @@ def separability(
     they are. `method` names the finder: "auto" goes through them from the quickest to the surest. They are "look" (a row of
     zeros, two opposite rows), "perceptron", "nearest" (the point of the hull nearest to the origin), "highs" (a linear
     program in floats), "simplex" (one in integers: it always decides, given time) and "rescaling". `max_seconds` is looked
-    at between them, and within some. Whoever finds it, what is returned has been checked exactly.
+    at now and then; a step that cannot be interrupted may take a little longer. With `verbose` each says on stderr how it
+    went. Whoever finds it, what is returned has been checked exactly.
 
     The answer is true or false as the data are separable or not, and `separable` says the same: True, False, or None.
 
@@ -153,7 +158,7 @@ def separability(
     (True, False)
     """
     signed = _read(X, y, intercept)
-    found = decide(signed.A, method=method, max_seconds=max_seconds)
+    found = decide(signed.A, method=method, max_seconds=max_seconds, verbose=verbose)
     if isinstance(found, Open):
         return Undecided(found.lower, found.upper, found.reason)
     if isinstance(found.certificate, Combination):

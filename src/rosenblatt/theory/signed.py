@@ -50,7 +50,11 @@ def two_valued(y: Any, rows: int) -> tuple[NDArray, NDArray]:
         raise ValueError(f"y must have one label for each of the {rows} rows; got the shape {y.shape}")
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         raise ValueError("y holds NaN or infinity; labels must be two values")
-    classes = np.unique(y)
+    try:
+        classes = np.unique(y)
+    except TypeError:  # labels without an order, so without a second one
+        kinds = sorted({type(label).__name__ for label in y.tolist()})
+        raise ValueError(f"y must hold labels of one type; got {', '.join(kinds)}") from None
     if len(classes) != 2:
         some = ", ".join(map(repr, classes[:4].tolist())) + (", …" if len(classes) > 4 else "")
         raise ValueError(
