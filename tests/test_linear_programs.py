@@ -67,7 +67,7 @@ def test_every_method_answers_or_says_that_it_cannot(method):
         assert answer.method == method
         if answer.status == "undecided":
             assert not answer.verify(**problem)
-            assert "undecided within [" in str(answer)
+            assert str(answer).startswith("undecided, ")
         else:
             answered += 1
             assert answer.verify(**problem)

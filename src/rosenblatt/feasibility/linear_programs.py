@@ -79,7 +79,7 @@ class _Systems:
             self.n_rescalings += answer.n_rescalings
             self.n_rounds += 1
             if answer.certificate is None:
-                raise _Unanswered(str(answer))
+                raise _Unanswered(f"a system was left open ({answer.reason}), its margin at most {answer.margin[1]:.2g}")
             found = answer.certificate
         if isinstance(found, Interior):
             return tuple(system.completed(found.x)), {}

@@ -180,13 +180,23 @@ class Solution:
             and self.certificate.refutation(Program.of(c, A_ub, b_ub, A_eq, b_eq, bounds)) is None
         )
 
+    @property
+    def success(self) -> bool:
+        """Whether there is an optimal point; scipy's word for it."""
+        return self.status == "optimal"
+
+    @property
+    def message(self) -> str:
+        """The answer in a sentence; scipy's word for it."""
+        return str(self)
+
     def __str__(self) -> str:
         work = f"{self.method}, {self.n_rounds} systems, {self.n_updates:,} updates, {self.n_rescalings:,} rescalings"
         if self.status == "optimal":
             return f"optimal: {self.fun:.10g}, proved exactly ({work})"
         if self.status == "undecided":
-            best = "no feasible point known" if self.fun is None else f"{self.fun:.10g} attained"
-            return f"undecided within [{self.lower:.10g}, {best}]: {self.reason} ({work})"
+            known = "no feasible point is known" if self.fun is None else f"within [{self.lower:.10g}, {self.fun:.10g}]"
+            return f"undecided, {known}: {self.reason} ({work})"
         return f"{self.status}, proved exactly ({work})"
 
 
