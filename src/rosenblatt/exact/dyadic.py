@@ -17,6 +17,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 _BITS = 53  # of a float's mantissa
+_NONE = 2**31  # above every exponent
 _LOWEST = -1074  # 2^−1074 is the smallest positive float
 _CHUNK = 1 << 18  # entries cut into limbs at a time: a few megabytes, whatever the size of the matrix
 
@@ -33,14 +34,22 @@ def mantissas(values: NDArray) -> tuple[NDArray, NDArray]:
     return m >> trailing, e
 
 
+def lowest_exponent(values: Any) -> int:
+    """The greatest e for which all values are multiples of 2^e; 0 if all are 0."""
+    flat = np.asarray(values, dtype=np.float64).reshape(-1)
+    lowest = _NONE
+    for start in range(0, len(flat), _CHUNK):
+        m, e = mantissas(flat[start : start + _CHUNK])
+        lowest = min(lowest, int(e.min(where=m != 0, initial=_NONE)))
+    return lowest if lowest < _NONE else 0
+
+
 def whole(values: Any) -> tuple[NDArray, int]:
     """(V, e) with values = V · 2^e exactly, V an array of Python integers, e the same for all of them."""
     if values.dtype == object:
         return values, 0
     m, e = mantissas(values)
-    base = int(e.min(where=m != 0, initial=2**31))
-    if base == 2**31:
-        base = 0
+    base = lowest_exponent(values)
     V = m.astype(object)
     for index in np.ndindex(V.shape):
         if m[index]:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rosenblatt.exact.certificates import Interior
-from rosenblatt.exact.dyadic import fractions, mantissas
+from rosenblatt.exact.dyadic import fractions, lowest_exponent
 from rosenblatt.exact.reading import numbers
 
 _BITS = 20
@@ -97,7 +97,7 @@ class SecondOrder:
             return None
         v = _rounded(u / length) if length else np.zeros(len(u))
         s = _above(v)
-        unit = min(_lowest(self.c) + _lowest(s), _lowest(self.P) + _lowest(v))
+        unit = min(lowest_exponent(self.c) + lowest_exponent(s), lowest_exponent(self.P) + lowest_exponent(v))
         size = np.abs(self.c) * s + np.abs(v) @ np.abs(self.P)
         return Cut(self.c * s - v @ self.P, _held(size, unit))  # ⟨a, z⟩ ≥ (⟨c, z⟩ − ‖P z‖)·s: positive inside
 
@@ -133,7 +133,7 @@ class Semidefinite:
             return None
         v = _simple(M, vectors[:, 0])
         size = np.einsum("i,dij,j->d", np.abs(v), np.abs(self.F), np.abs(v))
-        exact = _held(size, _lowest(self.F) + 2 * _lowest(v))
+        exact = _held(size, lowest_exponent(self.F) + 2 * lowest_exponent(v))
         return Cut(np.einsum("i,dij,j->d", v, self.F, v), exact)  # ⟨a, z⟩ = vᵀ(Σ zᵢFᵢ)v
 
     def contains(self, x: Sequence[Fraction]) -> bool:
@@ -175,12 +175,6 @@ class Intersection:
 def as_cut(cut: Any) -> Cut:
     """A cut as it is, or a vector, whose maker vouches for it."""
     return cut if isinstance(cut, Cut) else Cut(np.array(cut, dtype=np.float64), True)
-
-
-def _lowest(values: Any) -> int:
-    """The greatest e for which all values are multiples of 2^e."""
-    m, e = mantissas(np.atleast_1d(np.asarray(values, dtype=np.float64)))
-    return int(e.min(where=m != 0, initial=1024))
 
 
 def _held(sizes: NDArray, unit: int) -> bool:

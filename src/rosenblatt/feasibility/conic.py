@@ -30,7 +30,7 @@ from scipy.optimize import nnls
 from rosenblatt.exact.certificates import Combination, Interior
 from rosenblatt.feasibility.budgets import generator, whole
 from rosenblatt.feasibility.cones import as_cut
-from rosenblatt.feasibility.found import count
+from rosenblatt.feasibility.found import Answer, count
 from rosenblatt.feasibility.proof import prove
 
 _DRAWS = 47
@@ -47,7 +47,7 @@ class _TooThin(Exception):
 
 
 @dataclass(frozen=True)
-class FoundInCone:
+class FoundInCone(Answer):
     """The answer to: is there a point inside the cone?
 
     Attributes
@@ -73,22 +73,6 @@ class FoundInCone:
     n_cuts: int
     reason: str
     method: str = "belloni-freund-vempala"
-
-    @property
-    def x(self) -> NDArray | None:
-        return np.asarray(self.certificate) if isinstance(self.certificate, Interior) else None
-
-    @property
-    def exists(self) -> bool | None:
-        """Whether the cone has an inside; None if that is not known."""
-        return None if self.certificate is None else isinstance(self.certificate, Interior)
-
-    def __bool__(self) -> bool:
-        if self.exists is None:
-            raise TypeError(
-                f"{self}. This is neither true nor false: ask for `exists`, which is None, or allow more updates"
-            )
-        return self.exists
 
     def verify(self, cone: Any) -> bool:
         """Whether there is a certificate and it is true in exact arithmetic: of the cone, or of the cuts that it named."""

@@ -12,8 +12,31 @@ from rosenblatt.exact.certificates import Combination, Interior
 from rosenblatt.exact.reading import numbers
 
 
+class Answer:
+    """What every answer with a certificate says: the point, whether there is one, and nothing where it is not known."""
+
+    certificate: Interior | Combination | None
+
+    @property
+    def x(self) -> NDArray | None:
+        """The point of the certificate as floats, without rounding; None if there is none or none was found."""
+        return np.asarray(self.certificate) if isinstance(self.certificate, Interior) else None
+
+    @property
+    def exists(self) -> bool | None:
+        """Whether there is x; None if that is not known."""
+        return None if self.certificate is None else isinstance(self.certificate, Interior)
+
+    def __bool__(self) -> bool:
+        if self.exists is None:
+            raise TypeError(
+                f"{self}. This is neither true nor false: ask for `exists`, which is None, or allow more updates"
+            )
+        return self.exists
+
+
 @dataclass(frozen=True)
-class Found:
+class Found(Answer):
     """The answer to: is there x with ⟨aᵢ, x⟩ > 0 for every row?
 
     Attributes
@@ -42,23 +65,6 @@ class Found:
     n_rescalings: int
     reason: str
     trace: tuple[float, ...] = field(default=(), repr=False, compare=False)
-
-    @property
-    def x(self) -> NDArray | None:
-        """The point of the certificate as floats, without rounding; None if there is none or none was found."""
-        return np.asarray(self.certificate) if isinstance(self.certificate, Interior) else None
-
-    @property
-    def exists(self) -> bool | None:
-        """Whether there is x; None if that is not known."""
-        return None if self.certificate is None else isinstance(self.certificate, Interior)
-
-    def __bool__(self) -> bool:
-        if self.exists is None:
-            raise TypeError(
-                f"{self}. This is neither true nor false: ask for `exists`, which is None, or allow more updates"
-            )
-        return self.exists
 
     def verify(self, A: Any) -> bool:
         """Whether there is a certificate, and it is true of these rows, in exact arithmetic."""

@@ -13,10 +13,22 @@ LARGEST = 1 << 25  # entries of the dense arrays of a method that rescales: 256 
 
 
 def row_lengths(A: Any) -> NDArray:
-    """‖aᵢ‖ for each row."""
+    """‖aᵢ‖ for each row, which is first brought to a size that has a square."""
     if sp.issparse(A):
-        return np.sqrt(A.multiply(A).sum(axis=1))
-    return np.sqrt(np.einsum("ij,ij->i", A, A))
+        largest = abs(A).max(axis=1).toarray().ravel()
+        scale = np.where(largest > 0, largest, 1.0)
+        unit = A.data / np.repeat(scale, np.diff(A.indptr))
+        squares = sp.csr_array((unit * unit, A.indices, A.indptr), shape=A.shape).sum(axis=1)
+        return scale * np.sqrt(squares)
+    norms = np.empty(len(A))
+    step = max(1, (1 << 20) // A.shape[1])
+    for start in range(0, len(A), step):
+        part = A[start : start + step]
+        largest = np.abs(part).max(axis=1)
+        scale = np.where(largest > 0, largest, 1.0)
+        unit = part / scale[:, None]
+        norms[start : start + step] = scale * np.sqrt(np.einsum("ij,ij->i", unit, unit))
+    return norms
 
 
 def scaled(A: Any, factors: NDArray) -> Any:

@@ -26,7 +26,8 @@ from rosenblatt.exact.dyadic import cleared, products
 from rosenblatt.exact.simplex import alternative
 from rosenblatt.exact.solve import independent_columns
 from rosenblatt.feasibility import find_interior
-from rosenblatt.theory.nearest import Cloud, in_floats, row_norms
+from rosenblatt.feasibility.rows import row_lengths, scaled
+from rosenblatt.theory.nearest import Cloud, in_floats
 
 _MOST_ENTRIES = 5_000_000  # of a table of Python's integers: some hundred megabytes, and seconds a pivot
 _MOST_UPDATES = 10_000_000  # of the rescaled perceptron: some tens of seconds
@@ -108,9 +109,9 @@ def balanced(A: Any) -> tuple[Any, NDArray, NDArray]:
 
 def unit(S: Any) -> Any:
     """The rows scaled to length 1."""
-    lengths = row_norms(S)
+    lengths = row_lengths(S)
     inverse = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
-    return sp.csr_array(sp.diags_array(inverse) @ S) if sp.issparse(S) else S * inverse[:, None]
+    return scaled(S, inverse)
 
 
 def decide(A: Any, *, method: str = "auto", max_seconds: float = 600.0, verbose: bool = False) -> Proved | Open:
@@ -205,7 +206,7 @@ def nearest(search: Search) -> Proved | None:
         proved = search.separates(x, "nearest")
         if proved is not None:
             return proved
-    lengths = row_norms(search.scaled[rows])
+    lengths = row_lengths(search.scaled[rows])
     held = (weights > 0) & (lengths > 0)
     return search.vanishes(rows[held], weights[held] / lengths[held], "nearest") if held.any() else None
 

@@ -28,8 +28,9 @@ from numpy.typing import NDArray
 from rosenblatt.exact.certificates import Combination, as_floats, entries
 from rosenblatt.exact.dyadic import cleared, fractions, products
 from rosenblatt.exact.rounding import combination
+from rosenblatt.feasibility.rows import row_lengths
 from rosenblatt.theory.alternative import Open, decide
-from rosenblatt.theory.nearest import Cloud, Found, in_floats, in_integers, row_norms
+from rosenblatt.theory.nearest import Cloud, Found, in_floats, in_integers
 from rosenblatt.theory.signed import Signed, numbers, read, two_valued
 
 _AIM = 1e-9  # a relative gap that is as good as none
@@ -74,20 +75,20 @@ class Margin:
     def w(self) -> NDArray:
         """The normal in floats, of length 1."""
         w = as_floats(self.normal)
-        return w / row_norms(w[None])[0]
+        return w / row_lengths(w[None])[0]
 
     @property
     def b(self) -> float:
         """The intercept that goes with `w`."""
         both = as_floats((*self.normal, self.intercept))
-        return float(both[-1] / row_norms(both[None, :-1])[0])
+        return float(both[-1] / row_lengths(both[None, :-1])[0])
 
     @property
     def separator(self) -> NDArray:
         """The normal with the weight of the constant feature, if there is one, as its last entry; of length 1."""
         last = (self.intercept / Fraction(self.constant),) if 0 < abs(self.constant) < inf else ()
         u = as_floats((*self.normal, *last))
-        return u / row_norms(u[None])[0]
+        return u / row_lengths(u[None])[0]
 
     @property
     def gap(self) -> float:
@@ -176,7 +177,7 @@ def radius(X: Any, constant: float = 0.0) -> float:
         raise TypeError(f"constant must be one number, the constant feature κ; got {constant!r:.60}. R needs no labels")
     if not np.isfinite(constant):
         raise ValueError(f"the constant feature must be a finite number; got {constant!r}. A free intercept has no radius")
-    norms = row_norms(X)
+    norms = row_lengths(X)
     longest = np.flatnonzero(norms >= norms.max() * (1 - 1e-12 * X.shape[1]))
     if len(longest) > 1:
         longest = np.unique(X[longest].toarray() if sp.issparse(X) else X[longest], axis=0, return_index=True)[1]

@@ -22,7 +22,8 @@ from scipy.linalg import qr_delete
 from scipy.linalg.lapack import dtrtrs
 
 from rosenblatt.exact.deadline import ask
-from rosenblatt.exact.dyadic import mantissas, products
+from rosenblatt.exact.dyadic import lowest_exponent, mantissas, products
+from rosenblatt.feasibility.rows import row_lengths
 
 _EPS = float(np.finfo(np.float64).eps)
 _CLOSE = 1e-11  # by how much a row may fall short, if floats can tell so much
@@ -49,8 +50,8 @@ class Cloud:
         # A shift changes no margin, but what rounding does to it.
         self.centre = (y @ A) / len(y) if free else np.zeros(A.shape[1])
         some = np.linspace(0, len(y) - 1, min(len(y), 1000)).astype(int)
-        self.norms = row_norms(A)
-        near = row_norms(dense(A, some) - y[some, None] * self.centre) if free else self.norms
+        self.norms = row_lengths(A)
+        near = row_lengths(dense(A, some) - y[some, None] * self.centre) if free else self.norms
         self.exponent = int(np.frexp(near.max(initial=0.0))[1])
         self.constant = y if free else np.zeros(len(y))
 
@@ -412,16 +413,6 @@ def shares(weights: Any, y: NDArray, free: bool) -> list[int]:
     return [weight // common for weight in whole]
 
 
-def lowest_exponent(values: NDArray) -> int:
-    """The greatest e for which all values are multiples of 2^e."""
-    lowest = 2**31
-    step = max(1, (1 << 21) // values.shape[1])
-    for start in range(0, len(values), step):
-        m, e = mantissas(values[start : start + step])
-        lowest = min(lowest, int(e.min(where=m != 0, initial=2**31)))
-    return lowest
-
-
 def integers(values: NDArray, unit: int) -> NDArray:
     """values / 2^unit, as Python's integers."""
     m, e = mantissas(values)
@@ -432,25 +423,6 @@ def integers(values: NDArray, unit: int) -> NDArray:
 def dense(A: Any, rows: NDArray) -> NDArray:
     part = A[rows]
     return part.toarray() if sp.issparse(part) else part
-
-
-def row_norms(A: Any) -> NDArray:
-    """(rows,); each row is first brought to a size that has a square."""
-    if sp.issparse(A):
-        largest = abs(A).max(axis=1).toarray().ravel()
-        scale = np.where(largest > 0, largest, 1.0)
-        unit = A.data / np.repeat(scale, np.diff(A.indptr))
-        squares = sp.csr_array((unit * unit, A.indices, A.indptr), shape=A.shape).sum(axis=1)
-        return scale * np.sqrt(squares)
-    norms = np.empty(len(A))
-    step = max(1, (1 << 20) // A.shape[1])
-    for start in range(0, len(A), step):
-        part = A[start : start + step]
-        largest = np.abs(part).max(axis=1)
-        scale = np.where(largest > 0, largest, 1.0)
-        unit = part / scale[:, None]
-        norms[start : start + step] = scale * np.sqrt(np.einsum("ij,ij->i", unit, unit))
-    return norms
 
 
 def _unit(v: NDArray) -> NDArray:

@@ -16,6 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from rosenblatt.feasibility.rows import row_lengths
 from rosenblatt.theory import bounds
 from rosenblatt.theory.geometry import NotSeparable, gamma_seen
 from rosenblatt.theory.signed import read
@@ -151,7 +152,7 @@ def trace(
     if max_updates < 1:
         raise ValueError(f"max_updates must be at least 1; got {max_updates}")
     A = read(X, y, constant).A
-    norms = _norms(A)
+    norms = row_lengths(A)
     radius = float(norms.max())
     u, measured = _widest(X, y, constant) if separator is None else _given(A, separator)
     claimed = measured if gamma is None else float(gamma)
@@ -257,10 +258,6 @@ def _vector(name: str, given: Any, size: int) -> NDArray:
             f"got the shape {vector.shape}"
         )
     return vector
-
-
-def _norms(A: Any) -> NDArray:
-    return np.sqrt(A.multiply(A).sum(axis=1)) if sp.issparse(A) else np.linalg.norm(A, axis=1)
 
 
 def _row(A: Any, i: int) -> NDArray:
