@@ -12,7 +12,9 @@ matplotlib.use("Agg")
 from matplotlib import pyplot
 
 from rosenblatt import Perceptron, plot
-from rosenblatt.theory.trace import trace
+from rosenblatt.theory import find_cycle, growth, trace
+from rosenblatt.theory.cycles import lengths
+from rosenblatt.theory.hard import exponential, smoothing
 
 rng = np.random.default_rng(0)
 X = rng.integers(-4, 5, (60, 2)).astype(float)
@@ -155,3 +157,35 @@ def test_without_matplotlib_the_message_says_what_to_install(monkeypatch):
 def test_proof_asks_for_a_traced_run():
     with pytest.raises(TypeError, match=r"rosenblatt.theory.trace\(X, y\) returned; got list"):
         plot.proof([[0.0, 1.0]])
+
+
+def test_growth_draws_the_counts_and_the_laws():
+    def double_loop(n):
+        total = 0
+        for i in range(n):
+            for j in range(n):
+                total = total + i * j
+        return total
+
+    ax = plot.growth(growth(double_loop, [2, 3, 5, 8, 12, 16, 20], make=lambda n: (n,)))
+    assert ax.get_title().startswith("n²: ")
+    assert {text.get_text() for text in ax.texts} >= {"n", "n²", "n³"}
+    assert len(ax.lines[-1].get_xdata()) == 7
+    assert ax.get_xscale() == ax.get_yscale() == "log"
+
+
+def test_lengths_mark_the_cycle_and_what_they_cannot_pass():
+    data, signs = [[3, 0], [2, 1], [1, 3], [0, -1]], [1, -1, 1, 1]
+    cycle = find_cycle(data, signs)
+    ax = plot.lengths(lengths(data, signs, epochs=40), cycle)
+    assert "a period of 11 epochs" in ax.get_title()
+    assert f"never more than {cycle.largest:.4g}" in labels(ax)
+    assert plot.lengths([1.0, 2.0, 1.5], bound=2.5).get_ylim()[1] > 2.5
+
+
+def test_smoothing_shows_copies_medians_and_the_count_without_noise():
+    hard = exponential(4)
+    found = smoothing(hard.X / 2, hard.y, [0.0, 0.01, 0.1], constant=0.0, draws=3)
+    ax = plot.smoothing(found)
+    assert "without noise: 85" in labels(ax)
+    assert ax.get_xscale() == "log"
