@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog, nnls
 from sklearn.svm import SVC
 
+from rosenblatt import Perceptron
 from rosenblatt.testing.strategies import samples, separated
 from rosenblatt.theory import geometry, nearest
 from rosenblatt.theory.geometry import (
@@ -491,3 +492,29 @@ def test_a_bracket_of_other_than_fractions_and_integers_is_refuted():
         {"lower": float("nan")},
     ):
         assert not replace(found, **change).verify(X, y)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("gamma", [gamma_origin, gamma_padded, gamma_affine])
+def test_fewer_rows_than_features_are_looked_at_in_as_many_dimensions(gamma, sparse):
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(9, 30)) * (rng.uniform(size=(9, 30)) < 0.5)
+        y = np.array([1, -1, 1, -1, 1, -1, 1, 1, -1])
+        margin = gamma(sp.csr_array(X) if sparse else X, y)
+        again = gamma(np.vstack([X] * 4), np.tile(y, 4))  # more rows than features, and the same points
+        assert max(margin.gap, again.gap) <= 1e-9
+        assert margin.verify(X, y)
+        assert max(margin.lower, again.lower) <= min(margin.upper, again.upper)
+
+
+def test_what_is_too_large_says_so(monkeypatch):
+    monkeypatch.setattr(geometry, "MOST", 5)
+    X = np.random.default_rng(0).normal(size=(8, 7))
+    y = np.array([1, -1] * 4)
+    with pytest.raises(geometry.TooLarge, match="8 rows in 7 dimensions .* at most 5"):
+        gamma_origin(X, y)
+    clf = Perceptron(fit_intercept=False, max_iter=1000, tol=None).fit(X, y)
+    certified = clf.certify(X, y)
+    assert certified.separable is None
+    assert "could not be told" in certified.reason

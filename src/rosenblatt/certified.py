@@ -13,7 +13,7 @@ from scipy.optimize import minimize
 
 from rosenblatt.model import Terms
 from rosenblatt.theory import bounds
-from rosenblatt.theory.geometry import Margin, NotSeparable, gamma_seen, radius
+from rosenblatt.theory.geometry import Margin, NotSeparable, TooLarge, gamma_seen, radius
 from rosenblatt.theory.signed import read
 
 _ROUNDING = 1 + 1e-9  # the bound is computed with floats
@@ -112,6 +112,8 @@ def _widest(X: Any, y: Any, constant: float, longest: float) -> tuple[Margin | N
         found = gamma_seen(X, y, constant)
     except NotSeparable as none:
         return None, (0.0, 0.0 if none.certificate is not None else longest)
+    except TooLarge:
+        return None, (0.0, longest)
     return found, (found.lower, found.upper)
 
 
@@ -142,7 +144,7 @@ def _promise(A: Any, ran: Ran, radius: float, found: Margin | None, between: tup
         widened = math.sqrt(min(terms.batch, A.shape[0])) * radius
         return "Novikoff", bounds.novikoff(widened, found.lower, **known, **begin)
     if between[1] > 0:
-        raise Unbounded("a margin this small could not be told from none")
+        raise Unbounded("how wide the margin is, if there is one, could not be told")
     if not terms.in_turn or ran.seen > A.shape[0]:
         raise Unbounded("the theorem of Freund and Schapire is about one pass, max_iter=1, in which no row comes twice")
     if plain is None or terms.start is not None or terms.batch > 1:

@@ -27,11 +27,10 @@ from rosenblatt.exact.simplex import alternative
 from rosenblatt.exact.solve import independent_columns
 from rosenblatt.feasibility import find_interior
 from rosenblatt.feasibility.rows import row_lengths, scaled
-from rosenblatt.theory.nearest import Cloud, in_floats
+from rosenblatt.theory.nearest import MOST, Cloud, in_fewer_dimensions, in_floats
 
 _MOST_ENTRIES = 5_000_000  # of a table of Python's integers: some hundred megabytes, and seconds a pivot
 _MOST_UPDATES = 10_000_000  # of the rescaled perceptron: some tens of seconds
-_MOST = 6000  # dimensions in which the nearest point is looked for: it needs dense arrays of them, squared
 
 
 @dataclass(frozen=True)
@@ -194,10 +193,10 @@ def perceptron(search: Search) -> Proved | None:
 def nearest(search: Search) -> Proved | None:
     """The point of the rows' hull that is nearest to the origin: it separates, or it is the origin."""
     S = unit(search.scaled)
-    if min(S.shape) > _MOST:
+    if min(S.shape) > MOST:
         return None
     with np.errstate(all="ignore"):
-        found = in_floats(Cloud(_in_fewer_dimensions(S), np.ones(S.shape[0]), free=False), search.deadline)
+        found = in_floats(Cloud(in_fewer_dimensions(S), np.ones(S.shape[0]), free=False), search.deadline)
     weights = as_floats([Fraction(weight) for weight in found.weights])
     rows = np.array(found.rows)
     if found.w:
@@ -209,15 +208,6 @@ def nearest(search: Search) -> Proved | None:
     lengths = row_lengths(search.scaled[rows])
     held = (weights > 0) & (lengths > 0)
     return search.vanishes(rows[held], weights[held] / lengths[held], "nearest") if held.any() else None
-
-
-def _in_fewer_dimensions(S: Any) -> Any:
-    """Rows with the same products among one another, in as many dimensions as there are rows, if these are fewer."""
-    if S.shape[0] >= S.shape[1]:
-        return S
-    gram = S @ S.T
-    values, vectors = np.linalg.eigh(gram.toarray() if sp.issparse(gram) else gram)
-    return vectors * np.sqrt(np.maximum(values, 0.0))
 
 
 def highs(search: Search) -> Proved | None:

@@ -25,12 +25,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from rosenblatt.exact.certificates import Combination, as_floats, entries
+from rosenblatt.exact.certificates import Combination, as_floats, entries, transposed
 from rosenblatt.exact.dyadic import cleared, fractions, products
 from rosenblatt.exact.rounding import combination
 from rosenblatt.feasibility.rows import row_lengths
 from rosenblatt.theory.alternative import Open, decide
-from rosenblatt.theory.nearest import Cloud, Found, in_floats, in_integers
+from rosenblatt.theory.nearest import MOST, Cloud, Found, in_fewer_dimensions, in_floats, in_integers
 from rosenblatt.theory.signed import Signed, numbers, read, two_valued
 
 _AIM = 1e-9  # a relative gap that is as good as none
@@ -50,6 +50,10 @@ class NotSeparable(ValueError):
     def __init__(self, message: str, certificate: Combination | None = None):
         super().__init__(message)
         self.certificate = certificate
+
+
+class TooLarge(ValueError):
+    """The data have too many rows and too many dimensions for their margin to be looked for."""
 
 
 @dataclass(frozen=True)
@@ -233,7 +237,8 @@ def _gamma(X: Any, y: Any, constant: float) -> Margin:
         cloud = Cloud(data.A, data.y, free=constant == inf)
         if not cloud.norms.all() and constant == 0:
             _refuse(data, constant, [int(np.argmin(cloud.norms))], [1])
-        found = in_floats(cloud)
+        _decided(data, constant, [], "look")
+        found = _nearest(cloud)
         best = _bracket(data, constant, found)
         for guard in (256, 1024, 4096):
             if best is not None and best.gap <= _AIM:
@@ -264,10 +269,29 @@ def _gamma(X: Any, y: Any, constant: float) -> Margin:
     return best
 
 
-def _decided(data: Signed, constant: float, rows: list[int]) -> Margin | None:
+def _nearest(cloud: Cloud) -> Found:
+    """The widest separator as far as floats can tell, looked for in as few dimensions as will do."""
+    n, d = cloud.A.shape
+    if min(n, d) > MOST:
+        raise TooLarge(
+            f"the widest margin of {n:,} rows in {d:,} dimensions needs dense arrays of the smaller number, squared; at "
+            f"most {MOST:,} are allowed. rosenblatt.theory.separability(X, y) may still find a separator"
+        )
+    if n >= d:
+        return in_floats(cloud)
+    found = in_floats(Cloud(in_fewer_dimensions(cloud.A), cloud.y, cloud.free))
+    if not found.w:
+        return found
+    w, _ = products(
+        transposed(cloud.A[found.rows]), found.weights
+    )  # the weights are the same, so the separator is their sum
+    return found._replace(w=w)
+
+
+def _decided(data: Signed, constant: float, rows: list[int], method: str = "auto") -> Margin | None:
     """What a separator proves that was not looked for with an eye to its width, beside these rows; None if none was found.
     Where there is none, that is the answer."""
-    found = decide(_with_intercept(data, constant), max_seconds=_SECONDS)
+    found = decide(_with_intercept(data, constant), method=method, max_seconds=_SECONDS)
     if isinstance(found, Open):
         return None
     certificate = found.certificate

@@ -28,6 +28,7 @@ from rosenblatt.feasibility.rows import row_lengths
 _EPS = float(np.finfo(np.float64).eps)
 _CLOSE = 1e-11  # by how much a row may fall short, if floats can tell so much
 _BLIND = 0.01  # an arithmetic that cannot see such a shortfall sees nothing
+MOST = 6000  # dimensions in which the nearest point is looked for: it needs dense arrays of them, squared
 _TAKEN = 500  # rows taken up after a pass over all rows, at least,
 _ENTRIES = 1 << 25  # unless they have more entries: they are held dense, in a quarter of a gigabyte
 
@@ -290,6 +291,15 @@ def enter(support: Any, row: int, short: float) -> NDArray | None:
         weights = np.delete(weights - step * fall, place)
         short -= step * rate
         support.drop(place)
+
+
+def in_fewer_dimensions(S: Any) -> Any:
+    """Rows with the same products among one another, in as many dimensions as there are rows, if these are fewer."""
+    if S.shape[0] >= S.shape[1]:
+        return S
+    gram = S @ S.T
+    values, vectors = np.linalg.eigh(gram.toarray() if sp.issparse(gram) else gram)
+    return vectors * np.sqrt(np.maximum(values, 0.0))
 
 
 def climb(support: Any, until: float = inf) -> NDArray | None:
