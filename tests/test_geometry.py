@@ -512,7 +512,7 @@ def test_what_is_too_large_says_so(monkeypatch):
     monkeypatch.setattr(geometry, "MOST", 5)
     X = np.random.default_rng(0).normal(size=(8, 7))
     y = np.array([1, -1] * 4)
-    with pytest.raises(geometry.TooLarge, match="8 rows in 7 dimensions .* at most 5"):
+    with pytest.raises(geometry.TooLarge, match=r"8 rows in 7 dimensions .* at most 5"):
         gamma_origin(X, y)
     clf = Perceptron(fit_intercept=False, max_iter=1000, tol=None).fit(X, y)
     certified = clf.certify(X, y)
