@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog, nnls
 from sklearn.svm import SVC
+from worked import EIGHT, EIGHT_Y, SIX, SIX_Y, SPAM, SPAM_Y
 
 from rosenblatt import Perceptron
 from rosenblatt.testing.strategies import samples, separated
@@ -29,14 +30,6 @@ from rosenblatt.theory.geometry import (
 )
 from rosenblatt.theory.nearest import Cloud, Support, in_floats, in_integers
 
-SPAM = np.array(
-    [[1, 1, 0, 1, 1], [0, 0, 1, 1, 0], [0, 1, 1, 0, 0], [1, 0, 0, 1, 0], [1, 0, 1, 0, 1], [1, 0, 1, 1, 0]], float
-)
-SPAM_Y = np.array([1, -1, 1, -1, 1, -1])
-SIX = np.array([[-1, 2], [1, 0], [1, 1], [-1, 0], [-1, -2], [1, -1]], float)
-SIX_Y = np.array([-1, 1, 1, -1, -1, 1])
-EIGHT = np.array([[1, 1], [1, 3], [2, 1], [2, 2], [-1, -1], [-1, -3], [-2, -1], [-2, -2]], float)
-EIGHT_Y = np.array([1, 1, 1, 1, -1, -1, -1, -1])
 ALL = (gamma_origin, gamma_padded, gamma_affine)
 
 

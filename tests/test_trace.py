@@ -8,14 +8,13 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from worked import SPAM, SPAM_Y
 
 from rosenblatt.testing import reference
 from rosenblatt.testing.strategies import separated
 from rosenblatt.theory import bounds
 from rosenblatt.theory.trace import ORDERS, trace
 
-SPAM = np.array([[1, 1, 0, 1, 1], [0, 0, 1, 1, 0], [0, 1, 1, 0, 0], [1, 0, 0, 1, 0], [1, 0, 1, 0, 1], [1, 0, 1, 1, 0]])
-IS_SPAM = np.array([1, -1, 1, -1, 1, -1])
 XOR = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]]), np.array([0, 0, 1, 1])
 
 
@@ -82,7 +81,7 @@ def test_any_separator_will_do(sample):
 
 
 def test_the_spam_table():
-    run = trace(SPAM, IS_SPAM)
+    run = trace(SPAM, SPAM_Y)
     assert (run.updates, run.weights.tolist()) == (4, [0, 2, 0, -1, 1, 0])
     assert (run.radius**2, run.gamma, run.bound) == pytest.approx((5, 1 / math.sqrt(3), 15))
     assert run.used == pytest.approx(4 / 15)
@@ -90,7 +89,7 @@ def test_the_spam_table():
 
 def test_where_the_notes_count_one_update_too_few():
     """IIIT-H SMAI: ‖w‖² ≤ kR² after k + 1 updates; at k = 0 that is ‖w‖² ≤ 0."""
-    run = trace(SPAM, IS_SPAM)
+    run = trace(SPAM, SPAM_Y)
     k = np.arange(run.updates)
     squares = run.norm[1:] ** 2
     assert (squares > k * run.radius**2)[0]
@@ -99,7 +98,7 @@ def test_where_the_notes_count_one_update_too_few():
 
 def test_the_potential_has_no_value_at_zero():
     """Georgia Tech CS 4540 lets cos(w, u) start at 0; it is 0/0 there, and positive after the first update."""
-    run = trace(SPAM, IS_SPAM)
+    run = trace(SPAM, SPAM_Y)
     assert math.isnan(run.cosine[0])
     floor = run.gamma * np.sqrt(run.k[1:]) / run.radius
     assert (run.cosine[1:] >= floor - 1e-9).all()
@@ -128,17 +127,17 @@ def test_a_row_that_is_right_is_not_taken_for_the_most_violated():
 
 def test_layouts_and_labels_agree():
     runs = [trace(data, labels) for data in (SPAM, sp.csr_matrix(SPAM), pd.DataFrame(SPAM))
-            for labels in (IS_SPAM, np.where(IS_SPAM > 0, "spam", "ham"))]  # fmt: skip
+            for labels in (SPAM_Y, np.where(SPAM_Y > 0, "spam", "ham"))]  # fmt: skip
     for run in runs:
         assert np.array_equal(run.weights, runs[0].weights)
         assert np.allclose(run.norm, runs[0].norm)
 
 
 def test_orders_are_drawn_by_the_seed_or_given():
-    one, same, other = (trace(SPAM, IS_SPAM, order="shuffle", random_state=seed).example.tolist() for seed in (3, 3, 4))
+    one, same, other = (trace(SPAM, SPAM_Y, order="shuffle", random_state=seed).example.tolist() for seed in (3, 3, 4))
     assert one == same != other
-    assert trace(SPAM, IS_SPAM, order=[5, 4, 3, 2, 1, 0]).example[0] == 5
-    assert trace(SPAM, IS_SPAM, order=range(6)).example.tolist() == trace(SPAM, IS_SPAM).example.tolist()
+    assert trace(SPAM, SPAM_Y, order=[5, 4, 3, 2, 1, 0]).example[0] == 5
+    assert trace(SPAM, SPAM_Y, order=range(6)).example.tolist() == trace(SPAM, SPAM_Y).example.tolist()
 
 
 def test_rows_that_nothing_separates_need_a_vector():
@@ -176,10 +175,10 @@ def test_a_wall_that_claims_too_much_is_passed():
 )
 def test_nonsense_is_refused(wrong, message):
     with pytest.raises(ValueError, match=message):
-        trace(SPAM, IS_SPAM, **wrong)
+        trace(SPAM, SPAM_Y, **wrong)
 
 
 def test_a_run_in_a_line():
-    assert str(trace(SPAM, IS_SPAM)) == "4 updates, converged; at most 15 by R = 2.236, γ = 0.5774"
+    assert str(trace(SPAM, SPAM_Y)) == "4 updates, converged; at most 15 by R = 2.236, γ = 0.5774"
     run = trace(*XOR, separator=[1.0, 1.0, -0.5], max_updates=5)
     assert str(run).startswith("5 updates, not converged; at most inf")

@@ -2,17 +2,9 @@
 
 import numpy as np
 import pytest
+from worked import EIGHT, EIGHT_Y, SIX, SIX_Y, SPAM, SPAM_Y
 
 from rosenblatt import Perceptron
-
-SPAM = np.array(
-    [[1, 1, 0, 1, 1], [0, 0, 1, 1, 0], [0, 1, 1, 0, 0], [1, 0, 0, 1, 0], [1, 0, 1, 0, 1], [1, 0, 1, 1, 0]], float
-)
-SPAM_Y = np.array([1, -1, 1, -1, 1, -1])
-SIX = np.array([[-1, 2], [1, 0], [1, 1], [-1, 0], [-1, -2], [1, -1]], float)
-SIX_Y = np.array([-1, 1, 1, -1, -1, 1])
-EIGHT = np.array([[1, 1], [1, 3], [2, 1], [2, 2], [-1, -1], [-1, -3], [-2, -1], [-2, -2]], float)
-EIGHT_Y = np.array([1, 1, 1, 1, -1, -1, -1, -1])
 
 
 def path(X, y, **parameters):

@@ -32,27 +32,39 @@ class Enough(NamedTuple):
 
 
 @jit
+def product(A, i, w):
+    """⟨aᵢ, w⟩."""
+    total = 0.0
+    for j in range(A.shape[1]):
+        total += A[i, j] * w[j]
+    return total
+
+
+@jit
+def add(A, i, w):
+    """Add the row to w; ‖w‖."""
+    square = 0.0
+    for j in range(A.shape[1]):
+        w[j] += A[i, j]
+        square += w[j] * w[j]
+    return math.sqrt(square)
+
+
+@jit
 def in_turn(A, w, counts, delta, begun, enough):
     """Look at the rows in turn; the Climb so far."""
     position, clean, updates = begun
     limit, by_largest, by_sum = enough
-    n, d = A.shape
+    n = A.shape[0]
     largest = counts.max()
     while clean < n and updates < limit:
-        product = 0.0
-        for j in range(d):
-            product += A[position, j] * w[j]
         clean += 1
-        if product <= delta:
-            square = 0.0
-            for j in range(d):
-                w[j] += A[position, j]
-                square += w[j] * w[j]
+        if product(A, position, w) <= delta:
+            length = add(A, position, w)
             counts[position] += 1
             largest = max(largest, counts[position])
             clean = 0
             updates += 1
-            length = math.sqrt(square)
             if by_largest * length <= largest or by_sum * length <= updates:
                 limit = updates
         position = position + 1 if position + 1 < n else 0
@@ -64,28 +76,22 @@ def worst_first(A, w, counts, delta, begun, enough):
     """Look at all rows and add the one with the least product; the Climb so far."""
     position, clean, updates = begun
     limit, by_largest, by_sum = enough
-    n, d = A.shape
+    n = A.shape[0]
     largest = counts.max()
     while clean < n and updates < limit:
         least = math.inf
         for i in range(n):
-            product = 0.0
-            for j in range(d):
-                product += A[i, j] * w[j]
-            if product < least:
-                least = product
+            here = product(A, i, w)
+            if here < least:
+                least = here
                 position = i
         if least > delta:
             clean = n
         else:
-            square = 0.0
-            for j in range(d):
-                w[j] += A[position, j]
-                square += w[j] * w[j]
+            length = add(A, position, w)
             counts[position] += 1
             largest = max(largest, counts[position])
             updates += 1
-            length = math.sqrt(square)
             if by_largest * length <= largest or by_sum * length <= updates:
                 limit = updates
     return Climb(position, clean, updates)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, NamedTuple, Protocol
 
@@ -53,11 +53,12 @@ class Polyhedral:
     """{x: A x > 0}. The cut is the row with the least cosine."""
 
     A: Any
+    lengths: NDArray = field(init=False, repr=False, compare=False)  # of its rows
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "A", _dense(self.A, "A"))
-        object.__setattr__(self, "_lengths", np.linalg.norm(self.A, axis=1))
-        if not self._lengths.all():  # type: ignore[attr-defined]
+        object.__setattr__(self, "lengths", np.linalg.norm(self.A, axis=1))
+        if not self.lengths.all():
             raise ValueError("A has a row of zeros: no product with it is positive, so nothing is inside")
 
     @property
@@ -65,7 +66,7 @@ class Polyhedral:
         return self.A.shape[1]
 
     def separate(self, x: NDArray) -> Cut | None:
-        products = self.A @ x / self._lengths  # type: ignore[attr-defined]
+        products = self.A @ x / self.lengths
         row = int(products.argmin())
         return None if products[row] > 0 else Cut(self.A[row].copy(), True)
 

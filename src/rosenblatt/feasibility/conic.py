@@ -304,6 +304,7 @@ def _oracle(cone: Any, dimension: Any) -> tuple[Callable, Callable | None, int]:
         return cone.separate, getattr(cone, "contains", None), cone.dimension
     if not callable(cone):
         raise ValueError(f"a cone with `separate`, or a function from x to a cut or None, is needed; got {cone!r}")
-    if dimension is None:
+    size = whole(dimension, "dimension", 1)
+    if size is None:
         raise ValueError("dimension is needed with a function: how many coordinates its points have")
-    return cone, None, whole(dimension, "dimension", 1)  # type: ignore[return-value]
+    return cone, None, size

@@ -179,7 +179,7 @@ class Meter:
         """What stands for a class whose __init__ is followed, and makes an instance as `type` does. None for others."""
         if not isinstance(owner, type) or type(owner).__call__ is not type.__call__ or owner.__new__ is not object.__new__:
             return None
-        start = self.counted(owner.__init__)  # type: ignore[misc]
+        start = self.counted(owner.__init__)  # type: ignore[misc]  # of this very class, whose `make` is below
         if start is None:
             return None
 
@@ -198,7 +198,7 @@ class Meter:
         if isinstance(function, MethodType):
             inner = self.counted(function.__func__)
             return inner and MethodType(inner, function.__self__)
-        call = getattr(type(function), "__call__", None)  # noqa: B004
+        call = getattr(type(function), "__call__", None)  # noqa: B004  the function itself is wanted, not whether it is there
         return self.counted(MethodType(call, function)) if isinstance(call, FunctionType) else None
 
 
