@@ -1,10 +1,10 @@
 """The tags of a sentence are a path through a lattice, and the best of the Kⁿ paths is found tag by tag, since what comes
 next depends on the last tag only (first order) or on the last two (second order).
 
-All scores are float32. A path scores the sum of its emissions (n, K), of `pairs`[a, b] for b after a, and of `triples`[a, b, c] for c after a and b,
-where there are any. In both, K stands for what is beyond the sentence: pairs[K, b] is for a first tag b, pairs[a, K] for
-a last tag a. `local`[i, a, b], where there is any, is added for tag b at place i after a. What weighs −∞ is forbidden. A path
-that scores −∞ does not exist: the functions then answer −∞.
+A path scores the sum of its emissions (n, K), of `pairs`[a, b] for b after a, and of `triples`[a, b, c] for c after a and b,
+where there are any; all float32. In both, K stands for what is beyond the sentence: pairs[K, b] is for a first tag b,
+pairs[a, K] for a last tag a. `local` (n, K + 1, K + 1), where there is any, is added to `pairs` for the tag at each place and
+the one before. What weighs −∞ is forbidden. A path that scores −∞ does not exist: then the answer is −∞.
 
 Forward only scores are kept; the path is found from its last tag back. Of tags that lead to equally good paths it takes the
 lowest, but gold's only if there is no other: learning starts from weights of zero, where every path is a best one.
