@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 
 def sequences(n: int, tags: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
-    """All sequences of n of these tags, in the order of `itertools.product`: the first of equals is lowest from the left."""
+    """All sequences of n of these tags, in the order of `itertools.product`."""
     return product(tags, repeat=n)
 
 
@@ -66,7 +66,7 @@ def dot(w: Mapping[Hashable, Any], features: Mapping[Hashable, Any]) -> Any:
 
 
 def k_best(candidates: Iterable[Any], score: Callable[[Any], Any], k: int = 1) -> list[Any]:
-    """The k candidates with the highest scores, best first; among equals those that come first. Fewer if there are fewer."""
+    """The k candidates with the highest scores, best first; among equals those that come first."""
     return sorted(candidates, key=score, reverse=True)[:k]
 
 
@@ -183,17 +183,15 @@ def seqlearn_perceptron(
     X = np.asarray(X, float)
     classes, labels = np.unique(y, return_inverse=True)
     one_hot = np.eye(len(classes))
-    ends = np.cumsum(lengths)
-    w = [
-        np.zeros((len(classes), X.shape[1])), np.zeros(len(classes)), np.zeros((len(classes), len(classes))),
-        np.zeros(len(classes)),
-    ]  # fmt: skip
+    ends = np.cumsum(lengths).tolist()
+    n = len(classes)
+    w = [np.zeros((n, X.shape[1])), np.zeros(n), np.zeros((n, n)), np.zeros(n)]
     kept = [block.copy() for block in w]
     order = np.arange(len(lengths))
     rng = np.random.RandomState(random_state)
     for epoch in range(1, max_iter + 1):
         rng.shuffle(order)  # what was shuffled before
-        for i in order:
+        for i in order.tolist():
             rows = slice(ends[i] - lengths[i], ends[i])
             gold = labels[rows]
             path = _best_chain(X[rows] @ w[0].T, *w[1:])
@@ -205,7 +203,8 @@ def seqlearn_perceptron(
                 move = epoch**-lr_exponent * (right - wrong)
                 block += move
                 average += (1 - epoch / (max_iter + 1)) * move
-    return Seqlearn(*kept, classes)
+    coef, init, trans, final = kept
+    return Seqlearn(coef, init, trans, final, classes)
 
 
 def _counts(X: NDArray, chosen: NDArray) -> tuple[NDArray, NDArray, NDArray, NDArray]:
