@@ -1,0 +1,1 @@
+"""Files become sentences and rows, and back."""
