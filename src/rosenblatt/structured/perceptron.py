@@ -21,7 +21,7 @@ from rosenblatt.kernels import Progress
 from rosenblatt.linear import Explanation
 from rosenblatt.plan import Plan
 from rosenblatt.structured.base import Structured, rule_of, threshold
-from rosenblatt.structured.named import NamedModel, NamedWeights, direction, total
+from rosenblatt.structured.named import Features, NamedModel, NamedWeights, direction, total
 from rosenblatt.structured.search import Search, loss, parts, proposed
 from rosenblatt.train import NO_LIMIT, Broken, Visits
 
@@ -76,11 +76,11 @@ class Searching(NamedTuple):
         if pair is None:
             return False
         right, wrong = pair
-        delta = direction(self.search.features(x, right), self.search.features(x, wrong))
+        delta = self._direction(x, *pair)
         lead, length = w.score(delta), total([value * value for value in delta.values()])
         if lead != lead or length != length:
             raise ValueError("a feature is not a finite number, or the weights have become too large for one")
-        mistaken = self._mistaken(x, gold, lead, whole=right is gold)
+        mistaken = self._mistaken(x, gold, right, lead)
         m = lead if self.margin == 0 else lead - self.margin * loss(self.search, right, wrong) + self.threshold
         tau = float(self.step(m, length, self.model.updates + 1, True)) if delta else 0.0
         if tau > 0.0:
@@ -89,12 +89,19 @@ class Searching(NamedTuple):
             self.model.refused += 1
         return mistaken
 
-    def _mistaken(self, x: Any, gold: Any, lead: float, whole: bool) -> bool:
-        """Whether gold is not what is predicted. With a margin the pair need not tell, since gold may be ahead of a costly
-        path and behind a cheap one; then another search does."""
-        if lead <= 0.0 and (whole or self.margin == 0):
-            return True
-        return loss(self.search, gold, self.search.decode(x, self.model.w)) > 0
+    def _direction(self, x: Any, right: Any, wrong: Any) -> Features:
+        return direction(self.search.features(x, right), self.search.features(x, wrong))
+
+    def _mistaken(self, x: Any, gold: Any, right: Any, lead: float) -> bool:
+        """Whether gold is not what is predicted, or by a tie only. With a margin the pair need not tell, since gold may be
+        ahead of a costly path and behind a cheap one; then a search without a margin does."""
+        w = self.model.w
+        if self.margin > 0 and not (lead <= 0.0 and right is gold):
+            pair = proposed(self.search, x, gold, w, 0.0)
+            if pair is None:
+                return False
+            lead = w.score(self._direction(x, *pair))
+        return lead <= 0.0 or loss(self.search, gold, self.search.decode(x, w)) > 0
 
 
 class StructuredPerceptron(Structured):
