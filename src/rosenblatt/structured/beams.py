@@ -1,12 +1,12 @@
 """A path is found step by step, with only the best few prefixes kept on the way: beam search, and how to learn from it.
 
-A problem offers `start(x)`, a state; `moves(x, state)`, pairs of an action and the state it leads to; `finished(x,
-state)`; and `features(x, state, action)`, what a step adds to the features of its path. A path is the tuple of its
-actions, and so is gold. A beam may lose gold on the way though gold would have won in the end; an update on whole paths
-may then take from gold what it was right about, and go on doing so for ever. An update is sound if the wrong prefix
-scores at least what gold's prefix scores after as many steps, and `UPDATES` are ways to choose the step. With γ the
-margin of gold over all such prefixes and R the length of their differences, there are at most R²/γ² updates, in any of
-the ways (Huang, Fayong and Guo 2012); what is not sound, the learner refuses.
+A problem offers `start(x)`, a state; `moves(x, state)`, pairs of an action and the state it leads to; `finished(x, state)`;
+and `features(x, state, action)`, what a step adds to the features of its path. A path is the tuple of its actions, and so
+is gold. A beam may lose gold on the way though gold would have won in the end; an update on whole paths then takes from
+gold what it was right about, and no theorem says how often. An update is sound if the wrong prefix scores at least what
+gold's prefix scores after as many steps, and `UPDATES` are ways to choose the step. With γ the margin of gold over all such
+prefixes and R the length of their differences, there are at most R²/γ² updates, in any of the ways (Huang, Fayong and Guo
+2012); what is not sound, the learner refuses.
 """
 
 from __future__ import annotations
@@ -100,7 +100,8 @@ def widest(moments: Sequence[Moment]) -> Moment:
 
 def latest(moments: Sequence[Moment]) -> Moment:
     """The longest prefixes of which the wrong one is not behind."""
-    return next(moment for moment in reversed(moments) if not moment.best.gold and moment.lead >= 0.0)
+    sound = (moment for moment in reversed(moments) if not moment.best.gold and moment.lead >= 0.0)
+    return next(sound, moments[-1])
 
 
 def final(moments: Sequence[Moment]) -> Moment:
@@ -131,7 +132,7 @@ class BeamSearch(BaseEstimator):
 
     Examples
     --------
-    Letters to sounds, one at a time, each by the letter and the sound before:
+    Letters to sounds, one at a time, each by its letter and the next one:
 
     >>> from rosenblatt.structured.beams import BeamSearch
     >>> from rosenblatt.structured.perceptron import StructuredPerceptron
