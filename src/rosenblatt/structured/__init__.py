@@ -1,0 +1,1 @@
+"""Taggers and parsers: a structured example proposes the direction φ(x, gold) − φ(x, guess)."""
