@@ -1,4 +1,4 @@
-"""A sentence of a column file is its lines, a word each, with as many columns as the file has names for; a blank line ends it.
+"""A sentence of a column file is its lines, a word each, with a value for each column that was named; a blank line ends it.
 
 The lines are kept as they are, so that what was read is written back byte for byte, whatever stands between the columns:
 new values take the place of the old ones, and a new column goes to the end after the separator that the line has before its
@@ -17,12 +17,14 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
 
 from rosenblatt.data import lines
-from rosenblatt.data.lines import BOM, Block, Source, body
+from rosenblatt.data.lines import BOM, Block, Source, body, write
+
+__all__ = ["ColumnsError", "Sentence", "parse", "read", "write"]
 
 DOCUMENT = "-DOCSTART-"
 BLANK = " \t\r\n"  # no other: a no-break space may be part of a word, where str.split() would split it
@@ -33,7 +35,7 @@ class ColumnsError(lines.FormatError):
     """A file without the columns that were named: the message names file, line and column."""
 
 
-class Sentence:
+class Sentence(lines.Sentence):
     """A sentence as it stands in the file, with a name for each column.
 
     Sentences are made by `read` and `parse`, and never change.
@@ -49,70 +51,30 @@ class Sentence:
     <BLANKLINE>
     """
 
-    __slots__ = ("_text", "before", "columns", "separator")
+    __slots__ = ("columns", "separator")
 
     def __init__(self, text: str, columns: tuple[str, ...], separator: str | None = None, before: str = ""):
-        self._text = text
+        super().__init__(text, before)
         self.columns = columns
         self.separator = separator
-        self.before = before
-
-    def __str__(self) -> str:
-        """The text in the file, with what goes before the sentence and the blank line after it."""
-        return self.before + self._text
-
-    def __repr__(self) -> str:
-        text = " ".join(row[0] for row in self._rows())
-        return f"<Sentence of {len(self)} words: {text if len(text) <= 60 else text[:59] + '…'}>"
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Sentence):
-            return NotImplemented
-        return (str(self), self.columns, self.separator) == (str(other), other.columns, other.separator)
-
-    def __hash__(self) -> int:
-        return hash(str(self))
-
-    def __len__(self) -> int:
-        return len(self._rows())
 
     @property
     def starts_document(self) -> bool:
         """Whether a line -DOCSTART- goes before it."""
         return any(line.startswith(DOCUMENT) for line in self.before.removeprefix(BOM).split("\n"))
 
-    @property
-    def forms(self) -> list[str]:
-        return self.column("form")
-
-    def column(self, name: str) -> list[str]:
-        """One column, as text."""
-        place = self._place(name)
-        return [row[place] for row in self._rows()]
-
-    def tokens(self, *names: str) -> list[tuple[str, ...]]:
-        """These columns of each word, as tuples; without names, all."""
-        places = [self._place(name) for name in names or self.columns]
-        return [tuple([row[place] for place in places]) for row in self._rows()]
-
     def with_columns(self, **columns: Sequence[Any]) -> Sentence:
         """The same sentence with new values, one for each word; names that the file does not have are new columns, last."""
         count = len(self)
-        texts = {name: _values(name, values, count, self.separator) for name, values in columns.items()}
+        forbidden = BLANK if self.separator is None else f"{self.separator}\n\r"
+        texts = {name: self._values(name, values, count, forbidden) for name, values in columns.items()}
         names = (*self.columns, *(name for name in columns if name not in self.columns))
-        rows = iter(zip(*(texts.get(name, [None] * count) for name in names), strict=True))
-        text = [
-            line if line.isspace() else _filled(line, next(rows), self.separator) for line in lines.lines_of(self._text)
-        ]
+        rows = zip(*(texts.get(name, [None] * count) for name in names), strict=True)
+        text = [line if line.isspace() else _filled(line, next(rows), self.separator) for line in io.StringIO(self._text)]
         return Sentence("".join(text), names, self.separator, self.before)
 
-    def _rows(self) -> list[list[str]]:
+    def _rows(self, last: int = -2) -> list[list[str]]:
         return [_fields(line, self.separator) for line in self._text.split("\n") if line.strip(BLANK)]
-
-    def _place(self, name: str) -> int:
-        if name not in self.columns:
-            raise ValueError(f"there is no column {name!r}; the columns are {', '.join(self.columns)}")
-        return self.columns.index(name)
 
 
 def read(
@@ -174,15 +136,6 @@ def parse(
     return read(io.StringIO(text) if isinstance(text, str) else io.BytesIO(text), columns, separator, on_error)
 
 
-def write(target: Source, sentences: Iterable[Sentence]) -> int:
-    """The number of sentences written, to a path (compressed by its suffix) or to a file opened to write.
-
-    Sentences as they were read give the bytes they were read from. A path has all of them or, after an error, what it had
-    before.
-    """
-    return lines.write(target, lines.joined((sentence.before, sentence._text) for sentence in sentences))
-
-
 def _check(text: str, names: tuple[str, ...], separator: str | None, file: str, line: int) -> None:
     """Raises ColumnsError where a line has not one value for each name."""
     fields = _fields(text, separator)
@@ -222,22 +175,3 @@ def _filled(line: str, values: tuple[str | None, ...], separator: str | None) ->
         at = end
     pieces += [f"{gap}{value}" for value in values[len(spans) :]]
     return "".join([*pieces, line[at:]])
-
-
-def _values(name: str, values: Sequence[Any], count: int, separator: str | None) -> list[str]:
-    """New values of a column, as text that can stand there."""
-    texts = [str(value) for value in values]
-    if isinstance(values, str) or len(texts) != count:
-        raise ValueError(f"{name} needs a value for each of the {count} words, and there are {len(texts)}")
-    for text in set(texts):
-        if (
-            not text
-            or "\n" in text
-            or "\r" in text
-            or (FIELD.fullmatch(text) is None if separator is None else separator in text)
-        ):
-            raise ValueError(
-                f"{name} of word {texts.index(text) + 1} is {text!r}: a value is not empty and holds no line end and no "
-                f"{'blank' if separator is None else repr(separator)}"
-            )
-    return texts

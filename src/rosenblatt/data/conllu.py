@@ -22,7 +22,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from rosenblatt.data import lines
-from rosenblatt.data.lines import Block, Source, body
+from rosenblatt.data.lines import Block, Source, body, write
+
+__all__ = ["COLUMNS", "ConlluError", "Sentence", "Word", "parse", "read", "write"]
 
 COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 SPACED = {"form", "lemma", "misc"}  # the columns that may hold a blank
@@ -49,7 +51,7 @@ class Word(NamedTuple):
     misc: str
 
 
-class Sentence:
+class Sentence(lines.Sentence):
     """A sentence as it stands in the file: comments, words, multiword tokens, empty nodes and the blank line.
 
     The words are the basic ones, 1 to n; `lines` has everything. Sentences are made by `read`, `parse` and `Sentence.of`,
@@ -67,42 +69,19 @@ class Sentence:
     <BLANKLINE>
     """
 
-    __slots__ = ("_text", "before")
-
-    def __init__(self, text: str, before: str = ""):
-        self._text = text
-        self.before = before  # what stands before it and belongs to no sentence: a byte order mark
+    __slots__ = ()
+    columns = COLUMNS
 
     @classmethod
     def of(cls, forms: Sequence[str], comments: Iterable[str] = (), **columns: Sequence[Any]) -> Sentence:
         """A sentence of these words, with `_` in every column that is not given."""
+        if not len(forms):
+            raise ValueError("a sentence of CoNLL-U has at least one word")
         notes = [f"# {comment.removeprefix('#').strip()}\n" for comment in comments]
         if any("\n" in note[:-1] for note in notes):
             raise ValueError("a comment is one line; give several as several comments")
-        rows = [f"{number}{'	_' * 9}\n" for number in range(1, len(forms) + 1)]
+        rows = [str(number) + "\t_" * 9 + "\n" for number in range(1, len(forms) + 1)]
         return cls("".join([*notes, *rows, "\n"])).with_columns(form=forms, **columns)
-
-    def __str__(self) -> str:
-        """The text in the file, the blank line included."""
-        return self.before + self._text
-
-    def __repr__(self) -> str:
-        text = self.text
-        return f"<Sentence of {len(self)} words: {text if len(text) <= 60 else text[:59] + '…'}>"
-
-    def __eq__(self, other: object) -> bool:
-        return str(self) == str(other) if isinstance(other, Sentence) else NotImplemented
-
-    def __hash__(self) -> int:
-        return hash(str(self))
-
-    def __len__(self) -> int:
-        return len(self._rows())
-
-    @property
-    def lines(self) -> list[str]:
-        """All lines with their ends, comments, ranges, empty nodes and the blank line included."""
-        return lines.lines_of(str(self))
 
     @property
     def comments(self) -> list[str]:
@@ -114,10 +93,6 @@ class Sentence:
         return [Word._make(row) for row in self._rows()]
 
     @property
-    def forms(self) -> list[str]:
-        return self.column("form")
-
-    @property
     def text(self) -> str:
         """The sentence as it was written: its comment `# text = …`, or else its tokens with the blanks between them."""
         for comment in self.comments:
@@ -125,16 +100,6 @@ class Sentence:
             if equals and key.strip() == "text":
                 return value.strip()
         return "".join(self._surface()).rstrip()
-
-    def column(self, name: str) -> list[str]:
-        """One column of the words, as text."""
-        place = _place(name)
-        return [row[place] for row in self._rows(place)]
-
-    def tokens(self, *names: str) -> list[tuple[str, ...]]:
-        """The columns of each word, as tuples: tokens("form", "upos") is what a parser reads."""
-        places = [_place(name) for name in names or COLUMNS]
-        return [tuple([row[place] for place in places]) for row in self._rows(max(places))]
 
     def tree(self) -> list[tuple[int, str]]:
         """(head, relation) of each word; heads count words from 1, and 0 is the root."""
@@ -149,9 +114,8 @@ class Sentence:
 
         New heads leave the enhanced dependencies (deps) as they were; deps=["_"] * len(sentence) removes them.
         """
-        rows = self._rows()
-        count = len(rows)
-        new = {_place(name): _values(name, values, count) for name, values in columns.items()}
+        count = len(self)
+        new = {self._place(name): self._new(name, values, count) for name, values in columns.items()}
         number = 0
         text = []
         for line in self._text.split("\n"):
@@ -166,13 +130,23 @@ class Sentence:
             text.append(line)
         return Sentence("\n".join(text), self.before)
 
+    def _new(self, name: str, values: Sequence[Any], count: int) -> list[str]:
+        if name == "id":
+            raise ValueError("the column id numbers the words and does not change")
+        texts = self._values(name, values, count, "\t\n\r" if name in SPACED else " \t\n\r")
+        if name == "head":
+            heads = _heads(count)
+            for number, head in enumerate(texts, 1):
+                if head not in heads:
+                    raise ValueError(f"word {number}: {_head_wrong(head, count)}")
+        return texts
+
     def _bodies(self) -> list[str]:
         """The lines without their ends."""
         bodies = self._text.split("\n")
         return [line.removesuffix("\r") for line in bodies] if "\r" in self._text else bodies
 
-    def _rows(self, last: int = 9) -> list[list[str]]:
-        """The columns of each word up to the `last`. They are split anew each time, which costs less than keeping them."""
+    def _rows(self, last: int = -2) -> list[list[str]]:
         rows = [line.split("\t", last + 1) for line in self._bodies() if line[:1].isdigit()]
         return [row for row in rows if row[0].isdigit()]
 
@@ -219,15 +193,6 @@ def parse(text: str | bytes, strict: bool = True, on_error: str = "error") -> li
     return read(io.StringIO(text) if isinstance(text, str) else io.BytesIO(text), strict, on_error)
 
 
-def write(target: Source, sentences: Iterable[Sentence]) -> int:
-    """The number of sentences written, to a path (compressed by its suffix) or to a file opened to write.
-
-    Sentences as they were read give the bytes they were read from. A path has all of them or, after an error, what it had
-    before.
-    """
-    return lines.write(target, lines.joined((sentence.before, sentence._text) for sentence in sentences))
-
-
 # A line that is not a comment: its number in the file and its columns.
 Row = tuple[int, list[str]]
 
@@ -235,7 +200,7 @@ Row = tuple[int, list[str]]
 def _check(block: Block, strict: bool) -> None:
     """Raises ConlluError where the block is no sentence."""
     words = _check_ids(_split(block, strict), block.file)
-    heads = {"_", *map(str, range(len(words) + 1))}
+    heads = _heads(len(words))
     for line, fields in words:
         if fields[6] not in heads:
             raise _wrong(block.file, line, 6, _head_wrong(fields[6], len(words)))
@@ -303,30 +268,8 @@ def _wrong(file: str, line: int, place: int, message: str) -> ConlluError:
     return ConlluError(file, line, message, place + 1, COLUMNS[place])
 
 
-def _place(name: str) -> int:
-    try:
-        return COLUMNS.index(name)
-    except ValueError:
-        raise ValueError(f"there is no column {name!r}; the columns are {', '.join(COLUMNS)}") from None
-
-
-def _values(name: str, values: Sequence[Any], count: int) -> list[str]:
-    """New values of a column, as text that can stand there."""
-    if name == "id":
-        raise ValueError("the column id numbers the words and does not change")
-    texts = [str(value) for value in values]
-    if isinstance(values, str) or len(texts) != count:
-        raise ValueError(f"{name} needs a value for each of the {count} words, and there are {len(texts)}")
-    heads = {"_", *map(str, range(count + 1))}
-    for text in set(texts):
-        if name == "head" and text not in heads:
-            raise ValueError(f"word {texts.index(text) + 1}: {_head_wrong(text, count)}")
-        if not text or "\t" in text or "\n" in text or "\r" in text or (" " in text and name not in SPACED):
-            raise ValueError(
-                f"{name} of word {texts.index(text) + 1} is {text!r}: a value is not empty (_ stands for nothing) and holds "
-                f"no tab, no line end{'' if name in SPACED else ' and no blank'}"
-            )
-    return texts
+def _heads(count: int) -> set[str]:
+    return {"_", *map(str, range(count + 1))}
 
 
 def _head_wrong(head: str, count: int) -> str:

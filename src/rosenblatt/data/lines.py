@@ -15,8 +15,8 @@ import os
 import secrets
 import shutil
 import zlib
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from itertools import chain
 from pathlib import Path
 from typing import IO, Any, Generic, NamedTuple, TypeVar
@@ -25,7 +25,7 @@ MOST_ERRORS = 100  # that a reader remembers of the blocks it left out
 BOM = "\ufeff"
 
 Source = str | os.PathLike[str] | IO[str] | IO[bytes]
-Sentence = TypeVar("Sentence")  # of whatever format
+Kind = TypeVar("Kind", bound="Sentence")
 
 
 class FormatError(ValueError):
@@ -51,7 +51,84 @@ class Block(NamedTuple):
         return len(self.lines) == 1 and self.lines[0].isspace()
 
 
-class Reader(Generic[Sentence]):
+class Sentence:
+    """A sentence as it stands in the file. Its columns are split from the text when asked, which costs less than keeping
+    them. Sentences never change."""
+
+    __slots__ = ("_text", "before")
+    columns: tuple[str, ...]
+
+    def __init__(self, text: str, before: str = ""):
+        self._text = text
+        self.before = before  # what stands before it and belongs to no sentence, such as a byte order mark
+
+    def __str__(self) -> str:
+        """The text in the file, with what stands before the sentence and the blank line after it."""
+        return self.before + self._text
+
+    def __repr__(self) -> str:
+        text = self.text
+        return f"<Sentence of {len(self)} words: {text if len(text) <= 60 else text[:59] + '…'}>"
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return (str(self), self.columns) == (str(other), other.columns)
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+    def __len__(self) -> int:
+        return len(self._rows())
+
+    @property
+    def lines(self) -> list[str]:
+        """All lines with their ends. str.splitlines would also end one at a form feed, at U+0085 and at U+2028."""
+        return list(io.StringIO(str(self)))
+
+    @property
+    def forms(self) -> list[str]:
+        return self.column("form")
+
+    @property
+    def text(self) -> str:
+        """The words with blanks between them."""
+        return " ".join(row[0] for row in self._rows())
+
+    def column(self, name: str) -> list[str]:
+        """One column of the words, as text."""
+        place = self._place(name)
+        return [row[place] for row in self._rows(place)]
+
+    def tokens(self, *names: str) -> list[tuple[str, ...]]:
+        """These columns of each word, as tuples; without names, all: tokens("form", "upos") is what a parser reads."""
+        places = [self._place(name) for name in names or self.columns]
+        return [tuple([row[place] for place in places]) for row in self._rows(max(places))]
+
+    def _rows(self, last: int = -2) -> list[list[str]]:
+        """The columns of each word, up to the `last` at least."""
+        raise NotImplementedError
+
+    def _place(self, name: str) -> int:
+        if name not in self.columns:
+            raise ValueError(f"there is no column {name!r}; the columns are {', '.join(self.columns)}")
+        return self.columns.index(name)
+
+    def _values(self, name: str, values: Sequence[Any], count: int, forbidden: str) -> list[str]:
+        """New values of a column, one for each of `count` words, as text without any of the forbidden characters."""
+        texts = [str(value) for value in values]
+        if isinstance(values, str) or len(texts) != count:
+            raise ValueError(f"{name} needs a value for each of the {count} words, and there are {len(texts)}")
+        for text in set(texts):
+            if not text or not set(text).isdisjoint(forbidden):
+                raise ValueError(
+                    f"{name} of word {texts.index(text) + 1} is {text!r}: a value must not be empty and must hold none of "
+                    f"{', '.join(map(repr, forbidden))}"
+                )
+        return texts
+
+
+class Reader(Generic[Kind]):
     """An iterator over the sentences of a source, which holds one at a time and closes at the end the file it opened.
 
     `make` turns a block into a sentence, or raises `error`; None passes over the block, and `rest` is asked at the end for
@@ -62,10 +139,10 @@ class Reader(Generic[Sentence]):
     def __init__(
         self,
         source: Source,
-        make: Callable[[Block], Sentence | None],
+        make: Callable[[Block], Kind | None],
         error: type[FormatError],
         on_error: str = "error",
-        rest: Callable[[], Sentence | None] = lambda: None,
+        rest: Callable[[], Kind | None] = lambda: None,
     ):
         if on_error not in ("error", "skip"):
             raise ValueError(f"on_error={on_error!r}: it must be 'error' or 'skip'")
@@ -75,10 +152,10 @@ class Reader(Generic[Sentence]):
         self._sentences = self._read(_lines(source), make, rest, error, on_error == "skip")
         next(self._sentences)  # so that a file that is not there is an error of this call, not of the first sentence
 
-    def __iter__(self) -> Iterator[Sentence]:
+    def __iter__(self) -> Iterator[Kind]:
         return self
 
-    def __next__(self) -> Sentence:
+    def __next__(self) -> Kind:
         return next(self._sentences)
 
     def close(self) -> None:
@@ -105,30 +182,22 @@ class Reader(Generic[Sentence]):
                 yield sentence
 
 
-def write(target: Source, texts: Iterable[str]) -> int:
-    """The number of texts written one after the other, to a path (compressed by its suffix) or to an open file.
+def write(target: Source, sentences: Iterable[Sentence]) -> int:
+    """The number of sentences written, to a path (compressed by its suffix) or to a file opened to write.
 
-    A path has either all of them or what it had before: they are written to a file beside it, which then takes its place.
+    Sentences as they were read give the bytes they were read from. A path has either all of them or, after an error, what
+    it had before. Where the last sentence of a file without a final blank line goes before another, it gets the blank line;
+    a byte order mark stays at the beginning of a file only.
     """
+    count = 0
+    previous = ""
     with _opened_to_write(target) as put:
-        count = 0
-        for count, text in enumerate(texts, 1):  # noqa: B007
-            put(text)
+        for sentence in sentences:
+            text = str(sentence)
+            put(_missing_end(previous) + text.removeprefix(BOM) if count else text)
+            previous = text
+            count += 1
     return count
-
-
-def joined(sentences: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """The text of each (before, rest), so that one after the other they are a file.
-
-    Where the last sentence of a file without a final blank line goes before another, it gets the blank line; a byte order
-    mark stays at the beginning of a file only.
-    """
-    previous = None
-    for before, rest in sentences:
-        if previous is not None:
-            before = _missing_end(previous) + before.removeprefix(BOM)
-        yield before + rest
-        previous = before + rest
 
 
 def _missing_end(text: str) -> str:
@@ -141,11 +210,6 @@ def ending_of(text: str) -> str:
     """How the lines of a text end: as the first does, and with LF if there is none."""
     first = text.find("\n")
     return "\r\n" if first > 0 and text[first - 1] == "\r" else "\n"
-
-
-def lines_of(text: str) -> list[str]:
-    """The lines of a text with their ends. str.splitlines would also end one at a form feed, at U+0085 and at U+2028."""
-    return list(io.StringIO(text))
 
 
 def body(line: str) -> str:
@@ -196,17 +260,13 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 @contextmanager
 def _opened_to_write(target: Source) -> Iterator[Callable[[str], Any]]:
     if not isinstance(target, str | os.PathLike):
-        yield target.write if _is_text(target) else lambda text: target.write(text.encode("utf-8"))  # type: ignore[arg-type]
+        file: Any = target
+        yield file.write if _is_text(file) else lambda text: file.write(text.encode("utf-8"))
         return
-    with replacing(target) as file:
+    with replacing(target) as place:
         compressed = SUFFIXES.get(Path(target).suffix)
-        with io.BufferedWriter(compressed(file, "wb")) if compressed else _kept_open(file) as stream:
+        with io.BufferedWriter(compressed(place, "wb")) if compressed else nullcontext(place) as stream:
             yield lambda text: stream.write(text.encode("utf-8"))
-
-
-@contextmanager
-def _kept_open(file: Any) -> Iterator[Any]:
-    yield file
 
 
 @contextmanager
