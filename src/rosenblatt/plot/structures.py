@@ -89,14 +89,15 @@ def confusions(table: Mapping[tuple[str, str], int], most: int = 12, ax: Any = N
 
     `table` maps (gold, guess) to how often it came, as `rosenblatt.structured.evaluation` gives it.
     """
+    if not table:
+        raise ValueError("the table of confusions is empty; there is nothing to draw")
     wrong: dict[str, int] = {}
     for (gold, guess), count in table.items():
         for label in (gold, guess):
             wrong[label] = wrong.get(label, 0) + (count if gold != guess else 0)
     labels = sorted(wrong, key=lambda label: (-wrong[label], label))[:most]
-    counts = np.array([[table.get((gold, guess), 0) for guess in labels] for gold in labels], int)
+    counts = np.array([[table.get((gold, guess), 0) for guess in labels] for gold in labels])
     ax = axes(ax)
-    counts = counts.reshape(len(labels), len(labels))
     off = counts * (1 - np.eye(len(labels), dtype=int))
     ax.imshow(off, cmap="Oranges", vmin=0, vmax=max(2 * int(off.max(initial=0)), 1))  # pale enough to read
     for i in range(len(labels)):

@@ -194,20 +194,21 @@ class Structured(Estimator):
         With `resume=True` it holds all that learning needs to go on exactly where it stopped; else what predicts, which
         is several times smaller.
         """
+        store.write(path, *self._written(resume))
+
+    def _written(self, resume: bool) -> tuple[dict[str, Any], dict[str, NDArray]]:
+        """The learner as facts and arrays."""
         check_is_fitted(self)
-        model = self._resumable() if resume else self._model
-        facts, arrays = self._arrays(model, resume)
-        params = {name: _plainly(name, value) for name, value in self.get_params(deep=False).items()}
-        counts = {name: int(getattr(self, name)) for name in ("n_iter_", "n_mistakes_", "n_updates_", "n_seen_")}
-        header = {
+        facts, arrays = self._arrays(self._resumable() if resume else self._model, resume)
+        return {
             "learner": type(self).__name__,
-            "parameters": params,
-            "counts": counts,
+            "parameters": {name: _plainly(name, value) for name, value in self.get_params(deep=False).items()},
+            "counts": {name: int(getattr(self, name)) for name in ("n_iter_", "n_mistakes_", "n_updates_", "n_seen_")},
             "history": [list(epoch) for epoch in self.history_],
             "stop_reason": self.stop_reason_,
             "resume": resume,
-        }
-        store.write(path, header | {"model": facts}, arrays)
+            "model": facts,
+        }, arrays
 
     @classmethod
     def load(cls, path: str | PathLike) -> Any:
