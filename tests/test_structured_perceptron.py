@@ -343,6 +343,90 @@ def test_bound_of_one_pass_over_what_no_weights_separate(seed):
             assert fitted.n_updates_ <= bounds.collins(radius, gamma, bounds.shortfall(worst, gamma))
 
 
+# In shards
+
+
+def mixed(search, X, y, epochs, shards):
+    """Iterative parameter mixing by its definition: (weights, mean of all weights passed through, mistakes)."""
+    w, passed, mistakes = {}, [], 0
+    for order in epochs:
+        ends = []
+        for part in np.array_split(order, shards):
+            own = {name: Fraction(value) for name, value in w.items()}
+            for i in part:
+                rivals = [path for path in search.candidates(X[i]) if path != y[i]]
+                best = max(rivals, key=lambda path: dot(own, search.of(X[i], path)))
+                delta = difference(search.of(X[i], y[i]), search.of(X[i], best))
+                if dot(own, delta) <= 0:
+                    mistakes += 1
+                    for name, value in delta.items():
+                        own[name] = own.get(name, 0) + value
+                passed.append(dict(own))
+            ends.append(own)
+        names = {name for end in ends for name in end}
+        w = {name: sum(end.get(name, 0) for end in ends) / Fraction(len(ends)) for name in names}
+    names = {name for one in passed for name in one}
+    return w, {name: sum(one.get(name, 0) for one in passed) / len(passed) for name in names}, mistakes
+
+
+@pytest.mark.parametrize("shards", [2, 4])
+def test_shards_are_mixed_after_every_epoch(shards):
+    X, y = corpus(size=8, longest=3)
+    search = Rivals(all_tags, tagging)
+    fitted = StructuredPerceptron(search, shards=shards, order="cyclic", max_iter=3).fit(X, y)
+    w, average, mistakes = mixed(search, X, y, [range(8)] * 3, shards)
+    assert fitted.n_mistakes_ == fitted.n_updates_ == mistakes
+    assert fitted.n_seen_ == 24
+    close(fitted.weights_, average)
+    close(fitted.set_params(keep="last").weights_, w)
+
+
+@toys
+def test_bound_of_shards(search, seed):
+    X, y = toy_grammar(search, seed)
+    rows, _ = margins(search, X, y)
+    _, gamma = separator(rows)
+    radius = float(np.linalg.norm(rows, axis=1).max())
+    fitted = StructuredPerceptron(Rivals(search.candidates, search.of), shards=3, max_iter=10_000, keep="last").fit(X, y)
+    assert fitted.n_updates_ <= fitted.mistake_bound(radius, gamma)
+    assert fitted.mistake_bound(radius, gamma) == pytest.approx(bounds.parameter_mixing(radius, gamma, 3))
+    assert fitted.stop_reason_ == "converged"
+    assert fitted.predict(X) == y
+    assert clone(fitted).set_params(rule=rules.PA1(1.0)).mistake_bound(radius, gamma) == math.inf
+
+
+def test_processes_change_nothing():
+    X, y = corpus(size=10, longest=3)
+    one, two = (StructuredPerceptron(CHAINS, shards=3, n_jobs=jobs, max_iter=2).fit(X, y) for jobs in (1, 2))
+    assert state(one) == state(two)
+    assert one.history_[0].mistakes == two.history_[0].mistakes
+    assert two.predict(X) == one.predict(X)
+    assert two.predict([]) == []
+
+
+def test_more_shards_than_examples():
+    X, y = corpus(size=3)
+    many, three = (StructuredPerceptron(CHAINS, shards=shards).fit(X, y) for shards in (7, 3))
+    assert state(many) == state(three)
+
+
+def test_an_error_in_a_shard_names_the_example():
+    X, y = corpus(size=6)
+    with pytest.raises(ZeroDivisionError) as raised:
+        StructuredPerceptron(Breaks(all_tags, tagging), shards=2).fit([*X, ("!",)], [*y, ("a",)])
+    assert any("example 6" in note for note in raised.value.__notes__)
+
+
+def test_what_shards_cannot_do_is_refused():
+    X, y = corpus()
+    with pytest.raises(ValueError, match="shards=2 and partial_fit do not go together"):
+        StructuredPerceptron(CHAINS, shards=2).partial_fit(X, y)
+    with pytest.raises(ValueError, match="shards=2 and max_updates=3 do not go together"):
+        StructuredPerceptron(CHAINS, shards=2, max_updates=3).fit(X, y)
+    with pytest.raises(ValueError, match="shards must be a whole number"):
+        StructuredPerceptron(CHAINS, shards=0).fit(X, y)
+
+
 # Laws
 
 

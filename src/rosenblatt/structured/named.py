@@ -5,7 +5,7 @@ that never took part in an update weighs 0.0 and takes no memory.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
@@ -112,6 +112,29 @@ class NamedModel:
         twin.w, twin.drift = self.w.copy(), self.drift.copy()
         twin.seen, twin.updates, twin.refused = self.seen, self.updates, self.refused
         return twin
+
+    def branch(self) -> NamedModel:
+        """A model that begins with these weights and a clock of its own; its drift names what it has changed."""
+        twin = NamedModel()
+        twin.w, twin.updates = self.w.copy(), self.updates
+        return twin
+
+    def mix(self, branches: Sequence[NamedModel]) -> None:
+        """Go over to the mean of the weights of branches that learned side by side.
+
+        What a branch has seen counts in the average as if it had come here. A branch that ended at w' after n examples,
+        with a drift d, passed through weights of sum n·w' − d, so that here the drift grows by n·(w − w') + d.
+        """
+        changed = dict.fromkeys(name for branch in branches for name in branch.drift)
+        for name in changed:
+            was, drift = self.w[name], self.drift.get(name, 0.0)
+            now = was + total([branch.w[name] - was for branch in branches]) / len(branches)
+            passed = [branch.seen * (now - branch.w[name]) + branch.drift.get(name, 0.0) for branch in branches]
+            _set(self.w, name, now)
+            self.drift[name] = drift + self.seen * (now - was) + total(passed)
+        self.seen += sum(branch.seen for branch in branches)
+        self.updates += sum(branch.updates - self.updates for branch in branches)
+        self.refused += sum(branch.refused for branch in branches)
 
     @contextmanager
     def unchanged_on_error(self) -> Iterator[None]:

@@ -8,100 +8,25 @@ import copy
 import json
 import math
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from os import PathLike
-from typing import Any, ClassVar, NamedTuple
+from types import MappingProxyType
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rosenblatt import rules
-from rosenblatt.kernels import Progress
+from rosenblatt.blocks import available_threads
 from rosenblatt.linear import Explanation
+from rosenblatt.parameters import Number
 from rosenblatt.plan import Plan
-from rosenblatt.structured.base import Structured, rule_of, threshold
-from rosenblatt.structured.named import Features, NamedModel, NamedWeights, direction, total
-from rosenblatt.structured.search import Search, loss, parts, proposed
-from rosenblatt.train import NO_LIMIT, Broken, Visits
-
-
-class Searching(NamedTuple):
-    """What learns: it searches each example with the weights as they are, and moves them along φ(right) − φ(wrong)."""
-
-    search: Any
-    step: Callable[[float, float, int, bool], float]
-    margin: float
-    threshold: float  # what the rule asks of a margin by itself
-    model: NamedModel
-    examples: list[tuple[Any, Any]]  # (x, gold)
-    visits: Visits
-
-    @property
-    def seen(self) -> int:
-        """Examples visited so far."""
-        return self.model.seen
-
-    def size(self) -> float:
-        """The norm of the weights."""
-        return self.model.norm()
-
-    def weights_now(self) -> NDArray:
-        """The weights as they are."""
-        return np.fromiter(self.model.w.values(), np.float64)
-
-    def finish(self) -> None:
-        """Nothing is left to do."""
-
-    def epoch(self, order: NDArray, budget: int = NO_LIMIT) -> tuple[Progress, bool]:
-        """Visit these examples once; what was done, and whether nothing is left to learn."""
-        position, mistakes, before = 0, 0, self.model.updates
-        for i in order.tolist():
-            if self.model.updates - before >= budget:
-                break
-            try:
-                mistakes += self._visit(*self.examples[i])
-            except Exception as error:
-                error.add_note(f"This was in example {i} (counted from 0).")
-                raise
-            self.model.seen += 1
-            position += 1
-        updates = self.model.updates - before
-        return Progress(position, mistakes, updates, -1), updates == 0
-
-    def _visit(self, x: Any, gold: Any) -> bool:
-        """Learn from one example; whether it was mistaken before."""
-        w = self.model.w
-        pair = proposed(self.search, x, gold, w, self.margin)
-        if pair is None:
-            return False
-        right, wrong = pair
-        delta = self._direction(x, *pair)
-        lead, length = w.score(delta), total([value * value for value in delta.values()])
-        if lead != lead or length != length:
-            raise ValueError("a feature is not a finite number, or the weights have become too large for one")
-        mistaken = self._mistaken(x, gold, right, lead)
-        m = lead if self.margin == 0 else lead - self.margin * loss(self.search, right, wrong) + self.threshold
-        tau = float(self.step(m, length, self.model.updates + 1, True)) if delta else 0.0
-        if tau > 0.0:
-            self.model.push(delta, tau)
-        else:
-            self.model.refused += 1
-        return mistaken
-
-    def _direction(self, x: Any, right: Any, wrong: Any) -> Features:
-        return direction(self.search.features(x, right), self.search.features(x, wrong))
-
-    def _mistaken(self, x: Any, gold: Any, right: Any, lead: float) -> bool:
-        """Whether gold is not what is predicted, or by a tie only. With a margin the pair need not tell, since gold may be
-        ahead of a costly path and behind a cheap one; then a search without a margin does."""
-        w = self.model.w
-        if self.margin > 0 and not (lead <= 0.0 and right is gold):
-            pair = proposed(self.search, x, gold, w, 0.0)
-            if pair is None:
-                return False
-            lead = w.score(self._direction(x, *pair))
-        return lead <= 0.0 or loss(self.search, gold, self.search.decode(x, w)) > 0
+from rosenblatt.structured.base import Structured, rule_of
+from rosenblatt.structured.named import NamedModel, NamedWeights, direction, total
+from rosenblatt.structured.search import Search, loss, parts
+from rosenblatt.structured.searching import Mixing, Searching, decoded
+from rosenblatt.train import Broken, Learner, Visits
 
 
 class StructuredPerceptron(Structured):
@@ -134,6 +59,12 @@ class StructuredPerceptron(Structured):
         so many epochs. None: do not. An epoch without an update always ends the run.
     early_stopping, validation_fraction : bool, default=False; float, default=0.1
         Hold out this share of the examples for validation, where `fit` is given none. It needs a `tol`.
+    shards : int, default=1
+        Learn each epoch in so many parts, all from the same weights, and go on from their mean (iterative parameter mixing:
+        McDonald, Hall and Mann 2010). With S shards the bound is S times as large, and S processes can share the work.
+    n_jobs : int or None, default=1
+        How many processes learn shards, and how many predict; None and −1: as many as there are processors. The search and
+        the inputs are sent to them, which pays for slow searches. The results are the same for any number.
     warm_start : bool, default=False
         Whether `fit` goes on from what has been learned.
     random_state : int, RandomState, Generator or None, default=0
@@ -181,6 +112,7 @@ class StructuredPerceptron(Structured):
     ('converged', 1)
     """
 
+    _own: ClassVar[Mapping[str, Any]] = MappingProxyType({**Structured._own, "shards": Number(1, whole=True)})
     _part: ClassVar[str] = "example"
 
     def __init__(
@@ -198,6 +130,8 @@ class StructuredPerceptron(Structured):
         n_iter_no_change: int = 5,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
+        shards: int = 1,
+        n_jobs: int | None = 1,
         warm_start: bool = False,
         random_state: Any = 0,
         verbose: int = 0,
@@ -214,6 +148,8 @@ class StructuredPerceptron(Structured):
         self.n_iter_no_change = n_iter_no_change
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
+        self.shards = shards
+        self.n_jobs = n_jobs
         self.warm_start = warm_start
         self.random_state = random_state
         self.verbose = verbose
@@ -238,6 +174,10 @@ class StructuredPerceptron(Structured):
     def partial_fit(self, X: Any, y: Any) -> Any:
         """Learn from these inputs and their gold paths, once, in the order given; the estimator itself. Cutting a stream
         into calls in any way gives the same model."""
+        if self.shards != 1:
+            raise ValueError(
+                f"shards={self.shards} and partial_fit do not go together: a stream is learned in its order; use shards=1"
+            )
         if not self.__sklearn_is_fitted__():
             return super().partial_fit(X, y)
         with self._model.unchanged_on_error():
@@ -258,10 +198,18 @@ class StructuredPerceptron(Structured):
     def _begin(self, plan: Plan, corpus: Any) -> NamedModel:
         return NamedModel()
 
-    def _learner(self, plan: Plan, model: NamedModel, corpus: list, visits: Visits) -> Searching:
-        rule = rule_of(self.rule)
-        step = partial(rules.step.dispatch(type(rule)), rule)
-        return Searching(self.search, step, float(self.margin), threshold(rule), model, corpus, visits)
+    def _learner(self, plan: Plan, model: NamedModel, corpus: list, visits: Visits) -> Learner:
+        learner = Searching(self.search, rule_of(self.rule), float(self.margin), model, corpus, visits)
+        return learner if self.shards == 1 else Mixing(learner, self.shards, available_threads(self.n_jobs))
+
+    def _plan(self) -> Plan:
+        plan = super()._plan()
+        if self.shards != 1 and self.max_updates is not None:
+            raise ValueError(
+                f"shards={self.shards} and max_updates={self.max_updates} do not go together: shards learn side by side, "
+                "and none knows how many updates the others have made; use max_iter"
+            )
+        return plan
 
     def _not_finite(self, X: Any, broken: Broken) -> ValueError:
         return ValueError(
@@ -271,8 +219,7 @@ class StructuredPerceptron(Structured):
     # Predicting
 
     def _predict(self, model: NamedModel, X: Sequence) -> list:
-        w = model.kept(self.keep)
-        return [self.search.decode(x, w) for x in X]
+        return decoded(self.search, model.kept(self.keep), X, available_threads(self.n_jobs))
 
     def _wrong(self, gold: Sequence, guessed: Sequence) -> tuple[Any, int]:
         """(loss, parts) of all paths together."""
@@ -318,14 +265,16 @@ class StructuredPerceptron(Structured):
         that the search can bring, and some unit vector scores each right one above its wrong one by at least `margin`.
 
         With the parameter `margin` above 0 it takes the largest loss of a path, and is known for the perceptron at a
-        constant or diminishing rate only; infinity: there is no bound.
+        constant or diminishing rate only; with shards, at a constant rate only. Infinity: there is no bound.
         """
         rule = rule_of(self.rule)
-        if self.margin == 0:
-            return rule.bound(radius, margin)
-        if not isinstance(rule, rules.Perceptron | rules.Diminishing) or largest_loss == math.inf:
+        if self.shards != 1 and not isinstance(rule, rules.Perceptron):
             return math.inf
-        return rule._replace(margin=float(self.margin * largest_loss)).bound(radius, margin)
+        if self.margin != 0:
+            if not isinstance(rule, rules.Perceptron | rules.Diminishing) or largest_loss == math.inf:
+                return math.inf
+            rule = rule._replace(margin=float(self.margin * largest_loss))
+        return self.shards * rule.bound(radius, margin)
 
     # Files
 
