@@ -9,6 +9,7 @@ from itertools import product
 from zlib import crc32
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -481,8 +482,11 @@ def test_any_container_will_do():
         (iter(X), iter(y)),
         (held, [list(path) for path in y]),
         (held, [np.array(path) for path in y]),
+        (pd.Series(X, index=range(20, 8, -1)), pd.Series(y, index=range(12))),
     ]:
-        assert state(StructuredPerceptron(CHAINS).fit(inputs, golds)) == expected
+        fitted = StructuredPerceptron(CHAINS).fit(inputs, golds)
+        assert state(fitted) == expected
+        assert fitted.predict(held) == fitted.predict(pd.Series(X, index=range(20, 8, -1))) == fitted.predict(iter(X))
 
 
 def test_prediction_is_pure():

@@ -219,7 +219,7 @@ class StructuredPerceptron(Structured):
     # Predicting
 
     def _predict(self, model: NamedModel, X: Sequence) -> list:
-        return decoded(self.search, model.kept(self.keep), X, available_threads(self.n_jobs))
+        return decoded(self.search, model.kept(self.keep), list(X), available_threads(self.n_jobs))
 
     def _wrong(self, gold: Sequence, guessed: Sequence) -> tuple[Any, int]:
         """(loss, parts) of all paths together."""
@@ -299,7 +299,7 @@ class StructuredPerceptron(Structured):
 
     def _arrays(self, model: NamedModel, resume: bool) -> tuple[dict[str, Any], dict[str, NDArray]]:
         w = model.w if resume else model.kept(self.keep)
-        names = json.dumps([_written(name) for name in w], ensure_ascii=True, allow_nan=False).encode()
+        names = json.dumps([_plainly(name) for name in w], ensure_ascii=True, allow_nan=False).encode()
         arrays: dict[str, NDArray] = {
             "names": np.frombuffer(names, np.uint8),
             "w": np.fromiter(w.values(), np.float64, len(w)),
@@ -310,7 +310,7 @@ class StructuredPerceptron(Structured):
 
     def _from_arrays(self, facts: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> NamedModel:
         model = NamedModel()
-        names = [_read(name) for name in json.loads(arrays["names"].tobytes())]
+        names = [_back(name) for name in json.loads(arrays["names"].tobytes())]
         drift = arrays.get("drift", np.zeros(len(names)))  # none is needed to predict
         model.w = NamedWeights(zip(names, arrays["w"].tolist(), strict=True))
         model.drift = dict(zip(names, drift.tolist(), strict=True))
@@ -318,10 +318,10 @@ class StructuredPerceptron(Structured):
         return model
 
 
-def _written(name: Any) -> Any:
+def _plainly(name: Any) -> Any:
     """A name of a feature as a value of JSON: text and numbers as they are, a tuple as a list."""
     if type(name) is tuple:
-        return [_written(part) for part in name]
+        return [_plainly(part) for part in name]
     if type(name) in (str, int, float, bool, type(None)):
         return name
     raise TypeError(
@@ -329,6 +329,6 @@ def _written(name: Any) -> Any:
     )
 
 
-def _read(value: Any) -> Any:
+def _back(value: Any) -> Any:
     """The name that was written."""
-    return tuple(map(_read, value)) if isinstance(value, list) else value
+    return tuple(map(_back, value)) if isinstance(value, list) else value

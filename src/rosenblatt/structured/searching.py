@@ -4,7 +4,6 @@ other, or in shards at once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -148,10 +147,10 @@ def _learned(learner: Searching, order: NDArray) -> tuple[NamedModel, Progress]:
     return learner.model, done
 
 
-def decoded(search: Any, w: NamedWeights, X: Sequence, processes: int) -> list:
+def decoded(search: Any, w: NamedWeights, X: list, processes: int) -> list:
     """The path of each input, found by so many processes."""
     chunks = np.array_split(np.arange(len(X)), max(1, min(processes, len(X))))
-    found = Parallel(n_jobs=processes)(delayed(_paths)(search, w, [X[i] for i in chunk.tolist()]) for chunk in chunks)
+    found = Parallel(n_jobs=processes)(delayed(_paths)(search, w, [X[i] for i in chunk]) for chunk in chunks)
     return [path for paths in found for path in paths]
 
 
