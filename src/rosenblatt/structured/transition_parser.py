@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from rosenblatt.blocks import available_threads
 from rosenblatt.kernels import Progress
-from rosenblatt.parameters import Number
+from rosenblatt.parameters import Number, OneOf
 from rosenblatt.plan import Plan
-from rosenblatt.structured import greedy, outlook, transitions
+from rosenblatt.structured import beam, greedy, outlook, transitions
 from rosenblatt.structured.base import rule_of, threshold
 from rosenblatt.structured.ledger import Book, Ledger, bound, copied, entered, kept, new_ledger, roomy, squared_norm
 from rosenblatt.structured.parser import Corpus, DependencyParser, Fields
@@ -107,8 +107,8 @@ class Reading(NamedTuple):
 class _Learner:
     """Learns from a corpus into a model: see `train.Learner`."""
 
-    def __init__(self, model: Model, corpus: Corpus, visits: Visits, rule: Any, manner: Any):
-        self.model, self.corpus, self.visits, self.rule, self.manner = model, corpus, visits, rule, manner
+    def __init__(self, model: Model, corpus: Corpus, visits: Visits, ways: tuple[Any, ...], width: int, early: bool):
+        self.model, self.corpus, self.visits, self.ways, self.width, self.early = model, corpus, visits, ways, width, early
 
     @property
     def seen(self) -> int:
@@ -116,9 +116,9 @@ class _Learner:
 
     def epoch(self, order: NDArray, budget: int = NO_LIMIT) -> tuple[Progress, bool]:
         model, before = self.model, self.model.updates
-        model.ledger, mistakes, model.updates = greedy.learn(
-            model.ledger, model.outlook, self.corpus, order, self.rule, self.manner, model.uses, model.seen, model.updates
-        )
+        known = (model.ledger, model.outlook, self.corpus, order, *self.ways, model.uses, model.seen, model.updates)
+        done = greedy.learn(*known) if self.width == 1 else beam.learn(*known, self.width, self.early)
+        model.ledger, mistakes, model.updates = done
         model.seen += len(order)
         model.book = None
         updates = model.updates - before
@@ -163,13 +163,20 @@ class TransitionParser(DependencyParser):
     """
 
     _own: ClassVar[Mapping[str, Any]] = MappingProxyType(
-        {**DependencyParser._own, "explore": Number(0, high=1, closed_high=True), "prune": Number(0)}
+        {
+            **DependencyParser._own,
+            "beam": Number(1, whole=True),
+            "update": OneOf(("violation", "early")),
+            "explore": Number(0, high=1, closed_high=True),
+            "prune": Number(0),
+        }
     )
     _places: ClassVar[tuple[str, ...]] = outlook.PLACES
     _state_attributes: ClassVar[tuple[str, ...]] = outlook.STATE
 
     def __init__(
         self,
+        beam: int = 1,
         *,
         fields: Sequence[str] = ("form", "upos", "xpos"),
         templates: Sequence[str] | None = None,
@@ -177,6 +184,7 @@ class TransitionParser(DependencyParser):
         labelled: bool = True,
         rule: Any = "perceptron",
         margin: float = 20.0,
+        update: str = "violation",
         explore: float = 0.9,
         prune: float = 0.0,
         keep: str = "average",
@@ -192,12 +200,14 @@ class TransitionParser(DependencyParser):
         random_state: Any = 0,
         verbose: int = 0,
     ) -> None:
+        self.beam = beam
         self.fields = fields
         self.templates = templates  # type: ignore[assignment]
         self.single_root = single_root
         self.labelled = labelled
         self.rule = rule
         self.margin = margin
+        self.update = update
         self.explore = explore
         self.prune = prune
         self.keep = keep
@@ -248,7 +258,7 @@ class TransitionParser(DependencyParser):
         rule = rule_of(self.rule)
         seed = mix(np.uint64(0), np.uint64(model.seed))
         manner = greedy.Manner(bool(self.single_root), float(self.margin), threshold(rule), float(self.explore), seed)
-        return _Learner(model, corpus.corpus, visits, rule, manner)
+        return _Learner(model, corpus.corpus, visits, (rule, manner), int(self.beam), self.update == "early")
 
     def _learned(self) -> dict[str, Any]:
         return {}
@@ -264,7 +274,11 @@ class TransitionParser(DependencyParser):
 
         def parse(first: int) -> None:
             part = Corpus(values, starts[first : first + _PART + 1], heads, labels)
-            greedy.parse(book, model.outlook, part, model.uses, single_root)
+            known = (book, model.outlook, part, model.uses, single_root)
+            if self.beam == 1:
+                greedy.parse(*known)
+            else:
+                beam.parse(*known, int(self.beam))
 
         parts = range(0, len(starts) - 1, _PART)
         threads = min(available_threads(self.n_jobs), len(parts))
