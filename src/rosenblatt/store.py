@@ -60,7 +60,11 @@ def _umask() -> int:
 
 def read(path: str | PathLike) -> tuple[dict[str, Any], dict[str, NDArray]]:
     """The facts and the arrays of a file; an UnreadableModel says what is wrong with one that is no model."""
-    content = Path(path).read_bytes()
+    return read_bytes(Path(path).read_bytes(), str(path))
+
+
+def read_bytes(content: bytes, path: str = "this content") -> tuple[dict[str, Any], dict[str, NDArray]]:
+    """The facts and the arrays of a file with this content; `path` is what messages call it."""
     size = int.from_bytes(content[:8], "little")
     if len(content) < 10 or not 2 <= size <= min(len(content) - 8, _LARGEST_HEADER) or content[8:9] != b"{":
         raise UnreadableModel(f"{path} is not a model of rosenblatt: it does not begin as one ({len(content)} bytes)")

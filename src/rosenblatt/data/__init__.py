@@ -1,1 +1,1 @@
-"""Files become sentences and rows, and back."""
+"""Files become sentences one at a time, and sentences become files again, byte for byte."""
