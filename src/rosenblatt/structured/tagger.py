@@ -20,10 +20,10 @@ from rosenblatt.parameters import Number, OneOf
 from rosenblatt.plan import Plan
 from rosenblatt.structured import chain, schemes
 from rosenblatt.structured.base import Structured, rule_of, threshold
+from rosenblatt.structured.explaining import Explanation, explained, heaviest
 from rosenblatt.structured.parser import located
 from rosenblatt.structured.sources import Columns, Features, Named, Rows, Templated
-from rosenblatt.structured.tagging import Model, Reading, tagged
-from rosenblatt.structured.words import text
+from rosenblatt.structured.tagging import Model, Reading, Ready, tagged
 from rosenblatt.train import NO_LIMIT, Visits
 
 FAST = (
@@ -311,7 +311,10 @@ class SequenceTagger(Structured):
         source = self._source(X)
         if type(source) is not type(model.source):
             raise TypeError(f"this tagger has learned from {model.source.what}; it cannot tag {source.what}")
-        return model.read(X, self.keep == "average", float(self.prune))
+        return Reading(self._ready(model), X)
+
+    def _ready(self, model: Model) -> Ready:
+        return model.ready(self.keep == "average", float(self.prune))
 
     def _width(self) -> int | None:
         return None if self.search == "viterbi" else 1 if self.search == "greedy" else int(self.beam)
@@ -335,6 +338,36 @@ class SequenceTagger(Structured):
                 ]
             )
         return answers
+
+    # Explaining
+
+    def explain(self, sentence: Any, position: int) -> Explanation:
+        """Why the token at this position of a sentence has its tag, and not the best other one: named weights."""
+        check_is_fitted(self)
+        if not isinstance(self._model.source, Columns):
+            sentence = [tuple(token) if isinstance(token, list) and self.templates else token for token in sentence]
+        reading = self._reading(self._model, Rows.of([sentence]) if hasattr(sentence, "tocsr") else [sentence])
+        length = int(reading.starts[-1])
+        if not -length <= position < length:
+            raise IndexError(f"the sentence has {length} tokens, and none at position {position}")
+        path = np.empty(length, np.int32)
+        reading.decode(0, 1, self._width(), path)
+        return explained(reading, sentence, self._model.tags, path, position % length)
+
+    def weights(self, tag: Any, n: int = 20) -> list[tuple[str, float]]:
+        """The n features with the greatest weights for a tag and the n with the least, with their names.
+
+        A feature that combines places is shown by its key, as only a sentence can name it: see `explain`.
+        """
+        model = self._fitted()
+        if tag not in model.tags:
+            raise ValueError(f"no tag is called {tag!r}; there are {', '.join(map(repr, model.tags))}")
+        return heaviest(self._ready(model), model.tags.index(tag), n, model.columns)
+
+    @property
+    def transitions_(self) -> NDArray:
+        """(K + 1, K + 1): the weight of one tag after another; the last row is for the start, the last column for the end."""
+        return self._ready(self._fitted()).frozen.pairs
 
     # Files
 

@@ -77,6 +77,7 @@ class Model:
         self.pairs: chain.Steps
         self.triples: chain.Steps | None
         self.ledger: Ledger | None
+        self.columns = 0  # of matrices
         self.slots = new_slots(16)
         self.entered = 0  # rows whose keys are in the table
         self._frozen: tuple[Any, Frozen] | None = None
@@ -135,6 +136,7 @@ class Model:
     def meet(self, types: Iterable) -> None:
         """Number the types of tokens, or the names of features, that are new."""
         if isinstance(types, range):
+            self.columns = max(self.columns, len(types))
             return
         for token in types:
             self.vocabulary.setdefault(token, len(self.vocabulary) + 1)
@@ -199,12 +201,12 @@ class Model:
         self._frozen, self._ready = (asked, frozen), None
         return frozen
 
-    def read(self, X: Any, average: bool, prune: float) -> Reading:
-        """Sentences, ready to be tagged."""
+    def ready(self, average: bool, prune: float) -> Ready:
+        """The weights that predict, as the kernels look them up."""
         frozen = self.frozen(average, prune)
         if self._ready is None:
             self._ready = Ready(self, frozen)
-        return Reading(self._ready, X)
+        return self._ready
 
     # Files
 
@@ -216,6 +218,7 @@ class Model:
             "scheme": self.scheme,
             "seed": self.seed,
             "source": self.source.kind,
+            "columns": self.columns,
             "seen": self.seen,
             "updates": self.updates,
         }
@@ -247,7 +250,7 @@ class Model:
     def restored(cls, source: Any, facts: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> Model:
         """The model that these facts and arrays describe."""
         model = cls(source, facts["scheme"], int(facts["seed"]))
-        model.tags = list(facts["tags"])
+        model.tags, model.columns = list(facts["tags"]), int(facts["columns"])
         tags = len(model.tags)
         words: list = unpacked({"bytes": arrays["vocabulary_bytes"], "lengths": arrays["vocabulary_lengths"]})
         parts = len(source.fields) if isinstance(source, Templated) else 1
