@@ -87,6 +87,7 @@ def epoch(corpus, values, nodes, ledger, pairs, triples, width, rule, pace, orde
     held = ledger  # a name of its own: numba drops what a ledger of None makes impossible only if it is never set
     for s in order:
         begin, n = starts[s], starts[s + 1] - starts[s]
+        clock = np.float64(counts[SEEN])  # so that the average is the mean of the weights after each sentence
         counts[SEEN] += 1
         if n == 0:
             continue
@@ -116,10 +117,10 @@ def epoch(corpus, values, nodes, ledger, pairs, triples, width, rule, pace, orde
         if tau == 0.0:
             continue
         counts[UPDATES] += 1
-        nodes = push(corpus, values, nodes, begin, seed, pace.dropout, gold, path, tau)
-        push_steps(pairs, triples, gold, path, whole, tau, counts[SEEN])
+        nodes = push(corpus, values, nodes, begin, seed, pace.dropout, gold, path, tau, clock)
+        push_steps(pairs, triples, gold, path, whole, tau, clock)
         if ledger is not None:
-            held = push_edges(corpus, held, begin, gold, path, tau, counts[SEEN], tags)
+            held = push_edges(corpus, held, begin, gold, path, tau, clock, tags)
     return nodes, held, mistakes
 
 
@@ -191,7 +192,7 @@ def along(emissions, pairs, triples, local, path, whole):
 
 
 @jit
-def push(corpus, values, nodes, begin, seed, dropout, right, path, tau):
+def push(corpus, values, nodes, begin, seed, dropout, right, path, tau, clock):
     """The nodes, moved by τ towards the tags that are right and away from those of the path."""
     indptr, ids, keys, rows = corpus.indptr, corpus.ids, corpus.keys, corpus.rows
     more = 0
@@ -200,7 +201,6 @@ def push(corpus, values, nodes, begin, seed, dropout, right, path, tau):
             more += indptr[begin + i + 1] - indptr[begin + i]
     nodes = roomier(nodes, more)
     row_keys, w, drift, counts = nodes
-    clock = np.float64(counts[SEEN])
     first = indptr[begin]
     for i in range(len(path)):
         if right[i] == path[i]:
@@ -249,8 +249,8 @@ def push_edges(corpus, ledger, begin, right, path, tau, clock, tags):
                 if feature >= 0:
                     if rows[feature] < 0:
                         rows[feature] = entered(ledger, keys[feature])
-                    push_row(ledger, rows[feature], b * (tags + 1) + c, np.float32(tau), np.float64(clock))
-                    push_row(ledger, rows[feature], b_ * (tags + 1) + c_, np.float32(-tau), np.float64(clock))
+                    push_row(ledger, rows[feature], b * (tags + 1) + c, np.float32(tau), clock)
+                    push_row(ledger, rows[feature], b_ * (tags + 1) + c_, np.float32(-tau), clock)
         b, b_ = c, c_
     return ledger
 
