@@ -229,7 +229,7 @@ def test_a_beam_learns_with_the_search_it_tags_with(search):
 
 def test_a_wide_beam_learns_what_viterbi_learns_from_a_first_sentence():
     X, y = [["a", "b", "c"]], [["X", "Y", "Z"]]
-    wide = SequenceTagger(TEMPLATES, search="beam", beam=50, margin=0, max_iter=1, **PLAIN).fit(X, y)
+    wide = SequenceTagger(HISTORY, markov=2, search="beam", beam=50, margin=0, max_iter=1, **PLAIN).fit(X, y)
     assert wide.n_updates_ == 1
     assert wide.predict(X) == y
 
@@ -417,6 +417,9 @@ def test_rows_of_a_matrix_with_lengths(tmp_path):
     assert dense.score(matrix(X), flat, lengths) == np.mean(found == np.array(flat)) > 0.7
     dense.save(tmp_path / "model")
     assert (SequenceTagger.load(tmp_path / "model").predict(matrix(X), lengths) == found).all()
+    first = sparse.csr_array(matrix(X))[:2]
+    why = dense.explain(first, 1)
+    assert sum(r.weight - r.rival for r in why.reasons) == pytest.approx(why.margin, abs=1e-3)
     assert dense.weights("X", 1)[0][0] in [str(j) for j in range(8)]
     streamed = SequenceTagger(None, n_jobs=1).partial_fit(matrix(X), flat, lengths)
     assert len(streamed.predict(matrix(X), lengths)) == len(flat)

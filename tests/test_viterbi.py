@@ -113,7 +113,9 @@ def test_an_update_of_a_beam_is_a_violation(lattice, width, seed):
         assert guess != right
         assert score(lattice, guess, whole) >= score(lattice, right, whole)
     elif width >= tags * (tags + 1):  # nothing was pruned: gold is the one best path
-        assert n == 0 or all(score(lattice, path) < score(lattice, gold) for path in all_paths(lattice) if path != tuple(gold))
+        assert n == 0 or all(
+            score(lattice, path) < score(lattice, gold) for path in all_paths(lattice) if path != tuple(gold)
+        )
 
 
 @pytest.mark.parametrize("second", [False, True])

@@ -1,8 +1,8 @@
 """A tagger weighs (feature, tag), pairs of tags and, in the second order, triples. It guesses the best path, and where the
 guess is not gold it moves by τ towards gold's features and away from the guess's.
 
-A feature has a row of weights, one a tag, from its first update on. A row is dense: of K = 17 tags 4 have weights, but reading
-17 numbers in a row is three times as fast as looking through a list of 4, and 200,000 rows are 40 MB.
+A feature has a row of weights, one a tag, from its first update on. A row is dense: of K = 17 tags 4 have weights, but
+reading 17 numbers in a row is three times as fast as looking through a list of 4, and 200,000 rows are 40 MB.
 """
 
 from __future__ import annotations
@@ -96,14 +96,8 @@ def epoch(corpus, values, nodes, ledger, pairs, triples, width, rule, pace, orde
         seed = mix(pace.seed, np.uint64(counts[SEEN]))
         emit(corpus, values, nodes, begin, seed, pace.dropout, emissions)
         augment(emissions, gold, np.float32(pace.margin))
-        if ledger is None:
-            local = None
-        else:
-            local = local_scores(corpus, held, begin, n, tags)
-        if triples is None:
-            threes = None
-        else:
-            threes = triples.w
+        local = None if ledger is None else local_scores(corpus, held, begin, n, tags)
+        threes = None if triples is None else triples.w
         length = guessed(emissions, pairs.w, threes, local, width, gold, path)
         if length == 0:
             continue
@@ -466,10 +460,7 @@ def decode(starts, emissions, pairs, triples, edges, book, known, extra, types, 
         begin, end = starts[s], starts[s + 1]
         if begin == end:
             continue
-        if edges is None:
-            local = None
-        else:
-            local = local_lists(edges, book, known, extra, types, begin, end, emissions.shape[1])
+        local = None if edges is None else local_lists(edges, book, known, extra, types, begin, end, emissions.shape[1])
         score = found_best(emissions[begin:end], pairs, triples, local, width, tags[begin:end])
         if not score > NEVER:
             return s

@@ -186,7 +186,9 @@ class Templated:
     def __init__(self, texts: Sequence[str], fields: Sequence[str]):
         names = tuple(fields)
         if isinstance(fields, str) or not names or len(set(names)) < len(names) or TAG in names:
-            raise ValueError(f"fields must be a list of different names, the form first, none of them {TAG!r}; got {fields!r}")
+            raise ValueError(
+                f"fields must be a list of different names, the form first, none of them {TAG!r}; got {fields!r}"
+            )
         templates.read(texts, (*Fields.names(names), TAG), PLACES)  # refuses what cannot be read
         self.fields = names
         self.texts = tuple(texts)
@@ -287,9 +289,9 @@ class Templated:
 
 
 class Named:
-    """Features that are given: each token is a list of names, or a dictionary of names with values, as python-crfsuite takes
-    them: a text makes the feature `name:text`, a number or a truth value weighs the feature `name`, and a dictionary or a
-    list in a dictionary puts its name and a colon before what is in it."""
+    """Features that are given: each token is a list of names, or a dictionary of names with values, as python-crfsuite
+    takes them: a text makes the feature `name:text`, a number or a truth value weighs the feature `name`, and a dictionary
+    or a list in a dictionary puts its name and a colon before what is in it."""
 
     kind = "named"
     what = "tokens with given attributes"

@@ -1,7 +1,7 @@
 """A tagger gives each token of a sentence a tag: the best sequence of tags, by weights that were learned from mistakes.
 
-Templates say what is looked at, Viterbi or a beam finds the best tags, and a scheme such as BIO forbids sequences that spell
-no chunks.
+Templates say what is looked at, Viterbi or a beam finds the best tags, and a scheme such as BIO forbids sequences that
+spell no chunks.
 """
 
 from __future__ import annotations
@@ -147,8 +147,8 @@ class SequenceTagger(Structured):
     search : "viterbi" finds the best sequence, "beam" keeps the `beam` best beginnings, "greedy" one. Training uses the
         same search; with a beam it updates where a beginning is furthest ahead of gold's (Huang, Fayong and Guo 2012).
     scheme : "bio", "iob1", "bilou" or "iobes" forbid sequences that the scheme does not allow; "auto" takes the one that
-        all tags given to `fit` obey, if there is one (none in `partial_fit`, which cannot know what will come); None forbids
-        nothing.
+        all tags given to `fit` obey, if there is one (none in `partial_fit`, which cannot know what will come); None
+        forbids nothing.
     margin : the cost of a wrong tag: gold must win by as much as the number of wrong tags times this.
     dropout : the share of a sentence's features that a visit does not see, drawn from `random_state`.
     prune : weights up to this size are dropped when the model predicts or is saved.
@@ -228,7 +228,8 @@ class SequenceTagger(Structured):
     @classmethod
     def accurate(cls, **changes: Any) -> SequenceTagger:
         """A tagger for accuracy: second order, more templates, twice the epochs."""
-        return cls(**({"templates": ACCURATE, "markov": 2, "max_iter": 20} | changes))
+        ours: dict[str, Any] = {"templates": ACCURATE, "markov": 2, "max_iter": 20}
+        return cls(**(ours | changes))
 
     # Learning
 
@@ -254,9 +255,7 @@ class SequenceTagger(Structured):
     def _corpus(self, X: Any, y: Any, begin: bool) -> Gold:
         source = self._source(X)
         if not begin and type(source) is not type(self._model.source):
-            raise TypeError(
-                f"this tagger has learned from {self._model.source.what}; it cannot go on with {source.what}"
-            )
+            raise TypeError(f"this tagger has learned from {self._model.source.what}; it cannot go on with {source.what}")
         features, types = source.features(X)
         known = [] if begin else list(self._model.tags)
         names, tags, arrivals = numbered_tags(y, features.starts, known, isinstance(y, Stream))
@@ -366,7 +365,7 @@ class SequenceTagger(Structured):
 
     @property
     def transitions_(self) -> NDArray:
-        """(K + 1, K + 1): the weight of one tag after another; the last row is for the start, the last column for the end."""
+        """(K + 1, K + 1): the weight of one tag after another; the last row is for the start, the last column the end."""
         return self._ready(self._fitted()).frozen.pairs
 
     # Files
@@ -426,8 +425,9 @@ def check_scheme(y: Sequence, scheme: str) -> None:
                 raise ValueError(f"sentence {sentence}, word {i + 1}: {tag!r} is no tag of the scheme {scheme!r}")
         at = schemes.first_violation(tags, scheme)
         if at is not None:
-            before, after = ("the start" if at == 0 else repr(tags[at - 1])), (
-                "the end" if at == len(tags) else repr(tags[at])
+            before, after = (
+                ("the start" if at == 0 else repr(tags[at - 1])),
+                ("the end" if at == len(tags) else repr(tags[at])),
             )
             raise ValueError(
                 f"sentence {sentence}: {after} may not follow {before} in the scheme {scheme!r} (word {at + 1}); "

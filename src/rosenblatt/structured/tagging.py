@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from rosenblatt._jit import jit
 from rosenblatt.structured import chain, ledger, schemes
 from rosenblatt.structured.ledger import Book, Ledger
-from rosenblatt.structured.sources import Around, Features, Templated, keys_of_types
+from rosenblatt.structured.sources import Features, Templated, keys_of_types
 from rosenblatt.structured.table import ABSENT, capacity_for, claim, find, new_slots, resized
 from rosenblatt.structured.viterbi import k_best
 from rosenblatt.structured.words import packed, unpacked
@@ -238,7 +238,11 @@ class Model:
             arrays["triples"] = frozen.triples
         if resume:
             used = int(self.nodes.counts[chain.USED])
-            arrays |= {"all_keys": self.nodes.keys[:used], "all_w": self.nodes.w[:used], "all_drift": self.nodes.drift[:used]}
+            arrays |= {
+                "all_keys": self.nodes.keys[:used],
+                "all_w": self.nodes.w[:used],
+                "all_drift": self.nodes.drift[:used],
+            }
             arrays |= {"pairs_w": self.pairs.w, "pairs_drift": self.pairs.drift}
             if self.triples is not None:
                 arrays |= {"triples_w": self.triples.w, "triples_drift": self.triples.drift}
@@ -260,9 +264,7 @@ class Model:
         counts = np.array([0, facts["seen"], facts["updates"]], np.int64)
         if "all_keys" in arrays:
             counts[chain.USED] = len(arrays["all_keys"])
-            model.nodes = chain.Nodes(
-                arrays["all_keys"].copy(), arrays["all_w"].copy(), arrays["all_drift"].copy(), counts
-            )
+            model.nodes = chain.Nodes(arrays["all_keys"].copy(), arrays["all_w"].copy(), arrays["all_drift"].copy(), counts)
             model.pairs = chain.Steps(arrays["pairs_w"].copy(), arrays["pairs_drift"].copy())
             model.triples = (
                 chain.Steps(arrays["triples_w"].copy(), arrays["triples_drift"].copy()) if "triples_w" in arrays else None
@@ -398,9 +400,9 @@ def tagged(model: Model, reading: Reading, width: int | None, threads: int) -> l
     blocks = list(pairwise(bounds.tolist()))
     if threads > 1 and len(blocks) > 1:
         with ThreadPoolExecutor(min(threads, len(blocks))) as pool:
-            broken = list(pool.map(lambda block: reading.decode(*block, width, tags), blocks))
+            broken = list(pool.map(lambda block: reading.decode(block[0], block[1], width, tags), blocks))
     else:
-        broken = [reading.decode(*block, width, tags) for block in blocks]
+        broken = [reading.decode(first, end, width, tags) for first, end in blocks]
     for number in broken:
         if number >= 0:
             raise ValueError(

@@ -1,10 +1,10 @@
 """The tags of a sentence are a path through a lattice, and the best of the Kⁿ paths is found tag by tag, since what comes
 next depends on the last tag only (first order) or on the last two (second order).
 
-A path scores the sum of its emissions (n, K), of `pairs`[a, b] for b after a, and of `triples`[a, b, c] for c after a and b,
-where there are any; all float32. In both, K stands for what is beyond the sentence: pairs[K, b] is for a first tag b,
-pairs[a, K] for a last tag a. `local` (n, K + 1, K + 1), where there is any, is added to `pairs` for the tag at each place and
-the one before. What weighs −∞ is forbidden. A path that scores −∞ does not exist: then the answer is −∞.
+A path scores the sum of its emissions (n, K), of `pairs`[a, b] for b after a, and of `triples`[a, b, c] for c after a and
+b, where there are any; all float32. In both, K stands for what is beyond the sentence: pairs[K, b] is for a first tag b,
+pairs[a, K] for a last tag a. `local` (n, K + 1, K + 1), where there is any, is added to `pairs` for the tag at each place
+and the one before. What weighs −∞ is forbidden. A path that scores −∞ does not exist: then the answer is −∞.
 
 Forward only scores are kept; the path is found from its last tag back. Of tags that lead to equally good paths it takes the
 lowest, but gold's only if there is no other: learning starts from weights of zero, where every path is a best one.
@@ -240,7 +240,7 @@ def search(emissions, pairs, triples, local, width, gold):
         np.zeros((n, width), np.bool_),
         np.zeros(n, np.int64),
     )
-    score, tag, back, left, size = beam
+    score, tag, left, size = beam.score, beam.tag, beam.left, beam.size
     reached = np.empty((1 if triples is None else width, edge), np.float32)
     origin = np.zeros((1 if triples is None else width, edge), np.int32)
     for i in range(n):
@@ -328,8 +328,8 @@ def best_of_beam(emissions, pairs, triples, local, width, path):
 
 @jit
 def greatest_violation(emissions, pairs, triples, local, width, gold, path):
-    """The length of the prefix at which a hypothesis is furthest ahead of gold's, and whose tags are written into `path`; 0 if
-    none is (Huang, Fayong and Guo 2012). The longest of equals. A hypothesis as good as gold's is ahead."""
+    """The length of the prefix at which a hypothesis is furthest ahead of gold's, and whose tags are written into `path`;
+    0 if none is (Huang, Fayong and Guo 2012). The longest of equals. A hypothesis as good as gold's is ahead."""
     n, edge = emissions.shape
     beam = search(emissions, pairs, triples, local, width, gold)
     right, length, most = np.float32(0.0), 0, np.float32(0.0)
