@@ -95,19 +95,23 @@ class Learner:
         ends = [start for start, _ in self.gold.arrivals[1:]] + [len(order)]
         for (start, known), end in zip(self.gold.arrivals, ends, strict=True):
             model.grow(self.gold.names[:known])
-            model.nodes, model.ledger, wrong = chain.epoch(
-                self.corpus,
-                self.gold.features.values,
-                model.nodes,
-                model.ledger,
-                model.pairs,
-                model.triples,
-                self.width,
-                self.rule,
-                self.pace,
-                order[start:end],
-            )
-            mistakes += int(wrong)
+            while start < end:
+                visited, model.ledger, wrong = chain.epoch(
+                    self.corpus,
+                    self.gold.features.values,
+                    model.nodes,
+                    model.ledger,
+                    model.pairs,
+                    model.triples,
+                    self.width,
+                    self.rule,
+                    self.pace,
+                    order[start:end],
+                )
+                start += int(visited)
+                mistakes += int(wrong)
+                if start < end:
+                    model.make_room(self.gold.features, int(order[start]))
         model.remember()
         updates = model.updates - updates
         return Progress(len(order), mistakes, updates, -1), updates == 0 and self.pace.dropout == 0

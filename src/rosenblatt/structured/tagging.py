@@ -174,6 +174,19 @@ class Model:
         if self.scheme is not None:
             self.pairs.w[~schemes.allowed(self.tags, self.scheme)] = -np.inf
 
+    def make_room(self, features: Features, sentence: int) -> None:
+        """Make room for half as many rows again, and for all features of a sentence at least."""
+        keys, w, drift, counts = self.nodes
+        begin, end = features.indptr[features.starts[sentence : sentence + 2]]
+        room = int(max(counts[chain.USED] + end - begin, 1024, len(keys) * 3 // 2))
+
+        def larger(array: NDArray) -> NDArray:
+            result = np.empty((room, *array.shape[1:]), array.dtype)  # what is not used is never touched
+            result[: len(array)] = array
+            return result
+
+        self.nodes = chain.Nodes(larger(keys), larger(w), larger(drift), counts)
+
     def remember(self) -> None:
         """Enter the keys of new rows into the table."""
         used = int(self.nodes.counts[chain.USED])
@@ -376,13 +389,13 @@ class Reading:
         return first + broken if broken >= 0 else -1
 
     def local(self, number: int) -> NDArray | None:
-        """(n, K + 1, K + 1): what the features of a sentence add to pairs of tags."""
+        """(n, K + 1, K + 1): the weights of pairs of tags in a sentence, where its features take part in them."""
         ready = self.ready
         if ready.edge_book is None:
             return None
         begin, end = self.starts[number], self.starts[number + 1]
         return chain.local_lists(
-            ready.source.edges, ready.edge_book, ready.known, self.extra, self.types, begin, end, ready.tags
+            ready.source.edges, ready.edge_book, ready.frozen.pairs, ready.known, self.extra, self.types, begin, end
         )
 
     def k_best(self, number: int, k: int) -> tuple[NDArray, NDArray]:
