@@ -26,16 +26,30 @@ from rosenblatt.structured.sources import Columns, Features, Named, Rows, Templa
 from rosenblatt.structured.tagging import Model, Reading, Ready, tagged
 from rosenblatt.train import NO_LIMIT, Visits
 
+# Templates of one place cost nothing when tagging, as they are summed once for each type of word; each of the others costs
+# a visit to memory for every token.
 FAST = (
     "form[0]", "lower[0]", "prefix1[0]", "prefix2[0]", "prefix3[0]", "prefix4[0]",
     "suffix1[0]", "suffix2[0]", "suffix3[0]", "suffix4[0]", "suffix5[0]", "shape[0]", "digit[0]", "hyphen[0]", "capital[0]",
     "form[-2]", "form[-1]", "form[1]", "form[2]",
     "suffix2[-1]", "suffix3[-1]", "shape[-1]", "suffix2[1]", "suffix3[1]", "shape[1]",
     "form[-1] form[0]", "form[0] form[1]", "form[-1] form[1]",
+    "tag[-1] lower[0]", "tag[-1] lower[-1]",
 )  # fmt: skip
 ACCURATE = (
     *FAST,
-    "tag[-1] lower[0]", "tag[-1] lower[-1]",
+    "longshape[0]", "length[0]", "suffix6[0]", "prefix5[0]", "shape[0] suffix3[0]", "shape[0] prefix3[0]",
+    "suffix3[0] form[-1]", "suffix3[0] form[1]", "suffix2[0] form[-1]", "suffix2[0] form[1]",
+    "suffix3[-1] suffix3[0]", "suffix3[0] suffix3[1]", "suffix2[-1] suffix2[0]", "suffix2[0] suffix2[1]",
+    "shape[-1] shape[0]", "shape[0] shape[1]", "shape[-1] shape[0] shape[1]",
+)  # fmt: skip
+CHUNKING = (
+    "form[-2]", "form[-1]", "form[0]", "form[1]", "form[2]", "form[-1] form[0]", "form[0] form[1]", "form[-1] form[1]",
+    "pos[-2]", "pos[-1]", "pos[0]", "pos[1]", "pos[2]",
+    "pos[-2] pos[-1]", "pos[-1] pos[0]", "pos[0] pos[1]", "pos[1] pos[2]", "pos[-1] pos[1]",
+    "pos[-2] pos[-1] pos[0]", "pos[-1] pos[0] pos[1]", "pos[0] pos[1] pos[2]",
+    "form[0] pos[0]", "pos[-1] form[0]", "form[0] pos[1]", "form[-1] pos[0]", "pos[0] form[1]", "pos[-1] form[0] pos[1]",
+    "lower[0]", "prefix3[0]", "suffix2[0]", "suffix3[0]", "shape[0]", "pos[0] suffix3[0]",
 )  # fmt: skip
 
 
@@ -184,7 +198,7 @@ class SequenceTagger(Structured):
         search: str = "viterbi",
         beam: int = 8,
         scheme: str | None = "auto",
-        margin: float = 2.0,
+        margin: float = 10.0,
         dropout: float = 0.1,
         prune: float = 0.0,
         rule: Any = "perceptron",
@@ -225,8 +239,14 @@ class SequenceTagger(Structured):
         self.warm_start = warm_start
 
     @classmethod
+    def chunking(cls, **changes: Any) -> SequenceTagger:
+        """A tagger for tokens (form, pos), whose tags spell chunks."""
+        ours: dict[str, Any] = {"templates": CHUNKING, "fields": ("form", "pos")}
+        return cls(**(ours | changes))
+
+    @classmethod
     def fast(cls, **changes: Any) -> SequenceTagger:
-        """A tagger for speed: first order, templates mostly of one word."""
+        """A tagger for speed: first order, templates mostly of one word. These are the defaults."""
         return cls(**changes)
 
     @classmethod
