@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rosenblatt._jit import jit
+from rosenblatt._jit import jit, prefetch
 from rosenblatt.rules import step
-from rosenblatt.structured.ledger import add_list, add_scores, entered, push_row, request_list, roomy
+from rosenblatt.structured.ledger import add_list, add_scores, entered, push_row, request_list, request_row, roomy
 from rosenblatt.structured.sources import keys_of_tokens
 from rosenblatt.structured.table import ABSENT, capacity_for, claim, find, mix, new_slots, request
 from rosenblatt.structured.viterbi import NEVER, best, best_of_beam, greatest_violation, pair
@@ -147,6 +147,9 @@ def emit(corpus, values, nodes, begin, seed, dropout, emissions):
         here = emissions[i]
         for tag in range(tags):
             here[tag] = 0.0
+        if i + 1 < len(emissions):
+            for at in range(indptr[begin + i + 1], indptr[begin + i + 2]):
+                prefetch(w, rows[ids[at]] * tags)
         for at in range(indptr[begin + i], indptr[begin + i + 1]):
             row = rows[ids[at]]
             if row >= 0 and seen(seed, at - first, dropout):
@@ -237,12 +240,12 @@ def push_edges(corpus, ledger, begin, right, path, tau, clock, tags):
 
 @jit
 def repeated(pairs, n):
-    """The weights of pairs, once for each place."""
-    result = np.empty((n, *pairs.shape), np.float32)
+    """(n, (K + 1)²): the weights of pairs, once for each place."""
+    flat = pairs.reshape(-1)
+    result = np.empty((n, flat.size), np.float32)
     for i in range(n):
-        for a in range(pairs.shape[0]):
-            for b in range(pairs.shape[1]):
-                result[i, a, b] = pairs[a, b]
+        for k in range(flat.size):
+            result[i, k] = flat[k]
     return result
 
 
@@ -252,11 +255,16 @@ def local_pairs(corpus, ledger, pairs, begin, n):
     edges, rows = corpus.edges, corpus.edge_rows
     local = repeated(pairs, n)
     for i in range(n):
+        here = local[i]
+        for k in range(edges.shape[1] if i + 1 < n else 0):
+            feature = edges[begin + i + 1, k]
+            if feature >= 0 and rows[feature] >= 0:
+                request_row(ledger, rows[feature])
         for k in range(edges.shape[1]):
             feature = edges[begin + i, k]
             if feature >= 0 and rows[feature] >= 0:
-                add_scores(ledger, rows[feature], local[i].reshape(-1))
-    return local
+                add_scores(ledger, rows[feature], here)
+    return local.reshape(n, pairs.shape[0], pairs.shape[1])
 
 
 @jit
@@ -416,10 +424,11 @@ def local_lists(edges, book, pairs, known, extra, types, begin, end):
     found = found_lists(edges, book, known.table, extra.table, types, begin, end)
     local = repeated(pairs, end - begin)
     for i in range(end - begin):
+        here = local[i]
         for k in range(found.shape[1]):
             if found[i, k] != ABSENT:
-                add_list(book, found[i, k], local[i].reshape(-1))
-    return local
+                add_list(book, found[i, k], here)
+    return local.reshape(end - begin, pairs.shape[0], pairs.shape[1])
 
 
 @jit
