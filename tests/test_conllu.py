@@ -1,10 +1,12 @@
 """What was read is written byte for byte, and what is wrong in a file is said with its place."""
 
 import bz2
+import copy
 import gzip
 import io
 import lzma
 import os
+import pickle
 import stat
 
 import pytest
@@ -164,6 +166,7 @@ def test_what_a_sentence_says():
     assert repr(sentence) == "<Sentence of 6 words: Vámonos al mar.>"
     assert sentence != EXAMPLE
     assert {sentence, *conllu.parse(EXAMPLE)} == {sentence}
+    assert pickle.loads(pickle.dumps(sentence)) == copy.deepcopy(sentence) == sentence
 
 
 def test_text_without_its_comment_is_put_together_from_the_tokens():
@@ -229,6 +232,8 @@ ERRORS = {
     "head below": (lines((1, -1)), 1, 7, "the head is '-1'"),
     "head 01": (lines((1, "01")), 1, 7, "the head is '01'"),
     "head of an empty node": (lines((1, "1.1"), "1.1"), 1, 7, "the head is '1.1'"),
+    "huge range": (lines("1-" + "9" * 5000, 1), 1, 1, "'1-9.* is out of order"),
+    "huge head": (lines((1, "9" * 5000)), 1, 7, "the head is '9"),
     "range backwards": (lines("2-1", 1, 2), 1, 1, "the range '2-1' is out of place; here it must begin with word 1"),
     "range late": (lines(1, "1-2", 2), 2, 1, "the range '1-2' is out of place; here it must begin with word 2"),
     "range beyond": (lines("1-3", 1, 2), 1, 1, "the range ends with word 3, but the last word is 2"),
@@ -361,6 +366,9 @@ def test_text_files_and_pipes(tmp_path):
         assert "".join(map(str, conllu.read(file))) == EXAMPLE.replace("\n", "\r\n")
     with pytest.raises(FileNotFoundError):
         conllu.read(tmp_path / "missing.conllu")
+    for text in (EXAMPLE, EXAMPLE.encode()):
+        with pytest.raises(ValueError, match="is a text, not a path; parse reads texts"):
+            conllu.read(text)
     with pytest.raises(ValueError, match="on_error='ignore': it must be 'error' or 'skip'"):
         conllu.read(path, on_error="ignore")
 

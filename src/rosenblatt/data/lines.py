@@ -146,6 +146,8 @@ class Reader(Generic[Kind]):
     ):
         if on_error not in ("error", "skip"):
             raise ValueError(f"on_error={on_error!r}: it must be 'error' or 'skip'")
+        if isinstance(source, bytes) or (isinstance(source, str) and "\n" in source):
+            raise ValueError(f"{source[:40]!r}… is a text, not a path; parse reads texts")
         self.skipped = 0
         self.errors: list[FormatError] = []
         self.file = name_of(source)
