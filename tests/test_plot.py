@@ -189,3 +189,50 @@ def test_smoothing_shows_copies_medians_and_the_count_without_noise():
     ax = plot.smoothing(found)
     assert "without noise: 85" in labels(ax)
     assert ax.get_xscale() == "log"
+
+
+WORDS = [("dogs", "NOUN"), ("chase", "VERB"), ("cats", "NOUN")]
+ARCS = [(2, "nsubj"), (0, "root"), (2, "obj")]
+
+
+def written(ax):
+    return sorted(text.get_text() for text in ax.texts if text.get_text())
+
+
+def test_a_tree_shows_every_word_tag_and_label():
+    ax = plot.tree(WORDS, ARCS)
+    assert written(ax) == sorted(["dogs", "chase", "cats", "NOUN", "VERB", "NOUN", "nsubj", "root", "obj"])
+    assert len(ax.lines) == 2  # the root is an arrow
+
+
+def test_a_tree_shows_where_it_differs_from_gold():
+    guess = [(2, "nsubj"), (0, "root"), (1, "obj")]
+    ax = plot.tree([form for form, _ in WORDS], guess, gold=ARCS)
+    colours = [line.get_color() if isinstance(line.get_color(), str) else tuple(line.get_color()) for line in ax.lines]
+    assert len(set(colours)) == 3  # right, wrong, and the arc that is missing
+    assert written(ax).count("obj") == 2
+
+
+def test_arcs_within_an_arc_are_drawn_below_it():
+    ax = plot.tree(list("abcd"), [(0, "r"), (3, "in"), (1, "mid"), (1, "out")])
+    heights = {tuple(np.round(line.get_xdata()[[0, -1]], 1)): line.get_ydata().max() for line in ax.lines}
+    assert len(set(heights.values())) == 3
+
+
+@pytest.mark.parametrize("words", [[], ["a"]])
+def test_the_smallest_trees_can_be_drawn(words):
+    plot.tree(words, [(0, "root")] * len(words))
+
+
+def test_a_tree_needs_an_arc_a_word():
+    with pytest.raises(ValueError, match="3 words and 2 arcs"):
+        plot.tree(WORDS, ARCS[:2])
+
+
+def test_confusions_lead_with_what_is_confused_most():
+    table = {("A", "A"): 50, ("A", "B"): 2, ("B", "C"): 7, ("C", "C"): 9, ("B", "B"): 1, ("D", "D"): 99}
+    ax = plot.confusions(table, most=3)
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["B", "C", "A"]
+    assert written(ax) == sorted(["50", "2", "7", "9", "1"])
+    with pytest.raises(ValueError, match="nothing to draw"):
+        plot.confusions({})

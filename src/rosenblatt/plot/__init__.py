@@ -1,6 +1,19 @@
-"""Every picture the library draws: of learners, and of theorems."""
+"""Every picture the library draws: of learners, of answers that have parts, and of theorems."""
 
 from rosenblatt.plot.learners import boundary, history, losses, network, regret
+from rosenblatt.plot.structures import confusions, tree
 from rosenblatt.plot.theory import growth, lengths, proof, smoothing
 
-__all__ = ["boundary", "growth", "history", "lengths", "losses", "network", "proof", "regret", "smoothing"]
+__all__ = [
+    "boundary",
+    "confusions",
+    "growth",
+    "history",
+    "lengths",
+    "losses",
+    "network",
+    "proof",
+    "regret",
+    "smoothing",
+    "tree",
+]

@@ -1,0 +1,177 @@
+"""A sentence of a column file is its lines, a word each, with a value for each column that was named; a blank line ends it.
+
+The lines are kept as they are, so that what was read is written back byte for byte, whatever stands between the columns:
+new values take the place of the old ones, and a new column goes to the end after the separator that the line has before its
+last one. Two things are not sentences. A line that begins with -DOCSTART- (CoNLL-2003) begins a document, and further blank
+lines separate nothing; both belong to the sentence that follows, as `before`. Blank lines after the last sentence are not
+kept.
+
+    from rosenblatt.data import columns
+
+    for sentence in columns.read("train.txt.gz"):  # CoNLL-2000: form, pos, chunk
+        sentence.forms, sentence.column("chunk")
+    columns.read("eng.train", columns=("form", "pos", "chunk", "ner"))  # CoNLL-2003
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import Any
+
+from rosenblatt.data import lines
+from rosenblatt.data.lines import BOM, Block, Source, body, write
+
+__all__ = ["ColumnsError", "Sentence", "parse", "read", "write"]
+
+DOCUMENT = "-DOCSTART-"
+BLANK = " \t\r\n"  # no other: a no-break space may be part of a word, where str.split() would split it
+FIELD = re.compile(f"[^{BLANK}]+")
+
+
+class ColumnsError(lines.FormatError):
+    """A file without the columns that were named: the message names file, line and column."""
+
+
+class Sentence(lines.Sentence):
+    """A sentence as it stands in the file, with a name for each column.
+
+    Sentences are made by `read` and `parse`, and never change.
+
+    >>> [sentence] = parse("Dogs NNS B-NP\\nbark VBP B-VP\\n\\n")
+    >>> sentence.forms, sentence.column("chunk")
+    (['Dogs', 'bark'], ['B-NP', 'B-VP'])
+    >>> sentence.tokens("form", "pos")
+    [('Dogs', 'NNS'), ('bark', 'VBP')]
+    >>> print(sentence.with_columns(guess=["B-NP", "O"]), end="")  # the file that conlleval reads
+    Dogs NNS B-NP B-NP
+    bark VBP B-VP O
+    <BLANKLINE>
+    """
+
+    __slots__ = ("columns", "separator")
+
+    def __init__(self, text: str, columns: tuple[str, ...], separator: str | None = None, before: str = ""):
+        super().__init__(text, before)
+        self.columns = columns
+        self.separator = separator
+
+    @property
+    def starts_document(self) -> bool:
+        """Whether a line -DOCSTART- goes before it."""
+        return any(line.startswith(DOCUMENT) for line in self.before.removeprefix(BOM).split("\n"))
+
+    def with_columns(self, **columns: Sequence[Any]) -> Sentence:
+        """The same sentence with new values, one for each word; names that the file does not have are new columns, last."""
+        count = len(self)
+        forbidden = BLANK if self.separator is None else f"{self.separator}\n\r"
+        texts = {name: self._values(name, values, count, forbidden) for name, values in columns.items()}
+        names = (*self.columns, *(name for name in columns if name not in self.columns))
+        rows = zip(*(texts.get(name, [None] * count) for name in names), strict=True)
+        text = [line if line.isspace() else _filled(line, next(rows), self.separator) for line in io.StringIO(self._text)]
+        return Sentence("".join(text), names, self.separator, self.before)
+
+    def _rows(self, last: int = -2) -> list[list[str]]:
+        return [_fields(line, self.separator) for line in self._text.split("\n") if line.strip(BLANK)]
+
+
+def read(
+    source: Source,
+    columns: Sequence[str] = ("form", "pos", "chunk"),
+    separator: str | None = None,
+    on_error: str = "error",
+) -> lines.Reader[Sentence]:
+    """An iterator over the sentences of a column file, which holds one at a time.
+
+    source     a path (.gz, .bz2 and .xz are decompressed), or a file opened to read, binary or text; `parse` takes the text
+    columns    the names of all columns of the file, in order
+    separator  what separates them; None is any run of blanks and tabs
+    on_error   "skip" leaves out sentences with an error; the reader counts them in `skipped`, and `errors` says what was
+               wrong with the first hundred
+
+    Raises ColumnsError, which names the file, the line, what was found and what is expected.
+    """
+    if isinstance(columns, str) or len(set(columns)) != len(columns) or not columns:
+        raise ValueError(
+            f"columns={columns!r}: give each column of the file a name of its own, as in ('form', 'pos', 'chunk')"
+        )
+    if separator is not None and (not separator or "\n" in separator):
+        raise ValueError(
+            f"separator={separator!r}: it must be a character such as '\\t', or None for runs of blanks and tabs"
+        )
+    names = tuple(columns)
+    waiting: list[str] = []  # documents that begin, and blank lines, before the next sentence
+
+    def make(block: Block) -> Sentence | None:
+        start = 0 if not block.empty else 1
+        while start < len(block.lines) and block.lines[start].startswith(DOCUMENT):
+            start += 1
+        waiting.extend([block.mark, *block.lines[:start]])
+        if start == len(block.lines) or block.lines[start].isspace():
+            waiting.extend(block.lines[start:])
+            return None
+        for line, text in enumerate(block.lines[start:], block.first + start):
+            if not text.isspace():
+                _check(text, names, separator, block.file, line)
+        sentence = Sentence("".join(block.lines[start:]), names, separator, "".join(waiting))
+        waiting.clear()
+        return sentence
+
+    def rest() -> Sentence | None:
+        text = "".join(waiting)
+        return Sentence("", names, separator, text) if DOCUMENT in text else None
+
+    return lines.Reader(source, make, ColumnsError, on_error, rest)
+
+
+def parse(
+    text: str | bytes,
+    columns: Sequence[str] = ("form", "pos", "chunk"),
+    separator: str | None = None,
+    on_error: str = "error",
+) -> lines.Reader[Sentence]:
+    """An iterator over the sentences of a text in columns, as `read` does it for a file."""
+    return read(io.StringIO(text) if isinstance(text, str) else io.BytesIO(text), columns, separator, on_error)
+
+
+def _check(text: str, names: tuple[str, ...], separator: str | None, file: str, line: int) -> None:
+    """Raises ColumnsError where a line has not one value for each name."""
+    fields = _fields(text, separator)
+    if len(fields) != len(names):
+        raise ColumnsError(
+            file,
+            line,
+            f"{len(fields)} column{'' if len(fields) == 1 else 's'} where {len(names)} were named ({', '.join(names)}), "
+            f"separated by {'blanks' if separator is None else repr(separator)}: {body(text)[:60]!r}",
+        )
+    if fields[0].startswith(DOCUMENT):
+        raise ColumnsError(file, line, f"{DOCUMENT} inside a sentence; a blank line must go before it", 1, names[0])
+    if "" in fields:
+        place = fields.index("")
+        raise ColumnsError(file, line, "the value is empty", place + 1, names[place])
+
+
+def _fields(line: str, separator: str | None) -> list[str]:
+    if separator is not None:
+        return body(line).split(separator)
+    fields = line.strip(BLANK).replace("\t", " ").split(" ")
+    return [field for field in fields if field] if "" in fields else fields
+
+
+def _filled(line: str, values: tuple[str | None, ...], separator: str | None) -> str:
+    """The line with these values in place of its own, where they are not None; further values go after the last column."""
+    if separator is None:
+        spans = [found.span() for found in FIELD.finditer(line)]
+    else:
+        ends = list(accumulate(len(field) + len(separator) for field in body(line).split(separator)))
+        spans = [(begin, end - len(separator)) for begin, end in zip([0, *ends], ends, strict=False)]
+    gap = line[spans[-2][1] : spans[-1][0]] if len(spans) > 1 else separator or " "
+    pieces = []
+    at = 0
+    for (begin, end), value in zip(spans, values, strict=False):
+        pieces += [line[at:begin], line[begin:end] if value is None else value]
+        at = end
+    pieces += [f"{gap}{value}" for value in values[len(spans) :]]
+    return "".join([*pieces, line[at:]])

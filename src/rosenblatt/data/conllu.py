@@ -1,0 +1,303 @@
+"""A sentence of CoNLL-U is the text that stands in the file; its columns are read from it when asked, and a new value
+changes its own column and nothing else. So whatever was read is written back byte for byte.
+
+The file is checked as it is read: ten columns, words numbered 1, 2, …, ranges and empty nodes where they belong, heads
+that are words of the sentence. Whether the heads form a tree is for the parser to say, and which tags, features and
+relations a language has is for its treebank.
+
+    from rosenblatt.data import conllu
+
+    for sentence in conllu.read("train.conllu.gz"):
+        sentence.forms, sentence.column("upos"), sentence.tree()
+    conllu.write("tagged.conllu", (s.with_columns(upos=tag(s.forms)) for s in conllu.read("raw.conllu")))
+
+The format: https://universaldependencies.org/format.html
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from rosenblatt.data import lines
+from rosenblatt.data.lines import Block, Source, body, write
+
+__all__ = ["COLUMNS", "ConlluError", "Sentence", "Word", "parse", "read", "write"]
+
+COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
+SPACED = {"form", "lemma", "misc"}  # the columns that may hold a blank
+RANGE = re.compile(r"([1-9][0-9]*)-([1-9][0-9]*)")
+MISSING = "Is the blank line missing that ends the sentence before?"
+
+
+class ConlluError(lines.FormatError):
+    """A file that is not CoNLL-U: the message names file, line and column, what is there and what belongs there."""
+
+
+class Word(NamedTuple):
+    """The ten columns of a word, as text."""
+
+    id: str
+    form: str
+    lemma: str
+    upos: str
+    xpos: str
+    feats: str
+    head: str
+    deprel: str
+    deps: str
+    misc: str
+
+
+class Sentence(lines.Sentence):
+    """A sentence as it stands in the file: comments, words, multiword tokens, empty nodes and the blank line.
+
+    The words are the basic ones, 1 to n; `lines` has everything. Sentences are made by `read`, `parse` and `Sentence.of`,
+    which check them, and never change.
+
+    >>> sentence = Sentence.of(["Dogs", "bark"], upos=["NOUN", "VERB"], head=[2, 0], deprel=["nsubj", "root"])
+    >>> sentence.forms, sentence.column("upos"), sentence.tree()
+    (['Dogs', 'bark'], ['NOUN', 'VERB'], [(2, 'nsubj'), (0, 'root')])
+    >>> sentence.tokens("form", "upos")
+    [('Dogs', 'NOUN'), ('bark', 'VERB')]
+    >>> print(str(sentence.with_columns(misc=["_", "SpaceAfter=No"])).expandtabs(7))
+    1      Dogs   _      NOUN   _      _      2      nsubj  _      _
+    2      bark   _      VERB   _      _      0      root   _      SpaceAfter=No
+    <BLANKLINE>
+    <BLANKLINE>
+    """
+
+    __slots__ = ()
+    columns = COLUMNS
+
+    @classmethod
+    def of(cls, forms: Sequence[str], comments: Iterable[str] = (), **columns: Sequence[Any]) -> Sentence:
+        """A sentence of these words, with `_` in every column that is not given."""
+        if not len(forms):
+            raise ValueError("a sentence of CoNLL-U has at least one word")
+        notes = [f"# {comment.removeprefix('#').strip()}\n" for comment in comments]
+        if any("\n" in note[:-1] for note in notes):
+            raise ValueError("a comment is one line; give several as several comments")
+        rows = [str(number) + "\t_" * 9 + "\n" for number in range(1, len(forms) + 1)]
+        return cls("".join([*notes, *rows, "\n"])).with_columns(form=forms, **columns)
+
+    @property
+    def comments(self) -> list[str]:
+        """The comment lines, from # to the end of the line."""
+        return [line for line in self._bodies() if line.startswith("#")]
+
+    @property
+    def words(self) -> list[Word]:
+        return [Word._make(row) for row in self._rows()]
+
+    @property
+    def text(self) -> str:
+        """The sentence as it was written: its comment `# text = …`, or else its tokens with the blanks between them."""
+        for comment in self.comments:
+            key, equals, value = comment[1:].partition("=")
+            if equals and key.strip() == "text":
+                return value.strip()
+        return "".join(self._surface()).rstrip()
+
+    def tree(self) -> list[tuple[int, str]]:
+        """(head, relation) of each word; heads count words from 1, and 0 is the root."""
+        try:
+            return [(int(row[6]), row[7]) for row in self._rows(7)]
+        except ValueError:
+            number = self.column("head").index("_") + 1
+            raise ValueError(f"word {number} of {self!r} has no head (column 7 is _), so that there is no tree") from None
+
+    def with_columns(self, **columns: Sequence[Any]) -> Sentence:
+        """The same sentence with new values, one for each word, in these columns; all else is as it was, to the byte.
+
+        New heads leave the enhanced dependencies (deps) as they were; deps=["_"] * len(sentence) removes them.
+        """
+        count = len(self)
+        new = {self._place(name): self._new(name, values, count) for name, values in columns.items()}
+        number = 0
+        text = []
+        for line in self._text.split("\n"):
+            if line[:1].isdigit():
+                row = line.split("\t")
+                if row[0].isdigit():
+                    ending = "\r" if row[9].endswith("\r") else ""
+                    for place, values in new.items():
+                        row[place] = values[number] + ending if place == 9 else values[number]
+                    line = "\t".join(row)
+                    number += 1
+            text.append(line)
+        return Sentence("\n".join(text), self.before)
+
+    def _new(self, name: str, values: Sequence[Any], count: int) -> list[str]:
+        if name == "id":
+            raise ValueError("the column id numbers the words and does not change")
+        texts = self._values(name, values, count, "\t\n\r" if name in SPACED else " \t\n\r")
+        if name == "head":
+            heads = _heads(count)
+            for number, head in enumerate(texts, 1):
+                if head not in heads:
+                    raise ValueError(f"word {number}: {_head_wrong(head, count)}")
+        return texts
+
+    def _bodies(self) -> list[str]:
+        """The lines without their ends."""
+        bodies = self._text.split("\n")
+        return [line.removesuffix("\r") for line in bodies] if "\r" in self._text else bodies
+
+    def _rows(self, last: int = -2) -> list[list[str]]:
+        rows = [line.split("\t", last + 1) for line in self._bodies() if line[:1].isdigit()]
+        return [row for row in rows if row[0].isdigit()]
+
+    def _surface(self) -> Iterator[str]:
+        """The tokens, a multiword token instead of its words, each with the blank that follows it."""
+        covered = 0
+        for line in self._bodies():
+            if line[:1].isdigit():
+                row = line.split("\t")
+                whole = RANGE.fullmatch(row[0])
+                if whole or (row[0].isdigit() and int(row[0]) > covered):
+                    covered = int(whole[2]) if whole else covered
+                    yield row[1] if "SpaceAfter=No" in row[9].split("|") else row[1] + " "
+
+
+def read(source: Source, strict: bool = True, on_error: str = "error") -> lines.Reader[Sentence]:
+    """An iterator over the sentences of a CoNLL-U file, which holds one at a time.
+
+    source    a path (.gz, .bz2 and .xz are decompressed), or a file opened to read, binary or text; text opened without
+              newline="" has lost its CRLF before it comes here. `parse` takes the text itself.
+    strict    False lets pass what can be understood though it is not CoNLL-U: several blank lines in a row, or blanks in
+              them; comments among the words or without words; values that are empty or hold a blank where none may be
+    on_error  "skip" leaves out sentences with an error; the reader counts them in `skipped`, and `errors` says what was
+              wrong with the first hundred
+
+    Raises ConlluError, which names the file, the line, the column, what was found and what is expected.
+    """
+    waiting: list[str] = []  # blank lines before the next sentence, if they are let pass
+
+    def make(block: Block) -> Sentence | None:
+        if not strict and block.empty:
+            waiting.extend([block.mark, *block.lines])
+            return None
+        _check(block, strict)
+        sentence = Sentence("".join(block.lines), "".join([*waiting, block.mark]))
+        waiting.clear()
+        return sentence
+
+    return lines.Reader(source, make, ConlluError, on_error)
+
+
+def parse(text: str | bytes, strict: bool = True, on_error: str = "error") -> lines.Reader[Sentence]:
+    """An iterator over the sentences of a text in CoNLL-U, as `read` does it for a file."""
+    return read(io.StringIO(text) if isinstance(text, str) else io.BytesIO(text), strict, on_error)
+
+
+# A line that is not a comment: its number in the file and its columns.
+Row = tuple[int, list[str]]
+
+
+def _check(block: Block, strict: bool) -> None:
+    """Raises ConlluError where the block is no sentence."""
+    words = _check_ids(_split(block, strict), block.file)
+    heads = _heads(len(words))
+    for line, fields in words:
+        if fields[6] not in heads:
+            raise _wrong(block.file, line, 6, _head_wrong(fields[6], len(words)))
+
+
+def _split(block: Block, strict: bool) -> list[Row]:
+    """The rows of ten columns among the lines of the block."""
+    file = block.file
+    *content, last = block.lines
+    if not last.isspace():
+        content.append(last)
+    elif strict and (block.empty or last not in ("\n", "\r\n")):
+        raise ConlluError(file, block.first + len(content), _blank_wrong(last))
+    rows: list[Row] = []
+    for line, text in enumerate(content, block.first):
+        if text[0] == "#":
+            if strict and rows:
+                raise ConlluError(file, line, f"a comment among the words; comments stand before them. {MISSING}")
+            continue
+        fields = text.rstrip("\r\n").split("\t")
+        if len(fields) != 10:
+            raise ConlluError(file, line, _columns_wrong(fields))
+        if strict and ("" in fields or " " in text):
+            _check_values(file, line, fields)
+        rows.append((line, fields))
+    if strict and not rows:
+        raise ConlluError(file, block.first, "comments without words; a sentence has at least one word")
+    return rows
+
+
+def _check_ids(rows: list[Row], file: str) -> list[Row]:
+    """The rows of the words, which are numbered 1, 2, …, ranges before their first word and empty nodes after a word."""
+    words: list[Row] = []
+    minor = 0  # of the last empty node since the last word
+    covered, cover = 0, 0  # the last word of the last range, and the line of that range
+    for line, fields in rows:
+        name = fields[0]
+        count = len(words)
+        if name == str(count + 1):
+            words.append((line, fields))
+            minor = 0
+        elif found := RANGE.fullmatch(name):
+            begin, end = int(found[1]), int(found[2])
+            if not covered <= count < begin <= end or begin != count + 1:
+                raise _wrong(file, line, 0, _range_wrong(name, count, covered))
+            covered, cover = end, line
+        elif name == f"{count}.{minor + 1}" and not cover == line - 1 > 0:
+            minor += 1
+        else:
+            raise _wrong(file, line, 0, _id_wrong(name, count, minor))
+    if covered > len(words):
+        raise _wrong(file, cover, 0, f"the range ends with word {covered}, but the last word is {len(words)}")
+    return words
+
+
+def _check_values(file: str, line: int, fields: list[str]) -> None:
+    for place, value in enumerate(fields):
+        if not value:
+            raise _wrong(file, line, place, "the value is empty; what is not there is written _")
+        if " " in value and COLUMNS[place] not in SPACED:
+            raise _wrong(file, line, place, f"{value!r} holds a blank; only form, lemma and misc may")
+
+
+def _wrong(file: str, line: int, place: int, message: str) -> ConlluError:
+    return ConlluError(file, line, message, place + 1, COLUMNS[place])
+
+
+def _heads(count: int) -> set[str]:
+    return {"_", *map(str, range(count + 1))}
+
+
+def _head_wrong(head: str, count: int) -> str:
+    return f"the head is {head!r}; it must be 0 (the root), the number of a word, 1 to {count}, or _ where there is no tree"
+
+
+def _columns_wrong(fields: list[str]) -> str:
+    found = f"{len(fields)} column{'' if len(fields) == 1 else 's'} where there must be 10, separated by tabs"
+    if len(fields) == 1 and len(fields[0].split()) >= 10:
+        return f"{found}; this line has blanks instead of tabs"
+    return f"{found}; the line begins {fields[0][:40]!r}"
+
+
+def _blank_wrong(last: str) -> str:
+    if body(last):
+        return f"the blank line that ends a sentence holds {body(last)!r}; it must be empty"
+    return "a blank line where a sentence must begin; one blank line ends a sentence, and no second one follows"
+
+
+def _range_wrong(name: str, count: int, covered: int) -> str:
+    if covered > count:
+        return f"the range {name!r} begins before the range before it has ended, with word {covered}"
+    return f"the range {name!r} is out of place; here it must begin with word {count + 1}, and end with it or a later one"
+
+
+def _id_wrong(name: str, count: int, minor: int) -> str:
+    hint = f". {MISSING}" if name == "1" else ""
+    return (
+        f"{name!r} is out of order; here must be word {count + 1}, a range that begins with it, or the empty node "
+        f"{count}.{minor + 1}{hint}"
+    )

@@ -1,0 +1,330 @@
+"""A file of sentences is blocks of lines, each ended by a blank line; a line ends with LF and nothing else ends it.
+
+Everything that the formats share is here: a file is opened by its suffix (.gz, .bz2, .xz), its blocks are read one at a
+time with the number of their first line, what is wrong in one is said with file, line and column, and a file is written
+beside its old version and takes its place only when it is complete.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import secrets
+import shutil
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from itertools import chain
+from pathlib import Path
+from typing import IO, Any, Generic, NamedTuple, TypeVar
+
+MOST_ERRORS = 100  # that a reader remembers of the blocks it left out
+BOM = "\ufeff"
+
+Source = str | os.PathLike[str] | IO[str] | IO[bytes]
+Kind = TypeVar("Kind", bound="Sentence")
+
+
+class FormatError(ValueError):
+    """A file that breaks its format, with the place: `file`, `line` counted from 1, and `column`, its number or None."""
+
+    def __init__(self, file: str, line: int, message: str, column: int | None = None, name: str | None = None):
+        where = "" if column is None else f", column {column}" if name is None else f", column {column} ({name})"
+        super().__init__(f"{file}, line {line}{where}: {message}")
+        self.file, self.line, self.column, self.name = file, line, column, name
+
+
+class Block(NamedTuple):
+    """The lines of one sentence as they stand in the file, each with its end, the blank line included."""
+
+    file: str
+    first: int  # the number of the first line
+    lines: list[str]
+    mark: str  # the byte order mark, if it stands before the first line
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing but a blank line."""
+        return len(self.lines) == 1 and self.lines[0].isspace()
+
+
+class Sentence:
+    """A sentence as it stands in the file. Its columns are split from the text when asked, which costs less than keeping
+    them. Sentences never change."""
+
+    __slots__ = ("_text", "before")
+    columns: tuple[str, ...]
+
+    def __init__(self, text: str, before: str = ""):
+        self._text = text
+        self.before = before  # what stands before it and belongs to no sentence, such as a byte order mark
+
+    def __str__(self) -> str:
+        """The text in the file, with what stands before the sentence and the blank line after it."""
+        return self.before + self._text
+
+    def __repr__(self) -> str:
+        text = self.text
+        return f"<Sentence of {len(self)} words: {text if len(text) <= 60 else text[:59] + '…'}>"
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return (str(self), self.columns) == (str(other), other.columns)
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+    def __len__(self) -> int:
+        return len(self._rows())
+
+    @property
+    def lines(self) -> list[str]:
+        """All lines with their ends. str.splitlines would also end one at a form feed, at U+0085 and at U+2028."""
+        return list(io.StringIO(str(self)))
+
+    @property
+    def forms(self) -> list[str]:
+        return self.column("form")
+
+    @property
+    def text(self) -> str:
+        """The words with blanks between them."""
+        return " ".join(row[0] for row in self._rows())
+
+    def column(self, name: str) -> list[str]:
+        """One column of the words, as text."""
+        place = self._place(name)
+        return [row[place] for row in self._rows(place)]
+
+    def tokens(self, *names: str) -> list[tuple[str, ...]]:
+        """These columns of each word, as tuples; without names, all: tokens("form", "upos") is what a parser reads."""
+        places = [self._place(name) for name in names or self.columns]
+        return [tuple([row[place] for place in places]) for row in self._rows(max(places))]
+
+    def _rows(self, last: int = -2) -> list[list[str]]:
+        """The columns of each word, up to the `last` at least."""
+        raise NotImplementedError
+
+    def _place(self, name: str) -> int:
+        if name not in self.columns:
+            raise ValueError(f"there is no column {name!r}; the columns are {', '.join(self.columns)}")
+        return self.columns.index(name)
+
+    def _values(self, name: str, values: Sequence[Any], count: int, forbidden: str) -> list[str]:
+        """New values of a column, one for each of `count` words, as text without any of the forbidden characters."""
+        texts = [str(value) for value in values]
+        if isinstance(values, str) or len(texts) != count:
+            raise ValueError(f"{name} needs a value for each of the {count} words, and there are {len(texts)}")
+        for text in set(texts):
+            if not text or not set(text).isdisjoint(forbidden):
+                raise ValueError(
+                    f"{name} of word {texts.index(text) + 1} is {text!r}: a value must not be empty and must hold none of "
+                    f"{', '.join(map(repr, forbidden))}"
+                )
+        return texts
+
+
+class Reader(Generic[Kind]):
+    """An iterator over the sentences of a source, which holds one at a time and closes at the end the file it opened.
+
+    `make` turns a block into a sentence, or raises `error`; None passes over the block, and `rest` is asked at the end for
+    what is left. With on_error="skip" a block with an error is left out: `skipped` says how many were, and `errors` holds
+    what was wrong with the first hundred. A file that cannot be decompressed is an error in both cases.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        make: Callable[[Block], Kind | None],
+        error: type[FormatError],
+        on_error: str = "error",
+        rest: Callable[[], Kind | None] = lambda: None,
+    ):
+        if on_error not in ("error", "skip"):
+            raise ValueError(f"on_error={on_error!r}: it must be 'error' or 'skip'")
+        self.skipped = 0
+        self.errors: list[FormatError] = []
+        self.file = name_of(source)
+        self._sentences = self._read(_lines(source), make, rest, error, on_error == "skip")
+        next(self._sentences)  # so that a file that is not there is an error of this call, not of the first sentence
+
+    def __iter__(self) -> Iterator[Kind]:
+        return self
+
+    def __next__(self) -> Kind:
+        return next(self._sentences)
+
+    def close(self) -> None:
+        """Close the file before its end; there are no more sentences."""
+        self._sentences.close()
+
+    def _read(self, lines, make, rest, error, skip):
+        with lines as stream:
+            yield
+            for block in _blocks(stream, self.file, error):
+                try:
+                    _check_encoding(block, error)
+                    sentence = make(block)
+                except error as reason:
+                    if not skip:
+                        raise
+                    self.skipped += 1
+                    if len(self.errors) < MOST_ERRORS:
+                        self.errors.append(reason)
+                    continue
+                if sentence is not None:
+                    yield sentence
+            if (sentence := rest()) is not None:
+                yield sentence
+
+
+def write(target: Source, sentences: Iterable[Sentence]) -> int:
+    """The number of sentences written, to a path (compressed by its suffix) or to a file opened to write.
+
+    Sentences as they were read give the bytes they were read from. A path has either all of them or, after an error, what
+    it had before. Where the last sentence of a file without a final blank line goes before another, it gets the blank line;
+    a byte order mark stays at the beginning of a file only.
+    """
+    count = 0
+    previous = ""
+    with _opened_to_write(target) as put:
+        for sentence in sentences:
+            text = str(sentence)
+            put(_missing_end(previous) + text.removeprefix(BOM) if count else text)
+            previous = text
+            count += 1
+    return count
+
+
+def _missing_end(text: str) -> str:
+    """What a text lacks of ending with a blank line."""
+    *_, line, rest = ("\n" + text).rsplit("\n", 2)
+    return ending_of(text) * ((rest != "") + (line.strip() != "" or rest != "")) if text else ""
+
+
+def ending_of(text: str) -> str:
+    """How the lines of a text end: as the first does, and with LF if there is none."""
+    first = text.find("\n")
+    return "\r\n" if first > 0 and text[first - 1] == "\r" else "\n"
+
+
+def body(line: str) -> str:
+    """The line without its end."""
+    return line.removesuffix("\n").removesuffix("\r")
+
+
+def name_of(source: Any) -> str:
+    """What messages call a source: its path, or the name that an open file has."""
+    name = source if isinstance(source, str | os.PathLike) else getattr(source, "name", None)
+    return os.fspath(name) if isinstance(name, str | os.PathLike) else "<text>"
+
+
+SUFFIXES: dict[str, Callable[..., Any]] = {
+    ".gz": lambda file, mode: gzip.GzipFile(filename="", fileobj=file, mode=mode, mtime=0),  # the same bytes every time
+    ".bz2": bz2.BZ2File,
+    ".xz": lzma.LZMAFile,
+}
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """A binary file that takes the place of `path` when the block ends, and vanishes if an error ends it.
+
+    It lies beside the old one until then, and reaches the disk before it replaces it. A link is followed, permissions are
+    kept, and what is not a plain file (a pipe, /dev/stdout) is written to directly.
+    """
+    place = Path(os.path.realpath(path))
+    if place.exists() and not place.is_file():
+        with open(place, "wb") as file:
+            yield file
+        return
+    beside = place.with_name(f".{place.name}.{secrets.token_hex(6)}")
+    try:
+        with open(beside, "xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        if place.exists():
+            shutil.copymode(place, beside)
+        os.replace(beside, place)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            os.unlink(beside)
+        raise
+
+
+@contextmanager
+def _opened_to_write(target: Source) -> Iterator[Callable[[str], Any]]:
+    if not isinstance(target, str | os.PathLike):
+        file: Any = target
+        yield file.write if _is_text(file) else lambda text: file.write(text.encode("utf-8"))
+        return
+    with replacing(target) as place:
+        compressed = SUFFIXES.get(Path(target).suffix)
+        with io.BufferedWriter(compressed(place, "wb")) if compressed else nullcontext(place) as stream:
+            yield lambda text: stream.write(text.encode("utf-8"))
+
+
+@contextmanager
+def _lines(source: Source) -> Iterator[Iterable[str]]:
+    """The lines of a source with their ends. A byte that is not UTF-8 comes as a lone surrogate, so that it has a line."""
+    if not isinstance(source, str | os.PathLike):
+        if _is_text(source):
+            yield source  # type: ignore[misc]
+            return
+        wrapped = io.TextIOWrapper(source, encoding="utf-8", errors="surrogateescape", newline="\n")  # type: ignore[type-var]
+        try:
+            yield wrapped
+        finally:
+            wrapped.detach()  # whoever opened the file closes it
+        return
+    with open(source, "rb") as file:
+        compressed = SUFFIXES.get(Path(source).suffix)
+        stream = compressed(file, "rb") if compressed else file
+        with io.TextIOWrapper(stream, encoding="utf-8", errors="surrogateescape", newline="\n") as lines:
+            yield lines
+
+
+def _is_text(file: Any) -> bool:
+    return hasattr(file, "encoding")
+
+
+def _blocks(lines: Iterable[str], file: str, error: type[FormatError]) -> Iterator[Block]:
+    held: list[str] = []
+    first, mark = 1, ""
+    try:
+        stream = iter(lines)
+        start = next(stream, "")
+        if start.startswith(BOM):
+            start, mark = start[1:], BOM
+        for line in chain([start] if start else [], stream):
+            held.append(line)
+            if line.isspace():
+                yield Block(file, first, held, mark)
+                first, mark = first + len(held), ""
+                held = []
+    except (EOFError, OSError, zlib.error, lzma.LZMAError, UnicodeDecodeError) as reason:
+        if getattr(reason, "errno", None) is not None:  # the machine's trouble, not the file's
+            raise
+        raise error(file, first + len(held), f"the file cannot be read from here on: {reason}") from reason
+    if held:
+        yield Block(file, first, held, mark)
+
+
+def _check_encoding(block: Block, error: type[FormatError]) -> None:
+    try:
+        "".join(block.lines).encode("utf-8")
+    except UnicodeEncodeError:
+        for number, line in enumerate(block.lines, block.first):
+            try:
+                line.encode("utf-8")
+            except UnicodeEncodeError as reason:
+                code = ord(line[reason.start])
+                what = f"the byte 0x{code - 0xDC00:02X}" if 0xDC80 <= code <= 0xDCFF else f"the lone surrogate U+{code:04X}"
+                raise error(
+                    block.file, number, f"{what} at character {reason.start + 1} is not UTF-8; convert the file to UTF-8"
+                ) from None

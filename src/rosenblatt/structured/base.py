@@ -1,0 +1,281 @@
+"""What all structured learners share: a corpus is read, a model begun, and a kernel visits the sentences epoch by epoch.
+
+An example proposes Δ = φ(x, gold) − φ(x, guess), where the guess maximises score + margin · (parts that are wrong). A rule
+of `rosenblatt.rules` sees the margin of Δ, less the cost of the guess, and answers with a step. Messages count sentences
+from 0, as Python does.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from os import PathLike
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from rosenblatt import rules, store
+from rosenblatt.callbacks import with_callbacks
+from rosenblatt.estimator import Estimator, unchanged_on_error
+from rosenblatt.parameters import Number, OneOf, RuleName
+from rosenblatt.plan import Plan
+from rosenblatt.train import Epoch, Learner, Visits
+
+LEAST_CASES = 2
+
+
+def rule_of(rule: Any) -> Any:
+    """The rule that a parameter names: the plain perceptron's, or the one given."""
+    return rules.Perceptron(0.0, 1.0) if isinstance(rule, str) else rule
+
+
+def threshold(rule: Any) -> float:
+    """The margin up to which a rule moves: what a structured margin of 0 amounts to. The cost of a guess takes the place of
+    a margin of the rule's own."""
+    if isinstance(rule, rules.PA1 | rules.PA2):
+        return 1.0
+    return float(getattr(rule, "margin", 0.0))
+
+
+class Structured(Estimator):
+    """A learner whose answers have parts. A subclass says how a corpus is read, what a model is and what learns."""
+
+    rule: Any = "perceptron"
+    margin: float = 0.0
+    keep: str = "average"
+    tol: float | None = None
+    max_iter: int = 10
+
+    _own: ClassVar[Mapping[str, Any]] = MappingProxyType(
+        {"rule": RuleName(), "margin": Number(0), "keep": OneOf(("average", "last")), "order": OneOf(("cyclic", "shuffle"))}
+    )
+    _part: ClassVar[str] = "sentence"
+
+    # What a learner is
+
+    @abstractmethod
+    def _corpus(self, X: Any, y: Any, begin: bool) -> Any:
+        """The examples as numbers; with `begin`, forgetting all that has been learned before. y is None to predict."""
+
+    @abstractmethod
+    def _begin(self, plan: Plan, corpus: Any) -> Any:
+        """A model that has learned nothing: `seen`, `updates`, `copy()`."""
+
+    @abstractmethod
+    def _learner(self, plan: Plan, model: Any, corpus: Any, visits: Visits) -> Learner:
+        """What learns from a corpus into the model."""
+
+    @abstractmethod
+    def _predict(self, model: Any, X: Sequence) -> list:
+        """An answer for each example, by the weights of the model that predict."""
+
+    @abstractmethod
+    def _arrays(self, model: Any, resume: bool) -> tuple[dict[str, Any], dict[str, NDArray]]:
+        """The model as facts (values of JSON) and arrays; with `resume`, all that learning needs to go on."""
+
+    @abstractmethod
+    def _from_arrays(self, facts: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> Any:
+        """The model that these facts and arrays describe."""
+
+    # Learning
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, X_val: Any = None, y_val: Any = None) -> Any:
+        """Learn in epochs until one of the reasons to stop; the estimator itself.
+
+        `X_val` and `y_val` are judged after each epoch. An error leaves the estimator as it was; Ctrl-C finishes the epoch,
+        stores the model and then interrupts.
+        """
+        with unchanged_on_error(self):
+            plan = self._plan()
+            X, y = checked_pair(X, y)
+            if len(X) == 0:
+                raise ValueError(f"there is no {self._part} to learn from")
+            if (X_val is None) != (y_val is None):
+                raise ValueError("X_val and y_val go together: pass both, or neither")
+            rng = plan.rng()
+            if X_val is None and self.early_stopping:
+                X, y, X_val, y_val = self._held_out(X, y, rng)
+            going_on = self.warm_start and self.__sklearn_is_fitted__()
+            corpus = self._corpus(X, y, begin=not going_on)
+            model = self._resumable().copy() if going_on else self._begin(plan, corpus)
+            error = None if X_val is None else self._validation(model, *checked_pair(X_val, y_val, ("X_val", "y_val")))
+            learner = self._learner(plan, model, corpus, Visits(np.arange(len(X)), self.order, rng))
+            reason = self._run(plan, model, learner, (X, y), error, self._learned())
+            self.n_mistakes_ = sum(epoch.mistakes for epoch in self.history_)
+        if reason == "interrupted":
+            raise KeyboardInterrupt
+        return self
+
+    def partial_fit(self, X: Any, y: Any) -> Any:
+        """Learn from these examples, once, in the order given; the estimator itself. Cutting a stream into calls in any way
+        gives the same model."""
+        first = not self.__sklearn_is_fitted__()
+        with unchanged_on_error(self):
+            plan = self._plan()
+            X, y = checked_pair(X, y)
+            corpus = self._corpus(X, y, begin=first)
+            model = self._begin(plan, corpus) if first else self._resumable()
+            updates, seen = model.updates, model.seen
+            learner = self._learner(plan, model, corpus, Visits(np.arange(len(X)), "cyclic", np.random.default_rng(0)))
+            done, _ = learner.epoch(np.arange(len(X)))
+            learner.finish()
+            self._keep(model, X, learner)
+            self._model = model
+            self.__dict__.update(self._learned())
+            if first:
+                self.history_, self.stop_reason_, self.n_iter_ = [], "partial_fit", 1
+                self.n_mistakes_, self.n_updates_, self.n_seen_ = 0, 0, 0
+            self.n_mistakes_ += done.mistakes
+            self.n_updates_ += model.updates - updates
+            self.n_seen_ += model.seen - seen
+        return self
+
+    def _learned(self) -> dict[str, Any]:
+        """Further attributes that end in an underscore."""
+        return {}
+
+    def _resumable(self) -> Any:
+        """The model, if it can go on learning; one loaded from a file that holds only what predicts cannot."""
+        model = self._fitted()
+        if getattr(model, "only_predicts", False):
+            raise ValueError(
+                "this model was saved for prediction only and cannot go on learning; save it with save(path, resume=True)"
+            )
+        return model
+
+    def _held_out(self, X: Sequence, y: Sequence, rng: np.random.Generator) -> tuple[list, list, list, list]:
+        if len(X) < LEAST_CASES:
+            raise ValueError(f"early_stopping=True holds out a part for validation, but there is one {self._part} only")
+        held = max(1, min(len(X) - 1, round(len(X) * self.validation_fraction)))
+        order = rng.permutation(len(X)).tolist()
+        out, rest = sorted(order[:held]), sorted(order[held:])
+        return [X[i] for i in rest], [y[i] for i in rest], [X[i] for i in out], [y[i] for i in out]
+
+    def _validation(self, model: Any, X: Sequence, y: Sequence) -> Callable[[], float]:
+        def error() -> float:
+            wrong, parts = self._wrong(y, self._predict(model, X))
+            return wrong / max(parts, 1)
+
+        return error
+
+    # Predicting
+
+    def predict(self, X: Any) -> list:
+        """An answer for each example."""
+        check_is_fitted(self)
+        return self._predict(self._model, checked(X))
+
+    def score(self, X: Any, y: Any) -> float:
+        """The share of parts that are predicted right."""
+        check_is_fitted(self)
+        X, y = checked_pair(X, y)
+        wrong, parts = self._wrong(y, self._predict(self._model, X))
+        return 1 - wrong / max(parts, 1)
+
+    def _wrong(self, gold: Sequence, guessed: Sequence) -> tuple[int, int]:
+        """(parts that differ, parts)."""
+        wrong = parts = 0
+        for number, (right, guess) in enumerate(zip(gold, guessed, strict=True)):
+            if len(right) != len(guess):
+                raise ValueError(f"{self._part} {number} has {len(guess)} parts, but {len(right)} answers are given for it")
+            wrong += sum(a != b for a, b in zip(right, guess, strict=True))
+            parts += len(right)
+        return wrong, parts
+
+    # Files
+
+    def save(self, path: str | PathLike, resume: bool = False) -> None:
+        """Write the model into one file, which replaces an old one only when it is complete.
+
+        With `resume=True` it holds all that learning needs to go on exactly where it stopped; else what predicts, which
+        is several times smaller.
+        """
+        store.write(path, *self._written(resume))
+
+    def _written(self, resume: bool) -> tuple[dict[str, Any], dict[str, NDArray]]:
+        """The learner as facts and arrays."""
+        check_is_fitted(self)
+        facts, arrays = self._arrays(self._resumable() if resume else self._model, resume)
+        return {
+            "learner": type(self).__name__,
+            "parameters": {name: _plainly(name, value) for name, value in self.get_params(deep=False).items()},
+            "counts": {name: int(getattr(self, name)) for name in ("n_iter_", "n_mistakes_", "n_updates_", "n_seen_")},
+            "history": [list(epoch) for epoch in self.history_],
+            "stop_reason": self.stop_reason_,
+            "resume": resume,
+            "model": facts,
+        }, arrays
+
+    @classmethod
+    def load(cls, path: str | PathLike) -> Any:
+        """The learner that was saved in a file. Nothing in the file is run as code."""
+        facts, arrays = store.read(path)
+        return cls._restored(facts, arrays, str(path))
+
+    @classmethod
+    def _restored(cls, facts: Mapping[str, Any], arrays: Mapping[str, NDArray], source: str) -> Any:
+        """The learner that these facts and arrays describe."""
+        if facts.get("learner") != cls.__name__:
+            raise store.UnreadableModel(f"{source} holds a {facts.get('learner')}, not a {cls.__name__}")
+        try:
+            estimator = cls(**{name: _back(value) for name, value in facts["parameters"].items()})
+            estimator._plan()
+            estimator._model = estimator._from_arrays(facts["model"], arrays)
+            estimator._model.only_predicts = not facts["resume"]
+            estimator.__dict__.update(estimator._learned())
+            estimator.__dict__.update({name: int(count) for name, count in facts["counts"].items() if name.endswith("_")})
+            estimator.history_ = [Epoch(*values) for values in facts["history"]]
+            estimator.stop_reason_ = str(facts["stop_reason"])
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+            raise store.UnreadableModel(f"{source} is damaged: {type(error).__name__}: {error}") from None
+        return estimator
+
+
+def checked(X: Any, name: str = "X") -> Sequence:
+    """X as something that can be counted and indexed."""
+    if isinstance(X, str | bytes) or not hasattr(X, "__iter__"):
+        raise TypeError(f"{name} must be a list of examples; got {type(X).__name__}")
+    return X if hasattr(X, "__len__") and hasattr(X, "__getitem__") and not isinstance(X, dict) else list(X)
+
+
+def checked_pair(X: Any, y: Any, names: tuple[str, str] = ("X", "y")) -> tuple[Sequence, Sequence]:
+    """X and y of equal length."""
+    X, y = checked(X, names[0]), checked(y, names[1])
+    if len(X) != len(y):
+        raise ValueError(f"{names[0]} has {len(X)} examples, {names[1]} has {len(y)}; each needs its answer")
+    return X, y
+
+
+def _plainly(name: str, value: Any) -> Any:
+    """A parameter as a value of JSON."""
+    if value is None or isinstance(value, str | bool | int) or (isinstance(value, float) and np.isfinite(value)):
+        return value
+    if isinstance(value, np.integer | np.floating | np.bool_):
+        return _plainly(name, value.item())
+    if isinstance(value, float):
+        return {"float": repr(value)}
+    if isinstance(value, tuple) and type(value) is getattr(rules, type(value).__name__, None):
+        return {"rule": type(value).__name__, "values": [_plainly(name, part) for part in value]}
+    if isinstance(value, list | tuple):
+        return [_plainly(name, part) for part in value]
+    if name == "random_state":
+        return None
+    raise TypeError(f"{name}={value!r} cannot be written into a file")
+
+
+def _back(value: Any) -> Any:
+    """The parameter that was written."""
+    if isinstance(value, list):
+        return tuple(map(_back, value))
+    if isinstance(value, dict) and "float" in value:
+        return float(value["float"])
+    if isinstance(value, dict):
+        rule = getattr(rules, str(value["rule"]), None)
+        if not (isinstance(rule, type) and issubclass(rule, tuple) and hasattr(rule, "bound")):
+            raise ValueError(f"there is no rule called {value['rule']!r}")
+        return rule(*map(_back, value["values"]))
+    return value

@@ -1,0 +1,173 @@
+"""What dependency parsers share, whatever finds the tree: sentences become arrays of hashes, trees become heads and labels,
+and no answer leaves that is not a tree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import chain, pairwise
+from types import MappingProxyType
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rosenblatt._jit import jit
+from rosenblatt.parameters import Flag
+from rosenblatt.structured import templates, trees
+from rosenblatt.structured.base import Structured
+from rosenblatt.structured.words import ATTRIBUTES, NotText, Words
+
+
+class Corpus(NamedTuple):
+    """Sentences end to end."""
+
+    values: NDArray  # (words, attributes) uint64: what each word is
+    starts: NDArray  # (sentences + 1,) int64
+    heads: NDArray  # (words,) int32: 1-based in the sentence, 0 for a root; −1 where there is no gold tree
+    labels: NDArray  # (words,) int32: numbers of names, −1 where the name is not known
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+
+class Fields:
+    """Tokens of several fields: a form, whose attributes are those of words, and tags, each with one attribute, which bears
+    the field's name. Each type of each field is looked at once."""
+
+    def __init__(self, fields: Sequence[str], attributes: Sequence[str], types: Mapping[str, Sequence[str]] | None = None):
+        self.fields = tuple(fields)
+        self.attributes = tuple(attributes)
+        self.parts: list[tuple[int, list[int], Words]] = []  # (field, columns of its attributes, its types)
+        for number, field in enumerate(self.fields):
+            where = [
+                i for i, name in enumerate(self.attributes) if (name == field if number else name not in self.fields[1:])
+            ]
+            if where:
+                asked = [self.attributes[i] for i in where] if number == 0 else ["form"]
+                self.parts.append((number, where, Words(asked, (types or {}).get(field, ()))))
+
+    @staticmethod
+    def names(fields: Sequence[str]) -> tuple[str, ...]:
+        """The attributes that tokens of these fields have."""
+        return ATTRIBUTES + tuple(fields[1:])
+
+    def types(self) -> dict[str, list[str]]:
+        """The types met while learning, by field."""
+        return {self.fields[number]: words.types for number, _, words in self.parts}
+
+    def values(self, sentences: Sequence, learn: bool = False) -> tuple[NDArray, NDArray]:
+        """((words, attributes) uint64, where each sentence starts)."""
+        starts = np.zeros(len(sentences) + 1, np.int64)
+        np.cumsum(np.fromiter(map(len, sentences), np.int64, len(sentences)), out=starts[1:])
+        tokens = list(chain.from_iterable(sentences))
+        columns = self._columns(tokens, starts)
+        out = np.zeros((len(tokens), len(self.attributes)), np.uint64)
+        for number, where, words in self.parts:
+            try:
+                if learn:
+                    words.learn(columns[number])
+                out[:, where] = words.hashes(columns[number])
+            except NotText as strange:
+                field = self.fields[number]
+                raise TypeError(
+                    f"{located(starts, strange.position)}: the {field} must be text; got {strange.token!r}"
+                ) from None
+        return out, starts
+
+    def _columns(self, tokens: list, starts: NDArray) -> list[Sequence[str]]:
+        """The tokens field by field."""
+        if len(self.fields) == 1 and all(isinstance(token, str) for token in tokens):
+            return [tokens]
+        try:
+            columns: list[Sequence[str]] = list(zip(*tokens, strict=True))
+        except (TypeError, ValueError):
+            columns = []
+        if tokens and (len(columns) != len(self.fields) or any(isinstance(token, str) for token in tokens)):
+            for position, token in enumerate(tokens):
+                if isinstance(token, str) or not isinstance(token, Sequence) or len(token) != len(self.fields):
+                    raise ValueError(
+                        f"{located(starts, position)}: a token must be ({', '.join(self.fields)}); got {token!r}. "
+                        f"Name what tokens are made of in `fields`"
+                    )
+        return columns or [()] * len(self.fields)
+
+
+def located(starts: NDArray, position: int) -> str:
+    """Where a word of the whole corpus stands, as a person would say it."""
+    sentence = int(np.searchsorted(starts, position, side="right")) - 1
+    return f"sentence {sentence}, word {position - int(starts[sentence]) + 1}"
+
+
+class DependencyParser(Structured):
+    """A parser: `fit(sentences, trees)`, `predict(sentences)`.
+
+    A sentence is a list of tokens, a token a tuple of texts as named by `fields`; a tree is a list of (head, label), heads
+    counted from 1 and 0 for the root. What searches for trees, a subclass says.
+    """
+
+    fields: Sequence[str] = ("form", "upos", "xpos")
+    templates: Sequence[str] = ()
+    single_root: bool = True
+    labelled: bool = True
+
+    _own: ClassVar[Mapping[str, Any]] = MappingProxyType({**Structured._own, "single_root": Flag(), "labelled": Flag()})
+    _places: ClassVar[tuple[str, ...]] = ()  # what templates may look at
+    _state_attributes: ClassVar[tuple[str, ...]] = ()  # what they may ask that is no attribute of a word
+
+    def _read_fields(self) -> Fields:
+        """How tokens are read, from `fields` and what the templates name of them."""
+        names = tuple(self.fields)
+        if isinstance(self.fields, str) or not names or len(set(names)) < len(names):
+            raise ValueError(f"fields must be a list of different names, the form first; got {self.fields!r}")
+        allowed = Fields.names(names)
+        used = [name for name in templates.attributes_used(self.templates) if name not in self._state_attributes]
+        for name in used:
+            if name not in allowed:
+                raise ValueError(f"a template names {name!r}, but tokens have {', '.join(allowed)}; see `fields`")
+        return Fields(names, used)
+
+    def _read_trees(self, y: Sequence, starts: NDArray, number_of: dict[str, int], learn: bool) -> tuple[NDArray, NDArray]:
+        """Heads and numbers of labels of all words; with `learn`, new labels are entered into `number_of`."""
+        heads = np.empty(int(starts[-1]), np.int32)
+        labels = np.empty(int(starts[-1]), np.int32)
+        for number, tree in enumerate(y):
+            start, end = int(starts[number]), int(starts[number + 1])
+            if len(tree) != end - start:
+                raise ValueError(f"sentence {number} has {end - start} words, but its tree has {len(tree)}")
+            for i, part in enumerate(tree):
+                try:
+                    head, label = part
+                    heads[start + i] = head
+                except (TypeError, ValueError, OverflowError):
+                    raise ValueError(
+                        f"sentence {number}, word {i + 1}: a tree is a list of (head, label), the head a number from 0; "
+                        f"got {part!r}"
+                    ) from None
+                if not isinstance(label, str):
+                    raise TypeError(f"sentence {number}, word {i + 1}: the label must be text; got {label!r}")
+                labels[start + i] = number_of.setdefault(label, len(number_of)) if learn else number_of.get(label, -1)
+            trees.check(heads[start:end], number)
+        return heads, labels
+
+    @staticmethod
+    def _written_trees(heads: NDArray, labels: NDArray, names: Sequence[str], starts: NDArray, single_root: bool) -> list:
+        """The answers as lists of (head, label); an answer that is no tree is a defect, and said so."""
+        named = list(map(list(names).__getitem__, labels.tolist())) if len(names) else ["_"] * len(labels)
+        pairs = list(zip(heads.tolist(), named, strict=True))
+        broken = first_broken(heads, starts, single_root)
+        if broken >= 0:
+            raise AssertionError(f"sentence {broken}: the parser's answer is no tree; please report this")
+        return [pairs[start:end] for start, end in pairwise(starts.tolist())]
+
+
+@jit
+def first_broken(heads, starts, single_root):
+    """The first sentence whose heads are no tree, or have several roots where one is asked for; −1 if there is none."""
+    for sentence in range(starts.size - 1):
+        part = heads[starts[sentence] : starts[sentence + 1]]
+        roots = 0
+        for i in range(part.size):
+            roots += part[i] == 0
+        if trees.first_lost(part) != 0 or (single_root and roots > 1):
+            return sentence
+    return -1
