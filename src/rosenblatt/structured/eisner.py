@@ -75,12 +75,15 @@ def best_tree_with_siblings(scores, siblings, single_root):
             j = i + width
             k = best_split(right[i], left_t[j], i, j, 1)
             between[i, j] = between_t[j, i] = right[i, k] + left_t[j, k + 1]
-            k = _elder_out(left_t, out, between_t, siblings, i, j, single_root)
-            inside = left_t[j, i + 1] if k == i else out[i, k] + between_t[j, k]
-            out[i, j] = inside + siblings[i, j, k] + scores[i, j]
-            k = _elder_back(right, back, between, siblings, i, j)
-            inside = right[i, j - 1] if k == j else between[i, k] + back[j, k]
-            back[j, i] = inside + siblings[j, i, k] + scores[j, i]
+            out[i, j] = back[j, i] = -np.inf
+            if scores[i, j] > -np.inf:
+                k = _elder_out(left_t, out, between_t, siblings, i, j, single_root)
+                inside = left_t[j, i + 1] if k == i else out[i, k] + between_t[j, k]
+                out[i, j] = inside + siblings[i, j, k] + scores[i, j]
+            if scores[j, i] > -np.inf:
+                k = _elder_back(right, back, between, siblings, i, j)
+                inside = right[i, j - 1] if k == j else between[i, k] + back[j, k]
+                back[j, i] = inside + siblings[j, i, k] + scores[j, i]
             k = best_split(out[i], right_t[j], i + 1, j + 1, 0)
             right[i, j] = right_t[j, i] = out[i, k] + right_t[j, k]
             k = best_split(left[i], back[j], i, j, 0)
