@@ -19,6 +19,9 @@ from rosenblatt.rules import step
 from rosenblatt.structured import chu_liu_edmonds, eisner
 from rosenblatt.structured.arcs import Plan, add_arcs, add_siblings, arc_keys, hashed, most_keys, padded, sibling_keys, word_keys
 from rosenblatt.structured.directed import Directed, push
+from rosenblatt.structured.labels import label, learn_labels
+from rosenblatt.structured.ledger import Book, Ledger
+from rosenblatt.structured.templates import Templates
 
 # What a wrong head is worth by itself, so that ties go against gold. Weights that are whole numbers below 2²⁰ leave room
 # for it in a float64, and so many heads of it stay below 1: there, the comparison is exact.
@@ -263,12 +266,15 @@ class Manner(NamedTuple):
     threshold: float  # the margin up to which the rule moves, whose place the cost takes
     candidates: int  # heads of a word that pass the sieve; 0 for all
     exact_length: bool  # whether the rule asks for ‖Δ‖²
+    longest: int  # words of a sentence that is decoded as a whole
+    labels: int  # how many there are
+    label_margin: float  # the cost of a wrong label
 
 
 @jit
 def learn_tree(decoder, rule, manner, sieve, scorer, values, gold, clock, updates):
     """Learn from one sentence; (sieve, scorer, whether a wrong tree was at least as good as gold, updates)."""
-    margin, threshold, candidates, exact_length = manner
+    margin, threshold, candidates = manner.margin, manner.threshold, manner.candidates
     known = scored(decoder, sieve, scorer, values, candidates, gold)
     _, scores, siblings, _, _ = known
     if candidates > 0:
@@ -288,7 +294,7 @@ def learn_tree(decoder, rule, manner, sieve, scorer, values, gold, clock, update
     plus, minus = np.empty(_room(plan, gold), np.uint64), np.empty(_room(plan, guess), np.uint64)
     more = keys_apart(plan, sides, gold, guess, with_siblings, plus)
     fewer = keys_apart(plan, sides, guess, gold, with_siblings, minus)
-    length = squared_length(plus, more, minus, fewer) if exact_length else 1.0
+    length = squared_length(plus, more, minus, fewer) if manner.exact_length else 1.0
     tau = step(rule, m, length, updates + 1, True)
     if tau > 0:
         table = push(scorer.table, plus, more, tau, clock)
@@ -303,7 +309,7 @@ def learn_ranks(sieve, known, gold, candidates, clock):
     plan, sides, ranks, table = sieve.plan, known.sieve_sides, known.ranks, sieve.table
     keys = np.empty(most_keys(plan, gold.size), np.uint64)
     for m in range(1, gold.size + 1):
-        h, rival, place = gold[m - 1], -1, 0
+        h, rival = gold[m - 1], -1
         least = _at_rank(ranks, m, (candidates + 1) // 2)
         for x in range(ranks.shape[0]):
             if x != m and x != h and ranks[x, m] >= least and (rival < 0 or ranks[x, m] < ranks[rival, m]):
@@ -321,3 +327,81 @@ def parse(decoder, sieve, scorer, values, candidates):
     """The heads of a sentence."""
     known = scored(decoder, sieve, scorer, values, candidates, np.empty(0, np.int32))
     return decoded(decoder, known.scores, known.siblings)
+
+
+@jit
+def parse_in_pieces(decoder, sieve, scorer, values, candidates, longest):
+    """The heads of a sentence; of one that is too long, piece by piece, and all pieces hang on the root of the first."""
+    n = values.shape[0]
+    if n <= longest:
+        return parse(decoder, sieve, scorer, values, candidates)
+    heads = np.zeros(n, np.int32)
+    top = 0
+    for start in range(0, n, longest):
+        piece = parse(decoder, sieve, scorer, values[start : start + longest], candidates)
+        for m in range(piece.size):
+            heads[start + m] = start + piece[m] if piece[m] > 0 else top
+        if top == 0:
+            for m in range(piece.size - 1, -1, -1):
+                top = m + 1 if piece[m] == 0 else top
+    return heads
+
+
+class Learning(NamedTuple):
+    """All that is learned: what lets arcs through, what scores them, and what labels them."""
+
+    sieve: Scorer
+    scorer: Scorer
+    label_plan: Templates
+    ledger: Ledger
+
+
+class Counts(NamedTuple):
+    """How far learning has come."""
+
+    seen: int
+    updates: int
+    mistakes: int
+
+
+@jit
+def learn(decoder, rule, manner, learning, corpus, order, counts):
+    """Visit sentences in this order; (learning, counts)."""
+    sieve, scorer, label_plan, ledger = learning
+    values, starts, heads, numbers = corpus
+    seen, updates, mistakes = counts
+    for i in order:
+        a, b = starts[i], starts[i + 1]
+        clock = np.float64(seen)
+        if a < b and b - a <= manner.longest:
+            sieve, scorer, mistaken, updates = learn_tree(
+                decoder, rule, manner, sieve, scorer, values[a:b], heads[a:b], clock, updates
+            )
+            mistakes += mistaken
+        if manner.labels > 1:
+            ledger, updates = learn_labels(label_plan, ledger, rule, manner, padded(values[a:b]), values.shape[1], heads[a:b], numbers[a:b], clock, updates)
+        seen += 1
+    return Learning(sieve, scorer, label_plan, ledger), Counts(seen, updates, mistakes)
+
+
+class Parsing(NamedTuple):
+    """All that predicts."""
+
+    sieve: Scorer
+    scorer: Scorer
+    label_plan: Templates
+    book: Book
+
+
+@jit
+def parse_all(decoder, parsing, manner, corpus):
+    """Write the heads and labels of all sentences into the corpus."""
+    sieve, scorer, label_plan, book = parsing
+    values, starts, heads, numbers = corpus
+    for i in range(starts.size - 1):
+        a, b = starts[i], starts[i + 1]
+        if a < b:
+            tree = parse_in_pieces(decoder, sieve, scorer, values[a:b], manner.candidates, manner.longest)
+            heads[a:b] = tree
+            if manner.labels > 1:
+                label(label_plan, book, padded(values[a:b]), values.shape[1], tree, manner.labels, numbers[a:b])
