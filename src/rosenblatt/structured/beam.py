@@ -22,7 +22,7 @@ from rosenblatt.structured import transitions as system
 from rosenblatt.structured.ledger import push, roomy
 from rosenblatt.structured.outlook import lay, look, new_desk
 from rosenblatt.structured.table import ABSENT, capacity_for, claim, mix, new_slots
-from rosenblatt.structured.weighing import weigh
+from rosenblatt.structured.weighing import room, weigh
 
 
 class Beam(NamedTuple):
@@ -39,14 +39,14 @@ class Beam(NamedTuple):
 
 
 @jit
-def new_beam(width, longest, actions):
+def new_beam(weights, width, longest, actions):
     """A beam for sentences of up to this many words."""
     return Beam(
         np.zeros((2 * longest + 1, width + 1), np.int64),
         np.zeros((2 * longest + 1, width), np.int64),
         np.zeros((2 * longest + 1, width), np.int64),
         np.zeros((2, width)),
-        np.zeros((width + 1, actions)),
+        room(weights, width + 1, actions),
         np.zeros(width + 1, np.int64),
         np.zeros(width + 1, np.uint64),
         np.zeros((width, 3), np.int64),
@@ -145,7 +145,7 @@ def parse(weights, outlook, corpus, uses, single_root, width):
         longest = max(longest, starts[sentence + 1] - starts[sentence])
     desk = new_desk(outlook, longest, values.shape[1])
     cells = system.new_cells(4 * longest * width + 1)
-    beam = new_beam(width, longest, 1 + 2 * uses.size)
+    beam = new_beam(weights, width, longest, 1 + 2 * uses.size)
     found = np.empty(desk.keys.size, np.uint64)
     actions = np.empty(2 * longest, np.int64)
     for sentence in range(starts.size - 1):
@@ -195,12 +195,12 @@ def _difference(beam, desk, outlook, cells, n, golds, gold_actions, turn, at, ac
     apart = 0
     for t in range(turn):
         apart += fronts[t] != golds[t] or actions[t] != gold_actions[t]
-    room = 2 * apart * desk.keys.size
+    most = 2 * apart * desk.keys.size
     difference = Difference(
-        new_slots(capacity_for(room)),
-        np.empty(room, np.uint64),
-        np.empty(room, np.int64),
-        np.empty(room),
+        new_slots(capacity_for(most)),
+        np.empty(most, np.uint64),
+        np.empty(most, np.int64),
+        np.empty(most),
         np.zeros(1, np.int64),
     )
     for t in range(turn):
@@ -220,7 +220,7 @@ def learn(ledger, outlook, corpus, order, rule, manner, uses, clock, updates, wi
         longest = max(longest, starts[sentence + 1] - starts[sentence])
     desk = new_desk(outlook, longest, values.shape[1])
     cells = system.new_cells(4 * longest * (width + 1) + 1)
-    beam = new_beam(width, longest, 1 + 2 * uses.size)
+    beam = new_beam(ledger, width, longest, 1 + 2 * uses.size)
     found = np.empty(desk.keys.size, np.int64)
     golds, gold_actions = np.zeros(2 * longest + 1, np.int64), np.zeros(2 * longest, np.int64)
     actions = np.empty(2 * longest, np.int64)

@@ -18,7 +18,7 @@ from rosenblatt.structured import transitions as system
 from rosenblatt.structured.ledger import entered, push_row, roomy
 from rosenblatt.structured.outlook import lay, look, new_desk
 from rosenblatt.structured.table import mix
-from rosenblatt.structured.weighing import weigh
+from rosenblatt.structured.weighing import room, weigh
 
 
 class Manner(NamedTuple):
@@ -99,7 +99,7 @@ def learn(ledger, outlook, corpus, order, rule, manner, uses, clock, updates):
         longest = max(longest, starts[sentence + 1] - starts[sentence])
     desk = new_desk(outlook, longest, values.shape[1])
     cells = system.new_cells(4 * longest + 2)
-    scores = np.empty(1 + 2 * uses.size)
+    scores = room(ledger, 1, 1 + 2 * uses.size)[0]
     found = np.empty(desk.keys.size, np.int64)
     heads = np.empty(longest, np.int64)
     keys, mistakes = desk.keys, 0
@@ -143,7 +143,7 @@ def parse(weights, outlook, corpus, uses, single_root):
         longest = max(longest, starts[sentence + 1] - starts[sentence])
     desk = new_desk(outlook, longest, values.shape[1])
     cells = system.new_cells(4 * longest + 2)
-    scores = np.empty(1 + 2 * uses.size)
+    scores = room(weights, 1, 1 + 2 * uses.size)[0]
     found = np.empty(desk.keys.size, np.uint64)
     actions = np.empty(2 * longest, np.int64)
     for sentence in range(starts.size - 1):

@@ -16,8 +16,9 @@ from rosenblatt.parameters import Number, OneOf
 from rosenblatt.plan import Plan
 from rosenblatt.structured import beam, greedy, outlook, transitions
 from rosenblatt.structured.base import rule_of, threshold
-from rosenblatt.structured.ledger import Book, Ledger, bound, copied, entered, kept, new_ledger, roomy, squared_norm
+from rosenblatt.structured.ledger import Ledger, copied, new_ledger, squared_norm
 from rosenblatt.structured.parser import Corpus, DependencyParser, Fields
+from rosenblatt.structured.sheet import Lists, Sheet, bind, written
 from rosenblatt.structured.table import mix
 from rosenblatt.structured.words import packed, unpacked
 from rosenblatt.train import NO_LIMIT, Learner, Visits
@@ -78,7 +79,9 @@ class Model:
         self.labels: dict[str, int] = {}
         self.uses = np.zeros(0, np.uint8)  # (labels,) the kinds of arcs that each is seen on
         self.ledger: Ledger = new_ledger()
-        self.book: Book | None = None  # what predicts, made when it is needed
+        self.lists: Lists | None = None  # what predicts, made when it is needed
+        self.sheet: Sheet | None = None  # the same, ready to be looked up
+        self.unit = 1.0
         self.seen = 0
         self.updates = 0
         self.seed = seed  # of what is left to chance
@@ -89,6 +92,14 @@ class Model:
         other.__dict__.update(self.__dict__)
         other.labels, other.uses, other.ledger = dict(self.labels), self.uses.copy(), copied(self.ledger)
         return other
+
+    def predicting(self, average: bool, prune: float) -> Sheet:
+        """The weights that predict."""
+        if self.lists is None:
+            self.lists, self.unit = written(self.ledger, self.seen, average, prune)
+        if self.sheet is None:
+            self.sheet = bind(self.lists, 1 + 2 * len(self.labels))
+        return self.sheet
 
     def know(self, labels: Mapping[str, int]) -> None:
         """Take in the names of labels, the known ones first."""
@@ -120,7 +131,7 @@ class _Learner:
         done = greedy.learn(*known) if self.width == 1 else beam.learn(*known, self.width, self.early)
         model.ledger, mistakes, model.updates = done
         model.seen += len(order)
-        model.book = None
+        model.lists = model.sheet = None
         updates = model.updates - before
         return Progress(len(order), mistakes, updates, -1), updates == 0
 
@@ -267,14 +278,12 @@ class TransitionParser(DependencyParser):
 
     def _predict(self, model: Model, X: Sequence) -> list:
         values, starts = model.fields.values(X)
-        if model.book is None:
-            model.book = bound(*kept(model.ledger, model.seen, self.keep == "average", float(self.prune)))
         heads, labels = np.zeros(len(values), np.int32), np.zeros(len(values), np.int32)
-        book, single_root = model.book, bool(self.single_root)
+        sheet, single_root = model.predicting(self.keep == "average", float(self.prune)), bool(self.single_root)
 
         def parse(first: int) -> None:
             part = Corpus(values, starts[first : first + _PART + 1], heads, labels)
-            known = (book, model.outlook, part, model.uses, single_root)
+            known = (sheet, model.outlook, part, model.uses, single_root)
             if self.beam == 1:
                 greedy.parse(*known)
             else:
@@ -308,9 +317,9 @@ class TransitionParser(DependencyParser):
         if resume:
             arrays |= {f"ledger.{name}": part for name, part in zip(Ledger._fields, model.ledger, strict=True)}
         else:
-            if model.book is None:
-                self._predict(model, [])
-            arrays |= {f"book.{name}": part for name, part in zip(Book._fields, model.book, strict=True)}
+            model.predicting(self.keep == "average", float(self.prune))
+            facts["unit"] = model.unit
+            arrays |= {f"lists.{name}": part for name, part in zip(Lists._fields, model.lists, strict=True)}
         return facts, arrays
 
     def _from_arrays(self, facts: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> Model:
@@ -325,5 +334,5 @@ class TransitionParser(DependencyParser):
         if "ledger.w" in arrays:
             model.ledger = Ledger(*(arrays[f"ledger.{name}"].copy() for name in Ledger._fields))
         else:
-            model.book = Book(*(arrays[f"book.{name}"] for name in Book._fields))
+            model.lists, model.unit = Lists(*(arrays[f"lists.{name}"].copy() for name in Lists._fields)), float(facts["unit"])
         return model

@@ -1,16 +1,36 @@
-"""A configuration's scores are sums over its features of the weights that each has for the actions."""
+"""A configuration's scores are sums over its features of the weights that each has for the actions: those of a ledger while
+it is learned, those of a sheet when it predicts."""
 
 from __future__ import annotations
 
-from rosenblatt._jit import generic, jit
-from rosenblatt.structured.ledger import Book, Ledger, add_list, add_scores, request_list, request_row, row_of
-from rosenblatt.structured.table import ABSENT, find, request
+import numpy as np
+
+from rosenblatt._jit import generic
+from rosenblatt.structured.ledger import Ledger, add_scores, request_row, row_of
+from rosenblatt.structured.sheet import Sheet, add_up
+from rosenblatt.structured.table import request
+
+
+@generic
+def room(weights, rows, actions):
+    """(rows, actions) of scores, all 0; there may be more actions, which no weight is for."""
+    raise TypeError(f"{type(weights).__name__} holds no weights of features")
 
 
 @generic
 def weigh(weights, keys, count, found, scores):
-    """Write the scores of all actions; `found` keeps where the weights of each key are, −1 for nowhere."""
+    """Write the scores of all actions; `found` keeps where the weights of each key are."""
     raise TypeError(f"{type(weights).__name__} holds no weights of features")
+
+
+@room.register
+def _(weights: Ledger, rows, actions):
+    return np.zeros((rows, actions))
+
+
+@room.register
+def _(weights: Sheet, rows, actions):
+    return np.zeros((rows, max(weights.rows.shape[1], actions)), np.int32)
 
 
 @weigh.register
@@ -28,16 +48,5 @@ def _(weights: Ledger, keys, count, found, scores):
 
 
 @weigh.register
-def _(weights: Book, keys, count, found, scores):
-    scores[:] = 0.0
-    for i in range(count):
-        request(weights.slots, keys[i])
-    live = 0
-    for i in range(count):
-        payload = find(weights.slots, keys[i])
-        if payload != ABSENT:
-            request_list(weights, payload)
-            found[live] = payload
-            live += 1
-    for i in range(live):
-        add_list(weights, found[i], scores)
+def _(weights: Sheet, keys, count, found, scores):
+    add_up(weights, keys, count, found, scores)

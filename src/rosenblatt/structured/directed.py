@@ -1,0 +1,149 @@
+"""Two weights for a feature of an arc, one for arcs to the left and one for arcs to the right, in the slot of its key: one visit
+to memory answers. A feature that no update has touched has no slot, so memory is bounded by what has been learned.
+
+The last bit of a key is the direction; the rest names the feature.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rosenblatt._jit import jit, prefetch
+from rosenblatt.structured.table import capacity_for
+
+_EMPTY = np.uint64(0)
+_ONE = np.uint64(1)
+_NAME = ~_ONE
+
+
+class Directed(NamedTuple):
+    """The weights of features, and what their average needs."""
+
+    slots: NDArray  # (capacity, 2) uint64, a power of two of them: the name, and the bits of its two weights
+    w: NDArray  # (capacity, 4) float32, the same memory: [:, 2] are the weights to the left, [:, 3] those to the right
+    drift: NDArray  # (capacity, 2) float64; (0, 2) where nothing is learned
+    used: NDArray  # (1,) int64: slots taken
+
+
+@jit
+def new_table(capacity, learns):
+    """No weights yet; half of the slots may be taken."""
+    slots = np.zeros((capacity, 2), np.uint64)
+    return Directed(slots, slots.view(np.float32), np.zeros((capacity if learns else 0, 2)), np.zeros(1, np.int64))
+
+
+def copied(table: Directed) -> Directed:
+    """The same, sharing nothing."""
+    slots = table.slots.copy()
+    return Directed(slots, slots.view(np.float32), table.drift.copy(), table.used.copy())
+
+
+@jit
+def pointed(key, right):
+    """The key of a feature in one direction."""
+    return (key & _NAME) | np.uint64(right)
+
+
+@jit
+def request(slots, key):
+    """Ask the processor for the weights of a feature, which will be needed soon."""
+    prefetch(slots, np.intp(key & _NAME & np.uint64(2 * slots.shape[0] - 1)))
+
+
+@jit
+def weight(slots, w, key):
+    """The weight of a feature in the direction of its key; 0 if it has none."""
+    mask = np.uint64(slots.shape[0] - 1)
+    name = key & _NAME
+    at = (key >> _ONE) & mask
+    while slots[at, 0] != _EMPTY:
+        if slots[at, 0] == name:
+            return np.float64(w[at, np.uint64(2) + (key & _ONE)])
+        at = (at + _ONE) & mask
+    return 0.0
+
+
+@jit
+def both_weights(slots, w, key, out):
+    """out[direction] += the weight of a feature in that direction."""
+    out[0] += weight(slots, w, pointed(key, False))
+    out[1] += weight(slots, w, pointed(key, True))
+
+
+@jit
+def _claim(slots, used, name):
+    mask = np.uint64(slots.shape[0] - 1)
+    at = (name >> _ONE) & mask
+    while slots[at, 0] != _EMPTY and slots[at, 0] != name:
+        at = (at + _ONE) & mask
+    used[0] += slots[at, 0] == _EMPTY
+    slots[at, 0] = name
+    return at
+
+
+@jit
+def push(table, keys, count, tau, clock):
+    """w += tau and drift += clock·tau for the first keys; the table, which may be a larger one now."""
+    table = roomy(table, count)
+    slots, w, drift, used = table
+    for j in range(count):
+        at = _claim(slots, used, keys[j] & _NAME)
+        w[at, np.uint64(2) + (keys[j] & _ONE)] += np.float32(tau)
+        drift[at, keys[j] & _ONE] += clock * tau
+    return table
+
+
+@jit
+def roomy(table, features):
+    """The same weights, with room for this many more features."""
+    slots, _, drift, used = table
+    if 2 * (used[0] + features) < slots.shape[0]:
+        return table
+    larger = new_table(capacity_for(used[0] + features), True)
+    for at in range(slots.shape[0]):
+        if slots[at, 0] != _EMPTY:
+            to = _claim(larger.slots, larger.used, slots[at, 0])
+            larger.slots[to, 1] = slots[at, 1]
+            larger.drift[to, 0], larger.drift[to, 1] = drift[at, 0], drift[at, 1]
+    return larger
+
+
+@jit
+def squared_norm(table):
+    """The sum of the squares of all weights."""
+    w, total = table.w, 0.0
+    for at in range(w.shape[0]):
+        total += np.float64(w[at, 2]) * w[at, 2] + np.float64(w[at, 3]) * w[at, 3]
+    return total
+
+
+@jit
+def kept(table, clock, average, prune):
+    """(names, (names, 2) weights) of the features that predict, in the order of their names; |w| ≤ prune counts as 0."""
+    slots, w, drift, used = table
+    names, weights = np.empty(used[0], np.uint64), np.empty((used[0], 2), np.float32)
+    to = 0
+    for at in range(slots.shape[0]):
+        if slots[at, 0] == _EMPTY:
+            continue
+        for side in range(2):
+            value = np.float32(w[at, 2 + side] - drift[at, side] / clock if average else w[at, 2 + side])
+            weights[to, side] = value if abs(value) > prune else np.float32(0.0)
+        names[to] = slots[at, 0]
+        to += weights[to, 0] != 0 or weights[to, 1] != 0
+    order = np.argsort(names[:to])
+    return names[:to][order], weights[:to][order]
+
+
+@jit
+def bound(names, weights):
+    """These weights as a table that predicts."""
+    table = new_table(capacity_for(names.size), False)
+    slots, w, _, used = table
+    for i in range(names.size):
+        at = _claim(slots, used, names[i])
+        w[at, 2], w[at, 3] = weights[i, 0], weights[i, 1]
+    return table

@@ -1,0 +1,407 @@
+"""A tree is the arcs it has: its score is the sum of theirs (McDonald, Crammer and Pereira 2005), and of pairs of neighbouring
+modifiers of one head (McDonald and Pereira 2006). Learning finds the best tree under the weights, with a cost for every
+wrong head, and where it is not gold moves the weights of the features in which the two differ.
+
+Most of the n² arcs of a sentence are hopeless, and a few templates can tell. They are the sieve: a perceptron that ranks the
+heads of each word by itself, and lets the best few through to be scored in full. Arcs from the word before always pass, so
+that there is a tree, and in learning the gold ones. A tree of arcs that passed is a tree, so every update is made on a
+violation, and Collins's bound holds whatever the sieve does.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rosenblatt._jit import generic, jit
+from rosenblatt.rules import step
+from rosenblatt.structured import chu_liu_edmonds, eisner
+from rosenblatt.structured.arcs import Plan, add_arcs, add_siblings, arc_keys, hashed, most_keys, padded, sibling_keys, word_keys
+from rosenblatt.structured.directed import Directed, push
+from rosenblatt.structured.labels import label, learn_labels
+from rosenblatt.structured.ledger import Book, Ledger
+from rosenblatt.structured.templates import Templates
+
+# What a wrong head is worth by itself, so that ties go against gold. Weights that are whole numbers below 2²⁰ leave room
+# for it in a float64, and so many heads of it stay below 1: there, the comparison is exact.
+TIE = 2.0**-30
+
+
+class Eisner(NamedTuple):
+    """The best projective tree."""
+
+    single_root: bool
+
+
+class EisnerSiblings(NamedTuple):
+    """The best projective tree, siblings counted."""
+
+    single_root: bool
+
+
+class ChuLiuEdmonds(NamedTuple):
+    """The best tree, projective or not."""
+
+    single_root: bool
+
+
+@generic
+def decoded(decoder, scores, siblings):
+    """The heads of the best tree."""
+    raise TypeError(f"no tree is decoded by {type(decoder).__name__}")
+
+
+@decoded.register
+def _(decoder: Eisner, scores, siblings):
+    return eisner.best_tree(scores, decoder.single_root)
+
+
+@decoded.register
+def _(decoder: EisnerSiblings, scores, siblings):
+    return eisner.best_tree_with_siblings(scores, siblings, decoder.single_root)
+
+
+@decoded.register
+def _(decoder: ChuLiuEdmonds, scores, siblings):
+    return chu_liu_edmonds.best_tree(scores, decoder.single_root)
+
+
+@generic
+def room_for_siblings(decoder, size):
+    """Zeros for the scores of siblings: (size, size, size), or nothing where they do not count."""
+    raise TypeError(f"no tree is decoded by {type(decoder).__name__}")
+
+
+@room_for_siblings.register
+def _(decoder: Eisner, size):
+    return np.zeros((0, 0, 0))
+
+
+@room_for_siblings.register
+def _(decoder: EisnerSiblings, size):
+    return np.zeros((size, size, size))
+
+
+@room_for_siblings.register
+def _(decoder: ChuLiuEdmonds, size):
+    return np.zeros((0, 0, 0))
+
+
+class Scorer(NamedTuple):
+    """What scores arcs: the templates, and the weights of their features."""
+
+    plan: Plan
+    table: Directed
+
+
+class Scored(NamedTuple):
+    """A sentence whose arcs have scores."""
+
+    sides: tuple  # of words, for the features of arcs
+    scores: np.ndarray  # (n + 1, n + 1): −∞ where the sieve let nothing through
+    siblings: np.ndarray  # (n + 1, n + 1, n + 1), or empty
+    sieve_sides: tuple
+    ranks: np.ndarray  # (n + 1, n + 1): what the sieve says of each arc
+
+
+@jit
+def scored(decoder, sieve, scorer, values, candidates, gold):
+    """The scores of a sentence's arcs: all of them, or those that the sieve lets through (and the gold ones, if given)."""
+    n, width = values.shape
+    words = padded(values)
+    sides = hashed(scorer.plan, words, width)
+    scores = np.full((n + 1, n + 1), -np.inf)
+    arcs = every_arc(n)
+    sieve_sides, ranks = sides, np.zeros((0, 0))
+    if candidates > 0:
+        sieve_sides = hashed(sieve.plan, words, width)
+        ranks = np.zeros((n + 1, n + 1))
+        add_arcs(sieve.plan, sieve_sides, sieve.table, arcs, ranks)
+        arcs = sifted(ranks, arcs, candidates, gold)
+    for i in range(arcs.shape[0]):
+        scores[arcs[i, 0], arcs[i, 1]] = 0.0
+    add_arcs(scorer.plan, sides, scorer.table, arcs, scores)
+    siblings = room_for_siblings(decoder, n + 1)
+    if siblings.size > 0:
+        add_siblings(scorer.plan, sides, scorer.table, scores, siblings)
+    return Scored(sides, scores, siblings, sieve_sides, ranks)
+
+
+@jit
+def every_arc(n):
+    """(n², 2): the (head, modifier) of all arcs, modifier by modifier."""
+    arcs = np.empty((n * n, 2), np.int32)
+    to = 0
+    for m in range(1, n + 1):
+        for h in range(n + 1):
+            if h != m:
+                arcs[to, 0], arcs[to, 1] = h, m
+                to += 1
+    return arcs
+
+
+@jit
+def sifted(ranks, arcs, candidates, gold):
+    """Those of all arcs that come from one of the best heads of their word, from the word before, or from gold."""
+    n = ranks.shape[0] - 1
+    to = 0
+    for m in range(1, n + 1):
+        least = _at_rank(ranks, m, candidates)
+        for h in range(n + 1):
+            if h != m and (ranks[h, m] >= least or h == m - 1 or (gold.size > 0 and gold[m - 1] == h)):
+                arcs[to, 0], arcs[to, 1] = h, m
+                to += 1
+    return arcs[:to]
+
+
+@jit
+def _at_rank(ranks, m, k):
+    """The k-th highest number in column m, its own row left out; −∞ if there are not so many."""
+    highest = np.full(k + 1, -np.inf)
+    for h in range(ranks.shape[0]):
+        if h != m and ranks[h, m] > highest[k - 1]:
+            at = k - 1
+            while at > 0 and highest[at - 1] < ranks[h, m]:
+                highest[at] = highest[at - 1]
+                at -= 1
+            highest[at] = ranks[h, m]
+    return highest[k - 1]
+
+
+@jit
+def elders(heads):
+    """For each word the modifier of its head before it, seen from the head; the head itself for a first modifier."""
+    n = heads.size
+    out = np.empty(n, np.int32)
+    last = np.arange(n + 1)
+    for m in range(1, n + 1):
+        if heads[m - 1] < m:
+            out[m - 1] = last[heads[m - 1]]
+            last[heads[m - 1]] = m
+    last = np.arange(n + 1)
+    for m in range(n, 0, -1):
+        if heads[m - 1] > m:
+            out[m - 1] = last[heads[m - 1]]
+            last[heads[m - 1]] = m
+    return out
+
+
+@jit
+def score_of(heads, scores, siblings):
+    """The score of a tree."""
+    total = 0.0
+    before = elders(heads)
+    for m in range(1, heads.size + 1):
+        total += scores[heads[m - 1], m]
+        if siblings.size > 0:
+            total += siblings[heads[m - 1], m, before[m - 1]]
+    return total
+
+
+@jit
+def keys_apart(plan, sides, heads, other, with_siblings, out):
+    """Write the keys of the features of those parts of a tree that the other tree has not; how many there are."""
+    count = 0
+    before, others = elders(heads), elders(other)
+    for m in range(1, heads.size + 1):
+        h, s = heads[m - 1], before[m - 1]
+        if h != other[m - 1]:
+            count += arc_keys(plan, sides, h, m, out[count:])
+            count = word_keys(plan, sides, h, m, out, count)
+        if with_siblings and (h != other[m - 1] or s != others[m - 1]):
+            count += sibling_keys(plan, sides, h, m, s, out[count:])
+    return count
+
+
+@jit
+def _room(plan, heads):
+    """As many features as a tree can have."""
+    total = 0
+    for m in range(1, heads.size + 1):
+        total += most_keys(plan, abs(heads[m - 1] - m))
+    return total
+
+
+@jit
+def squared_length(plus, more, minus, fewer):
+    """‖Δ‖² of the keys that are added less those that are taken away."""
+    keys = np.sort(np.concatenate((plus[:more], minus[:fewer])))
+    against = np.sort(minus[:fewer])
+    total, i, j = 0.0, 0, 0
+    while i < keys.size:
+        key, count = keys[i], 0
+        while i < keys.size and keys[i] == key:
+            i += 1
+            count += 1
+        while j < against.size and against[j] == key:
+            j += 1
+            count -= 2
+        total += np.float64(count) * count
+    return total
+
+
+@jit
+def count_wrong(heads, gold):
+    """How many heads differ."""
+    wrong = 0
+    for m in range(heads.size):
+        wrong += heads[m] != gold[m]
+    return wrong
+
+
+@jit
+def _costly(scores, gold, cost):
+    """The scores with a cost for each wrong head."""
+    out = scores + cost
+    for m in range(1, gold.size + 1):
+        out[gold[m - 1], m] = scores[gold[m - 1], m]
+    return out
+
+
+class Manner(NamedTuple):
+    """How is learned."""
+
+    margin: float  # the cost of a wrong head
+    threshold: float  # the margin up to which the rule moves, whose place the cost takes
+    candidates: int  # heads of a word that pass the sieve; 0 for all
+    exact_length: bool  # whether the rule asks for ‖Δ‖²
+    longest: int  # words of a sentence that is decoded as a whole
+    labels: int  # how many there are
+    label_margin: float  # the cost of a wrong label
+
+
+@jit
+def learn_tree(decoder, rule, manner, sieve, scorer, values, gold, clock, updates):
+    """Learn from one sentence; (sieve, scorer, whether a wrong tree was at least as good as gold, updates)."""
+    margin, threshold, candidates = manner.margin, manner.threshold, manner.candidates
+    known = scored(decoder, sieve, scorer, values, candidates, gold)
+    _, scores, siblings, _, _ = known
+    if candidates > 0:
+        sieve = learn_ranks(sieve, known, gold, candidates, clock)
+    guess = decoded(decoder, _costly(scores, gold, margin + TIE), siblings)
+    wrong = count_wrong(guess, gold)
+    if wrong == 0:
+        return sieve, scorer, False, updates
+    m = score_of(gold, scores, siblings) - score_of(guess, scores, siblings)
+    mistaken = m <= 0
+    if margin > 0:
+        if not mistaken:
+            best = decoded(decoder, _costly(scores, gold, TIE), siblings)
+            mistaken = count_wrong(best, gold) > 0 and score_of(best, scores, siblings) >= score_of(gold, scores, siblings)
+        m += threshold - margin * wrong
+    plan, sides, with_siblings = scorer.plan, known.sides, siblings.size > 0
+    plus, minus = np.empty(_room(plan, gold), np.uint64), np.empty(_room(plan, guess), np.uint64)
+    more = keys_apart(plan, sides, gold, guess, with_siblings, plus)
+    fewer = keys_apart(plan, sides, guess, gold, with_siblings, minus)
+    length = squared_length(plus, more, minus, fewer) if manner.exact_length else 1.0
+    tau = step(rule, m, length, updates + 1, True)
+    if tau > 0:
+        table = push(scorer.table, plus, more, tau, clock)
+        scorer = Scorer(plan, push(table, minus, fewer, -tau, clock))
+        updates += 1
+    return sieve, scorer, mistaken, updates
+
+
+@jit
+def learn_ranks(sieve, known, gold, candidates, clock):
+    """Move each word's gold head up where it is not clearly among the better half of those that may pass."""
+    plan, sides, ranks, table = sieve.plan, known.sieve_sides, known.ranks, sieve.table
+    keys = np.empty(most_keys(plan, gold.size), np.uint64)
+    for m in range(1, gold.size + 1):
+        h, rival = gold[m - 1], -1
+        least = _at_rank(ranks, m, (candidates + 1) // 2)
+        for x in range(ranks.shape[0]):
+            if x != m and x != h and ranks[x, m] >= least and (rival < 0 or ranks[x, m] < ranks[rival, m]):
+                rival = x
+        if rival >= 0 and ranks[h, m] <= ranks[rival, m] + 1.0:
+            count = word_keys(plan, sides, h, m, keys, arc_keys(plan, sides, h, m, keys))
+            table = push(table, keys, count, 1.0, clock)
+            count = word_keys(plan, sides, rival, m, keys, arc_keys(plan, sides, rival, m, keys))
+            table = push(table, keys, count, -1.0, clock)
+    return Scorer(plan, table)
+
+
+@jit
+def parse(decoder, sieve, scorer, values, candidates):
+    """The heads of a sentence."""
+    known = scored(decoder, sieve, scorer, values, candidates, np.empty(0, np.int32))
+    return decoded(decoder, known.scores, known.siblings)
+
+
+@jit
+def parse_in_pieces(decoder, sieve, scorer, values, candidates, longest):
+    """The heads of a sentence; of one that is too long, piece by piece, and all pieces hang on the root of the first."""
+    n = values.shape[0]
+    if n <= longest:
+        return parse(decoder, sieve, scorer, values, candidates)
+    heads = np.zeros(n, np.int32)
+    top = 0
+    for start in range(0, n, longest):
+        piece = parse(decoder, sieve, scorer, values[start : start + longest], candidates)
+        for m in range(piece.size):
+            heads[start + m] = start + piece[m] if piece[m] > 0 else top
+        if top == 0:
+            for m in range(piece.size - 1, -1, -1):
+                top = m + 1 if piece[m] == 0 else top
+    return heads
+
+
+class Learning(NamedTuple):
+    """All that is learned: what lets arcs through, what scores them, and what labels them."""
+
+    sieve: Scorer
+    scorer: Scorer
+    label_plan: Templates
+    ledger: Ledger
+
+
+class Counts(NamedTuple):
+    """How far learning has come."""
+
+    seen: int
+    updates: int
+    mistakes: int
+
+
+@jit
+def learn(decoder, rule, manner, learning, corpus, order, counts):
+    """Visit sentences in this order; (learning, counts)."""
+    sieve, scorer, label_plan, ledger = learning
+    values, starts, heads, numbers = corpus
+    seen, updates, mistakes = counts
+    for i in order:
+        a, b = starts[i], starts[i + 1]
+        clock = np.float64(seen)
+        if a < b and b - a <= manner.longest:
+            sieve, scorer, mistaken, updates = learn_tree(
+                decoder, rule, manner, sieve, scorer, values[a:b], heads[a:b], clock, updates
+            )
+            mistakes += mistaken
+        if manner.labels > 1:
+            ledger, updates = learn_labels(label_plan, ledger, rule, manner, padded(values[a:b]), values.shape[1], heads[a:b], numbers[a:b], clock, updates)
+        seen += 1
+    return Learning(sieve, scorer, label_plan, ledger), Counts(seen, updates, mistakes)
+
+
+class Parsing(NamedTuple):
+    """All that predicts."""
+
+    sieve: Scorer
+    scorer: Scorer
+    label_plan: Templates
+    book: Book
+
+
+@jit
+def parse_all(decoder, parsing, manner, corpus):
+    """Write the heads and labels of all sentences into the corpus."""
+    sieve, scorer, label_plan, book = parsing
+    values, starts, heads, numbers = corpus
+    for i in range(starts.size - 1):
+        a, b = starts[i], starts[i + 1]
+        if a < b:
+            tree = parse_in_pieces(decoder, sieve, scorer, values[a:b], manner.candidates, manner.longest)
+            heads[a:b] = tree
+            if manner.labels > 1:
+                label(label_plan, book, padded(values[a:b]), values.shape[1], tree, manner.labels, numbers[a:b])
