@@ -60,7 +60,7 @@ class Pace(NamedTuple):
     margin: float  # the cost of a wrong tag
     dropout: float  # the share of features that a visit to a sentence does not see
     seed: np.uint64
-    threshold: float  # the margin up to which the rule moves
+    offset: float  # what is added to a margin before the rule sees it
     uses_length: bool  # whether it asks for the length of the direction
 
 
@@ -98,7 +98,7 @@ def epoch(corpus, values, nodes, ledger, pairs, triples, width, rule, pace, orde
         square = 0.0
         if pace.uses_length:
             square = squared_length(corpus, values, begin, seed, pace.dropout, gold, path, triples, whole, tags)
-        tau = step(rule, m + pace.threshold, square, counts[UPDATES] + 1, True)
+        tau = step(rule, m + pace.offset, square, counts[UPDATES] + 1, True)
         if tau == 0.0:
             continue
         counts[UPDATES] += 1

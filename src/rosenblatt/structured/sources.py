@@ -17,6 +17,7 @@ from scipy import sparse
 
 from rosenblatt._jit import jit
 from rosenblatt.structured import templates
+from rosenblatt.structured.ledger import keys_of
 from rosenblatt.structured.parser import Fields, located
 from rosenblatt.structured.table import ABSENT, capacity_for, claim, mix, new_slots, resized
 from rosenblatt.structured.templates import keys as write_keys
@@ -93,16 +94,6 @@ def numbered(slots, known, keys):
             known += 1
         ids[i] = np.int32(slots[at, 1])
     return slots, known, ids
-
-
-@jit
-def listed(slots, known):
-    """The keys of a table, by number."""
-    keys = np.empty(known, np.uint64)
-    for at in range(slots.shape[0]):
-        if slots[at, 0] != 0:
-            keys[np.int64(slots[at, 1])] = slots[at, 0]
-    return keys
 
 
 class Single(NamedTuple):
@@ -275,10 +266,10 @@ class Templated:
             starts,
             indptr,
             ids,
-            listed(slots, known),
+            keys_of(slots, known),
             None,
             edges.reshape(of_edges.shape),
-            listed(edge_slots, edge_count),
+            keys_of(edge_slots, edge_count),
         )
         return features, new
 

@@ -19,7 +19,7 @@ from rosenblatt.kernels import Progress
 from rosenblatt.parameters import Number, OneOf
 from rosenblatt.plan import Plan
 from rosenblatt.structured import chain, schemes
-from rosenblatt.structured.base import Structured, rule_of, threshold
+from rosenblatt.structured.base import Structured, offset, rule_of
 from rosenblatt.structured.explaining import Explanation, explained, heaviest
 from rosenblatt.structured.parser import located
 from rosenblatt.structured.sources import Columns, Features, Named, Rows, Templated
@@ -91,7 +91,7 @@ class Learner:
             float(tagger.margin),
             float(tagger.dropout),
             np.uint64(model.seed),
-            threshold(self.rule),
+            offset(self.rule, float(tagger.margin)),
             bool(self.rule.uses_length),
         )
         model.meet(gold.types)
@@ -300,9 +300,6 @@ class SequenceTagger(Structured):
 
     def _learner(self, plan: Plan, model: Model, corpus: Gold, visits: Visits) -> Learner:
         return Learner(self, model, corpus, visits)
-
-    def _not_finite(self, X: Any, broken: Any) -> ValueError:
-        return ValueError("the weights overflowed: the values of the features are too large; scale them down")
 
     @property
     def classes_(self) -> NDArray:

@@ -260,7 +260,7 @@ class Model:
             if self.triples is not None:
                 arrays |= {"triples_w": self.triples.w, "triples_drift": self.triples.drift}
             if self.ledger is not None:
-                arrays |= {f"ledger_{name}": part for name, part in self.ledger._asdict().items()}
+                arrays |= {f"ledger_{name}": part for name, part in ledger.written(self.ledger).items()}
         return facts, arrays
 
     @classmethod
@@ -282,9 +282,12 @@ class Model:
             model.triples = (
                 chain.Steps(arrays["triples_w"].copy(), arrays["triples_drift"].copy()) if "triples_w" in arrays else None
             )
-            model.ledger = (
-                Ledger(*(arrays[f"ledger_{name}"].copy() for name in Ledger._fields)) if "ledger_w" in arrays else None
-            )
+            model.ledger = None
+            if "ledger_w" in arrays:
+                lists = {name[7:]: part for name, part in arrays.items() if name.startswith("ledger_")}
+                model.ledger = ledger.taken_up(lists)
+                if len(lists["outcomes"]) and lists["outcomes"].max() >= (tags + 1) ** 2:
+                    raise ValueError("the ledger names pairs of tags that there are not")
             model.remember()
         else:
             model.nodes = chain.Nodes(np.zeros(0, np.uint64), np.zeros((0, tags), np.float32), np.zeros((0, tags)), counts)
@@ -305,16 +308,21 @@ def _checked_lists(arrays: Mapping[str, NDArray], prefix: str, outcomes: int) ->
     """Lists as the kernels take them, which trust them."""
     keys, sizes = arrays[f"{prefix}keys"].astype(np.uint64), arrays[f"{prefix}sizes"].astype(np.int64)
     named, weights = arrays[f"{prefix}outcomes"].astype(np.uint16), arrays[f"{prefix}weights"].astype(np.float32)
-    if len(keys) != len(sizes) or sizes.sum() != len(named) or len(named) != len(weights):
-        raise ValueError("the lists of weights do not fit together")
-    if len(named) and (named.max() >= outcomes or sizes.min() < 0):
-        raise ValueError("a list names a tag that there is not")
+    ledger.check_lists(keys, sizes, named, weights)
+    if len(named) and named.max() >= outcomes:
+        raise ValueError(f"a list names outcome {named.max()}, but there are {outcomes}")
     return keys, sizes, named, weights
+
+
+def _steps(arrays: Mapping[str, NDArray], name: str, shape: tuple[int, ...]) -> chain.Steps:
+    return chain.Steps(
+        _shaped(arrays[f"{name}_w"].copy(), shape), arrays[f"{name}_drift"].astype(np.float64).reshape(shape)
+    )
 
 
 def _shaped(array: NDArray, shape: tuple[int, ...]) -> NDArray:
     if array.shape != shape or array.dtype != np.float32:
-        raise ValueError(f"weights of tags must be float32 of shape {shape}; got {array.dtype} {array.shape}")
+        raise ValueError(f"weights must be float32 of shape {shape}; they are {array.dtype} of shape {array.shape}")
     return np.ascontiguousarray(array)
 
 
