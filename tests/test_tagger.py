@@ -14,7 +14,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
-from rosenblatt import rules
+from rosenblatt import rules, store
 from rosenblatt.structured import tagging
 from rosenblatt.structured.schemes import first_violation
 from rosenblatt.structured.tagger import SequenceTagger
@@ -174,6 +174,28 @@ def test_a_file_predicts_and_goes_on_as_if_nothing_had_been(tmp_path, templates,
         small.partial_fit(X[6:], y[6:])
     assert whole.partial_fit(X[6:], y[6:]).predict_k_best(X, 4) == tagger.partial_fit(X[6:], y[6:]).predict_k_best(X, 4)
     assert whole.classes_.tolist() == tagger.classes_.tolist()
+
+
+def test_a_damaged_file_is_refused(tmp_path):
+    X, y = toy(1)
+    SequenceTagger(HISTORY, markov=2, n_jobs=1).partial_fit(X, y).save(tmp_path / "model", resume=True)
+    facts, arrays = store.read(tmp_path / "model")
+    damage = {
+        "outcomes": lambda array: array + 100,
+        "edge_outcomes": lambda array: array + 100,
+        "ledger_outcomes": lambda array: array + 100,
+        "sizes": lambda array: array + 1,
+        "weights": lambda array: array[1:],
+        "pairs": lambda array: array[1:],
+        "triples_w": lambda array: array.astype(np.float64),
+        "all_w": lambda array: array[:, 1:],
+        "all_drift": lambda array: array[1:],
+        "vocabulary_lengths": lambda array: array + 1,
+    }
+    for name, change in damage.items():
+        store.write(tmp_path / "damaged", facts, arrays | {name: change(arrays[name])})
+        with pytest.raises(store.UnreadableModel, match="damaged"):
+            SequenceTagger.load(tmp_path / "damaged")
 
 
 def test_scikit_learn_selects_taggers():

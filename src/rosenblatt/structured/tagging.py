@@ -276,12 +276,11 @@ class Model:
         model.vocabulary = {word: number for number, word in enumerate(words, 1)}
         counts = np.array([0, facts["seen"], facts["updates"]], np.int64)
         if "all_keys" in arrays:
-            counts[chain.USED] = len(arrays["all_keys"])
-            model.nodes = chain.Nodes(arrays["all_keys"].copy(), arrays["all_w"].copy(), arrays["all_drift"].copy(), counts)
-            model.pairs = chain.Steps(arrays["pairs_w"].copy(), arrays["pairs_drift"].copy())
-            model.triples = (
-                chain.Steps(arrays["triples_w"].copy(), arrays["triples_drift"].copy()) if "triples_w" in arrays else None
-            )
+            counts[chain.USED] = used = len(arrays["all_keys"])
+            keys, w, drift = (arrays[f"all_{name}"].copy() for name in ("keys", "w", "drift"))
+            model.nodes = chain.Nodes(keys.astype(np.uint64), _shaped(w, (used, tags)), drift.reshape(used, tags), counts)
+            model.pairs = _steps(arrays, "pairs", (tags + 1,) * 2)
+            model.triples = _steps(arrays, "triples", (tags + 1,) * 3) if "triples_w" in arrays else None
             model.ledger = None
             if "ledger_w" in arrays:
                 lists = {name[7:]: part for name, part in arrays.items() if name.startswith("ledger_")}
