@@ -220,6 +220,14 @@ def test_an_error_leaves_the_tagger_as_it_was():
     assert tagger.predict_k_best(X, 3) == before
 
 
+@pytest.mark.parametrize("change", [{"templates": HISTORY}, {"markov": 2}, {"fields": ("form", "pos")}, {"scheme": "bio"}])
+def test_a_model_goes_on_as_it_began(change):
+    tagger = SequenceTagger(TEMPLATES, n_jobs=1).partial_fit([["a"]], [["O"]])
+    with pytest.raises((TypeError, ValueError), match="has changed since|a tuple of texts"):
+        tagger.set_params(**change).partial_fit([["a"]], [["O"]])
+    assert tagger.set_params(templates=TEMPLATES, markov=1, fields=("form",), scheme=None).predict([["a"]]) == [["O"]]
+
+
 def test_warm_start_goes_on_and_validation_stops():
     X, y = toy(0, sentences=30)
     tagger = SequenceTagger(TEMPLATES, max_iter=1, warm_start=True, n_jobs=1).fit(X, y)

@@ -269,15 +269,17 @@ class SequenceTagger(Structured):
         X, y = cut(X, y, lengths)
         return super().partial_fit(X, Stream(y))
 
-    def _source(self, X: Any) -> Any:
+    def _kind(self, X: Any) -> Any:
+        """The source of features that sentences of this kind have."""
         if isinstance(X, Rows) or (len(X) and hasattr(X[0], "tocsr")):
-            return Columns()
-        return Named() if self.templates is None else Templated(self.templates, self.fields)
+            return Columns
+        return Named if self.templates is None else Templated
 
     def _corpus(self, X: Any, y: Any, begin: bool) -> Gold:
-        source = self._source(X)
-        if not begin and type(source) is not type(self._model.source):
-            raise TypeError(f"this tagger has learned from {self._model.source.what}; it cannot go on with {source.what}")
+        kind = self._kind(X)
+        source = Templated(self.templates or (), self.fields) if kind is Templated else kind()
+        if not begin:
+            self._check_same(source)
         features, types = source.features(X)
         known = [] if begin else list(self._model.tags)
         names, tags, arrivals = numbered_tags(y, features.starts, known, isinstance(y, Stream))
@@ -292,6 +294,20 @@ class SequenceTagger(Structured):
         if len(names) > chain.MOST_TAGS:
             raise ValueError(f"there are {len(names)} tags; a tagger takes at most {chain.MOST_TAGS}")
         return Gold(features, types, source, names, tags, arrivals, scheme)
+
+    def _check_same(self, source: Any) -> None:
+        """Refuse to go on with what the model did not begin with."""
+        model = self._resumable()
+        if type(source) is not type(model.source):
+            raise TypeError(f"this tagger has learned from {model.source.what}; it cannot go on with {source.what}")
+        for name, then, now in (
+            ("markov", 1 if model.triples is None else 2, self.markov),
+            ("templates", getattr(model.source, "texts", None), getattr(source, "texts", None)),
+            ("fields", getattr(model.source, "fields", None), getattr(source, "fields", None)),
+            ("scheme", model.scheme, model.scheme if self.scheme == "auto" else self.scheme),
+        ):
+            if then != now:
+                raise ValueError(f"{name} has changed since this model began to learn; fit a new one, or change it back")
 
     def _begin(self, plan: Plan, corpus: Gold) -> Model:
         seed = int(plan.rng().integers(2**62))
@@ -326,9 +342,9 @@ class SequenceTagger(Structured):
         return super().score(*cut(X, y, lengths))
 
     def _reading(self, model: Model, X: Any) -> Reading:
-        source = self._source(X)
-        if type(source) is not type(model.source):
-            raise TypeError(f"this tagger has learned from {model.source.what}; it cannot tag {source.what}")
+        kind = self._kind(X)
+        if kind is not type(model.source):
+            raise TypeError(f"this tagger has learned from {model.source.what}; it cannot tag {kind.what}")
         return Reading(self._ready(model), X)
 
     def _ready(self, model: Model) -> Ready:
