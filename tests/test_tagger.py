@@ -223,7 +223,7 @@ def test_an_error_leaves_the_tagger_as_it_was():
 @pytest.mark.parametrize("change", [{"templates": HISTORY}, {"markov": 2}, {"fields": ("form", "pos")}, {"scheme": "bio"}])
 def test_a_model_goes_on_as_it_began(change):
     tagger = SequenceTagger(TEMPLATES, n_jobs=1).partial_fit([["a"]], [["O"]])
-    with pytest.raises((TypeError, ValueError), match="has changed since|a tuple of texts"):
+    with pytest.raises((TypeError, ValueError), match="has changed since"):
         tagger.set_params(**change).partial_fit([["a"]], [["O"]])
     assert tagger.set_params(templates=TEMPLATES, markov=1, fields=("form",), scheme=None).predict([["a"]]) == [["O"]]
 
@@ -318,7 +318,7 @@ STRANGE = [
 
 def test_strange_words_are_tagged():
     tags = [["N"] * len(x) for x in STRANGE]
-    tagger = SequenceTagger(max_iter=1, n_jobs=1).fit(STRANGE, tags)
+    tagger = SequenceTagger.accurate(max_iter=1, n_jobs=1).fit(STRANGE, tags)
     assert tagger.predict(STRANGE) == tags  # there is one tag only
     X, y = toy(0)
     tagger = SequenceTagger.accurate(max_iter=1, n_jobs=1).fit(X, y)
