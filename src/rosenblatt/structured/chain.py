@@ -1,8 +1,8 @@
 """A tagger weighs (feature, tag), pairs of tags and, in the second order, triples. It guesses the best path, and where the
 guess is not gold it moves by τ towards gold's features and away from the guess's.
 
-A feature has a row of weights, one a tag, from its first update on. A row is dense: of K = 17 tags 4 have weights, but reading
-17 numbers in a row is three times as fast as looking through a list of 4, and 200,000 rows are 40 MB.
+A feature has a row of weights, one a tag, from its first update on. A row is dense: of K = 17 tags 4 have weights, but
+reading 17 numbers in a row is three times as fast as looking through a list of 4, and 200,000 rows are 40 MB.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rosenblatt._jit import jit
+from rosenblatt._jit import jit, prefetch
 from rosenblatt.rules import step
-from rosenblatt.structured.ledger import add_list, add_scores, entered, push_row, request_list, roomy
+from rosenblatt.structured.ledger import add_list, add_scores, entered, push_row, request_list, request_row, roomy
 from rosenblatt.structured.sources import keys_of_tokens
-from rosenblatt.structured.table import ABSENT, find, mix, request
+from rosenblatt.structured.table import ABSENT, capacity_for, claim, find, mix, new_slots, request
 from rosenblatt.structured.viterbi import NEVER, best, best_of_beam, greatest_violation, pair
 
 USED, SEEN, UPDATES = 0, 1, 2
@@ -60,33 +60,25 @@ class Pace(NamedTuple):
     margin: float  # the cost of a wrong tag
     dropout: float  # the share of features that a visit to a sentence does not see
     seed: np.uint64
-    threshold: float  # the margin up to which the rule moves
+    offset: float  # what is added to a margin before the rule sees it
     uses_length: bool  # whether it asks for the length of the direction
 
 
 @jit
-def roomier(nodes, more):
-    """The nodes, with room for this many more rows."""
-    keys, w, drift, counts = nodes
-    used = counts[USED]
-    if used + more <= keys.size:
-        return nodes
-    room = max(used + more, keys.size * 3 // 2)
-    keys_, w_, drift_ = np.empty(room, np.uint64), np.empty((room, w.shape[1]), np.float32), np.empty((room, w.shape[1]))
-    keys_[:used], w_[:used], drift_[:used] = keys[:used], w[:used], drift[:used]
-    return Nodes(keys_, w_, drift_, counts)
-
-
-@jit
 def epoch(corpus, values, nodes, ledger, pairs, triples, width, rule, pace, order):
-    """(nodes, ledger, mistakes): visit the sentences of `order` once. A mistake is a sentence whose guess, with its costs,
-    is not gold. The guess is a beam's with `width`, else Viterbi's."""
-    starts, all_gold, counts = corpus.starts, corpus.gold, nodes.counts
+    """(sentences visited, ledger, mistakes): visit the sentences of `order` once, until the nodes have no room for all
+    features of the next. A mistake is a sentence whose guess, with its costs, is not gold. The guess is a beam's with
+    `width`, else Viterbi's."""
+    starts, indptr, all_gold, counts = corpus.starts, corpus.indptr, corpus.gold, nodes.counts
     tags = pairs.w.shape[0] - 1
     mistakes = 0
     held = ledger  # a name of its own: numba drops what a ledger of None makes impossible only if it is never set
-    for s in order:
+    for visit in range(len(order)):
+        s = order[visit]
         begin, n = starts[s], starts[s + 1] - starts[s]
+        if counts[USED] + indptr[begin + n] - indptr[begin] > len(nodes.keys):
+            return visit, held, mistakes
+        clock = np.float64(counts[SEEN])  # so that the average is the mean of the weights after each sentence
         counts[SEEN] += 1
         if n == 0:
             continue
@@ -95,14 +87,8 @@ def epoch(corpus, values, nodes, ledger, pairs, triples, width, rule, pace, orde
         seed = mix(pace.seed, np.uint64(counts[SEEN]))
         emit(corpus, values, nodes, begin, seed, pace.dropout, emissions)
         augment(emissions, gold, np.float32(pace.margin))
-        if ledger is None:
-            local = None
-        else:
-            local = local_scores(corpus, held, begin, n, tags)
-        if triples is None:
-            threes = None
-        else:
-            threes = triples.w
+        local = None if ledger is None else local_pairs(corpus, held, pairs.w, begin, n)
+        threes = None if triples is None else triples.w
         length = guessed(emissions, pairs.w, threes, local, width, gold, path)
         if length == 0:
             continue
@@ -112,15 +98,15 @@ def epoch(corpus, values, nodes, ledger, pairs, triples, width, rule, pace, orde
         square = 0.0
         if pace.uses_length:
             square = squared_length(corpus, values, begin, seed, pace.dropout, gold, path, triples, whole, tags)
-        tau = step(rule, m + pace.threshold, square, counts[UPDATES] + 1, True)
+        tau = step(rule, m + pace.offset, square, counts[UPDATES] + 1, True)
         if tau == 0.0:
             continue
         counts[UPDATES] += 1
-        nodes = push(corpus, values, nodes, begin, seed, pace.dropout, gold, path, tau)
-        push_steps(pairs, triples, gold, path, whole, tau, counts[SEEN])
+        push(corpus, values, nodes, begin, seed, pace.dropout, gold, path, tau, clock)
+        push_steps(pairs, triples, gold, path, whole, tau, clock)
         if ledger is not None:
-            held = push_edges(corpus, held, begin, gold, path, tau, counts[SEEN], tags)
-    return nodes, held, mistakes
+            held = push_edges(corpus, held, begin, gold, path, tau, clock, tags)
+    return len(order), held, mistakes
 
 
 @jit
@@ -159,7 +145,11 @@ def emit(corpus, values, nodes, begin, seed, dropout, emissions):
     first = indptr[begin]
     for i in range(len(emissions)):
         here = emissions[i]
-        here[:] = 0.0
+        for tag in range(tags):
+            here[tag] = 0.0
+        if i + 1 < len(emissions):
+            for at in range(indptr[begin + i + 1], indptr[begin + i + 2]):
+                prefetch(w, rows[ids[at]] * tags)
         for at in range(indptr[begin + i], indptr[begin + i + 1]):
             row = rows[ids[at]]
             if row >= 0 and seen(seed, at - first, dropout):
@@ -191,16 +181,10 @@ def along(emissions, pairs, triples, local, path, whole):
 
 
 @jit
-def push(corpus, values, nodes, begin, seed, dropout, right, path, tau):
-    """The nodes, moved by τ towards the tags that are right and away from those of the path."""
+def push(corpus, values, nodes, begin, seed, dropout, right, path, tau, clock):
+    """Move by τ towards the tags that are right and away from those of the path; a new feature gets a row of zeros."""
     indptr, ids, keys, rows = corpus.indptr, corpus.ids, corpus.keys, corpus.rows
-    more = 0
-    for i in range(len(path)):
-        if right[i] != path[i]:
-            more += indptr[begin + i + 1] - indptr[begin + i]
-    nodes = roomier(nodes, more)
     row_keys, w, drift, counts = nodes
-    clock = np.float64(counts[SEEN])
     first = indptr[begin]
     for i in range(len(path)):
         if right[i] == path[i]:
@@ -214,11 +198,10 @@ def push(corpus, values, nodes, begin, seed, dropout, right, path, tau):
                     counts[USED] += 1
                     rows[feature] = row
                     row_keys[row] = keys[feature]
-                    w[row] = 0.0
-                    drift[row] = 0.0
+                    for tag in range(w.shape[1]):
+                        w[row, tag], drift[row, tag] = 0.0, 0.0
                 amount = tau if values is None else tau * values[at]
                 move(w, drift, (row, right[i]), (row, path[i]), amount, clock)
-    return nodes
 
 
 @jit
@@ -249,23 +232,39 @@ def push_edges(corpus, ledger, begin, right, path, tau, clock, tags):
                 if feature >= 0:
                     if rows[feature] < 0:
                         rows[feature] = entered(ledger, keys[feature])
-                    push_row(ledger, rows[feature], b * (tags + 1) + c, np.float32(tau), np.float64(clock))
-                    push_row(ledger, rows[feature], b_ * (tags + 1) + c_, np.float32(-tau), np.float64(clock))
+                    push_row(ledger, rows[feature], b * (tags + 1) + c, np.float32(tau), clock)
+                    push_row(ledger, rows[feature], b_ * (tags + 1) + c_, np.float32(-tau), clock)
         b, b_ = c, c_
     return ledger
 
 
 @jit
-def local_scores(corpus, ledger, begin, n, tags):
-    """(n, K + 1, K + 1): what the features that are weighed with the tag before add to pairs of tags."""
-    edges, rows = corpus.edges, corpus.edge_rows
-    local = np.zeros((n, tags + 1, tags + 1), np.float32)
+def repeated(pairs, n):
+    """(n, (K + 1)²): the weights of pairs, once for each place."""
+    flat = pairs.reshape(-1)
+    result = np.empty((n, flat.size), np.float32)
     for i in range(n):
+        for k in range(flat.size):
+            result[i, k] = flat[k]
+    return result
+
+
+@jit
+def local_pairs(corpus, ledger, pairs, begin, n):
+    """(n, K + 1, K + 1): the weights of pairs with those of the features that are weighed with the tag before."""
+    edges, rows = corpus.edges, corpus.edge_rows
+    local = repeated(pairs, n)
+    for i in range(n):
+        here = local[i]
+        for k in range(edges.shape[1] if i + 1 < n else 0):
+            feature = edges[begin + i + 1, k]
+            if feature >= 0 and rows[feature] >= 0:
+                request_row(ledger, rows[feature])
         for k in range(edges.shape[1]):
             feature = edges[begin + i, k]
             if feature >= 0 and rows[feature] >= 0:
-                add_scores(ledger, rows[feature], local[i].reshape(-1))
-    return local
+                add_scores(ledger, rows[feature], here)
+    return local.reshape(n, pairs.shape[0], pairs.shape[1])
 
 
 @jit
@@ -312,13 +311,15 @@ def squared_length(corpus, values, begin, seed, dropout, right, path, triples, w
                 codes[to + 1], amounts[to + 1] = -1 - (beyond + b_ * base + c_), -1.0
                 to += 2
         a, b, a_, b_ = b, c, b_, c_
-    order = np.argsort(codes[:to])
-    total, run = 0.0, 0.0
+    slots, sums = new_slots(capacity_for(to)), np.zeros(to)
     for j in range(to):
-        run += amounts[order[j]]
-        if j + 1 == to or codes[order[j + 1]] != codes[order[j]]:
-            total += run * run
-            run = 0.0
+        at = claim(slots, mix(np.uint64(0), np.uint64(codes[j])))
+        if slots[at, 1] == ABSENT:
+            slots[at, 1] = np.uint64(j)
+        sums[np.int64(slots[at, 1])] += amounts[j]
+    total = 0.0
+    for j in range(to):
+        total += sums[j] * sums[j]
     return total
 
 
@@ -418,15 +419,16 @@ def found_lists(around, book, table, extra, types, begin, end):
 
 
 @jit
-def local_lists(edges, book, known, extra, types, begin, end, tags):
-    """(n, K + 1, K + 1): what the features that are weighed with the tag before add to pairs of tags."""
+def local_lists(edges, book, pairs, known, extra, types, begin, end):
+    """(n, K + 1, K + 1): the weights of pairs with those of the features that are weighed with the tag before."""
     found = found_lists(edges, book, known.table, extra.table, types, begin, end)
-    local = np.zeros((end - begin, tags + 1, tags + 1), np.float32)
+    local = repeated(pairs, end - begin)
     for i in range(end - begin):
+        here = local[i]
         for k in range(found.shape[1]):
             if found[i, k] != ABSENT:
-                add_list(book, found[i, k], local[i].reshape(-1))
-    return local
+                add_list(book, found[i, k], here)
+    return local.reshape(end - begin, pairs.shape[0], pairs.shape[1])
 
 
 @jit
@@ -466,10 +468,7 @@ def decode(starts, emissions, pairs, triples, edges, book, known, extra, types, 
         begin, end = starts[s], starts[s + 1]
         if begin == end:
             continue
-        if edges is None:
-            local = None
-        else:
-            local = local_lists(edges, book, known, extra, types, begin, end, emissions.shape[1])
+        local = None if edges is None else local_lists(edges, book, pairs, known, extra, types, begin, end)
         score = found_best(emissions[begin:end], pairs, triples, local, width, tags[begin:end])
         if not score > NEVER:
             return s

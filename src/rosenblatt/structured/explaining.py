@@ -1,6 +1,6 @@
-"""A score is a sum, and every part of it has a name: what a template saw, or which tag stands before. A hash has no way back,
-so a name is made from the words again: those of the sentence that is explained, or those met while learning. Of templates
-that combine places only the sentence can tell; among all weights they are shown by their key.
+"""A score is a sum, and every part of it has a name: what a template saw, or which tag stands before. A hash has no way
+back, so a name is made from the words again: those of the sentence that is explained, or those met while learning. Of
+templates that combine places only the sentence can tell; among all weights they are shown by their key.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Reason(NamedTuple):
 
 
 class Explanation(NamedTuple):
-    """Why a token has its tag. `reasons` add up to `margin`: the score of the tags less that with the rival in this place."""
+    """Why a token has its tag. `reasons` add up to `margin`: the score of all tags less that with the rival here."""
 
     tag: Any
     rival: Any  # the best other tag here, with all other tags as they are; None where there is no other
@@ -61,7 +61,7 @@ def explained(reading: Reading, sentence: Any, tags: list[Any], path: NDArray, p
         parts.append((f"{TAG}[-1] {TAG}[1]={shown[1]} {shown[2]}", frozen.triples[b, :count, d]))
         if position + 1 < len(path):
             parts.append((f"{TAG}[1] {TAG}[2]={shown[2]} {shown[3]}", frozen.triples[:count, d, e]))
-    total = np.sum([weights for _, weights in parts], axis=0, dtype=np.float64)
+    total = np.array([weights for _, weights in parts], np.float64).sum(axis=0)
     chosen = int(path[position])
     others = [k for k in range(count) if k != chosen and total[k] > -np.inf]
     rival = max(others, key=lambda k: total[k], default=None)
@@ -87,15 +87,15 @@ def _own(reading: Reading, sentence: Any, position: int, count: int) -> list[tup
             for template, key in zip(source.singles + source.combined, [*keys, *of_tokens[position]], strict=True)
         ]
     if isinstance(source, Named):
-        names, values = zip(*named(sentence[position]), strict=True) if sentence[position] else ((), ())
-        keys = attributes_of(list(names), ("form",))[:, 0]
+        given = list(named(sentence[position]))
+        hashes = attributes_of([name for name, _ in given], ("form",))[:, 0]
     else:
         row = sentence[[position]].tocoo()
-        names, values = [str(j) for j in row.col], row.data
-        keys = column_keys(row.shape[1])[row.col]
+        given = [(str(j), value) for j, value in zip(row.coords[-1], row.data, strict=True)]
+        hashes = column_keys(row.shape[1])[row.coords[-1]]
     return [
         (name if value == 1 else f"{name}·{value:g}", value * _weights(ready.book, key, count))
-        for name, value, key in zip(names, values, keys, strict=True)
+        for (name, value), key in zip(given, hashes, strict=True)
     ]
 
 
@@ -158,7 +158,7 @@ def heaviest(ready: Ready, tag: int, n: int, columns: int) -> list[tuple[str, fl
     order = np.argsort(-weights, kind="stable")
     order = order if len(order) <= 2 * n else np.concatenate([order[:n], order[-n:]])
     wanted = keys[order]
-    names = {}
+    names: dict[int, str] = {}
     words = list(ready.vocabulary)
     if isinstance(source, Templated):
         of_types = keys_of_types(source.single, source.with_outside(source.table(words)))

@@ -17,6 +17,7 @@ from scipy import sparse
 
 from rosenblatt._jit import jit
 from rosenblatt.structured import templates
+from rosenblatt.structured.ledger import keys_of
 from rosenblatt.structured.parser import Fields, located
 from rosenblatt.structured.table import ABSENT, capacity_for, claim, mix, new_slots, resized
 from rosenblatt.structured.templates import keys as write_keys
@@ -93,16 +94,6 @@ def numbered(slots, known, keys):
             known += 1
         ids[i] = np.int32(slots[at, 1])
     return slots, known, ids
-
-
-@jit
-def listed(slots, known):
-    """The keys of a table, by number."""
-    keys = np.empty(known, np.uint64)
-    for at in range(slots.shape[0]):
-        if slots[at, 0] != 0:
-            keys[np.int64(slots[at, 1])] = slots[at, 0]
-    return keys
 
 
 class Single(NamedTuple):
@@ -186,7 +177,9 @@ class Templated:
     def __init__(self, texts: Sequence[str], fields: Sequence[str]):
         names = tuple(fields)
         if isinstance(fields, str) or not names or len(set(names)) < len(names) or TAG in names:
-            raise ValueError(f"fields must be a list of different names, the form first, none of them {TAG!r}; got {fields!r}")
+            raise ValueError(
+                f"fields must be a list of different names, the form first, none of them {TAG!r}; got {fields!r}"
+            )
         templates.read(texts, (*Fields.names(names), TAG), PLACES)  # refuses what cannot be read
         self.fields = names
         self.texts = tuple(texts)
@@ -273,10 +266,10 @@ class Templated:
             starts,
             indptr,
             ids,
-            listed(slots, known),
+            keys_of(slots, known),
             None,
             edges.reshape(of_edges.shape),
-            listed(edge_slots, edge_count),
+            keys_of(edge_slots, edge_count),
         )
         return features, new
 
@@ -287,9 +280,9 @@ class Templated:
 
 
 class Named:
-    """Features that are given: each token is a list of names, or a dictionary of names with values, as python-crfsuite takes
-    them: a text makes the feature `name:text`, a number or a truth value weighs the feature `name`, and a dictionary or a
-    list in a dictionary puts its name and a colon before what is in it."""
+    """Features that are given: each token is a list of names, or a dictionary of names with values, as python-crfsuite
+    takes them: a text makes the feature `name:text`, a number or a truth value weighs the feature `name`, and a dictionary
+    or a list in a dictionary puts its name and a colon before what is in it."""
 
     kind = "named"
     what = "tokens with given attributes"

@@ -1,7 +1,7 @@
 """A tagger gives each token of a sentence a tag: the best sequence of tags, by weights that were learned from mistakes.
 
-Templates say what is looked at, Viterbi or a beam finds the best tags, and a scheme such as BIO forbids sequences that spell
-no chunks.
+Templates say what is looked at, Viterbi or a beam finds the best tags, and a scheme such as BIO forbids sequences that
+spell no chunks.
 """
 
 from __future__ import annotations
@@ -19,23 +19,35 @@ from rosenblatt.kernels import Progress
 from rosenblatt.parameters import Number, OneOf
 from rosenblatt.plan import Plan
 from rosenblatt.structured import chain, schemes
-from rosenblatt.structured.base import Structured, rule_of, threshold
+from rosenblatt.structured.base import Structured, offset, rule_of
 from rosenblatt.structured.explaining import Explanation, explained, heaviest
 from rosenblatt.structured.parser import located
 from rosenblatt.structured.sources import Columns, Features, Named, Rows, Templated
 from rosenblatt.structured.tagging import Model, Reading, Ready, tagged
 from rosenblatt.train import NO_LIMIT, Visits
 
+# Templates of one place cost nothing when tagging, as they are summed once for each type of word; each of the others costs
+# a visit to memory for every token.
 FAST = (
     "form[0]", "lower[0]", "prefix1[0]", "prefix2[0]", "prefix3[0]", "prefix4[0]",
     "suffix1[0]", "suffix2[0]", "suffix3[0]", "suffix4[0]", "suffix5[0]", "shape[0]", "digit[0]", "hyphen[0]", "capital[0]",
     "form[-2]", "form[-1]", "form[1]", "form[2]",
     "suffix2[-1]", "suffix3[-1]", "shape[-1]", "suffix2[1]", "suffix3[1]", "shape[1]",
     "form[-1] form[0]", "form[0] form[1]", "form[-1] form[1]",
+    "tag[-1] lower[0]", "tag[-1] lower[-1]",
 )  # fmt: skip
 ACCURATE = (
     *FAST,
-    "tag[-1] lower[0]", "tag[-1] lower[-1]",
+    "longshape[0]", "length[0]", "suffix6[0]", "prefix5[0]", "shape[0] suffix3[0]", "shape[0] prefix3[0]",
+    "suffix3[0] form[-1]", "suffix3[0] form[1]", "suffix2[0] form[-1]", "suffix2[0] form[1]",
+)  # fmt: skip
+CHUNKING = (
+    "form[-2]", "form[-1]", "form[0]", "form[1]", "form[2]", "form[-1] form[0]", "form[0] form[1]", "form[-1] form[1]",
+    "pos[-2]", "pos[-1]", "pos[0]", "pos[1]", "pos[2]",
+    "pos[-2] pos[-1]", "pos[-1] pos[0]", "pos[0] pos[1]", "pos[1] pos[2]", "pos[-1] pos[1]",
+    "pos[-2] pos[-1] pos[0]", "pos[-1] pos[0] pos[1]", "pos[0] pos[1] pos[2]",
+    "form[0] pos[0]", "pos[-1] form[0]", "form[0] pos[1]", "form[-1] pos[0]", "pos[0] form[1]", "pos[-1] form[0] pos[1]",
+    "lower[0]", "prefix3[0]", "suffix2[0]", "suffix3[0]", "shape[0]", "pos[0] suffix3[0]",
 )  # fmt: skip
 
 
@@ -79,7 +91,7 @@ class Learner:
             float(tagger.margin),
             float(tagger.dropout),
             np.uint64(model.seed),
-            threshold(self.rule),
+            offset(self.rule, float(tagger.margin)),
             bool(self.rule.uses_length),
         )
         model.meet(gold.types)
@@ -95,19 +107,23 @@ class Learner:
         ends = [start for start, _ in self.gold.arrivals[1:]] + [len(order)]
         for (start, known), end in zip(self.gold.arrivals, ends, strict=True):
             model.grow(self.gold.names[:known])
-            model.nodes, model.ledger, wrong = chain.epoch(
-                self.corpus,
-                self.gold.features.values,
-                model.nodes,
-                model.ledger,
-                model.pairs,
-                model.triples,
-                self.width,
-                self.rule,
-                self.pace,
-                order[start:end],
-            )
-            mistakes += int(wrong)
+            while start < end:
+                visited, model.ledger, wrong = chain.epoch(
+                    self.corpus,
+                    self.gold.features.values,
+                    model.nodes,
+                    model.ledger,
+                    model.pairs,
+                    model.triples,
+                    self.width,
+                    self.rule,
+                    self.pace,
+                    order[start:end],
+                )
+                start += int(visited)
+                mistakes += int(wrong)
+                if start < end:
+                    model.make_room(self.gold.features, int(order[start]))
         model.remember()
         updates = model.updates - updates
         return Progress(len(order), mistakes, updates, -1), updates == 0 and self.pace.dropout == 0
@@ -147,8 +163,8 @@ class SequenceTagger(Structured):
     search : "viterbi" finds the best sequence, "beam" keeps the `beam` best beginnings, "greedy" one. Training uses the
         same search; with a beam it updates where a beginning is furthest ahead of gold's (Huang, Fayong and Guo 2012).
     scheme : "bio", "iob1", "bilou" or "iobes" forbid sequences that the scheme does not allow; "auto" takes the one that
-        all tags given to `fit` obey, if there is one (none in `partial_fit`, which cannot know what will come); None forbids
-        nothing.
+        all tags given to `fit` obey, if there is one (none in `partial_fit`, which cannot know what will come); None
+        forbids nothing.
     margin : the cost of a wrong tag: gold must win by as much as the number of wrong tags times this.
     dropout : the share of a sentence's features that a visit does not see, drawn from `random_state`.
     prune : weights up to this size are dropped when the model predicts or is saved.
@@ -180,7 +196,7 @@ class SequenceTagger(Structured):
         search: str = "viterbi",
         beam: int = 8,
         scheme: str | None = "auto",
-        margin: float = 2.0,
+        margin: float = 10.0,
         dropout: float = 0.1,
         prune: float = 0.0,
         rule: Any = "perceptron",
@@ -221,14 +237,21 @@ class SequenceTagger(Structured):
         self.warm_start = warm_start
 
     @classmethod
+    def chunking(cls, **changes: Any) -> SequenceTagger:
+        """A tagger for tokens (form, pos), whose tags spell chunks."""
+        ours: dict[str, Any] = {"templates": CHUNKING, "fields": ("form", "pos")}
+        return cls(**(ours | changes))
+
+    @classmethod
     def fast(cls, **changes: Any) -> SequenceTagger:
-        """A tagger for speed: first order, templates mostly of one word."""
+        """A tagger for speed: first order, templates mostly of one word. These are the defaults."""
         return cls(**changes)
 
     @classmethod
     def accurate(cls, **changes: Any) -> SequenceTagger:
-        """A tagger for accuracy: second order, more templates, twice the epochs."""
-        return cls(**({"templates": ACCURATE, "markov": 2, "max_iter": 20} | changes))
+        """A tagger for accuracy: second order, more templates, a greater margin."""
+        ours: dict[str, Any] = {"templates": ACCURATE, "markov": 2, "margin": 20.0}
+        return cls(**(ours | changes))
 
     # Learning
 
@@ -246,17 +269,17 @@ class SequenceTagger(Structured):
         X, y = cut(X, y, lengths)
         return super().partial_fit(X, Stream(y))
 
-    def _source(self, X: Any) -> Any:
+    def _kind(self, X: Any) -> Any:
+        """The source of features that sentences of this kind have."""
         if isinstance(X, Rows) or (len(X) and hasattr(X[0], "tocsr")):
-            return Columns()
-        return Named() if self.templates is None else Templated(self.templates, self.fields)
+            return Columns
+        return Named if self.templates is None else Templated
 
     def _corpus(self, X: Any, y: Any, begin: bool) -> Gold:
-        source = self._source(X)
-        if not begin and type(source) is not type(self._model.source):
-            raise TypeError(
-                f"this tagger has learned from {self._model.source.what}; it cannot go on with {source.what}"
-            )
+        kind = self._kind(X)
+        source = Templated(self.templates or (), self.fields) if kind is Templated else kind()
+        if not begin:
+            self._check_same(source)
         features, types = source.features(X)
         known = [] if begin else list(self._model.tags)
         names, tags, arrivals = numbered_tags(y, features.starts, known, isinstance(y, Stream))
@@ -272,6 +295,20 @@ class SequenceTagger(Structured):
             raise ValueError(f"there are {len(names)} tags; a tagger takes at most {chain.MOST_TAGS}")
         return Gold(features, types, source, names, tags, arrivals, scheme)
 
+    def _check_same(self, source: Any) -> None:
+        """Refuse to go on with what the model did not begin with."""
+        model = self._resumable()
+        if type(source) is not type(model.source):
+            raise TypeError(f"this tagger has learned from {model.source.what}; it cannot go on with {source.what}")
+        for name, then, now in (
+            ("markov", 1 if model.triples is None else 2, self.markov),
+            ("templates", getattr(model.source, "texts", None), getattr(source, "texts", None)),
+            ("fields", getattr(model.source, "fields", None), getattr(source, "fields", None)),
+            ("scheme", model.scheme, model.scheme if self.scheme == "auto" else self.scheme),
+        ):
+            if then != now:
+                raise ValueError(f"{name} has changed since this model began to learn; fit a new one, or change it back")
+
     def _begin(self, plan: Plan, corpus: Gold) -> Model:
         seed = int(plan.rng().integers(2**62))
         edges = corpus.features.edges.shape[1] > 0
@@ -279,9 +316,6 @@ class SequenceTagger(Structured):
 
     def _learner(self, plan: Plan, model: Model, corpus: Gold, visits: Visits) -> Learner:
         return Learner(self, model, corpus, visits)
-
-    def _not_finite(self, X: Any, broken: Any) -> ValueError:
-        return ValueError("the weights overflowed: the values of the features are too large; scale them down")
 
     @property
     def classes_(self) -> NDArray:
@@ -308,9 +342,9 @@ class SequenceTagger(Structured):
         return super().score(*cut(X, y, lengths))
 
     def _reading(self, model: Model, X: Any) -> Reading:
-        source = self._source(X)
-        if type(source) is not type(model.source):
-            raise TypeError(f"this tagger has learned from {model.source.what}; it cannot tag {source.what}")
+        kind = self._kind(X)
+        if kind is not type(model.source):
+            raise TypeError(f"this tagger has learned from {model.source.what}; it cannot tag {kind.what}")
         return Reading(self._ready(model), X)
 
     def _ready(self, model: Model) -> Ready:
@@ -366,7 +400,7 @@ class SequenceTagger(Structured):
 
     @property
     def transitions_(self) -> NDArray:
-        """(K + 1, K + 1): the weight of one tag after another; the last row is for the start, the last column for the end."""
+        """(K + 1, K + 1): the weight of one tag after another; the last row is for the start, the last column the end."""
         return self._ready(self._fitted()).frozen.pairs
 
     # Files
@@ -426,8 +460,9 @@ def check_scheme(y: Sequence, scheme: str) -> None:
                 raise ValueError(f"sentence {sentence}, word {i + 1}: {tag!r} is no tag of the scheme {scheme!r}")
         at = schemes.first_violation(tags, scheme)
         if at is not None:
-            before, after = ("the start" if at == 0 else repr(tags[at - 1])), (
-                "the end" if at == len(tags) else repr(tags[at])
+            before, after = (
+                ("the start" if at == 0 else repr(tags[at - 1])),
+                ("the end" if at == len(tags) else repr(tags[at])),
             )
             raise ValueError(
                 f"sentence {sentence}: {after} may not follow {before} in the scheme {scheme!r} (word {at + 1}); "

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from rosenblatt._jit import jit
 from rosenblatt.structured import chain, ledger, schemes
 from rosenblatt.structured.ledger import Book, Ledger
-from rosenblatt.structured.sources import Around, Features, Templated, keys_of_types
+from rosenblatt.structured.sources import Features, Templated, keys_of_types
 from rosenblatt.structured.table import ABSENT, capacity_for, claim, find, new_slots, resized
 from rosenblatt.structured.viterbi import k_best
 from rosenblatt.structured.words import packed, unpacked
@@ -174,6 +174,19 @@ class Model:
         if self.scheme is not None:
             self.pairs.w[~schemes.allowed(self.tags, self.scheme)] = -np.inf
 
+    def make_room(self, features: Features, sentence: int) -> None:
+        """Make room for half as many rows again, and for all features of a sentence at least."""
+        keys, w, drift, counts = self.nodes
+        begin, end = features.indptr[features.starts[sentence : sentence + 2]]
+        room = int(max(counts[chain.USED] + end - begin, 1024, len(keys) * 3 // 2))
+
+        def larger(array: NDArray) -> NDArray:
+            result = np.empty((room, *array.shape[1:]), array.dtype)  # what is not used is never touched
+            result[: len(array)] = array
+            return result
+
+        self.nodes = chain.Nodes(larger(keys), larger(w), larger(drift), counts)
+
     def remember(self) -> None:
         """Enter the keys of new rows into the table."""
         used = int(self.nodes.counts[chain.USED])
@@ -238,12 +251,16 @@ class Model:
             arrays["triples"] = frozen.triples
         if resume:
             used = int(self.nodes.counts[chain.USED])
-            arrays |= {"all_keys": self.nodes.keys[:used], "all_w": self.nodes.w[:used], "all_drift": self.nodes.drift[:used]}
+            arrays |= {
+                "all_keys": self.nodes.keys[:used],
+                "all_w": self.nodes.w[:used],
+                "all_drift": self.nodes.drift[:used],
+            }
             arrays |= {"pairs_w": self.pairs.w, "pairs_drift": self.pairs.drift}
             if self.triples is not None:
                 arrays |= {"triples_w": self.triples.w, "triples_drift": self.triples.drift}
             if self.ledger is not None:
-                arrays |= {f"ledger_{name}": part for name, part in self.ledger._asdict().items()}
+                arrays |= {f"ledger_{name}": part for name, part in ledger.written(self.ledger).items()}
         return facts, arrays
 
     @classmethod
@@ -259,17 +276,17 @@ class Model:
         model.vocabulary = {word: number for number, word in enumerate(words, 1)}
         counts = np.array([0, facts["seen"], facts["updates"]], np.int64)
         if "all_keys" in arrays:
-            counts[chain.USED] = len(arrays["all_keys"])
-            model.nodes = chain.Nodes(
-                arrays["all_keys"].copy(), arrays["all_w"].copy(), arrays["all_drift"].copy(), counts
-            )
-            model.pairs = chain.Steps(arrays["pairs_w"].copy(), arrays["pairs_drift"].copy())
-            model.triples = (
-                chain.Steps(arrays["triples_w"].copy(), arrays["triples_drift"].copy()) if "triples_w" in arrays else None
-            )
-            model.ledger = (
-                Ledger(*(arrays[f"ledger_{name}"].copy() for name in Ledger._fields)) if "ledger_w" in arrays else None
-            )
+            counts[chain.USED] = used = len(arrays["all_keys"])
+            keys, w, drift = (arrays[f"all_{name}"].copy() for name in ("keys", "w", "drift"))
+            model.nodes = chain.Nodes(keys.astype(np.uint64), _shaped(w, (used, tags)), drift.reshape(used, tags), counts)
+            model.pairs = _steps(arrays, "pairs", (tags + 1,) * 2)
+            model.triples = _steps(arrays, "triples", (tags + 1,) * 3) if "triples_w" in arrays else None
+            model.ledger = None
+            if "ledger_w" in arrays:
+                lists = {name[7:]: part for name, part in arrays.items() if name.startswith("ledger_")}
+                model.ledger = ledger.taken_up(lists)
+                if len(lists["outcomes"]) and lists["outcomes"].max() >= (tags + 1) ** 2:
+                    raise ValueError("the ledger names pairs of tags that there are not")
             model.remember()
         else:
             model.nodes = chain.Nodes(np.zeros(0, np.uint64), np.zeros((0, tags), np.float32), np.zeros((0, tags)), counts)
@@ -290,16 +307,21 @@ def _checked_lists(arrays: Mapping[str, NDArray], prefix: str, outcomes: int) ->
     """Lists as the kernels take them, which trust them."""
     keys, sizes = arrays[f"{prefix}keys"].astype(np.uint64), arrays[f"{prefix}sizes"].astype(np.int64)
     named, weights = arrays[f"{prefix}outcomes"].astype(np.uint16), arrays[f"{prefix}weights"].astype(np.float32)
-    if len(keys) != len(sizes) or sizes.sum() != len(named) or len(named) != len(weights):
-        raise ValueError("the lists of weights do not fit together")
-    if len(named) and (named.max() >= outcomes or sizes.min() < 0):
-        raise ValueError("a list names a tag that there is not")
+    ledger.check_lists(keys, sizes, named, weights)
+    if len(named) and named.max() >= outcomes:
+        raise ValueError(f"a list names outcome {named.max()}, but there are {outcomes}")
     return keys, sizes, named, weights
+
+
+def _steps(arrays: Mapping[str, NDArray], name: str, shape: tuple[int, ...]) -> chain.Steps:
+    return chain.Steps(
+        _shaped(arrays[f"{name}_w"].copy(), shape), arrays[f"{name}_drift"].astype(np.float64).reshape(shape)
+    )
 
 
 def _shaped(array: NDArray, shape: tuple[int, ...]) -> NDArray:
     if array.shape != shape or array.dtype != np.float32:
-        raise ValueError(f"weights of tags must be float32 of shape {shape}; got {array.dtype} {array.shape}")
+        raise ValueError(f"weights must be float32 of shape {shape}; they are {array.dtype} of shape {array.shape}")
     return np.ascontiguousarray(array)
 
 
@@ -374,13 +396,13 @@ class Reading:
         return first + broken if broken >= 0 else -1
 
     def local(self, number: int) -> NDArray | None:
-        """(n, K + 1, K + 1): what the features of a sentence add to pairs of tags."""
+        """(n, K + 1, K + 1): the weights of pairs of tags in a sentence, where its features take part in them."""
         ready = self.ready
         if ready.edge_book is None:
             return None
         begin, end = self.starts[number], self.starts[number + 1]
         return chain.local_lists(
-            ready.source.edges, ready.edge_book, ready.known, self.extra, self.types, begin, end, ready.tags
+            ready.source.edges, ready.edge_book, ready.frozen.pairs, ready.known, self.extra, self.types, begin, end
         )
 
     def k_best(self, number: int, k: int) -> tuple[NDArray, NDArray]:
@@ -398,9 +420,9 @@ def tagged(model: Model, reading: Reading, width: int | None, threads: int) -> l
     blocks = list(pairwise(bounds.tolist()))
     if threads > 1 and len(blocks) > 1:
         with ThreadPoolExecutor(min(threads, len(blocks))) as pool:
-            broken = list(pool.map(lambda block: reading.decode(*block, width, tags), blocks))
+            broken = list(pool.map(lambda block: reading.decode(block[0], block[1], width, tags), blocks))
     else:
-        broken = [reading.decode(*block, width, tags) for block in blocks]
+        broken = [reading.decode(first, end, width, tags) for first, end in blocks]
     for number in broken:
         if number >= 0:
             raise ValueError(

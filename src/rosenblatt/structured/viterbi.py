@@ -1,10 +1,10 @@
 """The tags of a sentence are a path through a lattice, and the best of the Kⁿ paths is found tag by tag, since what comes
 next depends on the last tag only (first order) or on the last two (second order).
 
-A path scores the sum of its emissions (n, K), of `pairs`[a, b] for b after a, and of `triples`[a, b, c] for c after a and b,
-where there are any; all float32. In both, K stands for what is beyond the sentence: pairs[K, b] is for a first tag b,
-pairs[a, K] for a last tag a. `local` (n, K + 1, K + 1), where there is any, is added to `pairs` for the tag at each place and
-the one before. What weighs −∞ is forbidden. A path that scores −∞ does not exist: then the answer is −∞.
+A path scores the sum of its emissions (n, K), of `pairs`[a, b] for b after a, and of `triples`[a, b, c] for c after a and
+b, where there are any; all float32. In both, K stands for what is beyond the sentence: pairs[K, b] is for a first tag b,
+pairs[a, K] for a last tag a. `local` (n, K + 1, K + 1), where there is any, takes the place of `pairs` for the tag at each
+place and the one before. What weighs −∞ is forbidden. A path that scores −∞ does not exist: then the answer is −∞.
 
 Forward only scores are kept; the path is found from its last tag back. Of tags that lead to equally good paths it takes the
 lowest, but gold's only if there is no other: learning starts from weights of zero, where every path is a best one.
@@ -40,12 +40,8 @@ def first_order(emissions, pairs, local, gold, path):
     score = np.empty((n, tags), np.float32)  # of the best path to here that ends in this tag
     for b in range(tags):
         score[0, b] = emissions[0, b] + pair(pairs, local, 0, edge, b)
-    steps = pairs.copy()
     for i in range(1, n):
-        if local is not None:
-            for a in range(tags):
-                for b in range(tags):
-                    steps[a, b] = pairs[a, b] + local[i, a, b]
+        steps = pairs if local is None else local[i]
         climb(score[i], score[i - 1].reshape(tags, 1), steps.reshape(tags + 1, 1, tags + 1), 0, 0, tags)
         for b in range(tags):
             score[i, b] += emissions[i, b]
@@ -98,7 +94,7 @@ def pair(pairs, local, i, a, b):
     """The score of b at place i after a."""
     if local is None:
         return pairs[a, b]
-    return pairs[a, b] + local[i, a, b] if i < len(local) else pairs[a, b]
+    return local[i, a, b] if i < len(local) else pairs[a, b]
 
 
 @jit
@@ -110,7 +106,8 @@ def before(i, tags):
 @jit
 def climb(here, score, weights, b, first, end):
     """here[c] = max over a of score[a, b] + weights[a, b, c]. Four a at a time: twice as fast as one."""
-    here[:] = NEVER
+    for c in range(len(here)):
+        here[c] = NEVER
     a = first
     while a + 4 <= end:
         s, t, u, v = score[a, b], score[a + 1, b], score[a + 2, b], score[a + 3, b]
@@ -184,7 +181,8 @@ def enter(scores, states, score, a, b, rank):
     at = k - 1
     while at > 0 and score > scores[at - 1]:
         scores[at] = scores[at - 1]
-        states[at] = states[at - 1]
+        for part in range(3):
+            states[at, part] = states[at - 1, part]
         at -= 1
     scores[at] = score
     states[at, 0], states[at, 1], states[at, 2] = a, b, rank
@@ -240,7 +238,7 @@ def search(emissions, pairs, triples, local, width, gold):
         np.zeros((n, width), np.bool_),
         np.zeros(n, np.int64),
     )
-    score, tag, back, left, size = beam
+    score, tag, left, size = beam.score, beam.tag, beam.left, beam.size
     reached = np.empty((1 if triples is None else width, edge), np.float32)
     origin = np.zeros((1 if triples is None else width, edge), np.int32)
     for i in range(n):
@@ -328,8 +326,8 @@ def best_of_beam(emissions, pairs, triples, local, width, path):
 
 @jit
 def greatest_violation(emissions, pairs, triples, local, width, gold, path):
-    """The length of the prefix at which a hypothesis is furthest ahead of gold's, and whose tags are written into `path`; 0 if
-    none is (Huang, Fayong and Guo 2012). The longest of equals. A hypothesis as good as gold's is ahead."""
+    """The length of the prefix at which a hypothesis is furthest ahead of gold's, and whose tags are written into `path`;
+    0 if none is (Huang, Fayong and Guo 2012). The longest of equals. A hypothesis as good as gold's is ahead."""
     n, edge = emissions.shape
     beam = search(emissions, pairs, triples, local, width, gold)
     right, length, most = np.float32(0.0), 0, np.float32(0.0)
