@@ -21,7 +21,7 @@ from rosenblatt.structured.parser import Corpus, DependencyParser, Fields, first
 from rosenblatt.structured.words import packed, unpacked
 from rosenblatt.train import NO_LIMIT, Learner, Visits
 
-DECODERS = {"eisner": graph.Eisner, "chu-liu-edmonds": graph.ChuLiuEdmonds}
+DECODERS = ("eisner", "chu-liu-edmonds")
 _PART = 64  # sentences that a thread takes at a time
 
 # What is looked at where no templates are given: words (w), coarse tags (c) and fine tags (t); p stands for both tags in turn,
@@ -29,8 +29,11 @@ _PART = 64  # sentences that a thread takes at a time
 _ARCS = """
 h.w; h.c; h.t; h.w h.t; m.w; m.c; m.t; m.w m.t; h.c m.distance; h.t m.distance; m.c m.distance; m.t m.distance; h.w m.w
 h.w h.p m.w m.p; h.p m.w m.p; h.w m.w m.p; h.w h.p m.p; h.w h.p m.w; h.w m.p; h.p m.w
-h.p m.p~; h.p h+1.p m-1.p m.p~; h-1.p h.p m-1.p m.p~; h.p h+1.p m.p m+1.p~; h-1.p h.p m.p m+1.p~
-h.p h+1.p m.p~; h-1.p h.p m.p~; h.p m-1.p m.p~; h.p m.p m+1.p~; h.p b.p m.p~
+h.p m.p~; h.p b.p m.p
+h.t h+1.t m-1.t m.t; h-1.t h.t m-1.t m.t; h.t h+1.t m.t m+1.t; h-1.t h.t m.t m+1.t
+h.t h+1.t m.t; h-1.t h.t m.t; h.t m-1.t m.t; h.t m.t m+1.t
+h.c h+1.c m-1.c m.c m.distance; h-1.c h.c m-1.c m.c m.distance; h.c h+1.c m.c m+1.c m.distance; h-1.c h.c m.c m+1.c m.distance
+h.c h+1.c m.c m.distance; h-1.c h.c m.c m.distance; h.c m-1.c m.c m.distance; h.c m.c m+1.c m.distance
 """
 _SIBLINGS = """
 m.w s.w; h.w s.w m.w; s.w m.p; s.p m.w; h.w s.p m.p; h.p s.w m.p; h.p s.p m.w; h.p s.p m.p~; s.p m.p~
@@ -68,6 +71,22 @@ def _written_out(short: str, fields: Sequence[str]) -> tuple[str, ...]:
     return tuple(text for text in dict.fromkeys(texts) if text)
 
 
+class Learning(NamedTuple):
+    """All that is learned: what lets arcs through, what scores them, and what labels them."""
+
+    sieve: graph.Scorer
+    scorer: graph.Scorer
+    ledger: ledger.Ledger
+
+
+class Parsing(NamedTuple):
+    """All that predicts."""
+
+    sieve: graph.Scorer
+    scorer: graph.Scorer
+    book: ledger.Book
+
+
 class Model:
     """What a parser has learned, and how it reads."""
 
@@ -79,12 +98,10 @@ class Model:
         self.decoder = decoder
         self.siblings = siblings
         plans = [arcs.read(self.texts[kind], fields.attributes) for kind in ("sieve", "templates")]
-        self.learning = graph.Learning(
-            *(graph.Scorer(plan, directed.new_table(1 << 12, True)) for plan in plans),
-            labels.read(self.texts["label_templates"], fields.attributes),
-            ledger.new_ledger(),
-        )
-        self.parsing: graph.Parsing | None = None  # what predicts, made when it is needed
+        sieve, scorer = (graph.Scorer(plan, directed.new_table(1 << 12, True)) for plan in plans)
+        self.label_plan = labels.read(self.texts["label_templates"], fields.attributes)
+        self.learning = Learning(sieve, scorer, ledger.new_ledger())
+        self.parsing: Parsing | None = None  # what predicts, made when it is needed
         self.labels: dict[str, int] = {}
         self.seen = 0
         self.updates = 0
@@ -94,20 +111,19 @@ class Model:
         other = object.__new__(Model)
         other.__dict__.update(self.__dict__)
         other.labels = dict(self.labels)
-        sieve, scorer, plan, book = self.learning
-        other.learning = graph.Learning(
-            *(graph.Scorer(part.plan, directed.copied(part.table)) for part in (sieve, scorer)), plan, ledger.copied(book)
-        )
+        sieve, scorer = (graph.Scorer(part.plan, directed.copied(part.table)) for part in self.learning[:2])
+        other.learning = Learning(sieve, scorer, ledger.copied(self.learning.ledger))
         return other
 
-    def predictor(self, average: bool, prune: float) -> graph.Parsing:
+    def predictor(self, average: bool, prune: float) -> Parsing:
         """What predicts, with the average of the weights or the last of them."""
         if self.parsing is None:
-            sieve, scorer, plan, book = self.learning
             clock = float(max(self.seen, 1))
-            parts = [graph.Scorer(part.plan, directed.bound(*directed.kept(part.table, clock, average, limit)))
-                     for part, limit in ((sieve, 0.0), (scorer, prune))]
-            self.parsing = graph.Parsing(*parts, plan, ledger.bound(*ledger.kept(book, self.seen, average, prune)))
+            sieve, scorer = (
+                graph.Scorer(part.plan, directed.bound(*directed.kept(part.table, clock, average, limit)))
+                for part, limit in zip(self.learning[:2], (0.0, prune), strict=True)
+            )
+            self.parsing = Parsing(sieve, scorer, ledger.freeze(self.learning.ledger, self.seen, average, prune))
         return self.parsing
 
 
@@ -122,8 +138,10 @@ class Reading(NamedTuple):
 class _Learner:
     """Learns from a corpus into a model: see `train.Learner`."""
 
-    def __init__(self, model: Model, corpus: Corpus, visits: Visits, rule: Any, decoder: Any, manner: graph.Manner):
-        self.model, self.corpus, self.visits, self.rule, self.decoder, self.manner = model, corpus, visits, rule, decoder, manner
+    def __init__(self, model: Model, corpus: Corpus, visits: Visits, kernel: tuple, labels: int, demand: float):
+        self.model, self.corpus, self.visits = model, corpus, visits
+        self.decoder, self.rule, self.manner = kernel
+        self.labels, self.demand = labels, demand
 
     @property
     def seen(self) -> int:
@@ -131,10 +149,19 @@ class _Learner:
 
     def epoch(self, order: NDArray, budget: int = NO_LIMIT) -> tuple[Progress, bool]:
         model, before = self.model, self.model.updates
-        model.learning, counts = graph.learn(
-            self.decoder, self.rule, self.manner, model.learning, tuple(self.corpus), order, graph.Counts(model.seen, before, 0)
+        sieve, scorer, book = model.learning
+        values, starts, heads, _ = self.corpus
+        counts = graph.Counts(model.seen, before, 0)
+        sieve, scorer, counts = graph.learn(
+            self.decoder, self.rule, self.manner, sieve, scorer, (values, starts, heads), order, counts
         )
-        model.parsing, model.seen, model.updates = None, int(counts.seen), int(counts.updates)
+        updates = int(counts.updates)
+        if self.labels > 1:
+            book, updates = labels.learn(
+                model.label_plan, book, self.rule, self.demand, self.labels, tuple(self.corpus), order, model.seen, updates
+            )
+        model.learning, model.parsing = Learning(sieve, scorer, book), None
+        model.seen, model.updates = int(counts.seen), int(updates)
         return Progress(len(order), int(counts.mistakes), model.updates - before, -1), model.updates == before
 
     def size(self) -> float:
@@ -197,7 +224,7 @@ class GraphParser(DependencyParser):
     _own: ClassVar[Mapping[str, Any]] = MappingProxyType(
         {
             **DependencyParser._own,
-            "decoder": OneOf(tuple(DECODERS)),
+            "decoder": OneOf(DECODERS),
             "candidates": Number(1, whole=True, optional=True),
             "label_margin": Number(0),
             "prune": Number(0),
@@ -333,22 +360,16 @@ class GraphParser(DependencyParser):
     def _learner(self, plan: Plan, model: Model, corpus: Reading, visits: Visits) -> Learner:
         model.labels = dict(corpus.labels)
         rule = rule_of(self.rule)
-        return _Learner(model, corpus.corpus, visits, rule, self._decoder(model), self._manner(model, rule))
+        manner = graph.Manner(
+            float(self.margin), threshold(rule), int(self.candidates or 0), bool(rule.uses_length), int(self.max_length)
+        )
+        demand = threshold(rule) - float(self.label_margin) if self.label_margin else 0.0
+        kernel = (self._decoder(model), rule, manner)
+        return _Learner(model, corpus.corpus, visits, kernel, len(model.labels) if self.labelled else 0, demand)
 
     def _decoder(self, model: Model) -> Any:
-        kind = graph.EisnerSiblings if model.siblings and self.decoder == "eisner" else DECODERS[self.decoder]
-        return kind(bool(self.single_root))
-
-    def _manner(self, model: Model, rule: Any) -> graph.Manner:
-        return graph.Manner(
-            float(self.margin),
-            threshold(rule),
-            int(self.candidates or 0),
-            bool(rule.uses_length),
-            int(self.max_length),
-            len(model.labels) if self.labelled else 0,
-            float(self.label_margin),
-        )
+        projective = self.decoder == "eisner"
+        return graph.Decoder(projective, projective and model.siblings, bool(self.single_root))
 
     # Predicting
 
@@ -361,11 +382,14 @@ class GraphParser(DependencyParser):
             )
         values, starts = model.fields.values(X)
         parsing = model.predictor(self.keep == "average", float(self.prune))
-        decoder, manner = self._decoder(model), self._manner(model, rule_of(self.rule))
+        decoder, limits = self._decoder(model), (int(self.candidates or 0), int(self.max_length))
         heads, numbers = np.zeros(len(values), np.int32), np.zeros(len(values), np.int32)
 
         def parse(first: int) -> None:
-            graph.parse_all(decoder, parsing, manner, (values, starts[first : first + _PART + 1], heads, numbers))
+            part = (values, starts[first : first + _PART + 1], heads)
+            graph.parse(decoder, parsing.sieve, parsing.scorer, *limits, part)
+            if self.labelled and len(model.labels) > 1:
+                labels.label(model.label_plan, parsing.book, len(model.labels), (*part, numbers))
 
         parts = range(0, len(starts) - 1, _PART)
         threads = min(available_threads(self.n_jobs), len(parts))
@@ -414,8 +438,8 @@ class GraphParser(DependencyParser):
             scorers.append(graph.Scorer(blank.plan, directed.Directed(slots, slots.view(np.float32), drift, used)))
         if "labels.drift" in arrays:
             kept = ledger.Ledger(*(arrays[f"labels.{name}"].copy() for name in ledger.Ledger._fields))
-            model.learning = graph.Learning(*scorers, model.learning.label_plan, kept)
+            model.learning = Learning(*scorers, kept)
         else:
             book = ledger.Book(*(arrays[f"labels.{name}"] for name in ledger.Book._fields))
-            model.parsing = graph.Parsing(*scorers, model.learning.label_plan, book)
+            model.parsing = Parsing(*scorers, book)
         return model
