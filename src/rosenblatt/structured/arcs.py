@@ -145,23 +145,25 @@ def arc_keys(plan, sides, h, m, out):
 
 
 @jit
-def sibling_keys(plan, sides, h, m, s, out):
-    """The same for the features of a modifier m of h after its modifier s; s = h for none."""
-    count = 0
-    couples, triples = plan.couples, plan.triples
-    right = m > h
-    place = s
-    if s == h:
-        place = sides.shape[0] - 1
-    else:
-        for t in range(couples.shape[0]):
-            key = _sum(sides[m, couples[t, 0]], sides[s, couples[t, 1]], _far(couples[t, 2], s, m))
-            out[count] = pointed(key, right)
-            count += key != 0
+def couple_keys(plan, sides, h, m, s, out):
+    """The same for the features of a modifier m of h and the one before it, s, that do not look at h; s = h has none."""
+    count, couples = 0, plan.couples
+    for t in range(couples.shape[0] if s != h else 0):
+        key = _sum(sides[m, couples[t, 0]], sides[s, couples[t, 1]], _far(couples[t, 2], s, m))
+        out[count] = pointed(key, m > h)
+        count += key != 0
+    return count
+
+
+@jit
+def triple_keys(plan, sides, h, m, s, out):
+    """The same for those that do; s = h for none before m."""
+    count, triples = 0, plan.triples
+    place = s if s != h else sides.shape[0] - 1
     for t in range(triples.shape[0]):
         key = _sum(sides[h, triples[t, 0]], sides[m, triples[t, 1]], _far(triples[t, 3], s, m))
         key = _sum(key, sides[place, triples[t, 2]], np.uint64(0))
-        out[count] = pointed(key, right)
+        out[count] = pointed(key, m > h)
         count += key != 0
     return count
 
@@ -205,9 +207,7 @@ def add_arcs(plan, sides, table, arcs, scores):
                 request(slots, found[i & 1, j])
         if i > 0:
             total = by_head[last_h, np.intp(last_m > last_h)] + by_modifier[last_m, np.intp(last_m > last_h)]
-            for j in range(before):
-                total += weight(slots, w, found[1 - (i & 1), j])
-            scores[last_h, last_m] += total
+            scores[last_h, last_m] += total + _weights(slots, w, found[1 - (i & 1)], before)
         before, last_h, last_m = count, h, m
 
 
@@ -228,6 +228,7 @@ def add_siblings(plan, sides, table, scores, siblings):
     Where scores[h, m] or scores[h, s] is −∞ there is no such pair, and nothing is added."""
     slots, w = table.slots, table.w
     size = scores.shape[0]
+    known = np.full((size, size), np.nan)  # what m and s say without h, when it has been asked once
     found = np.empty((2, most_keys(plan, 0)), np.uint64)
     before, last_h, last_m, last_s, turn = 0, 0, 0, 0, 0
     for h in range(size):
@@ -237,12 +238,23 @@ def add_siblings(plan, sides, table, scores, siblings):
             for s in range(h if h < m else m + 1, m if h < m else h + 1):
                 if s != h and scores[h, s] == -np.inf:
                     continue
-                count = sibling_keys(plan, sides, h, m, s, found[turn])
+                if s != h and known[m, s] != known[m, s]:
+                    known[m, s] = _weights(slots, w, found[turn], couple_keys(plan, sides, h, m, s, found[turn]))
+                siblings[h, m, s] = known[m, s] if s != h else 0.0
+                count = triple_keys(plan, sides, h, m, s, found[turn])
                 for j in range(count):
                     request(slots, found[turn, j])
                 turn = 1 - turn
-                for j in range(before):
-                    siblings[last_h, last_m, last_s] += weight(slots, w, found[turn, j])
+                if before > 0:
+                    siblings[last_h, last_m, last_s] += _weights(slots, w, found[turn], before)
                 before, last_h, last_m, last_s = count, h, m, s
-    for j in range(before):
-        siblings[last_h, last_m, last_s] += weight(slots, w, found[1 - turn, j])
+    if before > 0:
+        siblings[last_h, last_m, last_s] += _weights(slots, w, found[1 - turn], before)
+
+
+@jit
+def _weights(slots, w, keys, count):
+    total = 0.0
+    for j in range(count):
+        total += weight(slots, w, keys[j])
+    return total

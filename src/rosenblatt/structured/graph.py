@@ -17,7 +17,9 @@ import numpy as np
 from rosenblatt._jit import jit
 from rosenblatt.rules import step
 from rosenblatt.structured import chu_liu_edmonds, eisner
-from rosenblatt.structured.arcs import Plan, add_arcs, add_siblings, arc_keys, hashed, most_keys, padded, sibling_keys, word_keys
+from rosenblatt.structured.arcs import (
+    Plan, add_arcs, add_siblings, arc_keys, couple_keys, hashed, most_keys, padded, triple_keys, word_keys,
+)
 from rosenblatt.structured.directed import Directed, push
 
 # What a wrong head is worth by itself, so that ties go against gold. Weights that are whole numbers below 2²⁰ leave room
@@ -166,7 +168,8 @@ def keys_apart(plan, sides, heads, other, with_siblings, out):
             count += arc_keys(plan, sides, h, m, out[count:])
             count = word_keys(plan, sides, h, m, out, count)
         if with_siblings and (h != other[m - 1] or s != others[m - 1]):
-            count += sibling_keys(plan, sides, h, m, s, out[count:])
+            count += couple_keys(plan, sides, h, m, s, out[count:])
+            count += triple_keys(plan, sides, h, m, s, out[count:])
     return count
 
 
