@@ -11,13 +11,15 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rosenblatt._jit import jit
 from rosenblatt.blocks import available_threads
 from rosenblatt.kernels import Progress
 from rosenblatt.parameters import Number, OneOf
 from rosenblatt.plan import Plan
-from rosenblatt.structured import arcs, directed, graph, labels, ledger, templates, trees
+from rosenblatt.structured import arcs, directed, graph, labels, ledger, templates
 from rosenblatt.structured.base import rule_of, threshold
 from rosenblatt.structured.parser import Corpus, DependencyParser, Fields, first_broken
+from rosenblatt.structured.trees import is_projective
 from rosenblatt.structured.words import packed, unpacked
 from rosenblatt.train import NO_LIMIT, Learner, Visits
 
@@ -102,9 +104,11 @@ class Model:
         self.label_plan = labels.read(self.texts["label_templates"], fields.attributes)
         self.learning = Learning(sieve, scorer, ledger.new_ledger())
         self.parsing: Parsing | None = None  # what predicts, made when it is needed
+        self.parsing_of = (True, 0.0)
         self.labels: dict[str, int] = {}
         self.seen = 0
         self.updates = 0
+        self.set_apart = (0, 0)  # sentences whose gold tree was not projective, and that were too long
 
     def copy(self) -> Model:
         """The same, sharing nothing that learning changes."""
@@ -116,15 +120,26 @@ class Model:
         return other
 
     def predictor(self, average: bool, prune: float) -> Parsing:
-        """What predicts, with the average of the weights or the last of them."""
-        if self.parsing is None:
+        """What predicts, with the average of the weights or the last of them; what a file brought, as it came."""
+        if self.parsing is None or (self.parsing_of != (average, prune) and not self.only_predicts):
             clock = float(max(self.seen, 1))
             sieve, scorer = (
                 graph.Scorer(part.plan, directed.bound(*directed.kept(part.table, clock, average, limit)))
                 for part, limit in zip(self.learning[:2], (0.0, prune), strict=True)
             )
             self.parsing = Parsing(sieve, scorer, ledger.freeze(self.learning.ledger, self.seen, average, prune))
+            self.parsing_of = (average, prune)
         return self.parsing
+
+
+@jit
+def set_apart(heads, starts, longest):
+    """(sentences whose tree is not projective, sentences that are too long)."""
+    crossing, long = 0, 0
+    for i in range(starts.size - 1):
+        crossing += not is_projective(heads[starts[i] : starts[i + 1]])
+        long += starts[i + 1] - starts[i] > longest
+    return crossing, long
 
 
 class Reading(NamedTuple):
@@ -208,8 +223,8 @@ class GraphParser(DependencyParser):
     max_iter, max_seconds, tol, n_iter_no_change, early_stopping, validation_fraction, warm_start, n_jobs, random_state, verbose
 
     With a projective decoder, gold trees that are not projective are learned from as they are: the update goes towards the gold
-    arcs as soon as some projective tree scores as high. `n_nonprojective_` counts them, `n_too_long_` those that were
-    too long.
+    arcs as long as some projective tree scores as high. `n_nonprojective_` counts the gold trees that were not projective,
+    `n_too_long_` the sentences that were too long.
 
     Examples
     --------
@@ -357,8 +372,13 @@ class GraphParser(DependencyParser):
     def _begin(self, plan: Plan, corpus: Reading) -> Model:
         return corpus.model
 
+    def _keep(self, model: Model, X: Any, learner: Any) -> None:
+        self.n_nonprojective_, self.n_too_long_ = model.set_apart
+
     def _learner(self, plan: Plan, model: Model, corpus: Reading, visits: Visits) -> Learner:
         model.labels = dict(corpus.labels)
+        apart = set_apart(corpus.corpus.heads, corpus.corpus.starts, int(self.max_length))
+        model.set_apart = (model.set_apart[0] + int(apart[0]), model.set_apart[1] + int(apart[1]))
         rule = rule_of(self.rule)
         manner = graph.Manner(
             float(self.margin), threshold(rule), int(self.candidates or 0), bool(rule.uses_length), int(self.max_length)
@@ -413,6 +433,7 @@ class GraphParser(DependencyParser):
             "labels": list(model.labels),
             "seen": model.seen,
             "updates": model.updates,
+            "set_apart": list(model.set_apart),
         }
         arrays: dict[str, NDArray] = {}
         for field, types in model.fields.types().items():
@@ -432,6 +453,7 @@ class GraphParser(DependencyParser):
         model = Model(Fields(facts["fields"], facts["attributes"], types), facts["texts"], facts["decoder"], facts["siblings"])
         model.labels = {str(name): number for number, name in enumerate(facts["labels"])}
         model.seen, model.updates = int(facts["seen"]), int(facts["updates"])
+        self.n_nonprojective_, self.n_too_long_ = model.set_apart = tuple(map(int, facts["set_apart"]))  # type: ignore[assignment]
         scorers = []
         for part, blank in zip(("sieve", "scorer"), model.learning[:2], strict=True):
             slots, drift, used = (arrays[f"{part}.{name}"].copy() for name in ("slots", "drift", "used"))
