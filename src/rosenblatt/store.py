@@ -5,8 +5,6 @@ What is loaded is checked before it is believed; what is saved replaces the old 
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
@@ -17,6 +15,8 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load as _load
 from safetensors.numpy import save as _save
+
+from rosenblatt.files import replacing
 
 FORMAT = 1
 _NAME = "rosenblatt"
@@ -29,33 +29,12 @@ class UnreadableModel(ValueError):
 
 def write(path: str | PathLike, facts: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> None:
     """Save facts (values of JSON) and arrays in one file, which replaces an old one only when it is complete."""
-    path = Path(path)
     header = json.dumps({"format": FORMAT, **facts}, ensure_ascii=True, allow_nan=False)
     content = _save({name: np.ascontiguousarray(array) for name, array in arrays.items()}, {_NAME: header})
-    replace(path, content)
-
-
-def replace(path: Path, content: bytes) -> None:
-    """Give the file this content; until it has all of it, the old one stays."""
-    if path.is_dir():
+    if Path(path).is_dir():
         raise IsADirectoryError(f"{path} is a folder; name a file in it")
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask())
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0o22)
-    os.umask(mask)
-    return mask
+    with replacing(path) as file:
+        file.write(content)
 
 
 def read(path: str | PathLike) -> tuple[dict[str, Any], dict[str, NDArray]]:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Any
 
 from rosenblatt.data import lines
@@ -27,8 +27,7 @@ from rosenblatt.data.lines import BOM, Block, Source, body, write
 __all__ = ["ColumnsError", "Sentence", "parse", "read", "write"]
 
 DOCUMENT = "-DOCSTART-"
-BLANK = " \t\r\n"  # no other: a no-break space may be part of a word, where str.split() would split it
-FIELD = re.compile(f"[^{BLANK}]+")
+FIELD = re.compile(r"[^ \t]+")  # a no-break space may be part of a word, where str.split() would split it
 
 
 class ColumnsError(lines.FormatError):
@@ -66,7 +65,7 @@ class Sentence(lines.Sentence):
     def with_columns(self, **columns: Sequence[Any]) -> Sentence:
         """The same sentence with new values, one for each word; names that the file does not have are new columns, last."""
         count = len(self)
-        forbidden = BLANK if self.separator is None else f"{self.separator}\n\r"
+        forbidden = (self.separator or " \t") + "\n\r"
         texts = {name: self._values(name, values, count, forbidden) for name, values in columns.items()}
         names = (*self.columns, *(name for name in columns if name not in self.columns))
         rows = zip(*(texts.get(name, [None] * count) for name in names), strict=True)
@@ -74,7 +73,7 @@ class Sentence(lines.Sentence):
         return Sentence("".join(text), names, self.separator, self.before)
 
     def _rows(self, last: int = -2) -> list[list[str]]:
-        return [_fields(line, self.separator) for line in self._text.split("\n") if line.strip(BLANK)]
+        return [_fields(line, self.separator) for line in self._text.split("\n") if line and not line.isspace()]
 
 
 def read(
@@ -87,7 +86,7 @@ def read(
 
     source     a path (.gz, .bz2 and .xz are decompressed), or a file opened to read, binary or text; `parse` takes the text
     columns    the names of all columns of the file, in order
-    separator  what separates them; None is any run of blanks and tabs
+    separator  the character that separates them; None is any run of blanks and tabs
     on_error   "skip" leaves out sentences with an error; the reader counts them in `skipped`, and `errors` says what was
                wrong with the first hundred
 
@@ -97,9 +96,9 @@ def read(
         raise ValueError(
             f"columns={columns!r}: give each column of the file a name of its own, as in ('form', 'pos', 'chunk')"
         )
-    if separator is not None and (not separator or "\n" in separator):
+    if separator is not None and (len(separator) != 1 or separator in "\r\n"):
         raise ValueError(
-            f"separator={separator!r}: it must be a character such as '\\t', or None for runs of blanks and tabs"
+            f"separator={separator!r}: it must be one character, such as '\\t', or None for runs of blanks and tabs"
         )
     names = tuple(columns)
     waiting: list[str] = []  # documents that begin, and blank lines, before the next sentence
@@ -156,17 +155,17 @@ def _check(text: str, names: tuple[str, ...], separator: str | None, file: str, 
 def _fields(line: str, separator: str | None) -> list[str]:
     if separator is not None:
         return body(line).split(separator)
-    fields = line.strip(BLANK).replace("\t", " ").split(" ")
+    fields = body(line).strip(" \t").replace("\t", " ").split(" ")
     return [field for field in fields if field] if "" in fields else fields
 
 
 def _filled(line: str, values: tuple[str | None, ...], separator: str | None) -> str:
     """The line with these values in place of its own, where they are not None; further values go after the last column."""
     if separator is None:
-        spans = [found.span() for found in FIELD.finditer(line)]
+        spans = [found.span() for found in FIELD.finditer(body(line))]
     else:
-        ends = list(accumulate(len(field) + len(separator) for field in body(line).split(separator)))
-        spans = [(begin, end - len(separator)) for begin, end in zip([0, *ends], ends, strict=False)]
+        starts = list(accumulate((len(field) + 1 for field in body(line).split(separator)), initial=0))
+        spans = [(start, after - 1) for start, after in pairwise(starts)]
     gap = line[spans[-2][1] : spans[-1][0]] if len(spans) > 1 else separator or " "
     pieces = []
     at = 0

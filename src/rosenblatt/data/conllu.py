@@ -28,7 +28,7 @@ __all__ = ["COLUMNS", "ConlluError", "Sentence", "Word", "parse", "read", "write
 
 COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 SPACED = {"form", "lemma", "misc"}  # the columns that may hold a blank
-RANGE = re.compile(r"([1-9][0-9]*)-([1-9][0-9]*)")
+RANGE = re.compile(r"([1-9][0-9]{0,17})-([1-9][0-9]{0,17})")
 MISSING = "Is the blank line missing that ends the sentence before?"
 
 

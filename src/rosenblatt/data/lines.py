@@ -12,14 +12,14 @@ import gzip
 import io
 import lzma
 import os
-import secrets
-import shutil
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from itertools import chain
 from pathlib import Path
 from typing import IO, Any, Generic, NamedTuple, TypeVar
+
+from rosenblatt.files import replacing
 
 MOST_ERRORS = 100  # that a reader remembers of the blocks it left out
 BOM = "\ufeff"
@@ -146,6 +146,8 @@ class Reader(Generic[Kind]):
     ):
         if on_error not in ("error", "skip"):
             raise ValueError(f"on_error={on_error!r}: it must be 'error' or 'skip'")
+        if isinstance(source, bytes) or (isinstance(source, str) and "\n" in source):
+            raise ValueError(f"{source[:40]!r}… is a text, not a path; parse reads texts")
         self.skipped = 0
         self.errors: list[FormatError] = []
         self.file = name_of(source)
@@ -228,33 +230,6 @@ SUFFIXES: dict[str, Callable[..., Any]] = {
     ".bz2": bz2.BZ2File,
     ".xz": lzma.LZMAFile,
 }
-
-
-@contextmanager
-def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """A binary file that takes the place of `path` when the block ends, and vanishes if an error ends it.
-
-    It lies beside the old one until then, and reaches the disk before it replaces it. A link is followed, permissions are
-    kept, and what is not a plain file (a pipe, /dev/stdout) is written to directly.
-    """
-    place = Path(os.path.realpath(path))
-    if place.exists() and not place.is_file():
-        with open(place, "wb") as file:
-            yield file
-        return
-    beside = place.with_name(f".{place.name}.{secrets.token_hex(6)}")
-    try:
-        with open(beside, "xb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        if place.exists():
-            shutil.copymode(place, beside)
-        os.replace(beside, place)
-    except BaseException:
-        with suppress(FileNotFoundError):
-            os.unlink(beside)
-        raise
 
 
 @contextmanager

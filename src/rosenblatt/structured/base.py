@@ -22,7 +22,7 @@ from rosenblatt.callbacks import with_callbacks
 from rosenblatt.estimator import Estimator, unchanged_on_error
 from rosenblatt.parameters import Number, OneOf, RuleName
 from rosenblatt.plan import Plan
-from rosenblatt.train import Epoch, Learner, Visits
+from rosenblatt.train import Broken, Epoch, Learner, Visits
 
 LEAST_CASES = 2
 
@@ -33,11 +33,18 @@ def rule_of(rule: Any) -> Any:
 
 
 def threshold(rule: Any) -> float:
-    """The margin up to which a rule moves: what a structured margin of 0 amounts to. The cost of a guess takes the place of
-    a margin of the rule's own."""
+    """The margin up to which a rule moves: on the rule's own scale, what winning by nothing is."""
     if isinstance(rule, rules.PA1 | rules.PA2):
         return 1.0
+    if isinstance(rule, rules.Uneven):
+        return float(rule.positive)
     return float(getattr(rule, "margin", 0.0))
+
+
+def offset(rule: Any, margin: float) -> float:
+    """What is added to w·Δ − margin·loss before a rule sees it. With a margin, the cost of a guess takes the place of the
+    margin that the rule has of its own; without one the rule keeps it, or passive-aggressive steps would never start."""
+    return threshold(rule) if margin > 0 else 0.0
 
 
 class Structured(Estimator):
@@ -121,7 +128,10 @@ class Structured(Estimator):
             model = self._begin(plan, corpus) if first else self._resumable()
             updates, seen = model.updates, model.seen
             learner = self._learner(plan, model, corpus, Visits(np.arange(len(X)), "cyclic", np.random.default_rng(0)))
-            done, _ = learner.epoch(np.arange(len(X)))
+            try:
+                done, _ = learner.epoch(np.arange(len(X)))
+            except Broken as broken:
+                raise self._not_finite(X, broken) from None
             learner.finish()
             self._keep(model, X, learner)
             self._model = model
@@ -186,6 +196,11 @@ class Structured(Estimator):
             parts += len(right)
         return wrong, parts
 
+    def _not_finite(self, X: Any, broken: Broken) -> ValueError:
+        return ValueError(
+            f"the weights or scores of {self._part} {broken.row} are no longer finite numbers; make the rule's rate smaller"
+        )
+
     # Files
 
     def save(self, path: str | PathLike, resume: bool = False) -> None:
@@ -236,10 +251,10 @@ class Structured(Estimator):
 
 
 def checked(X: Any, name: str = "X") -> Sequence:
-    """X as something that can be counted and indexed."""
+    """X as a list."""
     if isinstance(X, str | bytes) or not hasattr(X, "__iter__"):
         raise TypeError(f"{name} must be a list of examples; got {type(X).__name__}")
-    return X if hasattr(X, "__len__") and hasattr(X, "__getitem__") and not isinstance(X, dict) else list(X)
+    return list(X)  # a Series is indexed by labels, a generator not at all
 
 
 def checked_pair(X: Any, y: Any, names: tuple[str, str] = ("X", "y")) -> tuple[Sequence, Sequence]:

@@ -1,0 +1,279 @@
+"""The best few configurations side by side, each judged by all actions that led to it.
+
+Learning compares the gold sequence of actions with the best other one, up to the step at which that one is furthest ahead
+(maximum violation: Huang, Fayong and Guo 2012), or at which gold has fallen off the beam (early update: Collins and Roark
+2004). Every move is along a pair in which the wrong one scored at least as high, cost included: a move that is no violation is
+refused by the rule. Without that, inexact search would lose the perceptron's bound.
+
+An arc that is lost, or has a wrong label, adds `margin` to the score of the configuration at the step where it is lost, as the
+dynamic oracle tells.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rosenblatt._jit import jit
+from rosenblatt.rules import step
+from rosenblatt.structured import transitions as system
+from rosenblatt.structured.ledger import push, roomy
+from rosenblatt.structured.outlook import lay, look, new_desk
+from rosenblatt.structured.table import ABSENT, capacity_for, claim, mix, new_slots
+from rosenblatt.structured.weighing import room, weigh
+
+
+class Beam(NamedTuple):
+    """The configurations of each step of one sentence, best first."""
+
+    fronts: NDArray  # (steps + 1, width + 1) int64: their cells; the last column is for gold, where it has fallen off
+    parents: NDArray  # (steps + 1, width) int64: which configuration of the step before each came from
+    actions: NDArray  # (steps + 1, width) int64: by which action
+    totals: NDArray  # (2, width): the scores of this step and the next, costs included
+    vectors: NDArray  # (width + 1, actions): the scores of all actions in each configuration
+    alike: NDArray  # (width + 1,) int64: the first configuration of the step that looks the same
+    marks: NDArray  # (width + 1,) uint64: what it looks like
+    costs: NDArray  # (width, 3) int64: what the three kinds of actions cost
+
+
+@jit
+def new_beam(weights, width, longest, actions):
+    """A beam for sentences of up to this many words."""
+    return Beam(
+        np.zeros((2 * longest + 1, width + 1), np.int64),
+        np.zeros((2 * longest + 1, width), np.int64),
+        np.zeros((2 * longest + 1, width), np.int64),
+        np.zeros((2, width)),
+        room(weights, width + 1, actions),
+        np.zeros(width + 1, np.int64),
+        np.zeros(width + 1, np.uint64),
+        np.zeros((width, 3), np.int64),
+    )
+
+
+@jit
+def _survey(weights, beam, desk, outlook, cells, fronts, size, n, found):
+    """Write the scores of all actions in each configuration. Those that look alike score alike, and are weighed once."""
+    alike, marks, keys = beam.alike, beam.marks, desk.keys
+    for i in range(size):
+        count = look(desk, outlook, cells, fronts[i], n)
+        mark = np.uint64(count)
+        for k in range(count):
+            mark += keys[k]
+        marks[i], alike[i] = mark, i
+        for j in range(i):
+            if marks[j] == mark:
+                alike[i] = alike[j]
+                break
+        if alike[i] == i:
+            weigh(weights, keys, count, found, beam.vectors[i])
+
+
+@jit
+def _offer(totals, parents, actions, size, total, parent, action):
+    """Put a configuration where it belongs among the best so far, if it does; how many there are. Equals stay in order."""
+    width = totals.size
+    if size == width and total <= totals[width - 1]:
+        return size
+    at = min(size, width - 1)
+    while at > 0 and totals[at - 1] < total:
+        totals[at], parents[at], actions[at] = totals[at - 1], parents[at - 1], actions[at - 1]
+        at -= 1
+    totals[at], parents[at], actions[at] = total, parent, action
+    return min(size + 1, width)
+
+
+@jit
+def _select(beam, turn, size, uses, cells, n, single_root, margin, heads, labels):
+    """Choose the best configurations of the next step; how many. Without a gold tree, nothing costs anything."""
+    before, after = beam.totals[turn & 1], beam.totals[(turn + 1) & 1]
+    parents, actions = beam.parents[turn + 1], beam.actions[turn + 1]
+    chosen = 0
+    for i in range(size):
+        front, scores = beam.fronts[turn, i], beam.vectors[beam.alike[i]]
+        may = system.allowed(cells, front, n, single_root)
+        shift, left, right = 0, 0, 0
+        if heads is not None:
+            shift, left, right = system.costs(cells, front, heads, single_root)
+        if may[0]:
+            total = before[i] + scores[system.SHIFT] + margin * shift
+            chosen = _offer(after, parents, actions, chosen, total, i, system.SHIFT)
+        for side in range(1, 3):
+            if may[side]:
+                kind = system.kind(cells, front, n, side)
+                base = before[i] + margin * (left if side == 1 else right)
+                gold = -1
+                if heads is not None:
+                    head, word = system.arc(cells, front, side)
+                    if heads[word] == head:
+                        gold = labels[word]
+                for label in range(uses.size):
+                    if uses[label] & kind:
+                        total = base + scores[2 * label + side]
+                        if gold >= 0 and label != gold:
+                            total += margin
+                        if chosen < after.size or total > after[after.size - 1]:
+                            chosen = _offer(after, parents, actions, chosen, total, i, 2 * label + side)
+    return chosen
+
+
+@jit
+def _advance(beam, turn, size, cells, used):
+    """Write the configurations that were chosen; the number of cells used now."""
+    for i in range(size):
+        front = beam.fronts[turn, beam.parents[turn + 1, i]]
+        beam.fronts[turn + 1, i], used = system.act(cells, used, front, beam.actions[turn + 1, i])
+    return used
+
+
+@jit
+def _trace(beam, turn, at, actions):
+    """Write the actions that led to a configuration."""
+    for t in range(turn, 0, -1):
+        actions[t - 1] = beam.actions[t, at]
+        at = beam.parents[t, at]
+
+
+@jit
+def parse(weights, outlook, corpus, uses, single_root, width):
+    """Write the heads (0 for the root) and labels of every sentence of a corpus."""
+    values, starts, heads, labels = corpus
+    longest = 0
+    for sentence in range(starts.size - 1):
+        longest = max(longest, starts[sentence + 1] - starts[sentence])
+    desk = new_desk(outlook, longest, values.shape[1])
+    cells = system.new_cells(4 * longest * width + 1)
+    beam = new_beam(weights, width, longest, 1 + 2 * uses.size)
+    found = np.empty(desk.keys.size, np.uint64)
+    actions = np.empty(2 * longest, np.int64)
+    for sentence in range(starts.size - 1):
+        start, n = starts[sentence], starts[sentence + 1] - starts[sentence]
+        lay(desk, values[start : start + n])
+        used, size = system.begin(cells), 1
+        beam.totals[0, 0] = 0.0
+        for turn in range(2 * n):
+            _survey(weights, beam, desk, outlook, cells, beam.fronts[turn], size, n, found)
+            size = _select(beam, turn, size, uses, cells, n, single_root, 0.0, None, None)
+            used = _advance(beam, turn, size, cells, used)
+        _trace(beam, 2 * n, 0, actions)
+        system.arcs(actions[: 2 * n], heads[start : start + n], labels[start : start + n])
+
+
+class Difference(NamedTuple):
+    """Δ = φ(gold) − φ(rival): each feature of each action that the two do not share equally."""
+
+    slots: NDArray  # a table from (feature, action) to its place
+    keys: NDArray  # (places,) uint64: the feature
+    actions: NDArray  # (places,) int64
+    counts: NDArray  # (places,)
+    used: NDArray  # (1,) int64
+
+
+@jit
+def _add(difference, keys, count, action, sign):
+    slots, features, actions, counts, used = difference
+    for i in range(count):
+        at = claim(slots, mix(keys[i], np.uint64(action)))
+        if slots[at, 1] == ABSENT:
+            place = used[0]
+            slots[at, 1] = np.uint64(place)
+            features[place], actions[place], counts[place] = keys[i], action, 0.0
+            used[0] += 1
+        counts[np.int64(slots[at, 1])] += sign
+
+
+@jit
+def _difference(beam, desk, outlook, cells, n, golds, gold_actions, turn, at, actions):
+    """The difference between the gold sequence and the one that led to a configuration, where they part."""
+    fronts = np.empty(turn, np.int64)
+    _trace(beam, turn, at, actions)
+    for t in range(turn, 0, -1):
+        at = beam.parents[t, at]
+        fronts[t - 1] = beam.fronts[t - 1, at]
+    apart = 0
+    for t in range(turn):
+        apart += fronts[t] != golds[t] or actions[t] != gold_actions[t]
+    most = 2 * apart * desk.keys.size
+    difference = Difference(
+        new_slots(capacity_for(most)),
+        np.empty(most, np.uint64),
+        np.empty(most, np.int64),
+        np.empty(most),
+        np.zeros(1, np.int64),
+    )
+    for t in range(turn):
+        if fronts[t] != golds[t] or actions[t] != gold_actions[t]:
+            _add(difference, desk.keys, look(desk, outlook, cells, golds[t], n), gold_actions[t], 1.0)
+            _add(difference, desk.keys, look(desk, outlook, cells, fronts[t], n), actions[t], -1.0)
+    return difference
+
+
+@jit
+def learn(ledger, outlook, corpus, order, rule, manner, uses, clock, updates, width, early):
+    """Visit the sentences of `order` once; (the ledger, which may have moved, sentences in which a rival scored at least as
+    high as gold, updates so far)."""
+    values, starts, gold_heads, gold_labels = corpus
+    longest = 0
+    for sentence in order:
+        longest = max(longest, starts[sentence + 1] - starts[sentence])
+    desk = new_desk(outlook, longest, values.shape[1])
+    cells = system.new_cells(4 * longest * (width + 1) + 1)
+    beam = new_beam(ledger, width, longest, 1 + 2 * uses.size)
+    found = np.empty(desk.keys.size, np.int64)
+    golds, gold_actions = np.zeros(2 * longest + 1, np.int64), np.zeros(2 * longest, np.int64)
+    actions = np.empty(2 * longest, np.int64)
+    heads, mistakes = np.empty(longest, np.int64), 0
+    for sentence in order:
+        start, n = starts[sentence], starts[sentence + 1] - starts[sentence]
+        tree, labels = heads[:n], gold_labels[start : start + n]
+        for word in range(n):
+            tree[word] = gold_heads[start + word] - 1 if gold_heads[start + word] > 0 else n
+        system.note(tree, labels, uses)
+        lay(desk, values[start : start + n])
+        used, size = system.begin(cells), 1
+        beam.totals[0, 0] = 0.0
+        gold, gold_total = 0, 0.0  # where gold is in the beam, −1 if it has fallen off
+        ahead, worst, rival = -np.inf, 0, 0  # by how much the rival is ahead at the worst step
+        for turn in range(2 * n):
+            fronts = beam.fronts[turn]
+            fronts[size] = golds[turn]
+            _survey(ledger, beam, desk, outlook, cells, fronts, size + (gold < 0), n, found)
+            right = system.gold_action(cells, golds[turn], tree, labels, manner.single_root)
+            gold_total += beam.vectors[beam.alike[gold if gold >= 0 else size], right]
+            gold_actions[turn] = right
+            size = _select(beam, turn, size, uses, cells, n, manner.single_root, manner.margin, tree, labels)
+            used = _advance(beam, turn, size, cells, used)
+            was, gold = gold, -1
+            for i in range(size):
+                if was >= 0 and beam.parents[turn + 1, i] == was and beam.actions[turn + 1, i] == right:
+                    gold = i
+            if gold >= 0:
+                golds[turn + 1] = beam.fronts[turn + 1, gold]
+            else:
+                golds[turn + 1], used = system.act(cells, used, golds[turn], right)
+            other = 1 if gold == 0 else 0
+            last = turn == 2 * n - 1
+            if other < size:
+                lead = beam.totals[(turn + 1) & 1, other] - gold_total
+                if lead > ahead if not early else (gold < 0 or last):
+                    ahead, worst, rival = lead, turn + 1, other
+            if early and gold < 0:
+                break
+        if worst > 0:
+            tau = 0.0
+            difference = _difference(beam, desk, outlook, cells, n, golds, gold_actions, worst, rival, actions)
+            length = 0.0
+            for i in range(difference.used[0]):
+                length += difference.counts[i] ** 2
+            mistakes += ahead >= 0.0
+            tau = step(rule, manner.threshold - ahead, length, updates + 1, True)
+            if tau > 0.0 and length > 0.0:
+                updates += 1
+                ledger = roomy(ledger, difference.used[0])
+                for i in range(difference.used[0]):
+                    if difference.counts[i] != 0.0:
+                        push(ledger, difference.keys[i], difference.actions[i], tau * difference.counts[i], clock)
+        clock += 1
+    return ledger, mistakes, updates

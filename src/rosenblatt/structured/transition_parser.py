@@ -1,0 +1,338 @@
+"""A dependency parser that reads a sentence once, from left to right, and decides as it goes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from types import MappingProxyType
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rosenblatt.blocks import available_threads
+from rosenblatt.kernels import Progress
+from rosenblatt.parameters import Number, OneOf
+from rosenblatt.plan import Plan
+from rosenblatt.structured import beam, greedy, outlook, transitions
+from rosenblatt.structured.base import rule_of, threshold
+from rosenblatt.structured.ledger import Ledger, copied, new_ledger, squared_norm
+from rosenblatt.structured.parser import Corpus, DependencyParser, Fields
+from rosenblatt.structured.sheet import Lists, Sheet, bind, written
+from rosenblatt.structured.table import mix
+from rosenblatt.structured.words import packed, unpacked
+from rosenblatt.train import NO_LIMIT, Learner, Visits
+
+MOST_LABELS = 2**15 - 1  # an action is one of 1 + 2 · labels, and a list names 2¹⁶
+_PART = 64  # sentences that a thread takes at a time
+
+# What is looked at where no templates are given: words (w), tags (t) and coarse tags (c), alone and together.
+_TEMPLATES = """
+s0.w; s0.t; s0.c; s0.t s0.w; s1.w; s1.t; s1.c; s1.t s1.w; s2.w; s2.t; s2.t s2.w
+b0.w; b0.t; b0.c; b0.t b0.w; b1.w; b1.t; b1.t b1.w; b2.w; b2.t; b2.t b2.w; b3.t
+s0.t b0.t; s0.t b0.w; s0.w b0.t; s0.w b0.w; s0.c b0.c; s0.w b0.c; s0.c b0.w
+s0.t s0.w b0.t; s0.t s0.w b0.w; s0.t s0.w b0.t b0.w; s0.t b0.t b0.w; s0.w b0.t b0.w
+s0.t s1.t; s0.w s1.w; s0.t s1.t s1.w; s0.t s0.w s1.t; s0.t s0.w s1.t s1.w; s0.c s1.c; s0.c s1.w; s0.w s1.c
+s1.t b0.t; s1.t b0.w; s1.w b0.t; s1.w b0.w
+b0.t b1.t; b0.w b1.w; b0.w b1.t; b0.t b1.w
+s0.t b1.t; s0.w b1.t; s0.t b0.t b1.t; s0.c b0.c b1.c; s0.w b0.t b1.t; s0.t b0.w b1.t
+s0.t b0.t b1.t b2.t; b0.t b1.t b2.t; s0.c b0.c b1.c b2.c
+s0.t b0.t s1.t; s0.c b0.c s1.c; s0.t b0.t s1.w; s0.w b0.t s1.t; s0.t b0.w s1.t; s0.t b0.t s1.t b1.t
+s0.t s1.t s2.t; s0.c s1.c s2.c; s0.t b0.t s1.t s2.t; s0.t s2.t; s2.t b0.t
+s0l.w; s0l.t; s0l.label; s0r.w; s0r.t; s0r.label; s0l2.t; s0l2.label; s0r2.t; s0r2.label
+s1l.w; s1l.t; s1l.label; s1r.w; s1r.t; s1r.label; s1r2.label; s1l2.label
+b0l.w; b0l.t; b0l.label; b0l2.label; b0l2.t
+s0.t b0.t s0l.t; s0.t b0.t s0r.t; s0.t b0.t b0l.t; s0.t s0l.t s0l2.t; s0.t s0r.t s0r2.t; b0.t b0l.t b0l2.t
+s0.t s1.t s0l.t; s0.t s1.t s0r.t; s0.t s1.t s1r.t; s0.t s1.t s1l.t
+s0.t b0.t s0l.label; s0.t b0.t s0r.label; s0.t b0.t b0l.label; s0.t s1.t s1r.label; s0.t s1.t s0l.label
+s0.t s1.t s0r.label; s0.t s1.t s1l.label; s0.w s0l.label; s0.w s0r.label; b0.w b0l.label; s1.w s1r.label
+s0.w s0.distance; s0.t s0.distance; b0.w s0.distance; b0.t s0.distance; s0.t b0.t s0.distance; s0.w b0.w s0.distance
+s0.t s1.t s1.distance; s0.t s1.w s1.distance; s0.w s1.t s1.distance; s1.t s1.distance; s0.t s1.distance
+s0.w s0.lefts; s0.t s0.lefts; s0.w s0.rights; s0.t s0.rights; b0.w b0.lefts; b0.t b0.lefts
+s1.w s1.rights; s1.t s1.rights; s1.t s1.lefts
+s0.t s1.t s1.rights; s0.t b0.t s0.lefts; s0.t b0.t b0.lefts; s0.t b0.t s0.rights
+s0.w s0.leftlabels; s0.t s0.leftlabels; s0.w s0.rightlabels; s0.t s0.rightlabels; b0.w b0.leftlabels; b0.t b0.leftlabels
+s1.w s1.rightlabels; s1.t s1.rightlabels; s1.t s1.leftlabels; s1.w s1.leftlabels
+"""
+
+
+def templates_for(fields: Sequence[str]) -> tuple[str, ...]:
+    """The templates that are used where none are given, for tokens of these fields: the form, and the tags, of which the
+    first is taken to be coarse and the last to be fine."""
+    names = {"w": "form", "c": fields[1] if len(fields) > 1 else "shape", "t": fields[-1] if len(fields) > 1 else "suffix3"}
+    texts = []
+    for text in _TEMPLATES.replace("\n", ";").split(";"):
+        terms = [term.split(".") for term in text.split()]
+        texts.append(" ".join(f"{names.get(attribute, attribute)}[{place}]" for place, attribute in terms))
+    return tuple(text for text in dict.fromkeys(texts) if text)
+
+
+class Model:
+    """What a parser has learned, and how it reads."""
+
+    only_predicts = False
+
+    def __init__(self, fields: Fields, templates: Sequence[str], seed: int = 0):
+        self.fields = fields
+        self.templates = tuple(templates)
+        self.outlook = outlook.read(self.templates, fields.attributes)
+        self.labels: dict[str, int] = {}
+        self.uses = np.zeros(0, np.uint8)  # (labels,) the kinds of arcs that each is seen on
+        self.ledger: Ledger = new_ledger()
+        self.lists: Lists | None = None  # what predicts, made when it is needed
+        self.sheet: Sheet | None = None  # the same, ready to be looked up
+        self.unit = 1.0
+        self.seen = 0
+        self.updates = 0
+        self.seed = seed  # of what is left to chance
+
+    def copy(self) -> Model:
+        """The same, sharing nothing that learning changes."""
+        other = Model(self.fields, self.templates)
+        other.__dict__.update(self.__dict__)
+        other.labels, other.uses, other.ledger = dict(self.labels), self.uses.copy(), copied(self.ledger)
+        return other
+
+    def predicting(self, average: bool, prune: float) -> Sheet:
+        """The weights that predict."""
+        if self.lists is None:
+            self.lists, self.unit = written(self.ledger, self.seen, average, prune)
+        if self.sheet is None:
+            self.sheet = bind(self.lists, 1 + 2 * len(self.labels))
+        return self.sheet
+
+    def know(self, labels: Mapping[str, int]) -> None:
+        """Take in the names of labels, the known ones first."""
+        self.labels = dict(labels)
+        self.uses = np.concatenate([self.uses, np.zeros(len(labels) - len(self.uses), np.uint8)])
+
+
+class Reading(NamedTuple):
+    """A corpus with gold trees, made projective; the labels there are now; and the model that reads it."""
+
+    corpus: Corpus
+    labels: dict[str, int]
+    model: Model
+
+
+class _Learner:
+    """Learns from a corpus into a model: see `train.Learner`."""
+
+    def __init__(self, model: Model, corpus: Corpus, visits: Visits, ways: tuple[Any, ...], width: int, early: bool):
+        self.model, self.corpus, self.visits, self.ways, self.width, self.early = model, corpus, visits, ways, width, early
+
+    @property
+    def seen(self) -> int:
+        return self.model.seen
+
+    def epoch(self, order: NDArray, budget: int = NO_LIMIT) -> tuple[Progress, bool]:
+        model, before = self.model, self.model.updates
+        known = (model.ledger, model.outlook, self.corpus, order, *self.ways, model.uses, model.seen, model.updates)
+        done = greedy.learn(*known) if self.width == 1 else beam.learn(*known, self.width, self.early)
+        model.ledger, mistakes, model.updates = done
+        model.seen += len(order)
+        model.lists = model.sheet = None
+        updates = model.updates - before
+        return Progress(len(order), mistakes, updates, -1), updates == 0
+
+    def size(self) -> float:
+        return float(np.sqrt(squared_norm(self.model.ledger)))
+
+    def weights_now(self) -> NDArray:
+        return self.model.ledger.w[: self.model.ledger.used[1]]
+
+    def finish(self) -> None:
+        pass
+
+
+class TransitionParser(DependencyParser):
+    """A parser that builds a tree by shifting words and joining them (arc-hybrid), greedily.
+
+    It learns from a dynamic oracle, which tells in any configuration, right or wrong, which actions lose no further gold arc
+    (Goldberg and Nivre 2012, 2013), by averaged perceptron updates or any other rule. Its trees are projective; gold trees
+    that are not are made so, by lifting as few arcs as that takes.
+
+    Parameters
+    ----------
+    fields : what tokens are made of: the form first, then tags, the coarsest first
+    templates : what is looked at together, such as "upos[s0] upos[b0]"; None for a rich set made for the fields
+    single_root : whether one word alone hangs on the root
+    labelled : whether arcs have labels
+    rule, margin, keep, order : as everywhere in `rosenblatt.structured`; the margin is what each lost gold arc adds
+    explore : how often, in learning, the parser follows itself rather than the oracle
+    prune : weights of at most this size are dropped before predicting
+    max_iter, max_seconds, tol, n_iter_no_change, early_stopping, validation_fraction, warm_start, n_jobs, random_state, verbose
+
+    Examples
+    --------
+    >>> from rosenblatt.structured import TransitionParser
+    >>> X = [[("dogs", "NOUN"), ("bark", "VERB")], [("the", "DET"), ("cat", "NOUN"), ("sleeps", "VERB")]]
+    >>> y = [[(2, "nsubj"), (0, "root")], [(2, "det"), (3, "nsubj"), (0, "root")]]
+    >>> parser = TransitionParser(fields=("form", "upos")).fit(X, y)
+    >>> parser.predict([[("the", "DET"), ("dogs", "NOUN"), ("sleep", "VERB")]])
+    [[(2, 'det'), (3, 'nsubj'), (0, 'root')]]
+    """
+
+    _own: ClassVar[Mapping[str, Any]] = MappingProxyType(
+        {
+            **DependencyParser._own,
+            "beam": Number(1, whole=True),
+            "update": OneOf(("violation", "early")),
+            "explore": Number(0, high=1, closed_high=True),
+            "prune": Number(0),
+        }
+    )
+    _places: ClassVar[tuple[str, ...]] = outlook.PLACES
+    _state_attributes: ClassVar[tuple[str, ...]] = outlook.STATE
+
+    def __init__(
+        self,
+        beam: int = 1,
+        *,
+        fields: Sequence[str] = ("form", "upos", "xpos"),
+        templates: Sequence[str] | None = None,
+        single_root: bool = True,
+        labelled: bool = True,
+        rule: Any = "perceptron",
+        margin: float = 20.0,
+        update: str = "violation",
+        explore: float = 0.9,
+        prune: float = 0.0,
+        keep: str = "average",
+        order: str = "shuffle",
+        max_iter: int = 15,
+        max_seconds: float | None = None,
+        tol: float | None = None,
+        n_iter_no_change: int = 5,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+        verbose: int = 0,
+    ) -> None:
+        self.beam = beam
+        self.fields = fields
+        self.templates = templates  # type: ignore[assignment]
+        self.single_root = single_root
+        self.labelled = labelled
+        self.rule = rule
+        self.margin = margin
+        self.update = update
+        self.explore = explore
+        self.prune = prune
+        self.keep = keep
+        self.order = order
+        self.max_iter = max_iter
+        self.max_seconds = max_seconds
+        self.tol = tol
+        self.n_iter_no_change = n_iter_no_change
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    # Learning
+
+    def _texts(self) -> tuple[str, ...]:
+        return templates_for(tuple(self.fields)) if self.templates is None else tuple(self.templates)
+
+    def _read_fields(self) -> Fields:
+        if self.templates is not None:
+            return super()._read_fields()
+        return type(self)(**{**self.get_params(deep=False), "templates": self._texts()})._read_fields()
+
+    def _corpus(self, X: Any, y: Any, begin: bool) -> Reading:
+        model = Model(self._read_fields(), self._texts()) if begin else self._resumable()
+        if not begin and (model.fields.fields, model.templates) != (tuple(self.fields), self._texts()):
+            raise ValueError("fields or templates has changed since this model began to learn; fit a new one, or change it back")
+        labels = dict(model.labels)
+        values, starts = model.fields.values(X, learn=True)
+        heads, numbers = self._read_trees(y, starts, labels, learn=True)
+        if not self.labelled:
+            labels, numbers = {"_": 0}, np.zeros_like(numbers)
+        if len(labels) > MOST_LABELS:
+            raise ValueError(f"there are {len(labels)} labels; at most {MOST_LABELS} can be told apart")
+        if self.single_root and (several := transitions.first_with_roots(heads, starts)) >= 0:
+            raise ValueError(f"sentence {several} has more than one word with head 0; single_root=False allows that")
+        transitions.make_projective(heads, starts)
+        return Reading(Corpus(values, starts, heads, numbers), labels, model)
+
+    def _begin(self, plan: Plan, corpus: Reading) -> Model:
+        corpus.model.seed = int(plan.rng().integers(2**62))
+        return corpus.model
+
+    def _learner(self, plan: Plan, model: Model, corpus: Reading, visits: Visits) -> Learner:
+        model.know(corpus.labels)
+        rule = rule_of(self.rule)
+        seed = mix(np.uint64(0), np.uint64(model.seed))
+        manner = greedy.Manner(bool(self.single_root), float(self.margin), threshold(rule), float(self.explore), seed)
+        return _Learner(model, corpus.corpus, visits, (rule, manner), int(self.beam), self.update == "early")
+
+    def _learned(self) -> dict[str, Any]:
+        return {}
+
+    # Predicting
+
+    def _predict(self, model: Model, X: Sequence) -> list:
+        values, starts = model.fields.values(X)
+        heads, labels = np.zeros(len(values), np.int32), np.zeros(len(values), np.int32)
+        sheet, single_root = model.predicting(self.keep == "average", float(self.prune)), bool(self.single_root)
+
+        def parse(first: int) -> None:
+            part = Corpus(values, starts[first : first + _PART + 1], heads, labels)
+            known = (sheet, model.outlook, part, model.uses, single_root)
+            if self.beam == 1:
+                greedy.parse(*known)
+            else:
+                beam.parse(*known, int(self.beam))
+
+        parts = range(0, len(starts) - 1, _PART)
+        threads = min(available_threads(self.n_jobs), len(parts))
+        if threads > 1:
+            with ThreadPoolExecutor(threads) as pool:
+                list(pool.map(parse, parts))
+        else:
+            for first in parts:
+                parse(first)
+        return self._written_trees(heads, labels, list(model.labels), starts, single_root)
+
+    # Files
+
+    def _arrays(self, model: Model, resume: bool) -> tuple[dict[str, Any], dict[str, NDArray]]:
+        facts = {
+            "fields": list(model.fields.fields),
+            "attributes": list(model.fields.attributes),
+            "templates": list(model.templates),
+            "labels": list(model.labels),
+            "seen": model.seen,
+            "updates": model.updates,
+            "seed": model.seed,
+        }
+        arrays = {"uses": model.uses}
+        for field, types in model.fields.types().items():
+            arrays |= {f"{field}.{name}": array for name, array in packed(types).items()}
+        if resume:
+            arrays |= {f"ledger.{name}": part for name, part in zip(Ledger._fields, model.ledger, strict=True)}
+        else:
+            model.predicting(self.keep == "average", float(self.prune))
+            facts["unit"] = model.unit
+            arrays |= {f"lists.{name}": part for name, part in zip(Lists._fields, model.lists, strict=True)}
+        return facts, arrays
+
+    def _from_arrays(self, facts: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> Model:
+        types = {}
+        for field in facts["fields"]:
+            if f"{field}.bytes" in arrays:
+                types[field] = unpacked({name: arrays[f"{field}.{name}"] for name in ("bytes", "lengths")})
+        model = Model(Fields(facts["fields"], facts["attributes"], types), facts["templates"])
+        model.labels = {str(name): number for number, name in enumerate(facts["labels"])}
+        model.uses = arrays["uses"].copy()
+        model.seen, model.updates, model.seed = int(facts["seen"]), int(facts["updates"]), int(facts["seed"])
+        if "ledger.w" in arrays:
+            model.ledger = Ledger(*(arrays[f"ledger.{name}"].copy() for name in Ledger._fields))
+        else:
+            model.lists, model.unit = Lists(*(arrays[f"lists.{name}"].copy() for name in Lists._fields)), float(facts["unit"])
+        return model
