@@ -24,6 +24,7 @@ from rosenblatt.structured.words import packed, unpacked
 from rosenblatt.train import NO_LIMIT, Learner, Visits
 
 DECODERS = ("eisner", "chu-liu-edmonds")
+_LISTS = ("keys", "sizes", "outcomes", "weights")
 _PART = 64  # sentences that a thread takes at a time
 
 # What is looked at where no templates are given: words (w), coarse tags (c) and fine tags (t); p stands for both tags in turn,
@@ -86,6 +87,7 @@ class Parsing(NamedTuple):
 
     sieve: graph.Scorer
     scorer: graph.Scorer
+    lists: tuple[NDArray, ...]  # for files: what the book was bound from
     book: ledger.Book
 
 
@@ -122,12 +124,12 @@ class Model:
     def predictor(self, average: bool, prune: float) -> Parsing:
         """What predicts, with the average of the weights or the last of them; what a file brought, as it came."""
         if self.parsing is None or (self.parsing_of != (average, prune) and not self.only_predicts):
-            clock = float(max(self.seen, 1))
             sieve, scorer = (
-                graph.Scorer(part.plan, directed.bound(*directed.kept(part.table, clock, average, limit)))
+                graph.Scorer(part.plan, directed.frozen(part.table, self.seen, average, limit))
                 for part, limit in zip(self.learning[:2], (0.0, prune), strict=True)
             )
-            self.parsing = Parsing(sieve, scorer, ledger.freeze(self.learning.ledger, self.seen, average, prune))
+            lists = ledger.kept(self.learning.ledger, self.seen, average, prune)
+            self.parsing = Parsing(sieve, scorer, lists, ledger.bound(*lists))
             self.parsing_of = (average, prune)
         return self.parsing
 
@@ -439,11 +441,9 @@ class GraphParser(DependencyParser):
         for field, types in model.fields.types().items():
             arrays |= {f"{field}.{name}": array for name, array in packed(types).items()}
         source: Any = model.learning if resume else model.predictor(self.keep == "average", float(self.prune))
-        for part in ("sieve", "scorer"):
-            table = getattr(source, part).table
-            arrays |= {f"{part}.{name}": getattr(table, name) for name in ("slots", "drift", "used")}
-        last = source[-1]
-        return facts, arrays | {f"labels.{name}": array for name, array in zip(last._fields, last, strict=True)}
+        parts = {"sieve": directed.written(source.sieve.table), "scorer": directed.written(source.scorer.table)}
+        parts["labels"] = ledger.written(source.ledger) if resume else dict(zip(_LISTS, source.lists, strict=True))
+        return facts, arrays | {f"{part}.{name}": array for part, named in parts.items() for name, array in named.items()}
 
     def _from_arrays(self, facts: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> Model:
         types = {}
@@ -454,14 +454,22 @@ class GraphParser(DependencyParser):
         model.labels = {str(name): number for number, name in enumerate(facts["labels"])}
         model.seen, model.updates = int(facts["seen"]), int(facts["updates"])
         self.n_nonprojective_, self.n_too_long_ = model.set_apart = tuple(map(int, facts["set_apart"]))  # type: ignore[assignment]
-        scorers = []
-        for part, blank in zip(("sieve", "scorer"), model.learning[:2], strict=True):
-            slots, drift, used = (arrays[f"{part}.{name}"].copy() for name in ("slots", "drift", "used"))
-            scorers.append(graph.Scorer(blank.plan, directed.Directed(slots, slots.view(np.float32), drift, used)))
-        if "labels.drift" in arrays:
-            kept = ledger.Ledger(*(arrays[f"labels.{name}"].copy() for name in ledger.Ledger._fields))
-            model.learning = Learning(*scorers, kept)
+        parts: dict[str, dict[str, NDArray]] = {"sieve": {}, "scorer": {}, "labels": {}}
+        for name, array in arrays.items():
+            part, _, of = name.rpartition(".")
+            if part in parts:
+                parts[part][of] = array
+        sieve, scorer = (
+            graph.Scorer(blank.plan, directed.taken_up(parts[part]))
+            for part, blank in zip(("sieve", "scorer"), model.learning[:2], strict=True)
+        )
+        outcomes = parts["labels"]["outcomes"]
+        if len(outcomes) and outcomes.max() >= len(model.labels):
+            raise ValueError(f"a weight speaks for label {outcomes.max()}, but there are {len(model.labels)}")
+        if "drift" in parts["scorer"]:
+            model.learning = Learning(sieve, scorer, ledger.taken_up(parts["labels"]))
         else:
-            book = ledger.Book(*(arrays[f"labels.{name}"] for name in ledger.Book._fields))
-            model.parsing = Parsing(*scorers, book)
+            lists = tuple(parts["labels"][name].copy() for name in _LISTS)
+            ledger.check_lists(*lists)
+            model.parsing = Parsing(sieve, scorer, lists, ledger.bound(*lists))
         return model
