@@ -9,7 +9,11 @@ from rosenblatt.structured import eisner
 from rosenblatt.testing.structured import is_projective, is_tree, trees
 
 MOST_WORDS = 5
-TREES = {(n, single): list(trees(n, projective=True, single_root=single)) for n in range(MOST_WORDS + 1) for single in (False, True)}
+TREES = {
+    (n, single): list(trees(n, projective=True, single_root=single))
+    for n in range(MOST_WORDS + 1)
+    for single in (False, True)
+}
 
 
 def arcs_of(heads):

@@ -1,4 +1,5 @@
-"""The graph parser equals plain Python to the last bit, keeps Collins's bound, and answers with a tree whatever it is given."""
+"""The graph parser equals plain Python to the last bit, keeps Collins's bound, and answers with a tree whatever it is
+given."""
 
 from collections import Counter
 
@@ -124,7 +125,7 @@ def learned(X, golds, decoder, siblings, margin, rule, threshold, epochs):
                 cost[h, m] = scores[h, m]
             guess = tuple(find(decoder, cost, pairs).tolist())
             wrong = sum(a != b for a, b in zip(guess, gold, strict=True))
-            score = dict((z, s) for s, z in every)[guess]
+            score = {z: s for s, z in every}[guess]
             best = max(s + (margin + graph.TIE) * sum(a != b for a, b in zip(z, gold, strict=True)) for s, z in every)
             assert score + (margin + graph.TIE) * wrong == best
             if wrong:
@@ -237,7 +238,9 @@ def test_collinss_bound(seed, candidates):
                 radius = max(radius, sum(n * n for n in delta.values()))
     if not kept:
         return
-    fitted = parser(margin=0.0, max_iter=500, candidates=candidates).fit([x for x, _ in kept], with_labels(z for _, z in kept))
+    fitted = parser(margin=0.0, max_iter=500, candidates=candidates).fit(
+        [x for x, _ in kept], with_labels(z for _, z in kept)
+    )
     delta = min(gaps) / np.sqrt(sum(n * n for n in u.values()))
     assert 0 < fitted.n_updates_ <= radius / delta**2
     assert fitted.stop_reason_ == "converged"
@@ -311,7 +314,9 @@ def test_a_model_comes_back_from_its_file(fitted, tmp_path, resume):
     assert back.get_params() == fitted.get_params()
     if resume:
         again = clone(fitted).fit(X, Y)
-        assert back.partial_fit(X, Y).n_updates_ - fitted.n_updates_ == again.partial_fit(X, Y).n_updates_ - fitted.n_updates_
+        assert (
+            back.partial_fit(X, Y).n_updates_ - fitted.n_updates_ == again.partial_fit(X, Y).n_updates_ - fitted.n_updates_
+        )
         assert back.predict(X) == again.predict(X)
     else:
         with pytest.raises(ValueError, match="prediction only"):

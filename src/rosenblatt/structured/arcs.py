@@ -1,13 +1,13 @@
-"""The features of an arc are what its two ends, their neighbours, the words between them and the modifier before say together,
-each apart for arcs to the left and to the right.
+"""The features of an arc are what its two ends, their neighbours, the words between them and the modifier before say
+together, each apart for arcs to the left and to the right.
 
-A template's terms belong to sides: those of the head, of the modifier, and of a third word, one between them or the sibling. A
-side is hashed once for each word of the sentence, not once for each of n² arcs, and the key of a feature is the sum of its
-sides. Hashes of 64 bits add up like the codes of Zobrist (1970): two different sums are equal by accident only. Templates
-with one side alone are looked up once for each word.
+A template's terms belong to sides: those of the head, of the modifier, and of a third word, one between them or the
+sibling. A side is hashed once for each word of the sentence, not once for each of n² arcs, and the key of a feature is
+the sum of its sides. Hashes of 64 bits add up like the codes of Zobrist (1970): two different sums are equal by accident
+only. Templates with one side alone are looked up once for each word.
 
-Places are h, the head; m, the modifier; b, each word between them; s, the modifier of h before m, seen from h; and words next
-to them, such as h-1 or m+2. `distance[m]` is the binned distance from h to m, `distance[s]` that from s to m.
+Places are h, the head; m, the modifier; b, each word between them; s, the modifier of h before m, seen from h; and words
+next to them, such as h-1 or m+2. `distance[m]` is the binned distance from h to m, `distance[s]` that from s to m.
 """
 
 from __future__ import annotations
@@ -61,16 +61,22 @@ def read(texts: Sequence[str], attributes: Sequence[str]) -> Plan:
         used = {place[0] for _, place in terms}
         far = [place for attribute, place in terms if attribute == DISTANCE]
         if far not in ([], ["m"]) and (far != ["s"] or used == {"s"}):
-            raise ValueError(f"template {text!r}: distance[m] goes with any template, distance[s] with one that looks at s and m")
+            raise ValueError(
+                f"template {text!r}: distance[m] goes with any template, distance[s] with one that looks at s and m"
+            )
         if used >= {"b", "s"}:
             raise ValueError(f"template {text!r} looks at a word between and at the sibling; one of them is allowed")
         kind = _kind(used | ({"h", "m"} if far == ["m"] else set()))
         row = []
         for side in _KINDS[kind]:
-            part = sorted(f"{attribute}[{place}]" for attribute, place in terms if place[0] == side and attribute != DISTANCE)
+            part = sorted(
+                f"{attribute}[{place}]" for attribute, place in terms if place[0] == side and attribute != DISTANCE
+            )
             row.append(sides.setdefault(" ".join(part) or side, len(sides)))
         groups[kind].append(row if len(row) == 1 else [*row, len(far)])
-    indices = (np.array(rows, np.int32).reshape(-1, len(_KINDS[kind]) + (len(_KINDS[kind]) > 1)) for kind, rows in groups.items())
+    indices = (
+        np.array(rows, np.int32).reshape(-1, len(_KINDS[kind]) + (len(_KINDS[kind]) > 1)) for kind, rows in groups.items()
+    )
     return Plan(_sides(list(sides), attributes), *indices)
 
 
@@ -86,7 +92,9 @@ def _kind(sides: set[str]) -> str:
 def _sides(texts: list[str], attributes: Sequence[str]) -> Templates:
     """The sides as templates that look from their own word; one that looks at nothing has its letter for a text."""
     found = [templates.read([] if text in SIDES else [text], attributes, PLACES) for text in texts]
-    seeds = [part.seeds[0] if part.seeds.size else ROOT + np.uint64(ord(text)) for text, part in zip(texts, found, strict=True)]
+    seeds = [
+        part.seeds[0] if part.seeds.size else ROOT + np.uint64(ord(text)) for text, part in zip(texts, found, strict=True)
+    ]
     starts = np.cumsum([0] + [part.terms.size for part in found])
     terms = np.concatenate([np.empty(0, np.int32), *(part.terms for part in found)]) % ((2 * REACH + 1) * len(attributes))
     return Templates(np.array(seeds, np.uint64), starts.astype(np.int32), terms.astype(np.int32))
@@ -104,8 +112,8 @@ def padded(values):
 
 @jit
 def hashed(plan, words, width):
-    """(n + 2, sides) uint64: each side of each word, of a sentence that `padded` has put in a row; 0 where it is silent. The last
-    row stands for no sibling."""
+    """(n + 2, sides) uint64: each side of each word, of a sentence that `padded` has put in a row; 0 where it is silent.
+    The last row stands for no sibling."""
     size = words.size // width - 2 * REACH
     out = np.empty((size + 1, plan.sides.seeds.size), np.uint64)
     for x in range(size):

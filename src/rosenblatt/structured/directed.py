@@ -1,5 +1,5 @@
-"""Two weights for a feature of an arc, one for arcs to the left and one for arcs to the right, in the slot of its key: one visit
-to memory answers. A feature that no update has touched has no slot, so memory is bounded by what has been learned.
+"""Two weights for a feature of an arc, one for arcs to the left and one for arcs to the right, in the slot of its key: one
+visit to memory answers. A feature that no update has touched has no slot, so memory is bounded by what has been learned.
 
 The last bit of a key is the direction; the rest names the feature.
 """

@@ -1,11 +1,11 @@
-"""A tree is the arcs it has: its score is the sum of theirs (McDonald, Crammer and Pereira 2005), and of pairs of neighbouring
-modifiers of one head (McDonald and Pereira 2006). Learning finds the best tree under the weights, with a cost for every
-wrong head, and where it is not gold moves the weights of the features in which the two differ.
+"""A tree is the arcs it has: its score is the sum of theirs (McDonald, Crammer and Pereira 2005), and of pairs of
+neighbouring modifiers of one head (McDonald and Pereira 2006). Learning finds the best tree under the weights, with a
+cost for every wrong head, and where it is not gold moves the weights of the features in which the two differ.
 
-Most of the n² arcs of a sentence are hopeless, and a few templates can tell. They are the sieve: a perceptron that ranks the
-heads of each word by itself, and lets the best few through to be scored in full. Arcs from the word before always pass, so
-that there is a tree, and in learning the gold ones. A tree of arcs that passed is a tree, so every update is made on a
-violation, and Collins's bound holds whatever the sieve does.
+Most of the n² arcs of a sentence are hopeless, and a few templates can tell. They are the sieve: a perceptron that ranks
+the heads of each word by itself, and lets the best few through to be scored in full. Arcs from the word before always
+pass, so that there is a tree, and in learning the gold ones. A tree of arcs that passed is a tree, so every update is
+made on a violation, and Collins's bound holds whatever the sieve does.
 """
 
 from __future__ import annotations
@@ -18,7 +18,16 @@ from rosenblatt._jit import jit
 from rosenblatt.rules import step
 from rosenblatt.structured import chu_liu_edmonds, eisner
 from rosenblatt.structured.arcs import (
-    Plan, add_arcs, add_siblings, arc_keys, couple_keys, hashed, most_keys, padded, triple_keys, word_keys,
+    Plan,
+    add_arcs,
+    add_siblings,
+    arc_keys,
+    couple_keys,
+    hashed,
+    most_keys,
+    padded,
+    triple_keys,
+    word_keys,
 )
 from rosenblatt.structured.directed import Directed, push
 
@@ -257,8 +266,8 @@ class Counts(NamedTuple):
 
 @jit
 def learn(decoder, rule, manner, sieve, scorer, corpus, order, counts):
-    """Visit sentences in this order; (sieve, scorer, counts). A sentence counts as a mistake if some wrong tree was as good as
-    gold before it was learned from."""
+    """Visit sentences in this order; (sieve, scorer, counts). A sentence counts as a mistake if some wrong tree was as good
+    as gold before it was learned from."""
     values, starts, all_heads = corpus
     seen, updates, mistakes = counts
     margin, candidates, plan = manner.margin, manner.candidates, scorer.plan
@@ -300,8 +309,8 @@ def learn(decoder, rule, manner, sieve, scorer, corpus, order, counts):
 
 @jit
 def parse(decoder, sieve, scorer, candidates, longest, corpus):
-    """Write the heads of all sentences into the corpus; those of one that is too long piece by piece, and all pieces hang on
-    the root of the first."""
+    """Write the heads of all sentences into the corpus; those of one that is too long piece by piece, and all pieces hang
+    on the root of the first."""
     values, starts, heads = corpus
     nothing = np.empty(0, np.int32)
     for i in range(starts.size - 1):

@@ -27,17 +27,15 @@ DECODERS = ("eisner", "chu-liu-edmonds")
 _LISTS = ("keys", "sizes", "outcomes", "weights")
 _PART = 64  # sentences that a thread takes at a time
 
-# What is looked at where no templates are given: words (w), coarse tags (c) and fine tags (t); p stands for both tags in turn,
-# and "~" for the same once more with the distance.
-_ARCS = """
-h.w; h.c; h.t; h.w h.t; m.w; m.c; m.t; m.w m.t; h.c m.distance; h.t m.distance; m.c m.distance; m.t m.distance; h.w m.w
-h.w h.p m.w m.p; h.p m.w m.p; h.w m.w m.p; h.w h.p m.p; h.w h.p m.w; h.w m.p; h.p m.w
-h.p m.p~; h.p b.p m.p
-h.t h+1.t m-1.t m.t; h-1.t h.t m-1.t m.t; h.t h+1.t m.t m+1.t; h-1.t h.t m.t m+1.t
-h.t h+1.t m.t; h-1.t h.t m.t; h.t m-1.t m.t; h.t m.t m+1.t
-h.c h+1.c m-1.c m.c m.distance; h-1.c h.c m-1.c m.c m.distance; h.c h+1.c m.c m+1.c m.distance; h-1.c h.c m.c m+1.c m.distance
-h.c h+1.c m.c m.distance; h-1.c h.c m.c m.distance; h.c m-1.c m.c m.distance; h.c m.c m+1.c m.distance
-"""
+# What is looked at where no templates are given: words (w), coarse tags (c) and fine tags (t); p stands for both tags in
+# turn, and "~" for the same once more with the distance.
+_ARCS = """h.w; h.c; h.t; h.w h.t; m.w; m.c; m.t; m.w m.t; h.c m.distance; h.t m.distance; m.c m.distance; m.t m.distance;
+        h.w m.w h.w h.p m.w m.p; h.p m.w m.p; h.w m.w m.p; h.w h.p m.p; h.w h.p m.w; h.w m.p; h.p m.w h.p m.p~; h.p b.p
+        m.p h.t h+1.t m-1.t m.t; h-1.t h.t m-1.t m.t; h.t h+1.t m.t m+1.t; h-1.t h.t m.t m+1.t h.t h+1.t m.t; h-1.t h.t
+        m.t; h.t m-1.t m.t; h.t m.t m+1.t h.c h+1.c m-1.c m.c m.distance; h-1.c h.c m-1.c m.c m.distance; h.c h+1.c m.c
+        m+1.c m.distance; h-1.c h.c m.c m+1.c m.distance h.c h+1.c m.c m.distance; h-1.c h.c m.c m.distance; h.c m-1.c
+        m.c m.distance; h.c m.c m+1.c m.distance
+        """
 _SIBLINGS = """
 m.w s.w; s.w m.t; s.t m.w; s.t m.t~; s.c m.c; h.w s.w m.w; h.w s.c m.c; h.c s.w m.c; h.c s.c m.w; h.t s.t m.t; h.c s.c m.c~
 """
@@ -60,8 +58,8 @@ l.c r.c h.c m.c; s.c y.c h.c m.c
 
 
 def _written_out(short: str, fields: Sequence[str]) -> tuple[str, ...]:
-    """The templates of such a text, for tokens of these fields: of the tags, the first is taken to be coarse, the last fine;
-    where there are none, shapes and ends of words stand in for them."""
+    """The templates of such a text, for tokens of these fields: of the tags, the first is taken to be coarse, the last
+    fine; where there are none, shapes and ends of words stand in for them."""
     coarse, fine = (fields[1], fields[-1]) if len(fields) > 1 else ("shape", "suffix3")
     texts = []
     for text in short.replace("\n", ";").split(";"):
@@ -195,38 +193,39 @@ class _Learner:
 class GraphParser(DependencyParser):
     """A parser that gives every possible arc a score and finds the best tree among all trees.
 
-    Trees are projective and found by Eisner's algorithm, or any trees, found by that of Chu, Liu and Edmonds. Scores are sums
-    over arcs (McDonald, Crammer and Pereira 2005) and, with `siblings`, over pairs of neighbouring modifiers of one head
-    (McDonald and Pereira 2006). The weights are those of a structured perceptron (Collins 2002), averaged: on data that some
-    weights of norm 1 tell apart by δ, it makes at most R²/δ² updates, however many trees there are. Arcs get their labels from
-    a second perceptron, once the tree stands.
+    Trees are projective and found by Eisner's algorithm, or any trees, found by that of Chu, Liu and Edmonds. Scores are
+    sums over arcs (McDonald, Crammer and Pereira 2005) and, with `siblings`, over pairs of neighbouring modifiers of one
+    head (McDonald and Pereira 2006). The weights are those of a structured perceptron (Collins 2002), averaged: on data
+    that some weights of norm 1 tell apart by δ, it makes at most R²/δ² updates, however many trees there are. Arcs get
+    their labels from a second perceptron, once the tree stands.
 
-    Train with the decoder you use. A model learned with one decoder and used with another gives a warning: with
-    Eisner's trees in learning and Chu–Liu–Edmonds' in use, 7 to 9 points of attachment were lost on English.
+    Train with the decoder you use. A model learned with one decoder and used with another gives a warning: with Eisner's
+    trees in learning and those of Chu, Liu and Edmonds in use, 7 to 9 points of attachment were lost on English.
 
     Parameters
     ----------
     fields : what tokens are made of: the form first, then tags, the coarsest first
     templates : what is looked at together in an arc, such as "upos[h] upos[m] distance[m]" (places: see
-        `rosenblatt.structured.arcs`); None for McDonald's set, made for the fields
+        `rosenblatt.structured.arcs`); None for a set after McDonald's, made for the fields
     label_templates : the same for labels (places: see `rosenblatt.structured.labels`)
     decoder : "eisner" or "chu-liu-edmonds"
-    siblings : whether pairs of modifiers count; None for where the decoder can. The best non-projective tree of pairs cannot be
-        found in reasonable time (it is NP-hard), so "chu-liu-edmonds" cannot
-    candidates : how many heads of a word the sieve lets through to be scored in full; None for all. The default loses one gold
-        arc in 300 or so, and is several times faster
+    siblings : whether pairs of modifiers count; None for where the decoder can. The best non-projective tree of pairs
+        cannot be found in reasonable time (it is NP-hard), so "chu-liu-edmonds" cannot
+    candidates : how many heads of a word the sieve lets through to be scored in full; None for all. With 10 of them one
+        gold arc in 200 or so is lost, and parsing is several times faster
     single_root : whether one word alone hangs on the root
     labelled : whether arcs have labels
     margin, label_margin : the cost of a wrong head and of a wrong label while learning; 0 for none
     rule, keep, order : as everywhere in `rosenblatt.structured`
     prune : weights of at most this size are dropped before predicting
-    max_length : longer sentences are parsed in pieces of this many words, which all hang on the root of the first; their trees
-        are not learned from. Time grows with its cube
-    max_iter, max_seconds, tol, n_iter_no_change, early_stopping, validation_fraction, warm_start, n_jobs, random_state, verbose
+    max_length : longer sentences are parsed in pieces of this many words, which all hang on the root of the first; their
+        trees are not learned from. Time grows with its cube, and memory too where siblings count
+    max_iter, max_seconds, tol, n_iter_no_change, early_stopping, validation_fraction, warm_start, n_jobs, random_state,
+        verbose : as everywhere
 
-    With a projective decoder, gold trees that are not projective are learned from as they are: the update goes towards the gold
-    arcs as long as some projective tree scores as high. `n_nonprojective_` counts the gold trees that were not projective,
-    `n_too_long_` the sentences that were too long.
+    With a projective decoder, gold trees that are not projective are learned from as they are: an update goes towards the
+    gold arcs as long as some projective tree scores as high. `n_nonprojective_` counts the gold trees that were not
+    projective, `n_too_long_` the sentences that were too long.
 
     Examples
     --------
@@ -236,6 +235,7 @@ class GraphParser(DependencyParser):
     >>> parser = GraphParser(fields=("form", "upos")).fit(X, y)
     >>> parser.predict([[("the", "DET"), ("dogs", "NOUN"), ("sleep", "VERB")]])
     [[(2, 'det'), (3, 'nsubj'), (0, 'root')]]
+
     """
 
     _own: ClassVar[Mapping[str, Any]] = MappingProxyType(
@@ -313,8 +313,8 @@ class GraphParser(DependencyParser):
             raise ValueError(f"siblings must be True, False or None; got {self.siblings!r}")
         if self.siblings and self.decoder != "eisner":
             raise ValueError(
-                f"siblings=True and decoder={self.decoder!r} do not go together: finding the best non-projective tree of pairs "
-                f"is NP-hard; use decoder='eisner', or siblings=False"
+                f"siblings=True and decoder={self.decoder!r} do not go together: finding the best non-projective tree of "
+                f"pairs is NP-hard; use decoder='eisner', or siblings=False"
             )
         return self.decoder == "eisner" if self.siblings is None else bool(self.siblings)
 
@@ -325,12 +325,16 @@ class GraphParser(DependencyParser):
         texts = {
             "sieve": _written_out(_SIEVE, fields) if self.candidates else (),
             "templates": default if self.templates is None else tuple(self.templates),
-            "label_templates": _written_out(_LABELS, fields) if self.label_templates is None else tuple(self.label_templates),
+            "label_templates": _written_out(_LABELS, fields)
+            if self.label_templates is None
+            else tuple(self.label_templates),
         }
         if not with_siblings:
             for text in texts["templates"]:
                 if any(place[0] == "s" for _, place in templates.terms(text)):
-                    raise ValueError(f"template {text!r} looks at a sibling, but siblings do not count here; see `siblings`")
+                    raise ValueError(
+                        f"template {text!r} looks at a sibling, but siblings do not count here; see `siblings`"
+                    )
         return texts if self.labelled else texts | {"label_templates": ()}
 
     def _read_fields(self) -> Fields:
@@ -359,7 +363,9 @@ class GraphParser(DependencyParser):
                 ("decoder", model.decoder, self.decoder),
             ):
                 if then != now:
-                    raise ValueError(f"{name} has changed since this model began to learn; fit a new one, or change it back")
+                    raise ValueError(
+                        f"{name} has changed since this model began to learn; fit a new one, or change it back"
+                    )
         names = dict(model.labels)
         values, starts = model.fields.values(X, learn=True)
         heads, numbers = self._read_trees(y, starts, names, learn=True)
@@ -450,7 +456,9 @@ class GraphParser(DependencyParser):
         for field in facts["fields"]:
             if f"{field}.bytes" in arrays:
                 types[field] = unpacked({name: arrays[f"{field}.{name}"] for name in ("bytes", "lengths")})
-        model = Model(Fields(facts["fields"], facts["attributes"], types), facts["texts"], facts["decoder"], facts["siblings"])
+        model = Model(
+            Fields(facts["fields"], facts["attributes"], types), facts["texts"], facts["decoder"], facts["siblings"]
+        )
         model.labels = {str(name): number for number, name in enumerate(facts["labels"])}
         model.seen, model.updates = int(facts["seen"]), int(facts["updates"])
         self.n_nonprojective_, self.n_too_long_ = model.set_apart = tuple(map(int, facts["set_apart"]))  # type: ignore[assignment]

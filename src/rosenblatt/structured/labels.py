@@ -1,10 +1,10 @@
-"""When a tree stands, each arc gets the label that its surroundings in the tree speak for: a perceptron of many classes over
-what is seen from the modifier.
+"""When a tree stands, each arc gets the label that its surroundings in the tree speak for: a perceptron of many classes
+over what is seen from the modifier.
 
 Places are m, the modifier; h, its head; g, the head of that; s, the modifier of h before m, seen from h, and y, the one
-after it; l and r, the leftmost and the rightmost modifier of m; and the words next to h and m, such as h-1 or m+1. Of h and m can
-also be asked `lefts` and `rights`, how many modifiers they have on that side, and of m `distance`, how far away its head is and
-on which side.
+after it; l and r, the leftmost and the rightmost modifier of m; and the words next to h and m, such as h-1 or m+1. Of h
+and m can also be asked `lefts` and `rights`, how many modifiers they have on that side, and of m `distance`, how far
+away its head is and on which side.
 """
 
 from __future__ import annotations
@@ -33,14 +33,16 @@ def read(texts: Sequence[str], attributes: Sequence[str]) -> Templates:
     for text in texts:
         for attribute, place in templates.terms(text):
             if attribute in STATE and place not in (("m",) if attribute == "distance" else ("h", "m")):
-                raise ValueError(f"template {text!r}: {attribute} can be asked of {'m' if attribute == 'distance' else 'h and m'} only")
+                raise ValueError(
+                    f"template {text!r}: {attribute} can be asked of {'m' if attribute == 'distance' else 'h and m'} only"
+                )
     return templates.read(texts, [*attributes, *STATE], PLACES)
 
 
 @jit
 def relatives(heads):
-    """(n + 1, 6): of each word its leftmost and rightmost modifier (−1 for none), how many it has left and right of it, and the
-    modifiers of its head before and after it, seen from the head (−1 for none)."""
+    """(n + 1, 6): of each word its leftmost and rightmost modifier (−1 for none), how many it has left and right of it, and
+    the modifiers of its head before and after it, seen from the head (−1 for none)."""
     n = heads.size
     out = np.full((n + 1, 6), -1)
     out[:, 2:4] = 0
@@ -97,8 +99,8 @@ def best_of(scores, gold):
 
 @jit
 def learn(plan, ledger, rule, demand, labels, corpus, order, seen, updates):
-    """Learn the labels of sentences in this order, on their gold trees; (ledger, updates). `demand` is what is added to a margin
-    before the rule sees it."""
+    """Learn the labels of sentences in this order, on their gold trees; (ledger, updates). `demand` is what is added to a
+    margin before the rule sees it."""
     values, starts, all_heads, numbers = corpus
     width = values.shape[1]
     looked = np.zeros(len(PLACES) * (width + len(STATE)), np.uint64)
