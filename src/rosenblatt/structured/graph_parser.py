@@ -29,13 +29,16 @@ _PART = 64  # sentences that a thread takes at a time
 
 # What is looked at where no templates are given: words (w), coarse tags (c) and fine tags (t); p stands for both tags in
 # turn, and "~" for the same once more with the distance.
-_ARCS = """h.w; h.c; h.t; h.w h.t; m.w; m.c; m.t; m.w m.t; h.c m.distance; h.t m.distance; m.c m.distance; m.t m.distance;
-        h.w m.w h.w h.p m.w m.p; h.p m.w m.p; h.w m.w m.p; h.w h.p m.p; h.w h.p m.w; h.w m.p; h.p m.w h.p m.p~; h.p b.p
-        m.p h.t h+1.t m-1.t m.t; h-1.t h.t m-1.t m.t; h.t h+1.t m.t m+1.t; h-1.t h.t m.t m+1.t h.t h+1.t m.t; h-1.t h.t
-        m.t; h.t m-1.t m.t; h.t m.t m+1.t h.c h+1.c m-1.c m.c m.distance; h-1.c h.c m-1.c m.c m.distance; h.c h+1.c m.c
-        m+1.c m.distance; h-1.c h.c m.c m+1.c m.distance h.c h+1.c m.c m.distance; h-1.c h.c m.c m.distance; h.c m-1.c
-        m.c m.distance; h.c m.c m+1.c m.distance
-        """
+_ARCS = """
+h.w; h.c; h.t; h.w h.t; m.w; m.c; m.t; m.w m.t; h.c m.distance; h.t m.distance; m.c m.distance; m.t m.distance; h.w m.w
+h.w h.p m.w m.p; h.p m.w m.p; h.w m.w m.p; h.w h.p m.p; h.w h.p m.w; h.w m.p; h.p m.w
+h.p m.p~; h.p b.p m.p
+h.t h+1.t m-1.t m.t; h-1.t h.t m-1.t m.t; h.t h+1.t m.t m+1.t; h-1.t h.t m.t m+1.t
+h.t h+1.t m.t; h-1.t h.t m.t; h.t m-1.t m.t; h.t m.t m+1.t
+h.c h+1.c m-1.c m.c m.distance; h-1.c h.c m-1.c m.c m.distance; h.c h+1.c m.c m+1.c m.distance
+h-1.c h.c m.c m+1.c m.distance
+h.c h+1.c m.c m.distance; h-1.c h.c m.c m.distance; h.c m-1.c m.c m.distance; h.c m.c m+1.c m.distance
+"""
 _SIBLINGS = """
 m.w s.w; s.w m.t; s.t m.w; s.t m.t~; s.c m.c; h.w s.w m.w; h.w s.c m.c; h.c s.w m.c; h.c s.c m.w; h.t s.t m.t; h.c s.c m.c~
 """
@@ -461,7 +464,8 @@ class GraphParser(DependencyParser):
         )
         model.labels = {str(name): number for number, name in enumerate(facts["labels"])}
         model.seen, model.updates = int(facts["seen"]), int(facts["updates"])
-        self.n_nonprojective_, self.n_too_long_ = model.set_apart = tuple(map(int, facts["set_apart"]))  # type: ignore[assignment]
+        crossing, long = map(int, facts["set_apart"])
+        self.n_nonprojective_, self.n_too_long_ = model.set_apart = crossing, long
         parts: dict[str, dict[str, NDArray]] = {"sieve": {}, "scorer": {}, "labels": {}}
         for name, array in arrays.items():
             part, _, of = name.rpartition(".")

@@ -17,8 +17,8 @@ from rosenblatt._jit import jit
 from rosenblatt.rules import step
 from rosenblatt.structured import templates
 from rosenblatt.structured.arcs import NEAR, REACH, padded
-from rosenblatt.structured.ledger import add_book, add_scores, entered, push_row, roomy, row_of
-from rosenblatt.structured.table import request
+from rosenblatt.structured.ledger import add_list, add_scores, entered, push_row, request_list, roomy, row_of
+from rosenblatt.structured.table import ABSENT, find, request
 from rosenblatt.structured.templates import Templates, keys
 from rosenblatt.structured.words import OUTSIDE
 
@@ -153,8 +153,14 @@ def label(plan, book, labels, corpus):
             keys(plan, looked, found)
             for t in range(found.size):
                 request(book.slots, found[t])
-            scores[:] = 0.0
+            count = 0
             for t in range(found.size):
-                if found[t] != 0:
-                    add_book(book, found[t], scores)
+                at = find(book.slots, found[t]) if found[t] != 0 else ABSENT
+                if at != ABSENT:
+                    request_list(book, at)
+                    found[count] = at
+                    count += 1
+            scores[:] = 0.0
+            for t in range(count):
+                add_list(book, found[t], scores)
             numbers[starts[i] + m - 1] = best_of(scores, -1)
