@@ -268,7 +268,7 @@ def learn(ledger, outlook, corpus, order, rule, manner, uses, clock, updates, wi
             for i in range(difference.used[0]):
                 length += difference.counts[i] ** 2
             mistakes += ahead >= 0.0
-            tau = step(rule, manner.threshold - ahead, length, updates + 1, True)
+            tau = step(rule, manner.offset - ahead, length, updates + 1, True)
             if tau > 0.0 and length > 0.0:
                 updates += 1
                 ledger = roomy(ledger, difference.used[0])

@@ -26,7 +26,7 @@ class Manner(NamedTuple):
 
     single_root: bool
     margin: float  # what a unit of cost adds to the score of a rival
-    threshold: float  # of the rule: see base.threshold
+    offset: float  # see base.offset
     explore: float  # how often the best action is taken rather than the best that costs nothing
     seed: np.uint64
 
@@ -119,7 +119,7 @@ def learn(ledger, outlook, corpus, order, rule, manner, uses, clock, updates):
             right, rival, cost = confront(scores, uses, cells, front, tree, labels, manner)
             if rival >= 0:
                 mistakes += scores[rival] >= scores[right]
-                margin = scores[right] - scores[rival] - manner.margin * cost + manner.threshold
+                margin = scores[right] - scores[rival] - manner.margin * cost + manner.offset
                 tau = step(rule, margin, 2.0 * count, updates + 1, True)
                 if tau > 0.0:
                     updates += 1

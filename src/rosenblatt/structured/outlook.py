@@ -118,10 +118,10 @@ def new_desk(outlook, longest, attributes):
 def lay(desk, tokens):
     """Put a sentence on the desk: (n, attributes) uint64."""
     words, n = desk.words, tokens.shape[0]
-    words[:n] = tokens
-    words[n] = _ROOT
-    words[n + 1] = OUTSIDE
-    words[n + 2] = 0
+    for column in range(tokens.shape[1]):
+        for word in range(n):
+            words[word, column] = tokens[word, column]
+        words[n, column], words[n + 1, column], words[n + 2, column] = _ROOT, OUTSIDE, 0
 
 
 @jit
@@ -160,7 +160,8 @@ def _children(desk, cells, cell, place, none):
 def _nothing(desk, place, children, outside, none):
     """Write that there is no word at a place on the stack, and hence no child of it."""
     desk.spots[place] = outside
-    desk.state[place * _STATE : (place + 1) * _STATE] = 0
+    for asked in range(place * _STATE, (place + 1) * _STATE):
+        desk.state[asked] = 0
     for child in range(children, children + 4):
         desk.spots[child] = none
         desk.state[child * _STATE] = 0

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from rosenblatt._jit import jit, prefetch
 from rosenblatt.structured import ledger as ledgers
-from rosenblatt.structured.table import ABSENT, capacity_for, claim, find, new_slots, request
+from rosenblatt.structured.table import ABSENT, capacity_for, claim, find, request
 
 _LARGEST = 32767
-_LONG = 12  # actions from which on a row is faster than a list
+_LONG = 6  # actions from which on a row is faster than a list
 _LANES = 16  # numbers that one instruction adds: rows are padded to a multiple
 _SIZE_BITS = np.uint64(17)
 _SIZE_MASK = np.uint64(2**17 - 1)
@@ -39,14 +39,29 @@ def written(ledger: ledgers.Ledger, seen: int, average: bool, prune: float) -> t
     keys, sizes, outcomes, weights = ledgers.kept(ledger, seen, average, 0.0)
     size = np.abs(weights)
     unit = float(size.max(initial=0.0)) / _LARGEST or 1.0
-    least = prune * float(size.mean()) if len(size) else 0.0
+    least = prune * float(size.mean(dtype=np.float64)) if len(size) else 0.0
     whole = np.rint(weights / np.float64(unit)).astype(np.int16)
     live = (size > least) & (whole != 0)
-    feature = np.repeat(np.arange(len(keys)), sizes)[live]
-    counts = np.bincount(feature, minlength=len(keys))
-    narrow = np.uint8 if outcomes.max(initial=0) < 256 else np.uint16
+    counts = np.bincount(np.repeat(np.arange(len(keys)), sizes)[live], minlength=len(keys))
     some = counts > 0
-    return Lists(keys[some], counts[some].astype(np.uint16), outcomes[live].astype(narrow), whole[live]), unit
+    return Lists(keys[some], counts[some].astype(np.uint16), narrowed(outcomes[live]), whole[live]), unit
+
+
+def narrowed(outcomes: NDArray) -> NDArray:
+    """Outcomes as bytes, where that is enough."""
+    return outcomes.astype(np.uint8 if outcomes.max(initial=0) < 256 else np.uint16)
+
+
+def checked(lists: Lists, actions: int) -> Lists:
+    """The lists, if they are what `written` gives for this many actions; what is in a file may not be."""
+    kinds = [part.dtype.kind + str(part.ndim) for part in lists]
+    if kinds != ["u1", "u1", "u1", "i1"] or lists.keys.dtype != np.uint64 or lists.weights.dtype != np.int16:
+        raise ValueError(f"lists of weights have the types {', '.join(str(part.dtype) for part in lists)}")
+    if len(lists.keys) != len(lists.sizes) or not lists.sizes.sum() == len(lists.outcomes) == len(lists.weights):
+        raise ValueError(f"{len(lists.keys)} lists of weights do not add up to {len(lists.weights)} weights")
+    if lists.outcomes.max(initial=0) >= actions or (lists.keys == 0).any():
+        raise ValueError(f"a list of weights names an action that is none of {actions}, or no feature")
+    return lists
 
 
 class Sheet(NamedTuple):
@@ -58,16 +73,21 @@ class Sheet(NamedTuple):
     rows: NDArray  # (rows, actions, padded) int16
 
 
-@jit
-def bind(lists, actions):
+def bind(lists: Lists, actions: int) -> Sheet:
     """The sheet of these lists, for this many actions."""
+    # Made by numpy, which asks for large pages: a probe of a large table then costs no walk through the page table.
+    slots = np.zeros((int(capacity_for(len(lists.keys))), 2), np.uint64)
+    return _bind(lists, actions, slots)
+
+
+@jit
+def _bind(lists, actions, slots):
     keys, sizes, outcomes, weights = lists
     padded = (actions + _LANES - 1) // _LANES * _LANES
     long = 0
     for i in range(keys.size):
         long += sizes[i] > _LONG
     rows = np.zeros((long, padded), np.int16)
-    slots = new_slots(capacity_for(keys.size))
     places, kept = np.empty(weights.size, np.uint16), np.empty(weights.size, np.int16)
     at, to, row = 0, 0, 0
     for i in range(keys.size):

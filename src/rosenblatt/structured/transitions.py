@@ -176,10 +176,11 @@ def lift(heads):
     moves, before = 0, -1
     while moves > before:
         before = moves
-        for word in np.argsort(np.abs(heads - np.arange(n)), kind="mergesort"):
-            if heads[word] < n and not _spans_its_own(heads, word):
-                heads[word] = heads[heads[word]]
-                moves += 1
+        for length in range(2, n):
+            for word in range(n):
+                if abs(heads[word] - word) == length and heads[word] < n and not _spans_its_own(heads, word):
+                    heads[word] = heads[heads[word]]
+                    moves += 1
     return moves
 
 
