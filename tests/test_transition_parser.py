@@ -1,4 +1,5 @@
-"""Transition parsers: the kernels do what the papers say, written out in plain Python on integers; and what only they promise."""
+"""Transition parsers: the kernels do what the papers say, written out in plain Python on integers; and what only they
+promise."""
 
 from __future__ import annotations
 
@@ -10,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rosenblatt import rules
-from rosenblatt.structured import greedy, outlook
+from rosenblatt.structured import outlook
 from rosenblatt.structured import transitions as system
 from rosenblatt.structured.listing import listed, relisted
+from rosenblatt.structured.transition_greedy import chance
 from rosenblatt.structured.transition_parser import MOST_LABELS, TransitionParser, templates_for
 from rosenblatt.structured.trees import is_projective, is_tree
 from rosenblatt.structured.words import OUTSIDE, attributes_of
@@ -205,7 +207,7 @@ class Reference:
                     self.updates += 1
                     self.push({(key, self.code(right)): 1 for key in keys}, 1)
                     self.push({(key, self.code(rival)): -1 for key in keys}, 1)
-            follow = greedy.chance(np.uint64(self.seed), self.clock, turn) < self.parser.explore
+            follow = chance(np.uint64(self.seed), self.clock, turn) < self.parser.explore
             configuration = self.after(configuration, max(actions, key=plain.get) if follow else right)
 
     def gold(self, configuration, heads, labels):
@@ -272,7 +274,11 @@ def weights_of(parser):
 
 
 @settings(max_examples=15)
-@given(treebanks(), st.sampled_from([(1, "violation"), (2, "violation"), (3, "early"), (4, "violation")]), st.sampled_from([0, 3]))
+@given(
+    treebanks(),
+    st.sampled_from([(1, "violation"), (2, "violation"), (3, "early"), (4, "violation")]),
+    st.sampled_from([0, 3]),
+)
 def test_kernels_learn_what_the_reference_learns(treebank, way, margin):
     X, y = treebank
     parser = TransitionParser(way[0], update=way[1], margin=margin, fields=FIELDS, templates=TEMPLATES, explore=0.5)
@@ -348,14 +354,16 @@ def test_what_cannot_be_learned_from_is_refused_by_its_number():
         parser.fit(X, [y[0], [(0, "root"), (0, "root"), (2, "a")]])
     two = TransitionParser(fields=FIELDS, templates=TEMPLATES, single_root=False, margin=0)
     assert two.fit(X, [y[0], [(0, "root"), (0, "root"), (2, "a")]]).predict(X)[1][0] == (0, "root")
-    with pytest.raises(ValueError, match="label is asked of s0l, .* and not of 's0'"):
+    with pytest.raises(ValueError, match=r"label is asked of s0l, .* and not of 's0'"):
         parser.set_params(templates=["label[s0]"]).fit(X, y)
     with pytest.raises(ValueError, match="no place is called 'q0'"):
         parser.set_params(templates=["form[q0]"]).fit(X, y)
     with pytest.raises(ValueError, match="beam must be a whole number ≥ 1; got 0"):
         TransitionParser(0).fit(X, y)
     with pytest.raises(ValueError, match="templates has changed"):
-        TransitionParser(fields=FIELDS, templates=TEMPLATES).partial_fit(X, y).set_params(templates=TEMPLATES[:3]).partial_fit(X, y)
+        TransitionParser(fields=FIELDS, templates=TEMPLATES).partial_fit(X, y).set_params(
+            templates=TEMPLATES[:3]
+        ).partial_fit(X, y)
     names = [[(max(0, i - 1) + (i > 1), str(k))] for i in (0,) for k in range(MOST_LABELS + 1)]
     with pytest.raises(ValueError, match="labels; at most"):
         TransitionParser(fields=FIELDS, templates=TEMPLATES).fit([X[0][:1]] * len(names), names)
@@ -369,7 +377,9 @@ def test_labels_may_arrive_later():
     assert parser.predict(X[1:]) == y[1:]
 
 
-@pytest.mark.parametrize("fields", [("form",), ("form", "upos"), ("form", "upos", "xpos"), ("form", "upos", "xpos", "feats")])
+@pytest.mark.parametrize(
+    "fields", [("form",), ("form", "upos"), ("form", "upos", "xpos"), ("form", "upos", "xpos", "feats")]
+)
 def test_there_are_templates_for_all_fields(fields):
     texts = templates_for(fields)
     assert len(set(texts)) == len(texts) > 100

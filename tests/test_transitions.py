@@ -1,4 +1,5 @@
-"""The transition system reaches every projective tree and nothing else, and the oracle's costs are those of exhaustive search."""
+"""The transition system reaches every projective tree and nothing else, and the oracle's costs are those of exhaustive
+search."""
 
 from __future__ import annotations
 
@@ -67,8 +68,8 @@ def test_all_sequences_of_actions_build_exactly_the_projective_trees(n, single_r
 @pytest.mark.parametrize("single_root", [False, True])
 @pytest.mark.parametrize("n", SIZES)
 def test_costs_are_those_of_exhaustive_search(n, single_root):
-    """In every configuration that can be reached, for every projective gold tree: the cost of an action is the best number of
-    gold arcs before it less the best number after it. So an action of cost 0 always exists."""
+    """In every configuration that can be reached, for every projective gold tree: the cost of an action is the best number
+    of gold arcs before it less the best number after it. So an action of cost 0 always exists."""
     for heads in trees(n, projective=True, single_root=single_root):
         gold = shifted(heads)
         reached = set()
@@ -122,7 +123,13 @@ def test_cells_tell_the_outermost_children_and_all_their_labels():
         front, used = system.act(cells, used, front, system.gold_action(cells, front, gold, labels, True))
     head = cells[cells[front, system.BELOW]]
     assert head[system.WORD] == 2
-    assert head[[system.LEFT, system.LEFT_LABEL, system.LEFT2, system.LEFT2_LABEL, system.LEFTS]].tolist() == [0, 7, 1, 3, 2]
+    assert head[[system.LEFT, system.LEFT_LABEL, system.LEFT2, system.LEFT2_LABEL, system.LEFTS]].tolist() == [
+        0,
+        7,
+        1,
+        3,
+        2,
+    ]
     assert head[[system.RIGHT, system.RIGHT_LABEL, system.RIGHT2, system.RIGHT2_LABEL]].tolist() == [4, 5, 3, 70]
     assert head[system.RIGHTS] == 2
     assert head[system.LEFT_SET] == 1 << 7 | 1 << 3

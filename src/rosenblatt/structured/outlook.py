@@ -1,10 +1,11 @@
-"""What a parser sees of a configuration: values of 64 bits at the places that templates name, and the keys that come of them.
+"""What a parser sees of a configuration: values of 64 bits at the places that templates name, and the keys that come of
+them.
 
 A place is a word near the top of the stack (s0, s1, s2) or from the front on (b0 … b3), or one of its outermost children:
-s0l is the leftmost child of s0, s0l2 the next, s0r and s0r2 the rightmost. Of a word, templates ask what its token is; of a
-child, also the label of its arc; of s0, s1 and b0, how many children they have on each side and with which labels; of s0 and
-s1, how far away the next word to the right is (b0 and s0). A word that is not there is OUTSIDE; a child that is not there
-says nothing, and neither do the templates that ask for it.
+s0l is the leftmost child of s0, s0l2 the next, s0r and s0r2 the rightmost. Of a word, templates ask what its token is; of
+a child, also the label of its arc; of s0, s1 and b0, how many children they have on each side and with which labels; of
+s0 and s1, how far away the next word to the right is (b0 and s0). A word that is not there is OUTSIDE; a child that is
+not there says nothing, and neither do the templates that ask for it.
 """
 
 from __future__ import annotations

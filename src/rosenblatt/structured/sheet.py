@@ -1,9 +1,9 @@
 """Weights that predict, as small whole numbers: multiples of a unit, at most 32,767 of it. A feature that speaks for many
-actions has a row with a number for each, which is added to the scores in a few instructions; one that speaks for few has a
-short list. Sums of whole numbers do not depend on their order, and a file holds what memory holds.
+actions has a row with a number for each, which is added to the scores in a few instructions; one that speaks for few has
+a short list. Sums of whole numbers do not depend on their order, and a file holds what memory holds.
 
-A parser's features speak for 27 actions on average when they are met, though most that there are speak for one or two: so few
-rows, 1 % of the features, save most of the work.
+A parser's features speak for 27 actions on average when they are met, though most that there are speak for one or two: so
+few rows, 1 % of the features, save most of the work.
 """
 
 from __future__ import annotations

@@ -14,17 +14,19 @@ from rosenblatt.blocks import available_threads
 from rosenblatt.kernels import Progress
 from rosenblatt.parameters import Number, OneOf
 from rosenblatt.plan import Plan
-from rosenblatt.structured import beam, greedy, outlook, transitions
+from rosenblatt.structured import outlook, transition_beam, transition_greedy, transitions
 from rosenblatt.structured.base import offset, rule_of
 from rosenblatt.structured.ledger import Ledger, copied, new_ledger, squared_norm
-from rosenblatt.structured.parser import Corpus, DependencyParser, Fields
 from rosenblatt.structured.listing import listed, relisted
+from rosenblatt.structured.parser import Corpus, DependencyParser, Fields
 from rosenblatt.structured.sheet import Lists, Sheet, bind, checked, written
 from rosenblatt.structured.table import mix
+from rosenblatt.structured.transition_greedy import Manner
 from rosenblatt.structured.words import packed, unpacked
 from rosenblatt.train import NO_LIMIT, Learner, Visits
 
 MOST_LABELS = 2**15 - 1  # an action is one of 1 + 2 · labels, and a list names 2¹⁶
+_LEDGER = ("keys", "sizes", "outcomes", "w", "drift")  # what a file says of a ledger
 _PART = 64  # sentences that a thread takes at a time
 
 # What is looked at where no templates are given: words (w), tags (t) and coarse tags (c), alone and together.
@@ -37,7 +39,8 @@ s0.t s1.t; s0.t s1.w; s0.w s1.t; s0.w s1.w; s0.c s1.c; s0.c s1.w; s0.w s1.c; s0.
 s0.t s0.w s1.t; s0.t s1.t s1.w
 s1.t b0.t; s1.c b0.c; s1.t b0.w; s1.w b0.t; s1.w b0.w; s0.t s2.t; s0.c s2.c; s2.c b0.c
 b0.t b1.t; b0.c b1.c; b0.w b1.w; b0.w b1.c; b0.c b1.w; s0.t b1.t; s0.c b1.c; s0.w b1.c
-s0.t b0.t b1.t; s0.c b0.c b1.c; s0.w b0.c b1.c; s0.c b0.w b1.c; s0.c b0.c b1.w; s0.c b0.c b1.c b2.c; b0.c b1.c b2.c; b0.t b1.t b2.t
+s0.t b0.t b1.t; s0.c b0.c b1.c; s0.w b0.c b1.c; s0.c b0.w b1.c; s0.c b0.c b1.w; s0.c b0.c b1.c b2.c
+b0.c b1.c b2.c; b0.t b1.t b2.t
 s0.t b0.t s1.t; s0.c b0.c s1.c; s0.c b0.c s1.w; s0.w b0.c s1.c; s0.c b0.w s1.c; s0.c b0.c s1.c b1.c; s0.t b0.t s1.t b1.t
 s0.c s1.c s2.c; s0.t s1.t s2.t; s0.c b0.c s1.c s2.c
 s0l.w; s0l.t; s0l.c; s0l.label; s0r.w; s0r.t; s0r.c; s0r.label; s0l2.c; s0l2.label; s0r2.c; s0r2.label
@@ -48,8 +51,10 @@ s0.c s0l.c s0l2.c; s0.c s0r.c s0r2.c; b0.c b0l.c b0l2.c
 s0.c s1.c s0l.c; s0.c s1.c s0r.c; s0.c s1.c s1r.c; s0.c s1.c s1l.c; s0.t s1.t s1r.t; s0.t s1.t s0l.t; s0.t s1.t s0r.t
 s0.c b0.c s0l.label; s0.c b0.c s0r.label; s0.c b0.c b0l.label; s0.c s1.c s1r.label; s0.c s1.c s0l.label
 s0.c s1.c s0r.label; s0.c s1.c s1l.label; s0.w s0l.label; s0.w s0r.label; b0.w b0l.label; s1.w s1r.label
-s0.w s0.distance; s0.c s0.distance; b0.w s0.distance; b0.c s0.distance; s0.c b0.c s0.distance; s0.t b0.t s0.distance; s0.w b0.w s0.distance
-s0.c s1.c s1.distance; s0.t s1.t s1.distance; s0.c s1.w s1.distance; s0.w s1.c s1.distance; s1.c s1.distance; s0.c s1.distance
+s0.w s0.distance; s0.c s0.distance; b0.w s0.distance; b0.c s0.distance; s0.c b0.c s0.distance
+s0.t b0.t s0.distance; s0.w b0.w s0.distance
+s0.c s1.c s1.distance; s0.t s1.t s1.distance; s0.c s1.w s1.distance; s0.w s1.c s1.distance; s1.c s1.distance
+s0.c s1.distance
 s0.w s0.lefts; s0.c s0.lefts; s0.w s0.rights; s0.c s0.rights; b0.w b0.lefts; b0.c b0.lefts
 s1.w s1.rights; s1.c s1.rights; s1.c s1.lefts
 s0.c s1.c s1.rights; s0.c b0.c s0.lefts; s0.c b0.c b0.lefts; s0.c b0.c s0.rights
@@ -126,11 +131,8 @@ class Model:
         }
         arrays = {f"{field}.{name}": array for field in types for name, array in packed(types[field]).items()}
         arrays["uses"] = self.uses
-        if resume:
-            names, parts = ("keys", "sizes", "outcomes", "w", "drift"), listed(self.ledger)
-        else:
-            names, parts = Lists._fields, self.lists
-        return facts, arrays | {f"weights.{name}": part for name, part in zip(names, parts, strict=True)}
+        parts = dict(zip(_LEDGER, listed(self.ledger), strict=True)) if resume else self.lists._asdict()
+        return facts, arrays | {f"weights.{name}": part for name, part in parts.items()}
 
     @classmethod
     def restored(cls, facts: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> Model:
@@ -146,7 +148,7 @@ class Model:
         if model.uses.shape != (len(model.labels),):
             raise ValueError(f"there are {len(model.labels)} labels, but the uses of {model.uses.size}")
         if "weights.drift" in arrays:
-            model.ledger = relisted(*(arrays[f"weights.{name}"] for name in ("keys", "sizes", "outcomes", "w", "drift")))
+            model.ledger = relisted(*(arrays[f"weights.{name}"] for name in _LEDGER))
             if model.ledger.outcomes[: model.ledger.used[1]].max(initial=0) >= actions:
                 raise ValueError(f"a weight is for an action that is none of {actions}")
         else:
@@ -177,7 +179,7 @@ class _Learner:
     def epoch(self, order: NDArray, budget: int = NO_LIMIT) -> tuple[Progress, bool]:
         model, before = self.model, self.model.updates
         known = (model.ledger, model.outlook, self.corpus, order, *self.ways, model.uses, model.seen, model.updates)
-        done = greedy.learn(*known) if self.width == 1 else beam.learn(*known, self.width, self.early)
+        done = transition_greedy.learn(*known) if self.width == 1 else transition_beam.learn(*known, self.width, self.early)
         model.ledger, mistakes, model.updates = done
         model.seen += len(order)
         model.asked = None
@@ -195,22 +197,32 @@ class _Learner:
 
 
 class TransitionParser(DependencyParser):
-    """A parser that builds a tree by shifting words and joining them (arc-hybrid), greedily.
+    """A parser that builds a tree by shifting words and joining them (arc-hybrid), greedily or with a beam.
 
-    It learns from a dynamic oracle, which tells in any configuration, right or wrong, which actions lose no further gold arc
-    (Goldberg and Nivre 2012, 2013), by averaged perceptron updates or any other rule. Its trees are projective; gold trees
-    that are not are made so, by lifting as few arcs as that takes.
+    Greedily it learns from a dynamic oracle, which tells in any configuration, right or wrong, which actions lose no
+    further gold arc (Goldberg and Nivre 2012, 2013); with a beam from the prefix in which a rival is furthest ahead of gold
+    (maximum violation: Huang, Fayong and Guo 2012). By any rule: the averaged perceptron's unless told otherwise, and then,
+    if some weights separate gold from all rivals by δ, the updates of a beam are at most R²/δ², with R the largest ‖Δ‖
+    (Collins 2002, as Huang, Fayong and Guo extend it to violations).
+
+    Its trees are projective. Gold trees that are not are made so, by hanging words onto the head of their head.
 
     Parameters
     ----------
+    beam : how many configurations are kept; 1 is greedy. Train with the beam that will be used
     fields : what tokens are made of: the form first, then tags, the coarsest first
     templates : what is looked at together, such as "upos[s0] upos[b0]"; None for a rich set made for the fields
     single_root : whether one word alone hangs on the root
     labelled : whether arcs have labels
-    rule, margin, keep, order : as everywhere in `rosenblatt.structured`; the margin is what each lost gold arc adds
-    explore : how often, in learning, the parser follows itself rather than the oracle
-    prune : weights of at most this size are dropped before predicting
-    max_iter, max_seconds, tol, n_iter_no_change, early_stopping, validation_fraction, warm_start, n_jobs, random_state, verbose
+    rule, keep, order : as everywhere in `rosenblatt.structured`
+    margin : what each gold arc that is lost, or gets a wrong label, adds to the score of a rival in learning
+    update : of a beam, "violation" (maximum violation) or "early" (when gold falls off the beam)
+    explore : of a greedy parser, how often it follows itself rather than the oracle in learning
+    prune : weights of at most this many times their mean size are dropped before predicting
+    max_iter, max_seconds, tol, n_iter_no_change, early_stopping, validation_fraction : when to stop
+    warm_start, n_jobs, random_state, verbose : as everywhere; n_jobs threads share the sentences to predict
+
+    `n_mistakes_` counts what a rival scored at least as high in: actions if greedy, sentences with a beam.
 
     Examples
     --------
@@ -296,7 +308,9 @@ class TransitionParser(DependencyParser):
     def _corpus(self, X: Any, y: Any, begin: bool) -> Reading:
         model = Model(self._read_fields(), self._texts()) if begin else self._resumable()
         if not begin and (model.fields.fields, model.templates) != (tuple(self.fields), self._texts()):
-            raise ValueError("fields or templates has changed since this model began to learn; fit a new one, or change it back")
+            raise ValueError(
+                "fields or templates has changed since this model began to learn; fit a new one, or change it back"
+            )
         labels = dict(model.labels)
         values, starts = model.fields.values(X, learn=True)
         heads, numbers = self._read_trees(y, starts, labels, learn=True)
@@ -317,7 +331,7 @@ class TransitionParser(DependencyParser):
         model.know(corpus.labels)
         rule = rule_of(self.rule)
         seed = mix(np.uint64(0), np.uint64(model.seed))
-        manner = greedy.Manner(bool(self.single_root), float(self.margin), offset(rule, self.margin), float(self.explore), seed)
+        manner = Manner(bool(self.single_root), float(self.margin), offset(rule, self.margin), float(self.explore), seed)
         return _Learner(model, corpus.corpus, visits, (rule, manner), int(self.beam), self.update == "early")
 
     # Predicting
@@ -331,9 +345,9 @@ class TransitionParser(DependencyParser):
             part = Corpus(values, starts[first : first + _PART + 1], heads, labels)
             known = (sheet, model.outlook, part, model.uses, single_root)
             if self.beam == 1:
-                greedy.parse(*known)
+                transition_greedy.parse(*known)
             else:
-                beam.parse(*known, int(self.beam))
+                transition_beam.parse(*known, int(self.beam))
 
         parts = range(0, len(starts) - 1, _PART)
         threads = min(available_threads(self.n_jobs), len(parts))

@@ -2,11 +2,11 @@
 
 Learning compares the gold sequence of actions with the best other one, up to the step at which that one is furthest ahead
 (maximum violation: Huang, Fayong and Guo 2012), or at which gold has fallen off the beam (early update: Collins and Roark
-2004). Every move is along a pair in which the wrong one scored at least as high, cost included: a move that is no violation is
-refused by the rule. Without that, inexact search would lose the perceptron's bound.
+2004). Every move is along a pair in which the wrong one scored at least as high, cost included: a move that is no
+violation is refused by the rule. Without that, inexact search would lose the perceptron's bound.
 
-An arc that is lost, or has a wrong label, adds `margin` to the score of the configuration at the step where it is lost, as the
-dynamic oracle tells.
+An arc that is lost, or has a wrong label, adds `margin` to the score of the configuration at the step where it is lost,
+as the dynamic oracle tells.
 """
 
 from __future__ import annotations

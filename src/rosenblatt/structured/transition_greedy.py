@@ -1,9 +1,9 @@
 """One action at a time, the best one; and learning from where one's own actions lead.
 
-In every configuration the dynamic oracle tells what each action costs (`transitions.costs`, and one more for a gold arc with
-a wrong label). The rule sees the best action that costs nothing against the best of score + margin · cost among the others.
-Then mostly (`explore`) the best action is taken, right or wrong, so that the parser learns to make the best of its own errors
-(Goldberg and Nivre 2012, 2013).
+In every configuration the dynamic oracle tells what each action costs (`transitions.costs`, and one more for a gold arc
+with a wrong label). The rule sees the best action that costs nothing against the best of score + margin · cost among the
+others. Then mostly (`explore`) the best action is taken, right or wrong, so that the parser learns to make the best of
+its own errors (Goldberg and Nivre 2012, 2013).
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def best(scores, uses, cells, front, n, single_root):
 
 @jit
 def confront(scores, uses, cells, front, heads, labels, manner):
-    """(best action of least cost, its best rival, the rival's cost). Without a rival, that is −1; of equal ones, the first."""
+    """(best action of least cost, its best rival or −1, the rival's cost); of equal ones, the first."""
     n = heads.size
     costs = system.costs(cells, front, heads, manner.single_root)
     may = system.allowed(cells, front, n, manner.single_root)
