@@ -32,14 +32,15 @@ class Beam(NamedTuple):
     parents: NDArray  # (steps + 1, width) int64: which configuration of the step before each came from
     actions: NDArray  # (steps + 1, width) int64: by which action
     totals: NDArray  # (2, width): the scores of this step and the next, costs included
-    vectors: NDArray  # (width + 1, actions): the scores of all actions in each configuration
-    alike: NDArray  # (width + 1,) int64: the first configuration of the step that looks the same
-    marks: NDArray  # (width + 1,) uint64: what it looks like
+    scores: NDArray  # (width + 1, actions): the scores of all actions in each configuration
+    shares: NDArray  # ((width + 1) · parts, actions): what each part of the templates adds to them
+    alike: NDArray  # (width + 1, parts) int64: the first configuration of the step in which the part looks the same
+    marks: NDArray  # (width + 1, parts) uint64: what it looks like
     costs: NDArray  # (width, 3) int64: what the three kinds of actions cost
 
 
 @jit
-def new_beam(weights, width, longest, actions):
+def new_beam(weights, width, longest, actions, parts):
     """A beam for sentences of up to this many words."""
     return Beam(
         np.zeros((2 * longest + 1, width + 1), np.int64),
@@ -47,28 +48,35 @@ def new_beam(weights, width, longest, actions):
         np.zeros((2 * longest + 1, width), np.int64),
         np.zeros((2, width)),
         room(weights, width + 1, actions),
-        np.zeros(width + 1, np.int64),
-        np.zeros(width + 1, np.uint64),
+        room(weights, (width + 1) * parts, actions),
+        np.zeros((width + 1, parts), np.int64),
+        np.zeros((width + 1, parts), np.uint64),
         np.zeros((width, 3), np.int64),
     )
 
 
 @jit
 def _survey(weights, beam, desk, outlook, cells, fronts, size, n, found):
-    """Write the scores of all actions in each configuration. Those that look alike score alike, and are weighed once."""
-    alike, marks, keys = beam.alike, beam.marks, desk.keys
+    """Write the scores of all actions in each configuration. Where a part of two looks alike, it is weighed once."""
+    scores, shares, alike, marks, keys, bounds = beam.scores, beam.shares, beam.alike, beam.marks, desk.keys, desk.bounds
+    parts = alike.shape[1]
     for i in range(size):
-        count = look(desk, outlook, cells, fronts[i], n)
-        mark = np.uint64(count)
-        for k in range(count):
-            mark += keys[k]
-        marks[i], alike[i] = mark, i
-        for j in range(i):
-            if marks[j] == mark:
-                alike[i] = alike[j]
-                break
-        if alike[i] == i:
-            weigh(weights, keys, count, found, beam.vectors[i])
+        look(desk, outlook, cells, fronts[i], n)
+        for part in range(parts):
+            mark = np.uint64(0)
+            for k in range(bounds[part], bounds[part + 1]):
+                mark += keys[k]
+            marks[i, part], alike[i, part] = mark, i
+            for j in range(i):
+                if marks[j, part] == mark:
+                    alike[i, part] = alike[j, part]
+                    break
+            share = shares[alike[i, part] * parts + part]
+            if alike[i, part] == i:
+                start = bounds[part]
+                weigh(weights, keys[start:], bounds[part + 1] - start, found, share)
+            for k in range(share.size):
+                scores[i, k] = share[k] if part == 0 else scores[i, k] + share[k]
 
 
 @jit
@@ -92,7 +100,7 @@ def _select(beam, turn, size, uses, cells, n, single_root, margin, heads, labels
     parents, actions = beam.parents[turn + 1], beam.actions[turn + 1]
     chosen = 0
     for i in range(size):
-        front, scores = beam.fronts[turn, i], beam.vectors[beam.alike[i]]
+        front, scores = beam.fronts[turn, i], beam.scores[i]
         may = system.allowed(cells, front, n, single_root)
         shift, left, right = 0, 0, 0
         if heads is not None:
@@ -145,7 +153,7 @@ def parse(weights, outlook, corpus, uses, single_root, width):
         longest = max(longest, starts[sentence + 1] - starts[sentence])
     desk = new_desk(outlook, longest, values.shape[1])
     cells = system.new_cells(4 * longest * width + 1)
-    beam = new_beam(weights, width, longest, 1 + 2 * uses.size)
+    beam = new_beam(weights, width, longest, 1 + 2 * uses.size, outlook.parts.size - 1)
     found = np.empty(desk.keys.size, np.uint64)
     actions = np.empty(2 * longest, np.int64)
     for sentence in range(starts.size - 1):
@@ -220,7 +228,7 @@ def learn(ledger, outlook, corpus, order, rule, manner, uses, clock, updates, wi
         longest = max(longest, starts[sentence + 1] - starts[sentence])
     desk = new_desk(outlook, longest, values.shape[1])
     cells = system.new_cells(4 * longest * (width + 1) + 1)
-    beam = new_beam(ledger, width, longest, 1 + 2 * uses.size)
+    beam = new_beam(ledger, width, longest, 1 + 2 * uses.size, outlook.parts.size - 1)
     found = np.empty(desk.keys.size, np.int64)
     golds, gold_actions = np.zeros(2 * longest + 1, np.int64), np.zeros(2 * longest, np.int64)
     actions = np.empty(2 * longest, np.int64)
@@ -241,7 +249,7 @@ def learn(ledger, outlook, corpus, order, rule, manner, uses, clock, updates, wi
             fronts[size] = golds[turn]
             _survey(ledger, beam, desk, outlook, cells, fronts, size + (gold < 0), n, found)
             right = system.gold_action(cells, golds[turn], tree, labels, manner.single_root)
-            gold_total += beam.vectors[beam.alike[gold if gold >= 0 else size], right]
+            gold_total += beam.scores[gold if gold >= 0 else size, right]
             gold_actions[turn] = right
             size = _select(beam, turn, size, uses, cells, n, manner.single_root, manner.margin, tree, labels)
             used = _advance(beam, turn, size, cells, used)
