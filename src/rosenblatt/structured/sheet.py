@@ -15,14 +15,18 @@ from numpy.typing import NDArray
 
 from rosenblatt._jit import jit, prefetch
 from rosenblatt.structured import ledger as ledgers
-from rosenblatt.structured.table import ABSENT, capacity_for, claim, find, request
+from rosenblatt.structured.table import capacity_for
 
 _LARGEST = 32767
 _LONG = 6  # actions from which on a row is faster than a list
 _LANES = 16  # numbers that one instruction adds: rows are padded to a multiple
-_SIZE_BITS = np.uint64(17)
-_SIZE_MASK = np.uint64(2**17 - 1)
-_ROW = _SIZE_MASK  # the size that marks a row
+_LINE = 32  # of them share a cache line
+_KEY_BITS, _SIZE_BITS = (
+    np.uint64(36),
+    np.uint64(4),
+)  # an entry is key << 36 | start << 4 | size, of the key the highest bits
+_START_MASK = np.uint64(2**32 - 1)
+_ROW = np.uint64(15)  # the size that marks a row
 
 
 class Lists(NamedTuple):
@@ -67,7 +71,7 @@ def checked(lists: Lists, actions: int) -> Lists:
 class Sheet(NamedTuple):
     """The lists, ready to be looked up."""
 
-    slots: NDArray  # a table from a feature's key to start << 17 | size of its list, or row << 17 | 2¹⁷ − 1
+    slots: NDArray  # (capacity,) uint64: 28 bits of a feature's key, 32 of where its list or row starts, 4 of the size
     outcomes: NDArray  # (places,) uint16
     weights: NDArray  # (places,) int16
     rows: NDArray  # (rows, actions, padded) int16
@@ -76,7 +80,7 @@ class Sheet(NamedTuple):
 def bind(lists: Lists, actions: int) -> Sheet:
     """The sheet of these lists, for this many actions."""
     # Made by numpy, which asks for large pages: a probe of a large table then costs no walk through the page table.
-    slots = np.zeros((int(capacity_for(len(lists.keys))), 2), np.uint64)
+    slots = np.zeros(int(capacity_for(len(lists.keys))), np.uint64)
     return _bind(lists, actions, slots)
 
 
@@ -89,49 +93,67 @@ def _bind(lists, actions, slots):
         long += sizes[i] > _LONG
     rows = np.zeros((long, padded), np.int16)
     places, kept = np.empty(weights.size, np.uint16), np.empty(weights.size, np.int16)
+    mask = np.uint64(slots.size - 1)
     at, to, row = 0, 0, 0
     for i in range(keys.size):
         size = np.int64(sizes[i])
-        slot = claim(slots, keys[i])
         if size > _LONG:
-            slots[slot, 1] = np.uint64(row) << _SIZE_BITS | _ROW
+            entry = np.uint64(row) << _SIZE_BITS | _ROW
             for j in range(size):
                 rows[row, outcomes[at + j]] = weights[at + j]
             row += 1
         else:
-            slots[slot, 1] = np.uint64(to) << _SIZE_BITS | np.uint64(size)
+            entry = np.uint64(to) << _SIZE_BITS | np.uint64(size)
             for j in range(size):
                 places[to + j], kept[to + j] = outcomes[at + j], weights[at + j]
             to += size
         at += size
+        slot = keys[i] & mask
+        while slots[slot] != 0:
+            slot = (slot + np.uint64(1)) & mask
+        slots[slot] = keys[i] >> _KEY_BITS << _KEY_BITS | entry
     return Sheet(slots, places[:to].copy(), kept[:to].copy(), rows)
+
+
+@jit
+def _find(slots, key):
+    """What the table says of a feature; 0 for nothing. Of features that are not there, one in 2²⁸ is taken for another."""
+    mask = np.uint64(slots.size - 1)
+    slot = key & mask
+    while slots[slot] != 0:
+        if (slots[slot] ^ key) >> _KEY_BITS == 0:
+            return slots[slot]
+        slot = (slot + np.uint64(1)) & mask
+    return np.uint64(0)
 
 
 @jit
 def add_up(sheet, keys, count, found, scores):
     """Write the scores of all actions, (padded,) int32: the sum over the keys. `found` is room for where they are."""
     slots, outcomes, weights, rows = sheet
+    mask, width = np.uint64(slots.size - 1), rows.shape[1]
     for i in range(count):
-        request(slots, keys[i])
+        prefetch(slots, np.intp(keys[i] & mask))
     some = 0
     for i in range(count):
-        payload = find(slots, keys[i])
-        if payload != ABSENT:
-            found[some] = payload
+        entry = _find(slots, keys[i])
+        if entry != 0:
+            found[some] = entry
             some += 1
-            start = np.intp(payload >> _SIZE_BITS)
-            if payload & _SIZE_MASK == _ROW:
-                prefetch(rows, start * rows.shape[1])
+            start = np.intp(entry >> _SIZE_BITS & _START_MASK)
+            if entry & _ROW == _ROW:
+                for k in range(0, width, _LINE):
+                    prefetch(rows, start * width + k)
             else:
                 prefetch(outcomes, start)
                 prefetch(weights, start)
-    scores[:] = 0
+    for k in range(scores.size):
+        scores[k] = 0
     for i in range(some):
-        start, size = np.int64(found[i] >> _SIZE_BITS), found[i] & _SIZE_MASK
+        start, size = np.int64(found[i] >> _SIZE_BITS & _START_MASK), found[i] & _ROW
         if size == _ROW:
-            row = rows[start]
-            for k in range(row.size):
-                scores[k] += row[k]
+            for k in range(width):
+                scores[k] = np.int32(scores[k] + np.int32(rows[start, k]))
         else:
             for at in range(start, start + np.int64(size)):
                 scores[outcomes[at]] += weights[at]
