@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rosenblatt import rules
-from rosenblatt.structured import outlook
+from rosenblatt.structured import outlook, sheet
 from rosenblatt.structured import transitions as system
 from rosenblatt.structured.listing import listed, relisted
 from rosenblatt.structured.transition_greedy import chance
@@ -395,6 +395,31 @@ def test_pruning_makes_files_smaller_and_averages_are_used(tmp_path):
     assert (tmp_path / "some").stat().st_size < (tmp_path / "all").stat().st_size
     lists = parser._model.lists
     assert np.abs(lists.weights * parser._model.unit).min() > 0
+
+
+@settings(max_examples=20)
+@given(st.lists(st.integers(0, 40), min_size=1, max_size=30), st.integers(0, 2**32))
+def test_a_sheet_adds_up_what_its_lists_say(sizes, seed):
+    """Rows, lists and features that are not there, in any mixture, with as many keys asked for as there is room."""
+    rng = np.random.default_rng(seed)
+    keys = rng.integers(1, 2**64, len(sizes), np.uint64, endpoint=False)
+    parts = [rng.choice(45, size, replace=False) for size in sizes]
+    weights = [rng.integers(1, 32768, size) * rng.choice([-1, 1], size) for size in sizes]
+    live = [i for i, size in enumerate(sizes) if size]
+    lists = sheet.Lists(
+        keys[live],
+        np.array([sizes[i] for i in live], np.uint16),
+        np.concatenate([parts[i] for i in live] or [np.zeros(0)]).astype(np.uint8),
+        np.concatenate([weights[i] for i in live] or [np.zeros(0)]).astype(np.int16),
+    )
+    bound = sheet.bind(sheet.checked(lists, 45), 45)
+    asked = rng.permutation(np.concatenate([keys, rng.integers(1, 2**64, 5, np.uint64, endpoint=False)]))
+    expected = np.zeros(45, np.int64)
+    for i in live:
+        np.add.at(expected, parts[i], weights[i])
+    scores = np.ones(bound.rows.shape[1], np.int32)
+    sheet.add_up(bound, asked, len(asked), np.empty(len(asked), np.uint64), scores)
+    assert scores[:45].tolist() == expected.tolist()
 
 
 def test_a_ledger_comes_back_from_its_lists():

@@ -134,26 +134,32 @@ def add_up(sheet, keys, count, found, scores):
     mask, width = np.uint64(slots.size - 1), rows.shape[1]
     for i in range(count):
         prefetch(slots, np.intp(keys[i] & mask))
-    some = 0
+    some, others = 0, found.size  # rows from the front, lists from the end
     for i in range(count):
         entry = _find(slots, keys[i])
         if entry != 0:
-            found[some] = entry
-            some += 1
-            start = np.intp(entry >> _SIZE_BITS & _START_MASK)
+            start = entry >> _SIZE_BITS & _START_MASK
             if entry & _ROW == _ROW:
+                found[some] = start
+                some += 1
                 for k in range(0, width, _LINE):
-                    prefetch(rows, start * width + k)
+                    prefetch(rows, np.intp(start) * width + k)
             else:
-                prefetch(outcomes, start)
-                prefetch(weights, start)
+                others -= 1
+                found[others] = entry
+                prefetch(outcomes, np.intp(start))
+                prefetch(weights, np.intp(start))
     for k in range(scores.size):
         scores[k] = 0
-    for i in range(some):
-        start, size = np.int64(found[i] >> _SIZE_BITS & _START_MASK), found[i] & _ROW
-        if size == _ROW:
-            for k in range(width):
-                scores[k] = np.int32(scores[k] + np.int32(rows[start, k]))
-        else:
-            for at in range(start, start + np.int64(size)):
-                scores[outcomes[at]] += weights[at]
+    for i in range(0, some - 3, 4):  # four at a time: a score is loaded and stored once for all of them
+        a, b, c, d = found[i], found[i + 1], found[i + 2], found[i + 3]
+        for k in range(width):
+            four = np.int32(rows[a, k]) + np.int32(rows[b, k]) + np.int32(rows[c, k]) + np.int32(rows[d, k])
+            scores[k] = np.int32(scores[k] + four)
+    for i in range(some - some % 4, some):
+        for k in range(width):
+            scores[k] = np.int32(scores[k] + np.int32(rows[found[i], k]))
+    for i in range(others, found.size):
+        start = np.int64(found[i] >> _SIZE_BITS & _START_MASK)
+        for at in range(start, start + np.int64(found[i] & _ROW)):
+            scores[outcomes[at]] += weights[at]
