@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -80,6 +81,47 @@ def test_a_ledger_is_a_dictionary_of_weights_and_drifts(pushes, average, togethe
         assert predicting.tolist() == np.array(mean, np.float32).tolist()
     assert ledgers.squared_norm(ledger) == sum(value**2 for value in w.values())
     assert (book.weights != 0).all()
+    arrays = ledgers.written(ledger)
+    again = ledgers.written(ledgers.taken_up(arrays))
+    assert {name: part.tobytes() for name, part in again.items()} == {name: part.tobytes() for name, part in arrays.items()}
+
+
+def test_a_ledger_that_was_written_goes_on_as_if_it_had_not_been():
+    ledger = ledgers.new_ledger()
+    for i in range(40):
+        ledger = ledgers.roomy(ledger, 1)
+        ledgers.push(ledger, np.uint64(1 + i % 7), i % 5, 1.0, float(i))
+        other = ledgers.taken_up(ledgers.written(ledger))
+        for which in (ledger, other := ledgers.roomy(other, 1)):
+            ledgers.push(which, np.uint64(3), 9, 1.0, float(i))
+        assert all(
+            np.array_equal(a, b)
+            for a, b in zip(ledgers.written(ledger).values(), ledgers.written(other).values(), strict=True)
+        )
+        ledger = ledgers.roomy(ledger, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("keys", lambda a: a[:-1]),
+        ("keys", lambda a: a * np.uint64(0)),
+        ("keys", lambda a: a[[0, 0]]),
+        ("sizes", lambda a: a + 1),
+        ("sizes", lambda a: a - 2),
+        ("sizes", lambda a: a.astype(np.int32)),
+        ("outcomes", lambda a: a[:-1]),
+        ("drift", lambda a: a[:-1]),
+        ("w", lambda a: a.reshape(1, -1)),
+    ],
+)
+def test_a_damaged_ledger_is_refused_before_compiled_code_sees_it(name, change):
+    ledger = ledgers.roomy(ledgers.new_ledger(), 3)
+    for key, outcome in ((7, 0), (7, 1), (8, 0)):
+        ledgers.push(ledger, np.uint64(key), outcome, 1.0, 0.0)
+    arrays = ledgers.written(ledger)
+    with pytest.raises(ValueError, match=r"list|keys|weights|must be a row"):
+        ledgers.taken_up(arrays | {name: change(arrays[name])})
 
 
 def test_small_weights_are_pruned_and_so_are_features_without_any():

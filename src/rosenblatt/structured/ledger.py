@@ -7,7 +7,8 @@ A `Ledger` learns; a `Book` is what predicts, written from it once: its lists ar
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -165,6 +166,78 @@ def squared_norm(ledger):
     return total
 
 
+@jit
+def keys_of(slots, rows):
+    """The keys of a table whose payloads are rows, by row."""
+    keys = np.zeros(rows, np.uint64)
+    for at in range(slots.shape[0]):
+        if slots[at, 0] != 0:
+            keys[np.int64(slots[at, 1])] = slots[at, 0]
+    return keys
+
+
+@jit
+def _laid_out(ledger):
+    """The lists one after the other, without the room between them: (keys, sizes, outcomes, w, drift)."""
+    slots, spans, outcomes, w, drift, used = ledger
+    keys = keys_of(slots, used[0])
+    sizes = spans[: used[0], 1].copy()
+    total = sizes.sum()
+    parts = np.empty(total, np.uint16), np.empty(total, np.float32), np.empty(total)
+    to = 0
+    for row in range(used[0]):
+        for at in range(spans[row, 0], spans[row, 0] + spans[row, 1]):
+            parts[0][to], parts[1][to], parts[2][to] = outcomes[at], w[at], drift[at]
+            to += 1
+    return keys, sizes, *parts
+
+
+@jit
+def _taken_up(keys, sizes, outcomes, w, drift):
+    slots = new_slots(capacity_for(keys.size))
+    spans = np.empty((max(keys.size, 8), 3), np.int64)
+    start, longest = 0, 0
+    for row in range(keys.size):
+        slots[claim(slots, keys[row]), 1] = np.uint64(row)
+        spans[row, 0], spans[row, 1], spans[row, 2] = start, sizes[row], sizes[row]
+        start += sizes[row]
+        longest = max(longest, sizes[row])
+    return Ledger(slots, spans, outcomes, w, drift, np.array([keys.size, start, longest]))
+
+
+_PARTS = {"keys": np.uint64, "sizes": np.int64, "outcomes": np.uint16, "w": np.float32, "drift": np.float64}
+
+
+def written(ledger: Ledger) -> dict[str, NDArray]:
+    """The ledger as arrays for a file: the same for the same weights, however room was made for them."""
+    return dict(zip(_PARTS, _laid_out(ledger), strict=True))
+
+
+def taken_up(arrays: Mapping[str, NDArray]) -> Ledger:
+    """The ledger that was written, after a check that it can be one."""
+    parts = {name: _of_kind(arrays[name], name, kind) for name, kind in _PARTS.items()}
+    check_lists(parts["keys"], parts["sizes"], parts["outcomes"], parts["w"])
+    if len(parts["drift"]) != len(parts["w"]):
+        raise ValueError(f"there are {len(parts['w'])} weights, but {len(parts['drift'])} drifts")
+    return _taken_up(*(part.copy() for part in parts.values()))
+
+
+def _of_kind(array: NDArray, name: str, kind: Any) -> NDArray:
+    if array.dtype != kind or array.ndim != 1:
+        raise ValueError(f"{name} must be a row of {np.dtype(kind)}; it is {array.dtype} of shape {array.shape}")
+    return array
+
+
+def check_lists(keys: NDArray, sizes: NDArray, outcomes: NDArray, weights: NDArray) -> None:
+    """Refuse lists that do not fit together: they come from a file, and compiled code believes what it is given."""
+    if len(keys) != len(sizes) or len(outcomes) != len(weights):
+        raise ValueError(f"{len(keys)} keys with {len(sizes)} lists, {len(outcomes)} outcomes with {len(weights)} weights")
+    if len(sizes) and (sizes.min() < 1 or sizes.max() > OUTCOMES or (keys == 0).any() or len(np.unique(keys)) < len(keys)):
+        raise ValueError("a feature has no list, or a list no feature of its own")
+    if int(sizes.sum()) != len(weights):
+        raise ValueError(f"the lists have {int(sizes.sum())} entries, but there are {len(weights)} weights")
+
+
 class Book(NamedTuple):
     """Weights that predict: the list of each feature that has one, without zeros."""
 
@@ -177,10 +250,7 @@ class Book(NamedTuple):
 def _kept(ledger, clock, average, prune):
     """The weights that predict, list after list: (keys, sizes, outcomes, weights)."""
     slots, spans, outcomes, w, drift, used = ledger
-    keys = np.zeros(used[0], np.uint64)
-    for at in range(slots.shape[0]):
-        if slots[at, 0] != 0:
-            keys[np.int64(slots[at, 1])] = slots[at, 0]
+    keys = keys_of(slots, used[0])
     sizes = np.zeros(used[0], np.int64)
     kept_outcomes, kept = np.empty(used[1], np.uint16), np.empty(used[1], np.float32)
     to = 0
