@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rosenblatt import rules
 from rosenblatt.structured import outlook, sheet
 from rosenblatt.structured import transitions as system
-from rosenblatt.structured.listing import listed, relisted
+from rosenblatt.structured.ledger import written
 from rosenblatt.structured.transition_greedy import chance
 from rosenblatt.structured.transition_parser import MOST_LABELS, TransitionParser, templates_for
 from rosenblatt.structured.trees import is_projective, is_tree
@@ -268,7 +268,7 @@ class Reference:
 
 def weights_of(parser):
     """{(key, action): (w, drift)} of all weights that are not 0."""
-    keys, sizes, outcomes, w, drift = listed(parser._model.ledger)
+    keys, sizes, outcomes, w, drift = written(parser._model.ledger).values()
     names = zip(np.repeat(keys, sizes).tolist(), outcomes.tolist(), strict=True)
     return {name: pair for name, pair in zip(names, zip(w.tolist(), drift.tolist(), strict=True), strict=True) if any(pair)}
 
@@ -420,16 +420,6 @@ def test_a_sheet_adds_up_what_its_lists_say(sizes, seed):
     scores = np.ones(bound.rows.shape[1], np.int32)
     sheet.add_up(bound, asked, len(asked), np.empty(len(asked), np.uint64), scores)
     assert scores[:45].tolist() == expected.tolist()
-
-
-def test_a_ledger_comes_back_from_its_lists():
-    X, y = TOY
-    ledger = TransitionParser(fields=FIELDS, templates=TEMPLATES).fit(X, y)._model.ledger
-    parts = listed(ledger)
-    for one, two in zip(parts, listed(relisted(*parts)), strict=True):
-        assert np.array_equal(one, two)
-    with pytest.raises(ValueError, match="do not add up"):
-        relisted(*parts[:2], *(part[:-1] for part in parts[2:]))
 
 
 def test_passive_aggressive_steps_keep_their_caps():

@@ -61,10 +61,9 @@ def checked(lists: Lists, actions: int) -> Lists:
     kinds = [part.dtype.kind + str(part.ndim) for part in lists]
     if kinds != ["u1", "u1", "u1", "i1"] or lists.keys.dtype != np.uint64 or lists.weights.dtype != np.int16:
         raise ValueError(f"lists of weights have the types {', '.join(str(part.dtype) for part in lists)}")
-    if len(lists.keys) != len(lists.sizes) or not lists.sizes.sum() == len(lists.outcomes) == len(lists.weights):
-        raise ValueError(f"{len(lists.keys)} lists of weights do not add up to {len(lists.weights)} weights")
-    if lists.outcomes.max(initial=0) >= actions or (lists.keys == 0).any():
-        raise ValueError(f"a list of weights names an action that is none of {actions}, or no feature")
+    ledgers.check_lists(*lists)
+    if lists.outcomes.max(initial=0) >= actions:
+        raise ValueError(f"a list of weights names the action {lists.outcomes.max()}, but there are {actions}")
     return lists
 
 

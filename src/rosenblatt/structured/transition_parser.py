@@ -14,10 +14,10 @@ from rosenblatt.blocks import available_threads
 from rosenblatt.kernels import Progress
 from rosenblatt.parameters import Number, OneOf
 from rosenblatt.plan import Plan
+from rosenblatt.structured import ledger as ledgers
 from rosenblatt.structured import outlook, transition_beam, transition_greedy, transitions
 from rosenblatt.structured.base import offset, rule_of
 from rosenblatt.structured.ledger import Ledger, copied, new_ledger, squared_norm
-from rosenblatt.structured.listing import listed, relisted
 from rosenblatt.structured.parser import Corpus, DependencyParser, Fields
 from rosenblatt.structured.sheet import Lists, Sheet, bind, checked, written
 from rosenblatt.structured.table import mix
@@ -26,7 +26,6 @@ from rosenblatt.structured.words import packed, unpacked
 from rosenblatt.train import NO_LIMIT, Learner, Visits
 
 MOST_LABELS = 2**15 - 1  # an action is one of 1 + 2 · labels, and a list names 2¹⁶
-_LEDGER = ("keys", "sizes", "outcomes", "w", "drift")  # what a file says of a ledger
 _PART = 64  # sentences that a thread takes at a time
 
 # What is looked at where no templates are given: words (w), tags (t) and coarse tags (c), alone and together.
@@ -131,7 +130,7 @@ class Model:
         }
         arrays = {f"{field}.{name}": array for field in types for name, array in packed(types[field]).items()}
         arrays["uses"] = self.uses
-        parts = dict(zip(_LEDGER, listed(self.ledger), strict=True)) if resume else self.lists._asdict()
+        parts = ledgers.written(self.ledger) if resume else self.lists._asdict()
         return facts, arrays | {f"weights.{name}": part for name, part in parts.items()}
 
     @classmethod
@@ -148,8 +147,9 @@ class Model:
         if model.uses.shape != (len(model.labels),):
             raise ValueError(f"there are {len(model.labels)} labels, but the uses of {model.uses.size}")
         if "weights.drift" in arrays:
-            model.ledger = relisted(*(arrays[f"weights.{name}"] for name in _LEDGER))
-            if model.ledger.outcomes[: model.ledger.used[1]].max(initial=0) >= actions:
+            parts = {name.removeprefix("weights."): part for name, part in arrays.items() if name.startswith("weights.")}
+            model.ledger = ledgers.taken_up(parts)
+            if model.ledger.outcomes.max(initial=0) >= actions:
                 raise ValueError(f"a weight is for an action that is none of {actions}")
         else:
             model.lists = checked(Lists(*(arrays[f"weights.{name}"] for name in Lists._fields)), actions)
@@ -258,10 +258,10 @@ class TransitionParser(DependencyParser):
         margin: float = 40.0,
         update: str = "violation",
         explore: float = 0.9,
-        prune: float = 0.0,
+        prune: float = 0.6,
         keep: str = "average",
         order: str = "shuffle",
-        max_iter: int = 15,
+        max_iter: int = 10,
         max_seconds: float | None = None,
         tol: float | None = None,
         n_iter_no_change: int = 5,
