@@ -263,7 +263,8 @@ class Reference:
         if ahead >= 0 and any(difference.values()):
             self.updates += 1
             self.push(difference, 1)
-        self.mistakes += ahead >= 0
+        lost = sum(self.cost(configured(rival[:t]), action, heads, labels) for t, action in enumerate(rival))
+        self.mistakes += ahead >= 0 and ahead - self.parser.margin * lost >= 0
 
 
 def weights_of(parser):

@@ -36,7 +36,6 @@ class Beam(NamedTuple):
     shares: NDArray  # ((width + 1) · parts, actions): what each part of the templates adds to them
     alike: NDArray  # (width + 1, parts) int64: the first configuration of the step in which the part looks the same
     marks: NDArray  # (width + 1, parts) uint64: what it looks like
-    costs: NDArray  # (width, 3) int64: what the three kinds of actions cost
 
 
 @jit
@@ -51,7 +50,6 @@ def new_beam(weights, width, longest, actions, parts):
         room(weights, (width + 1) * parts, actions),
         np.zeros((width + 1, parts), np.int64),
         np.zeros((width + 1, parts), np.uint64),
-        np.zeros((width, 3), np.int64),
     )
 
 
@@ -137,11 +135,12 @@ def _advance(beam, turn, size, cells, used):
 
 
 @jit
-def _trace(beam, turn, at, actions):
-    """Write the actions that led to a configuration."""
+def _trace(beam, turn, at, fronts, actions):
+    """Write the configurations and the actions that led to a configuration."""
     for t in range(turn, 0, -1):
         actions[t - 1] = beam.actions[t, at]
         at = beam.parents[t, at]
+        fronts[t - 1] = beam.fronts[t - 1, at]
 
 
 @jit
@@ -155,7 +154,7 @@ def parse(weights, outlook, corpus, uses, single_root, width):
     cells = system.new_cells(4 * longest * width + 1)
     beam = new_beam(weights, width, longest, 1 + 2 * uses.size, outlook.parts.size - 1)
     found = np.empty(desk.keys.size, np.uint64)
-    actions = np.empty(2 * longest, np.int64)
+    fronts, actions = np.empty(2 * longest, np.int64), np.empty(2 * longest, np.int64)
     for sentence in range(starts.size - 1):
         start, n = starts[sentence], starts[sentence + 1] - starts[sentence]
         lay(desk, values[start : start + n])
@@ -165,7 +164,7 @@ def parse(weights, outlook, corpus, uses, single_root, width):
             _survey(weights, beam, desk, outlook, cells, beam.fronts[turn], size, n, found)
             size = _select(beam, turn, size, uses, cells, n, single_root, 0.0, None, None)
             used = _advance(beam, turn, size, cells, used)
-        _trace(beam, 2 * n, 0, actions)
+        _trace(beam, 2 * n, 0, fronts, actions)
         system.arcs(actions[: 2 * n], heads[start : start + n], labels[start : start + n])
 
 
@@ -193,13 +192,21 @@ def _add(difference, keys, count, action, sign):
 
 
 @jit
-def _difference(beam, desk, outlook, cells, n, golds, gold_actions, turn, at, actions):
-    """The difference between the gold sequence and the one that led to a configuration, where they part."""
-    fronts = np.empty(turn, np.int64)
-    _trace(beam, turn, at, actions)
-    for t in range(turn, 0, -1):
-        at = beam.parents[t, at]
-        fronts[t - 1] = beam.fronts[t - 1, at]
+def _loss(cells, fronts, actions, turn, heads, labels, single_root):
+    """What these actions cost: gold arcs that they lose, and wrong labels."""
+    total = 0
+    for t in range(turn):
+        side = 0 if actions[t] == system.SHIFT else 2 - (actions[t] & 1)
+        total += system.costs(cells, fronts[t], heads, single_root)[side]
+        if side > 0:
+            head, word = system.arc(cells, fronts[t], side)
+            total += heads[word] == head and labels[word] != (actions[t] - 1) >> 1
+    return total
+
+
+@jit
+def _difference(desk, outlook, cells, n, golds, gold_actions, fronts, actions, turn):
+    """The difference between the gold sequence and another one, where they part."""
     apart = 0
     for t in range(turn):
         apart += fronts[t] != golds[t] or actions[t] != gold_actions[t]
@@ -231,7 +238,7 @@ def learn(ledger, outlook, corpus, order, rule, manner, uses, clock, updates, wi
     beam = new_beam(ledger, width, longest, 1 + 2 * uses.size, outlook.parts.size - 1)
     found = np.empty(desk.keys.size, np.int64)
     golds, gold_actions = np.zeros(2 * longest + 1, np.int64), np.zeros(2 * longest, np.int64)
-    actions = np.empty(2 * longest, np.int64)
+    path, actions = np.empty(2 * longest, np.int64), np.empty(2 * longest, np.int64)
     heads, mistakes = np.empty(longest, np.int64), 0
     for sentence in order:
         start, n = starts[sentence], starts[sentence + 1] - starts[sentence]
@@ -269,13 +276,14 @@ def learn(ledger, outlook, corpus, order, rule, manner, uses, clock, updates, wi
                     ahead, worst, rival = lead, turn + 1, other
             if early and gold < 0:
                 break
-        if worst > 0:
-            tau = 0.0
-            difference = _difference(beam, desk, outlook, cells, n, golds, gold_actions, worst, rival, actions)
+        if worst > 0 and step(rule, manner.offset - ahead, 1.0, updates + 1, True) > 0.0:
+            _trace(beam, worst, rival, path, actions)
+            loss = _loss(cells, path, actions, worst, tree, labels, manner.single_root)
+            mistakes += ahead - manner.margin * loss >= 0.0
+            difference = _difference(desk, outlook, cells, n, golds, gold_actions, path, actions, worst)
             length = 0.0
             for i in range(difference.used[0]):
                 length += difference.counts[i] ** 2
-            mistakes += ahead >= 0.0
             tau = step(rule, manner.offset - ahead, length, updates + 1, True)
             if tau > 0.0 and length > 0.0:
                 updates += 1
