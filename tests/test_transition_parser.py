@@ -37,7 +37,7 @@ TEMPLATES = (
     "lefts[s1] rights[s1] rightlabels[s1]",
 )
 LABELS = ("a", "b", "c")
-SHAPES = [heads for n in range(6) for heads in trees(n, single_root=True)]
+SHAPES = [list(trees(n, single_root=True)) for n in range(6)]
 
 
 @st.composite
@@ -45,7 +45,7 @@ def treebanks(draw):
     """Up to six sentences with trees of any shape, projective or not."""
     X, y = [], []
     for _ in range(draw(st.integers(1, 6))):
-        heads = draw(st.sampled_from(SHAPES))
+        heads = draw(st.sampled_from(SHAPES[draw(st.integers(0, 5))]))
         n = len(heads)
         X.append([(draw(st.sampled_from("vwxyz")), draw(st.sampled_from("NVD"))) for _ in range(n)])
         y.append([(head, draw(st.sampled_from(LABELS))) for head in heads])
@@ -138,13 +138,16 @@ class Reference:
     def allowed(self, configuration, n):
         """All actions, labels in the order of their numbers."""
         stack, front, _ = configuration
-        names = sorted(self.uses, key=self.numbers.get)
+        names, seen = sorted(self.uses, key=self.numbers.get), 0
+        for name in names:
+            seen |= self.uses[name]
+        usable = {name: self.uses[name] | (7 & ~seen) for name in names}
         if front < n:
             yield ("shift",)
         if stack and (front < n or len(stack) == 1):
-            yield from (("left", name) for name in names if self.uses[name] & (1 if front == n else 2))
+            yield from (("left", name) for name in names if usable[name] & (1 if front == n else 2))
         if len(stack) > 1:
-            yield from (("right", name) for name in names if self.uses[name] & 4)
+            yield from (("right", name) for name in names if usable[name] & 4)
 
     def cost(self, configuration, action, heads, labels):
         """Gold arcs that are out of reach after the action and were not before, by search; and a wrong label."""
@@ -368,6 +371,18 @@ def test_what_cannot_be_learned_from_is_refused_by_its_number():
     names = [[(max(0, i - 1) + (i > 1), str(k))] for i in (0,) for k in range(MOST_LABELS + 1)]
     with pytest.raises(ValueError, match="labels; at most"):
         TransitionParser(fields=FIELDS, templates=TEMPLATES).fit([X[0][:1]] * len(names), names)
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+@pytest.mark.parametrize("gold", [[], [(0, "root")], [(2, "left"), (0, "root")], [(0, "root"), (1, "right")]])
+def test_where_no_label_has_been_seen_any_will_do(beam, gold):
+    """A parser that has seen no arc to the left, or none at all, still answers with trees, and learns without them."""
+    words = [("a", "A"), ("b", "B")]
+    parser = TransitionParser(beam, fields=FIELDS, templates=TEMPLATES, explore=1.0)
+    parser.partial_fit([words[: len(gold)]], [gold])
+    for tree in parser.predict([[], words[:1], words, words * 3]):
+        assert is_tree([head for head, _ in tree], single_root=True)
+        assert {label for _, label in tree} <= {label for _, label in gold} | ({"_"} if not gold else set())
 
 
 def test_labels_may_arrive_later():

@@ -156,3 +156,11 @@ def test_labels_are_noted_by_the_kind_of_their_arcs():
     uses = np.zeros(4, np.uint8)
     system.note(np.array([1, 3, 1], np.int64), np.array([0, 1, 2]), uses)
     assert uses.tolist() == [system.ON_LEFT, system.ON_ROOT, system.ON_RIGHT, 0]
+
+
+def test_a_kind_of_arc_that_no_label_was_seen_on_is_open_to_all_that_were_seen():
+    usable = np.zeros(3, np.uint8)
+    system.open_up(np.array([system.ON_ROOT, system.ON_LEFT, 0], np.uint8), usable)
+    assert usable.tolist() == [system.ON_ROOT | system.ON_RIGHT, system.ON_LEFT | system.ON_RIGHT, 0]
+    system.open_up(np.zeros(3, np.uint8), usable)
+    assert usable.tolist() == [7, 7, 7]

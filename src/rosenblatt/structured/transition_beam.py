@@ -155,6 +155,8 @@ def parse(weights, outlook, corpus, uses, single_root, width):
     beam = new_beam(weights, width, longest, 1 + 2 * uses.size, outlook.parts.size - 1)
     found = np.empty(desk.keys.size, np.uint64)
     fronts, actions = np.empty(2 * longest, np.int64), np.empty(2 * longest, np.int64)
+    usable = np.empty_like(uses)
+    system.open_up(uses, usable)
     for sentence in range(starts.size - 1):
         start, n = starts[sentence], starts[sentence + 1] - starts[sentence]
         lay(desk, values[start : start + n])
@@ -162,7 +164,7 @@ def parse(weights, outlook, corpus, uses, single_root, width):
         beam.totals[0, 0] = 0.0
         for turn in range(2 * n):
             _survey(weights, beam, desk, outlook, cells, beam.fronts[turn], size, n, found)
-            size = _select(beam, turn, size, uses, cells, n, single_root, 0.0, None, None)
+            size = _select(beam, turn, size, usable, cells, n, single_root, 0.0, None, None)
             used = _advance(beam, turn, size, cells, used)
         _trace(beam, 2 * n, 0, fronts, actions)
         system.arcs(actions[: 2 * n], heads[start : start + n], labels[start : start + n])
@@ -239,13 +241,14 @@ def learn(ledger, outlook, corpus, order, rule, manner, uses, clock, updates, wi
     found = np.empty(desk.keys.size, np.int64)
     golds, gold_actions = np.zeros(2 * longest + 1, np.int64), np.zeros(2 * longest, np.int64)
     path, actions = np.empty(2 * longest, np.int64), np.empty(2 * longest, np.int64)
-    heads, mistakes = np.empty(longest, np.int64), 0
+    heads, usable, mistakes = np.empty(longest, np.int64), np.empty_like(uses), 0
     for sentence in order:
         start, n = starts[sentence], starts[sentence + 1] - starts[sentence]
         tree, labels = heads[:n], gold_labels[start : start + n]
         for word in range(n):
             tree[word] = gold_heads[start + word] - 1 if gold_heads[start + word] > 0 else n
         system.note(tree, labels, uses)
+        system.open_up(uses, usable)
         lay(desk, values[start : start + n])
         used, size = system.begin(cells), 1
         beam.totals[0, 0] = 0.0
@@ -258,7 +261,7 @@ def learn(ledger, outlook, corpus, order, rule, manner, uses, clock, updates, wi
             right = system.gold_action(cells, golds[turn], tree, labels, manner.single_root)
             gold_total += beam.scores[gold if gold >= 0 else size, right]
             gold_actions[turn] = right
-            size = _select(beam, turn, size, uses, cells, n, manner.single_root, manner.margin, tree, labels)
+            size = _select(beam, turn, size, usable, cells, n, manner.single_root, manner.margin, tree, labels)
             used = _advance(beam, turn, size, cells, used)
             was, gold = gold, -1
             for i in range(size):

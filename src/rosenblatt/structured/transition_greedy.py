@@ -101,7 +101,7 @@ def learn(ledger, outlook, corpus, order, rule, manner, uses, clock, updates):
     cells = system.new_cells(4 * longest + 2)
     scores = room(ledger, 1, 1 + 2 * uses.size)[0]
     found = np.empty(desk.keys.size, np.int64)
-    heads = np.empty(longest, np.int64)
+    heads, usable = np.empty(longest, np.int64), np.empty_like(uses)
     keys, mistakes = desk.keys, 0
     for sentence in order:
         start, n = starts[sentence], starts[sentence + 1] - starts[sentence]
@@ -109,14 +109,15 @@ def learn(ledger, outlook, corpus, order, rule, manner, uses, clock, updates):
         for word in range(n):
             tree[word] = gold_heads[start + word] - 1 if gold_heads[start + word] > 0 else n
         system.note(tree, labels, uses)
+        system.open_up(uses, usable)
         lay(desk, values[start : start + n])
         used, front = system.begin(cells), 0
         for turn in range(2 * n):
             ledger = roomy(ledger, 2 * keys.size)
             count = look(desk, outlook, cells, front, n)
             weigh(ledger, keys, count, found, scores)
-            choice = best(scores, uses, cells, front, n, manner.single_root)
-            right, rival, cost = confront(scores, uses, cells, front, tree, labels, manner)
+            choice = best(scores, usable, cells, front, n, manner.single_root)
+            right, rival, cost = confront(scores, usable, cells, front, tree, labels, manner)
             if rival >= 0:
                 mistakes += scores[rival] >= scores[right]
                 margin = scores[right] - scores[rival] - manner.margin * cost + manner.offset
@@ -145,7 +146,8 @@ def parse(weights, outlook, corpus, uses, single_root):
     cells = system.new_cells(4 * longest + 2)
     scores = room(weights, 1, 1 + 2 * uses.size)[0]
     found = np.empty(desk.keys.size, np.uint64)
-    actions = np.empty(2 * longest, np.int64)
+    actions, usable = np.empty(2 * longest, np.int64), np.empty_like(uses)
+    system.open_up(uses, usable)
     for sentence in range(starts.size - 1):
         start, n = starts[sentence], starts[sentence + 1] - starts[sentence]
         lay(desk, values[start : start + n])
@@ -153,6 +155,6 @@ def parse(weights, outlook, corpus, uses, single_root):
         for turn in range(2 * n):
             count = look(desk, outlook, cells, front, n)
             weigh(weights, desk.keys, count, found, scores)
-            actions[turn] = best(scores, uses, cells, front, n, single_root)
+            actions[turn] = best(scores, usable, cells, front, n, single_root)
             front, used = system.act(cells, used, front, actions[turn])
         system.arcs(actions[: 2 * n], heads[start : start + n], labels[start : start + n])

@@ -110,7 +110,7 @@ class Model:
         """The weights that predict."""
         if self.asked != (average, prune) and not (self.asked and self.only_predicts):
             self.lists, self.unit = written(self.ledger, self.seen, average, prune)
-            self.sheet = bind(self.lists, 1 + 2 * len(self.labels))
+            self.sheet = bind(self.lists, 1 + 2 * max(len(self.labels), 1))
             self.asked = average, prune
         return self.sheet
 
@@ -341,9 +341,11 @@ class TransitionParser(DependencyParser):
         heads, labels = np.zeros(len(values), np.int32), np.zeros(len(values), np.int32)
         sheet, single_root = model.predicting(self.keep == "average", float(self.prune)), bool(self.single_root)
 
+        uses = model.uses if len(model.uses) else np.zeros(1, np.uint8)  # of empty sentences, no label has been learned
+
         def parse(first: int) -> None:
             part = Corpus(values, starts[first : first + _PART + 1], heads, labels)
-            known = (sheet, model.outlook, part, model.uses, single_root)
+            known = (sheet, model.outlook, part, uses, single_root)
             if self.beam == 1:
                 transition_greedy.parse(*known)
             else:

@@ -179,6 +179,18 @@ def note(heads, labels, uses):
 
 
 @jit
+def open_up(uses, usable):
+    """Write which kinds of arcs each label may be on: those it has been seen on, and those that no label has been seen on.
+    So every action that a configuration allows has a label. One that has not been seen at all waits, if others have."""
+    seen = 0
+    for label in range(uses.size):
+        seen |= uses[label]
+    for label in range(uses.size):
+        open_to_all = ~seen & (ON_ROOT | ON_LEFT | ON_RIGHT)
+        usable[label] = uses[label] | open_to_all if uses[label] or not seen else 0
+
+
+@jit
 def lift(heads):
     """Make a tree projective, by hanging words whose arc is not onto the head of their head, shortest arcs first (Nivre and
     Nilsson 2005); how many moves that took. The root is n."""
