@@ -32,16 +32,17 @@ def first_fit_seconds(layout: str) -> float:
     return perf_counter() - start
 
 
+def kilobytes(field: str) -> int:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(field))
+
+
 def fit_megabytes(side: str) -> float:
     """How far memory rises during a fit above what it was with the data loaded and the code warm.
 
     `ru_maxrss` cannot tell: Linux hands a child the peak of the process that started it.
     """
     from bench import contenders, data
-
-    def kilobytes(field: str) -> int:
-        lines = Path("/proc/self/status").read_text().splitlines()
-        return next(int(line.split()[1]) for line in lines if line.startswith(field))
 
     _, X, y = data.load("dense-100")
     model = getattr(contenders, side)(X)
@@ -50,6 +51,18 @@ def fit_megabytes(side: str) -> float:
     before = kilobytes("VmRSS")
     model.fit(X, y)
     return (kilobytes("VmHWM") - before) / 1024
+
+
+def parser_megabytes(argument: str) -> float:
+    """The peak of the whole process, Python and the treebank included, that fits a parser: "NAME FOLDER"."""
+    name, folder = argument.split(" ", 1)
+    from bench import structured
+
+    X, y = structured.parsed(Path(folder), "train")
+    structured.treebank.cache_clear()
+    Path("/proc/self/clear_refs").write_text("5")
+    structured.MAKERS[name]().fit(X, y)
+    return kilobytes("VmHWM") / 1024
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ FORMATS = {
     "×": "{:.2f}×",
     "%": "{:+.1f} %",
     "accuracy": "{:.4f}",
+    "tokens/s": "{:,.0f} tokens/s",
 }
 HEADINGS = ("workload", "ours (s)", "peer (s)", "ratio", "at least", "aim", "note")
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from bench import comparisons as kind
-from bench import online, theory
+from bench import online, structured, theory
 from bench.report import Result, Target
 
 
@@ -58,6 +58,22 @@ ROWS = (
     Row("proof-dense-inseparable", theory.generated, (0.5,), Target(600, None, "s", "≤")),
     Row("margin-mushrooms", theory.certified_margin, ("mushrooms.svm.gz",), Target()),
     Row("rescaled-12", theory.rescaled, (12,), Target()),
+    Row("tagger-training", structured.training, (), Target(2, 5)),
+    Row("tagger-speed-fast", structured.tagging_speed, ("fast",), Target(500_000, 1_000_000, "tokens/s")),
+    Row("tagger-speed-accurate", structured.tagging_speed, ("accurate",), Target(None, None, "tokens/s")),
+    Row("tagger-fast", structured.tagging, ("fast",), Target(0.952, 0.956, "accuracy")),
+    Row("tagger-accurate", structured.tagging, ("accurate",), Target(0.955, 0.962, "accuracy")),
+    Row("tagger-file", structured.size, ("fast",), Target(12, 5, "MB", "≤")),
+    Row("chunker", structured.chunking, (), Target(0.938, 0.943, "accuracy")),
+    Row("parser-graph", structured.parsing, ("graph",), Target(0.852, 0.87, "accuracy")),
+    Row("parser-greedy", structured.parsing, ("greedy",), Target(0.872, 0.885, "accuracy")),
+    Row("parser-beam", structured.parsing, ("beam",), Target(0.877, 0.895, "accuracy")),
+    Row("parser-plain-words", structured.predicted, (), Target(0.83, 0.85, "accuracy")),
+    Row("parser-speed-greedy", structured.parsing_speed, ("greedy",), Target(60_000, 200_000, "tokens/s")),
+    Row("parser-speed-beam", structured.parsing_speed, ("beam",), Target(10_000, 40_000, "tokens/s")),
+    Row("parser-speed-graph", structured.parsing_speed, ("graph",), Target(35_000, 80_000, "tokens/s")),
+    Row("parser-file", structured.size, ("greedy",), Target(50, 15, "MB", "≤")),
+    Row("parser-memory", structured.memory, ("greedy",), Target(1500, 700, "MB", "≤")),
     Row("import", kind.importing, (), Target(0.7, None, "s", "≤")),
     Row("first-fit-dense", kind.first_fit, ("dense float64, two classes",), Target(1.5, 0.5, "s", "≤")),
     Row("first-fit-csr", kind.first_fit, ("CSR float32, three classes",), Target(1.5, 0.5, "s", "≤")),

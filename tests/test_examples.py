@@ -36,10 +36,12 @@ def test_the_picture_of_the_family_has_every_classifier_of_the_library():
     assert made[-1] == learner.n_mistakes_
 
 
-def test_the_pictures_of_the_theory_are_those_its_page_shows(tmp_path, capsys):
-    runpy.run_path(str(EXAMPLES / "figures.py"))["main"](tmp_path)
+def test_the_pictures_are_those_that_the_pages_show(tmp_path, capsys):
+    figures = runpy.run_path(str(EXAMPLES / "figures.py"))
+    figures["main"](tmp_path)
     drawn = {path.name for path in tmp_path.iterdir()}
     docs = EXAMPLES.parent / "docs"
-    shown = re.findall(r"!\[[^]]+\]\(figures/([^)]+)\)", (docs / "theory.md").read_text(encoding="utf-8"))
+    pages = "".join((docs / f"{page}.md").read_text(encoding="utf-8") for page in figures["PAGES"])
+    shown = re.findall(r"!\[[^]]+\]\(figures/([^)]+)\)", pages)
     assert sorted(shown) == sorted(drawn) == sorted(path.name for path in (docs / "figures").iterdir())
     assert all((tmp_path / name).stat().st_size > 10_000 for name in drawn)

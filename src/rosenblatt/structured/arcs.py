@@ -1,13 +1,13 @@
-"""The features of an arc are what its two ends, their neighbours, the words between them and the modifier before say together,
-each apart for arcs to the left and to the right.
+"""The features of an arc are what its two ends, their neighbours, the words between them and the modifier before say
+together, each apart for arcs to the left and to the right.
 
-A template's terms belong to sides: those of the head, of the modifier, and of a third word, one between them or the sibling. A
-side is hashed once for each word of the sentence, not once for each of n² arcs, and the key of a feature is the sum of its
-sides. Hashes of 64 bits add up like the codes of Zobrist (1970): two different sums are equal by accident only. Templates
-with one side alone are looked up once for each word.
+A template's terms belong to sides: those of the head, of the modifier, and of a third word, one between them or the
+sibling. A side is hashed once for each word of the sentence, not once for each of n² arcs, and the key of a feature is
+the sum of its sides. Hashes of 64 bits add up like the codes of Zobrist (1970): two different sums are equal by accident
+only. Templates with one side alone are looked up once for each word.
 
-Places are h, the head; m, the modifier; b, each word between them; s, the modifier of h before m, seen from h; and words next
-to them, such as h-1 or m+2. `distance[m]` is the binned distance from h to m, `distance[s]` that from s to m.
+Places are h, the head; m, the modifier; b, each word between them; s, the modifier of h before m, seen from h; and words
+next to them, such as h-1 or m+2. `distance[m]` is the binned distance from h to m, `distance[s]` that from s to m.
 """
 
 from __future__ import annotations
@@ -37,12 +37,9 @@ FAR = np.array([0] + [0x9E3779B97F4A7C15 * (2 * i + 1) % 2**64 for i in range(1,
 
 
 class Plan(NamedTuple):
-    """Arc templates as the kernels take them: what the sides are, and which of them each template adds up."""
+    """Arc templates as the kernels take them: all sides, and which of them each template adds up."""
 
-    head_sides: Templates
-    modifier_sides: Templates
-    between_sides: Templates
-    sibling_sides: Templates
+    sides: Templates
     head: NDArray  # (templates, 1) int32: templates that look at the head alone
     modifier: NDArray  # (templates, 1): the modifier alone
     pairs: NDArray  # (templates, 3): head, modifier, whether the distance counts
@@ -51,61 +48,56 @@ class Plan(NamedTuple):
     triples: NDArray  # (templates, 4): head, modifier, sibling, distance
 
 
-class Sides(NamedTuple):
-    """The hashed sides of a sentence's words, by place and side; 0 where a side is silent."""
-
-    head: NDArray  # (n + 1, sides) uint64
-    modifier: NDArray
-    between: NDArray
-    sibling: NDArray  # (n + 2, sides): the last row is that of no sibling
+_KINDS = {"head": "h", "modifier": "m", "pairs": "hm", "between": "hmb", "couples": "ms", "triples": "hms"}
 
 
 def read(texts: Sequence[str], attributes: Sequence[str]) -> Plan:
     """The templates that these texts describe."""
     templates.read(texts, [*attributes, DISTANCE], PLACES)  # refuses what cannot be
-    sides: dict[str, dict[str, int]] = {side: {} for side in SIDES}
-    groups: dict[str, list] = {field: [] for field in Plan._fields[len(SIDES) :]}
+    sides: dict[str, int] = {}
+    groups: dict[str, list] = {kind: [] for kind in _KINDS}
     for text in texts:
-        parts: dict[str, list[str]] = {}
-        far = 0
-        for attribute, place in templates.terms(text):
-            if attribute == DISTANCE:
-                far = 1
-                parts.setdefault("m", [])
-                if place != "m" and (place != "s" or "s" not in text):
-                    raise ValueError(f"template {text!r}: there is distance[m], and distance[s]; not distance[{place}]")
-                parts.setdefault(place[0] if place == "s" else "h", [])
-            else:
-                parts.setdefault(place[0], []).append(f"{attribute}[{place}]")
-        if "b" in parts and "s" in parts:
+        terms = templates.terms(text)
+        used = {place[0] for _, place in terms}
+        far = [place for attribute, place in terms if attribute == DISTANCE]
+        if far not in ([], ["m"]) and (far != ["s"] or used == {"s"}):
+            raise ValueError(
+                f"template {text!r}: distance[m] goes with any template, distance[s] with one that looks at s and m"
+            )
+        if used >= {"b", "s"}:
             raise ValueError(f"template {text!r} looks at a word between and at the sibling; one of them is allowed")
-        field, wanted = _kind(set(parts))
-        row = [sides[side].setdefault(" ".join(sorted(parts.get(side, []))), len(sides[side])) for side in wanted]
-        groups[field].append(row if len(wanted) == 1 else [*row, far])
-    return Plan(
-        *(_side(list(sides[side]), attributes, side) for side in SIDES),
-        *(np.array(rows, np.int32).reshape(-1, _WIDTHS[field]) for field, rows in groups.items()),
+        kind = _kind(used | ({"h", "m"} if far == ["m"] else set()))
+        row = []
+        for side in _KINDS[kind]:
+            part = sorted(
+                f"{attribute}[{place}]" for attribute, place in terms if place[0] == side and attribute != DISTANCE
+            )
+            row.append(sides.setdefault(" ".join(part) or side, len(sides)))
+        groups[kind].append(row if len(row) == 1 else [*row, len(far)])
+    indices = (
+        np.array(rows, np.int32).reshape(-1, len(_KINDS[kind]) + (len(_KINDS[kind]) > 1)) for kind, rows in groups.items()
     )
+    return Plan(_sides(list(sides), attributes), *indices)
 
 
-_WIDTHS = {"head": 1, "modifier": 1, "pairs": 3, "between": 4, "couples": 3, "triples": 4}
-
-
-def _kind(sides: set[str]) -> tuple[str, str]:
-    """The field of a plan that a template with these sides belongs to, and the sides it adds up."""
+def _kind(sides: set[str]) -> str:
+    """The field of a plan that a template with these sides belongs to."""
     if "b" in sides:
-        return "between", "hmb"
+        return "between"
     if "s" in sides:
-        return ("triples", "hms") if "h" in sides else ("couples", "ms")
-    return ("pairs", "hm") if len(sides) == 2 else ("head", "h") if "h" in sides else ("modifier", "m")
+        return "triples" if "h" in sides else "couples"
+    return "pairs" if len(sides) == 2 else "head" if "h" in sides else "modifier"
 
 
-def _side(texts: list[str], attributes: Sequence[str], side: str) -> Templates:
-    found = templates.read([text for text in texts if text], attributes, [place for place in PLACES if place[0] == side])
-    if "" not in texts:
-        return found
-    at = texts.index("")  # the side that looks at nothing, and so is always the same
-    return Templates(np.insert(found.seeds, at, ROOT + np.uint64(ord(side))), np.insert(found.starts, at, found.starts[at]), found.terms)
+def _sides(texts: list[str], attributes: Sequence[str]) -> Templates:
+    """The sides as templates that look from their own word; one that looks at nothing has its letter for a text."""
+    found = [templates.read([] if text in SIDES else [text], attributes, PLACES) for text in texts]
+    seeds = [
+        part.seeds[0] if part.seeds.size else ROOT + np.uint64(ord(text)) for text, part in zip(texts, found, strict=True)
+    ]
+    starts = np.cumsum([0] + [part.terms.size for part in found])
+    terms = np.concatenate([np.empty(0, np.int32), *(part.terms for part in found)]) % ((2 * REACH + 1) * len(attributes))
+    return Templates(np.array(seeds, np.uint64), starts.astype(np.int32), terms.astype(np.int32))
 
 
 @jit
@@ -120,20 +112,14 @@ def padded(values):
 
 @jit
 def hashed(plan, words, width):
-    """The sides of a sentence whose words `padded` has put in a row."""
+    """(n + 2, sides) uint64: each side of each word, of a sentence that `padded` has put in a row; 0 where it is silent.
+    The last row stands for no sibling."""
     size = words.size // width - 2 * REACH
-    head = np.empty((size, plan.head_sides.seeds.size), np.uint64)
-    modifier = np.empty((size, plan.modifier_sides.seeds.size), np.uint64)
-    between = np.empty((size, plan.between_sides.seeds.size), np.uint64)
-    sibling = np.empty((size + 1, plan.sibling_sides.seeds.size), np.uint64)
+    out = np.empty((size + 1, plan.sides.seeds.size), np.uint64)
     for x in range(size):
-        here = words[x * width :]
-        keys(plan.head_sides, here, head[x])
-        keys(plan.modifier_sides, here, modifier[x])
-        keys(plan.between_sides, here, between[x])
-        keys(plan.sibling_sides, here, sibling[x])
-    keys(plan.sibling_sides, np.full((1 + 2 * REACH) * width, FIRST), sibling[size])
-    return Sides(head, modifier, between, sibling)
+        keys(plan.sides, words[x * width :], out[x])
+    keys(plan.sides, np.full((1 + 2 * REACH) * width, FIRST), out[size])
+    return out
 
 
 @jit
@@ -151,39 +137,41 @@ def _far(asked, x, y):
 def arc_keys(plan, sides, h, m, out):
     """Write the keys of an arc's features into out, those of single words left out; how many there are."""
     count = 0
-    heads, modifiers, betweens, pairs, between = sides.head, sides.modifier, sides.between, plan.pairs, plan.between
+    pairs, between = plan.pairs, plan.between
     right = m > h
     for t in range(pairs.shape[0]):
-        key = _sum(heads[h, pairs[t, 0]], modifiers[m, pairs[t, 1]], _far(pairs[t, 2], h, m))
+        key = _sum(sides[h, pairs[t, 0]], sides[m, pairs[t, 1]], _far(pairs[t, 2], h, m))
         out[count] = pointed(key, right)
         count += key != 0
     for t in range(between.shape[0]):
-        key = _sum(heads[h, between[t, 0]], modifiers[m, between[t, 1]], _far(between[t, 3], h, m))
+        key = _sum(sides[h, between[t, 0]], sides[m, between[t, 1]], _far(between[t, 3], h, m))
         for b in range(min(h, m) + 1, max(h, m)):
-            more = _sum(key, betweens[b, between[t, 2]], np.uint64(0))
+            more = _sum(key, sides[b, between[t, 2]], np.uint64(0))
             out[count] = pointed(more, right)
             count += more != 0
     return count
 
 
 @jit
-def sibling_keys(plan, sides, h, m, s, out):
-    """The same for the features of a modifier m of h after its modifier s; s = h for none."""
-    count = 0
-    heads, modifiers, siblings, couples, triples = sides.head, sides.modifier, sides.sibling, plan.couples, plan.triples
-    right = m > h
-    place = s
-    if s == h:
-        place = siblings.shape[0] - 1
-    else:
-        for t in range(couples.shape[0]):
-            key = _sum(modifiers[m, couples[t, 0]], siblings[s, couples[t, 1]], _far(couples[t, 2], s, m))
-            out[count] = pointed(key, right)
-            count += key != 0
+def couple_keys(plan, sides, h, m, s, out):
+    """The same for the features of a modifier m of h and the one before it, s, that do not look at h; s = h has none."""
+    count, couples = 0, plan.couples
+    for t in range(couples.shape[0] if s != h else 0):
+        key = _sum(sides[m, couples[t, 0]], sides[s, couples[t, 1]], _far(couples[t, 2], s, m))
+        out[count] = pointed(key, m > h)
+        count += key != 0
+    return count
+
+
+@jit
+def triple_keys(plan, sides, h, m, s, out):
+    """The same for those that do; s = h for none before m."""
+    count, triples = 0, plan.triples
+    place = s if s != h else sides.shape[0] - 1
     for t in range(triples.shape[0]):
-        key = _sum(heads[h, triples[t, 0]], modifiers[m, triples[t, 1]], _far(triples[t, 3], s, m))
-        key = _sum(key, siblings[place, triples[t, 2]], np.uint64(0))
-        out[count] = pointed(key, right)
+        key = _sum(sides[h, triples[t, 0]], sides[m, triples[t, 1]], _far(triples[t, 3], s, m))
+        key = _sum(key, sides[place, triples[t, 2]], np.uint64(0))
+        out[count] = pointed(key, m > h)
         count += key != 0
     return count
 
@@ -193,11 +181,11 @@ def word_keys(plan, sides, h, m, out, count):
     """The same for the features that look at one word of the arc alone, from `count` on."""
     right = m > h
     for t in range(plan.head.shape[0]):
-        out[count] = pointed(sides.head[h, plan.head[t, 0]], right)
-        count += sides.head[h, plan.head[t, 0]] != 0
+        out[count] = pointed(sides[h, plan.head[t, 0]], right)
+        count += sides[h, plan.head[t, 0]] != 0
     for t in range(plan.modifier.shape[0]):
-        out[count] = pointed(sides.modifier[m, plan.modifier[t, 0]], right)
-        count += sides.modifier[m, plan.modifier[t, 0]] != 0
+        out[count] = pointed(sides[m, plan.modifier[t, 0]], right)
+        count += sides[m, plan.modifier[t, 0]] != 0
     return count
 
 
@@ -214,8 +202,8 @@ def add_arcs(plan, sides, table, arcs, scores):
     slots, w = table.slots, table.w
     size = scores.shape[0]
     by_head, by_modifier = np.zeros((size, 2)), np.zeros((size, 2))
-    _add_words(plan.head, sides.head, slots, w, by_head)
-    _add_words(plan.modifier, sides.modifier, slots, w, by_modifier)
+    _add_words(plan.head, sides, slots, w, by_head)
+    _add_words(plan.modifier, sides, slots, w, by_modifier)
     found = np.empty((2, most_keys(plan, size)), np.uint64)
     before, last_h, last_m = 0, 0, 0
     for i in range(arcs.shape[0] + 1):  # ask for the features of this arc, then add up those of the one before
@@ -227,15 +215,13 @@ def add_arcs(plan, sides, table, arcs, scores):
                 request(slots, found[i & 1, j])
         if i > 0:
             total = by_head[last_h, np.intp(last_m > last_h)] + by_modifier[last_m, np.intp(last_m > last_h)]
-            for j in range(before):
-                total += weight(slots, w, found[1 - (i & 1), j])
-            scores[last_h, last_m] += total
+            scores[last_h, last_m] += total + _weights(slots, w, found[1 - (i & 1)], before)
         before, last_h, last_m = count, h, m
 
 
 @jit
 def _add_words(chosen, sides, slots, w, out):
-    for x in range(sides.shape[0]):
+    for x in range(out.shape[0]):
         for t in range(chosen.shape[0]):
             request(slots, sides[x, chosen[t, 0]])
         for t in range(chosen.shape[0]):
@@ -250,6 +236,7 @@ def add_siblings(plan, sides, table, scores, siblings):
     Where scores[h, m] or scores[h, s] is −∞ there is no such pair, and nothing is added."""
     slots, w = table.slots, table.w
     size = scores.shape[0]
+    known = np.full((size, size), np.nan)  # what m and s say without h, when it has been asked once
     found = np.empty((2, most_keys(plan, 0)), np.uint64)
     before, last_h, last_m, last_s, turn = 0, 0, 0, 0, 0
     for h in range(size):
@@ -259,12 +246,23 @@ def add_siblings(plan, sides, table, scores, siblings):
             for s in range(h if h < m else m + 1, m if h < m else h + 1):
                 if s != h and scores[h, s] == -np.inf:
                     continue
-                count = sibling_keys(plan, sides, h, m, s, found[turn])
+                if s != h and known[m, s] != known[m, s]:
+                    known[m, s] = _weights(slots, w, found[turn], couple_keys(plan, sides, h, m, s, found[turn]))
+                siblings[h, m, s] = known[m, s] if s != h else 0.0
+                count = triple_keys(plan, sides, h, m, s, found[turn])
                 for j in range(count):
                     request(slots, found[turn, j])
                 turn = 1 - turn
-                for j in range(before):
-                    siblings[last_h, last_m, last_s] += weight(slots, w, found[turn, j])
+                if before > 0:
+                    siblings[last_h, last_m, last_s] += _weights(slots, w, found[turn], before)
                 before, last_h, last_m, last_s = count, h, m, s
-    for j in range(before):
-        siblings[last_h, last_m, last_s] += weight(slots, w, found[1 - turn, j])
+    if before > 0:
+        siblings[last_h, last_m, last_s] += _weights(slots, w, found[1 - turn], before)
+
+
+@jit
+def _weights(slots, w, keys, count):
+    total = 0.0
+    for j in range(count):
+        total += weight(slots, w, keys[j])
+    return total

@@ -1,12 +1,12 @@
-"""The best tree, projective or not, takes the best head of every word; where that makes a cycle, the cycle becomes one word whose
-heads are scored by what they gain over breaking into it (Chu and Liu 1965; Edmonds 1967). Following heads until they meet the
-tree or a cycle, and merging whole rows of scores, takes O(n²) in all (Tarjan 1977, with the expansion of Camerini, Fratta and
-Maffioli 1979).
+"""The best tree, projective or not, takes the best head of every word; where that makes a cycle, the cycle becomes one word
+whose heads are scored by what they gain over breaking into it (Chu and Liu 1965; Edmonds 1967). Following heads until
+they meet the tree or a cycle, and merging whole rows of scores, takes O(n²) in all (Tarjan 1977, with the expansion of
+Camerini, Fratta and Maffioli 1979).
 
 Scores are those of `eisner`: (n+1, n+1), scores[h, m], −∞ forbids. The proof asks of scores only that they can be added,
-subtracted and compared, so they are pairs here: first minus the count of arcs from the root (where one is asked for) and of
-forbidden arcs, in whole numbers, and then the score. Hence no large constant stands for "only one root" or for −∞, and no sum
-meets ∞ − ∞. If every tree asked for has a forbidden arc, the answer is one with the fewest of them.
+subtracted and compared, so they are pairs here: first minus the count of arcs from the root (where one is asked for) and
+of forbidden arcs, in whole numbers, and then the score. Hence no large constant stands for "only one root" or for −∞,
+and no sum meets ∞ − ∞. If every tree asked for has a forbidden arc, the answer is one with the fewest of them.
 """
 
 from __future__ import annotations
@@ -99,7 +99,8 @@ def _best_head(rank, value, owner, node):
     """The first of the best heads outside the node."""
     best = -1
     for x in range(rank.shape[0]):
-        if (best < 0 or rank[x] > rank[best] or (rank[x] == rank[best] and value[x] > value[best])) and _find(owner, x) != node:
+        better = best < 0 or rank[x] > rank[best] or (rank[x] == rank[best] and value[x] > value[best])
+        if better and _find(owner, x) != node:
             best = x
     return best
 
@@ -116,7 +117,7 @@ def _absorb(rank, value, enters, into, member, x):
 
 @jit
 def _expanded(above, head, modifier, size, cycles):
-    """The heads of words: the arc into a cycle breaks it at the word it goes to, and so on inwards; all else in it holds."""
+    """The heads of words: the arc into a cycle breaks it at the word it goes to, and so on inwards; all else holds."""
     heads = np.zeros(size - 1, np.int32)
     entered = np.zeros(cycles, np.bool_)
     for node in range(cycles - 1, 0, -1):  # a cycle comes after its members

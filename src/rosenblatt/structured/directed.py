@@ -1,11 +1,12 @@
-"""Two weights for a feature of an arc, one for arcs to the left and one for arcs to the right, in the slot of its key: one visit
-to memory answers. A feature that no update has touched has no slot, so memory is bounded by what has been learned.
+"""Two weights for a feature of an arc, one for arcs to the left and one for arcs to the right, in the slot of its key: one
+visit to memory answers. A feature that no update has touched has no slot, so memory is bounded by what has been learned.
 
 The last bit of a key is the direction; the rest names the feature.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -121,29 +122,61 @@ def squared_norm(table):
 
 
 @jit
-def kept(table, clock, average, prune):
-    """(names, (names, 2) weights) of the features that predict, in the order of their names; |w| ≤ prune counts as 0."""
+def _laid_out(table):
+    """(names, (names, 2) weights, (names, 2) drifts), in the order of the names."""
     slots, w, drift, used = table
-    names, weights = np.empty(used[0], np.uint64), np.empty((used[0], 2), np.float32)
+    names, weights, drifts = np.empty(used[0], np.uint64), np.empty((used[0], 2), np.float32), np.zeros((used[0], 2))
     to = 0
     for at in range(slots.shape[0]):
-        if slots[at, 0] == _EMPTY:
-            continue
-        for side in range(2):
-            value = np.float32(w[at, 2 + side] - drift[at, side] / clock if average else w[at, 2 + side])
-            weights[to, side] = value if abs(value) > prune else np.float32(0.0)
-        names[to] = slots[at, 0]
-        to += weights[to, 0] != 0 or weights[to, 1] != 0
-    order = np.argsort(names[:to])
-    return names[:to][order], weights[:to][order]
+        if slots[at, 0] != _EMPTY:
+            names[to] = slots[at, 0]
+            for side in range(2):
+                weights[to, side] = w[at, 2 + side]
+                if drift.size > 0:
+                    drifts[to, side] = drift[at, side]
+            to += 1
+    order = np.argsort(names)
+    return names[order], weights[order], drifts[order]
 
 
 @jit
-def bound(names, weights):
-    """These weights as a table that predicts."""
-    table = new_table(capacity_for(names.size), False)
-    slots, w, _, used = table
+def _taken_up(names, weights, drifts, learns):
+    table = new_table(capacity_for(names.size), learns)
+    slots, w, drift, used = table
     for i in range(names.size):
         at = _claim(slots, used, names[i])
-        w[at, 2], w[at, 3] = weights[i, 0], weights[i, 1]
+        for side in range(2):
+            w[at, 2 + side] = weights[i, side]
+            if learns:
+                drift[at, side] = drifts[i, side]
     return table
+
+
+def frozen(table: Directed, clock: int, average: bool, prune: float = 0.0) -> Directed:
+    """What predicts: the average of the weights over `clock` examples, or the last ones; |w| ≤ prune counts as 0."""
+    names, weights, drifts = _laid_out(table)
+    if average:
+        weights = (weights - drifts / max(clock, 1)).astype(np.float32)
+    weights[abs(weights) <= prune] = 0
+    live = weights.any(axis=1)
+    return _taken_up(names[live], weights[live], drifts[:0], False)
+
+
+def written(table: Directed) -> dict[str, NDArray]:
+    """The table as arrays for a file: the same for the same weights, however room was made for them."""
+    names, weights, drifts = _laid_out(table)
+    return {"names": names, "w": weights} | ({"drift": drifts} if table.drift.size else {})
+
+
+def taken_up(arrays: Mapping[str, NDArray]) -> Directed:
+    """The table that was written, after a check that it can be one: compiled code believes what it is given."""
+    names, weights, learns = arrays["names"], arrays["w"], "drift" in arrays
+    drifts = arrays["drift"] if learns else np.zeros((len(names), 2))
+    if (names.dtype, weights.dtype, drifts.dtype) != (np.uint64, np.float32, np.float64):
+        kinds = f"{names.dtype}, {weights.dtype} and {drifts.dtype}"
+        raise ValueError(f"names, weights and drifts must be uint64, float32 and float64; they are {kinds}")
+    if names.ndim != 1 or weights.shape != (len(names), 2) or drifts.shape != (len(names), 2):
+        raise ValueError(f"{names.shape} names, {weights.shape} weights and {drifts.shape} drifts do not fit together")
+    if (names == 0).any() or (names & _ONE).any() or len(np.unique(names)) < len(names):
+        raise ValueError("two features have the same name, or one has none")
+    return _taken_up(names, weights, drifts, learns)

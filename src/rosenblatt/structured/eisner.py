@@ -1,16 +1,16 @@
-"""The best projective tree is put together from spans: a half-tree reaches from its head to one side, an arc joins two of them,
-and every split of a span is tried once, so O(n³) (Eisner 1996). With scores for neighbouring modifiers of one head, a third
-kind of span, between two such modifiers, keeps it at O(n³) (McDonald and Pereira 2006).
+"""The best projective tree is put together from spans: a half-tree reaches from its head to one side, an arc joins two of
+them, and every split of a span is tried once, so O(n³) (Eisner 1996). With scores for neighbouring modifiers of one
+head, a third kind of span, between two such modifiers, keeps it at O(n³) (McDonald and Pereira 2006).
 
 Scores are (n+1, n+1) floats, scores[h, m] for the arc from head h to modifier m, words counted from 1 and 0 the root; −∞
-forbids an arc. The answer is (n,) heads, that of word m at m − 1. Among trees of equal score it is always the same one. If every
-projective tree has a forbidden arc, the answer is one of these trees.
+forbids an arc. The answer is (n,) heads, that of word m at m − 1. Among trees of equal score it is always the same one.
+If every projective tree has a forbidden arc, the answer is one of these trees.
 
     right[i, j]   half-tree of head i whose words are i … j           left[i, j]   half-tree of head j whose words are i … j
     out[i, j]     arc i → j and what lies between                     back[i, j]   arc j → i and what lies between
 
-The other end of each inner loop is kept transposed, so that both its operands run through memory. No back-pointer is stored:
-n splits are found again on the way back, which is less work than storing n² of them.
+The other end of each inner loop is kept transposed, so that both its operands run through memory. No back-pointer is
+stored: n splits are found again on the way back, which is less work than storing n² of them.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""A tree is the arcs it has: its score is the sum of theirs (McDonald, Crammer and Pereira 2005), and of pairs of neighbouring
-modifiers of one head (McDonald and Pereira 2006). Learning finds the best tree under the weights, with a cost for every
-wrong head, and where it is not gold moves the weights of the features in which the two differ.
+"""A tree is the arcs it has: its score is the sum of theirs (McDonald, Crammer and Pereira 2005), and of pairs of
+neighbouring modifiers of one head (McDonald and Pereira 2006). Learning finds the best tree under the weights, with a
+cost for every wrong head, and where it is not gold moves the weights of the features in which the two differ.
 
-Most of the n² arcs of a sentence are hopeless, and a few templates can tell. They are the sieve: a perceptron that ranks the
-heads of each word by itself, and lets the best few through to be scored in full. Arcs from the word before always pass, so
-that there is a tree, and in learning the gold ones. A tree of arcs that passed is a tree, so every update is made on a
-violation, and Collins's bound holds whatever the sieve does.
+Most of the n² arcs of a sentence are hopeless, and a few templates can tell. They are the sieve: a perceptron that ranks
+the heads of each word by itself, and lets the best few through to be scored in full. Arcs from the word before always
+pass, so that there is a tree, and in learning the gold ones. A tree of arcs that passed is a tree, so every update is
+made on a violation, and Collins's bound holds whatever the sieve does.
 """
 
 from __future__ import annotations
@@ -14,78 +14,44 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rosenblatt._jit import generic, jit
+from rosenblatt._jit import jit
 from rosenblatt.rules import step
 from rosenblatt.structured import chu_liu_edmonds, eisner
-from rosenblatt.structured.arcs import Plan, add_arcs, add_siblings, arc_keys, hashed, most_keys, padded, sibling_keys, word_keys
+from rosenblatt.structured.arcs import (
+    Plan,
+    add_arcs,
+    add_siblings,
+    arc_keys,
+    couple_keys,
+    hashed,
+    most_keys,
+    padded,
+    triple_keys,
+    word_keys,
+)
 from rosenblatt.structured.directed import Directed, push
-from rosenblatt.structured.labels import label, learn_labels
-from rosenblatt.structured.ledger import Book, Ledger
-from rosenblatt.structured.templates import Templates
 
 # What a wrong head is worth by itself, so that ties go against gold. Weights that are whole numbers below 2²⁰ leave room
 # for it in a float64, and so many heads of it stay below 1: there, the comparison is exact.
 TIE = 2.0**-30
 
 
-class Eisner(NamedTuple):
-    """The best projective tree."""
+class Decoder(NamedTuple):
+    """What finds the best tree."""
 
+    projective: bool  # Eisner's algorithm, else that of Chu, Liu and Edmonds
+    siblings: bool  # whether pairs of modifiers count
     single_root: bool
 
 
-class EisnerSiblings(NamedTuple):
-    """The best projective tree, siblings counted."""
-
-    single_root: bool
-
-
-class ChuLiuEdmonds(NamedTuple):
-    """The best tree, projective or not."""
-
-    single_root: bool
-
-
-@generic
+@jit
 def decoded(decoder, scores, siblings):
     """The heads of the best tree."""
-    raise TypeError(f"no tree is decoded by {type(decoder).__name__}")
-
-
-@decoded.register
-def _(decoder: Eisner, scores, siblings):
-    return eisner.best_tree(scores, decoder.single_root)
-
-
-@decoded.register
-def _(decoder: EisnerSiblings, scores, siblings):
-    return eisner.best_tree_with_siblings(scores, siblings, decoder.single_root)
-
-
-@decoded.register
-def _(decoder: ChuLiuEdmonds, scores, siblings):
+    if decoder.siblings:
+        return eisner.best_tree_with_siblings(scores, siblings, decoder.single_root)
+    if decoder.projective:
+        return eisner.best_tree(scores, decoder.single_root)
     return chu_liu_edmonds.best_tree(scores, decoder.single_root)
-
-
-@generic
-def room_for_siblings(decoder, size):
-    """Zeros for the scores of siblings: (size, size, size), or nothing where they do not count."""
-    raise TypeError(f"no tree is decoded by {type(decoder).__name__}")
-
-
-@room_for_siblings.register
-def _(decoder: Eisner, size):
-    return np.zeros((0, 0, 0))
-
-
-@room_for_siblings.register
-def _(decoder: EisnerSiblings, size):
-    return np.zeros((size, size, size))
-
-
-@room_for_siblings.register
-def _(decoder: ChuLiuEdmonds, size):
-    return np.zeros((0, 0, 0))
 
 
 class Scorer(NamedTuple):
@@ -98,10 +64,10 @@ class Scorer(NamedTuple):
 class Scored(NamedTuple):
     """A sentence whose arcs have scores."""
 
-    sides: tuple  # of words, for the features of arcs
+    sides: np.ndarray  # of words, for the features of arcs
     scores: np.ndarray  # (n + 1, n + 1): −∞ where the sieve let nothing through
     siblings: np.ndarray  # (n + 1, n + 1, n + 1), or empty
-    sieve_sides: tuple
+    sieve_sides: np.ndarray
     ranks: np.ndarray  # (n + 1, n + 1): what the sieve says of each arc
 
 
@@ -122,8 +88,9 @@ def scored(decoder, sieve, scorer, values, candidates, gold):
     for i in range(arcs.shape[0]):
         scores[arcs[i, 0], arcs[i, 1]] = 0.0
     add_arcs(scorer.plan, sides, scorer.table, arcs, scores)
-    siblings = room_for_siblings(decoder, n + 1)
-    if siblings.size > 0:
+    room = n + 1 if decoder.siblings else 0
+    siblings = np.zeros((room, room, room))
+    if decoder.siblings:
         add_siblings(scorer.plan, sides, scorer.table, scores, siblings)
     return Scored(sides, scores, siblings, sieve_sides, ranks)
 
@@ -210,7 +177,8 @@ def keys_apart(plan, sides, heads, other, with_siblings, out):
             count += arc_keys(plan, sides, h, m, out[count:])
             count = word_keys(plan, sides, h, m, out, count)
         if with_siblings and (h != other[m - 1] or s != others[m - 1]):
-            count += sibling_keys(plan, sides, h, m, s, out[count:])
+            count += couple_keys(plan, sides, h, m, s, out[count:])
+            count += triple_keys(plan, sides, h, m, s, out[count:])
     return count
 
 
@@ -267,40 +235,6 @@ class Manner(NamedTuple):
     candidates: int  # heads of a word that pass the sieve; 0 for all
     exact_length: bool  # whether the rule asks for ‖Δ‖²
     longest: int  # words of a sentence that is decoded as a whole
-    labels: int  # how many there are
-    label_margin: float  # the cost of a wrong label
-
-
-@jit
-def learn_tree(decoder, rule, manner, sieve, scorer, values, gold, clock, updates):
-    """Learn from one sentence; (sieve, scorer, whether a wrong tree was at least as good as gold, updates)."""
-    margin, threshold, candidates = manner.margin, manner.threshold, manner.candidates
-    known = scored(decoder, sieve, scorer, values, candidates, gold)
-    _, scores, siblings, _, _ = known
-    if candidates > 0:
-        sieve = learn_ranks(sieve, known, gold, candidates, clock)
-    guess = decoded(decoder, _costly(scores, gold, margin + TIE), siblings)
-    wrong = count_wrong(guess, gold)
-    if wrong == 0:
-        return sieve, scorer, False, updates
-    m = score_of(gold, scores, siblings) - score_of(guess, scores, siblings)
-    mistaken = m <= 0
-    if margin > 0:
-        if not mistaken:
-            best = decoded(decoder, _costly(scores, gold, TIE), siblings)
-            mistaken = count_wrong(best, gold) > 0 and score_of(best, scores, siblings) >= score_of(gold, scores, siblings)
-        m += threshold - margin * wrong
-    plan, sides, with_siblings = scorer.plan, known.sides, siblings.size > 0
-    plus, minus = np.empty(_room(plan, gold), np.uint64), np.empty(_room(plan, guess), np.uint64)
-    more = keys_apart(plan, sides, gold, guess, with_siblings, plus)
-    fewer = keys_apart(plan, sides, guess, gold, with_siblings, minus)
-    length = squared_length(plus, more, minus, fewer) if manner.exact_length else 1.0
-    tau = step(rule, m, length, updates + 1, True)
-    if tau > 0:
-        table = push(scorer.table, plus, more, tau, clock)
-        scorer = Scorer(plan, push(table, minus, fewer, -tau, clock))
-        updates += 1
-    return sieve, scorer, mistaken, updates
 
 
 @jit
@@ -322,40 +256,6 @@ def learn_ranks(sieve, known, gold, candidates, clock):
     return Scorer(plan, table)
 
 
-@jit
-def parse(decoder, sieve, scorer, values, candidates):
-    """The heads of a sentence."""
-    known = scored(decoder, sieve, scorer, values, candidates, np.empty(0, np.int32))
-    return decoded(decoder, known.scores, known.siblings)
-
-
-@jit
-def parse_in_pieces(decoder, sieve, scorer, values, candidates, longest):
-    """The heads of a sentence; of one that is too long, piece by piece, and all pieces hang on the root of the first."""
-    n = values.shape[0]
-    if n <= longest:
-        return parse(decoder, sieve, scorer, values, candidates)
-    heads = np.zeros(n, np.int32)
-    top = 0
-    for start in range(0, n, longest):
-        piece = parse(decoder, sieve, scorer, values[start : start + longest], candidates)
-        for m in range(piece.size):
-            heads[start + m] = start + piece[m] if piece[m] > 0 else top
-        if top == 0:
-            for m in range(piece.size - 1, -1, -1):
-                top = m + 1 if piece[m] == 0 else top
-    return heads
-
-
-class Learning(NamedTuple):
-    """All that is learned: what lets arcs through, what scores them, and what labels them."""
-
-    sieve: Scorer
-    scorer: Scorer
-    label_plan: Templates
-    ledger: Ledger
-
-
 class Counts(NamedTuple):
     """How far learning has come."""
 
@@ -365,43 +265,61 @@ class Counts(NamedTuple):
 
 
 @jit
-def learn(decoder, rule, manner, learning, corpus, order, counts):
-    """Visit sentences in this order; (learning, counts)."""
-    sieve, scorer, label_plan, ledger = learning
-    values, starts, heads, numbers = corpus
+def learn(decoder, rule, manner, sieve, scorer, corpus, order, counts):
+    """Visit sentences in this order; (sieve, scorer, counts). A sentence counts as a mistake if some wrong tree was as good
+    as gold before it was learned from."""
+    values, starts, all_heads = corpus
     seen, updates, mistakes = counts
+    margin, candidates, plan = manner.margin, manner.candidates, scorer.plan
     for i in order:
-        a, b = starts[i], starts[i + 1]
         clock = np.float64(seen)
-        if a < b and b - a <= manner.longest:
-            sieve, scorer, mistaken, updates = learn_tree(
-                decoder, rule, manner, sieve, scorer, values[a:b], heads[a:b], clock, updates
-            )
-            mistakes += mistaken
-        if manner.labels > 1:
-            ledger, updates = learn_labels(label_plan, ledger, rule, manner, padded(values[a:b]), values.shape[1], heads[a:b], numbers[a:b], clock, updates)
         seen += 1
-    return Learning(sieve, scorer, label_plan, ledger), Counts(seen, updates, mistakes)
-
-
-class Parsing(NamedTuple):
-    """All that predicts."""
-
-    sieve: Scorer
-    scorer: Scorer
-    label_plan: Templates
-    book: Book
+        a, b = starts[i], starts[i + 1]
+        if a == b or b - a > manner.longest:
+            continue
+        gold = all_heads[a:b]
+        known = scored(decoder, sieve, scorer, values[a:b], candidates, gold)
+        sides, scores, siblings, _, _ = known
+        if candidates > 0:
+            sieve = learn_ranks(sieve, known, gold, candidates, clock)
+        with_cost = _costly(scores, gold, margin + TIE)
+        guess = decoded(decoder, with_cost, siblings)
+        wrong = count_wrong(guess, gold)
+        if wrong == 0:
+            continue
+        m = score_of(gold, scores, siblings) - score_of(guess, scores, siblings)
+        if margin > 0 and m > 0:  # without the cost, is there still a tree as good as gold?
+            best = decoded(decoder, _costly(scores, gold, TIE), siblings)
+            mistakes += count_wrong(best, gold) > 0 and score_of(best, scores, siblings) >= score_of(gold, scores, siblings)
+        else:
+            mistakes += m <= 0
+        if margin > 0:
+            m += manner.threshold - margin * wrong
+        plus, minus = np.empty(_room(plan, gold), np.uint64), np.empty(_room(plan, guess), np.uint64)
+        more = keys_apart(plan, sides, gold, guess, siblings.size > 0, plus)
+        fewer = keys_apart(plan, sides, guess, gold, siblings.size > 0, minus)
+        length = squared_length(plus, more, minus, fewer) if manner.exact_length else 1.0
+        tau = step(rule, m, length, updates + 1, True)
+        if tau > 0:
+            table = push(scorer.table, plus, more, tau, clock)
+            scorer = Scorer(plan, push(table, minus, fewer, -tau, clock))
+            updates += 1
+    return sieve, scorer, Counts(seen, updates, mistakes)
 
 
 @jit
-def parse_all(decoder, parsing, manner, corpus):
-    """Write the heads and labels of all sentences into the corpus."""
-    sieve, scorer, label_plan, book = parsing
-    values, starts, heads, numbers = corpus
+def parse(decoder, sieve, scorer, candidates, longest, corpus):
+    """Write the heads of all sentences into the corpus; those of one that is too long piece by piece, and all pieces hang
+    on the root of the first."""
+    values, starts, heads = corpus
+    nothing = np.empty(0, np.int32)
     for i in range(starts.size - 1):
-        a, b = starts[i], starts[i + 1]
-        if a < b:
-            tree = parse_in_pieces(decoder, sieve, scorer, values[a:b], manner.candidates, manner.longest)
-            heads[a:b] = tree
-            if manner.labels > 1:
-                label(label_plan, book, padded(values[a:b]), values.shape[1], tree, manner.labels, numbers[a:b])
+        top = 0
+        for a in range(starts[i], starts[i + 1], longest):
+            b = min(a + longest, starts[i + 1])
+            known = scored(decoder, sieve, scorer, values[a:b], candidates, nothing)
+            piece = decoded(decoder, known.scores, known.siblings)
+            for m in range(b - a):
+                heads[a + m] = a - starts[i] + piece[m] if piece[m] > 0 else top
+            if top == 0:
+                top = 1 + np.argmin(piece)

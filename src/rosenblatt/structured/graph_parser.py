@@ -11,29 +11,36 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rosenblatt._jit import jit
 from rosenblatt.blocks import available_threads
 from rosenblatt.kernels import Progress
 from rosenblatt.parameters import Number, OneOf
 from rosenblatt.plan import Plan
-from rosenblatt.structured import arcs, directed, graph, labels, ledger, templates, trees
+from rosenblatt.structured import arcs, directed, graph, labels, ledger, templates
 from rosenblatt.structured.base import rule_of, threshold
 from rosenblatt.structured.parser import Corpus, DependencyParser, Fields, first_broken
+from rosenblatt.structured.trees import is_projective
 from rosenblatt.structured.words import packed, unpacked
 from rosenblatt.train import NO_LIMIT, Learner, Visits
 
-DECODERS = {"eisner": graph.Eisner, "chu-liu-edmonds": graph.ChuLiuEdmonds}
+DECODERS = ("eisner", "chu-liu-edmonds")
+_LISTS = ("keys", "sizes", "outcomes", "weights")
 _PART = 64  # sentences that a thread takes at a time
 
-# What is looked at where no templates are given: words (w), coarse tags (c) and fine tags (t); p stands for both tags in turn,
-# and "~" for the same once more with the distance.
+# What is looked at where no templates are given: words (w), coarse tags (c) and fine tags (t); p stands for both tags in
+# turn, and "~" for the same once more with the distance.
 _ARCS = """
 h.w; h.c; h.t; h.w h.t; m.w; m.c; m.t; m.w m.t; h.c m.distance; h.t m.distance; m.c m.distance; m.t m.distance; h.w m.w
 h.w h.p m.w m.p; h.p m.w m.p; h.w m.w m.p; h.w h.p m.p; h.w h.p m.w; h.w m.p; h.p m.w
-h.p m.p~; h.p h+1.p m-1.p m.p~; h-1.p h.p m-1.p m.p~; h.p h+1.p m.p m+1.p~; h-1.p h.p m.p m+1.p~
-h.p h+1.p m.p~; h-1.p h.p m.p~; h.p m-1.p m.p~; h.p m.p m+1.p~; h.p b.p m.p~
+h.p m.p~; h.p b.p m.p
+h.t h+1.t m-1.t m.t; h-1.t h.t m-1.t m.t; h.t h+1.t m.t m+1.t; h-1.t h.t m.t m+1.t
+h.t h+1.t m.t; h-1.t h.t m.t; h.t m-1.t m.t; h.t m.t m+1.t
+h.c h+1.c m-1.c m.c m.distance; h-1.c h.c m-1.c m.c m.distance; h.c h+1.c m.c m+1.c m.distance
+h-1.c h.c m.c m+1.c m.distance
+h.c h+1.c m.c m.distance; h-1.c h.c m.c m.distance; h.c m-1.c m.c m.distance; h.c m.c m+1.c m.distance
 """
 _SIBLINGS = """
-m.w s.w; h.w s.w m.w; s.w m.p; s.p m.w; h.w s.p m.p; h.p s.w m.p; h.p s.p m.w; h.p s.p m.p~; s.p m.p~
+m.w s.w; s.w m.t; s.t m.w; s.t m.t~; s.c m.c; h.w s.w m.w; h.w s.c m.c; h.c s.w m.c; h.c s.c m.w; h.t s.t m.t; h.c s.c m.c~
 """
 _SIEVE = """
 h.c; m.c; h.t; m.t; h.c m.distance; h.c m.c~; h.t m.t~; h.c h+1.c m.c~; h-1.c h.c m.c~; h.c m-1.c m.c~; h.c m.c m+1.c~
@@ -54,8 +61,8 @@ l.c r.c h.c m.c; s.c y.c h.c m.c
 
 
 def _written_out(short: str, fields: Sequence[str]) -> tuple[str, ...]:
-    """The templates of such a text, for tokens of these fields: of the tags, the first is taken to be coarse, the last fine;
-    where there are none, shapes and ends of words stand in for them."""
+    """The templates of such a text, for tokens of these fields: of the tags, the first is taken to be coarse, the last
+    fine; where there are none, shapes and ends of words stand in for them."""
     coarse, fine = (fields[1], fields[-1]) if len(fields) > 1 else ("shape", "suffix3")
     texts = []
     for text in short.replace("\n", ";").split(";"):
@@ -66,6 +73,23 @@ def _written_out(short: str, fields: Sequence[str]) -> tuple[str, ...]:
             far = "distance[m]" if "s." not in text else "distance[s]"
             texts += [plain, f"{plain} {far}"] if "~" in text else [plain]
     return tuple(text for text in dict.fromkeys(texts) if text)
+
+
+class Learning(NamedTuple):
+    """All that is learned: what lets arcs through, what scores them, and what labels them."""
+
+    sieve: graph.Scorer
+    scorer: graph.Scorer
+    ledger: ledger.Ledger
+
+
+class Parsing(NamedTuple):
+    """All that predicts."""
+
+    sieve: graph.Scorer
+    scorer: graph.Scorer
+    lists: tuple[NDArray, ...]  # for files: what the book was bound from
+    book: ledger.Book
 
 
 class Model:
@@ -79,36 +103,46 @@ class Model:
         self.decoder = decoder
         self.siblings = siblings
         plans = [arcs.read(self.texts[kind], fields.attributes) for kind in ("sieve", "templates")]
-        self.learning = graph.Learning(
-            *(graph.Scorer(plan, directed.new_table(1 << 12, True)) for plan in plans),
-            labels.read(self.texts["label_templates"], fields.attributes),
-            ledger.new_ledger(),
-        )
-        self.parsing: graph.Parsing | None = None  # what predicts, made when it is needed
+        sieve, scorer = (graph.Scorer(plan, directed.new_table(1 << 12, True)) for plan in plans)
+        self.label_plan = labels.read(self.texts["label_templates"], fields.attributes)
+        self.learning = Learning(sieve, scorer, ledger.new_ledger())
+        self.parsing: Parsing | None = None  # what predicts, made when it is needed
+        self.parsing_of = (True, 0.0)
         self.labels: dict[str, int] = {}
         self.seen = 0
         self.updates = 0
+        self.set_apart = (0, 0)  # sentences whose gold tree was not projective, and that were too long
 
     def copy(self) -> Model:
         """The same, sharing nothing that learning changes."""
         other = object.__new__(Model)
         other.__dict__.update(self.__dict__)
         other.labels = dict(self.labels)
-        sieve, scorer, plan, book = self.learning
-        other.learning = graph.Learning(
-            *(graph.Scorer(part.plan, directed.copied(part.table)) for part in (sieve, scorer)), plan, ledger.copied(book)
-        )
+        sieve, scorer = (graph.Scorer(part.plan, directed.copied(part.table)) for part in self.learning[:2])
+        other.learning = Learning(sieve, scorer, ledger.copied(self.learning.ledger))
         return other
 
-    def predictor(self, average: bool, prune: float) -> graph.Parsing:
-        """What predicts, with the average of the weights or the last of them."""
-        if self.parsing is None:
-            sieve, scorer, plan, book = self.learning
-            clock = float(max(self.seen, 1))
-            parts = [graph.Scorer(part.plan, directed.bound(*directed.kept(part.table, clock, average, limit)))
-                     for part, limit in ((sieve, 0.0), (scorer, prune))]
-            self.parsing = graph.Parsing(*parts, plan, ledger.bound(*ledger.kept(book, self.seen, average, prune)))
+    def predictor(self, average: bool, prune: float) -> Parsing:
+        """What predicts, with the average of the weights or the last of them; what a file brought, as it came."""
+        if self.parsing is None or (self.parsing_of != (average, prune) and not self.only_predicts):
+            sieve, scorer = (
+                graph.Scorer(part.plan, directed.frozen(part.table, self.seen, average, limit))
+                for part, limit in zip(self.learning[:2], (0.0, prune), strict=True)
+            )
+            lists = ledger.kept(self.learning.ledger, self.seen, average, prune)
+            self.parsing = Parsing(sieve, scorer, lists, ledger.bound(*lists))
+            self.parsing_of = (average, prune)
         return self.parsing
+
+
+@jit
+def set_apart(heads, starts, longest):
+    """(sentences whose tree is not projective, sentences that are too long)."""
+    crossing, long = 0, 0
+    for i in range(starts.size - 1):
+        crossing += not is_projective(heads[starts[i] : starts[i + 1]])
+        long += starts[i + 1] - starts[i] > longest
+    return crossing, long
 
 
 class Reading(NamedTuple):
@@ -122,8 +156,10 @@ class Reading(NamedTuple):
 class _Learner:
     """Learns from a corpus into a model: see `train.Learner`."""
 
-    def __init__(self, model: Model, corpus: Corpus, visits: Visits, rule: Any, decoder: Any, manner: graph.Manner):
-        self.model, self.corpus, self.visits, self.rule, self.decoder, self.manner = model, corpus, visits, rule, decoder, manner
+    def __init__(self, model: Model, corpus: Corpus, visits: Visits, kernel: tuple, labels: int, demand: float):
+        self.model, self.corpus, self.visits = model, corpus, visits
+        self.decoder, self.rule, self.manner = kernel
+        self.labels, self.demand = labels, demand
 
     @property
     def seen(self) -> int:
@@ -131,10 +167,19 @@ class _Learner:
 
     def epoch(self, order: NDArray, budget: int = NO_LIMIT) -> tuple[Progress, bool]:
         model, before = self.model, self.model.updates
-        model.learning, counts = graph.learn(
-            self.decoder, self.rule, self.manner, model.learning, tuple(self.corpus), order, graph.Counts(model.seen, before, 0)
+        sieve, scorer, book = model.learning
+        values, starts, heads, _ = self.corpus
+        counts = graph.Counts(model.seen, before, 0)
+        sieve, scorer, counts = graph.learn(
+            self.decoder, self.rule, self.manner, sieve, scorer, (values, starts, heads), order, counts
         )
-        model.parsing, model.seen, model.updates = None, int(counts.seen), int(counts.updates)
+        updates = int(counts.updates)
+        if self.labels > 1:
+            book, updates = labels.learn(
+                model.label_plan, book, self.rule, self.demand, self.labels, tuple(self.corpus), order, model.seen, updates
+            )
+        model.learning, model.parsing = Learning(sieve, scorer, book), None
+        model.seen, model.updates = int(counts.seen), int(updates)
         return Progress(len(order), int(counts.mistakes), model.updates - before, -1), model.updates == before
 
     def size(self) -> float:
@@ -151,38 +196,39 @@ class _Learner:
 class GraphParser(DependencyParser):
     """A parser that gives every possible arc a score and finds the best tree among all trees.
 
-    Trees are projective and found by Eisner's algorithm, or any trees, found by that of Chu, Liu and Edmonds. Scores are sums
-    over arcs (McDonald, Crammer and Pereira 2005) and, with `siblings`, over pairs of neighbouring modifiers of one head
-    (McDonald and Pereira 2006). The weights are those of a structured perceptron (Collins 2002), averaged: on data that some
-    weights of norm 1 tell apart by δ, it makes at most R²/δ² updates, however many trees there are. Arcs get their labels from
-    a second perceptron, once the tree stands.
+    Trees are projective and found by Eisner's algorithm, or any trees, found by that of Chu, Liu and Edmonds. Scores are
+    sums over arcs (McDonald, Crammer and Pereira 2005) and, with `siblings`, over pairs of neighbouring modifiers of one
+    head (McDonald and Pereira 2006). The weights are those of a structured perceptron (Collins 2002), averaged: on data
+    that some weights of norm 1 tell apart by δ, it makes at most R²/δ² updates, however many trees there are. Arcs get
+    their labels from a second perceptron, once the tree stands.
 
-    Train with the decoder you use. A model learned with one decoder and used with another gives a warning: with
-    Eisner's trees in learning and Chu–Liu–Edmonds' in use, 7 to 9 points of attachment were lost on English.
+    Train with the decoder you use. A model learned with one decoder and used with another gives a warning: with Eisner's
+    trees in learning and those of Chu, Liu and Edmonds in use, 7 to 9 points of attachment were lost on English.
 
     Parameters
     ----------
     fields : what tokens are made of: the form first, then tags, the coarsest first
     templates : what is looked at together in an arc, such as "upos[h] upos[m] distance[m]" (places: see
-        `rosenblatt.structured.arcs`); None for McDonald's set, made for the fields
+        `rosenblatt.structured.arcs`); None for a set after McDonald's, made for the fields
     label_templates : the same for labels (places: see `rosenblatt.structured.labels`)
     decoder : "eisner" or "chu-liu-edmonds"
-    siblings : whether pairs of modifiers count; None for where the decoder can. The best non-projective tree of pairs cannot be
-        found in reasonable time (it is NP-hard), so "chu-liu-edmonds" cannot
-    candidates : how many heads of a word the sieve lets through to be scored in full; None for all. The default loses one gold
-        arc in 300 or so, and is several times faster
+    siblings : whether pairs of modifiers count; None for where the decoder can. The best non-projective tree of pairs
+        cannot be found in reasonable time (it is NP-hard), so "chu-liu-edmonds" cannot
+    candidates : how many heads of a word the sieve lets through to be scored in full; None for all. With 10 of them one
+        gold arc in 200 or so is lost, and parsing is several times faster
     single_root : whether one word alone hangs on the root
     labelled : whether arcs have labels
     margin, label_margin : the cost of a wrong head and of a wrong label while learning; 0 for none
     rule, keep, order : as everywhere in `rosenblatt.structured`
     prune : weights of at most this size are dropped before predicting
-    max_length : longer sentences are parsed in pieces of this many words, which all hang on the root of the first; their trees
-        are not learned from. Time grows with its cube
-    max_iter, max_seconds, tol, n_iter_no_change, early_stopping, validation_fraction, warm_start, n_jobs, random_state, verbose
+    max_length : longer sentences are parsed in pieces of this many words, which all hang on the root of the first; their
+        trees are not learned from. Time grows with its cube, and memory too where siblings count
+    max_iter, max_seconds, tol, n_iter_no_change, early_stopping, validation_fraction, warm_start, n_jobs, random_state,
+        verbose : as everywhere
 
-    With a projective decoder, gold trees that are not projective are learned from as they are: the update goes towards the gold
-    arcs as soon as some projective tree scores as high. `n_nonprojective_` counts them, `n_too_long_` those that were
-    too long.
+    With a projective decoder, gold trees that are not projective are learned from as they are: an update goes towards the
+    gold arcs as long as some projective tree scores as high. `n_nonprojective_` counts the gold trees that were not
+    projective, `n_too_long_` the sentences that were too long.
 
     Examples
     --------
@@ -192,12 +238,13 @@ class GraphParser(DependencyParser):
     >>> parser = GraphParser(fields=("form", "upos")).fit(X, y)
     >>> parser.predict([[("the", "DET"), ("dogs", "NOUN"), ("sleep", "VERB")]])
     [[(2, 'det'), (3, 'nsubj'), (0, 'root')]]
+
     """
 
     _own: ClassVar[Mapping[str, Any]] = MappingProxyType(
         {
             **DependencyParser._own,
-            "decoder": OneOf(tuple(DECODERS)),
+            "decoder": OneOf(DECODERS),
             "candidates": Number(1, whole=True, optional=True),
             "label_margin": Number(0),
             "prune": Number(0),
@@ -269,8 +316,8 @@ class GraphParser(DependencyParser):
             raise ValueError(f"siblings must be True, False or None; got {self.siblings!r}")
         if self.siblings and self.decoder != "eisner":
             raise ValueError(
-                f"siblings=True and decoder={self.decoder!r} do not go together: finding the best non-projective tree of pairs "
-                f"is NP-hard; use decoder='eisner', or siblings=False"
+                f"siblings=True and decoder={self.decoder!r} do not go together: finding the best non-projective tree of "
+                f"pairs is NP-hard; use decoder='eisner', or siblings=False"
             )
         return self.decoder == "eisner" if self.siblings is None else bool(self.siblings)
 
@@ -281,12 +328,16 @@ class GraphParser(DependencyParser):
         texts = {
             "sieve": _written_out(_SIEVE, fields) if self.candidates else (),
             "templates": default if self.templates is None else tuple(self.templates),
-            "label_templates": _written_out(_LABELS, fields) if self.label_templates is None else tuple(self.label_templates),
+            "label_templates": _written_out(_LABELS, fields)
+            if self.label_templates is None
+            else tuple(self.label_templates),
         }
         if not with_siblings:
             for text in texts["templates"]:
                 if any(place[0] == "s" for _, place in templates.terms(text)):
-                    raise ValueError(f"template {text!r} looks at a sibling, but siblings do not count here; see `siblings`")
+                    raise ValueError(
+                        f"template {text!r} looks at a sibling, but siblings do not count here; see `siblings`"
+                    )
         return texts if self.labelled else texts | {"label_templates": ()}
 
     def _read_fields(self) -> Fields:
@@ -315,7 +366,9 @@ class GraphParser(DependencyParser):
                 ("decoder", model.decoder, self.decoder),
             ):
                 if then != now:
-                    raise ValueError(f"{name} has changed since this model began to learn; fit a new one, or change it back")
+                    raise ValueError(
+                        f"{name} has changed since this model began to learn; fit a new one, or change it back"
+                    )
         names = dict(model.labels)
         values, starts = model.fields.values(X, learn=True)
         heads, numbers = self._read_trees(y, starts, names, learn=True)
@@ -330,25 +383,24 @@ class GraphParser(DependencyParser):
     def _begin(self, plan: Plan, corpus: Reading) -> Model:
         return corpus.model
 
+    def _keep(self, model: Model, X: Any, learner: Any) -> None:
+        self.n_nonprojective_, self.n_too_long_ = model.set_apart
+
     def _learner(self, plan: Plan, model: Model, corpus: Reading, visits: Visits) -> Learner:
         model.labels = dict(corpus.labels)
+        apart = set_apart(corpus.corpus.heads, corpus.corpus.starts, int(self.max_length))
+        model.set_apart = (model.set_apart[0] + int(apart[0]), model.set_apart[1] + int(apart[1]))
         rule = rule_of(self.rule)
-        return _Learner(model, corpus.corpus, visits, rule, self._decoder(model), self._manner(model, rule))
+        manner = graph.Manner(
+            float(self.margin), threshold(rule), int(self.candidates or 0), bool(rule.uses_length), int(self.max_length)
+        )
+        demand = threshold(rule) - float(self.label_margin) if self.label_margin else 0.0
+        kernel = (self._decoder(model), rule, manner)
+        return _Learner(model, corpus.corpus, visits, kernel, len(model.labels) if self.labelled else 0, demand)
 
     def _decoder(self, model: Model) -> Any:
-        kind = graph.EisnerSiblings if model.siblings and self.decoder == "eisner" else DECODERS[self.decoder]
-        return kind(bool(self.single_root))
-
-    def _manner(self, model: Model, rule: Any) -> graph.Manner:
-        return graph.Manner(
-            float(self.margin),
-            threshold(rule),
-            int(self.candidates or 0),
-            bool(rule.uses_length),
-            int(self.max_length),
-            len(model.labels) if self.labelled else 0,
-            float(self.label_margin),
-        )
+        projective = self.decoder == "eisner"
+        return graph.Decoder(projective, projective and model.siblings, bool(self.single_root))
 
     # Predicting
 
@@ -361,11 +413,14 @@ class GraphParser(DependencyParser):
             )
         values, starts = model.fields.values(X)
         parsing = model.predictor(self.keep == "average", float(self.prune))
-        decoder, manner = self._decoder(model), self._manner(model, rule_of(self.rule))
+        decoder, limits = self._decoder(model), (int(self.candidates or 0), int(self.max_length))
         heads, numbers = np.zeros(len(values), np.int32), np.zeros(len(values), np.int32)
 
         def parse(first: int) -> None:
-            graph.parse_all(decoder, parsing, manner, (values, starts[first : first + _PART + 1], heads, numbers))
+            part = (values, starts[first : first + _PART + 1], heads)
+            graph.parse(decoder, parsing.sieve, parsing.scorer, *limits, part)
+            if self.labelled and len(model.labels) > 1:
+                labels.label(model.label_plan, parsing.book, len(model.labels), (*part, numbers))
 
         parts = range(0, len(starts) - 1, _PART)
         threads = min(available_threads(self.n_jobs), len(parts))
@@ -389,33 +444,44 @@ class GraphParser(DependencyParser):
             "labels": list(model.labels),
             "seen": model.seen,
             "updates": model.updates,
+            "set_apart": list(model.set_apart),
         }
         arrays: dict[str, NDArray] = {}
         for field, types in model.fields.types().items():
             arrays |= {f"{field}.{name}": array for name, array in packed(types).items()}
         source: Any = model.learning if resume else model.predictor(self.keep == "average", float(self.prune))
-        for part in ("sieve", "scorer"):
-            table = getattr(source, part).table
-            arrays |= {f"{part}.{name}": getattr(table, name) for name in ("slots", "drift", "used")}
-        last = source[-1]
-        return facts, arrays | {f"labels.{name}": array for name, array in zip(last._fields, last, strict=True)}
+        parts = {"sieve": directed.written(source.sieve.table), "scorer": directed.written(source.scorer.table)}
+        parts["labels"] = ledger.written(source.ledger) if resume else dict(zip(_LISTS, source.lists, strict=True))
+        return facts, arrays | {f"{part}.{name}": array for part, named in parts.items() for name, array in named.items()}
 
     def _from_arrays(self, facts: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> Model:
         types = {}
         for field in facts["fields"]:
             if f"{field}.bytes" in arrays:
                 types[field] = unpacked({name: arrays[f"{field}.{name}"] for name in ("bytes", "lengths")})
-        model = Model(Fields(facts["fields"], facts["attributes"], types), facts["texts"], facts["decoder"], facts["siblings"])
+        model = Model(
+            Fields(facts["fields"], facts["attributes"], types), facts["texts"], facts["decoder"], facts["siblings"]
+        )
         model.labels = {str(name): number for number, name in enumerate(facts["labels"])}
         model.seen, model.updates = int(facts["seen"]), int(facts["updates"])
-        scorers = []
-        for part, blank in zip(("sieve", "scorer"), model.learning[:2], strict=True):
-            slots, drift, used = (arrays[f"{part}.{name}"].copy() for name in ("slots", "drift", "used"))
-            scorers.append(graph.Scorer(blank.plan, directed.Directed(slots, slots.view(np.float32), drift, used)))
-        if "labels.drift" in arrays:
-            kept = ledger.Ledger(*(arrays[f"labels.{name}"].copy() for name in ledger.Ledger._fields))
-            model.learning = graph.Learning(*scorers, model.learning.label_plan, kept)
+        crossing, long = map(int, facts["set_apart"])
+        self.n_nonprojective_, self.n_too_long_ = model.set_apart = crossing, long
+        parts: dict[str, dict[str, NDArray]] = {"sieve": {}, "scorer": {}, "labels": {}}
+        for name, array in arrays.items():
+            part, _, of = name.rpartition(".")
+            if part in parts:
+                parts[part][of] = array
+        sieve, scorer = (
+            graph.Scorer(blank.plan, directed.taken_up(parts[part]))
+            for part, blank in zip(("sieve", "scorer"), model.learning[:2], strict=True)
+        )
+        outcomes = parts["labels"]["outcomes"]
+        if len(outcomes) and outcomes.max() >= len(model.labels):
+            raise ValueError(f"a weight speaks for label {outcomes.max()}, but there are {len(model.labels)}")
+        if "drift" in parts["scorer"]:
+            model.learning = Learning(sieve, scorer, ledger.taken_up(parts["labels"]))
         else:
-            book = ledger.Book(*(arrays[f"labels.{name}"] for name in ledger.Book._fields))
-            model.parsing = graph.Parsing(*scorers, model.learning.label_plan, book)
+            lists = tuple(parts["labels"][name].copy() for name in _LISTS)
+            ledger.check_lists(*lists)
+            model.parsing = Parsing(sieve, scorer, lists, ledger.bound(*lists))
         return model

@@ -1,10 +1,10 @@
-"""When a tree stands, each arc gets the label that its surroundings in the tree speak for: a perceptron of many classes over
-what is seen from the modifier.
+"""When a tree stands, each arc gets the label that its surroundings in the tree speak for: a perceptron of many classes
+over what is seen from the modifier.
 
 Places are m, the modifier; h, its head; g, the head of that; s, the modifier of h before m, seen from h, and y, the one
-after it; l and r, the leftmost and the rightmost modifier of m; and the words next to h and m, such as h-1 or m+1. Of h and m can
-also be asked `lefts` and `rights`, how many modifiers they have on that side, and of m `distance`, how far away its head is and
-on which side.
+after it; l and r, the leftmost and the rightmost modifier of m; and the words next to h and m, such as h-1 or m+1. Of h
+and m can also be asked `lefts` and `rights`, how many modifiers they have on that side, and of m `distance`, how far
+away its head is and on which side.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ import numpy as np
 from rosenblatt._jit import jit
 from rosenblatt.rules import step
 from rosenblatt.structured import templates
-from rosenblatt.structured.arcs import NEAR, REACH
-from rosenblatt.structured.ledger import add_book, add_scores, entered, push_row, roomy, row_of
+from rosenblatt.structured.arcs import NEAR, REACH, padded
+from rosenblatt.structured.ledger import add_list, add_scores, entered, push_row, request_list, roomy, row_of
+from rosenblatt.structured.table import ABSENT, find, request
 from rosenblatt.structured.templates import Templates, keys
 from rosenblatt.structured.words import OUTSIDE
 
@@ -32,14 +33,16 @@ def read(texts: Sequence[str], attributes: Sequence[str]) -> Templates:
     for text in texts:
         for attribute, place in templates.terms(text):
             if attribute in STATE and place not in (("m",) if attribute == "distance" else ("h", "m")):
-                raise ValueError(f"template {text!r}: {attribute} can be asked of {'m' if attribute == 'distance' else 'h and m'} only")
+                raise ValueError(
+                    f"template {text!r}: {attribute} can be asked of {'m' if attribute == 'distance' else 'h and m'} only"
+                )
     return templates.read(texts, [*attributes, *STATE], PLACES)
 
 
 @jit
 def relatives(heads):
-    """(n + 1, 6): of each word its leftmost and rightmost modifier (−1 for none), how many it has left and right of it, and the
-    modifiers of its head before and after it, seen from the head (−1 for none)."""
+    """(n + 1, 6): of each word its leftmost and rightmost modifier (−1 for none), how many it has left and right of it, and
+    the modifiers of its head before and after it, seen from the head (−1 for none)."""
     n = heads.size
     out = np.full((n + 1, 6), -1)
     out[:, 2:4] = 0
@@ -95,52 +98,69 @@ def best_of(scores, gold):
 
 
 @jit
-def learn_labels(plan, ledger, rule, manner, words, width, heads, gold, clock, updates):
-    """Learn the labels of a sentence; (ledger, updates)."""
-    kin = relatives(heads)
-    seen = np.zeros(len(PLACES) * (width + len(STATE)), np.uint64)
+def learn(plan, ledger, rule, demand, labels, corpus, order, seen, updates):
+    """Learn the labels of sentences in this order, on their gold trees; (ledger, updates). `demand` is what is added to a
+    margin before the rule sees it."""
+    values, starts, all_heads, numbers = corpus
+    width = values.shape[1]
+    looked = np.zeros(len(PLACES) * (width + len(STATE)), np.uint64)
     found, rows = np.empty(plan.seeds.size, np.uint64), np.empty(plan.seeds.size, np.int64)
-    scores = np.empty(manner.labels)
-    demand = manner.threshold - manner.label_margin if manner.label_margin > 0 else 0.0
-    for m in range(1, heads.size + 1):
-        look(words, width, heads, kin, m, seen)
-        keys(plan, seen, found)
-        scores[:] = 0.0
-        count = 0
-        for t in range(found.size):
-            if found[t] != 0:
-                rows[t] = row_of(ledger, found[t])
-                count += 1
-                if rows[t] >= 0:
-                    add_scores(ledger, rows[t], scores)
-        right = gold[m - 1]
-        rival = best_of(scores, right)
-        if rival < 0:
-            continue
-        tau = step(rule, scores[right] - scores[rival] + demand, 2.0 * count, updates + 1, True)
-        if tau > 0:
-            updates += 1
-            ledger = roomy(ledger, 2 * found.size)
+    scores = np.empty(labels)
+    for i in order:
+        words, heads = padded(values[starts[i] : starts[i + 1]]), all_heads[starts[i] : starts[i + 1]]
+        kin = relatives(heads)
+        for m in range(1, heads.size + 1):
+            look(words, width, heads, kin, m, looked)
+            keys(plan, looked, found)
+            scores[:] = 0.0
+            count = 0
             for t in range(found.size):
                 if found[t] != 0:
-                    row = entered(ledger, found[t])
-                    push_row(ledger, row, right, tau, clock)
-                    push_row(ledger, row, rival, -tau, clock)
+                    rows[t] = row_of(ledger, found[t])
+                    count += 1
+                    if rows[t] >= 0:
+                        add_scores(ledger, rows[t], scores)
+            right = numbers[starts[i] + m - 1]
+            rival = best_of(scores, right)
+            if rival < 0:
+                continue
+            tau = step(rule, scores[right] - scores[rival] + demand, 2.0 * count, updates + 1, True)
+            if tau > 0:
+                updates += 1
+                ledger = roomy(ledger, 2 * found.size)
+                for t in range(found.size):
+                    if found[t] != 0:
+                        row = entered(ledger, found[t])
+                        push_row(ledger, row, right, tau, np.float64(seen))
+                        push_row(ledger, row, rival, -tau, np.float64(seen))
+        seen += 1
     return ledger, updates
 
 
 @jit
-def label(plan, book, words, width, heads, labels, out):
-    """Write the labels of a sentence into out."""
-    kin = relatives(heads)
-    seen = np.zeros(len(PLACES) * (width + len(STATE)), np.uint64)
+def label(plan, book, labels, corpus):
+    """Write the labels of all sentences into the corpus."""
+    values, starts, all_heads, numbers = corpus
+    width = values.shape[1]
+    looked = np.zeros(len(PLACES) * (width + len(STATE)), np.uint64)
     found = np.empty(plan.seeds.size, np.uint64)
     scores = np.empty(labels)
-    for m in range(1, heads.size + 1):
-        look(words, width, heads, kin, m, seen)
-        keys(plan, seen, found)
-        scores[:] = 0.0
-        for t in range(found.size):
-            if found[t] != 0:
-                add_book(book, found[t], scores)
-        out[m - 1] = best_of(scores, -1)
+    for i in range(starts.size - 1):
+        words, heads = padded(values[starts[i] : starts[i + 1]]), all_heads[starts[i] : starts[i + 1]]
+        kin = relatives(heads)
+        for m in range(1, heads.size + 1):
+            look(words, width, heads, kin, m, looked)
+            keys(plan, looked, found)
+            for t in range(found.size):
+                request(book.slots, found[t])
+            count = 0
+            for t in range(found.size):
+                at = find(book.slots, found[t]) if found[t] != 0 else ABSENT
+                if at != ABSENT:
+                    request_list(book, at)
+                    found[count] = at
+                    count += 1
+            scores[:] = 0.0
+            for t in range(count):
+                add_list(book, found[t], scores)
+            numbers[starts[i] + m - 1] = best_of(scores, -1)

@@ -1,10 +1,11 @@
-"""What a parser sees of a configuration: values of 64 bits at the places that templates name, and the keys that come of them.
+"""What a parser sees of a configuration: values of 64 bits at the places that templates name, and the keys that come of
+them.
 
 A place is a word near the top of the stack (s0, s1, s2) or from the front on (b0 … b3), or one of its outermost children:
-s0l is the leftmost child of s0, s0l2 the next, s0r and s0r2 the rightmost. Of a word, templates ask what its token is; of a
-child, also the label of its arc; of s0, s1 and b0, how many children they have on each side and with which labels; of s0 and
-s1, how far away the next word to the right is (b0 and s0). A word that is not there is OUTSIDE; a child that is not there
-says nothing, and neither do the templates that ask for it.
+s0l is the leftmost child of s0, s0l2 the next, s0r and s0r2 the rightmost. Of a word, templates ask what its token is; of
+a child, also the label of its arc; of s0, s1 and b0, how many children they have on each side and with which labels; of
+s0 and s1, how far away the next word to the right is (b0 and s0). A word that is not there is OUTSIDE; a child that is
+not there says nothing, and neither do the templates that ask for it.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ ASKED = {  # of which places
 _S0, _S1, _S2, _B0 = 0, 1, 2, 3
 _ROOT = np.uint64(0x726F6F742E)
 _STATE = len(STATE)
+_PARTS = 4
 _DISTANCES = np.array([0, 1, 2, 3, 4, 5, 5, 6, 6, 6, 6, 7])  # by distance up to 11, and 7 beyond
 
 
@@ -49,7 +51,8 @@ class Outlook(NamedTuple):
     parents: NDArray  # (beginnings,) int32: −1 for none
     values: NDArray  # (beginnings,) int32: the value added last
     seeds: NDArray  # (beginnings,) uint64: a hash of the text up to there
-    leaves: NDArray  # (templates,) int32: the beginning that is the whole
+    leaves: NDArray  # (templates,) int32: the beginning that is the whole, part by part
+    parts: NDArray  # (parts + 1,) int32: where the parts begin; see `_part`
 
 
 def read(texts: Sequence[str], attributes: Sequence[str]) -> Outlook:
@@ -73,6 +76,7 @@ def read(texts: Sequence[str], attributes: Sequence[str]) -> Outlook:
                 parent = list(beginnings).index(begin[:-1]) if size > 1 else -1
                 beginnings[begin] = parent, number[begin[-1]], _seed(begin)
     order = {begin: i for i, begin in enumerate(beginnings)}
+    split.sort(key=_part)
     parents, values, seeds = zip(*beginnings.values(), strict=True) if beginnings else ((), (), ())
     return Outlook(
         np.array([PLACES.index(place) for _, place in of_words], np.int32),
@@ -82,7 +86,22 @@ def read(texts: Sequence[str], attributes: Sequence[str]) -> Outlook:
         np.array(values, np.int32),
         np.array(seeds, np.uint64),
         np.array([order[tuple(terms)] for terms in split], np.int32),
+        np.searchsorted([_part(terms) for terms in split], range(_PARTS + 1)).astype(np.int32),
     )
+
+
+def _part(terms: Sequence[tuple[str, str]]) -> int:
+    """What a template depends on: 0 on the words to come, 1 on these and s0, 2 on s0 and s1, 3 on more. Configurations of a
+    beam often have the first ones in common."""
+    seen = {place if attribute != "distance" else f"distance of {place}" for attribute, place in terms}
+    if any(attribute in STATE and attribute != "distance" for attribute, _ in terms) or seen & set(CHILDREN):
+        return 3
+    ahead = {"b0", "b1", "b2", "b3"}
+    if seen <= ahead:
+        return 0
+    if seen <= ahead | {"s0", "distance of s0"}:
+        return 1
+    return 2 if seen <= {"s0", "s1", "distance of s1"} else 3
 
 
 def _seed(terms: Sequence[tuple[str, str]]) -> int:
@@ -99,6 +118,7 @@ class Desk(NamedTuple):
     values: NDArray  # (values,) uint64
     hashes: NDArray  # (beginnings,) uint64
     keys: NDArray  # (templates,) uint64: those that speak, one after the other
+    bounds: NDArray  # (parts + 1,) int64: where the keys of each part begin
 
 
 @jit
@@ -111,6 +131,7 @@ def new_desk(outlook, longest, attributes):
         np.zeros(outlook.places.size + outlook.state.size, np.uint64),
         np.zeros(outlook.parents.size, np.uint64),
         np.zeros(outlook.leaves.size, np.uint64),
+        np.zeros(outlook.parts.size, np.int64),
     )
 
 
@@ -118,10 +139,10 @@ def new_desk(outlook, longest, attributes):
 def lay(desk, tokens):
     """Put a sentence on the desk: (n, attributes) uint64."""
     words, n = desk.words, tokens.shape[0]
-    words[:n] = tokens
-    words[n] = _ROOT
-    words[n + 1] = OUTSIDE
-    words[n + 2] = 0
+    for column in range(tokens.shape[1]):
+        for word in range(n):
+            words[word, column] = tokens[word, column]
+        words[n, column], words[n + 1, column], words[n + 2, column] = _ROOT, OUTSIDE, 0
 
 
 @jit
@@ -160,7 +181,8 @@ def _children(desk, cells, cell, place, none):
 def _nothing(desk, place, children, outside, none):
     """Write that there is no word at a place on the stack, and hence no child of it."""
     desk.spots[place] = outside
-    desk.state[place * _STATE : (place + 1) * _STATE] = 0
+    for asked in range(place * _STATE, (place + 1) * _STATE):
+        desk.state[asked] = 0
     for child in range(children, children + 4):
         desk.spots[child] = none
         desk.state[child * _STATE] = 0
@@ -169,7 +191,7 @@ def _nothing(desk, place, children, outside, none):
 @jit
 def look(desk, outlook, cells, front, n):
     """Write the keys of a configuration in a sentence of n words; how many speak."""
-    words, spots, state, values, hashes, keys = desk
+    words, spots, state, values, hashes, keys, bounds = desk
     outside, none = n + 1, n + 2
     b = cells[front, system.WORD]
     for ahead in range(4):
@@ -192,7 +214,7 @@ def look(desk, outlook, cells, front, n):
     else:
         _nothing(desk, _S1, 11, outside, none)
     spots[_S2] = cells[third, system.WORD] if third >= 0 else outside
-    places, attributes, asked, parents, adds, seeds, leaves = outlook
+    places, attributes, asked, parents, adds, seeds, leaves, parts = outlook
     for i in range(places.size):
         values[i] = words[spots[places[i]], attributes[i]]
     for i in range(asked.size):
@@ -206,9 +228,11 @@ def look(desk, outlook, cells, front, n):
                 value = np.uint64(0)
         hashes[i] = mix(h, value) if value != 0 else np.uint64(0)
     count = 0
-    for i in range(leaves.size):
-        key = hashes[leaves[i]]
-        if key != 0:
-            keys[count] = key
-            count += 1
+    for part in range(parts.size - 1):
+        for i in range(parts[part], parts[part + 1]):
+            key = hashes[leaves[i]]
+            if key != 0:
+                keys[count] = key
+                count += 1
+        bounds[part + 1] = count
     return count

@@ -1,9 +1,9 @@
 """Weights that predict, as small whole numbers: multiples of a unit, at most 32,767 of it. A feature that speaks for many
-actions has a row with a number for each, which is added to the scores in a few instructions; one that speaks for few has a
-short list. Sums of whole numbers do not depend on their order, and a file holds what memory holds.
+actions has a row with a number for each, which is added to the scores in a few instructions; one that speaks for few has
+a short list. Sums of whole numbers do not depend on their order, and a file holds what memory holds.
 
-A parser's features speak for 27 actions on average when they are met, though most that there are speak for one or two: so few
-rows, 1 % of the features, save most of the work.
+A parser's features speak for 27 actions on average when they are met, though most that there are speak for one or two: so
+few rows, 1 % of the features, save most of the work.
 """
 
 from __future__ import annotations
@@ -15,14 +15,18 @@ from numpy.typing import NDArray
 
 from rosenblatt._jit import jit, prefetch
 from rosenblatt.structured import ledger as ledgers
-from rosenblatt.structured.table import ABSENT, capacity_for, claim, find, new_slots, request
+from rosenblatt.structured.table import capacity_for
 
 _LARGEST = 32767
-_LONG = 12  # actions from which on a row is faster than a list
+_LONG = 6  # actions from which on a row is faster than a list
 _LANES = 16  # numbers that one instruction adds: rows are padded to a multiple
-_SIZE_BITS = np.uint64(17)
-_SIZE_MASK = np.uint64(2**17 - 1)
-_ROW = _SIZE_MASK  # the size that marks a row
+_LINE = 32  # of them share a cache line
+_KEY_BITS, _SIZE_BITS = (
+    np.uint64(36),
+    np.uint64(4),
+)  # an entry is key << 36 | start << 4 | size, of the key the highest bits
+_START_MASK = np.uint64(2**32 - 1)
+_ROW = np.uint64(15)  # the size that marks a row
 
 
 class Lists(NamedTuple):
@@ -39,79 +43,122 @@ def written(ledger: ledgers.Ledger, seen: int, average: bool, prune: float) -> t
     keys, sizes, outcomes, weights = ledgers.kept(ledger, seen, average, 0.0)
     size = np.abs(weights)
     unit = float(size.max(initial=0.0)) / _LARGEST or 1.0
-    least = prune * float(size.mean()) if len(size) else 0.0
+    least = prune * float(size.mean(dtype=np.float64)) if len(size) else 0.0
     whole = np.rint(weights / np.float64(unit)).astype(np.int16)
     live = (size > least) & (whole != 0)
-    feature = np.repeat(np.arange(len(keys)), sizes)[live]
-    counts = np.bincount(feature, minlength=len(keys))
-    narrow = np.uint8 if outcomes.max(initial=0) < 256 else np.uint16
+    counts = np.bincount(np.repeat(np.arange(len(keys)), sizes)[live], minlength=len(keys))
     some = counts > 0
-    return Lists(keys[some], counts[some].astype(np.uint16), outcomes[live].astype(narrow), whole[live]), unit
+    return Lists(keys[some], counts[some].astype(np.uint16), narrowed(outcomes[live]), whole[live]), unit
+
+
+def narrowed(outcomes: NDArray) -> NDArray:
+    """Outcomes as bytes, where that is enough."""
+    return outcomes.astype(np.uint8 if outcomes.max(initial=0) < 256 else np.uint16)
+
+
+def checked(lists: Lists, actions: int) -> Lists:
+    """The lists, if they are what `written` gives for this many actions; what is in a file may not be."""
+    kinds = [part.dtype.kind + str(part.ndim) for part in lists]
+    if kinds != ["u1", "u1", "u1", "i1"] or lists.keys.dtype != np.uint64 or lists.weights.dtype != np.int16:
+        raise ValueError(f"lists of weights have the types {', '.join(str(part.dtype) for part in lists)}")
+    ledgers.check_lists(*lists)
+    if lists.outcomes.max(initial=0) >= actions:
+        raise ValueError(f"a list of weights names the action {lists.outcomes.max()}, but there are {actions}")
+    return lists
 
 
 class Sheet(NamedTuple):
     """The lists, ready to be looked up."""
 
-    slots: NDArray  # a table from a feature's key to start << 17 | size of its list, or row << 17 | 2¹⁷ − 1
+    slots: NDArray  # (capacity,) uint64: 28 bits of a feature's key, 32 of where its list or row starts, 4 of the size
     outcomes: NDArray  # (places,) uint16
     weights: NDArray  # (places,) int16
     rows: NDArray  # (rows, actions, padded) int16
 
 
-@jit
-def bind(lists, actions):
+def bind(lists: Lists, actions: int) -> Sheet:
     """The sheet of these lists, for this many actions."""
+    # Made by numpy, which asks for large pages: a probe of a large table then costs no walk through the page table.
+    slots = np.zeros(int(capacity_for(len(lists.keys))), np.uint64)
+    return _bind(lists, actions, slots)
+
+
+@jit
+def _bind(lists, actions, slots):
     keys, sizes, outcomes, weights = lists
     padded = (actions + _LANES - 1) // _LANES * _LANES
     long = 0
     for i in range(keys.size):
         long += sizes[i] > _LONG
     rows = np.zeros((long, padded), np.int16)
-    slots = new_slots(capacity_for(keys.size))
     places, kept = np.empty(weights.size, np.uint16), np.empty(weights.size, np.int16)
+    mask = np.uint64(slots.size - 1)
     at, to, row = 0, 0, 0
     for i in range(keys.size):
         size = np.int64(sizes[i])
-        slot = claim(slots, keys[i])
         if size > _LONG:
-            slots[slot, 1] = np.uint64(row) << _SIZE_BITS | _ROW
+            entry = np.uint64(row) << _SIZE_BITS | _ROW
             for j in range(size):
                 rows[row, outcomes[at + j]] = weights[at + j]
             row += 1
         else:
-            slots[slot, 1] = np.uint64(to) << _SIZE_BITS | np.uint64(size)
+            entry = np.uint64(to) << _SIZE_BITS | np.uint64(size)
             for j in range(size):
                 places[to + j], kept[to + j] = outcomes[at + j], weights[at + j]
             to += size
         at += size
+        slot = keys[i] & mask
+        while slots[slot] != 0:
+            slot = (slot + np.uint64(1)) & mask
+        slots[slot] = keys[i] >> _KEY_BITS << _KEY_BITS | entry
     return Sheet(slots, places[:to].copy(), kept[:to].copy(), rows)
+
+
+@jit
+def _find(slots, key):
+    """What the table says of a feature; 0 for nothing. Of features that are not there, one in 2²⁸ is taken for another."""
+    mask = np.uint64(slots.size - 1)
+    slot = key & mask
+    while slots[slot] != 0:
+        if (slots[slot] ^ key) >> _KEY_BITS == 0:
+            return slots[slot]
+        slot = (slot + np.uint64(1)) & mask
+    return np.uint64(0)
 
 
 @jit
 def add_up(sheet, keys, count, found, scores):
     """Write the scores of all actions, (padded,) int32: the sum over the keys. `found` is room for where they are."""
     slots, outcomes, weights, rows = sheet
+    mask, width = np.uint64(slots.size - 1), rows.shape[1]
     for i in range(count):
-        request(slots, keys[i])
-    some = 0
+        prefetch(slots, np.intp(keys[i] & mask))
+    some, others = 0, found.size  # rows from the front, lists from the end
     for i in range(count):
-        payload = find(slots, keys[i])
-        if payload != ABSENT:
-            found[some] = payload
-            some += 1
-            start = np.intp(payload >> _SIZE_BITS)
-            if payload & _SIZE_MASK == _ROW:
-                prefetch(rows, start * rows.shape[1])
+        entry = _find(slots, keys[i])
+        if entry != 0:
+            start = entry >> _SIZE_BITS & _START_MASK
+            if entry & _ROW == _ROW:
+                found[some] = start
+                some += 1
+                for k in range(0, width, _LINE):
+                    prefetch(rows, np.intp(start) * width + k)
             else:
-                prefetch(outcomes, start)
-                prefetch(weights, start)
-    scores[:] = 0
-    for i in range(some):
-        start, size = np.int64(found[i] >> _SIZE_BITS), found[i] & _SIZE_MASK
-        if size == _ROW:
-            row = rows[start]
-            for k in range(row.size):
-                scores[k] += row[k]
-        else:
-            for at in range(start, start + np.int64(size)):
-                scores[outcomes[at]] += weights[at]
+                others -= 1
+                found[others] = entry
+                prefetch(outcomes, np.intp(start))
+                prefetch(weights, np.intp(start))
+    for k in range(scores.size):
+        scores[k] = 0
+    for i in range(0, some - 3, 4):  # four at a time: a score is loaded and stored once for all of them
+        a, b, c, d = found[i], found[i + 1], found[i + 2], found[i + 3]
+        for k in range(width):
+            four = np.int32(rows[a, k]) + np.int32(rows[b, k]) + np.int32(rows[c, k]) + np.int32(rows[d, k])
+            scores[k] = np.int32(scores[k] + four)
+    for i in range(some - some % 4, some):
+        for k in range(width):
+            scores[k] = np.int32(scores[k] + np.int32(rows[found[i], k]))
+    for i in range(others, found.size):
+        start = np.int64(found[i] >> _SIZE_BITS & _START_MASK)
+        for at in range(start, start + np.int64(found[i] & _ROW)):
+            scores[outcomes[at]] += weights[at]

@@ -14,12 +14,14 @@ from rosenblatt.blocks import available_threads
 from rosenblatt.kernels import Progress
 from rosenblatt.parameters import Number, OneOf
 from rosenblatt.plan import Plan
-from rosenblatt.structured import beam, greedy, outlook, transitions
-from rosenblatt.structured.base import rule_of, threshold
+from rosenblatt.structured import ledger as ledgers
+from rosenblatt.structured import outlook, transition_beam, transition_greedy, transitions
+from rosenblatt.structured.base import offset, rule_of
 from rosenblatt.structured.ledger import Ledger, copied, new_ledger, squared_norm
 from rosenblatt.structured.parser import Corpus, DependencyParser, Fields
-from rosenblatt.structured.sheet import Lists, Sheet, bind, written
+from rosenblatt.structured.sheet import Lists, Sheet, bind, checked, written
 from rosenblatt.structured.table import mix
+from rosenblatt.structured.transition_greedy import Manner
 from rosenblatt.structured.words import packed, unpacked
 from rosenblatt.train import NO_LIMIT, Learner, Visits
 
@@ -28,31 +30,35 @@ _PART = 64  # sentences that a thread takes at a time
 
 # What is looked at where no templates are given: words (w), tags (t) and coarse tags (c), alone and together.
 _TEMPLATES = """
-s0.w; s0.t; s0.c; s0.t s0.w; s1.w; s1.t; s1.c; s1.t s1.w; s2.w; s2.t; s2.t s2.w
-b0.w; b0.t; b0.c; b0.t b0.w; b1.w; b1.t; b1.t b1.w; b2.w; b2.t; b2.t b2.w; b3.t
-s0.t b0.t; s0.t b0.w; s0.w b0.t; s0.w b0.w; s0.c b0.c; s0.w b0.c; s0.c b0.w
-s0.t s0.w b0.t; s0.t s0.w b0.w; s0.t s0.w b0.t b0.w; s0.t b0.t b0.w; s0.w b0.t b0.w
-s0.t s1.t; s0.w s1.w; s0.t s1.t s1.w; s0.t s0.w s1.t; s0.t s0.w s1.t s1.w; s0.c s1.c; s0.c s1.w; s0.w s1.c
-s1.t b0.t; s1.t b0.w; s1.w b0.t; s1.w b0.w
-b0.t b1.t; b0.w b1.w; b0.w b1.t; b0.t b1.w
-s0.t b1.t; s0.w b1.t; s0.t b0.t b1.t; s0.c b0.c b1.c; s0.w b0.t b1.t; s0.t b0.w b1.t
-s0.t b0.t b1.t b2.t; b0.t b1.t b2.t; s0.c b0.c b1.c b2.c
-s0.t b0.t s1.t; s0.c b0.c s1.c; s0.t b0.t s1.w; s0.w b0.t s1.t; s0.t b0.w s1.t; s0.t b0.t s1.t b1.t
-s0.t s1.t s2.t; s0.c s1.c s2.c; s0.t b0.t s1.t s2.t; s0.t s2.t; s2.t b0.t
-s0l.w; s0l.t; s0l.label; s0r.w; s0r.t; s0r.label; s0l2.t; s0l2.label; s0r2.t; s0r2.label
-s1l.w; s1l.t; s1l.label; s1r.w; s1r.t; s1r.label; s1r2.label; s1l2.label
-b0l.w; b0l.t; b0l.label; b0l2.label; b0l2.t
-s0.t b0.t s0l.t; s0.t b0.t s0r.t; s0.t b0.t b0l.t; s0.t s0l.t s0l2.t; s0.t s0r.t s0r2.t; b0.t b0l.t b0l2.t
-s0.t s1.t s0l.t; s0.t s1.t s0r.t; s0.t s1.t s1r.t; s0.t s1.t s1l.t
-s0.t b0.t s0l.label; s0.t b0.t s0r.label; s0.t b0.t b0l.label; s0.t s1.t s1r.label; s0.t s1.t s0l.label
-s0.t s1.t s0r.label; s0.t s1.t s1l.label; s0.w s0l.label; s0.w s0r.label; b0.w b0l.label; s1.w s1r.label
-s0.w s0.distance; s0.t s0.distance; b0.w s0.distance; b0.t s0.distance; s0.t b0.t s0.distance; s0.w b0.w s0.distance
-s0.t s1.t s1.distance; s0.t s1.w s1.distance; s0.w s1.t s1.distance; s1.t s1.distance; s0.t s1.distance
-s0.w s0.lefts; s0.t s0.lefts; s0.w s0.rights; s0.t s0.rights; b0.w b0.lefts; b0.t b0.lefts
-s1.w s1.rights; s1.t s1.rights; s1.t s1.lefts
-s0.t s1.t s1.rights; s0.t b0.t s0.lefts; s0.t b0.t b0.lefts; s0.t b0.t s0.rights
-s0.w s0.leftlabels; s0.t s0.leftlabels; s0.w s0.rightlabels; s0.t s0.rightlabels; b0.w b0.leftlabels; b0.t b0.leftlabels
-s1.w s1.rightlabels; s1.t s1.rightlabels; s1.t s1.leftlabels; s1.w s1.leftlabels
+s0.w; s0.t; s0.c; s0.t s0.w; s1.w; s1.t; s1.c; s1.t s1.w; s2.w; s2.t; s2.c
+b0.w; b0.t; b0.c; b0.t b0.w; b1.w; b1.t; b1.c; b1.t b1.w; b2.w; b2.t; b2.c; b3.t; b3.c
+s0.t b0.t; s0.t b0.w; s0.w b0.t; s0.w b0.w; s0.c b0.c; s0.c b0.w; s0.w b0.c; s0.t s0.w b0.t b0.w
+s0.t s0.w b0.t; s0.t b0.t b0.w; s0.t s0.w b0.w; s0.w b0.t b0.w
+s0.t s1.t; s0.t s1.w; s0.w s1.t; s0.w s1.w; s0.c s1.c; s0.c s1.w; s0.w s1.c; s0.t s0.w s1.t s1.w
+s0.t s0.w s1.t; s0.t s1.t s1.w
+s1.t b0.t; s1.c b0.c; s1.t b0.w; s1.w b0.t; s1.w b0.w; s0.t s2.t; s0.c s2.c; s2.c b0.c
+b0.t b1.t; b0.c b1.c; b0.w b1.w; b0.w b1.c; b0.c b1.w; s0.t b1.t; s0.c b1.c; s0.w b1.c
+s0.t b0.t b1.t; s0.c b0.c b1.c; s0.w b0.c b1.c; s0.c b0.w b1.c; s0.c b0.c b1.w; s0.c b0.c b1.c b2.c
+b0.c b1.c b2.c; b0.t b1.t b2.t
+s0.t b0.t s1.t; s0.c b0.c s1.c; s0.c b0.c s1.w; s0.w b0.c s1.c; s0.c b0.w s1.c; s0.c b0.c s1.c b1.c; s0.t b0.t s1.t b1.t
+s0.c s1.c s2.c; s0.t s1.t s2.t; s0.c b0.c s1.c s2.c
+s0l.w; s0l.t; s0l.c; s0l.label; s0r.w; s0r.t; s0r.c; s0r.label; s0l2.c; s0l2.label; s0r2.c; s0r2.label
+s1l.w; s1l.t; s1l.label; s1r.w; s1r.t; s1r.c; s1r.label; s1r2.c; s1r2.label; s1l2.label
+b0l.w; b0l.t; b0l.c; b0l.label; b0l2.c; b0l2.label
+s0.c b0.c s0l.c; s0.c b0.c s0r.c; s0.c b0.c b0l.c; s0.t b0.t s0l.t; s0.t b0.t s0r.t; s0.t b0.t b0l.t
+s0.c s0l.c s0l2.c; s0.c s0r.c s0r2.c; b0.c b0l.c b0l2.c
+s0.c s1.c s0l.c; s0.c s1.c s0r.c; s0.c s1.c s1r.c; s0.c s1.c s1l.c; s0.t s1.t s1r.t; s0.t s1.t s0l.t; s0.t s1.t s0r.t
+s0.c b0.c s0l.label; s0.c b0.c s0r.label; s0.c b0.c b0l.label; s0.c s1.c s1r.label; s0.c s1.c s0l.label
+s0.c s1.c s0r.label; s0.c s1.c s1l.label; s0.w s0l.label; s0.w s0r.label; b0.w b0l.label; s1.w s1r.label
+s0.w s0.distance; s0.c s0.distance; b0.w s0.distance; b0.c s0.distance; s0.c b0.c s0.distance
+s0.t b0.t s0.distance; s0.w b0.w s0.distance
+s0.c s1.c s1.distance; s0.t s1.t s1.distance; s0.c s1.w s1.distance; s0.w s1.c s1.distance; s1.c s1.distance
+s0.c s1.distance
+s0.w s0.lefts; s0.c s0.lefts; s0.w s0.rights; s0.c s0.rights; b0.w b0.lefts; b0.c b0.lefts
+s1.w s1.rights; s1.c s1.rights; s1.c s1.lefts
+s0.c s1.c s1.rights; s0.c b0.c s0.lefts; s0.c b0.c b0.lefts; s0.c b0.c s0.rights
+s0.w s0.leftlabels; s0.c s0.leftlabels; s0.w s0.rightlabels; s0.c s0.rightlabels; b0.w b0.leftlabels; b0.c b0.leftlabels
+s1.w s1.rightlabels; s1.c s1.rightlabels; s1.c s1.leftlabels; s1.w s1.leftlabels
 """
 
 
@@ -79,32 +85,77 @@ class Model:
         self.labels: dict[str, int] = {}
         self.uses = np.zeros(0, np.uint8)  # (labels,) the kinds of arcs that each is seen on
         self.ledger: Ledger = new_ledger()
-        self.lists: Lists | None = None  # what predicts, made when it is needed
-        self.sheet: Sheet | None = None  # the same, ready to be looked up
-        self.unit = 1.0
         self.seen = 0
         self.updates = 0
         self.seed = seed  # of what is left to chance
+        self.unit = 1.0  # of the weights in lists
+        self.asked: tuple[bool, float] | None = None  # what the lists were written for; None before
+        self.lists: Lists
+        self.sheet: Sheet  # the lists, ready to be looked up
 
     def copy(self) -> Model:
         """The same, sharing nothing that learning changes."""
-        other = Model(self.fields, self.templates)
+        other = Model.__new__(Model)
         other.__dict__.update(self.__dict__)
         other.labels, other.uses, other.ledger = dict(self.labels), self.uses.copy(), copied(self.ledger)
         return other
-
-    def predicting(self, average: bool, prune: float) -> Sheet:
-        """The weights that predict."""
-        if self.lists is None:
-            self.lists, self.unit = written(self.ledger, self.seen, average, prune)
-        if self.sheet is None:
-            self.sheet = bind(self.lists, 1 + 2 * len(self.labels))
-        return self.sheet
 
     def know(self, labels: Mapping[str, int]) -> None:
         """Take in the names of labels, the known ones first."""
         self.labels = dict(labels)
         self.uses = np.concatenate([self.uses, np.zeros(len(labels) - len(self.uses), np.uint8)])
+        self.asked = None
+
+    def predicting(self, average: bool, prune: float) -> Sheet:
+        """The weights that predict."""
+        if self.asked != (average, prune) and not (self.asked and self.only_predicts):
+            self.lists, self.unit = written(self.ledger, self.seen, average, prune)
+            self.sheet = bind(self.lists, 1 + 2 * max(len(self.labels), 1))
+            self.asked = average, prune
+        return self.sheet
+
+    def arrays(self, resume: bool) -> tuple[dict[str, Any], dict[str, NDArray]]:
+        """The model as facts and arrays."""
+        types = self.fields.types()
+        facts = {
+            "fields": list(self.fields.fields),
+            "attributes": list(self.fields.attributes),
+            "typed": list(types),
+            "templates": list(self.templates),
+            "labels": list(self.labels),
+            "seen": self.seen,
+            "updates": self.updates,
+            "seed": self.seed,
+            "unit": self.unit,
+        }
+        arrays = {f"{field}.{name}": array for field in types for name, array in packed(types[field]).items()}
+        arrays["uses"] = self.uses
+        parts = ledgers.written(self.ledger) if resume else self.lists._asdict()
+        return facts, arrays | {f"weights.{name}": part for name, part in parts.items()}
+
+    @classmethod
+    def restored(cls, facts: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> Model:
+        """The model that these facts and arrays describe."""
+        types = {
+            field: unpacked({name: arrays[f"{field}.{name}"] for name in ("bytes", "lengths")}) for field in facts["typed"]
+        }
+        model = cls(Fields(facts["fields"], facts["attributes"], types), facts["templates"], int(facts["seed"]))
+        model.labels = {str(name): number for number, name in enumerate(facts["labels"])}
+        model.uses = arrays["uses"].astype(np.uint8)
+        model.seen, model.updates, model.unit = int(facts["seen"]), int(facts["updates"]), float(facts["unit"])
+        actions = 1 + 2 * len(model.labels)
+        if model.uses.shape != (len(model.labels),):
+            raise ValueError(f"there are {len(model.labels)} labels, but the uses of {model.uses.size}")
+        if "weights.drift" in arrays:
+            parts = {name.removeprefix("weights."): part for name, part in arrays.items() if name.startswith("weights.")}
+            model.ledger = ledgers.taken_up(parts)
+            if model.ledger.outcomes.max(initial=0) >= actions:
+                raise ValueError(f"a weight is for an action that is none of {actions}")
+        else:
+            model.lists = checked(Lists(*(arrays[f"weights.{name}"] for name in Lists._fields)), actions)
+            model.sheet = bind(model.lists, actions)
+            model.asked = True, 0.0
+        return model
 
 
 class Reading(NamedTuple):
@@ -128,12 +179,12 @@ class _Learner:
     def epoch(self, order: NDArray, budget: int = NO_LIMIT) -> tuple[Progress, bool]:
         model, before = self.model, self.model.updates
         known = (model.ledger, model.outlook, self.corpus, order, *self.ways, model.uses, model.seen, model.updates)
-        done = greedy.learn(*known) if self.width == 1 else beam.learn(*known, self.width, self.early)
+        done = transition_greedy.learn(*known) if self.width == 1 else transition_beam.learn(*known, self.width, self.early)
         model.ledger, mistakes, model.updates = done
         model.seen += len(order)
-        model.lists = model.sheet = None
+        model.asked = None
         updates = model.updates - before
-        return Progress(len(order), mistakes, updates, -1), updates == 0
+        return Progress(len(order), int(mistakes), updates, -1), updates == 0
 
     def size(self) -> float:
         return float(np.sqrt(squared_norm(self.model.ledger)))
@@ -146,22 +197,32 @@ class _Learner:
 
 
 class TransitionParser(DependencyParser):
-    """A parser that builds a tree by shifting words and joining them (arc-hybrid), greedily.
+    """A parser that builds a tree by shifting words and joining them (arc-hybrid), greedily or with a beam.
 
-    It learns from a dynamic oracle, which tells in any configuration, right or wrong, which actions lose no further gold arc
-    (Goldberg and Nivre 2012, 2013), by averaged perceptron updates or any other rule. Its trees are projective; gold trees
-    that are not are made so, by lifting as few arcs as that takes.
+    Greedily it learns from a dynamic oracle, which tells in any configuration, right or wrong, which actions lose no
+    further gold arc (Goldberg and Nivre 2012, 2013); with a beam from the prefix in which a rival is furthest ahead of gold
+    (maximum violation: Huang, Fayong and Guo 2012). By any rule: the averaged perceptron's unless told otherwise, and then,
+    if some weights separate gold from all rivals by δ, the updates of a beam are at most R²/δ², with R the largest ‖Δ‖
+    (Collins 2002, as Huang, Fayong and Guo extend it to violations).
+
+    Its trees are projective. Gold trees that are not are made so, by hanging words onto the head of their head.
 
     Parameters
     ----------
+    beam : how many configurations are kept; 1 is greedy. Train with the beam that will be used
     fields : what tokens are made of: the form first, then tags, the coarsest first
     templates : what is looked at together, such as "upos[s0] upos[b0]"; None for a rich set made for the fields
     single_root : whether one word alone hangs on the root
     labelled : whether arcs have labels
-    rule, margin, keep, order : as everywhere in `rosenblatt.structured`; the margin is what each lost gold arc adds
-    explore : how often, in learning, the parser follows itself rather than the oracle
-    prune : weights of at most this size are dropped before predicting
-    max_iter, max_seconds, tol, n_iter_no_change, early_stopping, validation_fraction, warm_start, n_jobs, random_state, verbose
+    rule, keep, order : as everywhere in `rosenblatt.structured`
+    margin : what each gold arc that is lost, or gets a wrong label, adds to the score of a rival in learning
+    update : of a beam, "violation" (maximum violation) or "early" (when gold falls off the beam)
+    explore : of a greedy parser, how often it follows itself rather than the oracle in learning
+    prune : weights of at most this many times their mean size are dropped before predicting
+    max_iter, max_seconds, tol, n_iter_no_change, early_stopping, validation_fraction : when to stop
+    warm_start, n_jobs, random_state, verbose : as everywhere; n_jobs threads share the sentences to predict
+
+    `n_mistakes_` counts what a rival scored at least as high in: actions if greedy, sentences with a beam.
 
     Examples
     --------
@@ -194,13 +255,13 @@ class TransitionParser(DependencyParser):
         single_root: bool = True,
         labelled: bool = True,
         rule: Any = "perceptron",
-        margin: float = 20.0,
+        margin: float = 40.0,
         update: str = "violation",
         explore: float = 0.9,
-        prune: float = 0.0,
+        prune: float = 0.6,
         keep: str = "average",
         order: str = "shuffle",
-        max_iter: int = 15,
+        max_iter: int = 10,
         max_seconds: float | None = None,
         tol: float | None = None,
         n_iter_no_change: int = 5,
@@ -247,7 +308,9 @@ class TransitionParser(DependencyParser):
     def _corpus(self, X: Any, y: Any, begin: bool) -> Reading:
         model = Model(self._read_fields(), self._texts()) if begin else self._resumable()
         if not begin and (model.fields.fields, model.templates) != (tuple(self.fields), self._texts()):
-            raise ValueError("fields or templates has changed since this model began to learn; fit a new one, or change it back")
+            raise ValueError(
+                "fields or templates has changed since this model began to learn; fit a new one, or change it back"
+            )
         labels = dict(model.labels)
         values, starts = model.fields.values(X, learn=True)
         heads, numbers = self._read_trees(y, starts, labels, learn=True)
@@ -268,11 +331,8 @@ class TransitionParser(DependencyParser):
         model.know(corpus.labels)
         rule = rule_of(self.rule)
         seed = mix(np.uint64(0), np.uint64(model.seed))
-        manner = greedy.Manner(bool(self.single_root), float(self.margin), threshold(rule), float(self.explore), seed)
+        manner = Manner(bool(self.single_root), float(self.margin), offset(rule, self.margin), float(self.explore), seed)
         return _Learner(model, corpus.corpus, visits, (rule, manner), int(self.beam), self.update == "early")
-
-    def _learned(self) -> dict[str, Any]:
-        return {}
 
     # Predicting
 
@@ -281,13 +341,15 @@ class TransitionParser(DependencyParser):
         heads, labels = np.zeros(len(values), np.int32), np.zeros(len(values), np.int32)
         sheet, single_root = model.predicting(self.keep == "average", float(self.prune)), bool(self.single_root)
 
+        uses = model.uses if len(model.uses) else np.zeros(1, np.uint8)  # of empty sentences, no label has been learned
+
         def parse(first: int) -> None:
             part = Corpus(values, starts[first : first + _PART + 1], heads, labels)
-            known = (sheet, model.outlook, part, model.uses, single_root)
+            known = (sheet, model.outlook, part, uses, single_root)
             if self.beam == 1:
-                greedy.parse(*known)
+                transition_greedy.parse(*known)
             else:
-                beam.parse(*known, int(self.beam))
+                transition_beam.parse(*known, int(self.beam))
 
         parts = range(0, len(starts) - 1, _PART)
         threads = min(available_threads(self.n_jobs), len(parts))
@@ -302,37 +364,8 @@ class TransitionParser(DependencyParser):
     # Files
 
     def _arrays(self, model: Model, resume: bool) -> tuple[dict[str, Any], dict[str, NDArray]]:
-        facts = {
-            "fields": list(model.fields.fields),
-            "attributes": list(model.fields.attributes),
-            "templates": list(model.templates),
-            "labels": list(model.labels),
-            "seen": model.seen,
-            "updates": model.updates,
-            "seed": model.seed,
-        }
-        arrays = {"uses": model.uses}
-        for field, types in model.fields.types().items():
-            arrays |= {f"{field}.{name}": array for name, array in packed(types).items()}
-        if resume:
-            arrays |= {f"ledger.{name}": part for name, part in zip(Ledger._fields, model.ledger, strict=True)}
-        else:
-            model.predicting(self.keep == "average", float(self.prune))
-            facts["unit"] = model.unit
-            arrays |= {f"lists.{name}": part for name, part in zip(Lists._fields, model.lists, strict=True)}
-        return facts, arrays
+        model.predicting(self.keep == "average", float(self.prune))
+        return model.arrays(resume)
 
     def _from_arrays(self, facts: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> Model:
-        types = {}
-        for field in facts["fields"]:
-            if f"{field}.bytes" in arrays:
-                types[field] = unpacked({name: arrays[f"{field}.{name}"] for name in ("bytes", "lengths")})
-        model = Model(Fields(facts["fields"], facts["attributes"], types), facts["templates"])
-        model.labels = {str(name): number for number, name in enumerate(facts["labels"])}
-        model.uses = arrays["uses"].copy()
-        model.seen, model.updates, model.seed = int(facts["seen"]), int(facts["updates"]), int(facts["seed"])
-        if "ledger.w" in arrays:
-            model.ledger = Ledger(*(arrays[f"ledger.{name}"].copy() for name in Ledger._fields))
-        else:
-            model.lists, model.unit = Lists(*(arrays[f"lists.{name}"].copy() for name in Lists._fields)), float(facts["unit"])
-        return model
+        return Model.restored(facts, arrays)

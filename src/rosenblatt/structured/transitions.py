@@ -1,16 +1,18 @@
 """A tree is built from left to right by three kinds of actions on a configuration: a stack of words whose head is still
-sought, and the words that follow them, of which the first is the front (arc-hybrid: Kuhlmann, Gómez-Rodríguez and Satta 2011).
+sought, and the words that follow them, of which the first is the front (arc-hybrid: Kuhlmann, Gómez-Rodríguez and Satta
+2011).
 
     SHIFT     the front goes onto the stack
     LEFT(l)   the top of the stack becomes a left child of the front, with label l, and leaves the stack
     RIGHT(l)  the top of the stack becomes a right child of the word below it, with label l, and leaves the stack
 
 The root stands behind the last word and is never shifted. So a sentence of n words takes n shifts and n arcs, whatever is
-chosen; every word gets one head; and the result is always a projective tree. With a single root, the root may only take the
-last word on the stack.
+chosen; every word gets one head; and the result is always a projective tree. With a single root, the root may only take
+the last word on the stack.
 
-A configuration is a chain of cells: the front, below it the top of the stack, and so on down. A cell is never changed once it
-is made, so the configurations of a beam share what they have in common, and an action costs the same at any length.
+A configuration is a chain of cells: the front, below it the top of the stack, and so on down. A cell is never changed
+once it is made, so the configurations of a beam share what they have in common, and an action costs the same at any
+length.
 """
 
 from __future__ import annotations
@@ -24,7 +26,14 @@ SHIFT = 0  # and 1 + 2l is LEFT(l), 2 + 2l is RIGHT(l)
 
 # What a cell holds, as columns of (cells, COLUMNS) int64. A child is the word and the label of its arc; −1 for none.
 WORD, BELOW, DEPTH = 0, 1, 2  # the word, the cell below (−1 at the bottom), how many cells lie below
-LEFT, LEFT_LABEL, LEFT2, LEFT2_LABEL, LEFTS, LEFT_SET = 3, 4, 5, 6, 7, 8  # outermost child, the next, how many, their labels
+LEFT, LEFT_LABEL, LEFT2, LEFT2_LABEL, LEFTS, LEFT_SET = (
+    3,
+    4,
+    5,
+    6,
+    7,
+    8,
+)  # outermost child, the next, how many, their labels
 RIGHT, RIGHT_LABEL, RIGHT2, RIGHT2_LABEL, RIGHTS, RIGHT_SET = 9, 10, 11, 12, 13, 14
 COLUMNS = 16  # two cache lines
 
@@ -92,7 +101,7 @@ def act(cells, used, front, action):
 
 @jit
 def allowed(cells, front, n, single_root):
-    """(whether SHIFT, whether LEFT, whether RIGHT) may be taken in a sentence of n words; before the end, one always may."""
+    """(whether SHIFT, LEFT, RIGHT) may be taken in a sentence of n words; before the end, one of them always may."""
     depth, ended = cells[front, DEPTH], cells[front, WORD] == n
     return not ended, depth == 1 or (depth > 1 and not (ended and single_root)), depth > 1
 
@@ -115,8 +124,9 @@ def costs(cells, front, heads, single_root):
     """(cost of SHIFT, of LEFT, of RIGHT): how many arcs of the gold tree can be reached now and not after the action
     (Goldberg and Nivre 2013).
 
-    `heads` are the gold heads, with the root as n. Where the gold tree is projective (and has a single root, if that is asked
-    for), an action of cost 0 exists in every configuration, and by such actions alone all arcs that can be reached are.
+    `heads` are the gold heads, with the root as n. Where the gold tree is projective (and has a single root, if that is
+    asked for), an action of cost 0 exists in every configuration, and such actions lead to all arcs that can be reached.
+    Where it is not, arcs that cannot be reached together are counted one by one, and the least cost may be more than 0.
     """
     n = heads.size
     b, top = cells[front, WORD], cells[front, BELOW]
@@ -139,7 +149,7 @@ def costs(cells, front, heads, single_root):
         head, below = heads[s], cells[top, BELOW]
         left = right = children  # who has left the stack takes no more children
         ahead = head >= b and not (single_root and head == n and below >= 0)
-        if ahead and head != b or (below >= 0 and head == cells[below, WORD]):
+        if (ahead and head != b) or (below >= 0 and head == cells[below, WORD]):
             left += 1
         if ahead:
             right += 1
@@ -169,6 +179,18 @@ def note(heads, labels, uses):
 
 
 @jit
+def open_up(uses, usable):
+    """Write which kinds of arcs each label may be on: those it has been seen on, and those that no label has been seen on.
+    So every action that a configuration allows has a label. One that has not been seen at all waits, if others have."""
+    seen = 0
+    for label in range(uses.size):
+        seen |= uses[label]
+    for label in range(uses.size):
+        open_to_all = ~seen & (ON_ROOT | ON_LEFT | ON_RIGHT)
+        usable[label] = uses[label] | open_to_all if uses[label] or not seen else 0
+
+
+@jit
 def lift(heads):
     """Make a tree projective, by hanging words whose arc is not onto the head of their head, shortest arcs first (Nivre and
     Nilsson 2005); how many moves that took. The root is n."""
@@ -176,10 +198,11 @@ def lift(heads):
     moves, before = 0, -1
     while moves > before:
         before = moves
-        for word in np.argsort(np.abs(heads - np.arange(n)), kind="mergesort"):
-            if heads[word] < n and not _spans_its_own(heads, word):
-                heads[word] = heads[heads[word]]
-                moves += 1
+        for length in range(2, n):
+            for word in range(n):
+                if abs(heads[word] - word) == length and heads[word] < n and not _spans_its_own(heads, word):
+                    heads[word] = heads[heads[word]]
+                    moves += 1
     return moves
 
 
@@ -189,7 +212,7 @@ def _spans_its_own(heads, word):
     n, head = heads.size, heads[word]
     for between in range(min(word, head) + 1, max(word, head)):
         above = heads[between]
-        while above != head and above != n:  # noqa: PLR1714 (numba builds the tuple anew each time)
+        while above != head and above != n:
             above = heads[above]
         if above == n:
             return False

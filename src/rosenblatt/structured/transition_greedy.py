@@ -1,9 +1,9 @@
 """One action at a time, the best one; and learning from where one's own actions lead.
 
-In every configuration the dynamic oracle tells what each action costs (`transitions.costs`, and one more for a gold arc with
-a wrong label). The rule sees the best action that costs nothing against the best of score + margin · cost among the others.
-Then mostly (`explore`) the best action is taken, right or wrong, so that the parser learns to make the best of its own errors
-(Goldberg and Nivre 2012, 2013).
+In every configuration the dynamic oracle tells what each action costs (`transitions.costs`, and one more for a gold arc
+with a wrong label). The rule sees the best action that costs nothing against the best of score + margin · cost among the
+others. Then mostly (`explore`) the best action is taken, right or wrong, so that the parser learns to make the best of
+its own errors (Goldberg and Nivre 2012, 2013).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Manner(NamedTuple):
 
     single_root: bool
     margin: float  # what a unit of cost adds to the score of a rival
-    threshold: float  # of the rule: see base.threshold
+    offset: float  # see base.offset
     explore: float  # how often the best action is taken rather than the best that costs nothing
     seed: np.uint64
 
@@ -57,7 +57,7 @@ def best(scores, uses, cells, front, n, single_root):
 
 @jit
 def confront(scores, uses, cells, front, heads, labels, manner):
-    """(best action of least cost, its best rival, the rival's cost). Without a rival, that is −1; of equal ones, the first."""
+    """(best action of least cost, its best rival or −1, the rival's cost); of equal ones, the first."""
     n = heads.size
     costs = system.costs(cells, front, heads, manner.single_root)
     may = system.allowed(cells, front, n, manner.single_root)
@@ -101,7 +101,7 @@ def learn(ledger, outlook, corpus, order, rule, manner, uses, clock, updates):
     cells = system.new_cells(4 * longest + 2)
     scores = room(ledger, 1, 1 + 2 * uses.size)[0]
     found = np.empty(desk.keys.size, np.int64)
-    heads = np.empty(longest, np.int64)
+    heads, usable = np.empty(longest, np.int64), np.empty_like(uses)
     keys, mistakes = desk.keys, 0
     for sentence in order:
         start, n = starts[sentence], starts[sentence + 1] - starts[sentence]
@@ -109,17 +109,18 @@ def learn(ledger, outlook, corpus, order, rule, manner, uses, clock, updates):
         for word in range(n):
             tree[word] = gold_heads[start + word] - 1 if gold_heads[start + word] > 0 else n
         system.note(tree, labels, uses)
+        system.open_up(uses, usable)
         lay(desk, values[start : start + n])
         used, front = system.begin(cells), 0
         for turn in range(2 * n):
             ledger = roomy(ledger, 2 * keys.size)
             count = look(desk, outlook, cells, front, n)
             weigh(ledger, keys, count, found, scores)
-            choice = best(scores, uses, cells, front, n, manner.single_root)
-            right, rival, cost = confront(scores, uses, cells, front, tree, labels, manner)
+            choice = best(scores, usable, cells, front, n, manner.single_root)
+            right, rival, cost = confront(scores, usable, cells, front, tree, labels, manner)
             if rival >= 0:
                 mistakes += scores[rival] >= scores[right]
-                margin = scores[right] - scores[rival] - manner.margin * cost + manner.threshold
+                margin = scores[right] - scores[rival] - manner.margin * cost + manner.offset
                 tau = step(rule, margin, 2.0 * count, updates + 1, True)
                 if tau > 0.0:
                     updates += 1
@@ -145,7 +146,8 @@ def parse(weights, outlook, corpus, uses, single_root):
     cells = system.new_cells(4 * longest + 2)
     scores = room(weights, 1, 1 + 2 * uses.size)[0]
     found = np.empty(desk.keys.size, np.uint64)
-    actions = np.empty(2 * longest, np.int64)
+    actions, usable = np.empty(2 * longest, np.int64), np.empty_like(uses)
+    system.open_up(uses, usable)
     for sentence in range(starts.size - 1):
         start, n = starts[sentence], starts[sentence + 1] - starts[sentence]
         lay(desk, values[start : start + n])
@@ -153,6 +155,6 @@ def parse(weights, outlook, corpus, uses, single_root):
         for turn in range(2 * n):
             count = look(desk, outlook, cells, front, n)
             weigh(weights, desk.keys, count, found, scores)
-            actions[turn] = best(scores, uses, cells, front, n, single_root)
+            actions[turn] = best(scores, usable, cells, front, n, single_root)
             front, used = system.act(cells, used, front, actions[turn])
         system.arcs(actions[: 2 * n], heads[start : start + n], labels[start : start + n])

@@ -2,11 +2,11 @@
 
 Learning compares the gold sequence of actions with the best other one, up to the step at which that one is furthest ahead
 (maximum violation: Huang, Fayong and Guo 2012), or at which gold has fallen off the beam (early update: Collins and Roark
-2004). Every move is along a pair in which the wrong one scored at least as high, cost included: a move that is no violation is
-refused by the rule. Without that, inexact search would lose the perceptron's bound.
+2004). Every move is along a pair in which the wrong one scored at least as high, cost included: a move that is no
+violation is refused by the rule. Without that, inexact search would lose the perceptron's bound.
 
-An arc that is lost, or has a wrong label, adds `margin` to the score of the configuration at the step where it is lost, as the
-dynamic oracle tells.
+An arc that is lost, or has a wrong label, adds `margin` to the score of the configuration at the step where it is lost,
+as the dynamic oracle tells.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ class Beam(NamedTuple):
     parents: NDArray  # (steps + 1, width) int64: which configuration of the step before each came from
     actions: NDArray  # (steps + 1, width) int64: by which action
     totals: NDArray  # (2, width): the scores of this step and the next, costs included
-    vectors: NDArray  # (width + 1, actions): the scores of all actions in each configuration
-    alike: NDArray  # (width + 1,) int64: the first configuration of the step that looks the same
-    marks: NDArray  # (width + 1,) uint64: what it looks like
-    costs: NDArray  # (width, 3) int64: what the three kinds of actions cost
+    scores: NDArray  # (width + 1, actions): the scores of all actions in each configuration
+    shares: NDArray  # ((width + 1) · parts, actions): what each part of the templates adds to them
+    alike: NDArray  # (width + 1, parts) int64: the first configuration of the step in which the part looks the same
+    marks: NDArray  # (width + 1, parts) uint64: what it looks like
 
 
 @jit
-def new_beam(weights, width, longest, actions):
+def new_beam(weights, width, longest, actions, parts):
     """A beam for sentences of up to this many words."""
     return Beam(
         np.zeros((2 * longest + 1, width + 1), np.int64),
@@ -47,28 +47,34 @@ def new_beam(weights, width, longest, actions):
         np.zeros((2 * longest + 1, width), np.int64),
         np.zeros((2, width)),
         room(weights, width + 1, actions),
-        np.zeros(width + 1, np.int64),
-        np.zeros(width + 1, np.uint64),
-        np.zeros((width, 3), np.int64),
+        room(weights, (width + 1) * parts, actions),
+        np.zeros((width + 1, parts), np.int64),
+        np.zeros((width + 1, parts), np.uint64),
     )
 
 
 @jit
 def _survey(weights, beam, desk, outlook, cells, fronts, size, n, found):
-    """Write the scores of all actions in each configuration. Those that look alike score alike, and are weighed once."""
-    alike, marks, keys = beam.alike, beam.marks, desk.keys
+    """Write the scores of all actions in each configuration. Where a part of two looks alike, it is weighed once."""
+    scores, shares, alike, marks, keys, bounds = beam.scores, beam.shares, beam.alike, beam.marks, desk.keys, desk.bounds
+    parts = alike.shape[1]
     for i in range(size):
-        count = look(desk, outlook, cells, fronts[i], n)
-        mark = np.uint64(count)
-        for k in range(count):
-            mark += keys[k]
-        marks[i], alike[i] = mark, i
-        for j in range(i):
-            if marks[j] == mark:
-                alike[i] = alike[j]
-                break
-        if alike[i] == i:
-            weigh(weights, keys, count, found, beam.vectors[i])
+        look(desk, outlook, cells, fronts[i], n)
+        for part in range(parts):
+            mark = np.uint64(0)
+            for k in range(bounds[part], bounds[part + 1]):
+                mark += keys[k]
+            marks[i, part], alike[i, part] = mark, i
+            for j in range(i):
+                if marks[j, part] == mark:
+                    alike[i, part] = alike[j, part]
+                    break
+            share = shares[alike[i, part] * parts + part]
+            if alike[i, part] == i:
+                start = bounds[part]
+                weigh(weights, keys[start:], bounds[part + 1] - start, found, share)
+            for k in range(share.size):
+                scores[i, k] = share[k] if part == 0 else scores[i, k] + share[k]
 
 
 @jit
@@ -92,7 +98,7 @@ def _select(beam, turn, size, uses, cells, n, single_root, margin, heads, labels
     parents, actions = beam.parents[turn + 1], beam.actions[turn + 1]
     chosen = 0
     for i in range(size):
-        front, scores = beam.fronts[turn, i], beam.vectors[beam.alike[i]]
+        front, scores = beam.fronts[turn, i], beam.scores[i]
         may = system.allowed(cells, front, n, single_root)
         shift, left, right = 0, 0, 0
         if heads is not None:
@@ -129,11 +135,12 @@ def _advance(beam, turn, size, cells, used):
 
 
 @jit
-def _trace(beam, turn, at, actions):
-    """Write the actions that led to a configuration."""
+def _trace(beam, turn, at, fronts, actions):
+    """Write the configurations and the actions that led to a configuration."""
     for t in range(turn, 0, -1):
         actions[t - 1] = beam.actions[t, at]
         at = beam.parents[t, at]
+        fronts[t - 1] = beam.fronts[t - 1, at]
 
 
 @jit
@@ -145,9 +152,11 @@ def parse(weights, outlook, corpus, uses, single_root, width):
         longest = max(longest, starts[sentence + 1] - starts[sentence])
     desk = new_desk(outlook, longest, values.shape[1])
     cells = system.new_cells(4 * longest * width + 1)
-    beam = new_beam(weights, width, longest, 1 + 2 * uses.size)
+    beam = new_beam(weights, width, longest, 1 + 2 * uses.size, outlook.parts.size - 1)
     found = np.empty(desk.keys.size, np.uint64)
-    actions = np.empty(2 * longest, np.int64)
+    fronts, actions = np.empty(2 * longest, np.int64), np.empty(2 * longest, np.int64)
+    usable = np.empty_like(uses)
+    system.open_up(uses, usable)
     for sentence in range(starts.size - 1):
         start, n = starts[sentence], starts[sentence + 1] - starts[sentence]
         lay(desk, values[start : start + n])
@@ -155,9 +164,9 @@ def parse(weights, outlook, corpus, uses, single_root, width):
         beam.totals[0, 0] = 0.0
         for turn in range(2 * n):
             _survey(weights, beam, desk, outlook, cells, beam.fronts[turn], size, n, found)
-            size = _select(beam, turn, size, uses, cells, n, single_root, 0.0, None, None)
+            size = _select(beam, turn, size, usable, cells, n, single_root, 0.0, None, None)
             used = _advance(beam, turn, size, cells, used)
-        _trace(beam, 2 * n, 0, actions)
+        _trace(beam, 2 * n, 0, fronts, actions)
         system.arcs(actions[: 2 * n], heads[start : start + n], labels[start : start + n])
 
 
@@ -185,13 +194,21 @@ def _add(difference, keys, count, action, sign):
 
 
 @jit
-def _difference(beam, desk, outlook, cells, n, golds, gold_actions, turn, at, actions):
-    """The difference between the gold sequence and the one that led to a configuration, where they part."""
-    fronts = np.empty(turn, np.int64)
-    _trace(beam, turn, at, actions)
-    for t in range(turn, 0, -1):
-        at = beam.parents[t, at]
-        fronts[t - 1] = beam.fronts[t - 1, at]
+def _loss(cells, fronts, actions, turn, heads, labels, single_root):
+    """What these actions cost: gold arcs that they lose, and wrong labels."""
+    total = 0
+    for t in range(turn):
+        side = 0 if actions[t] == system.SHIFT else 2 - (actions[t] & 1)
+        total += system.costs(cells, fronts[t], heads, single_root)[side]
+        if side > 0:
+            head, word = system.arc(cells, fronts[t], side)
+            total += heads[word] == head and labels[word] != (actions[t] - 1) >> 1
+    return total
+
+
+@jit
+def _difference(desk, outlook, cells, n, golds, gold_actions, fronts, actions, turn):
+    """The difference between the gold sequence and another one, where they part."""
     apart = 0
     for t in range(turn):
         apart += fronts[t] != golds[t] or actions[t] != gold_actions[t]
@@ -220,17 +237,18 @@ def learn(ledger, outlook, corpus, order, rule, manner, uses, clock, updates, wi
         longest = max(longest, starts[sentence + 1] - starts[sentence])
     desk = new_desk(outlook, longest, values.shape[1])
     cells = system.new_cells(4 * longest * (width + 1) + 1)
-    beam = new_beam(ledger, width, longest, 1 + 2 * uses.size)
+    beam = new_beam(ledger, width, longest, 1 + 2 * uses.size, outlook.parts.size - 1)
     found = np.empty(desk.keys.size, np.int64)
     golds, gold_actions = np.zeros(2 * longest + 1, np.int64), np.zeros(2 * longest, np.int64)
-    actions = np.empty(2 * longest, np.int64)
-    heads, mistakes = np.empty(longest, np.int64), 0
+    path, actions = np.empty(2 * longest, np.int64), np.empty(2 * longest, np.int64)
+    heads, usable, mistakes = np.empty(longest, np.int64), np.empty_like(uses), 0
     for sentence in order:
         start, n = starts[sentence], starts[sentence + 1] - starts[sentence]
         tree, labels = heads[:n], gold_labels[start : start + n]
         for word in range(n):
             tree[word] = gold_heads[start + word] - 1 if gold_heads[start + word] > 0 else n
         system.note(tree, labels, uses)
+        system.open_up(uses, usable)
         lay(desk, values[start : start + n])
         used, size = system.begin(cells), 1
         beam.totals[0, 0] = 0.0
@@ -241,9 +259,9 @@ def learn(ledger, outlook, corpus, order, rule, manner, uses, clock, updates, wi
             fronts[size] = golds[turn]
             _survey(ledger, beam, desk, outlook, cells, fronts, size + (gold < 0), n, found)
             right = system.gold_action(cells, golds[turn], tree, labels, manner.single_root)
-            gold_total += beam.vectors[beam.alike[gold if gold >= 0 else size], right]
+            gold_total += beam.scores[gold if gold >= 0 else size, right]
             gold_actions[turn] = right
-            size = _select(beam, turn, size, uses, cells, n, manner.single_root, manner.margin, tree, labels)
+            size = _select(beam, turn, size, usable, cells, n, manner.single_root, manner.margin, tree, labels)
             used = _advance(beam, turn, size, cells, used)
             was, gold = gold, -1
             for i in range(size):
@@ -261,14 +279,15 @@ def learn(ledger, outlook, corpus, order, rule, manner, uses, clock, updates, wi
                     ahead, worst, rival = lead, turn + 1, other
             if early and gold < 0:
                 break
-        if worst > 0:
-            tau = 0.0
-            difference = _difference(beam, desk, outlook, cells, n, golds, gold_actions, worst, rival, actions)
+        if worst > 0 and step(rule, manner.offset - ahead, 1.0, updates + 1, True) > 0.0:
+            _trace(beam, worst, rival, path, actions)
+            loss = _loss(cells, path, actions, worst, tree, labels, manner.single_root)
+            mistakes += ahead - manner.margin * loss >= 0.0
+            difference = _difference(desk, outlook, cells, n, golds, gold_actions, path, actions, worst)
             length = 0.0
             for i in range(difference.used[0]):
                 length += difference.counts[i] ** 2
-            mistakes += ahead >= 0.0
-            tau = step(rule, manner.threshold - ahead, length, updates + 1, True)
+            tau = step(rule, manner.offset - ahead, length, updates + 1, True)
             if tau > 0.0 and length > 0.0:
                 updates += 1
                 ledger = roomy(ledger, difference.used[0])

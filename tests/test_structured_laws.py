@@ -1,0 +1,253 @@
+"""The laws of structured learners, each held against every one of them."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_score
+
+from rosenblatt import rules, store
+from rosenblatt.structured import GraphParser, SequenceTagger, TransitionParser
+
+rng = np.random.default_rng(0)
+LEXICON = {
+    "DET": ["the", "a"],
+    "NOUN": ["dog", "Cat", "house", "walk"],
+    "VERB": ["sees", "walk", "likes"],
+    "ADV": ["here", "not"],
+}
+
+
+def sentence() -> tuple[list[tuple[str, str]], list[tuple[int, str]]]:
+    """A subject, a verb that is the root, perhaps an object and an adverb; "walk" is a noun or a verb."""
+    tags, tree = ["DET", "NOUN", "VERB"], [(2, "det"), (3, "nsubj"), (0, "root")]
+    if rng.random() < 0.7:
+        tags, tree = [*tags, "DET", "NOUN"], [*tree, (5, "det"), (3, "obj")]
+    if rng.random() < 0.5:
+        tags, tree = [*tags, "ADV"], [*tree, (3, "advmod")]
+    return [(str(rng.choice(LEXICON[tag])), tag) for tag in tags], tree
+
+
+DATA = [sentence() for _ in range(30)]
+PARSED = [words for words, _ in DATA], [tree for _, tree in DATA]
+TAGGED = [[form for form, _ in words] for words, _ in DATA], [[tag for _, tag in words] for words, _ in DATA]
+FIELDS = ("form", "upos")
+
+LEARNERS = {
+    "tagger": (SequenceTagger(max_iter=3), TAGGED),
+    "greedy": (TransitionParser(fields=FIELDS, max_iter=3), PARSED),
+    "beam": (TransitionParser(fields=FIELDS, beam=4, max_iter=3), PARSED),
+    "eisner": (GraphParser(fields=FIELDS, max_iter=3), PARSED),
+    "spanning": (GraphParser(fields=FIELDS, decoder="chu-liu-edmonds", max_iter=3), PARSED),
+}
+
+
+@pytest.fixture(params=LEARNERS)
+def case(request):
+    learner, (X, y) = LEARNERS[request.param]
+    return clone(learner), X, y
+
+
+def contents(learner, tmp_path, resume=True):
+    """All that a model file says, but the seconds that epochs took."""
+    learner.save(tmp_path / "contents", resume=resume)
+    facts, arrays = store.read(tmp_path / "contents")
+    facts.pop("history")
+    return facts, {name: array.tobytes() for name, array in arrays.items()}
+
+
+def test_it_learns_what_can_be_learned(case):
+    learner, X, y = case
+    assert learner.set_params(max_iter=20).fit(X, y).score(X, y) > 0.97
+    assert learner.n_iter_ == len(learner.history_)
+    assert learner.n_seen_ == learner.n_iter_ * len(X)
+    assert learner.n_updates_ <= learner.n_mistakes_ or learner.margin > 0 or learner.rule != "perceptron"
+
+
+def test_the_same_seed_gives_the_same_bytes_and_another_one_others(case, tmp_path):
+    learner, X, y = case
+    one, two = (contents(clone(learner).fit(X, y), tmp_path) for _ in range(2))
+    other = contents(clone(learner).set_params(random_state=1).fit(X, y), tmp_path)
+    assert one == two
+    assert one[1] != other[1]
+
+
+def test_any_chunking_of_a_stream_gives_the_same_model(case, tmp_path):
+    learner, X, y = case
+    whole = contents(clone(learner).partial_fit(X, y), tmp_path)
+    for cut in (1, 7):
+        parts = clone(learner)
+        for i in range(0, len(X), cut):
+            parts.partial_fit(X[i : i + cut], y[i : i + cut])
+        assert contents(parts, tmp_path) == whole
+
+
+def test_an_epoch_in_order_is_a_stream(case, tmp_path):
+    learner, X, y = case
+    _, fitted = contents(clone(learner).set_params(order="cyclic", max_iter=1).fit(X, y), tmp_path)
+    _, streamed = contents(clone(learner).partial_fit(X, y), tmp_path)
+    assert fitted == streamed
+
+
+def test_a_saved_model_answers_as_before(case, tmp_path):
+    learner, X, y = case
+    learner.fit(X, y)
+    for resume in (False, True):
+        learner.save(tmp_path / "model", resume=resume)
+        again = type(learner).load(tmp_path / "model")
+        assert again.predict(X) == learner.predict(X)
+        assert again.get_params().keys() == learner.get_params().keys()
+        assert again.history_ == learner.history_
+        assert (again.n_seen_, again.n_updates_) == (learner.n_seen_, learner.n_updates_)
+
+
+def test_saving_loading_and_going_on_equals_never_having_stopped(case, tmp_path):
+    learner, X, y = case
+    straight = clone(learner).partial_fit(X[:10], y[:10])
+    straight.save(tmp_path / "model", resume=True)
+    straight.partial_fit(X[10:], y[10:])
+    resumed = type(learner).load(tmp_path / "model").partial_fit(X[10:], y[10:])
+    assert contents(resumed, tmp_path) == contents(straight, tmp_path)
+
+
+def test_a_model_saved_for_prediction_is_smaller_and_says_that_it_cannot_go_on(case, tmp_path):
+    learner, X, y = case
+    learner.fit(X, y)
+    learner.save(tmp_path / "small")
+    learner.save(tmp_path / "large", resume=True)
+    assert (tmp_path / "small").stat().st_size < (tmp_path / "large").stat().st_size
+    with pytest.raises(ValueError, match="resume=True"):
+        type(learner).load(tmp_path / "small").partial_fit(X, y)
+
+
+def test_a_damaged_model_is_refused(case, tmp_path):
+    learner, X, y = case
+    path = tmp_path / "model"
+    learner.fit(X[:3], y[:3]).save(path)
+    whole = path.read_bytes()
+    for cut in (0, 7, len(whole) // 2, len(whole) - 1):
+        path.write_bytes(whole[:cut])
+        with pytest.raises(store.UnreadableModel):
+            type(learner).load(path)
+    facts, arrays = store.read_bytes(whole)
+    for name in arrays:
+        store.write(path, facts, {key: value for key, value in arrays.items() if key != name})
+        with pytest.raises(store.UnreadableModel):
+            type(learner).load(path)
+    store.write(path, facts | {"learner": "Other"}, arrays)
+    with pytest.raises(store.UnreadableModel, match="holds a Other"):
+        type(learner).load(path)
+
+
+def test_threads_do_not_change_answers(case):
+    learner, X, y = case
+    learner.fit(X, y)
+    one = clone(learner).set_params(n_jobs=1).fit(X, y).predict(X)
+    assert clone(learner).set_params(n_jobs=2).fit(X, y).predict(X) == one
+    assert learner.predict(X) == one
+
+
+def test_prediction_changes_nothing_and_does_not_depend_on_company(case, tmp_path):
+    learner, X, y = case
+    learner.fit(X, y)
+    before = contents(learner, tmp_path)
+    answers = learner.predict(X)
+    assert [learner.predict([x])[0] for x in X] == answers
+    assert learner.predict(X[::-1]) == answers[::-1]
+    assert contents(learner, tmp_path) == before
+
+
+def test_input_is_left_alone(case):
+    learner, X, y = case
+    before = copy.deepcopy((X, y))
+    learner.fit(X, y)
+    learner.predict(X)
+    assert (X, y) == before
+
+
+def test_empty_and_single_sentences_have_answers(case):
+    learner, X, y = case
+    learner.fit([[], *X], [[], *y])
+    answers = learner.predict([[], X[0][:1], []])
+    assert answers[0] == answers[2] == []
+    assert len(answers[1]) == 1
+    assert learner.predict([]) == []
+
+
+def test_a_refused_call_leaves_the_learner_as_it_was(case, tmp_path):
+    learner, X, y = case
+    learner.fit(X, y)
+    before = contents(learner, tmp_path)
+    for bad in ([*y[:-1], y[-1][:-1]], [*y[:-1], None], y[:-1]):
+        for method in (learner.fit, learner.partial_fit):
+            with pytest.raises((ValueError, TypeError)):
+                method(X, bad)
+    with pytest.raises((ValueError, TypeError), match="sentence 29"):
+        learner.fit(X, [*y[:-1], y[-1][:-1]])
+    with pytest.raises((ValueError, TypeError)):
+        learner.predict([[3]])
+    assert contents(learner, tmp_path) == before
+
+
+def test_an_unfitted_learner_says_so(case, tmp_path):
+    learner, X, y = case
+    for call in (lambda: learner.predict(X), lambda: learner.score(X, y), lambda: learner.save(tmp_path / "x")):
+        with pytest.raises(NotFittedError):
+            call()
+
+
+def test_average_and_last_weights_differ(case):
+    learner, X, y = case
+    for keep in ("average", "last"):
+        assert clone(learner).set_params(keep=keep).fit(X, y).score(X, y) > 0.6
+    with pytest.raises(ValueError, match="keep must be one of 'average', 'last'"):
+        learner.set_params(keep="vote").fit(X, y)
+
+
+def test_passive_aggressive_steps_will_do_too(case, tmp_path):
+    learner, X, y = case
+    rule = rules.PA1(C=0.5)
+    learner.set_params(rule=rule, max_iter=10).fit(X, y)
+    assert learner.score(X, y) > 0.8
+    learner.save(tmp_path / "model")
+    assert type(learner).load(tmp_path / "model").rule == rule
+
+
+def test_scikit_learn_can_validate_search_copy_and_pickle(case):
+    learner, X, y = case
+    assert np.isfinite(cross_val_score(learner, X, y, cv=3)).all()
+    found = GridSearchCV(learner, {"margin": [0.0, 1.0]}, cv=2).fit(X, y)
+    assert found.best_params_["margin"] in (0.0, 1.0)
+    for again in (pickle.loads(pickle.dumps(found.best_estimator_)), copy.deepcopy(found.best_estimator_)):
+        assert again.predict(X) == found.predict(X)
+
+
+def test_validation_stops_and_is_recorded(case):
+    learner, X, y = case
+    learner.set_params(max_iter=40, tol=0.0, n_iter_no_change=2)
+    learner.fit(X[:20], y[:20], X_val=X[20:], y_val=y[20:])
+    assert all(epoch.validation_error is not None for epoch in learner.history_)
+    assert learner.n_iter_ < 40
+    held = clone(learner).set_params(early_stopping=True, validation_fraction=0.3).fit(X, y)
+    assert held.history_[0].seen == 21
+
+
+def test_warm_start_goes_on(case, tmp_path):
+    learner, X, y = case
+    learner.set_params(order="cyclic", max_iter=1)
+    two = clone(learner).set_params(warm_start=True).fit(X, y).fit(X, y)
+    streamed = clone(learner).partial_fit(X, y).partial_fit(X, y)
+    assert contents(two, tmp_path)[1] == contents(streamed, tmp_path)[1]
+
+
+def test_progress_is_shown_on_stderr(case, capsys):
+    learner, X, y = case
+    learner.set_params(verbose=1, max_iter=2).fit(X, y)
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert "epoch 1" in shown.err
