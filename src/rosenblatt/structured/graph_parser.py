@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
@@ -262,14 +263,14 @@ class GraphParser(DependencyParser):
         label_templates: Sequence[str] | None = None,
         decoder: str = "eisner",
         siblings: bool | None = None,
-        candidates: int | None = 10,
+        candidates: int | None = 6,
         single_root: bool = True,
         labelled: bool = True,
         rule: Any = "perceptron",
-        margin: float = 1.0,
+        margin: float = 5.0,
         label_margin: float = 10.0,
         prune: float = 0.0,
-        max_length: int = 400,
+        max_length: int = 300,
         keep: str = "average",
         order: str = "shuffle",
         max_iter: int = 10,
@@ -341,16 +342,9 @@ class GraphParser(DependencyParser):
         return texts if self.labelled else texts | {"label_templates": ()}
 
     def _read_fields(self) -> Fields:
-        every = tuple(dict.fromkeys(text for texts in self._texts().values() for text in texts))
-        names = tuple(self.fields)
-        if isinstance(self.fields, str) or not names or len(set(names)) < len(names):
-            raise ValueError(f"fields must be a list of different names, the form first; got {self.fields!r}")
-        allowed = Fields.names(names)
-        used = [name for name in templates.attributes_used(every) if name not in self._state_attributes]
-        for name in used:
-            if name not in allowed:
-                raise ValueError(f"a template names {name!r}, but tokens have {', '.join(allowed)}; see `fields`")
-        return Fields(names, used)
+        every = copy(self)
+        every.templates = tuple(dict.fromkeys(text for texts in self._texts().values() for text in texts))
+        return DependencyParser._read_fields(every)
 
     # Learning
 

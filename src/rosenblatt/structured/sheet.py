@@ -40,20 +40,59 @@ class Lists(NamedTuple):
 
 def written(ledger: ledgers.Ledger, seen: int, average: bool, prune: float) -> tuple[Lists, float]:
     """The lists of a ledger, and their unit. Weights of at most `prune` times the mean size are dropped."""
-    keys, sizes, outcomes, weights = ledgers.kept(ledger, seen, average, 0.0)
-    size = np.abs(weights)
-    unit = float(size.max(initial=0.0)) / _LARGEST or 1.0
-    least = prune * float(size.mean(dtype=np.float64)) if len(size) else 0.0
-    whole = np.rint(weights / np.float64(unit)).astype(np.int16)
-    live = (size > least) & (whole != 0)
-    counts = np.bincount(np.repeat(np.arange(len(keys)), sizes)[live], minlength=len(keys))
-    some = counts > 0
-    return Lists(keys[some], counts[some].astype(np.uint16), narrowed(outcomes[live]), whole[live]), unit
+    clock = float(max(seen, 1))
+    largest, mean = _sizes(ledger, clock, average)
+    unit = largest / _LARGEST if largest > 0.0 else 1.0
+    keys, sizes, outcomes, weights = _written(ledger, clock, average, prune * mean, unit)
+    return Lists(keys, sizes, outcomes.astype(np.uint8 if outcomes.max(initial=0) < 256 else np.uint16), weights), unit
 
 
-def narrowed(outcomes: NDArray) -> NDArray:
-    """Outcomes as bytes, where that is enough."""
-    return outcomes.astype(np.uint8 if outcomes.max(initial=0) < 256 else np.uint16)
+@jit
+def _value(w, drift, at, clock, average):
+    return np.float32(w[at] - drift[at] / clock if average else w[at])
+
+
+@jit
+def _sizes(ledger, clock, average):
+    """(largest, mean) size of the weights that are not 0."""
+    _, spans, _, w, drift, used = ledger
+    largest, total, count = 0.0, 0.0, 0
+    for row in range(used[0]):
+        for at in range(spans[row, 0], spans[row, 0] + spans[row, 1]):
+            size = abs(np.float64(_value(w, drift, at, clock, average)))
+            largest = max(largest, size)
+            total += size
+            count += size > 0.0
+    return largest, total / max(count, 1)
+
+
+@jit
+def _written(ledger, clock, average, least, unit):
+    # In passes over the ledger, which is large, rather than with arrays of its size.
+    slots, spans, outcomes, w, drift, used = ledger
+    sizes = np.zeros(used[0], np.uint16)
+    features, total = 0, 0
+    for row in range(used[0]):
+        for at in range(spans[row, 0], spans[row, 0] + spans[row, 1]):
+            value = np.float64(_value(w, drift, at, clock, average))
+            if abs(value) > least and np.rint(value / unit) != 0.0:
+                sizes[row] += 1
+                total += 1
+        features += sizes[row] > 0
+    keys, counts = np.empty(features, np.uint64), np.empty(features, np.uint16)
+    named, weights = np.empty(total, np.uint16), np.empty(total, np.int16)
+    all_keys = ledgers.keys_of(slots, used[0])
+    feature, to = 0, 0
+    for row in range(used[0]):
+        if sizes[row] > 0:
+            keys[feature], counts[feature] = all_keys[row], sizes[row]
+            feature += 1
+            for at in range(spans[row, 0], spans[row, 0] + spans[row, 1]):
+                value = np.float64(_value(w, drift, at, clock, average))
+                if abs(value) > least and np.rint(value / unit) != 0.0:
+                    named[to], weights[to] = outcomes[at], np.int16(np.rint(value / unit))
+                    to += 1
+    return keys, counts, named, weights
 
 
 def checked(lists: Lists, actions: int) -> Lists:

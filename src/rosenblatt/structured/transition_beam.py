@@ -228,6 +228,11 @@ def _difference(desk, outlook, cells, n, golds, gold_actions, fronts, actions, t
 
 
 @jit
+def _tau(rule, m, length, k):
+    return step(rule, m, length, k, True)
+
+
+@jit
 def learn(ledger, outlook, corpus, order, rule, manner, uses, clock, updates, width, early):
     """Visit the sentences of `order` once; (the ledger, which may have moved, sentences in which a rival scored at least as
     high as gold, updates so far)."""
@@ -279,7 +284,7 @@ def learn(ledger, outlook, corpus, order, rule, manner, uses, clock, updates, wi
                     ahead, worst, rival = lead, turn + 1, other
             if early and gold < 0:
                 break
-        if worst > 0 and step(rule, manner.offset - ahead, 1.0, updates + 1, True) > 0.0:
+        if worst > 0 and _tau(rule, manner.offset - ahead, 1.0, updates + 1) > 0.0:
             _trace(beam, worst, rival, path, actions)
             loss = _loss(cells, path, actions, worst, tree, labels, manner.single_root)
             mistakes += ahead - manner.margin * loss >= 0.0
@@ -287,7 +292,7 @@ def learn(ledger, outlook, corpus, order, rule, manner, uses, clock, updates, wi
             length = 0.0
             for i in range(difference.used[0]):
                 length += difference.counts[i] ** 2
-            tau = step(rule, manner.offset - ahead, length, updates + 1, True)
+            tau = _tau(rule, manner.offset - ahead, length, updates + 1)
             if tau > 0.0 and length > 0.0:
                 updates += 1
                 ledger = roomy(ledger, difference.used[0])
