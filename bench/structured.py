@@ -80,7 +80,7 @@ def chunking(folder: Path | None, repeat: int) -> Result:
     (X, y), (X_test, y_test) = (chunks(file_in(folder, f"conll2000.{part}.txt.gz")) for part in ("train", "test"))
     f1 = {}
     for keep in ("average", "last"):
-        tagger = SequenceTagger.chunker().set_params(keep=keep).fit(X, y)
+        tagger = SequenceTagger.chunking().set_params(keep=keep).fit(X, y)
         f1[keep] = evaluation.spans(y_test, tagger.predict(X_test)).f1
     ours, last = f1["average"], f1["last"]
     note = f"averaged {ours:.4f}, last {last:.4f}"

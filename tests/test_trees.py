@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from rosenblatt.structured import trees
-from rosenblatt.structured.parser import Fields, first_broken
+from rosenblatt.structured.fields import Fields
+from rosenblatt.structured.parser import first_broken
 
 
 def reaches_root(heads: tuple[int, ...]) -> bool:

@@ -4,7 +4,7 @@ and no answer leaves that is not a tree."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import chain, pairwise
+from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
@@ -15,7 +15,7 @@ from rosenblatt._jit import jit
 from rosenblatt.parameters import Flag
 from rosenblatt.structured import templates, trees
 from rosenblatt.structured.base import Structured
-from rosenblatt.structured.words import ATTRIBUTES, NotText, Words
+from rosenblatt.structured.fields import Fields
 
 
 class Corpus(NamedTuple):
@@ -28,74 +28,6 @@ class Corpus(NamedTuple):
 
     def __len__(self) -> int:
         return len(self.starts) - 1
-
-
-class Fields:
-    """Tokens of several fields: a form, whose attributes are those of words, and tags, each with one attribute, which bears
-    the field's name. Each type of each field is looked at once."""
-
-    def __init__(self, fields: Sequence[str], attributes: Sequence[str], types: Mapping[str, Sequence[str]] | None = None):
-        self.fields = tuple(fields)
-        self.attributes = tuple(attributes)
-        self.parts: list[tuple[int, list[int], Words]] = []  # (field, columns of its attributes, its types)
-        for number, field in enumerate(self.fields):
-            where = [
-                i for i, name in enumerate(self.attributes) if (name == field if number else name not in self.fields[1:])
-            ]
-            if where:
-                asked = [self.attributes[i] for i in where] if number == 0 else ["form"]
-                self.parts.append((number, where, Words(asked, (types or {}).get(field, ()))))
-
-    @staticmethod
-    def names(fields: Sequence[str]) -> tuple[str, ...]:
-        """The attributes that tokens of these fields have."""
-        return ATTRIBUTES + tuple(fields[1:])
-
-    def types(self) -> dict[str, list[str]]:
-        """The types met while learning, by field."""
-        return {self.fields[number]: words.types for number, _, words in self.parts}
-
-    def values(self, sentences: Sequence, learn: bool = False) -> tuple[NDArray, NDArray]:
-        """((words, attributes) uint64, where each sentence starts)."""
-        starts = np.zeros(len(sentences) + 1, np.int64)
-        np.cumsum(np.fromiter(map(len, sentences), np.int64, len(sentences)), out=starts[1:])
-        tokens = list(chain.from_iterable(sentences))
-        columns = self._columns(tokens, starts)
-        out = np.zeros((len(tokens), len(self.attributes)), np.uint64)
-        for number, where, words in self.parts:
-            try:
-                if learn:
-                    words.learn(columns[number])
-                out[:, where] = words.hashes(columns[number])
-            except NotText as strange:
-                field = self.fields[number]
-                raise TypeError(
-                    f"{located(starts, strange.position)}: the {field} must be text; got {strange.token!r}"
-                ) from None
-        return out, starts
-
-    def _columns(self, tokens: list, starts: NDArray) -> list[Sequence[str]]:
-        """The tokens field by field."""
-        if len(self.fields) == 1 and all(isinstance(token, str) for token in tokens):
-            return [tokens]
-        try:
-            columns: list[Sequence[str]] = list(zip(*tokens, strict=True))
-        except (TypeError, ValueError):
-            columns = []
-        if tokens and (len(columns) != len(self.fields) or any(isinstance(token, str) for token in tokens)):
-            for position, token in enumerate(tokens):
-                if isinstance(token, str) or not isinstance(token, Sequence) or len(token) != len(self.fields):
-                    raise ValueError(
-                        f"{located(starts, position)}: a token must be ({', '.join(self.fields)}); got {token!r}. "
-                        f"Name what tokens are made of in `fields`"
-                    )
-        return columns or [()] * len(self.fields)
-
-
-def located(starts: NDArray, position: int) -> str:
-    """Where a word of the whole corpus stands, as a person would say it."""
-    sentence = int(np.searchsorted(starts, position, side="right")) - 1
-    return f"sentence {sentence}, word {position - int(starts[sentence]) + 1}"
 
 
 class DependencyParser(Structured):

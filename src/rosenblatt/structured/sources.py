@@ -17,8 +17,8 @@ from scipy import sparse
 
 from rosenblatt._jit import jit
 from rosenblatt.structured import templates
+from rosenblatt.structured.fields import Fields, located
 from rosenblatt.structured.ledger import keys_of
-from rosenblatt.structured.parser import Fields, located
 from rosenblatt.structured.table import ABSENT, capacity_for, claim, mix, new_slots, resized
 from rosenblatt.structured.templates import keys as write_keys
 from rosenblatt.structured.words import OUTSIDE, attributes_of

@@ -21,7 +21,7 @@ from rosenblatt.plan import Plan
 from rosenblatt.structured import chain, schemes
 from rosenblatt.structured.base import Structured, offset, rule_of
 from rosenblatt.structured.explaining import Explanation, explained, heaviest
-from rosenblatt.structured.parser import located
+from rosenblatt.structured.fields import located
 from rosenblatt.structured.sources import Columns, Features, Named, Rows, Templated
 from rosenblatt.structured.tagging import Model, Reading, Ready, tagged
 from rosenblatt.train import NO_LIMIT, Visits
