@@ -229,7 +229,7 @@ def test_scikit_learn_can_validate_search_copy_and_pickle(case):
 
 def test_validation_stops_and_is_recorded(case):
     learner, X, y = case
-    learner.set_params(max_iter=40, tol=0.0, n_iter_no_change=2)
+    learner.set_params(max_iter=40, tol=1e-6, n_iter_no_change=2)
     learner.fit(X[:20], y[:20], X_val=X[20:], y_val=y[20:])
     assert all(epoch.validation_error is not None for epoch in learner.history_)
     assert learner.n_iter_ < 40

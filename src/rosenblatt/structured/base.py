@@ -222,6 +222,7 @@ class Structured(Estimator):
             "history": [list(epoch) for epoch in self.history_],
             "stop_reason": self.stop_reason_,
             "resume": resume,
+            "arrays": sorted(arrays),
             "model": facts,
         }, arrays
 
@@ -237,6 +238,8 @@ class Structured(Estimator):
         if facts.get("learner") != cls.__name__:
             raise store.UnreadableModel(f"{source} holds a {facts.get('learner')}, not a {cls.__name__}")
         try:
+            if sorted(arrays) != facts["arrays"]:
+                raise ValueError(f"it should have the arrays {facts['arrays']}; it has {sorted(arrays)}")
             estimator = cls(**{name: _back(value) for name, value in facts["parameters"].items()})
             estimator._plan()
             estimator._model = estimator._from_arrays(facts["model"], arrays)

@@ -52,7 +52,8 @@ def copied(ledger: Ledger) -> Ledger:
 @jit
 def _longer(array, size):
     longer = np.empty(size, array.dtype)
-    longer[: array.size] = array
+    for i in range(array.size):  # a slice would do, and take seconds to compile
+        longer[i] = array[i]
     return longer
 
 
@@ -65,15 +66,19 @@ def roomy(ledger, pushes):
     """
     slots, spans, outcomes, w, drift, used = ledger
     rows = used[0] + pushes
-    if 2 * rows >= slots.shape[0]:
-        slots = resized(slots, capacity_for(rows))
+    capacity = slots.shape[0]
+    while 4 * rows >= 3 * capacity:
+        capacity *= 2
+    if capacity > slots.shape[0]:
+        slots = resized(slots, capacity)
     if rows > spans.shape[0]:
-        larger = np.empty((max(rows, spans.shape[0] * 3 // 2), 3), np.int64)
-        larger[: used[0]] = spans[: used[0]]
+        larger = np.empty((max(rows, spans.shape[0] * 5 // 4), 3), np.int64)
+        for row in range(used[0]):
+            larger[row, 0], larger[row, 1], larger[row, 2] = spans[row, 0], spans[row, 1], spans[row, 2]
         spans = larger
     needed = used[1] + 4 * (min(pushes * used[2], used[1]) + pushes)
     if needed > outcomes.size:
-        size = max(needed, outcomes.size * 3 // 2)
+        size = max(needed, outcomes.size * 5 // 4)
         outcomes, w, drift = _longer(outcomes, size), _longer(w, size), _longer(drift, size)
     return Ledger(slots, spans, outcomes, w, drift, used)
 

@@ -54,7 +54,7 @@ def find(slots, key):
 
 @jit
 def claim(slots, key):
-    """The slot of a key, which is entered with payload ABSENT if it is new. Half of the slots must be free."""
+    """The slot of a key, which is entered with payload ABSENT if it is new. A slot must be free."""
     mask = np.uint64(slots.shape[0] - 1)
     at = key & mask
     while slots[at, 0] != _EMPTY:
