@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rosenblatt.structured import chu_liu_edmonds, eisner
+from rosenblatt.structured.graph import chu_liu_edmonds, eisner
 from rosenblatt.testing.structured import is_tree, trees
 
 MOST_WORDS = 5

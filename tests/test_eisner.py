@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rosenblatt.structured import eisner
+from rosenblatt.structured.graph import eisner
 from rosenblatt.testing.structured import is_projective, is_tree, trees
 
 MOST_WORDS = 5

@@ -11,8 +11,8 @@ from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
 from rosenblatt.rules import PA1, Perceptron, step
-from rosenblatt.structured import arcs, chu_liu_edmonds, eisner, graph
-from rosenblatt.structured.graph_parser import GraphParser
+from rosenblatt.structured.graph import arcs, chu_liu_edmonds, eisner, kernels
+from rosenblatt.structured.graph.parser import GraphParser
 from rosenblatt.structured.trees import is_tree
 from rosenblatt.testing.structured import trees
 
@@ -120,14 +120,14 @@ def learned(X, golds, decoder, siblings, margin, rule, threshold, epochs):
             every = [(sum(w[f] * n for f, n in features(x, z, siblings).items()), z) for z in possible(len(x), decoder)]
             gold_score = next(score for score, z in every if z == gold)
             mistakes += any(score >= gold_score for score, z in every if z != gold)
-            cost = scores + margin + graph.TIE
+            cost = scores + margin + kernels.TIE
             for m, h in enumerate(gold, 1):
                 cost[h, m] = scores[h, m]
             guess = tuple(find(decoder, cost, pairs).tolist())
             wrong = sum(a != b for a, b in zip(guess, gold, strict=True))
             score = {z: s for s, z in every}[guess]
-            best = max(s + (margin + graph.TIE) * sum(a != b for a, b in zip(z, gold, strict=True)) for s, z in every)
-            assert score + (margin + graph.TIE) * wrong == best
+            best = max(s + (margin + kernels.TIE) * sum(a != b for a, b in zip(z, gold, strict=True)) for s, z in every)
+            assert score + (margin + kernels.TIE) * wrong == best
             if wrong:
                 delta = features(x, gold, siblings)
                 delta.subtract(features(x, guess, siblings))
@@ -181,7 +181,7 @@ def test_learning_equals_plain_python(decoder, data, margin):
     model = fitted._model
     for x in X:
         scores, pairs = matrices(x, w, siblings)
-        found = graph.scored(
+        found = kernels.scored(
             fitted._decoder(model), *model.learning[:2], model.fields.values([x])[0], 0, np.empty(0, np.int32)
         )
         real = ~np.eye(len(x) + 1, dtype=bool)

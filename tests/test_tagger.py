@@ -15,9 +15,9 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from rosenblatt import rules, store
-from rosenblatt.structured import tagging
-from rosenblatt.structured.schemes import first_violation
-from rosenblatt.structured.tagger import SequenceTagger
+from rosenblatt.structured.tags import model as models
+from rosenblatt.structured.tags.schemes import first_violation
+from rosenblatt.structured.tags.tagger import SequenceTagger
 from rosenblatt.testing.reference import perceptron
 from rosenblatt.testing.structured import pa1, seqlearn_perceptron, structured_run
 
@@ -151,7 +151,7 @@ def test_threads_do_not_change_the_answer(monkeypatch):
     X, y = toy(0, sentences=60)
     tagger = SequenceTagger(TEMPLATES, n_jobs=1).fit(X, y)
     alone = tagger.predict(X)
-    monkeypatch.setattr(tagging, "BLOCK", 7)
+    monkeypatch.setattr(models, "BLOCK", 7)
     assert tagger.set_params(n_jobs=3).predict(X) == alone
     assert tagger.set_params(n_jobs=1).predict(X) == alone
 

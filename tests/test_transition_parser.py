@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rosenblatt import rules
-from rosenblatt.structured import outlook, sheet
-from rosenblatt.structured import transitions as system
-from rosenblatt.structured.ledger import written
-from rosenblatt.structured.transition_greedy import chance
-from rosenblatt.structured.transition_parser import MOST_LABELS, TransitionParser, templates_for
+from rosenblatt.structured.features.ledger import written
+from rosenblatt.structured.features.words import OUTSIDE, attributes_of
+from rosenblatt.structured.transition import outlook, sheet
+from rosenblatt.structured.transition import transitions as system
+from rosenblatt.structured.transition.greedy import chance
+from rosenblatt.structured.transition.parser import MOST_LABELS, TransitionParser, templates_for
 from rosenblatt.structured.trees import is_projective, is_tree
-from rosenblatt.structured.words import OUTSIDE, attributes_of
 from rosenblatt.testing.structured import trees
 
 FIELDS = ("form", "upos")

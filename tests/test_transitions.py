@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from rosenblatt.structured import transitions as system
+from rosenblatt.structured.transition import transitions as system
 from rosenblatt.structured.trees import is_projective, is_tree
 from rosenblatt.testing.structured import trees
 

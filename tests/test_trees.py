@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rosenblatt.structured import trees
-from rosenblatt.structured.fields import Fields
+from rosenblatt.structured.features.fields import Fields
 from rosenblatt.structured.parser import first_broken
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rosenblatt.structured.viterbi import best, best_of_beam, greatest_violation, k_best
+from rosenblatt.structured.tags.viterbi import best, best_of_beam, greatest_violation, k_best
 
 NONE = -np.inf
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rosenblatt.structured import templates, words
-from rosenblatt.structured.words import ATTRIBUTES, NotText, Words, attributes_of, packed, text, unpacked
+from rosenblatt.structured.features import templates, words
+from rosenblatt.structured.features.words import ATTRIBUTES, NotText, Words, attributes_of, packed, text, unpacked
 
 WORDS = st.lists(st.text(max_size=12), max_size=8)
 

@@ -3,11 +3,11 @@
 
 from rosenblatt.structured import evaluation
 from rosenblatt.structured.beams import BeamSearch
-from rosenblatt.structured.graph_parser import GraphParser
+from rosenblatt.structured.graph.parser import GraphParser
 from rosenblatt.structured.perceptron import StructuredPerceptron
 from rosenblatt.structured.pipeline import TagAndParse, jackknifed
-from rosenblatt.structured.tagger import SequenceTagger
-from rosenblatt.structured.transition_parser import TransitionParser
+from rosenblatt.structured.tags.tagger import SequenceTagger
+from rosenblatt.structured.transition.parser import TransitionParser
 
 __all__ = [
     "BeamSearch",

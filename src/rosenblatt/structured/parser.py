@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from rosenblatt._jit import jit
 from rosenblatt.parameters import Flag
-from rosenblatt.structured import templates, trees
+from rosenblatt.structured import trees
 from rosenblatt.structured.base import Structured
-from rosenblatt.structured.fields import Fields
+from rosenblatt.structured.features import templates
+from rosenblatt.structured.features.fields import Fields
 
 
 class Corpus(NamedTuple):

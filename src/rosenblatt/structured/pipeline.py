@@ -18,10 +18,10 @@ from rosenblatt import store
 from rosenblatt.data.conllu import Sentence
 from rosenblatt.estimator import unchanged_on_error
 from rosenblatt.structured.base import Structured, checked, checked_pair
-from rosenblatt.structured.graph_parser import GraphParser
+from rosenblatt.structured.graph.parser import GraphParser
 from rosenblatt.structured.parser import DependencyParser
-from rosenblatt.structured.tagger import SequenceTagger
-from rosenblatt.structured.transition_parser import TransitionParser
+from rosenblatt.structured.tags.tagger import SequenceTagger
+from rosenblatt.structured.transition.parser import TransitionParser
 
 _PARTS: dict[str, type[Structured]] = {kind.__name__: kind for kind in (SequenceTagger, GraphParser, TransitionParser)}
 _HEAD_COLUMNS = ("head", "deprel")

@@ -15,12 +15,12 @@ import numpy as np
 
 from rosenblatt._jit import jit
 from rosenblatt.rules import step
-from rosenblatt.structured import templates
-from rosenblatt.structured.arcs import NEAR, REACH, padded
-from rosenblatt.structured.ledger import add_list, add_scores, entered, push_row, request_list, roomy, row_of
-from rosenblatt.structured.table import ABSENT, find, request
-from rosenblatt.structured.templates import Templates, keys
-from rosenblatt.structured.words import OUTSIDE
+from rosenblatt.structured.features import templates
+from rosenblatt.structured.features.ledger import add_list, add_scores, entered, push_row, request_list, roomy, row_of
+from rosenblatt.structured.features.table import ABSENT, find, request
+from rosenblatt.structured.features.templates import Templates, keys
+from rosenblatt.structured.features.words import OUTSIDE
+from rosenblatt.structured.graph.arcs import NEAR, REACH, padded
 
 PLACES = ("m-2", "m-1", "m", "m+1", "m+2", "h-1", "h", "h+1", "g", "s", "y", "l", "r")
 STATE = ("distance", "lefts", "rights")

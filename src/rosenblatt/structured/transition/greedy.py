@@ -14,11 +14,11 @@ import numpy as np
 
 from rosenblatt._jit import jit
 from rosenblatt.rules import step
-from rosenblatt.structured import transitions as system
-from rosenblatt.structured.ledger import entered, push_row, roomy
-from rosenblatt.structured.outlook import lay, look, new_desk
-from rosenblatt.structured.table import mix
-from rosenblatt.structured.weighing import room, weigh
+from rosenblatt.structured.features.ledger import entered, push_row, roomy
+from rosenblatt.structured.features.table import mix
+from rosenblatt.structured.transition import transitions as system
+from rosenblatt.structured.transition.outlook import lay, look, new_desk
+from rosenblatt.structured.transition.weighing import room, weigh
 
 
 class Manner(NamedTuple):

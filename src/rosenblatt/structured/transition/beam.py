@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from rosenblatt._jit import jit
 from rosenblatt.rules import step
-from rosenblatt.structured import transitions as system
-from rosenblatt.structured.ledger import push, roomy
-from rosenblatt.structured.outlook import lay, look, new_desk
-from rosenblatt.structured.table import ABSENT, capacity_for, claim, mix, new_slots
-from rosenblatt.structured.weighing import room, weigh
+from rosenblatt.structured.features.ledger import push, roomy
+from rosenblatt.structured.features.table import ABSENT, capacity_for, claim, mix, new_slots
+from rosenblatt.structured.transition import transitions as system
+from rosenblatt.structured.transition.outlook import lay, look, new_desk
+from rosenblatt.structured.transition.weighing import room, weigh
 
 
 class Beam(NamedTuple):

@@ -18,12 +18,12 @@ from rosenblatt.blocks import available_threads
 from rosenblatt.kernels import Progress
 from rosenblatt.parameters import Number, OneOf
 from rosenblatt.plan import Plan
-from rosenblatt.structured import chain, schemes
 from rosenblatt.structured.base import Structured, offset, rule_of
-from rosenblatt.structured.explaining import Explanation, explained, heaviest
-from rosenblatt.structured.fields import located
-from rosenblatt.structured.sources import Columns, Features, Named, Rows, Templated
-from rosenblatt.structured.tagging import Model, Reading, Ready, tagged
+from rosenblatt.structured.features.fields import located
+from rosenblatt.structured.tags import chain, schemes
+from rosenblatt.structured.tags.explaining import Explanation, explained, heaviest
+from rosenblatt.structured.tags.model import Model, Reading, Ready, tagged
+from rosenblatt.structured.tags.sources import Columns, Features, Named, Rows, Templated
 from rosenblatt.train import NO_LIMIT, Visits
 
 # Templates of one place cost nothing when tagging, as they are summed once for each type of word; each of the others costs

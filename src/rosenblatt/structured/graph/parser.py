@@ -17,11 +17,12 @@ from rosenblatt.blocks import available_threads
 from rosenblatt.kernels import Progress
 from rosenblatt.parameters import Number, OneOf
 from rosenblatt.plan import Plan
-from rosenblatt.structured import arcs, directed, graph, labels, ledger, templates
 from rosenblatt.structured.base import rule_of, threshold
+from rosenblatt.structured.features import ledger, templates
+from rosenblatt.structured.features.words import packed, unpacked
+from rosenblatt.structured.graph import arcs, directed, kernels, labels
 from rosenblatt.structured.parser import Corpus, DependencyParser, Fields, first_broken
 from rosenblatt.structured.trees import is_projective
-from rosenblatt.structured.words import packed, unpacked
 from rosenblatt.train import NO_LIMIT, Learner, Visits
 
 DECODERS = ("eisner", "chu-liu-edmonds")
@@ -79,16 +80,16 @@ def _written_out(short: str, fields: Sequence[str]) -> tuple[str, ...]:
 class Learning(NamedTuple):
     """All that is learned: what lets arcs through, what scores them, and what labels them."""
 
-    sieve: graph.Scorer
-    scorer: graph.Scorer
+    sieve: kernels.Scorer
+    scorer: kernels.Scorer
     ledger: ledger.Ledger
 
 
 class Parsing(NamedTuple):
     """All that predicts."""
 
-    sieve: graph.Scorer
-    scorer: graph.Scorer
+    sieve: kernels.Scorer
+    scorer: kernels.Scorer
     lists: tuple[NDArray, ...]  # for files: what the book was bound from
     book: ledger.Book
 
@@ -104,7 +105,7 @@ class Model:
         self.decoder = decoder
         self.siblings = siblings
         plans = [arcs.read(self.texts[kind], fields.attributes) for kind in ("sieve", "templates")]
-        sieve, scorer = (graph.Scorer(plan, directed.new_table(1 << 12, True)) for plan in plans)
+        sieve, scorer = (kernels.Scorer(plan, directed.new_table(1 << 12, True)) for plan in plans)
         self.label_plan = labels.read(self.texts["label_templates"], fields.attributes)
         self.learning = Learning(sieve, scorer, ledger.new_ledger())
         self.parsing: Parsing | None = None  # what predicts, made when it is needed
@@ -119,7 +120,7 @@ class Model:
         other = object.__new__(Model)
         other.__dict__.update(self.__dict__)
         other.labels = dict(self.labels)
-        sieve, scorer = (graph.Scorer(part.plan, directed.copied(part.table)) for part in self.learning[:2])
+        sieve, scorer = (kernels.Scorer(part.plan, directed.copied(part.table)) for part in self.learning[:2])
         other.learning = Learning(sieve, scorer, ledger.copied(self.learning.ledger))
         return other
 
@@ -127,7 +128,7 @@ class Model:
         """What predicts, with the average of the weights or the last of them; what a file brought, as it came."""
         if self.parsing is None or (self.parsing_of != (average, prune) and not self.only_predicts):
             sieve, scorer = (
-                graph.Scorer(part.plan, directed.frozen(part.table, self.seen, average, limit))
+                kernels.Scorer(part.plan, directed.frozen(part.table, self.seen, average, limit))
                 for part, limit in zip(self.learning[:2], (0.0, prune), strict=True)
             )
             lists = ledger.kept(self.learning.ledger, self.seen, average, prune)
@@ -170,8 +171,8 @@ class _Learner:
         model, before = self.model, self.model.updates
         sieve, scorer, book = model.learning
         values, starts, heads, _ = self.corpus
-        counts = graph.Counts(model.seen, before, 0)
-        sieve, scorer, counts = graph.learn(
+        counts = kernels.Counts(model.seen, before, 0)
+        sieve, scorer, counts = kernels.learn(
             self.decoder, self.rule, self.manner, sieve, scorer, (values, starts, heads), order, counts
         )
         updates = int(counts.updates)
@@ -210,8 +211,8 @@ class GraphParser(DependencyParser):
     ----------
     fields : what tokens are made of: the form first, then tags, the coarsest first
     templates : what is looked at together in an arc, such as "upos[h] upos[m] distance[m]" (places: see
-        `rosenblatt.structured.arcs`); None for a set after McDonald's, made for the fields
-    label_templates : the same for labels (places: see `rosenblatt.structured.labels`)
+        `rosenblatt.structured.graph.arcs`); None for a set after McDonald's, made for the fields
+    label_templates : the same for labels (places: see `rosenblatt.structured.graph.labels`)
     decoder : "eisner" or "chu-liu-edmonds"
     siblings : whether pairs of modifiers count; None for where the decoder can. The best non-projective tree of pairs
         cannot be found in reasonable time (it is NP-hard), so "chu-liu-edmonds" cannot
@@ -385,7 +386,7 @@ class GraphParser(DependencyParser):
         apart = set_apart(corpus.corpus.heads, corpus.corpus.starts, int(self.max_length))
         model.set_apart = (model.set_apart[0] + int(apart[0]), model.set_apart[1] + int(apart[1]))
         rule = rule_of(self.rule)
-        manner = graph.Manner(
+        manner = kernels.Manner(
             float(self.margin), threshold(rule), int(self.candidates or 0), bool(rule.uses_length), int(self.max_length)
         )
         demand = threshold(rule) - float(self.label_margin) if self.label_margin else 0.0
@@ -394,7 +395,7 @@ class GraphParser(DependencyParser):
 
     def _decoder(self, model: Model) -> Any:
         projective = self.decoder == "eisner"
-        return graph.Decoder(projective, projective and model.siblings, bool(self.single_root))
+        return kernels.Decoder(projective, projective and model.siblings, bool(self.single_root))
 
     # Predicting
 
@@ -412,7 +413,7 @@ class GraphParser(DependencyParser):
 
         def parse(first: int) -> None:
             part = (values, starts[first : first + _PART + 1], heads)
-            graph.parse(decoder, parsing.sieve, parsing.scorer, *limits, part)
+            kernels.parse(decoder, parsing.sieve, parsing.scorer, *limits, part)
             if self.labelled and len(model.labels) > 1:
                 labels.label(model.label_plan, parsing.book, len(model.labels), (*part, numbers))
 
@@ -466,7 +467,7 @@ class GraphParser(DependencyParser):
             if part in parts:
                 parts[part][of] = array
         sieve, scorer = (
-            graph.Scorer(blank.plan, directed.taken_up(parts[part]))
+            kernels.Scorer(blank.plan, directed.taken_up(parts[part]))
             for part, blank in zip(("sieve", "scorer"), model.learning[:2], strict=True)
         )
         outcomes = parts["labels"]["outcomes"]

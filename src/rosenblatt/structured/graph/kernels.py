@@ -16,8 +16,8 @@ import numpy as np
 
 from rosenblatt._jit import jit
 from rosenblatt.rules import step
-from rosenblatt.structured import chu_liu_edmonds, eisner
-from rosenblatt.structured.arcs import (
+from rosenblatt.structured.graph import chu_liu_edmonds, eisner
+from rosenblatt.structured.graph.arcs import (
     Plan,
     add_arcs,
     add_siblings,
@@ -29,7 +29,7 @@ from rosenblatt.structured.arcs import (
     triple_keys,
     word_keys,
 )
-from rosenblatt.structured.directed import Directed, push
+from rosenblatt.structured.graph.directed import Directed, push
 
 # What a wrong head is worth by itself, so that ties go against gold. Weights that are whole numbers below 2²⁰ leave room
 # for it in a float64, and so many heads of it stay below 1: there, the comparison is exact.

@@ -6,9 +6,9 @@ from __future__ import annotations
 import numpy as np
 
 from rosenblatt._jit import generic
-from rosenblatt.structured.ledger import Ledger, add_scores, request_row, row_of
-from rosenblatt.structured.sheet import Sheet, add_up
-from rosenblatt.structured.table import request
+from rosenblatt.structured.features.ledger import Ledger, add_scores, request_row, row_of
+from rosenblatt.structured.features.table import request
+from rosenblatt.structured.transition.sheet import Sheet, add_up
 
 
 @generic

@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from rosenblatt._jit import jit
-from rosenblatt.structured import templates
-from rosenblatt.structured.fields import Fields, located
-from rosenblatt.structured.ledger import keys_of
-from rosenblatt.structured.table import ABSENT, capacity_for, claim, mix, new_slots, resized
-from rosenblatt.structured.templates import keys as write_keys
-from rosenblatt.structured.words import OUTSIDE, attributes_of
+from rosenblatt.structured.features import templates
+from rosenblatt.structured.features.fields import Fields, located
+from rosenblatt.structured.features.ledger import keys_of
+from rosenblatt.structured.features.table import ABSENT, capacity_for, claim, mix, new_slots, resized
+from rosenblatt.structured.features.templates import keys as write_keys
+from rosenblatt.structured.features.words import OUTSIDE, attributes_of
 
 TAG = "tag"  # the attribute of a template that is not the token's own
 PLACES = tuple(str(place) for place in range(-5, 6))

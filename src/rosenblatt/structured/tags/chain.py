@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from rosenblatt._jit import jit, prefetch
 from rosenblatt.rules import step
-from rosenblatt.structured.ledger import add_list, add_scores, entered, push_row, request_list, request_row, roomy
-from rosenblatt.structured.sources import keys_of_tokens
-from rosenblatt.structured.table import ABSENT, capacity_for, claim, find, mix, new_slots, request
-from rosenblatt.structured.viterbi import NEVER, best, best_of_beam, greatest_violation, pair
+from rosenblatt.structured.features.ledger import add_list, add_scores, entered, push_row, request_list, request_row, roomy
+from rosenblatt.structured.features.table import ABSENT, capacity_for, claim, find, mix, new_slots, request
+from rosenblatt.structured.tags.sources import keys_of_tokens
+from rosenblatt.structured.tags.viterbi import NEVER, best, best_of_beam, greatest_violation, pair
 
 USED, SEEN, UPDATES = 0, 1, 2
 MOST_TAGS = 255  # pairs of them and of the edge are numbered in 16 bits: a · (K + 1) + b

@@ -11,9 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rosenblatt.structured import templates
-from rosenblatt.structured.ledger import Book, add_book
-from rosenblatt.structured.sources import (
+from rosenblatt.structured.features import templates
+from rosenblatt.structured.features.ledger import Book, add_book
+from rosenblatt.structured.features.words import attributes_of, text
+from rosenblatt.structured.tags.model import Reading, Ready
+from rosenblatt.structured.tags.sources import (
     TAG,
     Around,
     Columns,
@@ -24,8 +26,6 @@ from rosenblatt.structured.sources import (
     keys_of_types,
     named,
 )
-from rosenblatt.structured.tagging import Reading, Ready
-from rosenblatt.structured.words import attributes_of, text
 
 NOTHING = "∅"  # what stands at a place beyond the sentence
 

@@ -14,12 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rosenblatt._jit import jit
-from rosenblatt.structured import chain, ledger, schemes
-from rosenblatt.structured.ledger import Book, Ledger
-from rosenblatt.structured.sources import Features, Templated, keys_of_types
-from rosenblatt.structured.table import ABSENT, capacity_for, claim, find, new_slots, resized
-from rosenblatt.structured.viterbi import k_best
-from rosenblatt.structured.words import packed, unpacked
+from rosenblatt.structured.features import ledger
+from rosenblatt.structured.features.ledger import Book, Ledger
+from rosenblatt.structured.features.table import ABSENT, capacity_for, claim, find, new_slots, resized
+from rosenblatt.structured.features.words import packed, unpacked
+from rosenblatt.structured.tags import chain, schemes
+from rosenblatt.structured.tags.sources import Features, Templated, keys_of_types
+from rosenblatt.structured.tags.viterbi import k_best
 
 BLOCK = 4096  # tokens that a thread takes at once
 

@@ -14,15 +14,15 @@ from rosenblatt.blocks import available_threads
 from rosenblatt.kernels import Progress
 from rosenblatt.parameters import Number, OneOf
 from rosenblatt.plan import Plan
-from rosenblatt.structured import ledger as ledgers
-from rosenblatt.structured import outlook, transition_beam, transition_greedy, transitions
 from rosenblatt.structured.base import offset, rule_of
-from rosenblatt.structured.ledger import Ledger, copied, new_ledger, squared_norm
+from rosenblatt.structured.features import ledger as ledgers
+from rosenblatt.structured.features.ledger import Ledger, copied, new_ledger, squared_norm
+from rosenblatt.structured.features.table import mix
+from rosenblatt.structured.features.words import packed, unpacked
 from rosenblatt.structured.parser import Corpus, DependencyParser, Fields
-from rosenblatt.structured.sheet import Lists, Sheet, bind, checked, written
-from rosenblatt.structured.table import mix
-from rosenblatt.structured.transition_greedy import Manner
-from rosenblatt.structured.words import packed, unpacked
+from rosenblatt.structured.transition import beam, greedy, outlook, transitions
+from rosenblatt.structured.transition.greedy import Manner
+from rosenblatt.structured.transition.sheet import Lists, Sheet, bind, checked, written
 from rosenblatt.train import NO_LIMIT, Learner, Visits
 
 MOST_LABELS = 2**15 - 1  # an action is one of 1 + 2 · labels, and a list names 2¹⁶
@@ -179,7 +179,7 @@ class _Learner:
     def epoch(self, order: NDArray, budget: int = NO_LIMIT) -> tuple[Progress, bool]:
         model, before = self.model, self.model.updates
         known = (model.ledger, model.outlook, self.corpus, order, *self.ways, model.uses, model.seen, model.updates)
-        done = transition_greedy.learn(*known) if self.width == 1 else transition_beam.learn(*known, self.width, self.early)
+        done = greedy.learn(*known) if self.width == 1 else beam.learn(*known, self.width, self.early)
         model.ledger, mistakes, model.updates = done
         model.seen += len(order)
         model.asked = None
@@ -347,9 +347,9 @@ class TransitionParser(DependencyParser):
             part = Corpus(values, starts[first : first + _PART + 1], heads, labels)
             known = (sheet, model.outlook, part, uses, single_root)
             if self.beam == 1:
-                transition_greedy.parse(*known)
+                greedy.parse(*known)
             else:
-                transition_beam.parse(*known, int(self.beam))
+                beam.parse(*known, int(self.beam))
 
         parts = range(0, len(starts) - 1, _PART)
         threads = min(available_threads(self.n_jobs), len(parts))

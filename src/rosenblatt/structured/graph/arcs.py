@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rosenblatt._jit import jit
-from rosenblatt.structured import templates
-from rosenblatt.structured.directed import both_weights, pointed, request, weight
-from rosenblatt.structured.templates import Templates, keys
-from rosenblatt.structured.words import OUTSIDE
+from rosenblatt.structured.features import templates
+from rosenblatt.structured.features.templates import Templates, keys
+from rosenblatt.structured.features.words import OUTSIDE
+from rosenblatt.structured.graph.directed import both_weights, pointed, request, weight
 
 REACH = 2  # how far from its place a template may look
 SIDES = ("h", "m", "b", "s")

@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rosenblatt._jit import jit
-from rosenblatt.structured import templates
-from rosenblatt.structured import transitions as system
-from rosenblatt.structured.table import mix
-from rosenblatt.structured.words import OUTSIDE
+from rosenblatt.structured.features import templates
+from rosenblatt.structured.features.table import mix
+from rosenblatt.structured.features.words import OUTSIDE
+from rosenblatt.structured.transition import transitions as system
 
 WORDS = ("s0", "s1", "s2", "b0", "b1", "b2", "b3")
 CHILDREN = ("s0l", "s0l2", "s0r", "s0r2", "s1l", "s1l2", "s1r", "s1r2", "b0l", "b0l2")

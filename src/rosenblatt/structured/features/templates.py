@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rosenblatt._jit import jit
-from rosenblatt.structured.table import mix
+from rosenblatt.structured.features.table import mix
 
 _TERM = re.compile(r"([^\s\[\]]+)\[([^\s\[\]]+)\]")
 

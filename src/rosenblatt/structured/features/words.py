@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rosenblatt._jit import jit
-from rosenblatt.structured.table import mix
+from rosenblatt.structured.features.table import mix
 
 LONGEST_AFFIX = 9
 PLAIN = ("form", "lower", "shape", "longshape", "digit", "hyphen", "capital", "length")

@@ -9,7 +9,7 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from rosenblatt.structured.words import ATTRIBUTES, NotText, Words
+from rosenblatt.structured.features.words import ATTRIBUTES, NotText, Words
 
 
 class Fields:

@@ -1,0 +1,1 @@
+"""Trees found among all trees, by the scores of their arcs."""

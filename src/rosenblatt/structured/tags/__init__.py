@@ -1,0 +1,1 @@
+"""A tag for every token: the best path through a lattice."""

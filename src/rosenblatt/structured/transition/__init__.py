@@ -1,0 +1,1 @@
+"""Trees built from left to right, action by action."""
