@@ -45,3 +45,15 @@ def test_the_pictures_are_those_that_the_pages_show(tmp_path, capsys):
     shown = re.findall(r"!\[[^]]+\]\(figures/([^)]+)\)", pages)
     assert sorted(shown) == sorted(drawn) == sorted(path.name for path in (docs / "figures").iterdir())
     assert all((tmp_path / name).stat().st_size > 10_000 for name in drawn)
+
+
+def test_a_treebank_becomes_a_tagger_and_a_parser(tmp_path, capsys):
+    sentence = "1\tdogs\t_\tNOUN\tNNS\t_\t2\tnsubj\t_\t_\n2\tbark\t_\tVERB\tVBP\t_\t0\troot\t_\t_\n\n"
+    bank = tmp_path / "bank.conllu"
+    bank.write_text(sentence * 10, encoding="utf-8")
+    main = runpy.run_path(str(EXAMPLES / "treebank.py"))["main"]
+    main(str(bank), str(bank), "dogs bark", str(tmp_path / "tree.png"))
+    said = capsys.readouterr().out
+    assert "LAS 100.00" in said
+    assert "nsubj" in said
+    assert (tmp_path / "tree.png").stat().st_size > 3_000

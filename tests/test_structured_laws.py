@@ -245,6 +245,13 @@ def test_warm_start_goes_on(case, tmp_path):
     assert contents(two, tmp_path)[1] == contents(streamed, tmp_path)[1]
 
 
+def test_memory_is_bounded_by_the_features_seen_and_reported(case):
+    learner, X, y = case
+    one = clone(learner).fit(X[:1], y[:1]).memory_
+    few, more = (clone(learner).set_params(max_iter=epochs).fit(X, y).memory_ for epochs in (2, 20))
+    assert 0 < one < few <= more < 40 * few
+
+
 def test_progress_is_shown_on_stderr(case, capsys):
     learner, X, y = case
     learner.set_params(verbose=1, max_iter=2).fit(X, y)

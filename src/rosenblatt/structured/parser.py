@@ -47,6 +47,11 @@ class DependencyParser(Structured):
     _places: ClassVar[tuple[str, ...]] = ()  # what templates may look at
     _state_attributes: ClassVar[tuple[str, ...]] = ()  # what they may ask that is no attribute of a word
 
+    @property
+    def memory_(self) -> int:
+        """The bytes that the weights take while learning."""
+        return self._fitted().bytes()
+
     def _read_fields(self) -> Fields:
         """How tokens are read, from `fields` and what the templates name of them."""
         names = tuple(self.fields)

@@ -124,6 +124,11 @@ class Model:
         other.learning = Learning(sieve, scorer, ledger.copied(self.learning.ledger))
         return other
 
+    def bytes(self) -> int:
+        """The bytes that the weights take while learning."""
+        tables = (part.table for part in self.learning[:2])
+        return sum(table.slots.nbytes + table.drift.nbytes for table in tables) + ledger.bytes_of(self.learning.ledger)
+
     def predictor(self, average: bool, prune: float) -> Parsing:
         """What predicts, with the average of the weights or the last of them; what a file brought, as it came."""
         if self.parsing is None or (self.parsing_of != (average, prune) and not self.only_predicts):

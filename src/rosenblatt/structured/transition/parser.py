@@ -100,6 +100,10 @@ class Model:
         other.labels, other.uses, other.ledger = dict(self.labels), self.uses.copy(), copied(self.ledger)
         return other
 
+    def bytes(self) -> int:
+        """The bytes that the weights take while learning."""
+        return ledgers.bytes_of(self.ledger)
+
     def know(self, labels: Mapping[str, int]) -> None:
         """Take in the names of labels, the known ones first."""
         self.labels = dict(labels)

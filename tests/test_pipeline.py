@@ -1,0 +1,115 @@
+"""From words to tags to trees, and what a parser learns from."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import cross_val_score
+
+from rosenblatt import store
+from rosenblatt.data import conllu
+from rosenblatt.structured import SequenceTagger, TagAndParse, TransitionParser, jackknifed
+from rosenblatt.structured.pipeline import examples
+
+rng = np.random.default_rng(0)
+NOUNS, VERBS, RIGHT = ["dog", "cat", "house", "walk"], ["sees", "walk", "likes"], ["DET", "NOUN", "VERB", "DET", "NOUN"]
+HEADS = [(2, "det"), (3, "nsubj"), (0, "root"), (5, "det"), (3, "obj")]
+X = [
+    ["the", str(rng.choice(NOUNS)), str(rng.choice(VERBS)), "a", str(rng.choice(NOUNS))][: 3 + 2 * (i % 2)]
+    for i in range(20)
+]
+y = [[(tag, *head) for tag, head in zip(RIGHT, HEADS, strict=True)][: len(words)] for words in X]
+PIPELINE = TagAndParse(TransitionParser(fields=("form", "upos"), max_iter=3), SequenceTagger(max_iter=3), folds=4)
+
+
+class Recalls:
+    """A learner that knows what it has seen, and says so."""
+
+    def get_params(self, deep=True):
+        return {}
+
+    def fit(self, X, y):
+        self.seen = dict(zip(X, y, strict=True))
+        return self
+
+    def predict(self, X):
+        return [self.seen.get(x, "unseen") for x in X]
+
+
+def test_a_jackknife_never_asks_about_what_was_learned_from():
+    numbers = list(range(11))
+    assert jackknifed(Recalls(), numbers, numbers, folds=3) == ["unseen"] * 11
+    learner = Recalls()
+    jackknifed(learner, numbers, numbers, folds=3)
+    assert not hasattr(learner, "seen")
+    with pytest.raises(ValueError, match="from 2 to the number of examples, 11; got 12"):
+        jackknifed(learner, numbers, numbers, folds=12)
+
+
+class Echo(TransitionParser):
+    """A parser that remembers what it was given to learn from."""
+
+    def fit(self, X, y, **more):
+        self.given_ = X
+        return super().fit(X, y, **more)
+
+
+@pytest.mark.parametrize("folds", [0, 4])
+def test_the_parser_learns_from_tags_of_taggers_that_had_not_seen_the_sentence(folds):
+    words = [*X, ["the", "zebra", "likes"]]  # the jackknife cannot know that this "zebra" is an adjective
+    answers = [*y, [("DET", 2, "det"), ("ADJ", 3, "nsubj"), ("VERB", 0, "root")]]
+    tagger = SequenceTagger(max_iter=3)
+    model = TagAndParse(Echo(fields=("form", "upos"), max_iter=1), tagger, folds=folds).fit(words, answers)
+    assert (model.parser_.given_[-1][1] == ("zebra", "ADJ")) == (folds == 0)
+    assert model.tag([["the", "zebra", "likes"]]) == [[("the", "DET"), ("zebra", "ADJ"), ("likes", "VERB")]]
+
+
+def test_it_tags_and_parses_and_can_be_saved(tmp_path):
+    model = clone(PIPELINE).fit(X, y)
+    assert model.score(X, y) > 0.95
+    assert model.predict([[], ["the"]])[0] == []
+    model.save(tmp_path / "both")
+    again = TagAndParse.load(tmp_path / "both")
+    assert again.predict(X) == model.predict(X)
+    assert again.get_params()["parser__fields"] == ("form", "upos")
+    with pytest.raises(store.UnreadableModel, match="holds a TagAndParse, not a SequenceTagger"):
+        SequenceTagger.load(tmp_path / "both")
+    model.parser_.save(tmp_path / "parser")
+    with pytest.raises(store.UnreadableModel, match="holds a TransitionParser, not a TagAndParse"):
+        TagAndParse.load(tmp_path / "parser")
+    facts, arrays = store.read(tmp_path / "both")
+    for broken in ({}, {"upos": facts["parts"]["upos"]}, facts["parts"] | {"upos": {"learner": "os.system"}}):
+        store.write(tmp_path / "broken", facts | {"parts": broken}, arrays)
+        with pytest.raises(store.UnreadableModel):
+            TagAndParse.load(tmp_path / "broken")
+
+
+def test_scikit_learn_can_validate_it():
+    assert np.isfinite(cross_val_score(PIPELINE, X, y, cv=2)).all()
+    assert clone(PIPELINE).set_params(parser__max_iter=2, taggers__markov=2).taggers.markov == 2
+
+
+def test_files_are_annotated_in_a_stream():
+    rows = [["1-2", "thedog", *"________"], ["1", "the", *"________"], ["2", "dog", *"_______", "x=y"]]
+    text = "# note = kept\n" + "".join("\t".join(row) + "\n" for row in rows) + "\n"
+    model = clone(PIPELINE).fit(X, y)
+    done = list(model.annotate(conllu.parse(text * 3), batch=2))
+    assert len(done) == 3
+    assert done[0].column("upos") == ["DET", "NOUN"]
+    assert done[0].comments == ["# note = kept"]
+    assert "1-2\tthedog" in str(done[0])
+    assert done[0].words[1].misc == "x=y"
+    assert [head for head, _ in done[0].tree()].count(0) == 1
+    gold = "1\tthe\t_\tDET\tDT\t_\t2\tdet\t_\t_\n2\tdog\t_\tNOUN\tNN\t_\t0\troot\t_\t_\n\n"
+    assert examples(conllu.parse(gold)) == ([["the", "dog"]], [[("DET", "DT", 2, "det"), ("NOUN", "NN", 0, "root")]])
+
+
+def test_what_does_not_fit_together_is_refused():
+    with pytest.raises(NotFittedError):
+        clone(PIPELINE).predict(X)
+    with pytest.raises(ValueError, match="the parser reads upos; taggers are given for xpos"):
+        TagAndParse(TransitionParser(fields=("form", "upos")), {"xpos": SequenceTagger()}).fit(X, y)
+    with pytest.raises(ValueError, match="sentence 0, word 1: an answer must be 1 tags, a head and a label"):
+        clone(PIPELINE).fit(X, [[word[1:] for word in sentence] for sentence in y])
