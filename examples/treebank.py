@@ -23,6 +23,7 @@ def main(train: str, test: str, text: str = "Dogs that bark do not bite .", pict
     print(f"taggers and parser learned in {perf_counter() - start:.0f} s, tags by jackknife")
 
     X, y = examples(conllu.read(test))
+    model.predict(X[:1])  # the first time, what predicts is compiled
     start = perf_counter()
     guess = model.predict(X)
     print(f"{sum(map(len, X)) / (perf_counter() - start):,.0f} words a second, tagged and parsed")

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rosenblatt.structured.tags.schemes import SCHEMES, allowed, chunks, detected, first_violation, fits, repaired
+from rosenblatt.structured.evaluation import chunks
+from rosenblatt.structured.tags.schemes import SCHEMES, allowed, detected, first_violation, fits, repaired
 
 LETTERS = {scheme: sorted({*letters, "B"} if scheme != "iob1" else {"B", "I"}) for scheme, letters in SCHEMES.items()}
 

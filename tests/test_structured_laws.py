@@ -237,6 +237,56 @@ def test_validation_stops_and_is_recorded(case):
     assert held.history_[0].seen == 21
 
 
+def test_early_stopping_stops_without_a_tol(case):
+    learner, X, y = case
+    learner.set_params(max_iter=60, early_stopping=True, n_iter_no_change=2).fit(X, y)
+    assert learner.tol is None
+    assert learner.n_iter_ < 60
+
+
+def test_a_small_model_has_no_other_weights_than_it_was_saved_with(case, tmp_path):
+    learner, X, y = case
+    learner.fit(X, y).save(tmp_path / "small")
+    again = type(learner).load(tmp_path / "small").set_params(keep="last")
+    with pytest.raises(ValueError, match="with keep='average', and has no weights for keep='last'"):
+        again.predict(X)
+
+
+@pytest.mark.parametrize(("name", "other"), [("greedy", {"beam": 2}), ("eisner", {"decoder": "chu-liu-edmonds"}),
+                                             ("tagger", {"search": "greedy"})])  # fmt: skip
+def test_another_search_than_the_one_learned_with_is_warned_of(name, other, tmp_path):
+    learner, (X, y) = LEARNERS[name]
+    learner = clone(learner).fit(X[:5], y[:5])
+    learner.save(tmp_path / "model")
+    for one in (learner, type(learner).load(tmp_path / "model")):
+        with pytest.warns(UserWarning, match="expect worse answers"):
+            one.set_params(**other).predict(X[:2])
+
+
+@pytest.mark.parametrize("name", ["greedy", "eisner"])
+def test_trees_may_be_lists_and_score_as_what_they_are(name):
+    learner, (X, y) = LEARNERS[name]
+    learner = clone(learner).fit(X, y)
+    assert learner.score(X, [[list(part) for part in tree] for tree in y]) == learner.score(X, y)
+    assert sorted(learner.labels_) == ["advmod", "det", "nsubj", "obj", "root"]
+    for bad in ("2", 2.0, True, None):
+        with pytest.raises(ValueError, match="sentence 0, word 1: the head must be a whole number"):
+            learner.score(X, [[(bad, "det"), *y[0][1:]], *y[1:]])
+    heads = [[head for head, _ in tree] for tree in y]
+    with pytest.raises(ValueError, match="a tree is a list of \\(head, label\\); got 2"):
+        learner.fit(X, heads)
+    bare = clone(learner).set_params(labelled=False, max_iter=10).fit(X, heads)
+    assert bare.score(X, heads) == bare.score(X, y) > 0.9
+
+
+def test_sentences_of_a_file_are_not_taken_for_what_is_in_them(case):
+    from rosenblatt.data.conllu import Sentence
+
+    learner, X, y = case
+    with pytest.raises(TypeError, match="X holds sentences of a file"):
+        learner.fit([Sentence.of(["a"])], y[:1])
+
+
 def test_warm_start_goes_on(case, tmp_path):
     learner, X, y = case
     learner.set_params(order="cyclic", max_iter=1)

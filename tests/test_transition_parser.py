@@ -280,7 +280,7 @@ def weights_of(parser):
 @settings(max_examples=15)
 @given(
     treebanks(),
-    st.sampled_from([(1, "violation"), (2, "violation"), (3, "early"), (4, "violation")]),
+    st.sampled_from([(1, "max-violation"), (2, "max-violation"), (3, "early"), (4, "max-violation")]),
     st.sampled_from([0, 3]),
 )
 def test_kernels_learn_what_the_reference_learns(treebank, way, margin):

@@ -80,6 +80,10 @@ def test_tokens_become_rows_of_hashes():
         ([[], [("a", None)]], "sentence 1, word 1: the upos must be text; got None"),
         ([[(3, "X")]], "sentence 0, word 1: the form must be text; got 3"),
         ([["ab"]], "got 'ab'"),
+        ([[{"form": "a", "upos": "X"}]], "a token must be"),
+        ([[{"a", "X"}]], "a token must be"),
+        (["ab"], "sentence 0 must be a list of tokens; got 'ab'"),
+        ([("the", "DET"), ("dog", "NOUN")], "a token must be \\(form, upos\\); got 'the'. A sentence is a list of tokens"),
     ],
 )
 def test_tokens_of_another_make_are_refused_with_their_place(sentences, message):

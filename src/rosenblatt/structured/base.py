@@ -7,6 +7,7 @@ from 0, as Python does.
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
@@ -22,9 +23,10 @@ from rosenblatt.callbacks import with_callbacks
 from rosenblatt.estimator import Estimator, unchanged_on_error
 from rosenblatt.parameters import Number, OneOf, RuleName
 from rosenblatt.plan import Plan
-from rosenblatt.train import Broken, Epoch, Learner, Visits
+from rosenblatt.train import Broken, Epoch, Learner, Limits, Visits
 
 LEAST_CASES = 2
+_ANY_FALL = 1e-9  # of the validation error: with early_stopping and no tol, an epoch without one counts against going on
 
 
 def rule_of(rule: Any) -> Any:
@@ -79,6 +81,10 @@ class Structured(Estimator):
     def _predict(self, model: Any, X: Sequence) -> list:
         """An answer for each example, by the weights of the model that predict."""
 
+    def _searching(self) -> str:
+        """How answers are searched for, in the words of the parameters; a model should be used as it was trained."""
+        return ""
+
     @abstractmethod
     def _arrays(self, model: Any, resume: bool) -> tuple[dict[str, Any], dict[str, NDArray]]:
         """The model as facts (values of JSON) and arrays; with `resume`, all that learning needs to go on."""
@@ -109,6 +115,7 @@ class Structured(Estimator):
             going_on = self.warm_start and self.__sklearn_is_fitted__()
             corpus = self._corpus(X, y, begin=not going_on)
             model = self._resumable().copy() if going_on else self._begin(plan, corpus)
+            model.trained_with = self._searching()
             error = None if X_val is None else self._validation(model, *checked_pair(X_val, y_val, ("X_val", "y_val")))
             learner = self._learner(plan, model, corpus, Visits(np.arange(len(X)), self.order, rng))
             reason = self._run(plan, model, learner, (X, y), error, self._learned())
@@ -126,6 +133,7 @@ class Structured(Estimator):
             X, y = checked_pair(X, y)
             corpus = self._corpus(X, y, begin=first)
             model = self._begin(plan, corpus) if first else self._resumable()
+            model.trained_with = self._searching()
             updates, seen = model.updates, model.seen
             learner = self._learner(plan, model, corpus, Visits(np.arange(len(X)), "cyclic", np.random.default_rng(0)))
             try:
@@ -176,15 +184,38 @@ class Structured(Estimator):
 
     def predict(self, X: Any) -> list:
         """An answer for each example."""
-        check_is_fitted(self)
-        return self._predict(self._model, checked(X))
+        return self._predict(self._answering(), checked(X))
 
     def score(self, X: Any, y: Any) -> float:
         """The share of parts that are predicted right."""
-        check_is_fitted(self)
+        model = self._answering()
         X, y = checked_pair(X, y)
-        wrong, parts = self._wrong(y, self._predict(self._model, X))
+        wrong, parts = self._wrong(y, self._predict(model, X))
         return 1 - wrong / max(parts, 1)
+
+    def _answering(self) -> Any:
+        """The model, if it can answer as the parameters ask; a warning if it was not trained to be searched like that."""
+        check_is_fitted(self)
+        model = self._model
+        then, now = getattr(model, "trained_with", ""), self._searching()
+        if then and then != now:
+            warnings.warn(
+                f"this model learned with {then} and is used with {now}; expect worse answers, or fit it again",
+                stacklevel=3,
+            )
+        for name, then in getattr(model, "saved_with", {}).items():
+            if getattr(self, name) != then:
+                raise ValueError(
+                    f"this model was saved for prediction only, with {name}={then!r}, and has no weights for "
+                    f"{name}={getattr(self, name)!r}; save it with save(path, resume=True)"
+                )
+        return model
+
+    def _limits(self, plan: Plan, learner: Any) -> Limits:
+        limits = plan.limits()
+        if self.early_stopping and limits.tol is None:
+            return limits._replace(tol=_ANY_FALL)
+        return limits
 
     def _wrong(self, gold: Sequence, guessed: Sequence) -> tuple[int, int]:
         """(parts that differ, parts)."""
@@ -223,6 +254,7 @@ class Structured(Estimator):
             "stop_reason": self.stop_reason_,
             "resume": resume,
             "arrays": sorted(arrays),
+            "trained_with": getattr(self._model, "trained_with", ""),
             "model": facts,
         }, arrays
 
@@ -244,6 +276,10 @@ class Structured(Estimator):
             estimator._plan()
             estimator._model = estimator._from_arrays(facts["model"], arrays)
             estimator._model.only_predicts = not facts["resume"]
+            estimator._model.trained_with = str(facts["trained_with"])
+            if not facts["resume"]:
+                asked = {name: getattr(estimator, name) for name in ("keep", "prune") if hasattr(estimator, name)}
+                estimator._model.saved_with = asked
             estimator.__dict__.update(estimator._learned())
             estimator.__dict__.update({name: int(count) for name, count in facts["counts"].items() if name.endswith("_")})
             estimator.history_ = [Epoch(*values) for values in facts["history"]]
@@ -257,7 +293,13 @@ def checked(X: Any, name: str = "X") -> Sequence:
     """X as a list."""
     if isinstance(X, str | bytes) or not hasattr(X, "__iter__"):
         raise TypeError(f"{name} must be a list of examples; got {type(X).__name__}")
-    return list(X)  # a Series is indexed by labels, a generator not at all
+    X = list(X)  # a Series is indexed by labels, a generator not at all
+    if X and hasattr(X[0], "tree") and hasattr(X[0], "forms"):
+        raise TypeError(
+            f"{name} holds sentences of a file; take from them what is to be learned: sentence.forms, "
+            "sentence.column('upos'), sentence.tokens('form', 'upos', 'xpos'), sentence.tree()"
+        )
+    return X
 
 
 def checked_pair(X: Any, y: Any, names: tuple[str, str] = ("X", "y")) -> tuple[Sequence, Sequence]:

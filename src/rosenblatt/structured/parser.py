@@ -3,8 +3,11 @@ and no answer leaves that is not a tree."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
+from numbers import Integral
+from operator import ne
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
@@ -12,11 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rosenblatt._jit import jit
+from rosenblatt.blocks import available_threads
 from rosenblatt.parameters import Flag
 from rosenblatt.structured import trees
 from rosenblatt.structured.base import Structured
 from rosenblatt.structured.features import templates
 from rosenblatt.structured.features.fields import Fields
+
+_PART = 64  # sentences that a thread takes at a time
+_FARTHEST = 2**31 - 1
 
 
 class Corpus(NamedTuple):
@@ -73,19 +80,56 @@ class DependencyParser(Structured):
             if len(tree) != end - start:
                 raise ValueError(f"sentence {number} has {end - start} words, but its tree has {len(tree)}")
             for i, part in enumerate(tree):
-                try:
-                    head, label = part
-                    heads[start + i] = head
-                except (TypeError, ValueError, OverflowError):
-                    raise ValueError(
-                        f"sentence {number}, word {i + 1}: a tree is a list of (head, label), the head a number from 0; "
-                        f"got {part!r}"
-                    ) from None
-                if not isinstance(label, str):
-                    raise TypeError(f"sentence {number}, word {i + 1}: the label must be text; got {label!r}")
+                heads[start + i], label = self._arc(part, number, i)
                 labels[start + i] = number_of.setdefault(label, len(number_of)) if learn else number_of.get(label, -1)
             trees.check(heads[start:end], number)
         return heads, labels
+
+    def _arc(self, part: Any, number: int, i: int) -> tuple[int, str]:
+        """The head and the label of a word; where there are no labels, the head alone will do."""
+        place = f"sentence {number}, word {i + 1}"
+        if not self.labelled and isinstance(part, Integral) and not isinstance(part, bool):
+            part = (part, "_")
+        try:
+            head, label = part
+        except (TypeError, ValueError):
+            raise ValueError(f"{place}: a tree is a list of (head, label); got {part!r}") from None
+        if isinstance(part, str) or isinstance(head, bool) or not isinstance(head, Integral) or abs(int(head)) > _FARTHEST:
+            raise ValueError(f"{place}: the head must be a whole number, 0 for the root; got {head!r}")
+        if self.labelled and not isinstance(label, str):
+            raise TypeError(f"{place}: the label must be text; got {label!r}")
+        return int(head), label if self.labelled else "_"
+
+    def _wrong(self, gold: Sequence, guessed: Sequence) -> tuple[int, int]:
+        """(words whose head or label is wrong, words); of heads alone where there are no labels."""
+        wrong = parts = 0
+        for number, (tree, guess) in enumerate(zip(gold, guessed, strict=True)):
+            if len(tree) != len(guess):
+                raise ValueError(f"sentence {number} has {len(guess)} words, but its tree has {len(tree)}")
+            arcs = [self._arc(part, number, i) for i, part in enumerate(tree)]
+            wrong += sum(map(ne, arcs, guess))
+            parts += len(tree)
+        return wrong, parts
+
+    def _refuse_roots(self, heads: NDArray, starts: NDArray) -> None:
+        if self.single_root and (several := first_broken(heads, starts, True)) >= 0:
+            raise ValueError(f"sentence {several} has more than one word with head 0; single_root=False allows that")
+
+    def _in_parts(self, parse: Callable[[slice], None], sentences: int) -> None:
+        """Call `parse` for parts of the sentences, by as many threads as `n_jobs` allows; its argument cuts `starts`."""
+        parts = [slice(first, first + _PART + 1) for first in range(0, sentences, _PART)]
+        threads = min(available_threads(self.n_jobs), len(parts))
+        if threads > 1:
+            with ThreadPoolExecutor(threads) as pool:
+                list(pool.map(parse, parts))
+        else:
+            for part in parts:
+                parse(part)
+
+    @property
+    def labels_(self) -> list[str]:
+        """The labels of arcs, in the order in which they were met."""
+        return list(self._fitted().labels)
 
     @staticmethod
     def _written_trees(heads: NDArray, labels: NDArray, names: Sequence[str], starts: NDArray, single_root: bool) -> list:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from numbers import Integral
 from os import PathLike
 from typing import Any
 
@@ -62,6 +63,9 @@ class TagAndParse(BaseEstimator):
     [[('NOUN', 2, 'nsubj'), ('VERB', 0, 'root')]]
     """
 
+    taggers_: dict[str, SequenceTagger]
+    parser_: DependencyParser
+
     def __init__(
         self, parser: DependencyParser, taggers: SequenceTagger | Mapping[str, SequenceTagger], folds: int = 5
     ) -> None:
@@ -73,7 +77,13 @@ class TagAndParse(BaseEstimator):
         """Learn taggers and parser from sentences (lists of words) and what is right for their words."""
         with unchanged_on_error(self):
             X, y = checked_pair(X, y)
+            if not isinstance(self.parser, DependencyParser):
+                raise TypeError(f"parser must be a GraphParser or a TransitionParser; got {type(self.parser).__name__}")
+            if isinstance(self.folds, bool) or not isinstance(self.folds, Integral):
+                raise TypeError(f"folds must be a whole number, 0 for no jackknife; got {self.folds!r}")
             tags = tuple(self.parser.fields[1:])
+            if "parser" in tags:
+                raise ValueError("a tag cannot be called 'parser', for that is what the file calls the parser; rename it")
             asked = self.taggers if isinstance(self.taggers, Mapping) else dict.fromkeys(tags, self.taggers)
             if set(asked) != set(tags):
                 raise ValueError(f"the parser reads {', '.join(tags)}; taggers are given for {', '.join(asked)}")
@@ -101,7 +111,8 @@ class TagAndParse(BaseEstimator):
         ]
 
     def score(self, X: Any, y: Any) -> float:
-        """The labelled attachment score: the share of words whose head and label are right, whatever their tags."""
+        """The share of words whose head and label are right, whatever their tags. Labels count whole; `evaluation.trees`
+        leaves out what follows a colon, as CoNLL 2018 does."""
         X, y = checked_pair(X, y)
         right = parts = 0
         for gold, guess in zip(y, self.predict(X), strict=True):
@@ -115,7 +126,7 @@ class TagAndParse(BaseEstimator):
         Fields of the parser must be called as the columns of the file are.
         """
         check_is_fitted(self)
-        stream = iter(sentences)
+        stream = opened(sentences)
         while some := list(islice(stream, batch)):
             answers = self.predict([sentence.forms for sentence in some])
             for sentence, answer in zip(some, answers, strict=True):
@@ -168,10 +179,20 @@ def _tokens(X: Sequence, tags: Sequence) -> list[list[tuple[str, ...]]]:
     return [list(zip(*parts, strict=True)) for parts in zip(X, *tags, strict=True)]
 
 
+def opened(sentences: Iterable[Sentence]) -> Iterator[Sentence]:
+    """The sentences, if they are such; a path must be opened first."""
+    if isinstance(sentences, str | PathLike):
+        raise TypeError(f"sentences must be those of a file: conllu.read({str(sentences)!r}); got its name")
+    for sentence in sentences:
+        if not isinstance(sentence, Sentence):
+            raise TypeError(f"a sentence of conllu.read, conllu.parse or conllu.Sentence.of is needed; got {sentence!r}")
+        yield sentence
+
+
 def examples(sentences: Iterable[Sentence], tags: Sequence[str] = ("upos", "xpos")) -> tuple[list, list]:
     """(X, y) of the sentences of a CoNLL-U file: their forms, and the tags, head and label of each word."""
     X, y = [], []
-    for sentence in sentences:
+    for sentence in opened(sentences):
         X.append(sentence.forms)
         columns = [sentence.column(tag) for tag in tags]
         y.append([(*word[:-1], *word[-1]) for word in zip(*columns, sentence.tree(), strict=True)])

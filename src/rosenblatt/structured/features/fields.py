@@ -39,6 +39,9 @@ class Fields:
 
     def values(self, sentences: Sequence, learn: bool = False) -> tuple[NDArray, NDArray]:
         """((words, attributes) uint64, where each sentence starts)."""
+        for number, sentence in enumerate(sentences):
+            if isinstance(sentence, str | bytes) or not hasattr(sentence, "__len__"):
+                raise TypeError(f"sentence {number} must be a list of tokens; got {sentence!r}")
         starts = np.zeros(len(sentences) + 1, np.int64)
         np.cumsum(np.fromiter(map(len, sentences), np.int64, len(sentences)), out=starts[1:])
         tokens = list(chain.from_iterable(sentences))
@@ -60,18 +63,15 @@ class Fields:
         """The tokens field by field."""
         if len(self.fields) == 1 and all(isinstance(token, str) for token in tokens):
             return [tokens]
-        try:
-            columns: list[Sequence[str]] = list(zip(*tokens, strict=True))
-        except (TypeError, ValueError):
-            columns = []
-        if tokens and (len(columns) != len(self.fields) or any(isinstance(token, str) for token in tokens)):
+        plain = set(map(type, tokens)) <= {tuple, list} and set(map(len, tokens)) <= {len(self.fields)}
+        if not plain:
             for position, token in enumerate(tokens):
                 if isinstance(token, str) or not isinstance(token, Sequence) or len(token) != len(self.fields):
                     raise ValueError(
-                        f"{located(starts, position)}: a token must be ({', '.join(self.fields)}); got {token!r}. "
-                        f"Name what tokens are made of in `fields`"
+                        f"{located(starts, position)}: a token must be ({', '.join(self.fields)}); got {token!r}. A "
+                        "sentence is a list of tokens, and `fields` names what tokens are made of"
                     )
-        return columns or [()] * len(self.fields)
+        return list(zip(*tokens, strict=True)) or [()] * len(self.fields)
 
 
 def located(starts: NDArray, position: int) -> str:

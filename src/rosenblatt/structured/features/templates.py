@@ -66,7 +66,7 @@ def read(texts: Sequence[str], attributes: Sequence[str], places: Sequence[str])
 def _allowed(text: str, kind: str, word: str, words: Sequence[str]) -> None:
     if word not in words:
         close = get_close_matches(word, words, 1)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
+        hint = f"; did you mean {close[0]!r}?" if close else "."
         raise ValueError(f"template {text!r}: no {kind} is called {word!r}{hint} There are {', '.join(words)}")
 
 

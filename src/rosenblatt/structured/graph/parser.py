@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
@@ -13,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rosenblatt._jit import jit
-from rosenblatt.blocks import available_threads
 from rosenblatt.kernels import Progress
 from rosenblatt.parameters import Number, OneOf
 from rosenblatt.plan import Plan
@@ -21,13 +18,12 @@ from rosenblatt.structured.base import rule_of, threshold
 from rosenblatt.structured.features import ledger, templates
 from rosenblatt.structured.features.words import packed, unpacked
 from rosenblatt.structured.graph import arcs, directed, kernels, labels
-from rosenblatt.structured.parser import Corpus, DependencyParser, Fields, first_broken
+from rosenblatt.structured.parser import Corpus, DependencyParser, Fields
 from rosenblatt.structured.trees import is_projective
 from rosenblatt.train import NO_LIMIT, Learner, Visits
 
 DECODERS = ("eisner", "chu-liu-edmonds")
 _LISTS = ("keys", "sizes", "outcomes", "weights")
-_PART = 64  # sentences that a thread takes at a time
 
 # What is looked at where no templates are given: words (w), coarse tags (c) and fine tags (t); p stands for both tags in
 # turn, and "~" for the same once more with the distance.
@@ -206,7 +202,8 @@ class GraphParser(DependencyParser):
     Trees are projective and found by Eisner's algorithm, or any trees, found by that of Chu, Liu and Edmonds. Scores are
     sums over arcs (McDonald, Crammer and Pereira 2005) and, with `siblings`, over pairs of neighbouring modifiers of one
     head (McDonald and Pereira 2006). The weights are those of a structured perceptron (Collins 2002), averaged: on data
-    that some weights of norm 1 tell apart by δ, it makes at most R²/δ² updates, however many trees there are. Arcs get
+    that some weights of norm 1 tell apart by δ, it makes at most (R² + 2·margin·n)/δ² updates for sentences of up to n
+    words, however many trees there are. Arcs get
     their labels from a second perceptron, once the tree stands.
 
     Train with the decoder you use. A model learned with one decoder and used with another gives a warning: with Eisner's
@@ -376,8 +373,7 @@ class GraphParser(DependencyParser):
             names, numbers = {"_": 0}, np.zeros_like(numbers)
         if len(names) > ledger.OUTCOMES:
             raise ValueError(f"there are {len(names)} labels; at most {ledger.OUTCOMES} can be told apart")
-        if self.single_root and (several := first_broken(heads, starts, True)) >= 0:
-            raise ValueError(f"sentence {several} has more than one word with head 0; single_root=False allows that")
+        self._refuse_roots(heads, starts)
         return Reading(Corpus(values, starts, heads, numbers), names, model)
 
     def _begin(self, plan: Plan, corpus: Reading) -> Model:
@@ -404,32 +400,22 @@ class GraphParser(DependencyParser):
 
     # Predicting
 
+    def _searching(self) -> str:
+        return f"decoder={self.decoder!r}"
+
     def _predict(self, model: Model, X: Sequence) -> list:
-        if self.decoder != model.decoder:
-            warnings.warn(
-                f"this model learned with decoder={model.decoder!r} and is used with decoder={self.decoder!r}; "
-                "expect worse trees, or fit it again",
-                stacklevel=3,
-            )
         values, starts = model.fields.values(X)
         parsing = model.predictor(self.keep == "average", float(self.prune))
         decoder, limits = self._decoder(model), (int(self.candidates or 0), int(self.max_length))
         heads, numbers = np.zeros(len(values), np.int32), np.zeros(len(values), np.int32)
 
-        def parse(first: int) -> None:
-            part = (values, starts[first : first + _PART + 1], heads)
+        def parse(cut: slice) -> None:
+            part = (values, starts[cut], heads)
             kernels.parse(decoder, parsing.sieve, parsing.scorer, *limits, part)
             if self.labelled and len(model.labels) > 1:
                 labels.label(model.label_plan, parsing.book, len(model.labels), (*part, numbers))
 
-        parts = range(0, len(starts) - 1, _PART)
-        threads = min(available_threads(self.n_jobs), len(parts))
-        if threads > 1:
-            with ThreadPoolExecutor(threads) as pool:
-                list(pool.map(parse, parts))
-        else:
-            for first in parts:
-                parse(first)
+        self._in_parts(parse, len(X))
         return self._written_trees(heads, numbers, list(model.labels), starts, bool(self.single_root))
 
     # Files

@@ -19,6 +19,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rosenblatt.structured.evaluation import chunks
+
 OUT = "O"
 
 
@@ -94,21 +96,6 @@ def first_violation(tags: Sequence[str], scheme: str) -> int | None:
     return next((i for i, (a, b) in enumerate(steps) if not may_follow(scheme, a, b)), None)
 
 
-def chunks(tags: Sequence[str]) -> list[tuple[int, int, str]]:
-    """The (start, end, type) of chunks, as conlleval reads tags of any scheme, legal or not."""
-    found = []
-    start, open_kind, before = 0, "", OUT
-    for i, tag in enumerate([*tags, OUT]):
-        letter, kind = split(tag)
-        goes_on = letter in ("I", "E", "L") and before not in ("E", "L", "S", "U", OUT) and kind == open_kind
-        if before != OUT and not goes_on:
-            found.append((start, i, open_kind))
-        if not goes_on:
-            start, open_kind = i, kind
-        before = letter
-    return found
-
-
 def repaired(tags: Sequence[str], scheme: str) -> list[str]:
     """The tags that spell the same chunks in the scheme, whatever scheme they were in.
 
@@ -118,7 +105,7 @@ def repaired(tags: Sequence[str], scheme: str) -> list[str]:
     letters = SCHEMES[scheme]
     result = [OUT] * len(tags)
     last_end, last_kind = -1, ""
-    for start, end, kind in chunks(tags):
+    for kind, start, end in chunks(tags):
         again = scheme == "iob1" and start == last_end and kind == last_kind
         first = "B" if again else letters.begin
         if end - start == 1:

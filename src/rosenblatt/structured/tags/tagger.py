@@ -152,7 +152,9 @@ class SequenceTagger(Structured):
     matrix, as seqlearn takes them. A tag is a text or a whole number.
 
     Bound: if unit weights u score gold above every other sequence by ‖φ(gold) − φ(other)‖ ≤ R and at least δ, then from
-    w = 0 the perceptron makes at most R²/δ² updates, however many sequences there are (Collins 2002, theorem 1).
+    w = 0 the perceptron makes at most R²/δ² updates, however many sequences there are (Collins 2002, theorem 1). That is
+    for `margin=0`; with a margin they are at most (R² + 2·margin·n)/δ², n the tokens of the longest sentence. There is no
+    such bound with `dropout`.
 
     Parameters
     ----------
@@ -331,10 +333,9 @@ class SequenceTagger(Structured):
 
     def predict(self, X: Any, lengths: Any = None) -> Any:
         """A list of tags for each sentence; with `lengths`, an array with a tag for each row."""
-        check_is_fitted(self)
         if lengths is None:
             return super().predict(X)
-        found = self._predict(self._model, Rows(X, lengths))
+        found = self._predict(self._answering(), Rows(X, lengths))
         return np.array([tag for tags in found for tag in tags], self.classes_.dtype)
 
     def score(self, X: Any, y: Any, lengths: Any = None) -> float:
@@ -350,6 +351,9 @@ class SequenceTagger(Structured):
     def _ready(self, model: Model) -> Ready:
         return model.ready(self.keep == "average", float(self.prune))
 
+    def _searching(self) -> str:
+        return f"search={self.search!r}"
+
     def _width(self) -> int | None:
         return None if self.search == "viterbi" else 1 if self.search == "greedy" else int(self.beam)
 
@@ -361,7 +365,7 @@ class SequenceTagger(Structured):
         check_is_fitted(self)
         if not isinstance(k, int) or k < 1:
             raise ValueError(f"k must be a whole number ≥ 1; got {k!r}")
-        reading = self._reading(self._model, X)
+        reading = self._reading(self._answering(), X)
         answers = []
         for number in range(len(X)):
             scores, paths = reading.k_best(number, k)
@@ -378,9 +382,11 @@ class SequenceTagger(Structured):
     def explain(self, sentence: Any, position: int) -> Explanation:
         """Why the token at this position of a sentence has its tag, and not the best other one: named weights."""
         check_is_fitted(self)
+        if isinstance(sentence, str):
+            raise TypeError(f"a sentence must be a list of tokens; got the text {sentence!r}: cut it into tokens")
         if not isinstance(self._model.source, Columns):
             sentence = [tuple(token) if isinstance(token, list) and self.templates else token for token in sentence]
-        reading = self._reading(self._model, Rows.of([sentence]) if hasattr(sentence, "tocsr") else [sentence])
+        reading = self._reading(self._answering(), Rows.of([sentence]) if hasattr(sentence, "tocsr") else [sentence])
         length = int(reading.starts[-1])
         if not -length <= position < length:
             raise IndexError(f"the sentence has {length} tokens, and none at position {position}")

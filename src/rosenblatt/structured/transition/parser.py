@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rosenblatt.blocks import available_threads
 from rosenblatt.kernels import Progress
 from rosenblatt.parameters import Number, OneOf
 from rosenblatt.plan import Plan
@@ -26,7 +24,6 @@ from rosenblatt.structured.transition.sheet import Lists, Sheet, bind, checked, 
 from rosenblatt.train import NO_LIMIT, Learner, Visits
 
 MOST_LABELS = 2**15 - 1  # an action is one of 1 + 2 · labels, and a list names 2¹⁶
-_PART = 64  # sentences that a thread takes at a time
 
 # What is looked at where no templates are given: words (w), tags (t) and coarse tags (c), alone and together.
 _TEMPLATES = """
@@ -206,8 +203,9 @@ class TransitionParser(DependencyParser):
     Greedily it learns from a dynamic oracle, which tells in any configuration, right or wrong, which actions lose no
     further gold arc (Goldberg and Nivre 2012, 2013); with a beam from the prefix in which a rival is furthest ahead of gold
     (maximum violation: Huang, Fayong and Guo 2012). By any rule: the averaged perceptron's unless told otherwise, and then,
-    if some weights separate gold from all rivals by δ, the updates of a beam are at most R²/δ², with R the largest ‖Δ‖
-    (Collins 2002, as Huang, Fayong and Guo extend it to violations).
+    if some weights separate gold from all rivals by δ, the updates of a beam are at most (R² + 2·margin·n)/δ², with R
+    the largest ‖Δ‖ and n the most arcs that a sentence can lose (Collins 2002; Huang, Fayong
+    and Guo for violations).
 
     Its trees are projective. Gold trees that are not are made so, by hanging words onto the head of their head.
 
@@ -220,7 +218,7 @@ class TransitionParser(DependencyParser):
     labelled : whether arcs have labels
     rule, keep, order : as everywhere in `rosenblatt.structured`
     margin : what each gold arc that is lost, or gets a wrong label, adds to the score of a rival in learning
-    update : of a beam, "violation" (maximum violation) or "early" (when gold falls off the beam)
+    update : of a beam, "max-violation" or "early" (when gold falls off the beam)
     explore : of a greedy parser, how often it follows itself rather than the oracle in learning
     prune : weights of at most this many times their mean size are dropped before predicting
     max_iter, max_seconds, tol, n_iter_no_change, early_stopping, validation_fraction : when to stop
@@ -242,7 +240,7 @@ class TransitionParser(DependencyParser):
         {
             **DependencyParser._own,
             "beam": Number(1, whole=True),
-            "update": OneOf(("violation", "early")),
+            "update": OneOf(("max-violation", "early")),
             "explore": Number(0, high=1, closed_high=True),
             "prune": Number(0),
         }
@@ -260,7 +258,7 @@ class TransitionParser(DependencyParser):
         labelled: bool = True,
         rule: Any = "perceptron",
         margin: float = 40.0,
-        update: str = "violation",
+        update: str = "max-violation",
         explore: float = 0.9,
         prune: float = 0.6,
         keep: str = "average",
@@ -322,8 +320,7 @@ class TransitionParser(DependencyParser):
             labels, numbers = {"_": 0}, np.zeros_like(numbers)
         if len(labels) > MOST_LABELS:
             raise ValueError(f"there are {len(labels)} labels; at most {MOST_LABELS} can be told apart")
-        if self.single_root and (several := transitions.first_with_roots(heads, starts)) >= 0:
-            raise ValueError(f"sentence {several} has more than one word with head 0; single_root=False allows that")
+        self._refuse_roots(heads, starts)
         transitions.make_projective(heads, starts)
         return Reading(Corpus(values, starts, heads, numbers), labels, model)
 
@@ -340,6 +337,9 @@ class TransitionParser(DependencyParser):
 
     # Predicting
 
+    def _searching(self) -> str:
+        return "beam=1" if self.beam == 1 else "a beam"
+
     def _predict(self, model: Model, X: Sequence) -> list:
         values, starts = model.fields.values(X)
         heads, labels = np.zeros(len(values), np.int32), np.zeros(len(values), np.int32)
@@ -347,22 +347,14 @@ class TransitionParser(DependencyParser):
 
         uses = model.uses if len(model.uses) else np.zeros(1, np.uint8)  # of empty sentences, no label has been learned
 
-        def parse(first: int) -> None:
-            part = Corpus(values, starts[first : first + _PART + 1], heads, labels)
-            known = (sheet, model.outlook, part, uses, single_root)
+        def parse(part: slice) -> None:
+            known = (sheet, model.outlook, Corpus(values, starts[part], heads, labels), uses, single_root)
             if self.beam == 1:
                 greedy.parse(*known)
             else:
                 beam.parse(*known, int(self.beam))
 
-        parts = range(0, len(starts) - 1, _PART)
-        threads = min(available_threads(self.n_jobs), len(parts))
-        if threads > 1:
-            with ThreadPoolExecutor(threads) as pool:
-                list(pool.map(parse, parts))
-        else:
-            for first in parts:
-                parse(first)
+        self._in_parts(parse, len(X))
         return self._written_trees(heads, labels, list(model.labels), starts, single_root)
 
     # Files

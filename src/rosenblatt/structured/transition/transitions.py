@@ -236,18 +236,6 @@ def make_projective(heads, starts):
 
 
 @jit
-def first_with_roots(heads, starts):
-    """The first sentence of a corpus with more than one root; −1 if there is none."""
-    for sentence in range(starts.size - 1):
-        roots = 0
-        for at in range(starts[sentence], starts[sentence + 1]):
-            roots += heads[at] == 0
-        if roots > 1:
-            return sentence
-    return -1
-
-
-@jit
 def arcs(actions, heads, labels):
     """Write the heads (counted from 1, 0 for the root) and the labels of the tree that these 2n actions build."""
     n = heads.size
