@@ -282,7 +282,7 @@ def test_trees_may_be_lists_and_score_as_what_they_are(name):
 def test_sentences_of_a_file_are_not_taken_for_what_is_in_them(case):
     from rosenblatt.data.conllu import Sentence
 
-    learner, X, y = case
+    learner, _, y = case
     with pytest.raises(TypeError, match="X holds sentences of a file"):
         learner.fit([Sentence.of(["a"])], y[:1])
 
