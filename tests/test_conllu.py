@@ -408,3 +408,16 @@ def test_a_long_sentence():
     [sentence] = conllu.parse(text)
     assert str(sentence) == text
     assert sentence.tree()[-1] == (4999, "_")
+
+
+@pytest.mark.parametrize("strange", [None, b"a", 1.5])
+def test_only_text_and_whole_numbers_become_columns(strange):
+    with pytest.raises(TypeError, match="must be text or whole numbers"):
+        Sentence.of(["a", strange])
+
+
+@pytest.mark.parametrize("strange", ["text", [None]])
+def test_only_sentences_are_written(strange, tmp_path):
+    with pytest.raises(TypeError, match="only sentences can be written"):
+        conllu.write(tmp_path / "out", strange)
+    assert not (tmp_path / "out").exists()

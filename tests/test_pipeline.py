@@ -80,7 +80,8 @@ def test_it_tags_and_parses_and_can_be_saved(tmp_path):
     with pytest.raises(store.UnreadableModel, match="holds a TransitionParser, not a TagAndParse"):
         TagAndParse.load(tmp_path / "parser")
     facts, arrays = store.read(tmp_path / "both")
-    for broken in ({}, {"upos": facts["parts"]["upos"]}, facts["parts"] | {"upos": {"learner": "os.system"}}):
+    reordered = {name: facts["parts"][name] for name in ("parser",)}
+    for broken in ({}, reordered, {"upos": facts["parts"]["upos"]}, facts["parts"] | {"upos": {"learner": "os.system"}}):
         store.write(tmp_path / "broken", facts | {"parts": broken}, arrays)
         with pytest.raises(store.UnreadableModel):
             TagAndParse.load(tmp_path / "broken")
@@ -107,6 +108,10 @@ def test_files_are_annotated_in_a_stream():
 
 
 def test_what_does_not_fit_together_is_refused():
+    with pytest.raises(TypeError, match="parser must be a GraphParser or a TransitionParser; got SequenceTagger"):
+        TagAndParse(SequenceTagger(), TransitionParser()).fit(X, y)
+    with pytest.raises(TypeError, match="conllu.read"):
+        examples("bank.conllu")
     with pytest.raises(NotFittedError):
         clone(PIPELINE).predict(X)
     with pytest.raises(ValueError, match="the parser reads upos; taggers are given for xpos"):

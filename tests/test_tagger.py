@@ -529,3 +529,51 @@ def test_beside_crfsuite(tmp_path):
     assert np.mean(agreed) > 0.8
     theirs.close()
     gc.collect()
+
+
+@pytest.mark.parametrize("search", ["viterbi", "beam"])
+def test_a_stream_does_not_know_the_tags_to_come(search):
+    X, y = [["a"], ["b"], ["a", "c"], ["c"]], [["X"], ["Y"], ["X", "Z"], ["Z"]]
+    one = SequenceTagger(["form[0]"], dropout=0.0, search=search)
+    whole, parts = clone(one).partial_fit(X, y), clone(one)
+    for words, tags in zip(X, y, strict=True):
+        parts.partial_fit([words], [tags])
+    assert whole.n_updates_ == parts.n_updates_
+    assert whole.weights("Z") == parts.weights("Z")
+    streamed = SequenceTagger().partial_fit([["a", "b"]], [["B-X", "I-X"]])
+    assert streamed.partial_fit([["c"]], [["NOUN"]]).classes_.tolist() == ["B-X", "I-X", "NOUN"]
+
+
+def test_what_a_damaged_file_says_is_not_believed(tmp_path):
+    tagger = SequenceTagger(max_iter=2).fit([["the", "dog"], ["dog"]], [["D", "N"], ["N"]])
+    tagger.save(tmp_path / "m", resume=True)
+    facts, arrays = store.read(tmp_path / "m")
+    for name, change in {
+        "weights": lambda a: np.where(a > 0, np.inf, a).astype(a.dtype),
+        "pairs": lambda a: a * np.float32(np.nan),
+        "vocabulary_lengths": lambda a: np.zeros_like(a),
+        "all_drift": lambda a: a + np.inf,
+    }.items():
+        store.write(tmp_path / "broken", facts, arrays | {name: change(arrays[name])})
+        with pytest.raises(store.UnreadableModel):
+            SequenceTagger.load(tmp_path / "broken")
+    twice = {"vocabulary_bytes": np.frombuffer(b"dogdog", np.uint8), "vocabulary_lengths": np.array([3, 3], np.int32)}
+    store.write(tmp_path / "broken", facts, arrays | twice)
+    with pytest.raises(store.UnreadableModel, match="a word stands twice"):
+        SequenceTagger.load(tmp_path / "broken")
+    for change in ({"counts": {}}, {"model": facts["model"] | {"seen": 10**30}}):
+        store.write(tmp_path / "broken", facts | change, arrays)
+        with pytest.raises(store.UnreadableModel):
+            SequenceTagger.load(tmp_path / "broken")
+
+
+def test_no_path_is_no_explanation_and_no_weights_are_no_answer():
+    tagger = SequenceTagger(scheme="bilou").fit([["a", "b"]], [["B-X", "L-X"]])
+    with pytest.raises(ValueError, match="no sequence of 1 tags is allowed"):
+        tagger.explain(["a"], 0)
+    with pytest.raises(ValueError, match="n must be at least 1"):
+        tagger.weights("B-X", 0)
+    with pytest.raises(TypeError, match="cut it into tokens"):
+        tagger.explain("a b", 0)
+    with pytest.raises(ValueError, match="beam must be a whole number ≥ 1 and ≤ 4096"):
+        SequenceTagger(search="beam", beam=10**9).fit([["a"]], [["X"]])

@@ -16,6 +16,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from itertools import chain
+from numbers import Integral
 from pathlib import Path
 from typing import IO, Any, Generic, NamedTuple, TypeVar
 
@@ -116,6 +117,9 @@ class Sentence:
 
     def _values(self, name: str, values: Sequence[Any], count: int, forbidden: str) -> list[str]:
         """New values of a column, one for each of `count` words, as text without any of the forbidden characters."""
+        strange = next((value for value in values if not isinstance(value, str | Integral)), "")
+        if strange != "":
+            raise TypeError(f"the values of {name} must be text or whole numbers; got {strange!r}")
         texts = [str(value) for value in values]
         if isinstance(values, str) or len(texts) != count:
             raise ValueError(f"{name} needs a value for each of the {count} words, and there are {len(texts)}")
@@ -195,6 +199,8 @@ def write(target: Source, sentences: Iterable[Sentence]) -> int:
     previous = ""
     with _opened_to_write(target) as put:
         for sentence in sentences:
+            if not isinstance(sentence, Sentence):
+                raise TypeError(f"only sentences can be written; got {sentence!r}")
             text = str(sentence)
             put(_missing_end(previous) + text.removeprefix(BOM) if count else text)
             previous = text

@@ -26,6 +26,8 @@ from rosenblatt.plan import Plan
 from rosenblatt.train import Broken, Epoch, Learner, Limits, Visits
 
 LEAST_CASES = 2
+WIDEST = 4096  # beam; wider ones only take time
+_COUNTS = ("n_iter_", "n_mistakes_", "n_updates_", "n_seen_")
 _ANY_FALL = 1e-9  # of the validation error: with early_stopping and no tol, an epoch without one counts against going on
 
 
@@ -249,7 +251,7 @@ class Structured(Estimator):
         return {
             "learner": type(self).__name__,
             "parameters": {name: _plainly(name, value) for name, value in self.get_params(deep=False).items()},
-            "counts": {name: int(getattr(self, name)) for name in ("n_iter_", "n_mistakes_", "n_updates_", "n_seen_")},
+            "counts": {name: int(getattr(self, name)) for name in _COUNTS},
             "history": [list(epoch) for epoch in self.history_],
             "stop_reason": self.stop_reason_,
             "resume": resume,
@@ -272,6 +274,10 @@ class Structured(Estimator):
         try:
             if sorted(arrays) != facts["arrays"]:
                 raise ValueError(f"it should have the arrays {facts['arrays']}; it has {sorted(arrays)}")
+            for name, array in arrays.items():
+                forbids = name.startswith("pairs")  # −∞ is the weight of what a scheme does not allow
+                if array.dtype.kind == "f" and not (np.isfinite(array) | (forbids & np.isneginf(array))).all():
+                    raise ValueError(f"the array {name} has values that are no finite numbers")
             estimator = cls(**{name: _back(value) for name, value in facts["parameters"].items()})
             estimator._plan()
             estimator._model = estimator._from_arrays(facts["model"], arrays)
@@ -281,10 +287,10 @@ class Structured(Estimator):
                 asked = {name: getattr(estimator, name) for name in ("keep", "prune") if hasattr(estimator, name)}
                 estimator._model.saved_with = asked
             estimator.__dict__.update(estimator._learned())
-            estimator.__dict__.update({name: int(count) for name, count in facts["counts"].items() if name.endswith("_")})
+            estimator.__dict__.update({name: int(facts["counts"][name]) for name in _COUNTS})
             estimator.history_ = [Epoch(*values) for values in facts["history"]]
             estimator.stop_reason_ = str(facts["stop_reason"])
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, MemoryError) as error:
             raise store.UnreadableModel(f"{source} is damaged: {type(error).__name__}: {error}") from None
         return estimator
 
@@ -293,7 +299,7 @@ def checked(X: Any, name: str = "X") -> Sequence:
     """X as a list."""
     if isinstance(X, str | bytes) or not hasattr(X, "__iter__"):
         raise TypeError(f"{name} must be a list of examples; got {type(X).__name__}")
-    X = list(X)  # a Series is indexed by labels, a generator not at all
+    X = X if isinstance(X, list) else list(X)  # a Series is indexed by labels, a generator not at all
     if X and hasattr(X[0], "tree") and hasattr(X[0], "forms"):
         raise TypeError(
             f"{name} holds sentences of a file; take from them what is to be learned: sentence.forms, "

@@ -126,6 +126,8 @@ class TagAndParse(BaseEstimator):
         Fields of the parser must be called as the columns of the file are.
         """
         check_is_fitted(self)
+        if batch < 1:
+            raise ValueError(f"batch must be at least 1 sentence; got {batch}")
         stream = opened(sentences)
         while some := list(islice(stream, batch)):
             answers = self.predict([sentence.forms for sentence in some])
@@ -156,8 +158,12 @@ class TagAndParse(BaseEstimator):
                 own = {key.removeprefix(f"{name}/"): value for key, value in arrays.items() if key.startswith(f"{name}/")}
                 made[name] = _PARTS[part["learner"]]._restored(part, own, f"{path} ({name})")
             parser = made.pop("parser")
+            if not isinstance(parser, DependencyParser) or tuple(made) != tuple(parser.fields[1:]):
+                raise ValueError(
+                    f"its parser reads {parser.get_params().get('fields')}, but there are taggers for {list(made)}"
+                )
             pipeline = cls(clone(parser), {name: clone(tagger) for name, tagger in made.items()}, int(facts["folds"]))
-        except (KeyError, TypeError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise store.UnreadableModel(f"{path} is damaged: {type(error).__name__}: {error}") from None
         pipeline.taggers_, pipeline.parser_ = made, parser
         return pipeline

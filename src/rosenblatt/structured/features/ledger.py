@@ -242,6 +242,8 @@ def _of_kind(array: NDArray, name: str, kind: Any) -> NDArray:
 
 def check_lists(keys: NDArray, sizes: NDArray, outcomes: NDArray, weights: NDArray) -> None:
     """Refuse lists that do not fit together: they come from a file, and compiled code believes what it is given."""
+    if any(part.ndim != 1 for part in (keys, sizes, outcomes, weights)):
+        raise ValueError("a list has one dimension")
     if len(keys) != len(sizes) or len(outcomes) != len(weights):
         raise ValueError(f"{len(keys)} keys with {len(sizes)} lists, {len(outcomes)} outcomes with {len(weights)} weights")
     if len(sizes) and (sizes.min() < 1 or sizes.max() > OUTCOMES or (keys == 0).any() or len(np.unique(keys)) < len(keys)):

@@ -151,6 +151,8 @@ def _value(source: Templated, token: Any, attribute: str) -> str:
 
 def heaviest(ready: Ready, tag: int, n: int, columns: int) -> list[tuple[str, float]]:
     """The n features with the greatest weights for a tag, and the n with the least, in order."""
+    if n < 1:
+        raise ValueError(f"n must be at least 1; got {n}")
     source = ready.source
     keys, sizes, outcomes, weights = ready.frozen.lists
     mine = outcomes == tag

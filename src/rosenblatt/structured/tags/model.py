@@ -152,7 +152,7 @@ class Model:
             rows_of(self.slots, features.keys),
             features.edges,
             features.edge_keys,
-            rows_of(self.slots[:0] if self.ledger is None else self.ledger.slots, features.edge_keys),
+            rows_of(new_slots(2) if self.ledger is None else self.ledger.slots, features.edge_keys),
             gold,
         )
 
@@ -275,6 +275,8 @@ class Model:
         if parts > 1:
             words = list(zip(*[iter(words)] * parts, strict=True))
         model.vocabulary = {word: number for number, word in enumerate(words, 1)}
+        if len(model.vocabulary) < len(words):
+            raise ValueError("a word stands twice in the vocabulary")
         counts = np.array([0, facts["seen"], facts["updates"]], np.int64)
         if "all_keys" in arrays:
             counts[chain.USED] = used = len(arrays["all_keys"])

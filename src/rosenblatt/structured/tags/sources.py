@@ -236,7 +236,7 @@ class Templated:
     def _right(self, token: Any) -> bool:
         if len(self.fields) == 1:
             return isinstance(token, str)
-        return type(token) is tuple and len(token) == len(self.fields) and all(isinstance(part, str) for part in token)
+        return isinstance(token, tuple) and len(token) == len(self.fields) and all(isinstance(part, str) for part in token)
 
     def _check(self, tokens: list, starts: NDArray) -> None:
         for position, token in enumerate(tokens):

@@ -7,6 +7,7 @@ spell no chunks.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from numbers import Integral
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
@@ -18,7 +19,7 @@ from rosenblatt.blocks import available_threads
 from rosenblatt.kernels import Progress
 from rosenblatt.parameters import Number, OneOf
 from rosenblatt.plan import Plan
-from rosenblatt.structured.base import Structured, offset, rule_of
+from rosenblatt.structured.base import WIDEST, Structured, checked, offset, rule_of
 from rosenblatt.structured.features.fields import located
 from rosenblatt.structured.tags import chain, schemes
 from rosenblatt.structured.tags.explaining import Explanation, explained, heaviest
@@ -182,7 +183,7 @@ class SequenceTagger(Structured):
             **Structured._own,
             "markov": Number(1, whole=True, high=2, closed_high=True),
             "search": OneOf(("viterbi", "beam", "greedy")),
-            "beam": Number(1, whole=True),
+            "beam": Number(1, whole=True, high=WIDEST, closed_high=True),
             "scheme": SchemeName(),
             "dropout": Number(0, high=1),
             "prune": Number(0),
@@ -363,12 +364,13 @@ class SequenceTagger(Structured):
     def predict_k_best(self, X: Any, k: int) -> list[list[tuple[list, float]]]:
         """For each sentence its k best sequences of tags with their scores, best first; fewer where there are fewer."""
         check_is_fitted(self)
-        if not isinstance(k, int) or k < 1:
+        if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
             raise ValueError(f"k must be a whole number ≥ 1; got {k!r}")
+        X = checked(X)
         reading = self._reading(self._answering(), X)
         answers = []
         for number in range(len(X)):
-            scores, paths = reading.k_best(number, k)
+            scores, paths = reading.k_best(number, int(k))
             answers.append(
                 [
                     ([self._model.tags[tag] for tag in path], float(score))
@@ -391,7 +393,8 @@ class SequenceTagger(Structured):
         if not -length <= position < length:
             raise IndexError(f"the sentence has {length} tokens, and none at position {position}")
         path = np.empty(length, np.int32)
-        reading.decode(0, 1, self._width(), path)
+        if reading.decode(0, 1, self._width(), path) >= 0:
+            raise ValueError(f"no sequence of {length} tags is allowed by the scheme {self._model.scheme!r}")
         return explained(reading, sentence, self._model.tags, path, position % length)
 
     def weights(self, tag: Any, n: int = 20) -> list[tuple[str, float]]:

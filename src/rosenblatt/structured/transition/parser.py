@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from rosenblatt.kernels import Progress
 from rosenblatt.parameters import Number, OneOf
 from rosenblatt.plan import Plan
-from rosenblatt.structured.base import offset, rule_of
+from rosenblatt.structured.base import WIDEST, offset, rule_of
 from rosenblatt.structured.features import ledger as ledgers
 from rosenblatt.structured.features.ledger import Ledger, copied, new_ledger, squared_norm
 from rosenblatt.structured.features.table import mix
@@ -239,7 +239,7 @@ class TransitionParser(DependencyParser):
     _own: ClassVar[Mapping[str, Any]] = MappingProxyType(
         {
             **DependencyParser._own,
-            "beam": Number(1, whole=True),
+            "beam": Number(1, whole=True, high=WIDEST, closed_high=True),
             "update": OneOf(("max-violation", "early")),
             "explore": Number(0, high=1, closed_high=True),
             "prune": Number(0),
