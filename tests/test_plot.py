@@ -227,6 +227,32 @@ def test_the_smallest_trees_can_be_drawn(words):
 def test_a_tree_needs_an_arc_a_word():
     with pytest.raises(ValueError, match="3 words and 2 arcs"):
         plot.tree(WORDS, ARCS[:2])
+    with pytest.raises(ValueError, match="3 words and 2 gold"):
+        plot.tree(WORDS, ARCS, gold=ARCS[:2])
+
+
+@pytest.mark.parametrize("heads", [[2, 0, 2], np.array([2, 0, 2])], ids=["list", "array"])
+def test_a_tree_can_be_bare_heads(heads):
+    ax = plot.tree([form for form, _ in WORDS], heads)
+    assert written(ax) == ["cats", "chase", "dogs"]
+    assert len(ax.lines) == 2
+
+
+def test_a_bare_head_is_right_whatever_the_label():
+    colours = {line.get_color() for line in plot.tree(WORDS, ARCS).lines}
+    for guess, gold in [([2, 0, 2], ARCS), (ARCS, [2, 0, 2]), ([2, 0, 2], np.array([2, 0, 2]))]:
+        assert {line.get_color() for line in plot.tree(WORDS, guess, gold=gold).lines} == colours
+    assert len({line.get_color() for line in plot.tree(WORDS, [2, 0, 1], gold=[2, 0, 2]).lines}) == 3
+
+
+@pytest.mark.parametrize("heads", [[2, 3, 2], [(2, "nsubj"), (3, "dep"), (2, "obj")]], ids=["heads", "labelled"])
+def test_what_is_no_tree_is_not_drawn(heads):
+    with pytest.raises(ValueError, match=r"^arcs: the heads are no tree; they lead in a circle 2 → 3 → 2"):
+        plot.tree(WORDS, heads)
+    with pytest.raises(ValueError, match=r"^gold: .* circle 2 → 3 → 2"):
+        plot.tree(WORDS, ARCS, gold=heads)
+    with pytest.raises(ValueError, match=r"^arcs: word 3 has head 4, but there are 3 words"):
+        plot.tree(WORDS, [2, 0, 4])
 
 
 def test_confusions_lead_with_what_is_confused_most():

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import index
 from typing import Any
 
 import numpy as np
 
 from rosenblatt.plot.canvas import BLUE, GREY, VERMILION, axes, pyplot
+from rosenblatt.structured import trees
+
+Arc = tuple[int, str | None]  # (head, label); None where there is none
 
 
 def _levels(arcs: Sequence[tuple[int, int]]) -> list[int]:
@@ -23,22 +27,22 @@ def _levels(arcs: Sequence[tuple[int, int]]) -> list[int]:
 
 def tree(
     words: Sequence[str | Sequence[str]],
-    arcs: Sequence[tuple[int, str]],
-    gold: Sequence[tuple[int, str]] | None = None,
+    arcs: Sequence[tuple[int, str] | int],
+    gold: Sequence[tuple[int, str] | int] | None = None,
     ax: Any = None,
 ) -> Any:
     """A dependency tree above its words; the Axes.
 
-    `words` are texts, or tuples (form, tag, ...) written below one another; `arcs` are (head, label), heads counted from 1,
-    0 for the root. Where `gold` is given, what differs from it has another colour, and the right head is shown in grey.
+    `words` are texts, or tuples (form, tag, ...) written below one another; `arcs` are (head, label) or bare heads, counted
+    from 1, 0 for the root; heads that are no tree are refused. Where `gold` is given, what differs from it has another
+    colour, and the right head is shown in grey. A bare head is not asked for its label.
     """
-    if len(words) != len(arcs) or (gold is not None and len(gold) != len(arcs)):
-        raise ValueError(f"there are {len(words)} words and {len(arcs)} arcs; each word needs one")
+    guesses, answers = _tree("arcs", arcs, len(words)), None if gold is None else _tree("gold", gold, len(words))
     columns = [[word] if isinstance(word, str) else list(word) for word in words]
     widths = [max(len(str(line)) for line in column) * 0.11 + 0.35 for column in columns]
     centres = np.cumsum(widths) - np.array(widths) / 2 if widths else np.zeros(0)
-    drawn = [(head, i, label, _colour(i - 1, arcs, gold)) for i, (head, label) in enumerate(arcs, 1)]
-    missing = [(head, i, label, GREY) for i, (head, label) in enumerate(gold or (), 1) if head != arcs[i - 1][0]]
+    drawn = [(head, i, label, _colour(i - 1, guesses, answers)) for i, (head, label) in enumerate(guesses, 1)]
+    missing = [(head, i, label, GREY) for i, (head, label) in enumerate(answers or (), 1) if head != guesses[i - 1][0]]
     every = drawn + missing
     levels = _levels([(head, word) for head, word, _, _ in every if head != 0])
     top = max(levels, default=0) + 1.4
@@ -51,7 +55,7 @@ def tree(
         right = centres[word - 1]
         if head == 0:
             ax.annotate("", (right, 0.05), (right, top), arrowprops=_arrow(colour, style))
-            ax.text(right + 0.05, top - 0.25, label, fontsize=8, color=colour, va="center")
+            ax.text(right + 0.05, top - 0.25, label or "", fontsize=8, color=colour, va="center")
             continue
         height = next(heights)
         inward = 0.16 * np.sign(centres[head - 1] - right)
@@ -62,7 +66,7 @@ def tree(
         ax.plot(*rise, color=colour, linestyle=style, linewidth=1.2, solid_joinstyle="round")
         ax.annotate("", (right, 0.05), (right, 0.35), arrowprops=_arrow(colour, "-"))
         box = {"facecolor": "white", "edgecolor": "none", "pad": 0.8}
-        ax.text((left + right) / 2, height, label, fontsize=8, color=colour, ha="center", va="center", bbox=box)
+        ax.text((left + right) / 2, height, label or "", fontsize=8, color=colour, ha="center", va="center", bbox=box)
     for column, centre in zip(columns, centres, strict=True):
         for line, part in enumerate(column):
             ax.text(centre, -0.25 - 0.6 * line, part, ha="center", va="top", color="black" if line == 0 else GREY,
@@ -80,8 +84,23 @@ def _lines(columns: Sequence[Sequence[str]]) -> int:
     return max(map(len, columns), default=1)
 
 
-def _colour(i: int, arcs: Sequence[tuple[int, str]], gold: Sequence[tuple[int, str]] | None) -> Any:
-    return BLUE if gold is None or tuple(gold[i]) == tuple(arcs[i]) else VERMILION
+def _tree(name: str, arcs: Sequence[Any], words: int) -> list[Arc]:
+    """The head and label of each word; a ValueError that tells where the heads are no tree."""
+    if len(arcs) != words:
+        raise ValueError(f"there are {words} words and {len(arcs)} {name}; each word needs one")
+    pairs = [(index(head), label) for head, label in (arc if isinstance(arc, Sequence) else (arc, None) for arc in arcs)]
+    try:
+        trees.check(np.array([head for head, _ in pairs], np.int64), 0)
+    except ValueError as error:
+        raise ValueError(f"{name}: {str(error).removeprefix('sentence 0: ')}") from None
+    return pairs
+
+
+def _colour(i: int, arcs: Sequence[Arc], gold: Sequence[Arc] | None) -> Any:
+    if gold is None:
+        return BLUE
+    (head, label), (right, wanted) = arcs[i], gold[i]
+    return BLUE if head == right and (label == wanted or label is None or wanted is None) else VERMILION
 
 
 def confusions(table: Mapping[tuple[str, str], int], most: int = 12, ax: Any = None) -> Any:

@@ -1,7 +1,7 @@
 """Outputs that have parts: tag sequences, trees, and whatever a search can find. An example proposes the direction
 φ(x, gold) − φ(x, guess); all else is as everywhere in this library, a margin and a step."""
 
-from rosenblatt.structured import evaluation
+from rosenblatt.structured import decoders, evaluation
 from rosenblatt.structured.beams import BeamSearch
 from rosenblatt.structured.graph.parser import GraphParser
 from rosenblatt.structured.perceptron import StructuredPerceptron
@@ -16,6 +16,7 @@ __all__ = [
     "StructuredPerceptron",
     "TagAndParse",
     "TransitionParser",
+    "decoders",
     "evaluation",
     "jackknifed",
 ]
