@@ -110,7 +110,7 @@ def test_files_are_annotated_in_a_stream():
 def test_what_does_not_fit_together_is_refused():
     with pytest.raises(TypeError, match="parser must be a GraphParser or a TransitionParser; got SequenceTagger"):
         TagAndParse(SequenceTagger(), TransitionParser()).fit(X, y)
-    with pytest.raises(TypeError, match="conllu.read"):
+    with pytest.raises(TypeError, match=r"conllu\.read"):
         examples("bank.conllu")
     with pytest.raises(NotFittedError):
         clone(PIPELINE).predict(X)
