@@ -55,7 +55,7 @@ def tree(
         right = centres[word - 1]
         if head == 0:
             ax.annotate("", (right, 0.05), (right, top), arrowprops=_arrow(colour, style))
-            ax.text(right + 0.05, top - 0.25, label or "", fontsize=8, color=colour, va="center")
+            ax.text(right + 0.05, top - 0.25, label or "", fontsize=8, color=colour, va="center", parse_math=False)
             continue
         height = next(heights)
         inward = 0.16 * np.sign(centres[head - 1] - right)
@@ -66,11 +66,21 @@ def tree(
         ax.plot(*rise, color=colour, linestyle=style, linewidth=1.2, solid_joinstyle="round")
         ax.annotate("", (right, 0.05), (right, 0.35), arrowprops=_arrow(colour, "-"))
         box = {"facecolor": "white", "edgecolor": "none", "pad": 0.8}
-        ax.text((left + right) / 2, height, label or "", fontsize=8, color=colour, ha="center", va="center", bbox=box)
+        ax.text(
+            (left + right) / 2,
+            height,
+            label or "",
+            fontsize=8,
+            color=colour,
+            ha="center",
+            va="center",
+            bbox=box,
+            parse_math=False,
+        )
     for column, centre in zip(columns, centres, strict=True):
         for line, part in enumerate(column):
             ax.text(centre, -0.25 - 0.6 * line, part, ha="center", va="top", color="black" if line == 0 else GREY,
-                    fontsize=10 if line == 0 else 8)  # fmt: skip
+                    fontsize=10 if line == 0 else 8, parse_math=False)  # fmt: skip
     ax.set(xlim=(0, max(sum(widths), 0.1)), ylim=(-0.6 * _lines(columns) - 0.4, top + 0.1))
     ax.axis("off")
     return ax
@@ -123,7 +133,7 @@ def confusions(table: Mapping[tuple[str, str], int], most: int = 12, ax: Any = N
         for j in range(len(labels)):
             if counts[i, j]:
                 ax.text(j, i, f"{counts[i, j]}", ha="center", va="center", fontsize=7, color=GREY if i == j else "black")
-    ax.set_xticks(range(len(labels)), labels, rotation=60, ha="right", fontsize=8)
-    ax.set_yticks(range(len(labels)), labels, fontsize=8)
+    ax.set_xticks(range(len(labels)), labels, rotation=60, ha="right", fontsize=8, parse_math=False)
+    ax.set_yticks(range(len(labels)), labels, fontsize=8, parse_math=False)
     ax.set(xlabel="guess", ylabel="gold")
     return ax

@@ -143,6 +143,10 @@ class Structured(Estimator):
             except Broken as broken:
                 raise self._not_finite(X, broken) from None
             learner.finish()
+            if not isinstance(self.rule, str) and not np.isfinite(learner.size()):
+                raise ValueError(
+                    "the weights are no longer finite numbers, and this model is spoiled; fit a new one with a smaller rate"
+                )
             self._keep(model, X, learner)
             self._model = model
             self.__dict__.update(self._learned())
@@ -272,6 +276,8 @@ class Structured(Estimator):
         if facts.get("learner") != cls.__name__:
             raise store.UnreadableModel(f"{source} holds a {facts.get('learner')}, not a {cls.__name__}")
         try:
+            if facts["resume"] and not any("drift" in name for name in arrays):
+                raise ValueError("it says that it can go on learning, but has only what predicts")
             if sorted(arrays) != facts["arrays"]:
                 raise ValueError(f"it should have the arrays {facts['arrays']}; it has {sorted(arrays)}")
             for name, array in arrays.items():

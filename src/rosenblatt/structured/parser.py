@@ -77,6 +77,8 @@ class DependencyParser(Structured):
         labels = np.empty(int(starts[-1]), np.int32)
         for number, tree in enumerate(y):
             start, end = int(starts[number]), int(starts[number + 1])
+            if isinstance(tree, str) or not hasattr(tree, "__len__"):
+                raise TypeError(f"sentence {number}: a tree is a list of (head, label); got {tree!r}")
             if len(tree) != end - start:
                 raise ValueError(f"sentence {number} has {end - start} words, but its tree has {len(tree)}")
             for i, part in enumerate(tree):

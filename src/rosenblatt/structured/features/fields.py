@@ -39,11 +39,7 @@ class Fields:
 
     def values(self, sentences: Sequence, learn: bool = False) -> tuple[NDArray, NDArray]:
         """((words, attributes) uint64, where each sentence starts)."""
-        for number, sentence in enumerate(sentences):
-            if isinstance(sentence, str | bytes) or not hasattr(sentence, "__len__"):
-                raise TypeError(f"sentence {number} must be a list of tokens; got {sentence!r}")
-        starts = np.zeros(len(sentences) + 1, np.int64)
-        np.cumsum(np.fromiter(map(len, sentences), np.int64, len(sentences)), out=starts[1:])
+        starts = starts_of(sentences)
         tokens = list(chain.from_iterable(sentences))
         columns = self._columns(tokens, starts)
         out = np.zeros((len(tokens), len(self.attributes)), np.uint64)
@@ -72,6 +68,16 @@ class Fields:
                         "sentence is a list of tokens, and `fields` names what tokens are made of"
                     )
         return list(zip(*tokens, strict=True)) or [()] * len(self.fields)
+
+
+def starts_of(sentences: Sequence) -> NDArray:
+    """Where each sentence starts if all are put end to end, and where the last ends."""
+    for number, sentence in enumerate(sentences):
+        if isinstance(sentence, str | bytes) or not hasattr(sentence, "__len__"):
+            raise TypeError(f"sentence {number} must be a list of tokens; got {sentence!r}")
+    starts = np.zeros(len(sentences) + 1, np.int64)
+    np.cumsum(np.fromiter(map(len, sentences), np.int64, len(sentences)), out=starts[1:])
+    return starts
 
 
 def located(starts: NDArray, position: int) -> str:

@@ -227,14 +227,15 @@ def written(ledger: Ledger) -> dict[str, NDArray]:
 
 def taken_up(arrays: Mapping[str, NDArray]) -> Ledger:
     """The ledger that was written, after a check that it can be one."""
-    parts = {name: _of_kind(arrays[name], name, kind) for name, kind in _PARTS.items()}
+    parts = {name: of_kind(arrays[name], name, kind) for name, kind in _PARTS.items()}
     check_lists(parts["keys"], parts["sizes"], parts["outcomes"], parts["w"])
     if len(parts["drift"]) != len(parts["w"]):
         raise ValueError(f"there are {len(parts['w'])} weights, but {len(parts['drift'])} drifts")
     return _taken_up(*(part.copy() for part in parts.values()))
 
 
-def _of_kind(array: NDArray, name: str, kind: Any) -> NDArray:
+def of_kind(array: NDArray, name: str, kind: Any) -> NDArray:
+    """The array, if it is a row of numbers of this kind."""
     if array.dtype != kind or array.ndim != 1:
         raise ValueError(f"{name} must be a row of {np.dtype(kind)}; it is {array.dtype} of shape {array.shape}")
     return array

@@ -43,10 +43,16 @@ def terms(text: str) -> list[tuple[str, str]]:
     return found
 
 
-def read(texts: Sequence[str], attributes: Sequence[str], places: Sequence[str]) -> Templates:
-    """The templates that these texts describe."""
+def listed(texts: Sequence[str]) -> tuple[str, ...]:
+    """The texts of templates; one text alone is no list of them."""
     if isinstance(texts, str):
         raise TypeError(f"templates must be a list of texts; got the single text {texts!r}")
+    return tuple(texts)
+
+
+def read(texts: Sequence[str], attributes: Sequence[str], places: Sequence[str]) -> Templates:
+    """The templates that these texts describe."""
+    texts = listed(texts)
     seeds, starts, numbers = [], [0], []
     seen: set[tuple] = set()
     for text in texts:

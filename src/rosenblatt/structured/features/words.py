@@ -172,7 +172,10 @@ class Words:
         return list(self.index)
 
     def _enter(self, new: list[str]) -> None:
+        before = len(self.index)
         self.index.update(zip(new, range(len(self.index), len(self.index) + len(new)), strict=True))
+        if len(self.index) < before + len(new):
+            raise ValueError("a type stands twice in the list of types")
         self.table = np.concatenate([self.table, attributes_of(new, self.attributes)])
 
     def learn(self, tokens: Sequence[str]) -> NDArray:
@@ -220,6 +223,8 @@ def packed(words: Sequence[str]) -> dict[str, NDArray]:
 
 def unpacked(arrays: dict[str, NDArray]) -> list[str]:
     """The texts that were packed."""
+    if arrays["bytes"].dtype != np.uint8 or arrays["lengths"].dtype != np.int32 or arrays["lengths"].ndim != 1:
+        raise ValueError(f"texts are bytes and lengths; these are {arrays['bytes'].dtype} and {arrays['lengths'].dtype}")
     ends = np.cumsum(arrays["lengths"], dtype=np.int64)
     if len(ends) and (arrays["lengths"].min() < 0 or ends[-1] != arrays["bytes"].size):
         raise ValueError(

@@ -16,14 +16,16 @@ from rosenblatt.parameters import Number, OneOf
 from rosenblatt.plan import Plan
 from rosenblatt.structured.base import rule_of, threshold
 from rosenblatt.structured.features import ledger, templates
+from rosenblatt.structured.features.fields import Fields, starts_of
+from rosenblatt.structured.features.templates import listed
 from rosenblatt.structured.features.words import packed, unpacked
 from rosenblatt.structured.graph import arcs, directed, kernels, labels
-from rosenblatt.structured.parser import Corpus, DependencyParser, Fields
+from rosenblatt.structured.parser import Corpus, DependencyParser
 from rosenblatt.structured.trees import is_projective
 from rosenblatt.train import NO_LIMIT, Learner, Visits
 
 DECODERS = ("eisner", "chu-liu-edmonds")
-_LISTS = ("keys", "sizes", "outcomes", "weights")
+_LISTS = {"keys": np.uint64, "sizes": np.int64, "outcomes": np.uint16, "weights": np.float32}
 
 # What is looked at where no templates are given: words (w), coarse tags (c) and fine tags (t); p stands for both tags in
 # turn, and "~" for the same once more with the distance.
@@ -108,8 +110,13 @@ class Model:
         self.parsing_of = (True, 0.0)
         self.labels: dict[str, int] = {}
         self.seen = 0
-        self.updates = 0
+        self.arc_updates, self.label_updates = 0, 0  # each the number of a rule's step, however a stream is cut
         self.set_apart = (0, 0)  # sentences whose gold tree was not projective, and that were too long
+
+    @property
+    def updates(self) -> int:
+        """Changes of the weights."""
+        return self.arc_updates + self.label_updates
 
     def copy(self) -> Model:
         """The same, sharing nothing that learning changes."""
@@ -172,17 +179,17 @@ class _Learner:
         model, before = self.model, self.model.updates
         sieve, scorer, book = model.learning
         values, starts, heads, _ = self.corpus
-        counts = kernels.Counts(model.seen, before, 0)
+        counts = kernels.Counts(model.seen, model.arc_updates, 0)
         sieve, scorer, counts = kernels.learn(
             self.decoder, self.rule, self.manner, sieve, scorer, (values, starts, heads), order, counts
         )
-        updates = int(counts.updates)
+        updates = model.label_updates
         if self.labels > 1:
             book, updates = labels.learn(
                 model.label_plan, book, self.rule, self.demand, self.labels, tuple(self.corpus), order, model.seen, updates
             )
         model.learning, model.parsing = Learning(sieve, scorer, book), None
-        model.seen, model.updates = int(counts.seen), int(updates)
+        model.seen, model.arc_updates, model.label_updates = int(counts.seen), int(counts.updates), int(updates)
         return Progress(len(order), int(counts.mistakes), model.updates - before, -1), model.updates == before
 
     def size(self) -> float:
@@ -331,10 +338,10 @@ class GraphParser(DependencyParser):
         default = _written_out(_ARCS + (_SIBLINGS if with_siblings else ""), fields)
         texts = {
             "sieve": _written_out(_SIEVE, fields) if self.candidates else (),
-            "templates": default if self.templates is None else tuple(self.templates),
+            "templates": default if self.templates is None else listed(self.templates),
             "label_templates": _written_out(_LABELS, fields)
             if self.label_templates is None
-            else tuple(self.label_templates),
+            else listed(self.label_templates),
         }
         if not with_siblings:
             for text in texts["templates"]:
@@ -367,8 +374,8 @@ class GraphParser(DependencyParser):
                         f"{name} has changed since this model began to learn; fit a new one, or change it back"
                     )
         names = dict(model.labels)
+        heads, numbers = self._read_trees(y, starts_of(X), names, learn=True)
         values, starts = model.fields.values(X, learn=True)
-        heads, numbers = self._read_trees(y, starts, names, learn=True)
         if not self.labelled:
             names, numbers = {"_": 0}, np.zeros_like(numbers)
         if len(names) > ledger.OUTCOMES:
@@ -388,11 +395,15 @@ class GraphParser(DependencyParser):
         model.set_apart = (model.set_apart[0] + int(apart[0]), model.set_apart[1] + int(apart[1]))
         rule = rule_of(self.rule)
         manner = kernels.Manner(
-            float(self.margin), threshold(rule), int(self.candidates or 0), bool(rule.uses_length), int(self.max_length)
+            float(self.margin), threshold(rule), self._let_through(), bool(rule.uses_length), int(self.max_length)
         )
         demand = threshold(rule) - float(self.label_margin) if self.label_margin else 0.0
         kernel = (self._decoder(model), rule, manner)
         return _Learner(model, corpus.corpus, visits, kernel, len(model.labels) if self.labelled else 0, demand)
+
+    def _let_through(self) -> int:
+        """Heads of a word that pass the sieve, 0 for all; more than there can be is the same as all."""
+        return min(int(self.candidates or 0), int(self.max_length) + 1)
 
     def _decoder(self, model: Model) -> Any:
         projective = self.decoder == "eisner"
@@ -406,7 +417,7 @@ class GraphParser(DependencyParser):
     def _predict(self, model: Model, X: Sequence) -> list:
         values, starts = model.fields.values(X)
         parsing = model.predictor(self.keep == "average", float(self.prune))
-        decoder, limits = self._decoder(model), (int(self.candidates or 0), int(self.max_length))
+        decoder, limits = self._decoder(model), (self._let_through(), int(self.max_length))
         heads, numbers = np.zeros(len(values), np.int32), np.zeros(len(values), np.int32)
 
         def parse(cut: slice) -> None:
@@ -416,7 +427,9 @@ class GraphParser(DependencyParser):
                 labels.label(model.label_plan, parsing.book, len(model.labels), (*part, numbers))
 
         self._in_parts(parse, len(X))
-        return self._written_trees(heads, numbers, list(model.labels), starts, bool(self.single_root))
+        return self._written_trees(
+            heads, numbers, list(model.labels) if self.labelled else [], starts, bool(self.single_root)
+        )
 
     # Files
 
@@ -429,7 +442,7 @@ class GraphParser(DependencyParser):
             "siblings": model.siblings,
             "labels": list(model.labels),
             "seen": model.seen,
-            "updates": model.updates,
+            "updates": [model.arc_updates, model.label_updates],
             "set_apart": list(model.set_apart),
         }
         arrays: dict[str, NDArray] = {}
@@ -441,6 +454,8 @@ class GraphParser(DependencyParser):
         return facts, arrays | {f"{part}.{name}": array for part, named in parts.items() for name, array in named.items()}
 
     def _from_arrays(self, facts: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> Model:
+        if not isinstance(facts["siblings"], bool) or facts["decoder"] not in DECODERS:
+            raise ValueError(f"siblings={facts['siblings']!r} and decoder={facts['decoder']!r} make no parser")
         types = {}
         for field in facts["fields"]:
             if f"{field}.bytes" in arrays:
@@ -449,7 +464,8 @@ class GraphParser(DependencyParser):
             Fields(facts["fields"], facts["attributes"], types), facts["texts"], facts["decoder"], facts["siblings"]
         )
         model.labels = {str(name): number for number, name in enumerate(facts["labels"])}
-        model.seen, model.updates = int(facts["seen"]), int(facts["updates"])
+        model.seen = int(facts["seen"])
+        model.arc_updates, model.label_updates = map(int, facts["updates"])
         crossing, long = map(int, facts["set_apart"])
         self.n_nonprojective_, self.n_too_long_ = model.set_apart = crossing, long
         parts: dict[str, dict[str, NDArray]] = {"sieve": {}, "scorer": {}, "labels": {}}
@@ -467,7 +483,7 @@ class GraphParser(DependencyParser):
         if "drift" in parts["scorer"]:
             model.learning = Learning(sieve, scorer, ledger.taken_up(parts["labels"]))
         else:
-            lists = tuple(parts["labels"][name].copy() for name in _LISTS)
+            lists = tuple(ledger.of_kind(parts["labels"][name], name, kind).copy() for name, kind in _LISTS.items())
             ledger.check_lists(*lists)
             model.parsing = Parsing(sieve, scorer, lists, ledger.bound(*lists))
         return model

@@ -14,10 +14,12 @@ from rosenblatt.parameters import Number, OneOf
 from rosenblatt.plan import Plan
 from rosenblatt.structured.base import WIDEST, offset, rule_of
 from rosenblatt.structured.features import ledger as ledgers
+from rosenblatt.structured.features.fields import Fields, starts_of
 from rosenblatt.structured.features.ledger import Ledger, copied, new_ledger, squared_norm
 from rosenblatt.structured.features.table import mix
+from rosenblatt.structured.features.templates import listed
 from rosenblatt.structured.features.words import packed, unpacked
-from rosenblatt.structured.parser import Corpus, DependencyParser, Fields
+from rosenblatt.structured.parser import Corpus, DependencyParser
 from rosenblatt.structured.transition import beam, greedy, outlook, transitions
 from rosenblatt.structured.transition.greedy import Manner
 from rosenblatt.structured.transition.sheet import Lists, Sheet, bind, checked, written
@@ -300,7 +302,7 @@ class TransitionParser(DependencyParser):
     # Learning
 
     def _texts(self) -> tuple[str, ...]:
-        return templates_for(tuple(self.fields)) if self.templates is None else tuple(self.templates)
+        return templates_for(tuple(self.fields)) if self.templates is None else listed(self.templates)
 
     def _read_fields(self) -> Fields:
         if self.templates is not None:
@@ -313,9 +315,11 @@ class TransitionParser(DependencyParser):
             raise ValueError(
                 "fields or templates has changed since this model began to learn; fit a new one, or change it back"
             )
+        if not self.labelled and list(model.labels) not in ([], ["_"]):
+            raise ValueError("labelled has changed since this model began to learn; fit a new one, or change it back")
         labels = dict(model.labels)
+        heads, numbers = self._read_trees(y, starts_of(X), labels, learn=True)
         values, starts = model.fields.values(X, learn=True)
-        heads, numbers = self._read_trees(y, starts, labels, learn=True)
         if not self.labelled:
             labels, numbers = {"_": 0}, np.zeros_like(numbers)
         if len(labels) > MOST_LABELS:
@@ -355,7 +359,7 @@ class TransitionParser(DependencyParser):
                 beam.parse(*known, int(self.beam))
 
         self._in_parts(parse, len(X))
-        return self._written_trees(heads, labels, list(model.labels), starts, single_root)
+        return self._written_trees(heads, labels, list(model.labels) if self.labelled else [], starts, single_root)
 
     # Files
 
