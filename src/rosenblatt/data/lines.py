@@ -254,10 +254,11 @@ def _opened_to_write(target: Source) -> Iterator[Callable[[str], Any]]:
 def _lines(source: Source) -> Iterator[Iterable[str]]:
     """The lines of a source with their ends. A byte that is not UTF-8 comes as a lone surrogate, so that it has a line."""
     if not isinstance(source, str | os.PathLike):
-        if _is_text(source):
-            yield source  # type: ignore[misc]
+        file: Any = source  # of text or of bytes, as only the file itself can say
+        if _is_text(file):
+            yield file
             return
-        wrapped = io.TextIOWrapper(source, encoding="utf-8", errors="surrogateescape", newline="\n")  # type: ignore[type-var]
+        wrapped = io.TextIOWrapper(file, encoding="utf-8", errors="surrogateescape", newline="\n")
         try:
             yield wrapped
         finally:

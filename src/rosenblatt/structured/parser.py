@@ -3,6 +3,7 @@ and no answer leaves that is not a tree."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
@@ -46,7 +47,7 @@ class DependencyParser(Structured):
     """
 
     fields: Sequence[str] = ("form", "upos", "xpos")
-    templates: Sequence[str] = ()
+    templates: Sequence[str] | None = None
     single_root: bool = True
     labelled: bool = True
 
@@ -59,13 +60,18 @@ class DependencyParser(Structured):
         """The bytes that the weights take while learning."""
         return self._fitted().bytes()
 
+    @abstractmethod
+    def _every_template(self) -> Sequence[str]:
+        """All templates that are looked at: those given, or those made for the fields."""
+
     def _read_fields(self) -> Fields:
         """How tokens are read, from `fields` and what the templates name of them."""
         names = tuple(self.fields)
         if isinstance(self.fields, str) or not names or len(set(names)) < len(names):
             raise ValueError(f"fields must be a list of different names, the form first; got {self.fields!r}")
         allowed = Fields.names(names)
-        used = [name for name in templates.attributes_used(self.templates) if name not in self._state_attributes]
+        every = templates.attributes_used(self._every_template())
+        used = [name for name in every if name not in self._state_attributes]
         for name in used:
             if name not in allowed:
                 raise ValueError(f"a template names {name!r}, but tokens have {', '.join(allowed)}; see `fields`")

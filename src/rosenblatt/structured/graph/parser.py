@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from copy import copy
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
@@ -295,7 +294,7 @@ class GraphParser(DependencyParser):
         verbose: int = 0,
     ) -> None:
         self.fields = fields
-        self.templates = templates  # type: ignore[assignment]
+        self.templates = templates
         self.label_templates = label_templates
         self.decoder = decoder
         self.siblings = siblings
@@ -351,10 +350,8 @@ class GraphParser(DependencyParser):
                     )
         return texts if self.labelled else texts | {"label_templates": ()}
 
-    def _read_fields(self) -> Fields:
-        every = copy(self)
-        every.templates = tuple(dict.fromkeys(text for texts in self._texts().values() for text in texts))
-        return DependencyParser._read_fields(every)
+    def _every_template(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(text for texts in self._texts().values() for text in texts))
 
     # Learning
 

@@ -278,7 +278,7 @@ class TransitionParser(DependencyParser):
     ) -> None:
         self.beam = beam
         self.fields = fields
-        self.templates = templates  # type: ignore[assignment]
+        self.templates = templates
         self.single_root = single_root
         self.labelled = labelled
         self.rule = rule
@@ -304,10 +304,8 @@ class TransitionParser(DependencyParser):
     def _texts(self) -> tuple[str, ...]:
         return templates_for(tuple(self.fields)) if self.templates is None else listed(self.templates)
 
-    def _read_fields(self) -> Fields:
-        if self.templates is not None:
-            return super()._read_fields()
-        return type(self)(**{**self.get_params(deep=False), "templates": self._texts()})._read_fields()
+    def _every_template(self) -> tuple[str, ...]:
+        return self._texts()
 
     def _corpus(self, X: Any, y: Any, begin: bool) -> Reading:
         model = Model(self._read_fields(), self._texts()) if begin else self._resumable()
