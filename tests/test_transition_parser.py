@@ -362,7 +362,7 @@ def test_what_cannot_be_learned_from_is_refused_by_its_number():
         parser.set_params(templates=["label[s0]"]).fit(X, y)
     with pytest.raises(ValueError, match="no place is called 'q0'"):
         parser.set_params(templates=["form[q0]"]).fit(X, y)
-    with pytest.raises(ValueError, match="beam must be a whole number ≥ 1; got 0"):
+    with pytest.raises(ValueError, match="beam must be a whole number ≥ 1 and ≤ 4096; got 0"):
         TransitionParser(0).fit(X, y)
     with pytest.raises(ValueError, match="templates has changed"):
         TransitionParser(fields=FIELDS, templates=TEMPLATES).partial_fit(X, y).set_params(

@@ -34,10 +34,7 @@ def best_tree(scores, single_root):
             inside = right[i, k] + left_t[j, k + 1]
             out[i, j] = inside + scores[i, j]
             back[j, i] = inside + scores[j, i]
-            k = best_split(out[i], right_t[j], i + 1, j + 1, 0)
-            right[i, j] = right_t[j, i] = out[i, k] + right_t[j, k]
-            k = best_split(left[i], back[j], i, j, 0)
-            left[i, j] = left_t[j, i] = left[i, k] + back[j, k]
+            _close(out, back, (right, right_t), (left, left_t), i, j)
     heads = np.zeros(size - 1, np.int32)
     spans = _begin(size)
     top = 1 if size > 1 else 0
@@ -84,10 +81,7 @@ def best_tree_with_siblings(scores, siblings, single_root):
                 k = _elder_back(right, back, between, siblings, i, j)
                 inside = right[i, j - 1] if k == j else between[i, k] + back[j, k]
                 back[j, i] = inside + siblings[j, i, k] + scores[j, i]
-            k = best_split(out[i], right_t[j], i + 1, j + 1, 0)
-            right[i, j] = right_t[j, i] = out[i, k] + right_t[j, k]
-            k = best_split(left[i], back[j], i, j, 0)
-            left[i, j] = left_t[j, i] = left[i, k] + back[j, k]
+            _close(out, back, (right, right_t), (left, left_t), i, j)
     heads = np.zeros(size - 1, np.int32)
     spans = _begin(size)
     top = 1 if size > 1 else 0
@@ -131,6 +125,17 @@ def best_split(a, b, first, end, shift):
         if value > best:
             best, at = value, k
     return at
+
+
+@jit
+def _close(out, back, rights, lefts, i, j):
+    """Make the half-trees from i to j: an arc and the half-tree behind it, to the right and to the left."""
+    right, right_t = rights
+    left, left_t = lefts
+    k = best_split(out[i], right_t[j], i + 1, j + 1, 0)
+    right[i, j] = right_t[j, i] = out[i, k] + right_t[j, k]
+    k = best_split(left[i], back[j], i, j, 0)
+    left[i, j] = left_t[j, i] = left[i, k] + back[j, k]
 
 
 @jit

@@ -106,10 +106,7 @@ def learn(ledger, outlook, corpus, order, rule, manner, uses, clock, updates):
     for sentence in order:
         start, n = starts[sentence], starts[sentence + 1] - starts[sentence]
         tree, labels = heads[:n], gold_labels[start : start + n]
-        for word in range(n):
-            tree[word] = gold_heads[start + word] - 1 if gold_heads[start + word] > 0 else n
-        system.note(tree, labels, uses)
-        system.open_up(uses, usable)
+        system.take_gold(gold_heads[start : start + n], labels, tree, uses, usable)
         lay(desk, values[start : start + n])
         used, front = system.begin(cells), 0
         for turn in range(2 * n):
