@@ -141,3 +141,9 @@ def test_a_list_may_name_every_outcome():
     scores = np.zeros(ledgers.OUTCOMES, np.float32)
     ledgers.add_book(ledgers.freeze(ledger, 1, True), np.uint64(1), scores)
     assert (scores == 1).all()
+
+
+def test_an_average_that_is_zero_is_zero():
+    """1 − 3·(1/3) is not 0 where a quotient is computed as a product."""
+    for clock in range(1, 60):
+        assert ledgers.mean_weight(np.float32(1.0), float(clock), float(clock)) == 0

@@ -1,8 +1,9 @@
-"""Three ways of compiling; code that asks the interpreter itself has a fourth, in `online/objects.py`.
+"""Ways of compiling; code that asks the interpreter itself has one more, in `online/objects.py`.
 
-`jit` compiles a body. `generic` gives a function one body per type of its first argument, so that a rule or a layout is
-added by writing a NamedTuple and a body, and no string or integer code decides inside a loop. `prefetch` asks the
-processor for memory it will need soon. With NUMBA_DISABLE_JIT=1 the same source runs as plain Python.
+`jit` compiles a body, `exact` one whose sums and quotients must stay as they are written. `generic` gives a function
+one body per type of its first argument, so that a rule or a layout is added by writing a NamedTuple and a body, and no
+string or integer code decides inside a loop. `prefetch` asks the processor for memory it will need soon. With
+NUMBA_DISABLE_JIT=1 the same source runs as plain Python.
 """
 
 from __future__ import annotations
@@ -32,7 +33,16 @@ _OPTIONS: Any = {
 
 def jit(body: Callable) -> Any:
     """The body, compiled when it is first called with arguments of a type, and kept on disk."""
-    compiled = njit(cache=True, **_OPTIONS)(body)
+    return _kept(body, _OPTIONS)
+
+
+def exact(body: Callable) -> Any:
+    """The same, computed as it is written: no quotient becomes a product with a reciprocal, which may be a bit off."""
+    return _kept(body, _OPTIONS | {"fastmath": False})
+
+
+def _kept(body: Callable, options: dict) -> Any:
+    compiled = njit(cache=True, **options)(body)
     index = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
     if isinstance(index, IndexDataCacheFile):
         index.__class__ = _Index

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rosenblatt._jit import jit, prefetch
+from rosenblatt._jit import exact, jit, prefetch
 from rosenblatt.structured.features.table import ABSENT, capacity_for, claim, find, new_slots, resized
 
 OUTCOMES = 2**16  # as many as a list can name
@@ -178,6 +178,12 @@ def squared_norm(ledger):
     return total
 
 
+@exact
+def mean_weight(w, drift, clock):
+    """The average of a weight over `clock` examples: 0 exactly where it is 0."""
+    return np.float32(w - drift / clock)
+
+
 @jit
 def keys_of(slots, rows):
     """The keys of a table whose payloads are rows, by row."""
@@ -271,7 +277,7 @@ def _kept(ledger, clock, average, prune):
     to = 0
     for row in range(used[0]):
         for at in range(spans[row, 0], spans[row, 0] + spans[row, 1]):
-            value = np.float32(w[at] - drift[at] / clock if average else w[at])
+            value = mean_weight(w[at], drift[at], clock) if average else w[at]
             if abs(value) > prune:
                 kept_outcomes[to], kept[to] = outcomes[at], value
                 sizes[row] += 1

@@ -14,7 +14,16 @@ from numpy.typing import NDArray
 
 from rosenblatt._jit import jit, prefetch
 from rosenblatt.rules import step
-from rosenblatt.structured.features.ledger import add_list, add_scores, entered, push_row, request_list, request_row, roomy
+from rosenblatt.structured.features.ledger import (
+    add_list,
+    add_scores,
+    entered,
+    mean_weight,
+    push_row,
+    request_list,
+    request_row,
+    roomy,
+)
 from rosenblatt.structured.features.table import ABSENT, capacity_for, claim, find, mix, new_slots, request
 from rosenblatt.structured.tags.sources import keys_of_tokens
 from rosenblatt.structured.tags.viterbi import NEVER, best, best_of_beam, greatest_violation, pair
@@ -335,7 +344,7 @@ def lists(nodes, clock, average, prune):
     total = 0
     for row in range(used):
         for tag in range(tags):
-            value = np.float32(w[row, tag] - drift[row, tag] / clock if average else w[row, tag])
+            value = mean_weight(w[row, tag], drift[row, tag], clock) if average else w[row, tag]
             sizes[row] += abs(value) > prune
         total += sizes[row]
     outcomes, weights = np.empty(total, np.uint16), np.empty(total, np.float32)
@@ -343,7 +352,7 @@ def lists(nodes, clock, average, prune):
     for row in range(used):
         if sizes[row] > 0:
             for tag in range(tags):
-                value = np.float32(w[row, tag] - drift[row, tag] / clock if average else w[row, tag])
+                value = mean_weight(w[row, tag], drift[row, tag], clock) if average else w[row, tag]
                 if abs(value) > prune:
                     outcomes[to], weights[to] = tag, value
                     to += 1

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from rosenblatt._jit import jit, prefetch
 from rosenblatt.structured.features import ledger as ledgers
+from rosenblatt.structured.features.ledger import mean_weight
 from rosenblatt.structured.features.table import capacity_for
 
 _LARGEST = 32767
@@ -49,7 +50,7 @@ def written(ledger: ledgers.Ledger, seen: int, average: bool, prune: float) -> t
 
 @jit
 def _value(w, drift, at, clock, average):
-    return np.float32(w[at] - drift[at] / clock if average else w[at])
+    return mean_weight(w[at], drift[at], clock) if average else w[at]
 
 
 @jit
