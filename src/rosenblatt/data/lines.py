@@ -13,6 +13,7 @@ import io
 import lzma
 import os
 import zlib
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from itertools import chain
@@ -52,7 +53,7 @@ class Block(NamedTuple):
         return len(self.lines) == 1 and self.lines[0].isspace()
 
 
-class Sentence:
+class Sentence(ABC):
     """A sentence as it stands in the file. Its columns are split from the text when asked, which costs less than keeping
     them. Sentences never change."""
 
@@ -106,9 +107,9 @@ class Sentence:
         places = [self._place(name) for name in names or self.columns]
         return [tuple([row[place] for place in places]) for row in self._rows(max(places))]
 
+    @abstractmethod
     def _rows(self, last: int = -2) -> list[list[str]]:
         """The columns of each word, up to the `last` at least."""
-        raise NotImplementedError
 
     def _place(self, name: str) -> int:
         if name not in self.columns:

@@ -213,7 +213,7 @@ class GraphParser(DependencyParser):
     their labels from a second perceptron, once the tree stands.
 
     Train with the decoder you use. A model learned with one decoder and used with another gives a warning: with Eisner's
-    trees in learning and those of Chu, Liu and Edmonds in use, 7 to 9 points of attachment were lost on English.
+    trees in learning and those of Chu, Liu and Edmonds in use, a prototype lost 7 to 9 points of attachment on English.
 
     Parameters
     ----------
