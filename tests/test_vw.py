@@ -95,7 +95,7 @@ LINES = [
     "-1 abc| b",
     "1 | b c:0 :3 :4",
     "1 |ab :3 x :4",
-    "1 |a b:foo b 12:foo b:1x",
+    "1 |a b:foo b 12:foo b:foo1 b:-foo b:+foo b:.x b:email b:E-x b:e5x b:+ b:in b:None",
     "1\t2 |a b",
     "1 |12 5 x5 5x 007 99999999999999999999999",
     "1 |a  b\t c\r",
@@ -143,8 +143,12 @@ WRONG = {
     "1|a": (1, "found '1|a', which is a tag because it touches |; put a blank between them"),
     "1 |:2 a": (4, "expected the name of a namespace or a blank after |, found ':2'"),
     "1 |a:x b": (6, "expected a finite number of at most 19 digits as the value of the namespace, found 'x'"),
-    "1 |a b:nan": (8, "expected a finite number, or a word, as the value, found 'nan'"),
+    "1 |a b:nan": (8, "expected a finite number, or a word unlike one, as the value, found 'nan'"),
     "1 |a b:-Infinity": (8, "found '-Infinity'"),
+    "1 |a b:nancy": (8, "found 'nancy'"),  # a number that is not finite, and then "cy", to VW
+    "1 |a b:1x": (8, "found '1x'"),
+    "1 |a b:-e5": (8, "found '-e5'"),  # 0 to VW
+    "1 |a b:.": (8, "found '.'"),
     "1 |a b:1e999": (8, "found '1e999', which is too large for a double"),
     "1 |a b:1:2": (8, "found '1:2'"),
     "1 |a b: c": (8, "found a blank"),

@@ -253,7 +253,7 @@ def _complaint(piece: Piece, state: NDArray[np.int64]) -> Wrong:
         kernel.TOUCHING: f"expected a label, found {found}, which is a tag because it touches |; put a blank between them",
         kernel.NAMESPACE: f"expected the name of a namespace or a blank after |, found {found}",
         kernel.SCALE: f"expected a finite number of at most 19 digits as the value of the namespace, found {found}",
-        kernel.VALUE: f"expected a finite number, or a word, as the value, found {found}",
+        kernel.VALUE: f"expected a finite number, or a word unlike one, as the value, found {found}",
         kernel.FINITE: f"expected a finite number as the value, found {found}, which is too large for a double",
     }[int(state[WRONG])]
     return Wrong(line, column, message, VwError)

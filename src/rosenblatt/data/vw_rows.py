@@ -254,7 +254,7 @@ def parse(data, end, room, terms, state):
                     x, place, kind = number(text, where)
                     if kind == NONE or not _ends(byte(text, place)):
                         place = _name_end(text, where)
-                        if nameless or place == where or byte(text, place) == 58 or _not_finite(text, where, place):
+                        if nameless or place == where or byte(text, place) == 58 or _like_a_number(text, where, place):
                             wrong = VALUE
                             break
                         bucket = hashed(text, where, place, bucket, strings)
@@ -296,14 +296,21 @@ def parse(data, end, room, terms, state):
 
 
 @exact
-def _not_finite(text, place, end):
-    """Whether a word is nan, inf or infinity, with a sign or without, in letters of any size."""
-    c = byte(text, place)
-    if c == 43 or c == 45:
+def _like_a_number(text, place, end):
+    """Whether VW would take a word, or the beginning of it, for a number: digits, nan, inf, or an exponent alone."""
+    if byte(text, place) == 45:
         place += 1
-    letters = (word(text, place) | U(0x2020202020202020)) & U(0xFFFFFF)
-    length = end - place
-    return (length == 3 and letters in (NAN, INF)) or (length == 8 and letters == INF)
+    letters = (word(text, place) | U(0x202020)) & U(0xFFFFFF)
+    c = byte(text, place)
+    if 48 <= c <= 57 or (end - place >= 3 and letters in (NAN, INF)):
+        return True
+    if c == 46:
+        place += 1
+    if (byte(text, place) | 0x20) == 101:
+        place += 1
+    while 48 <= byte(text, place) <= 57:
+        place += 1
+    return place == end
 
 
 NAN = U(int.from_bytes(b"nan", "little"))
