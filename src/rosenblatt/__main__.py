@@ -1,0 +1,8 @@
+"""`python -m rosenblatt` is `rosenblatt`."""
+
+import sys
+
+from rosenblatt.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())
