@@ -1,42 +1,28 @@
 """A file of sentences is blocks of lines, each ended by a blank line; a line ends with LF and nothing else ends it.
 
-Everything that the formats share is here: a file is opened by its suffix (.gz, .bz2, .xz), its blocks are read one at a
+Everything that these formats share is here: a file is opened by what it holds (`opening`), its blocks are read one at a
 time with the number of their first line, what is wrong in one is said with file, line and column, and a file is written
 beside its old version and takes its place only when it is complete.
 """
 
 from __future__ import annotations
 
-import bz2
-import gzip
 import io
-import lzma
 import os
-import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from itertools import chain
 from numbers import Integral
-from pathlib import Path
 from typing import IO, Any, Generic, NamedTuple, TypeVar
 
-from rosenblatt.files import replacing
+from rosenblatt.data.opening import DAMAGE, FormatError, Input, name_of, output
 
 MOST_ERRORS = 100  # that a reader remembers of the blocks it left out
 BOM = "\ufeff"
 
 Source = str | os.PathLike[str] | IO[str] | IO[bytes]
 Kind = TypeVar("Kind", bound="Sentence")
-
-
-class FormatError(ValueError):
-    """A file that breaks its format, with the place: `file`, `line` counted from 1, and `column`, its number or None."""
-
-    def __init__(self, file: str, line: int, message: str, column: int | None = None, name: str | None = None):
-        where = "" if column is None else f", column {column}" if name is None else f", column {column} ({name})"
-        super().__init__(f"{file}, line {line}{where}: {message}")
-        self.file, self.line, self.column, self.name = file, line, column, name
 
 
 class Block(NamedTuple):
@@ -226,29 +212,14 @@ def body(line: str) -> str:
     return line.removesuffix("\n").removesuffix("\r")
 
 
-def name_of(source: Any) -> str:
-    """What messages call a source: its path, or the name that an open file has."""
-    name = source if isinstance(source, str | os.PathLike) else getattr(source, "name", None)
-    return os.fspath(name) if isinstance(name, str | os.PathLike) else "<text>"
-
-
-SUFFIXES: dict[str, Callable[..., Any]] = {
-    ".gz": lambda file, mode: gzip.GzipFile(filename="", fileobj=file, mode=mode, mtime=0),  # the same bytes every time
-    ".bz2": bz2.BZ2File,
-    ".xz": lzma.LZMAFile,
-}
-
-
 @contextmanager
 def _opened_to_write(target: Source) -> Iterator[Callable[[str], Any]]:
     if not isinstance(target, str | os.PathLike):
         file: Any = target
         yield file.write if _is_text(file) else lambda text: file.write(text.encode("utf-8"))
         return
-    with replacing(target) as place:
-        compressed = SUFFIXES.get(Path(target).suffix)
-        with io.BufferedWriter(compressed(place, "wb")) if compressed else nullcontext(place) as stream:
-            yield lambda text: stream.write(text.encode("utf-8"))
+    with output(target) as stream:
+        yield lambda text: stream.write(text.encode("utf-8"))
 
 
 @contextmanager
@@ -265,11 +236,8 @@ def _lines(source: Source) -> Iterator[Iterable[str]]:
         finally:
             wrapped.detach()  # whoever opened the file closes it
         return
-    with open(source, "rb") as file:
-        compressed = SUFFIXES.get(Path(source).suffix)
-        stream = compressed(file, "rb") if compressed else file
-        with io.TextIOWrapper(stream, encoding="utf-8", errors="surrogateescape", newline="\n") as lines:
-            yield lines
+    with io.TextIOWrapper(Input(source), encoding="utf-8", errors="surrogateescape", newline="\n") as lines:
+        yield lines
 
 
 def _is_text(file: Any) -> bool:
@@ -290,8 +258,10 @@ def _blocks(lines: Iterable[str], file: str, error: type[FormatError]) -> Iterat
                 yield Block(file, first, held, mark)
                 first, mark = first + len(held), ""
                 held = []
-    except (EOFError, OSError, zlib.error, lzma.LZMAError, UnicodeDecodeError) as reason:
-        if getattr(reason, "errno", None) is not None:  # the machine's trouble, not the file's
+    except FormatError as reason:
+        raise error(file, first + len(held), reason.reason) from reason
+    except (*DAMAGE, UnicodeDecodeError) as reason:
+        if getattr(reason, "errno", None) is not None:
             raise
         raise error(file, first + len(held), f"the file cannot be read from here on: {reason}") from reason
     if held:

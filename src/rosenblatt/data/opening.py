@@ -1,0 +1,387 @@
+"""A file is opened by what it holds, not by its name: gzip, bzip2, xz and zstd are known by their first bytes.
+
+Everything that reads files begins here. `paths` turns what a user wrote (files, folders, patterns, "-") into the files in
+order; `Input` is one of them as a stream of bytes that says how far it is; `blocks` cuts a stream at line ends into blocks
+that are read and held one at a time; `output` writes beside the old version of a file and takes its place when complete.
+
+    for path in paths(["part-*.svm.gz", "-"]):
+        with Input(path) as stream:
+            for block in blocks(stream):
+                block.file, block.line, block.data  # the number of its first line, and its bytes
+"""
+
+from __future__ import annotations
+
+import bz2
+import glob
+import gzip
+import hashlib
+import io
+import lzma
+import os
+import stat
+import sys
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
+from functools import partial
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rosenblatt.files import replacing
+
+LONGEST = 1 << 31  # bytes that one line may have: 2 GiB
+SOME = 1 << 17  # bytes asked of a decompressor at once, and so the most that an error may swallow
+
+DAMAGE = (EOFError, OSError, zlib.error, lzma.LZMAError)  # but an OSError with a number is the machine's trouble
+
+Source = str | os.PathLike[str] | IO[bytes]
+
+
+class FormatError(ValueError):
+    """A file that breaks its format, with the place: `file`, `line` counted from 1 and `column`, each None where nobody
+    knows; `reason` is the message without the place."""
+
+    def __init__(self, file: str, line: int | None, message: str, column: int | None = None, name: str | None = None):
+        where = "" if column is None else f", column {column}" if name is None else f", column {column} ({name})"
+        super().__init__(f"{file}{'' if line is None else f', line {line}'}{where}: {message}")
+        self.file, self.line, self.column, self.name, self.reason = file, line, column, name, message
+
+
+class Block(NamedTuple):
+    """Whole lines of a file; only at its end may the last one lack its line end."""
+
+    file: str
+    line: int  # the number of its first line, from 1
+    data: NDArray[np.uint8]
+
+
+def paths(given: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[str]:
+    """The files that are meant, in order: a folder gives its files sorted, but for hidden ones; a name that is no file
+    gives what matches it as a pattern, sorted; "-" is standard input and may stand once."""
+    found: list[str] = []
+    for one in [given] if isinstance(given, str | os.PathLike) else given:
+        found += _files(os.fspath(one))
+    if not found:
+        raise FileNotFoundError("no file was given; name a file, a folder, a pattern, or - for standard input")
+    if found.count("-") > 1:
+        raise ValueError("- stands for standard input and can be read once only; give it once")
+    return found
+
+
+def _files(path: str) -> list[str]:
+    if path == "-":
+        return [path]
+    if os.path.isdir(path):
+        with os.scandir(path) as entries:
+            names = sorted(entry.path for entry in entries if entry.is_file() and not entry.name.startswith("."))
+        if not names:
+            raise FileNotFoundError(f"there are no files in the folder {path!r}; name one that has some, or a pattern")
+        return names
+    if os.path.lexists(path):
+        return [path]
+    if glob.has_magic(path):
+        names = sorted(name for name in glob.glob(path, recursive=True) if not os.path.isdir(name))
+        if not names:
+            raise FileNotFoundError(f"no file matches the pattern {path!r}; check it from the folder {os.getcwd()!r}")
+        return names
+    raise FileNotFoundError(f"there is no file {path!r}; check the name from the folder {os.getcwd()!r}")
+
+
+class Input(io.BufferedIOBase):
+    """A file to read, decompressed. It asks for all the bytes that fill a buffer, and gives what there is before it says
+    that the rest is damaged.
+
+    name      what messages call it
+    taken     bytes read so far, as they lie in the file
+    total     bytes that the file has, None where nobody knows, as of a pipe
+    digest    hashlib.sha256 of the bytes taken, with digest=True; else None
+    """
+
+    name: str
+
+    def __init__(self, source: Source, digest: bool = False):
+        self.name = name_of(source)
+        self._raw = _Raw(source, self.name, digest)
+        self._failure: FormatError | None = None
+        suffix = Path(self.name).suffix
+        kind = next((kind for kind in KINDS if kind.knows(self._raw.head)), None)
+        if kind is None and suffix in SUFFIXES and self._raw.head and isinstance(source, str | os.PathLike):
+            self._failure = self._damaged(f"its name ends with {suffix}, and what it holds is not compressed")
+        self._stream: Any = self._raw if kind is None else kind.reads(self._raw)
+        self._most = SOME if kind else sys.maxsize
+
+    @property
+    def taken(self) -> int:
+        return self._raw.taken
+
+    @property
+    def total(self) -> int | None:
+        return self._raw.total
+
+    @property
+    def digest(self) -> Any:
+        return self._raw.digest
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """The number of bytes put into the buffer, which is full unless the file ended."""
+        view = memoryview(buffer).cast("B")
+        filled = 0
+        while filled < len(view) and (got := self._into(view[filled:], begun=filled > 0)):
+            filled += got
+        return filled
+
+    def readinto1(self, buffer: Any) -> int:
+        """The number of bytes put into the buffer, as soon as there are any."""
+        return self._into(memoryview(buffer).cast("B"))
+
+    def read(self, size: int | None = -1) -> bytes:
+        """So many bytes, fewer at the end; all that are left without a size."""
+        if size is not None and size >= 0:
+            return self._bytes(self.readinto, size)
+        parts = iter(lambda: self._bytes(self.readinto, 1 << 20), b"")
+        return b"".join(parts)
+
+    def read1(self, size: int = -1) -> bytes:
+        """At most so many bytes, as soon as there are any."""
+        return self._bytes(self.readinto1, SOME if size < 0 else size)
+
+    def close(self) -> None:
+        if not self.closed:
+            super().close()
+            try:
+                if self._stream is not self._raw:
+                    self._stream.close()
+            finally:
+                self._raw.close()
+
+    def _bytes(self, into: Callable[[Any], int], size: int) -> bytes:
+        buffer = bytearray(size)
+        return bytes(memoryview(buffer)[: into(buffer)])
+
+    def _into(self, view: memoryview, begun: bool = False) -> int:
+        if self.closed:
+            raise ValueError(f"{self.name} is closed")
+        if self._failure is None:
+            try:
+                return self._stream.readinto1(view[: self._most])
+            except DAMAGE as reason:
+                if getattr(reason, "errno", None) is not None:
+                    raise
+                self._failure = self._damaged(str(reason))
+                self._failure.__cause__ = reason
+        if begun:
+            return 0
+        raise self._failure
+
+    def _damaged(self, reason: str) -> FormatError:
+        return FormatError(self.name, None, f"the file cannot be read from here on: {reason}")
+
+
+class _Raw(io.RawIOBase):
+    """The bytes as they lie in the file, counted. Its first ones are there to be looked at."""
+
+    def __init__(self, source: Source, name: str, digest: bool):
+        self.taken = 0
+        self.digest = hashlib.sha256() if digest else None
+        self._owned = isinstance(source, str | os.PathLike) and source != "-"
+        self._file: Any = _opened(source) if isinstance(source, str | os.PathLike) else source
+        self.total = _size(self._file)
+        self.head = b""
+        while len(self.head) < HEAD and (more := self._file.read(HEAD - len(self.head))):
+            self.head += more
+        self._ahead = self.head
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        view = memoryview(buffer)
+        if self._ahead:
+            got = min(len(view), len(self._ahead))
+            view[:got], self._ahead = self._ahead[:got], self._ahead[got:]
+        else:
+            got = self._file.readinto(view) or 0
+        self.taken += got
+        if self.digest is not None:
+            self.digest.update(view[:got])
+        return got
+
+    readinto1 = readinto
+
+    def close(self) -> None:
+        super().close()
+        if self._owned:
+            self._file.close()
+
+
+def _opened(path: str | os.PathLike[str]) -> Any:
+    if path == "-":
+        return sys.stdin.buffer
+    try:
+        return open(path, "rb", buffering=0)
+    except IsADirectoryError:
+        raise IsADirectoryError(f"{os.fspath(path)!r} is a folder, not a file; name a file in it") from None
+
+
+def _size(file: Any) -> int | None:
+    try:
+        found = os.fstat(file.fileno())
+    except (OSError, AttributeError):
+        return None
+    return found.st_size if stat.S_ISREG(found.st_mode) else None
+
+
+def name_of(source: Any) -> str:
+    """What messages call a source: its path, or the name that an open file has."""
+    if source == "-":
+        return "<stdin>"
+    name = source if isinstance(source, str | os.PathLike) else getattr(source, "name", None)
+    return os.fspath(name) if isinstance(name, str | os.PathLike) else "<text>"
+
+
+class Compression(NamedTuple):
+    """A way to compress: how it is known by the first bytes of a file, how it is read and how it is written."""
+
+    starts: tuple[bytes, ...]
+    place: int  # where these bytes stand
+    reads: Callable[[Any], Any]
+    writes: Callable[[Any], Any]
+
+    def knows(self, head: bytes) -> bool:
+        return head[self.place :].startswith(self.starts)
+
+
+def _arrow() -> Any:
+    try:
+        import pyarrow
+    except ImportError:
+        raise ModuleNotFoundError("zstd needs pyarrow, which is not installed: pip install 'rosenblatt[tables]'") from None
+    return pyarrow
+
+
+class _Zstd(io.RawIOBase):
+    """What pyarrow decompresses, as a stream of Python."""
+
+    def __init__(self, raw: Any):
+        arrow = _arrow()
+        self._stream = arrow.CompressedInputStream(arrow.PythonFile(raw, mode="r"), "zstd")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto1(self, view: Any) -> int:
+        got = self._stream.read(len(view))
+        view[: len(got)] = got
+        return len(got)
+
+
+class _Unclosed(io.RawIOBase):
+    """A file to write that pyarrow cannot close."""
+
+    def __init__(self, file: Any):
+        self.write = file.write  # type: ignore[method-assign]
+
+    def writable(self) -> bool:
+        return True
+
+
+def _zstd_writer(file: Any) -> Any:
+    arrow = _arrow()
+    return arrow.CompressedOutputStream(arrow.PythonFile(_Unclosed(file), mode="w"), "zstd")
+
+
+SUFFIXES = {
+    ".gz": Compression(
+        (b"\x1f\x8b\x08",),
+        0,
+        lambda raw: gzip.GzipFile(fileobj=raw, mode="rb"),
+        lambda file: gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0),  # the same bytes every time
+    ),
+    ".bz2": Compression((b"1AY&SY", b"\x17rE8P\x90"), 4, bz2.BZ2File, partial(bz2.BZ2File, mode="wb")),
+    ".xz": Compression((b"\xfd7zXZ\x00",), 0, lzma.LZMAFile, partial(lzma.LZMAFile, mode="wb")),
+    ".zst": Compression((b"\x28\xb5\x2f\xfd",), 0, _Zstd, _zstd_writer),
+}
+KINDS = tuple(SUFFIXES.values())
+HEAD = 10  # bytes, which is all that tells them apart
+
+
+@contextmanager
+def output(path: str | os.PathLike[str]) -> Iterator[Any]:
+    """A binary file to write, compressed by the suffix of its path, which takes its place there when the block ends
+    without an error."""
+    with replacing(path) as place:
+        kind = SUFFIXES.get(Path(path).suffix)
+        with io.BufferedWriter(kind.writes(place)) if kind else nullcontext(place) as stream:
+            yield stream
+
+
+def blocks(source: Source | Input, size: int = 1 << 22) -> Iterator[Block]:
+    """The lines of a file in blocks of about `size` bytes, larger only for a longer line; a byte order mark is dropped."""
+    stream = source if isinstance(source, Input) else Input(source)
+    line = 1
+    with stream if stream is not source else nullcontext():
+        for data in pieces(stream, size):
+            yield Block(stream.name, line, data)
+            line += int(np.count_nonzero(data == ord("\n")))
+
+
+def pieces(stream: Any, size: int, spare: list[NDArray[np.uint8]] | None = None) -> Iterator[NDArray[np.uint8]]:
+    """The same without counting lines. Each piece is a view of an array of its own; one that nobody needs any more, put
+    into `spare`, is used again."""
+    spare = [] if spare is None else spare
+    rest = np.empty(0, np.uint8)  # the beginning of a line that goes on
+    start = 3  # a byte order mark is looked for at the beginning only
+    while True:
+        buffer = _room(spare, size, rest)
+        filled = len(rest)
+        ended = False
+        end = -1
+        while not ended:
+            searched = filled
+            filled += (got := stream.readinto(buffer[filled:]))
+            ended = filled < len(buffer)
+            end = _last_line_end(buffer, searched, searched + got)
+            if end >= 0 or ended:
+                break
+            if filled >= LONGEST:
+                raise FormatError(stream.name, None, f"a line is longer than {LONGEST:,} bytes; is this a file of text?")
+            wider = np.empty(2 * len(buffer), np.uint8)
+            wider[:filled] = buffer
+            buffer = wider
+        end = filled if ended else end + 1
+        begin = start if start and bytes(buffer[:start]) == b"\xef\xbb\xbf" else 0
+        start = 0
+        rest = buffer[end:filled].copy()
+        if end > begin:
+            yield buffer[begin:end]
+        if ended:
+            return
+
+
+def _room(spare: list[NDArray[np.uint8]], size: int, rest: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """An array that begins with the rest and has room for more."""
+    needed = max(size, 2 * len(rest))
+    buffer = spare.pop() if spare else np.empty(needed, np.uint8)
+    if not needed <= len(buffer) <= 2 * needed:
+        buffer = np.empty(needed, np.uint8)
+    buffer[: len(rest)] = rest
+    return buffer
+
+
+def _last_line_end(buffer: NDArray[np.uint8], begin: int, end: int) -> int:
+    """Where the last line end in buffer[begin:end] is; −1 if there is none."""
+    step = 1 << 12
+    while end > begin:
+        first = max(begin, end - step)
+        found = bytes(buffer[first:end]).rfind(b"\n")
+        if found >= 0:
+            return first + found
+        end, step = first, 2 * step
+    return -1

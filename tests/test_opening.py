@@ -1,0 +1,185 @@
+"""Files are opened by what they hold, whole or in blocks, and say where they are damaged."""
+
+import bz2
+import contextlib
+import gzip
+import hashlib
+import io
+import lzma
+import os
+import shutil
+import sys
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rosenblatt.data import opening
+from rosenblatt.data.opening import FormatError, Input, blocks, output, paths
+
+
+def zstd(data):
+    return pytest.importorskip("pyarrow").Codec("zstd").compress(data, asbytes=True)
+
+
+COMPRESS = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".zst": zstd}
+TEXT = b"".join(b"%d %d\n" % (i, i * i) for i in range(40_000))
+
+
+@pytest.mark.parametrize("suffix", COMPRESS)
+def test_content_decides(tmp_path, suffix):
+    pack = COMPRESS[suffix]
+    path = tmp_path / "data"  # no suffix
+    path.write_bytes(pack(TEXT[:1000]) + pack(TEXT[1000:]))  # two members
+    with Input(path, digest=True) as stream:
+        assert stream.readable()
+        assert stream.total == path.stat().st_size
+        assert stream.read(7) == TEXT[:7]
+        assert 0 < len(stream.read1(50)) <= 50
+        stream.read()
+        assert stream.read(1) == b""
+        assert stream.taken == stream.total
+        assert stream.digest.hexdigest() == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert stream.closed
+    with pytest.raises(ValueError, match="closed"):
+        stream.read(1)
+    with Input(str(path)) as stream, io.TextIOWrapper(stream, encoding="ascii") as text:
+        assert "".join(text) == TEXT.decode()
+    assert Input(io.BytesIO(path.read_bytes())).read() == TEXT
+
+
+@pytest.mark.parametrize("suffix", COMPRESS)
+def test_what_is_written_is_read(tmp_path, suffix):
+    path = tmp_path / f"data{suffix}"
+    with output(path) as file:
+        file.write(TEXT)
+    assert Input(path).read() == TEXT
+    before = path.read_bytes()
+    assert (before == TEXT) == (suffix == "")
+    with contextlib.suppress(KeyError), output(path) as file:
+        file.write(b"half")
+        raise KeyError
+    assert path.read_bytes() == before
+    assert os.listdir(tmp_path) == [path.name]
+
+
+@pytest.mark.parametrize("suffix", [suffix for suffix in COMPRESS if suffix])
+def test_damage_is_said_after_what_was_there(tmp_path, suffix):
+    path = tmp_path / "cut"
+    whole = COMPRESS[suffix](TEXT)
+    for damaged in (whole[: len(whole) // 2], whole + whole[: len(whole) // 3]):
+        path.write_bytes(damaged)
+        got = io.BytesIO()
+        with Input(path) as stream, pytest.raises(FormatError, match="cut: the file cannot be read from here on") as raised:
+            shutil.copyfileobj(stream, got)
+        got = got.getvalue()
+        assert (TEXT + TEXT).startswith(got)
+        assert raised.value.file == str(path)
+        assert raised.value.line is None
+        assert raised.value.reason.startswith("the file cannot be read")
+        if damaged.startswith(whole):
+            assert len(got) >= len(TEXT) - opening.SOME
+    named = tmp_path / f"plain{suffix}"
+    named.write_bytes(b"plain text")
+    with pytest.raises(FormatError, match=rf"its name ends with {suffix}, and what it holds is not compressed"):
+        Input(named).read()
+    named.write_bytes(b"")
+    assert Input(named).read() == b""
+
+
+def test_zstd_says_what_it_needs(tmp_path, monkeypatch):
+    path = tmp_path / "data"
+    path.write_bytes(zstd(b"1"))
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'rosenblatt\[tables\]'"):
+        Input(path)
+
+
+def test_a_pipe_and_standard_input(tmp_path, monkeypatch):
+    reading, writing = os.pipe()
+
+    def feed():
+        with open(writing, "wb") as file:
+            file.write(gzip.compress(TEXT))
+
+    threading.Thread(target=feed).start()
+    with open(reading, "rb") as pipe:
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(pipe))
+        with Input("-") as stream:
+            assert stream.total is None
+            assert stream.name == "<stdin>"
+            assert b"".join(block.data.tobytes() for block in blocks(stream, 1000)) == TEXT
+        assert not pipe.closed
+
+
+def test_pyarrow_reads_an_input(tmp_path):
+    csv = pytest.importorskip("pyarrow.csv")
+    path = tmp_path / "table"
+    path.write_bytes(gzip.compress(b"a,b\n" + TEXT.replace(b" ", b",")))
+    with Input(path) as stream:
+        assert csv.read_csv(stream)["b"].to_pylist() == [i * i for i in range(40_000)]
+
+
+def test_paths_are_found(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("b.txt", "a.txt", ".hidden", "c[1].csv", "c1.csv"):
+        (tmp_path / name).write_text("x")
+    (tmp_path / "inner").mkdir()
+    assert paths("b.txt") == ["b.txt"]
+    assert paths(["b.txt", "-", tmp_path / "a.txt"]) == ["b.txt", "-", str(tmp_path / "a.txt")]
+    assert paths(["."]) == ["./a.txt", "./b.txt", "./c1.csv", "./c[1].csv"]
+    assert paths(["*.txt"]) == ["a.txt", "b.txt"]
+    assert paths(["c[1].csv"]) == ["c[1].csv"]  # it is there by this very name
+    assert paths(["c[0-9].csv"]) == ["c1.csv"]
+    for wrong, words in (("no.txt", "no file 'no.txt'"), ("*.no", "pattern '\\*.no'"), ("inner", "no files in the folder")):
+        with pytest.raises(FileNotFoundError, match=words):
+            paths([wrong])
+    with pytest.raises(FileNotFoundError, match="no file was given"):
+        paths([])
+    with pytest.raises(ValueError, match="once"):
+        paths(["-", "a.txt", "-"])
+    with pytest.raises(IsADirectoryError, match="'inner' is a folder"):
+        Input("inner")
+    with pytest.raises(FileNotFoundError):
+        Input("no.txt")
+
+
+@given(st.binary(max_size=60), st.lists(st.text(alphabet="ab\r\n", max_size=12)), st.integers(1, 40), st.booleans())
+def test_blocks_are_the_file_cut_at_line_ends(start, parts, size, mark):
+    if start.startswith((b"\xef\xbb\xbf", b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd")):
+        start = b""
+    data = start + "".join(parts).encode()
+    spare = []
+    stream = Input(io.BytesIO((b"\xef\xbb\xbf" if mark else b"") + data))
+    found = list(blocks(stream, size))
+    assert b"".join(block.data.tobytes() for block in found) == data
+    line, longest = 1, max(map(len, data.split(b"\n"))) + 1
+    for place, block in enumerate(found):
+        text = block.data.tobytes()
+        assert block.line == line
+        assert text.endswith(b"\n") or place == len(found) - 1
+        assert len(text) <= max(size, 2 * longest) + 3
+        line += text.count(b"\n")
+    again = []
+    for piece in opening.pieces(Input(io.BytesIO(data)), size, spare):
+        again.append(piece.tobytes())
+        spare.append(piece.base)
+    assert b"".join(again) == data
+    assert len(spare) <= 1
+
+
+def test_a_line_that_never_ends_is_refused(monkeypatch):
+    monkeypatch.setattr(opening, "LONGEST", 1 << 12)
+    with pytest.raises(FormatError, match="a line is longer than 4,096 bytes"):
+        list(blocks(io.BytesIO(bytes(1 << 14)), 100))
+
+
+def test_a_file_that_cannot_be_opened_keeps_its_number(tmp_path):
+    path = tmp_path / "loop"
+    path.symlink_to(path)
+    with pytest.raises(OSError, match="loop") as raised:
+        Input(path)
+    assert raised.value.errno
+    assert np.iinfo(np.int32).max < opening.LONGEST
