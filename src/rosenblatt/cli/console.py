@@ -134,7 +134,7 @@ class Progressive:
     """The share of mistakes made so far and since the row before, at 1, 2, 4, 8, … examples, as they were met."""
 
     HEADINGS = ("average", "since last", "examples", "mistakes", "rate/s")
-    WIDTHS = (9, 11, 13, 12, 10)
+    WIDTHS = (8, 12, 13, 12, 12)
 
     def __init__(self, stream: TextIO | None, first: int = 1, clock: Callable[[], float] = time.monotonic):
         self.stream, self.clock = stream, clock
