@@ -1,8 +1,6 @@
 """`python -m rosenblatt` is `rosenblatt`."""
 
-import sys
-
-from rosenblatt.cli import main
+from rosenblatt.cli import command
 
 if __name__ == "__main__":
-    sys.exit(main())
+    command()

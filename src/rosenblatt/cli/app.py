@@ -29,6 +29,14 @@ class Command(NamedTuple):
 
 
 SECTIONS = {
+    "Models from files": {
+        "train": Command("rosenblatt.cli.train", "Learn from files and save a model."),
+        "predict": Command("rosenblatt.cli.predict", "Print what each row of files is."),
+        "evaluate": Command("rosenblatt.cli.evaluate", "Measure a model, or cross-validate a learner."),
+        "explain": Command("rosenblatt.cli.explain", "Show what speaks for each class, or why a row got its label."),
+        "info": Command("rosenblatt.cli.info", "Show what a model file says about itself."),
+        "convert": Command("rosenblatt.cli.convert", "Write a model as ONNX or text, data as LIBSVM text."),
+    },
     "Tags and trees": {
         "tag": Command("rosenblatt.cli.tag", "Give each word its tag: train, run, measure a tagger."),
         "parse": Command("rosenblatt.cli.parse", "Give each sentence its tree: train, run, measure a parser."),
