@@ -175,7 +175,12 @@ def test_a_reader_that_leaves_is_no_error():
 
 
 def test_completion_is_offered():
-    surroundings = {**os.environ, "_ROSENBLATT_COMPLETE": "complete_bash", "COMP_WORDS": "rosenblatt cer", "COMP_CWORD": "1"}
+    surroundings = {
+        **os.environ,
+        "_ROSENBLATT_COMPLETE": "complete_bash",
+        "COMP_WORDS": "rosenblatt cer",
+        "COMP_CWORD": "1",
+    }
     with process(env=surroundings) as running:
         assert running.stdout.read().split() == ["certify"]
 
@@ -231,7 +236,10 @@ def test_debugging_shows_the_traceback(monkeypatch):
     monkeypatch.setenv("ROSENBLATT_DEBUG", "1")
     with streams() as held:
         errors.report(Unforeseen("here"))
-    assert "Traceback" in held["stderr"].buffer.getvalue().decode() or "Unforeseen: here" in held["stderr"].buffer.getvalue().decode()
+    assert (
+        "Traceback" in held["stderr"].buffer.getvalue().decode()
+        or "Unforeseen: here" in held["stderr"].buffer.getvalue().decode()
+    )
 
 
 def test_a_block_can_say_what_its_errors_mean():

@@ -19,7 +19,7 @@ from typing import IO, Any, TextIO
 
 from rosenblatt.cli.errors import Code, ending
 
-NUMBER = re.compile(r"([-−+]?[\d,.]+(e[-+]?\d+)?( ?(%|×|s|ms|µs|MB|MB/s|/s))?)?")  # an empty cell hinders no column
+NUMBER = re.compile(r"([-−+]?[\d,]*\.?\d+(e[-+]?\d+)?( ?(%|×|s|ms|µs|MB|MB/s|/s))?)?")  # an empty cell hinders no column
 _OFTEN = 0.1  # seconds between two looks of a live line
 _SELDOM = 30.0  # and between two plain ones
 

@@ -41,7 +41,8 @@ class Failure(Exception):
 
 # By name, so that nothing is imported to say that something is wrong. The nearest ancestor of an exception decides.
 CODES = {
-    "rosenblatt.data.lines.FormatError": Code.INPUT,
+    "rosenblatt.data.opening.FormatError": Code.INPUT,
+    "rosenblatt.exact.documents.UnreadableCertificate": Code.INPUT,
     "rosenblatt.store.UnreadableModel": Code.MODEL,
     "builtins.KeyboardInterrupt": Code.INTERRUPTED,
     "builtins.BrokenPipeError": Code.UNREAD,
