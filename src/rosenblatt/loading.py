@@ -13,6 +13,7 @@ from rosenblatt import _HOMES, store
 from rosenblatt.store import UnreadableModel
 
 _ELSEWHERE = {
+    "FileModel": "rosenblatt.workflow.model",
     "GraphParser": "rosenblatt.structured.graph.parser",
     "OnlinePerceptron": "rosenblatt.online.perceptron",
     "OnlineToBatch": "rosenblatt.online.conversion",
