@@ -13,7 +13,7 @@ import threading
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from rosenblatt.data import opening
@@ -148,9 +148,8 @@ def test_paths_are_found(tmp_path, monkeypatch):
 
 @given(st.binary(max_size=60), st.lists(st.text(alphabet="ab\r\n", max_size=12)), st.integers(1, 40), st.booleans())
 def test_blocks_are_the_file_cut_at_line_ends(start, parts, size, mark):
-    if start.startswith((b"\xef\xbb\xbf", b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd")):
-        start = b""
     data = start + "".join(parts).encode()
+    assume(not any(kind.knows(data) for kind in opening.SUFFIXES.values()) and not data.startswith(b"\xef\xbb\xbf"))
     spare = []
     stream = Input(io.BytesIO((b"\xef\xbb\xbf" if mark else b"") + data))
     found = list(blocks(stream, size))
