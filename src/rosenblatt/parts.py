@@ -168,8 +168,9 @@ def real(value: Any) -> Any:
     raise TypeError(f"a number is needed, not {value!r:.40}")
 
 
-def as_fact(value: float | int) -> Any:
+def as_fact(value: Any) -> Any:
     """A number as a value of JSON, infinity too."""
+    value = value.item() if isinstance(value, np.generic) else value
     return {"float": repr(float(value))} if isinstance(value, float) and np.isinf(value) else value
 
 
@@ -178,10 +179,10 @@ def as_fact(value: float | int) -> Any:
 
 def put_record(told: Any, kinds: Mapping[str, type]) -> dict[str, Any]:
     """A NamedTuple of numbers as a fact; a TypeError if its type is none of those that a file can name."""
+    values = [as_fact(value) for value in told]
     for word, kind in kinds.items():
         if type(told) is kind:
-            return {"kind": word, "values": [as_fact(value.item() if isinstance(value, np.generic) else value)
-                                             for value in told]}  # fmt: skip
+            return {"kind": word, "values": values}
     raise TypeError(f"{told!r} cannot be written into a file; of its kind only {', '.join(kinds)} can")
 
 
