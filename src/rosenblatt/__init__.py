@@ -103,7 +103,19 @@ __all__ = [
 ]
 
 
-_MODULES = {"data", "feasibility", "kernel", "losses", "online", "plot", "rules", "store", "structured", "testing", "theory"}
+_MODULES = {
+    "data",
+    "feasibility",
+    "kernel",
+    "losses",
+    "online",
+    "plot",
+    "rules",
+    "store",
+    "structured",
+    "testing",
+    "theory",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -194,10 +194,11 @@ def record(fact: Any, kinds: Mapping[str, type]) -> Any:
     types = kind.__annotations__
     if not isinstance(fact["values"], list) or len(fact["values"]) != len(types):
         raise ValueError(f"{fact['kind']} has the values {', '.join(types)}; got {str(fact['values'])[:80]}")
-    return kind(*(_typed(value, name, str(types[name])) for name, value in zip(types, fact["values"], strict=True)))
+    return kind(*(_typed(value, name, types[name]) for name, value in zip(types, fact["values"], strict=True)))
 
 
-def _typed(value: Any, name: str, expected: str) -> Any:
+def _typed(value: Any, name: str, annotation: Any) -> Any:
+    expected = getattr(annotation, "__forward_arg__", getattr(annotation, "__name__", annotation))
     if expected == "bool":
         if not isinstance(value, bool):
             raise TypeError(f"{name} must be true or false; it is {value!r:.40}")
