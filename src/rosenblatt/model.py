@@ -164,9 +164,7 @@ def parts_of(model: Model, resume: bool, own_rule: Callable[[], Any]) -> Parts:
 
 def model_of(parts: Parts, features: int, expected: Collection[Problem], own_rule: Callable[[], Any]) -> Model:
     """The model that facts and arrays describe, for rows of so many features and for one of the problems expected."""
-    problem = record(parts.facts["problem"], problems.KINDS)
-    if not any(type(problem) is type(one) and problem == one for one in expected):
-        raise ValueError(f"{problem} is none of {', '.join(map(str, expected))}")
+    problem = problem_of(parts, expected)
     resume = "terms" in parts.facts
     keep = parts.text("keep", ("last", "average", "pocket", "vote"))
     shape = (features + 1,) if isinstance(problem, Binary) else (features + 1, columns(problem))
@@ -178,11 +176,7 @@ def model_of(parts: Parts, features: int, expected: Collection[Problem], own_rul
                   keep if resume or keep == "vote" else "last")  # fmt: skip
     if model.votes is not None:
         rows = parts.rows("votes/rows", None, features)
-        lowest = 0 if isinstance(problem, JOINT) else -1
-        last = columns(problem) - 1
-        bounds = {"row": (0, rows.shape[0] - 1), "gains": (lowest, last), "loses": (lowest, last),
-                  "counter": (0, counters(problem) - 1), "clock": (0, int(clock[0]))}  # fmt: skip
-        moves = parts.records("votes/moves", MOVE, bounds)
+        moves = parts.records("votes/moves", MOVE, move_bounds(problem, rows.shape[0], int(clock[0])))
         model.votes = Votes(rows, moves, _weights(parts, "votes/start", shape, w.dtype), int(clock[0]))
     if not resume:
         return model
@@ -193,6 +187,21 @@ def model_of(parts: Parts, features: int, expected: Collection[Problem], own_rul
         model.pocket.fewest = None if fewest is None else parts.whole("pocket/fewest")
     model.terms = _terms(parts, Parts(parts.facts["terms"]), w, own_rule)
     return model
+
+
+def problem_of(parts: Parts, expected: Collection[Problem]) -> Any:
+    """The problem that a model solves, if it is one of those expected."""
+    problem = record(parts.facts["problem"], problems.KINDS)
+    if not any(type(problem) is type(one) and problem == one for one in expected):
+        raise ValueError(f"{problem} is none of {', '.join(map(str, expected))}")
+    return problem
+
+
+def move_bounds(problem: Problem, rows: int, clock: int) -> dict[str, tuple[int, int]]:
+    """From where to where the numbers of moves made on so many rows, before so many examples, can go."""
+    column = (0 if isinstance(problem, JOINT) else -1, columns(problem) - 1)
+    counter = (0, counters(problem) - 1)
+    return {"row": (0, rows - 1), "gains": column, "loses": column, "counter": counter, "clock": (0, clock)}
 
 
 def _terms(parts: Parts, told: Parts, w: NDArray, own_rule: Callable[[], Any]) -> Terms:

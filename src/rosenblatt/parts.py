@@ -168,8 +168,9 @@ def real(value: Any) -> Any:
     raise TypeError(f"a number is needed, not {value!r:.40}")
 
 
-def as_fact(value: float | int) -> Any:
+def as_fact(value: Any) -> Any:
     """A number as a value of JSON, infinity too."""
+    value = value.item() if isinstance(value, np.generic) else value
     return {"float": repr(float(value))} if isinstance(value, float) and np.isinf(value) else value
 
 
@@ -178,10 +179,10 @@ def as_fact(value: float | int) -> Any:
 
 def put_record(told: Any, kinds: Mapping[str, type]) -> dict[str, Any]:
     """A NamedTuple of numbers as a fact; a TypeError if its type is none of those that a file can name."""
+    values = [as_fact(value) for value in told]
     for word, kind in kinds.items():
         if type(told) is kind:
-            return {"kind": word, "values": [as_fact(value.item() if isinstance(value, np.generic) else value)
-                                             for value in told]}  # fmt: skip
+            return {"kind": word, "values": values}
     raise TypeError(f"{told!r} cannot be written into a file; of its kind only {', '.join(kinds)} can")
 
 
@@ -193,10 +194,11 @@ def record(fact: Any, kinds: Mapping[str, type]) -> Any:
     types = kind.__annotations__
     if not isinstance(fact["values"], list) or len(fact["values"]) != len(types):
         raise ValueError(f"{fact['kind']} has the values {', '.join(types)}; got {str(fact['values'])[:80]}")
-    return kind(*(_typed(value, name, str(types[name])) for name, value in zip(types, fact["values"], strict=True)))
+    return kind(*(_typed(value, name, types[name]) for name, value in zip(types, fact["values"], strict=True)))
 
 
-def _typed(value: Any, name: str, expected: str) -> Any:
+def _typed(value: Any, name: str, annotation: Any) -> Any:
+    expected = getattr(annotation, "__forward_arg__", getattr(annotation, "__name__", annotation))
     if expected == "bool":
         if not isinstance(value, bool):
             raise TypeError(f"{name} must be true or false; it is {value!r:.40}")

@@ -8,7 +8,7 @@ import re
 import warnings
 from collections.abc import Mapping
 from os import PathLike
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,8 @@ _WRONG = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionEr
 
 class Saved:
     """A learner that can be saved in a file and loaded from one."""
+
+    _always_resumes: ClassVar[bool] = False  # whether a file that predicts has all that learning needs
 
     # What a learner is
 
@@ -56,6 +58,7 @@ class Saved:
     def _written(self, resume: bool) -> tuple[dict[str, Any], dict[str, NDArray]]:
         """The learner as facts and arrays."""
         check_is_fitted(self)
+        resume = resume or self._always_resumes
         if resume:
             self._resumable()
         learner: Any = self

@@ -21,8 +21,9 @@ from rosenblatt._jit import generic, is_number, jit
 from rosenblatt.callbacks import with_callbacks
 from rosenblatt.estimator import Classifier
 from rosenblatt.kernels import Progress
+from rosenblatt.model import problem_of
 from rosenblatt.parameters import OneOf
-from rosenblatt.parts import Parts, put_record, record
+from rosenblatt.parts import Parts, put_record
 from rosenblatt.plan import Plan
 from rosenblatt.problems import Binary, Problem, columns, decide
 from rosenblatt.rows import Examples, Rows, fetch, take
@@ -238,9 +239,7 @@ class Stateful(Classifier):
 
     def _from_arrays(self, facts: Mapping[str, Any], arrays: dict[str, NDArray]) -> States:
         parts = Parts(facts, arrays)
-        problem = record(parts.facts["problem"], problems.KINDS)
-        if not any(type(problem) is type(one) and problem == one for one in self._expected()):
-            raise ValueError(f"{problem} is none of {', '.join(map(str, self._expected()))}")
+        problem = problem_of(parts, self._expected())
         begun = {name: back(value) for name, value in facts["begun"].items()}
         if set(begun) != set(self._own_values()):
             raise ValueError(f"it began with {', '.join(begun)}; it must be {', '.join(self._own_values())}")
