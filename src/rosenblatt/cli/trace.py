@@ -107,11 +107,11 @@ def trace(
 def _text(run: Any, signed_rows: Any, y: Any, names: Any, constant: float, most: int, console: Console) -> str:
     import numpy as np
 
-    w, shown = np.zeros(len(run.weights)), []
+    w, shown = np.zeros(len(run.weights)), list[list[Any]]()
     columns = [names(j) for j in range(signed_rows.features)] + ["1"] * (constant != 0)
     wide = len(columns) > _WIDE
     for k in range(run.updates + 1):
-        before = [k, "", "", ""]
+        before: list[Any] = [k, "", "", ""]
         if k:
             i = run.example[k - 1]
             row = signed_rows.A[[i]].toarray()[0] if hasattr(signed_rows.A, "toarray") else signed_rows.A[i]

@@ -1,6 +1,5 @@
 """Sentences of any file of words: CoNLL-U, columns, or plain lines of words with blanks between them, which become
-sentences of CoNLL-U. The first line that is neither blank nor a comment tells what a file is: ten columns between tabs, the
-first a number, are CoNLL-U.
+sentences of CoNLL-U. The first line that is neither blank nor a comment tells what a file is: with a tab it is CoNLL-U.
 
     from rosenblatt.data import sentences
 
@@ -19,14 +18,13 @@ from rosenblatt.data import columns as column_files
 from rosenblatt.data import conllu, lines
 from rosenblatt.data.opening import FormatError, Input, name_of
 
-_COLUMNS = len(conllu.COLUMNS)
-
 
 def read(source: Any, columns: Sequence[str] | None = None) -> Iterator[lines.Sentence]:
     """The sentences of a file ("-" is standard input), one at a time; `columns` names those of a column file."""
     with Input(source) as stream, io.TextIOWrapper(stream, "utf-8", errors="surrogateescape", newline="\n") as text:
         if columns is not None:
-            yield from column_files.read(_Begun(name_of(source), (), text), columns)
+            held: Any = _Begun(name_of(source), (), text)
+            yield from column_files.read(held, columns)
             return
         begin = []
         for line in text:
@@ -34,7 +32,7 @@ def read(source: Any, columns: Sequence[str] | None = None) -> Iterator[lines.Se
             if line.strip() and not line.startswith("#"):
                 break
         file: Any = _Begun(name_of(source), begin, text)
-        yield from conllu.read(file) if begin and _is_conllu(begin[-1]) else _words(file)
+        yield from conllu.read(file) if begin and "\t" in begin[-1] else _words(file)
 
 
 class _Begun:
@@ -47,11 +45,6 @@ class _Begun:
 
     def __iter__(self) -> Iterator[str]:
         return self._lines
-
-
-def _is_conllu(line: str) -> bool:
-    fields = line.split("\t")
-    return len(fields) == _COLUMNS and fields[0][:1].isdigit()
 
 
 def _words(file: _Begun) -> Iterator[conllu.Sentence]:
