@@ -216,7 +216,7 @@ def test_folds_and_curves(data):
 
 
 def test_rows_held_out_are_not_learned_from(data):
-    path, X, y = data
+    path, _, _ = data
     steps = []
     model = train(path, reading_for([path]), options=Options(passes=2, holdout=0.25), watch=steps.append)
     assert model.training["history"][0]["rows"] == 45

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     )
     from rosenblatt.kernel.machine import KernelPerceptron
     from rosenblatt.linear import Explanation, Perceptron
+    from rosenblatt.loading import load
     from rosenblatt.margins import MIRA, PAUM, PassiveAggressiveClassifier
     from rosenblatt.network import Network
     from rosenblatt.regression.delta import DeltaRuleClassifier, DeltaRuleRegressor
@@ -64,6 +65,7 @@ _HOMES = {
     "Weights": "rosenblatt.weights",
     "Winnow1": "rosenblatt.states.winnow",
     "Winnow2": "rosenblatt.states.winnow",
+    "load": "rosenblatt.loading",
 }
 
 __all__ = [
@@ -97,6 +99,7 @@ __all__ = [
     "Weights",
     "Winnow1",
     "Winnow2",
+    "load",
 ]
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from rosenblatt._jit import jit
 from rosenblatt.problems import JOINT, MOVE, Binary, Problem, columns
-from rosenblatt.weights import places
+from rosenblatt.weights import places, widened
 
 AT_ONCE = 2**22  # inner products computed at a time
 
@@ -50,6 +50,10 @@ class Votes(NamedTuple):
                 moves[field] = np.where(moves[field] >= 0, where[moves[field]], -1)
         return self._replace(moves=moves, start=start)
 
+    def widened(self, features: int) -> Votes:
+        """The same votes for rows of so many features."""
+        return self._replace(rows=columns_widened(self.rows, features), start=widened(self.start, features))
+
     def scores(self, X: Any, problem: Problem, constant: float) -> NDArray:
         """For each row of X, the mean vote of the weights after each example seen: of their signs, −1 to 1, or with one
         joint decision the share of them that name each class."""
@@ -62,6 +66,19 @@ class Votes(NamedTuple):
             before = part @ first + offset
             result[begin : begin + step] = poll(problem, inner, before, self.moves, self.clock)
         return result
+
+
+def columns_widened(rows: Any, features: int) -> Any:
+    """The same rows with so many columns: new ones of zeros, or without those at the end, if they are zero."""
+    count, known = rows.shape
+    if features >= known:
+        if sp.issparse(rows):
+            return type(rows)((rows.data, rows.indices, rows.indptr), shape=(count, features))
+        return np.hstack([rows, np.zeros((count, features - known), rows.dtype)])
+    rest = rows[:, features:]
+    if (rest.count_nonzero() if sp.issparse(rest) else np.count_nonzero(rest)) > 0:
+        raise ValueError(f"{features} columns are too few: rows that are kept have values in the columns after them")
+    return rows[:, :features] if sp.issparse(rows) else np.ascontiguousarray(rows[:, :features])
 
 
 def products(X: Any, rows: Any) -> NDArray:

@@ -34,7 +34,7 @@ def convert(
     """
     console = Console(json, quiet)
     kind = to or ("text" if target == "-" else _TARGETS.get(Path(target).suffix.lower()))
-    if kind not in _TARGETS.values():
+    if kind is None or kind not in _TARGETS.values():
         raise Failure(
             f"it is not clear what {target} is to be", Code.USAGE, "a name that ends with .onnx, .txt or .svm, or --to"
         )

@@ -6,8 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
+from rosenblatt.cli import pictures
 from rosenblatt.cli.asked import Columns, Learning, SkipErrors
-from rosenblatt.cli.console import Console, check_writable
+from rosenblatt.cli.console import Console
 from rosenblatt.cli.errors import Code, Failure, ending
 from rosenblatt.cli.grouped import grouped
 from rosenblatt.cli.options import Json, Plot, Quiet
@@ -48,7 +49,7 @@ def evaluate(
     from rosenblatt.workflow.training import Options
 
     console = Console(json, quiet)
-    check_writable(plot)
+    pictures.prepared(plot)
     policy = "skip" if skip_errors else "error"
     if folds is None and not curve:
         if len(paths) < 2:
@@ -145,19 +146,20 @@ def _curve(console: Console, points: Any, plot: str | None) -> int:
     facts = {"curve": [point._asdict() for point in found]}
     console.result(facts, console.table(["rows", "on them", "on others"], rows))
     if plot:
-        from rosenblatt import plot as pictures
+        from rosenblatt.plot import learning_curve
 
-        with ending(Code.OUTPUT, OSError, ValueError):
-            pictures.save(pictures.learning_curve([tuple(point) for point in found]), plot)
+        pictures.saved(learning_curve([tuple(point) for point in found]), plot)
     return int(Code.DONE)
 
 
 def _draw_confusion(path: str, found: Any) -> None:
-    from rosenblatt import plot as pictures
+    from numpy import ndenumerate
+
+    from rosenblatt.plot import confusions
     from rosenblatt.workflow.labels import spelled
 
     if not hasattr(found, "confusion"):
         raise Failure("there is no picture of how a regressor does", Code.USAGE, "leave --plot out")
-    axes = pictures.confusion_matrix(found.confusion, [spelled(row.label) for row in found.classes])
-    with ending(Code.OUTPUT, OSError, ValueError):
-        pictures.save(axes, path)
+    names = [spelled(row.label) for row in found.classes]
+    table = {(names[i], names[j]): int(count) for (i, j), count in ndenumerate(found.confusion) if count}
+    pictures.saved(confusions(table), path)

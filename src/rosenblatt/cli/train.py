@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from rosenblatt.cli import pictures
 from rosenblatt.cli.asked import Columns, Files, Learning, SkipErrors
 from rosenblatt.cli.console import Console, check_writable, rounded
 from rosenblatt.cli.errors import Code, Failure, ending
@@ -67,7 +68,7 @@ def train(
     place = model or _place(files)
     check_writable(place)
     _refuse_to_replace(place)
-    check_writable(plot)
+    pictures.prepared(plot)
     before = None
     if resume:
         with ending(Code.MODEL, OSError):
@@ -87,7 +88,9 @@ def train(
     with ending(Code.OUTPUT, OSError):
         trained.save(place)
     if plot:
-        _draw(plot, trained.training["history"])
+        from rosenblatt.plot import passes
+
+        pictures.saved(passes(trained.training["history"]), plot)
     if trained.training["stopped"] == "interrupted":
         console.note(f"\ninterrupted in pass {trained.training['pass']} after {trained.training['row']:,} of its rows")
         console.note(f"{place} has what was learned so far; the same command with --resume goes on exactly there")
@@ -181,11 +184,3 @@ def _is_linear(learner: Any) -> bool:
 def _has_words(model: Any) -> bool:
     """Whether features have names that say something."""
     return model.reading.format == "table"
-
-
-def _draw(path: str, history: list[dict[str, Any]]) -> None:
-    from rosenblatt import plot
-
-    axes = plot.passes(history)
-    with ending(Code.OUTPUT, OSError, ValueError):
-        plot.save(axes, path)

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone, is_regressor
 
 from rosenblatt.data.reading import Chunk, Reading
+from rosenblatt.estimator import Estimator
 from rosenblatt.linear import Perceptron
 from rosenblatt.workflow.labels import Labels, spelled
 from rosenblatt.workflow.model import FileModel, fitted_to, listed
@@ -357,7 +358,7 @@ class Run:
 
 def can_widen(learner: Any) -> bool:
     """Whether a learner can meet columns that it did not know of."""
-    return hasattr(learner, "widen")
+    return getattr(type(learner), "_widened", Estimator._widened) is not Estimator._widened
 
 
 def streams(files: Sequence[str], options: Options) -> bool:
