@@ -35,6 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(_MISSING, file=sys.stderr)
         return 2
     from rosenblatt.cli.app import run
+    from rosenblatt.cli.errors import report
 
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure") and stream.encoding.lower() not in ("utf-8", "utf8"):
@@ -42,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     code = run(sys.argv[1:] if argv is None else list(argv))
     try:
         sys.stdout.flush()
-    except BrokenPipeError:  # whoever reads us (head) has enough; without this, Python complains when it closes stdout
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
+    except OSError as error:  # a full disk; or whoever reads us (head) has enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains when it closes stdout
+        return report(error)
     return code

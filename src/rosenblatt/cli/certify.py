@@ -7,16 +7,20 @@ from typing import Annotated, Any
 import typer
 
 from rosenblatt.cli import examples
+from rosenblatt.cli.asked import Columns, Files
 from rosenblatt.cli.console import Console
 from rosenblatt.cli.errors import Code
-from rosenblatt.cli.options import Check, Format, Json, Proof, Quiet, Target
+from rosenblatt.cli.grouped import grouped
+from rosenblatt.cli.options import Check, Json, Proof, Quiet
 from rosenblatt.cli.proofs import MOST, checked, number, prepared, some, written
 
 _QUESTION = "separability"
 
 
+@grouped
 def certify(
-    data: Annotated[list[str], typer.Argument(metavar="DATA...", help="Files of labelled rows; - is standard input.")],
+    data: Files,
+    columns: Columns,
     intercept: Annotated[
         bool, typer.Option("--intercept/--no-intercept", help="Whether the hyperplane may miss the origin.")
     ] = True,
@@ -27,8 +31,6 @@ def certify(
     max_seconds: Annotated[float, typer.Option(min=0, metavar="S", help="When to give up.")] = 600.0,
     output: Proof = None,
     check: Check = None,
-    format: Format = None,
-    target: Target = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> int:
@@ -41,7 +43,7 @@ def certify(
     """
     console = Console(json, quiet)
     prepared(output, check)
-    read = examples.read(data, format, target)
+    read = examples.read(data, columns)
     named = ", ".join(data)
     if check is not None:
         return _check(check, read, positive, console, named)

@@ -113,7 +113,7 @@ def code_of(error: BaseException) -> Code:
 def said(error: Any) -> str:
     """The exception as one line."""
     if isinstance(error, _Usage):
-        return _one_line(error.format_message()).rstrip(".")
+        return _one_line(error.format_message()).rstrip(".").replace(": Value error, ", ": ")
     if isinstance(error, OSError) and error.errno is not None:
         words = _WORDS.get(error.errno, (error.strerror or "it cannot be used").lower())
         return f"{os.fspath(error.filename)}: {words}" if isinstance(error.filename, str | os.PathLike) else words

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from rosenblatt.cli.asked import Columns
 from rosenblatt.cli.errors import Code, Failure, ending
 
 
@@ -39,16 +40,19 @@ class Examples(NamedTuple):
         return [f"not {positive}", positive] if positive is not None else list(map(text, np.unique(self.y).tolist()))
 
 
-def read(paths: Sequence[str], format: str | None, target: str | None) -> Examples:
-    """The rows of these files."""
+def read(paths: Sequence[str], columns: Columns) -> Examples:
+    """The rows of these files. Numbers of a table stay as they are unless `--scale` is given: a proof is about the data."""
     import numpy as np
 
     from rosenblatt.data.opening import paths as found
-    from rosenblatt.workflow import reading_for
+    from rosenblatt.workflow.choosing import format_of
 
     files = found(paths)
     with ending(Code.USAGE, ValueError):
-        reading = reading_for(files, format, **({} if target is None else {"target": target}))
+        format = columns.format or format_of(files[0])
+    if format not in ("svmlight", "vw"):
+        columns = columns._replace(scale=columns.scale or "none")
+    reading = columns._replace(format=format).reading(files)
     batches = reading.batches(files)
     held = list(batches)
     if not held:

@@ -21,7 +21,3 @@ Proof = Annotated[str | None, typer.Option("--output", "-o", metavar="FILE", hel
 Check = Annotated[
     str | None, typer.Option("--check", metavar="FILE", help="Look for nothing: check the proof in this file.")
 ]
-Format = Annotated[
-    str | None, typer.Option("--format", metavar="NAME", help="svmlight, vw, csv, tsv, parquet, arrow, jsonl.")
-]
-Target = Annotated[str | None, typer.Option("--target", metavar="COLUMN", help="Of a table: the column with the labels.")]

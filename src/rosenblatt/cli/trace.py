@@ -8,9 +8,11 @@ from typing import Annotated, Any
 import typer
 
 from rosenblatt.cli import examples, pictures
+from rosenblatt.cli.asked import Columns
 from rosenblatt.cli.console import Console
 from rosenblatt.cli.errors import Code, Failure
-from rosenblatt.cli.options import Format, Json, Plot, Quiet, Seed, Target
+from rosenblatt.cli.grouped import grouped
+from rosenblatt.cli.options import Json, Plot, Quiet, Seed
 
 # Do they contain the words? From the notes of CMU 10-607.
 WORDS = ["and", "viagra", "the", "of", "nigeria"]
@@ -29,7 +31,9 @@ class Order(StrEnum):
     most_violated_normalised = "most-violated-normalised"
 
 
+@grouped
 def trace(
+    columns: Columns,
     data: Annotated[
         list[str] | None, typer.Argument(metavar="[DATA...]", help="Files of labelled rows; six e-mails if there are none.")
     ] = None,
@@ -44,8 +48,6 @@ def trace(
         int, typer.Option(min=2, metavar="N", help="Show so many updates at most: the first and the last.")
     ] = 40,
     plot: Plot = None,
-    format: Format = None,
-    target: Target = None,
     seed: Seed = 0,
     json: Json = False,
     quiet: Quiet = False,
@@ -63,7 +65,7 @@ def trace(
         raise Failure(f"--rate must be above 0; got {rate:g}", Code.USAGE)
     X, y, names = (EMAILS, KINDS, WORDS.__getitem__)
     if data:
-        read = examples.read(data, format, target)
+        read = examples.read(data, columns)
         X, y, names = read.X, read.y, read.names
 
     from rosenblatt.theory import NotSeparable, signed
@@ -105,11 +107,11 @@ def trace(
 def _text(run: Any, signed_rows: Any, y: Any, names: Any, constant: float, most: int, console: Console) -> str:
     import numpy as np
 
-    w, shown = np.zeros(len(run.weights)), []
+    w, shown = np.zeros(len(run.weights)), list[list[Any]]()
     columns = [names(j) for j in range(signed_rows.features)] + ["1"] * (constant != 0)
     wide = len(columns) > _WIDE
     for k in range(run.updates + 1):
-        before = [k, "", "", ""]
+        before: list[Any] = [k, "", "", ""]
         if k:
             i = run.example[k - 1]
             row = signed_rows.A[[i]].toarray()[0] if hasattr(signed_rows.A, "toarray") else signed_rows.A[i]
