@@ -42,12 +42,8 @@ def data(tmp_path):
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Batches of a few rows."""
-    made = svmlight.Svmlight.batches
-
-    def batches(self, paths, **options):
-        return made(self, paths, size=256, **options)
-
-    monkeypatch.setattr(svmlight.Svmlight, "batches", batches)
+    made = svmlight.chunks
+    monkeypatch.setattr(svmlight, "chunks", lambda paths, **options: made(paths, size=256, **options))
 
 
 def same(one, other, X):

@@ -137,9 +137,13 @@ class Progressive:
     WIDTHS = (8, 12, 13, 12, 12)
 
     def __init__(self, stream: TextIO | None, first: int = 1, clock: Callable[[], float] = time.monotonic):
-        self.stream, self.clock = stream, clock
-        self.next = first
+        self.stream, self.first, self.clock = stream, first, clock
         self.began = clock()
+        self.begin()
+
+    def begin(self) -> None:
+        """Count from nothing."""
+        self.next = self.first
         self.examples = self.mistakes = 0  # of the last row
         self.latest = (0, 0)
 

@@ -104,9 +104,15 @@ class _Watched:
     """Shows each step in the table of progressive error, and the error on rows held out."""
 
     def __init__(self, table: Any, console: Console):
-        self.table, self.console = table, console
+        self.table, self.console, self.seen = table, console, 0
 
     def __call__(self, step: Any) -> None:
+        if step.seen < self.seen:
+            self.console.note(
+                "a label came that the first rows did not have: once more from the beginning, with all labels"
+            )
+            self.table.begin()
+        self.seen = step.seen
         self.table.update(step.seen, step.mistakes)
         if step.error is not None:
             self.console.note(f"pass {step.number}: error on the rows held out {step.error:.4f}")

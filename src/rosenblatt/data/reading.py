@@ -88,6 +88,9 @@ class Reading(Protocol):
     def labels(self, paths: Sequence[str], *, on_error: str = "error") -> tuple[int, NDArray]:
         """(how many rows there are, their distinct labels), in one pass, as cheap as the format allows."""
 
+    def told(self, distinct: NDArray) -> Reading:
+        """This reading for files with these labels, whether numbers or words."""
+
     def joined(self, batches: Sequence[Any]) -> Any:
         """All batches as one."""
 

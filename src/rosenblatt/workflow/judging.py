@@ -12,6 +12,7 @@ from sklearn.base import clone, is_regressor
 from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
 
 from rosenblatt.data.reading import Batch, Reading
+from rosenblatt.data.svmlight import LabelError
 from rosenblatt.workflow.labels import Labels
 from rosenblatt.workflow.model import FileModel, listed
 from rosenblatt.workflow.sources import Loaded
@@ -182,11 +183,12 @@ def learning_curve(
 
 def loaded(paths: str | PathLike | Sequence[str | PathLike], reading: Reading, options: Options) -> tuple[Batch, NDArray]:
     """(what stands in the files, the labels)."""
-    batches = reading.batches(listed(paths), on_error=options.on_error)
+    files = listed(paths)
     try:
-        raw = list(batches)
-    finally:
-        batches.close()
+        raw = _gathered(reading, files, options.on_error)
+    except LabelError:
+        reading = reading.told(reading.labels(files)[1])
+        raw = _gathered(reading, files, options.on_error)
     if not raw:
         raise ValueError("there are no rows to judge by")
     whole = reading.joined(raw)
@@ -194,6 +196,14 @@ def loaded(paths: str | PathLike | Sequence[str | PathLike], reading: Reading, o
     if y is None:
         raise ValueError("the rows have no labels to judge by")
     return whole, y
+
+
+def _gathered(reading: Reading, files: Sequence[str], on_error: str) -> list[Any]:
+    batches = reading.batches(files, on_error=on_error)
+    try:
+        return list(batches)
+    finally:
+        batches.close()
 
 
 def made(batch: Batch, reading: Reading, learner: Any, options: Options) -> FileModel:

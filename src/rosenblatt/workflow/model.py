@@ -91,7 +91,7 @@ class FileModel:
         reading, reading_arrays = self.reading.written()
         facts = {
             "learner": type(self).__name__,
-            "parts": {"learner": learner, "reading": {"format": self.reading.format, **reading}},
+            "parts": {"learner": learner, "reading": {"format": self.reading.format, "facts": reading}},
             "training": self.training,
         }
         arrays = {f"learner/{name}": array for name, array in learner_arrays.items()}
@@ -114,7 +114,7 @@ class FileModel:
                 part, _, rest = name.partition("/")
                 own[part][rest] = array
             module, name = READINGS[parts["reading"]["format"]]
-            reading = getattr(import_module(module), name).restored(parts["reading"], own["reading"])
+            reading = getattr(import_module(module), name).restored(parts["reading"]["facts"], own["reading"])
             if not isinstance(training, dict):
                 raise ValueError("the facts of its training are missing")
         except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone, is_regressor
 
 from rosenblatt.data.reading import Chunk, Reading
+from rosenblatt.data.svmlight import LabelError
 from rosenblatt.estimator import Estimator
 from rosenblatt.linear import Perceptron
 from rosenblatt.workflow.labels import Labels, spelled
@@ -99,30 +100,50 @@ def train(
     `training["stopped"]`, and given as `resume`, with the same files and options, it goes on exactly there.
     """
     files = listed(paths)
-    learner = Perceptron(keep="average") if learner is None else clone(learner)
+    stream = streams(files, options)
+    learner = Perceptron(keep="average") if learner is None else learner
     if resume is not None:
         _check_resumable(resume, files, options)
         reading, learner = resume.reading, resume.learner
-    elif "random_state" in learner.get_params():
-        learner.set_params(random_state=options.seed)
-    stream = streams(files, options)
     if stream:
         _check_streamable(files, reading, learner, options, resume)
         if reading.learns:
             reading = reading.learned(reading.batches(files, on_error=options.on_error))
-    run = Run(reading, learner, options, watch, stream, sizes(files))
-    run.prepare(files, resume)
-    with catching_interrupts() as interrupted:
-        run.go(interrupted)
-    return run.model()
+
+    def attempt(reading: Reading, labels: Labels | None, rows: int | None = None) -> FileModel:
+        run = Run(reading, learner if resume is not None else _seeded(learner, options), options, watch, stream, files)
+        run.prepare(labels, rows, resume)
+        with catching_interrupts() as interrupted:
+            run.go(interrupted)
+        return run.model()
+
+    if "-" in files:
+        return attempt(reading, Labels(options.classes or (), grow=options.classes is None))
+    try:
+        return attempt(reading, None)  # the classes are those of the first batch
+    except (UnknownLabel, LabelError):  # but for one that came later: begin again with all of them
+        if resume is not None:
+            raise
+        rows, distinct = reading.labels(files, on_error=options.on_error)
+        return attempt(reading.told(distinct), Labels(distinct), rows)
+
+
+def _seeded(learner: Any, options: Options) -> Any:
+    """A learner like this one that has learned nothing."""
+    fresh = clone(learner)
+    if "random_state" in fresh.get_params():
+        fresh.set_params(random_state=options.seed)
+    return fresh
+
+
+class UnknownLabel(ValueError):
+    """A row with a label that is none of the classes."""
 
 
 class Run:
     """One training under way."""
 
-    def __init__(
-        self, reading: Reading, learner: Any, options: Options, watch: Watch, stream: bool, files: list[list[Any]]
-    ):
+    def __init__(self, reading: Reading, learner: Any, options: Options, watch: Watch, stream: bool, files: Sequence[str]):
         self.reading, self.learner, self.options, self.watch = reading, learner, options, watch
         self.stream, self.files = stream, files
         self.passes = options.passes or (STREAMED_PASSES if stream else LOADED_PASSES)
@@ -133,6 +154,7 @@ class Run:
         self.held: Chunk | None = None
         self.history: list[dict[str, Any]] = []
         self.labels = Labels()
+        self.told = False
         self.class_weight: Any = None
         self.source: Any = None
         self.facts: dict[str, Any] = {}
@@ -140,22 +162,33 @@ class Run:
 
     # Getting ready
 
-    def prepare(self, files: Sequence[str], resume: FileModel | None) -> None:
-        """Find the rows and the classes."""
+    def prepare(self, labels: Labels | None, rows: int | None, resume: FileModel | None) -> None:
+        """Find the rows; `labels` are the classes and `rows` the number of rows, where they are known beforehand."""
+        self.labels = labels or Labels()
+        self.told = labels is not None or resume is not None  # whether there can be no other classes
         if self.stream:
-            self.source = self._stream(files, resume)
+            self.source = Streamed(self.reading, self.files, rows, self.options.on_error)
+            if self.reading.features is None and resume is None and not can_widen(self.learner):
+                self.width = max((chunk.X.shape[1] for chunk, _ in self.source.steps(0, 0)), default=0)
         else:
-            self.take_rows(self._load(files))
+            self.take_rows(self._load())
         if resume is not None:
             self._take_up(resume)
-        if not is_regressor(self.learner) and not self.labels.grow and len(self.labels) < 2:
+        if self.told:
+            self._check_classes()
+
+    def _check_classes(self) -> None:
+        if is_regressor(self.learner) or self.labels.grow:
+            return
+        if len(self.labels) < 2:
             what = f"one class only: {spelled(self.labels.keys[0])}" if len(self.labels) else "no labelled rows"
-            raise ValueError(f"{', '.join(files)}: at least two classes are needed to learn from, and there is {what}")
+            raise ValueError(f"{', '.join(self.files)}: at least two classes are needed to learn from, and there is {what}")
         self._weigh_classes()
 
     def take_rows(self, rows: Loaded) -> None:
         """Learn from these."""
         self.source, self.width = rows, rows.chunk.X.shape[1]
+        self.told = True
         if not is_regressor(self.learner):
             self.labels = Labels([] if rows.chunk.y is None else np.unique(rows.chunk.y))
 
@@ -167,33 +200,19 @@ class Run:
             numbers = self.labels.numbers(np.array(list(map(str, named)), object))
             if (numbers < 0).any():
                 strange = named[int(np.argmax(numbers < 0))]
-                raise ValueError(f"class_weight names {strange!r}, which is none of the classes "
+                raise UnknownLabel(f"class_weight names {strange!r}, which is none of the classes "
                                  f"{', '.join(map(spelled, self.labels.keys))}")  # fmt: skip
             self.learner.set_params(class_weight=dict(zip(numbers.tolist(), self.class_weight.values(), strict=True)))
 
-    def _stream(self, files: Sequence[str], resume: FileModel | None) -> Streamed:
-        rows: int | None = None
-        if resume is not None or is_regressor(self.learner):
-            pass
-        elif "-" in files:
-            self.labels = Labels(self.options.classes or (), grow=self.options.classes is None)
-        else:
-            rows, distinct = self.reading.labels(files, on_error=self.options.on_error)
-            self.labels = Labels(distinct)
-        source = Streamed(self.reading, files, rows, self.options.on_error)
-        if self.reading.features is None and resume is None and not can_widen(self.learner):
-            self.width = max((chunk.X.shape[1] for chunk, _ in source.steps(0, 0)), default=0)
-        return source
-
-    def _load(self, files: Sequence[str]) -> Loaded:
-        batches = self.reading.batches(files, on_error=self.options.on_error)
+    def _load(self) -> Loaded:
+        batches = self.reading.batches(self.files, on_error=self.options.on_error)
         try:
             raw = list(batches)
             self.facts = {"sha256": batches.digest(), "skipped": batches.skipped}
         finally:
             batches.close()
         if not raw or not sum(batch.rows for batch in raw):
-            raise ValueError(f"{', '.join(files)}: there are no rows to learn from")
+            raise ValueError(f"{', '.join(self.files)}: there are no rows to learn from")
         whole = self.reading.joined(raw)
         del raw
         if self.reading.learns:
@@ -252,16 +271,27 @@ class Run:
         if is_regressor(self.learner):
             self.learner.partial_fit(X, _numbers(chunk.y), **extra)
         else:
-            numbers = self.labels.numbers(chunk.y) if chunk.y is not None else np.empty(0, np.int64)
-            if (numbers < 0).any():
-                strange = chunk.y[numbers < 0][0] if chunk.y is not None else ""
-                raise ValueError(f"the label {spelled(strange)!r} is none of {', '.join(map(spelled, self.labels.keys))}")
+            numbers = self._class_numbers(chunk.y)
             if not self.labels.grow and not hasattr(self.learner, "classes_"):
                 extra["classes"] = np.arange(len(self.labels))
             self.learner.partial_fit(X, numbers, **extra)
         mistakes, updates = self.counts()
         self.mistakes_in_pass += mistakes - before[0]
         self.updates_in_pass += updates - before[1]
+
+    def _class_numbers(self, y: NDArray | None) -> NDArray:
+        if y is None:
+            raise ValueError("the rows have no labels to learn")
+        if not self.told and not len(self.labels):
+            self.labels = Labels(np.unique(y))
+            if len(self.labels) < 2:
+                raise UnknownLabel("the first rows have one class only")
+            self._check_classes()
+        numbers = self.labels.numbers(y)
+        if (numbers < 0).any():
+            strange = spelled(y[numbers < 0][0])
+            raise UnknownLabel(f"the label {strange!r} is none of {', '.join(map(spelled, self.labels.keys))}")
+        return numbers
 
     def _as_wide_as_the_model(self, X: Any) -> Any:
         self.width = max(self.width, X.shape[1])
@@ -337,7 +367,7 @@ class Run:
             self.reading,
             self.learner,
             {
-                "files": self.files,
+                "files": sizes(self.files),
                 **self.facts,
                 "stopped": self.stopped,
                 "streamed": self.stream,
