@@ -360,7 +360,7 @@ def pieces(stream: Any, size: int, spare: list[NDArray[np.uint8]] | None = None)
             got = stream.readinto(buffer[filled : len(buffer) - ROOM])
             end = _last_line_end(buffer, filled, filled + got)
             filled += got
-            ended = filled < len(buffer) - ROOM
+            ended = got == 0  # a buffer that is not full may be the last before an error
         end = filled if ended else end + 1
         begin = mark if mark and bytes(buffer[:mark]) == BOM else 0
         mark = 0

@@ -136,10 +136,10 @@ def chunks(
     """An iterator over the rows of these files, in order, in chunks of about `size` bytes of text.
 
     X has `features` columns, or, without a number, as many as the largest index of the chunk asks for. `zero_based` cannot
-    be found out on the way: True takes the indices as they stand. `text` says whether labels are words; without it the first
-    label decides, and a word after a number is an error. With labelled=False lines need no label, and y of a chunk with such
-    lines is None. The iterator has `skipped`, `errors`, `taken`, `total`, `digest()` and `close()`; see
-    `rosenblatt.data.reading.Batches`.
+    be found out on the way: True takes the indices as they stand. `text` says whether labels are words; without it the
+    first label decides, and a word after a number is an error. With labelled=False lines need no label, and y of a chunk
+    with such lines is None. The iterator has `skipped`, `errors`, `taken`, `total`, `digest()` and `close()`, as
+    `rosenblatt.data.reading.Batches` says.
     """
     parser = Parser(features, zero_based, text, labelled, qid)
     return Ahead(

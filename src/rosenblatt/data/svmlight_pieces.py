@@ -128,7 +128,7 @@ def _rows(piece: Piece, room: Room, state: NDArray[np.int64], columns: int, word
         _settle(piece, values)
     X = csr(values, indices, room.indptr[: rows + 1], columns)
     if state[kernel.UNSORTED]:
-        X.has_canonical_format = False
+        X.has_sorted_indices = X.has_canonical_format = False
         X.sum_duplicates()
     y: NDArray | None = None
     if state[kernel.BARE] == 0:
