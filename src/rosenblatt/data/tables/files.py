@@ -30,6 +30,7 @@ except ImportError as missing:  # pragma: no cover
     raise ModuleNotFoundError("tables need pyarrow, which is not installed: pip install 'rosenblatt[tables]'") from missing
 
 from rosenblatt.data.tables.records import walked
+from rosenblatt.data.tables.values import number_text
 
 SIZE = 1 << 22  # bytes of a piece, about
 HEAD = 50  # records of delimited text that are looked at to decide what the first one is
@@ -65,6 +66,11 @@ class Form(NamedTuple):
     format: str  # one of FORMATS
     delimiter: str = ","
     quote: str | None = '"'
+
+
+def names_of(header: Sequence[str]) -> list[str]:
+    """The names of columns; one without gets the name that pandas gives it."""
+    return [name or f"unnamed: {number}" for number, name in enumerate(header)]
 
 
 def form_of(path: str, start: bytes, format: str | None, delimiter: str | None, quote: str | None) -> Form:
@@ -185,6 +191,8 @@ class Delimited(Source):
             found = line + int(walked(buffer, *self._codes, record)[1])
             return found + int(np.searchsorted(lost, found - np.arange(len(lost)), "right")) if len(lost) else found
 
+        if not data.strip():
+            return Piece(pa.table({}), line_of, broken)
         try:
             table = pa.csv.read_csv(
                 pa.BufferReader(data),
@@ -386,18 +394,22 @@ def _utf8(data: bytes, line: int) -> tuple[bytes, list[tuple[int, str]], NDArray
 
 
 def _column(values: list[Any]) -> Any:
-    """Values of JSON as a column: numbers where all are, truth values where all are, and else text."""
-    known = [value for value in values if value is not None]
-    if all(isinstance(value, bool) for value in known):
+    """Values of JSON as a column: truth values where all are, numbers where all are, and else text."""
+    types = {type(value) for value in values if value is not None}
+    if types <= {bool}:
         return pa.array(values, pa.bool_())
-    if all(isinstance(value, int | float) and not isinstance(value, bool) for value in known):
-        return pa.array([None if value is None else _number(value) for value in values], pa.float64())
-    return pa.array(
-        [value if isinstance(value, str | None) else json.dumps(value, ensure_ascii=False) for value in values], pa.string()
-    )
+    if types <= {int} and all(value is None or -(2**63) <= value < 2**63 for value in values):
+        return pa.array(values, pa.int64())
+    if types <= {int, float}:
+        return pa.array([None if value is None else _float(value) for value in values], pa.float64())
+    return pa.array([value if isinstance(value, str | None) else _json_text(value) for value in values], pa.string())
 
 
-def _number(value: float) -> float:
+def _json_text(value: Any) -> str:
+    return number_text(value) if type(value) is float else json.dumps(value, ensure_ascii=False)
+
+
+def _float(value: float) -> float:
     try:
         return float(value)
     except OverflowError:

@@ -23,9 +23,10 @@ from numpy.typing import NDArray
 
 from rosenblatt.data import opening
 from rosenblatt.data.reading import Chunk
-from rosenblatt.data.tables.batches import Asking, Batch, TableBatches
+from rosenblatt.data.tables.batches import Batch, TableBatches
 from rosenblatt.data.tables.files import FORMATS, SIZE
 from rosenblatt.data.tables.schema import Choice, Reference, Schema
+from rosenblatt.data.tables.sources import Asking
 from rosenblatt.data.tables.treatments import TREATMENTS, Categories, Numbers, Text, Treatment
 
 Columns = Reference | Sequence[Reference]
