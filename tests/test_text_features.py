@@ -65,13 +65,13 @@ def test_counts_are_those_of_plain_python(characters, texts, low, more, least, a
     assert treatment.rows(table(texts)).toarray().tolist() == expected
 
 
-@settings(deadline=None, max_examples=20)
-@given(texts=TEXTS, bits=st.sampled_from([3, 24]))
+@settings(deadline=None, max_examples=20, derandomize=True)
+@given(texts=TEXTS, bits=st.sampled_from([3, 20]))
 def test_buckets_hold_what_the_vocabulary_would(texts, bits):
     named = taught(Text("text", 1, 2, min_count=1, tfidf=False), texts).rows(table(texts))
     hashed = taught(Text("text", 1, 2, bits=bits, tfidf=False), texts).rows(table(texts))
     assert hashed.sum(axis=1).tolist() == named.sum(axis=1).tolist()
-    if bits == 24:  # where no two of these few share one
+    if bits == 20:  # where no two of these few share one
         assert (hashed @ hashed.T).toarray().tolist() == (named @ named.T).toarray().tolist()
 
 
@@ -162,5 +162,5 @@ def test_a_vocabulary_that_cannot_be_is_refused(name, values):
 )
 def test_facts_that_cannot_be_are_refused(change):
     facts, arrays = taught(Text("text", 1, 2, min_count=1), ["a b"]).written()
-    with pytest.raises(ValueError, match="text|texts"):
+    with pytest.raises(ValueError, match="text"):
         Text.restored({**facts, **change}, arrays)

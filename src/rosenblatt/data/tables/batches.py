@@ -77,8 +77,7 @@ class TableBatches:
     def _all(self, paths: Sequence[str]) -> Generator[Batch, None, None]:
         before = rows = 0
         for path in paths:
-            with opening.Input(path, digest=True) as stream:
-                stream._raw.digest = self._digest
+            with opening.Input(path, digest=self._digest) as stream:
                 source = opened(path, stream, self._asking, self.schema, self._labelled, self._size)
                 for piece in self._known(source):
                     self.taken = before + stream.taken

@@ -213,7 +213,7 @@ class Table:
         self = cls(missing=missing if isinstance(missing, str) else "?", dtype=dtype if isinstance(dtype, str) else "?")
         self._schema = Schema.restored(schema)
         for number, own in enumerate(treatments):
-            if not isinstance(own, Mapping) or own.get("kind") not in TREATMENTS:
+            if not isinstance(own, Mapping) or own.get("kind") not in list(TREATMENTS):
                 raise ValueError("a column of a table was treated in a way that is not known")
             prefix = f"{number}."
             some = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
