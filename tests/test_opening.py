@@ -163,8 +163,10 @@ def test_blocks_are_the_file_cut_at_line_ends(start, parts, size, mark):
         line += text.count(b"\n")
     again = []
     for piece in opening.pieces(Input(io.BytesIO(data)), size, spare):
-        again.append(piece.tobytes())
-        spare.append(piece.base)
+        again.append(piece.buffer[piece.begin : piece.end].tobytes())
+        assert bytes(piece.buffer[piece.end - 1 : piece.end + 1]).count(b"\n") >= 1
+        assert len(piece.buffer) >= piece.end + 9
+        spare.append(piece.buffer)
     assert b"".join(again) == data
     assert len(spare) <= 1
 

@@ -33,6 +33,9 @@ from numpy.typing import NDArray
 
 from rosenblatt.files import replacing
 
+BOM = b"\xef\xbb\xbf"
+LF = ord("\n")
+ROOM = 16  # bytes behind the end of a piece, so that eight can be read at once from any place in it
 LONGEST = 1 << 31  # bytes that one line may have: 2 GiB
 SOME = 1 << 17  # bytes asked of a decompressor at once, and so the most that an error may swallow
 
@@ -98,14 +101,14 @@ class Input(io.BufferedIOBase):
     name      what messages call it
     taken     bytes read so far, as they lie in the file
     total     bytes that the file has, None where nobody knows, as of a pipe
-    digest    hashlib.sha256 of the bytes taken, with digest=True; else None
+    digest    hashlib.sha256 of the bytes taken, with digest=True; or what was given to be updated with them; else None
     """
 
     name: str
 
-    def __init__(self, source: Source, digest: bool = False):
+    def __init__(self, source: Source, digest: Any = False):
         self.name = name_of(source)
-        self._raw = _Raw(source, self.name, digest)
+        self._raw = _Raw(source, digest)
         self._failure: FormatError | None = None
         suffix = Path(self.name).suffix
         kind = next((kind for kind in KINDS if kind.knows(self._raw.head)), None)
@@ -187,9 +190,9 @@ class Input(io.BufferedIOBase):
 class _Raw(io.RawIOBase):
     """The bytes as they lie in the file, counted. Its first ones are there to be looked at."""
 
-    def __init__(self, source: Source, name: str, digest: bool):
+    def __init__(self, source: Source, digest: Any):
         self.taken = 0
-        self.digest = hashlib.sha256() if digest else None
+        self.digest = hashlib.sha256() if digest is True else digest or None
         self._owned = isinstance(source, str | os.PathLike) and source != "-"
         self._file: Any = _opened(source) if isinstance(source, str | os.PathLike) else source
         self.total = _size(self._file)
@@ -322,57 +325,68 @@ def output(path: str | os.PathLike[str]) -> Iterator[Any]:
             yield stream
 
 
+class Piece(NamedTuple):
+    """Whole lines: buffer[begin:end]. A line feed stands at buffer[end] if not before it; eight more bytes can be read."""
+
+    buffer: NDArray[np.uint8]
+    begin: int
+    end: int
+
+
 def blocks(source: Source | Input, size: int = 1 << 22) -> Iterator[Block]:
     """The lines of a file in blocks of about `size` bytes, larger only for a longer line; a byte order mark is dropped."""
     stream = source if isinstance(source, Input) else Input(source)
     line = 1
     with stream if stream is not source else nullcontext():
-        for data in pieces(stream, size):
+        for buffer, begin, end in pieces(stream, size):
+            data = buffer[begin:end]
             yield Block(stream.name, line, data)
-            line += int(np.count_nonzero(data == ord("\n")))
+            line += int(np.count_nonzero(data == LF))
 
 
-def pieces(stream: Any, size: int, spare: list[NDArray[np.uint8]] | None = None) -> Iterator[NDArray[np.uint8]]:
-    """The same without counting lines. Each piece is a view of an array of its own; one that nobody needs any more, put
-    into `spare`, is used again."""
+def pieces(stream: Any, size: int, spare: list[NDArray[np.uint8]] | None = None) -> Iterator[Piece]:
+    """The same without counting lines. Each piece has an array of its own; one that nobody needs any more, put into
+    `spare`, is used again."""
     spare = [] if spare is None else spare
     rest = np.empty(0, np.uint8)  # the beginning of a line that goes on
-    start = 3  # a byte order mark is looked for at the beginning only
-    while True:
+    mark = len(BOM)
+    ended = False
+    while not ended:
         buffer = _room(spare, size, rest)
-        filled = len(rest)
-        ended = False
-        end = -1
-        while not ended:
-            searched = filled
-            filled += (got := stream.readinto(buffer[filled:]))
-            ended = filled < len(buffer)
-            end = _last_line_end(buffer, searched, searched + got)
-            if end >= 0 or ended:
-                break
-            if filled >= LONGEST:
-                raise FormatError(stream.name, None, f"a line is longer than {LONGEST:,} bytes; is this a file of text?")
-            wider = np.empty(2 * len(buffer), np.uint8)
-            wider[:filled] = buffer
-            buffer = wider
+        filled, end = len(rest), -1
+        while end < 0 and not ended:
+            if filled == len(buffer) - ROOM:
+                buffer = _wider(buffer, filled, stream.name)
+            got = stream.readinto(buffer[filled : len(buffer) - ROOM])
+            end = _last_line_end(buffer, filled, filled + got)
+            filled += got
+            ended = got == 0  # a buffer that is not full may be the last before an error
         end = filled if ended else end + 1
-        begin = start if start and bytes(buffer[:start]) == b"\xef\xbb\xbf" else 0
-        start = 0
+        begin = mark if mark and bytes(buffer[:mark]) == BOM else 0
+        mark = 0
         rest = buffer[end:filled].copy()
         if end > begin:
-            yield buffer[begin:end]
-        if ended:
-            return
+            if buffer[end - 1] != LF:
+                buffer[end] = LF
+            yield Piece(buffer, begin, end)
 
 
 def _room(spare: list[NDArray[np.uint8]], size: int, rest: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """An array that begins with the rest and has room for more."""
-    needed = max(size, 2 * len(rest))
+    needed = max(size, 2 * len(rest)) + ROOM
     buffer = spare.pop() if spare else np.empty(needed, np.uint8)
     if not needed <= len(buffer) <= 2 * needed:
         buffer = np.empty(needed, np.uint8)
     buffer[: len(rest)] = rest
     return buffer
+
+
+def _wider(buffer: NDArray[np.uint8], filled: int, name: str) -> NDArray[np.uint8]:
+    if filled >= LONGEST:
+        raise FormatError(name, None, f"a line is longer than {LONGEST:,} bytes; is this a file of text?")
+    wider = np.empty(2 * filled + ROOM, np.uint8)
+    wider[:filled] = buffer[:filled]
+    return wider
 
 
 def _last_line_end(buffer: NDArray[np.uint8], begin: int, end: int) -> int:

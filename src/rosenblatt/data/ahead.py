@@ -1,0 +1,245 @@
+"""Pieces of files are parsed ahead on all cores and handed over in the order of the files.
+
+Each thread takes the next piece, one after the other, and then parses it while the others go on; a compiled parser lets go
+of the interpreter meanwhile. A few pieces are under way at any time and no more, so that memory is bounded by them and
+not by the files. What is wrong in a piece is said when its turn comes, with the number of the line in its file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from threading import Lock
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rosenblatt.data.opening import LF, FormatError, Input, Piece, name_of, pieces
+
+SIZE = 1 << 21  # bytes of text in a piece: it and its rows stay in the cache of a core
+MOST_THREADS = 8  # one thread alone decompresses or reads
+MOST_ERRORS = 100  # that are remembered of the lines left out
+SHOWN = 32  # characters of what is wrong in a message
+
+Batch = TypeVar("Batch")
+
+
+class Wrong(NamedTuple):
+    """What is wrong with a line of a piece."""
+
+    line: int  # of the piece, counted from 0
+    column: int  # of the byte, counted from 1
+    message: str
+    error: type[FormatError]
+
+
+class Parsed(NamedTuple, Generic[Batch]):
+    """What a piece became."""
+
+    batch: Batch | None  # None if there are no rows
+    lines: int
+    skipped: int  # lines left out
+    wrong: list[Wrong]  # the first of them; or the one that ends it all
+
+
+class Ahead(Generic[Batch]):
+    """An iterator over the batches that `parse` makes of the pieces of files, in order.
+
+    `prepare` sees the pieces in order, one at a time, and what it answers is given to `parse` with the piece and whether
+    wrong lines are to be skipped; it must be quick.
+
+    `skipped` says how many lines were left out with on_error="skip", and `errors` what was wrong with the first hundred;
+    `taken` is the number of bytes read so far as they lie on the disk, which runs a little ahead, and `total` of all there
+    are, None where nobody knows. `digest()` is their SHA-256, if `digest` was asked for.
+    """
+
+    def __init__(
+        self,
+        paths: Sequence[Any],
+        parse: Callable[[Piece, bool, Any], Parsed[Batch]],
+        error: type[FormatError],
+        *,
+        prepare: Callable[[Piece], Any] = lambda piece: None,
+        on_error: str = "error",
+        size: int = SIZE,
+        threads: int | None = None,
+        digest: bool = False,
+    ):
+        if on_error not in ("error", "skip"):
+            raise ValueError(f"on_error={on_error!r}: it must be 'error' or 'skip'")
+        if size < 1:
+            raise ValueError(f"size={size}: it is the number of bytes of text in a piece, at least 1")
+        threads = min(cores(), MOST_THREADS) if threads is None else threads
+        if threads < 1:
+            raise ValueError(f"threads={threads}: there must be at least 1")
+        self.skipped = 0
+        self.errors: list[FormatError] = []
+        self.total = _total(paths)
+        self._prepare, self._parse, self._error, self._skip = prepare, parse, error, on_error == "skip"
+        self._digest = hashlib.sha256() if digest else None
+        self._before = 0  # bytes of the files that are finished
+        self._input: Input | None = None
+        self._spare: list[NDArray[np.uint8]] = []
+        self._pieces = self._read(paths, size)
+        self._lock = Lock()
+        self._begun = 0  # pieces that were taken
+        self._turn = 0  # the number of the piece to hand over next
+        self._ready: dict[int, Any] = {}
+        self._under_way: deque[Future] = deque()
+        self._window = threads + 2
+        self._file, self._line = name_of(paths[0]), 1
+        self._threads: ThreadPoolExecutor | None = ThreadPoolExecutor(threads, "rosenblatt-parse")
+        try:
+            self._input = self._opened(paths[0])  # so that a file that is not there is an error of this call
+        except BaseException:
+            self.close()
+            raise
+
+    def __iter__(self) -> Iterator[Batch]:
+        return self
+
+    def __next__(self) -> Batch:
+        while self._threads is not None:
+            outcome = self._next()
+            if outcome is None:
+                break
+            file, result = outcome
+            if file != self._file:
+                self._file, self._line = file, 1
+            if isinstance(result, BaseException):
+                self.close()
+                raise self._located(result)
+            self._note(result)
+            if result.batch is not None:
+                return result.batch
+        self.close()
+        raise StopIteration
+
+    def __enter__(self) -> Ahead[Batch]:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close what is open; there are no more batches."""
+        threads, self._threads = self._threads, None
+        if threads is not None:
+            threads.shutdown(cancel_futures=True)
+            self._under_way.clear()
+            self._ready.clear()
+            self._pieces.close()
+            if self._input is not None:
+                self._before += self._input.taken
+                self._input.close()
+                self._input = None
+
+    @property
+    def taken(self) -> int:
+        current = self._input
+        return self._before + (current.taken if current is not None else 0)
+
+    def digest(self) -> str:
+        """SHA-256, in hexadecimal, of all bytes read so far as they lie on the disk, file after file."""
+        if self._digest is None:
+            raise ValueError("no digest was asked for; give digest=True")
+        return self._digest.hexdigest()
+
+    def _opened(self, path: Any) -> Input:
+        return Input(path, digest=self._digest if self._digest is not None else False)
+
+    def _read(self, paths: Sequence[Any], size: int):
+        """(file, piece, what was prepared) of all files. Runs in the threads, one at a time."""
+        for path in paths:
+            stream = self._input or self._opened(path)
+            self._input = stream
+            with stream:
+                for piece in pieces(stream, size, self._spare):
+                    yield stream.name, piece, self._prepare(piece)
+            self._before, self._input = self._before + stream.taken, None
+
+    def _work(self) -> tuple[int, Any]:
+        """The number of a piece and what it became; None for what is behind the last one."""
+        with self._lock:
+            number = self._begun
+            self._begun += 1
+            try:
+                found = next(self._pieces, None)
+            except Exception as failure:
+                return number, (self._input.name if self._input is not None else self._file, failure)
+        if found is None:
+            return number, None
+        file, piece, prepared = found
+        try:
+            return number, (file, self._parse(piece, self._skip, prepared))
+        except Exception as failure:
+            return number, (file, failure)
+        finally:
+            self._spare.append(piece.buffer)
+
+    def _next(self) -> Any:
+        threads = self._threads
+        assert threads is not None
+        while self._turn not in self._ready:
+            while len(self._under_way) < self._window:
+                self._under_way.append(threads.submit(self._work))
+            number, outcome = self._under_way.popleft().result()
+            self._ready[number] = outcome
+        while len(self._under_way) + len(self._ready) <= self._window:
+            self._under_way.append(threads.submit(self._work))
+        outcome = self._ready.pop(self._turn)
+        self._turn += 1
+        return outcome
+
+    def _note(self, result: Parsed) -> None:
+        for wrong in result.wrong:
+            reason = wrong.error(self._file, self._line + wrong.line, wrong.message, wrong.column)
+            if not self._skip:
+                self.close()
+                raise reason
+            if len(self.errors) < MOST_ERRORS:
+                self.errors.append(reason)
+        self.skipped += result.skipped
+        self._line += result.lines
+
+    def _located(self, failure: BaseException) -> BaseException:
+        """A file that cannot be read further, with the line where it ends."""
+        if isinstance(failure, FormatError) and failure.line is None:
+            located = self._error(self._file, self._line, failure.reason)
+            located.__cause__ = failure
+            return located
+        return failure
+
+
+def cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _total(paths: Sequence[Any]) -> int | None:
+    """The bytes of all files; None where one is no plain file, such as a pipe."""
+    if not all(isinstance(path, str | os.PathLike) and os.path.isfile(path) for path in paths):
+        return None
+    return sum(os.path.getsize(path) for path in paths)
+
+
+def shown(buffer: NDArray[np.uint8], place: int) -> str:
+    """The word at a place, as a message shows it: what cannot be printed is escaped, and no more than a few characters."""
+    text = bytes(buffer[place : place + 4 * SHOWN]).split(b"\n")[0]
+    words = text.split(maxsplit=1)
+    if not words or text[:1].isspace():
+        return "the end of the line" if not words else "a blank"
+    word = words[0].decode("utf-8", "backslashreplace")
+    plain = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in word)
+    return f"'{plain}'" if len(plain) <= SHOWN else f"'{plain[:SHOWN]}…'"
+
+
+def place_of(piece: Piece, place: int) -> tuple[int, int]:
+    """The line of the piece, counted from 0, and the column, counted from 1, of a place."""
+    before = piece.buffer[piece.begin : place]
+    ends = np.flatnonzero(before == LF)
+    return len(ends), len(before) - (int(ends[-1]) + 1 if len(ends) else 0) + 1

@@ -1,0 +1,308 @@
+"""LIBSVM text, also called SVMlight: a line is a label and the non-zeros of a row, "+1 17:0.5 402:1 # a comment".
+
+`read` gives X and y at once, `chunks` a few thousand rows at a time in memory that does not grow with the files; both parse
+on all cores, and every number is the double that `float` makes of its text.
+
+    X, y = svmlight.read("train.svm.gz")
+    for chunk in svmlight.chunks(["part-1.svm", "part-2.svm"]):
+        chunk.X, chunk.y
+
+A line may hold a label, which is a number or any word; qid:N; index:value with whole indices from 0 on and finite decimal
+values; blanks and tabs between them; # and what follows it. Blank lines are no rows. Indices need not be sorted; where one
+stands in a row more than once, its values are added up. Anything else is refused with file, line and column.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse as sp
+
+from rosenblatt.data import opening
+from rosenblatt.data.ahead import SIZE, Ahead
+from rosenblatt.data.label_words import words
+from rosenblatt.data.opening import Input, output, pieces
+from rosenblatt.data.svmlight_pieces import LabelError, Parser, Rows, SvmlightError, csr, decoded, heads, is_number
+
+__all__ = ["Data", "LabelError", "Rows", "Svmlight", "SvmlightError", "chunks", "labels", "read", "write"]
+
+Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+
+
+class Data(tuple):
+    """X and y, to be unpacked, with what else is known of them.
+
+    X, y         CSR and labels: float64 if all are numbers, else an array of objects, of text
+    qid          the number of the query of each row if it was asked for, else None
+    zero_based   whether the first column is the index 0 of the text, or 1
+    skipped      how many lines were left out, with on_error="skip"
+    errors       what was wrong with the first hundred of them
+    """
+
+    X: Any
+    y: NDArray
+    qid: NDArray[np.int64] | None
+    zero_based: bool
+    skipped: int
+    errors: list[SvmlightError]
+
+    def __new__(cls, X, y, qid, zero_based, skipped, errors):
+        data = super().__new__(cls, (X, y))
+        data.X, data.y, data.qid = X, y, qid
+        data.zero_based, data.skipped, data.errors = zero_based, skipped, errors
+        return data
+
+    def __repr__(self) -> str:
+        rows, columns = self.X.shape
+        base = "zero" if self.zero_based else "one"
+        return (
+            f"<{rows:,} rows, {columns:,} columns, {self.X.nnz:,} non-zeros, {base}-based, {self.skipped:,} lines skipped>"
+        )
+
+
+def read(
+    paths: Paths,
+    *,
+    features: int | None = None,
+    zero_based: bool | str = "auto",
+    dtype: Any = np.float64,
+    on_error: str = "error",
+    qid: bool = False,
+) -> Data:
+    """X and y of all rows of these files.
+
+    paths        a file, or several, folders, patterns, "-"; compressed ones are known by what they hold
+    features     the number of columns; without it, as many as the largest index asks for
+    zero_based   whether the first column is the index 0 of the text; "auto": if an index 0 occurs in any of the files
+    dtype        of X; numbers are read as float64 and then rounded to it
+    on_error     "error", or "skip": lines that are wrong are left out and counted
+    qid          whether to keep the numbers of the queries
+
+    >>> from pathlib import Path
+    >>> from tempfile import mkdtemp
+    >>> file = Path(mkdtemp()) / "two.svm"
+    >>> _ = file.write_text("+1 1:0.5 3:2\\n-1 2:0.25 # the second row\\n")
+    >>> X, y = read(file)
+    >>> X.toarray(), y
+    (array([[0.5 , 0.  , 2.  ],
+           [0.  , 0.25, 0.  ]]), array([ 1., -1.]))
+    >>> read(file)
+    <2 rows, 3 columns, 3 non-zeros, one-based, 0 lines skipped>
+    """
+    if zero_based not in (True, False, "auto"):
+        raise ValueError(f"zero_based={zero_based!r}: it must be True, False or 'auto'")
+    files = opening.paths(paths)
+    parser = Parser(features, zero_based, qid=qid)
+    try:
+        held, batches = _held(files, parser, on_error)
+    except LabelError:
+        if "-" in files:
+            raise
+        held, batches = _held(files, replace(parser, text=True), on_error)
+    if not held:
+        raise SvmlightError(", ".join(files[:3]) + (", …" if len(files) > 3 else ""), None, "there are no rows to read")
+    whole = joined(held)
+    if zero_based == "auto":
+        zero_based = whole.smallest == 0
+        whole = whole if zero_based else _one_based(whole)
+    X = _shaped(whole.X, features).astype(dtype, copy=False)
+    return Data(X, whole.y, whole.qid, bool(zero_based), batches.skipped, batches.errors)
+
+
+def _held(files: list[str], parser: Parser, on_error: str) -> tuple[list[Rows], Ahead[Rows]]:
+    with Ahead(files, parser, SvmlightError, prepare=parser.words, on_error=on_error) as batches:
+        return list(batches), batches
+
+
+def chunks(
+    paths: Paths,
+    *,
+    features: int | None = None,
+    zero_based: bool = False,
+    text: bool | None = None,
+    labelled: bool = True,
+    on_error: str = "error",
+    qid: bool = False,
+    size: int = SIZE,
+    threads: int | None = None,
+    digest: bool = False,
+) -> Ahead[Rows]:
+    """An iterator over the rows of these files, in order, in chunks of about `size` bytes of text.
+
+    X has `features` columns, or, without a number, as many as the largest index of the chunk asks for. `zero_based` cannot
+    be found out on the way: True takes the indices as they stand. `text` says whether labels are words; without it the
+    first label decides, and a word after a number is an error. With labelled=False lines need no label, and y of a chunk
+    with such lines is None. The iterator has `skipped`, `errors`, `taken`, `total`, `digest()` and `close()`, as
+    `rosenblatt.data.reading.Batches` says.
+    """
+    parser = Parser(features, zero_based, text, labelled, qid)
+    return Ahead(
+        opening.paths(paths),
+        parser,
+        SvmlightError,
+        prepare=parser.words,
+        on_error=on_error,
+        size=size,
+        threads=threads,
+        digest=digest,
+    )
+
+
+@dataclass(frozen=True)
+class Svmlight:
+    """The reading of LIBSVM text: its batches are rows already, and the columns are the indices as they stand in the text.
+
+    text   whether labels are words; None: the first row decides. `labels` tells beforehand.
+    """
+
+    format: ClassVar[str] = "svmlight"
+    text: bool | None = None
+
+    def batches(
+        self, paths: Sequence[str], *, labelled: bool = True, on_error: str = "error", digest: bool = True
+    ) -> Ahead[Rows]:
+        """The rows of these files, in order, in chunks."""
+        return chunks(paths, zero_based=True, text=self.text, labelled=labelled, on_error=on_error, digest=digest)
+
+    def learned(self, batches: Iterable[Any]) -> Svmlight:
+        """Itself: there is nothing to learn."""
+        return self
+
+    def joined(self, batches: Sequence[Rows]) -> Rows:
+        """All rows as one."""
+        return joined(batches)
+
+    def chunk(self, batch: Rows) -> Rows:
+        """The rows, as they are."""
+        return batch
+
+    @property
+    def features(self) -> int | None:
+        """None: the number of columns is known only when all are read."""
+        return None
+
+    def name(self, column: int) -> str:
+        """The index in the text."""
+        return str(column)
+
+    def written(self) -> tuple[dict[str, Any], dict[str, NDArray]]:
+        """The reading as facts and arrays."""
+        return {"text": self.text}, {}
+
+    @classmethod
+    def restored(cls, facts: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> Svmlight:
+        """The reading that these describe."""
+        text = facts.get("text")
+        if text not in (None, True, False) or set(facts) - {"text"} or arrays:
+            raise ValueError(f"a reading of LIBSVM text has the fact text, true, false or null; got {dict(facts)!r}")
+        return cls(text)
+
+
+def labels(paths: Paths, *, size: int = SIZE) -> tuple[int, NDArray]:
+    """How many rows these files have, and their distinct labels, sorted: float64 if all are numbers, else text.
+
+    Only the first word of each line is looked at: lines that are wrong, or have no label, are counted too.
+    """
+    rows = 0
+    distinct: set[bytes] = set()
+    for path in opening.paths(paths):
+        with Input(path) as stream:
+            spare: list[NDArray[np.uint8]] = []
+            for piece in pieces(stream, size, spare):
+                places = heads(piece)
+                rows += len(places)
+                distinct.update(word for word in words(piece.buffer, places)[0] if b":" not in word)
+                spare.append(piece.buffer)
+    if all(map(is_number, distinct)):
+        return rows, np.unique(np.array([float(word) for word in distinct]))
+    return rows, np.array(sorted(map(decoded, distinct)), object)
+
+
+def write(
+    target: Any,
+    X: Any,
+    y: Any = None,
+    *,
+    zero_based: bool = False,
+    qid: Any = None,
+) -> int:
+    """The number of rows written to a path (compressed by its suffix) or to a file opened to write bytes.
+
+    Every number has the fewest digits that are read back as the same double; stored zeros are kept. A path has either all
+    rows or, after an error, what it had before. Rows without y get no label.
+    """
+    X = X.tocsr() if sp.issparse(X) else sp.csr_matrix(X)
+    if not np.isfinite(X.data).all():
+        raise ValueError("X has values that are infinite or no numbers, which LIBSVM text does not have; remove these rows")
+    heads = [""] * X.shape[0] if y is None else [_label_text(label) for label in _one_each("y", y, X.shape[0])]
+    if qid is not None:
+        heads = [f"{head} qid:{int(query)}" for head, query in zip(heads, _one_each("qid", qid, X.shape[0]), strict=True)]
+    with output(target) if isinstance(target, str | os.PathLike) else nullcontext(target) as file:
+        for row, head in enumerate(heads):
+            begin, end = X.indptr[row], X.indptr[row + 1]
+            indices, values = X.indices[begin:end] + (not zero_based), X.data[begin:end]
+            pairs = map("{}:{}".format, indices.tolist(), map(_shortest, values.tolist()))
+            file.write((" ".join([head, *pairs] if head else pairs) + "\n").encode())
+    return X.shape[0]
+
+
+def _shortest(number: float) -> str:
+    return repr(float(number)).removesuffix(".0")
+
+
+def _one_each(name: str, given: Any, rows: int) -> list:
+    found = np.asarray(given).tolist()
+    if len(found) != rows:
+        raise ValueError(f"{name} has {len(found)} values, and X has {rows} rows; there must be one for each")
+    return found
+
+
+def _label_text(label: Any) -> str:
+    text = label if isinstance(label, str) else _shortest(label)
+    if not text or not set(text).isdisjoint(" \t\n\v\f\r#:") or not text.isprintable():
+        raise ValueError(f"the label {label!r} cannot be written: a label is a number or one word without : and #")
+    return text
+
+
+def joined(batches: Sequence[Rows]) -> Rows:
+    """All rows as one."""
+    kinds = {None if batch.y is None else batch.y.dtype for batch in batches}
+    if len(kinds) > 1:
+        raise ValueError("some rows have labels and some have none, or words; they cannot be joined")
+    X = _stacked([batch.X for batch in batches])
+    y = None if None in kinds else np.concatenate([batch.y for batch in batches if batch.y is not None])
+    qid = [batch.qid for batch in batches if batch.qid is not None]
+    smallest = min((batch.smallest for batch in batches if batch.smallest is not None), default=None)
+    return Rows(X, y, None, np.concatenate(qid) if qid else None, smallest)
+
+
+def _stacked(parts: Sequence[Any]) -> Any:
+    columns = max(part.shape[1] for part in parts)
+    values = np.concatenate([part.data for part in parts])
+    indices = np.concatenate([part.indices for part in parts])
+    lengths = np.concatenate([np.diff(part.indptr) for part in parts])
+    indptr = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+    return csr(values, indices, indptr, columns)
+
+
+def _one_based(rows: Rows) -> Rows:
+    X = rows.X
+    np.subtract(X.indices, 1, out=X.indices)
+    shifted = csr(X.data, X.indices, X.indptr, max(X.shape[1] - 1, 0))
+    return Rows(shifted, rows.y, None, rows.qid, rows.smallest)
+
+
+def _shaped(X: Any, features: int | None) -> Any:
+    if features is None or X.shape[1] == features:
+        return X
+    if X.shape[1] > features:
+        raise ValueError(
+            f"the indices begin at 0 and go to {X.shape[1] - 1}, which is more than features={features} allows"
+        )
+    return csr(X.data, X.indices, X.indptr, features)

@@ -1,0 +1,204 @@
+"""A piece of LIBSVM text becomes rows, or says what is wrong with a line, and where, and what was expected there.
+
+The compiled loop of `svmlight_rows` does the work. What it leaves open is settled here: room for the rows, numbers that
+only `float` can round, labels that are words, rows whose indices are not sorted, and the message for a line that is wrong.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import isfinite
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse as sp
+
+from rosenblatt.data import svmlight_rows as kernel
+from rosenblatt.data.ahead import MOST_ERRORS, Parsed, Wrong, place_of, shown
+from rosenblatt.data.decimals import DECIMAL
+from rosenblatt.data.label_words import word_at, words
+from rosenblatt.data.opening import FormatError, Piece
+from rosenblatt.data.reading import Chunk
+from rosenblatt.data.svmlight_rows import COUNT, LARGEST, PLACE, ROWS, SMALLEST, WHERE, WRONG, Room, Terms
+
+LAST = np.iinfo(np.int64).max - 1  # the largest index: one column more can still be counted
+NARROW = np.iinfo(np.int32).max
+
+
+class SvmlightError(FormatError):
+    """A file that is not LIBSVM text: the message names file, line and column."""
+
+
+class LabelError(SvmlightError):
+    """A label that is no number, where the first one of the file is a number."""
+
+
+@dataclass(frozen=True)
+class Rows(Chunk):
+    """Some rows of LIBSVM text; X is CSR with sorted indices, and y is None where a row has no label."""
+
+    qid: NDArray[np.int64] | None = None  # 0 where a line has none
+    smallest: int | None = None  # index in the text; None if there is no non-zero
+
+    def take(self, rows: NDArray) -> Rows:
+        """These rows, in this order."""
+        chunk = super().take(rows)
+        return Rows(chunk.X, chunk.y, None, None if self.qid is None else self.qid[rows], self.smallest)
+
+
+@dataclass(frozen=True)
+class Parser:
+    """How pieces become rows: called in a thread for each piece."""
+
+    features: int | None = None
+    zero_based: bool | str = True  # "auto" takes the indices as they stand, and allows for one more
+    text: bool | None = None  # whether labels are words; None: the first label decides
+    labelled: bool = True
+    qid: bool = False
+    _decided: list[bool] = field(default_factory=list, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.features is not None and self.features < 1:
+            raise ValueError(f"features={self.features}: there must be at least 1 column")
+
+    def words(self, piece: Piece) -> bool:
+        """Whether labels are words. Sees the pieces in order."""
+        if self.text is not None:
+            return self.text
+        if not self._decided:
+            place = kernel.first_row(*piece)
+            word = word_at(piece.buffer, place) if place < piece.end else b":"
+            if b":" in word:
+                return True  # no label yet
+            self._decided.append(not is_number(word))
+        return self._decided[0]
+
+    def __call__(self, piece: Piece, skip: bool, words: bool) -> Parsed[Rows]:
+        """The rows of a piece. A line that is wrong is left out, or ends it."""
+        lowest = 0 if self.zero_based else 1
+        highest = LAST if self.features is None else self.features - (self.zero_based is True)
+        terms = Terms(lowest, highest, self.labelled, words)
+        lines, colons = kernel.tally(*piece)
+        for kind in (np.int32, np.int64):
+            room = _room(lines + 1, colons, kind, self.qid)
+            state = np.zeros(kernel.STATE, np.int64)
+            state[PLACE], state[SMALLEST], state[LARGEST] = piece.begin, LAST, lowest - 1
+            skipped, wrong = _filled(piece, room, terms, state, skip)
+            if state[LARGEST] - lowest <= NARROW:
+                break
+        if state[ROWS] == 0 or (wrong and not skip):
+            return Parsed(None, lines, skipped, wrong)
+        columns = self.features if self.features and self.zero_based != "auto" else int(state[LARGEST]) - lowest + 1
+        return Parsed(_rows(piece, room, state, columns, words), lines, skipped, wrong)
+
+
+def _room(rows: int, count: int, kind: Any, qid: bool) -> Room:
+    room = Room(
+        np.empty(rows + 1, np.int64),
+        np.empty(count, kind),
+        np.empty(count),
+        np.empty(rows),
+        np.empty(rows if qid else 0, np.int64),
+    )
+    room.indptr[0] = 0
+    return room
+
+
+def _filled(piece: Piece, room: Room, terms: Terms, state: NDArray[np.int64], skip: bool) -> tuple[int, list[Wrong]]:
+    """How many lines were left out, and what is wrong with the first of them."""
+    skipped = 0
+    wrong: list[Wrong] = []
+    while True:
+        kernel.parse(piece.buffer, piece.end, room, terms, state)
+        if state[WRONG] == 0:
+            return skipped, wrong
+        skipped += 1
+        if len(wrong) < MOST_ERRORS:
+            wrong.append(_complaint(piece, state, terms))
+        if not skip:
+            return skipped, wrong
+        state[PLACE] = kernel.line_after(piece.buffer, state[PLACE])
+
+
+def _rows(piece: Piece, room: Room, state: NDArray[np.int64], columns: int, words: bool) -> Rows:
+    rows, count = int(state[ROWS]), int(state[COUNT])
+    values, indices, places = room.values[:count], room.indices[:count], room.labels[:rows].view(np.int64)
+    if state[kernel.DOUBTS]:
+        _settle(piece, values)
+    X = csr(values, indices, room.indptr[: rows + 1], columns)
+    if state[kernel.UNSORTED]:
+        X.has_sorted_indices = X.has_canonical_format = False
+        X.sum_duplicates()
+    y: NDArray | None = None
+    if state[kernel.BARE] == 0:
+        y = _words(piece, places & kernel.PLACES) if words else _numbers(piece, room.labels[:rows], state)
+    qid = room.queries[:rows] if len(room.queries) else None
+    return Rows(X, y, None, qid, int(state[SMALLEST]) if count else None)
+
+
+def csr(values: NDArray, indices: NDArray, indptr: NDArray, columns: int) -> Any:
+    """The matrix of these arrays, whose indices are sorted; 32 bits for places where they are enough."""
+    if len(values) <= NARROW and indices.dtype == np.int32:
+        indptr = indptr.astype(np.int32)
+    else:
+        indices, indptr = indices.astype(np.int64, copy=False), indptr.astype(np.int64, copy=False)
+    X = sp.csr_matrix((values, indices, indptr), shape=(len(indptr) - 1, columns))
+    X.has_canonical_format = True
+    return X
+
+
+def _settle(piece: Piece, numbers: NDArray[np.float64]) -> None:
+    """Ask `float` for the numbers that are only known by their place."""
+    bits = numbers.view(np.int64)
+    whole = piece.buffer.data
+    for k in np.flatnonzero(np.isnan(numbers)):
+        text = DECIMAL.match(whole, int(bits[k]) & kernel.PLACES, piece.end)
+        assert text is not None
+        numbers[k] = float(bytes(text.group()))
+
+
+def _numbers(piece: Piece, labels: NDArray[np.float64], state: NDArray[np.int64]) -> NDArray[np.float64]:
+    if state[kernel.TEXTS]:
+        _settle(piece, labels)
+    return labels
+
+
+def _words(piece: Piece, places: NDArray[np.int64]) -> NDArray:
+    distinct, codes = words(piece.buffer, places)
+    return np.array([decoded(word) for word in distinct], object)[codes]
+
+
+def heads(piece: Piece) -> NDArray[np.int64]:
+    """The places of the first words of lines."""
+    places = np.empty(kernel.tally(*piece)[0] + 1, np.int64)
+    return places[: kernel.heads(*piece, places)]
+
+
+def is_number(word: bytes) -> bool:
+    """Whether a word is a finite decimal number."""
+    return DECIMAL.fullmatch(word) is not None and isfinite(float(word))
+
+
+def decoded(word: bytes) -> str:
+    """A label as text; bytes that are not UTF-8 are escaped."""
+    return word.decode("utf-8", "backslashreplace")
+
+
+def _complaint(piece: Piece, state: NDArray[np.int64], terms: Terms) -> Wrong:
+    line, column = place_of(piece, int(state[WHERE]))
+    found = shown(piece.buffer, int(state[WHERE]))
+    index = found[1:].partition(":")[0]
+    message = {
+        kernel.LABEL: f"expected a label, a number or a word, found {found}; is this a file of text?",
+        kernel.WORD: f"expected a number as the label, as the first one is, found {found}; with text=True labels are words",
+        kernel.UNLABELLED: f"expected a label before the first index:value, found {found}",
+        kernel.FEATURE: f"expected index:value, found {found}",
+        kernel.COLON: f"expected index:value, found {found}",
+        kernel.VALUE: f"expected a finite number as the value, found {found}",
+        kernel.FINITE: f"expected a finite number as the value, found {found}, which is too large for a double",
+        kernel.LARGE: f"expected an index up to {terms.highest}, found {index}",
+        kernel.ZERO: f"expected an index from 1 on, found {index}; with zero_based=True indices begin at 0",
+        kernel.QUERY: f"expected a whole number after qid:, found {found}",
+    }[int(state[WRONG])]
+    return Wrong(line, column, message, LabelError if state[WRONG] == kernel.WORD else SvmlightError)

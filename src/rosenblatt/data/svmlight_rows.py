@@ -1,0 +1,244 @@
+"""Lines of LIBSVM text become rows: label, an optional qid, then index:value for each non-zero. Compiled.
+
+The loop knows nothing of files and of policies. It reads lines until they end or one is wrong, and leaves in `state` how
+far it came; whoever called it looks at what is wrong and calls it again behind that line. What cannot be decided here
+becomes a NaN that carries the place of its text, to be replaced by the caller: a number that only `float` can round, and a
+label that is a word.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rosenblatt._jit import exact
+from rosenblatt.data.decimals import DOUBTFUL, NONE, more, number
+from rosenblatt.data.eights import U, as_float, blank, byte, digits, ends, first, start, value, word
+
+# The places of `state`, an array of integers.
+PLACE = 0  # of the next line
+ROWS = 1  # so far
+COUNT = 2  # of non-zeros so far
+SMALLEST, LARGEST = 3, 4  # index so far
+UNSORTED = 5  # whether some row may have indices that do not grow
+DOUBTS = 6  # how many values may be left for `float`
+TEXTS = 7  # how many labels are left for the caller, but for those of rows without
+BARE = 8  # how many rows have no label
+WRONG = 9  # what is wrong with the line at PLACE, one of the codes below; 0 if nothing is
+WHERE = 10  # the place of what is wrong
+STATE = 11
+
+LABEL, WORD, UNLABELLED, FEATURE, COLON, VALUE, FINITE, LARGE, ZERO, QUERY = range(1, 11)
+
+MARK = 0x7FF8000000000000  # a NaN; the lower bits are free for a place
+PLACES = (1 << 48) - 1
+QID = U(int.from_bytes(b"qid:", "little"))
+
+
+class Room(NamedTuple):
+    """Where rows go. There must be room for a row per line and a non-zero per colon."""
+
+    indptr: NDArray[np.int64]  # (rows + 1,), the first is 0
+    indices: NDArray  # (non-zeros,) int32 or int64
+    values: NDArray[np.float64]  # (non-zeros,)
+    labels: NDArray[np.float64]  # (rows,)
+    queries: NDArray[np.int64]  # (rows,), or (0,) if nobody asks for them
+
+
+class Terms(NamedTuple):
+    """What lines must keep to."""
+
+    lowest: int  # the index of the first column
+    highest: int  # and of the last one that is allowed
+    labelled: bool  # whether each line must have a label
+    words: bool  # whether labels are words: each is left for the caller
+
+
+@exact
+def tally(data, begin, end):
+    """How many lines and how many colons there are."""
+    lines = colons = 0
+    for place in range(begin, end):
+        c = data[np.uint64(place)]
+        lines += c == 10
+        colons += c == 58
+    return lines, colons
+
+
+@exact
+def line_end(text, place):
+    """The place of the next line feed."""
+    while True:
+        found = first(word(text, place), 10)
+        place += found
+        if found < 8:
+            return place
+
+
+@exact
+def line_after(data, place):
+    """The place behind the next line feed."""
+    return line_end(start(data), place) + 1
+
+
+@exact
+def next_row(text, place, end):
+    """The place of the first word of the next line that has one; `end` or more if there is none."""
+    while place < end:
+        c = byte(text, place)
+        if blank(c):
+            place += 1
+        elif c == 35:
+            place = line_end(text, place) + 1
+        else:
+            break
+    return place
+
+
+@exact
+def first_row(data, begin, end):
+    """The place of the first word of the first line that has one; `end` or more if there is none."""
+    return next_row(start(data), begin, end)
+
+
+@exact
+def heads(data, begin, end, places):
+    """How many lines have a word, and the place of the first one of each."""
+    text = start(data)
+    rows = 0
+    place = next_row(text, begin, end)
+    while place < end:
+        places[np.uint64(rows)] = place
+        rows += 1
+        place = next_row(text, line_end(text, place) + 1, end)
+    return rows
+
+
+@exact
+def _label(text, place, words):
+    """The label at a place, where its word ends, and what is wrong with it, or 0; NaN if it is left for the caller."""
+    x, after, kind = number(text, place)
+    if kind != NONE and ends(byte(text, after)) and not words:
+        if x == inf or x == -inf:
+            return x, after, WORD
+        return as_float(U(MARK) | U(place)) if kind == DOUBTFUL else x, after, 0
+    after = place
+    c = byte(text, after)
+    while not ends(c) and c != 58:
+        if c < 32 or c == 127:
+            return x, after, LABEL
+        after += 1
+        c = byte(text, after)
+    if c == 58:
+        return x, after, UNLABELLED
+    return as_float(U(MARK) | U(place)), after, 0 if words else WORD
+
+
+@exact
+def parse(data, end, room, terms, state):
+    """Rows from all lines between state[PLACE] and `end`, or from those before one that is wrong."""
+    text = start(data)
+    indptr, indices, values, labels, queries = room
+    lowest, highest, labelled, words = terms
+    span = U(highest - lowest)
+    place, row, count = state[PLACE], state[ROWS], state[COUNT]
+    smallest, largest = state[SMALLEST], state[LARGEST]
+    unsorted = False
+    doubts = texts = unlabelled = wrong = 0
+    where = place = next_row(text, place, end)
+    while place < end:
+        began, least, most = count, smallest, largest
+        where = line = place
+        label, place, wrong = _label(text, line, words)
+        bare = wrong == UNLABELLED and not labelled
+        if bare:
+            place, wrong = line, 0
+        if wrong != 0:
+            place = line
+            break
+        query = np.int64(0)
+        previous = np.int64(-1)
+        while True:
+            c = byte(text, place)
+            if c == 32:
+                place += 1
+                c = byte(text, place)
+            where = place
+            eight = word(text, place)
+            length = digits(eight)
+            if 0 < length < 8:
+                index = np.int64(value(eight, length))
+                place += length
+            elif length == 0:
+                if c == 10:
+                    break
+                if blank(c):
+                    place += 1
+                    continue
+                if c == 35:
+                    place = line_end(text, place)
+                    break
+                if (eight & U(0xFFFFFFFF)) == QID:
+                    asked, place = more(text, place + 4, U(0))
+                    query = np.int64(asked)
+                    if 0 < place - where - 4 < 19 and ends(byte(text, place)):
+                        continue
+                    wrong = QUERY
+                    break
+                wrong = FEATURE
+                break
+            else:
+                long, place = more(text, place, U(0))
+                index = np.int64(long)
+                if place - where > 19 or long > U(0x7FFFFFFFFFFFFFFF):
+                    wrong = LARGE
+                    break
+            if byte(text, place) != 58:
+                wrong = COLON
+                break
+            column = index - lowest
+            if U(column) > span:
+                wrong = ZERO if column < 0 else LARGE
+                break
+            place += 1
+            x, after, kind = number(text, place)
+            if kind == NONE or not ends(byte(text, after)):
+                where = place
+                wrong = VALUE
+                break
+            if x == inf or x == -inf:
+                where = place
+                wrong = FINITE
+                break
+            if kind == DOUBTFUL:
+                x = as_float(U(MARK) | U(place))
+                doubts += 1
+            place = after
+            unsorted |= index <= previous
+            previous = index
+            smallest = min(smallest, index)
+            largest = max(largest, index)
+            indices[np.uint64(count)] = column
+            values[np.uint64(count)] = x
+            count += 1
+        if wrong != 0:
+            count, smallest, largest, place = began, least, most, line
+            break
+        labels[np.uint64(row)] = label
+        if len(queries) > 0:
+            queries[np.uint64(row)] = query
+        texts += label != label and not bare
+        unlabelled += bare
+        row += 1
+        indptr[np.uint64(row)] = count
+        place = next_row(text, place, end)
+    state[PLACE], state[ROWS], state[COUNT] = place, row, count
+    state[SMALLEST], state[LARGEST] = smallest, largest
+    state[UNSORTED] |= unsorted
+    state[DOUBTS] += doubts
+    state[TEXTS] += texts
+    state[BARE] += unlabelled
+    state[WRONG], state[WHERE] = wrong, where

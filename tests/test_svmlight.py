@@ -1,0 +1,379 @@
+"""LIBSVM text becomes rows: those that scikit-learn reads, in any spelling, any blocks and any number of threads."""
+
+import gzip
+import hashlib
+import io
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse as sp
+from sklearn.datasets import load_svmlight_file
+
+from rosenblatt.data import svmlight
+from rosenblatt.data.ahead import Ahead
+from rosenblatt.data.svmlight import LabelError, Svmlight, SvmlightError
+from rosenblatt.data.svmlight_pieces import Parser
+
+numbers = st.one_of(
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.integers(-(10**20), 10**20).map(float),
+    st.decimals(-1000, 1000, places=4).map(float),
+)
+
+
+@st.composite
+def rows(draw, least=0):
+    """(label, {index: value}) of some rows."""
+    row = st.tuples(
+        numbers, st.dictionaries(st.integers(least, least + draw(st.sampled_from([5, 10**6, 2**40]))), numbers, max_size=6)
+    )
+    return draw(st.lists(row, min_size=1, max_size=8))
+
+
+def spelled(x, chance):
+    """A number as somebody may write it; always the same double."""
+    plain = repr(x)
+    forms = [plain, f"{x:.17g}", f"{x:.25e}", plain.upper()]
+    if not plain.startswith("-"):
+        forms.append("+" + plain)
+    if plain.startswith("0."):
+        forms.append(plain[1:])
+    if plain.endswith(".0"):
+        forms += [plain[:-1], plain[:-2]]
+    return chance.choice(forms)
+
+
+def text_of(data, chance):
+    """The rows in odd spellings."""
+    lines = []
+    for label, row in data:
+        words = [spelled(label, chance)]
+        pairs = [f"{index}:{spelled(value, chance)}" for index, value in row.items()]
+        chance.shuffle(pairs)
+        line = chance.choice(["", " ", "\t"]) + chance.choice([" ", "  ", "\t", " \t"]).join(words + pairs)
+        lines.append(line + chance.choice(["", " ", "\t ", " # a: b 3:4", "#"]))
+        lines += chance.choice([[], [], ["", "  ", "# nothing: 1:2"]])
+    return chance.choice(["\n", "\r\n"]).join(lines) + chance.choice(["", "\n"])
+
+
+def same(X, y, data, least):
+    columns = max((max(row) for _, row in data if row), default=least - 1) + 1 - least
+    assert X.shape == (len(data), columns)
+    assert X.has_sorted_indices
+    assert y.tobytes() == np.array([label for label, _ in data]).tobytes()
+    for number, (_, row) in enumerate(data):
+        part = slice(X.indptr[number], X.indptr[number + 1])
+        assert (X.indices[part] + least).tolist() == sorted(row)
+        assert X.data[part].tobytes() == np.array([row[index] for index in sorted(row)], float).tobytes()
+
+
+def written(tmp_path_factory, text):
+    path = tmp_path_factory.mktemp("svm") / "a.svm"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+@given(rows(least=1), st.randoms(use_true_random=False))
+def test_any_spelling_reads_the_same(tmp_path_factory, data, chance):
+    path = written(tmp_path_factory, text_of(data, chance))
+    read = svmlight.read(path)
+    assert not read.zero_based
+    X, y = read
+    same(X, y, data, 1)
+    assert X.indices.dtype == (np.int32 if X.shape[1] <= 2**31 else np.int64)
+    X, y = svmlight.read(path, zero_based=True)
+    same(X, y, data, 0)
+
+
+@given(rows(), st.randoms(use_true_random=False), st.integers(1, 200), st.sampled_from([1, 3]))
+def test_any_blocks_and_threads_give_the_same(tmp_path_factory, data, chance, size, threads):
+    path = written(tmp_path_factory, text_of(data, chance))
+    batches = svmlight.chunks(path, zero_based=True, size=size, threads=threads, digest=True)
+    whole = Svmlight().joined(list(batches))
+    same(whole.X, whole.y, data, 0)
+    assert batches.taken == batches.total == path.stat().st_size
+    assert batches.digest() == hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@given(rows(), st.booleans(), st.booleans())
+def test_what_is_written_is_read(data, zero_based, queries):
+    columns = max((max(row) for _, row in data if row), default=0) + 1
+    X = sp.csr_matrix(
+        (
+            np.array([row[index] for _, row in data for index in sorted(row)], float),
+            np.array([index for _, row in data for index in sorted(row)], np.int64),
+            np.cumsum([0, *(len(row) for _, row in data)]),
+        ),
+        shape=(len(data), columns),
+    )
+    y = np.array([label for label, _ in data])
+    file = io.BytesIO()
+    qid = np.arange(len(data)) if queries else None
+    assert svmlight.write(file, X, y, zero_based=zero_based, qid=qid) == len(data)
+    chunk = svmlight.Svmlight().joined(list(_chunks(file.getvalue(), zero_based=zero_based, features=columns, qid=True)))
+    assert chunk.X.shape == X.shape
+    assert chunk.X.data.tobytes() == X.data.tobytes()
+    assert (chunk.X.indices == X.indices).all()
+    assert (chunk.X.indptr == X.indptr).all()
+    assert chunk.y.tobytes() == y.tobytes()
+    assert chunk.qid.tolist() == (qid.tolist() if queries else [0] * len(data))
+
+
+def _chunks(content, **options):
+    """The chunks of a file that is only in memory."""
+    on_error = options.pop("on_error", "error")
+    size = options.pop("size", 1 << 20)
+    parser = Parser(**options)
+    return Ahead(
+        [io.BytesIO(content)], parser, SvmlightError, prepare=parser.words, on_error=on_error, size=size, threads=2
+    )
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_scikit_learn_reads_the_same(tmp_path, pack):
+    rng = np.random.default_rng(0)
+    X = sp.random(
+        300, 50, 0.2, "csr", random_state=0, data_rvs=lambda n: rng.standard_normal(n) * 10.0 ** rng.integers(-9, 9, n)
+    )
+    X.data[::3] = np.round(X.data[::3], 3)
+    y = rng.choice([-1.0, 1.0], 300)
+    path = tmp_path / "a.svm"
+    for zero_based in (True, False):
+        file = io.BytesIO()
+        svmlight.write(file, X, y, zero_based=zero_based, qid=np.arange(300) // 7)
+        path.write_bytes(file.getvalue())
+        Z, z, q = load_svmlight_file(str(path), query_id=True)
+        path.write_bytes(pack(file.getvalue()))
+        read = svmlight.read(path, qid=True)
+        assert read.zero_based == zero_based
+        assert (read.X != Z).nnz == 0
+        assert read.X.shape == Z.shape
+        assert (read.X.data == Z.data).all()
+        assert (read.y == z).all()
+        assert (read.qid == q).all()
+    assert svmlight.read([path, path], dtype=np.float32).X.shape == (600, Z.shape[1])
+    assert svmlight.read(path, features=99, dtype=np.float32).X.dtype == np.float32
+
+
+def test_labels_may_be_words(tmp_path):
+    path = tmp_path / "a.svm"
+    path.write_text("spam 1:1\n7 2:1\n1,3 1:2\nspam\nham#\n" * 50)
+    y = svmlight.read(path).y
+    assert y.dtype == object
+    assert y.tolist() == ["spam", "7", "1,3", "spam", "ham"] * 50
+    assert svmlight.labels(path)[0] == 250
+    assert svmlight.labels(path)[1].tolist() == ["1,3", "7", "ham", "spam"]
+    assert svmlight.labels(path, size=5)[1].tolist() == ["1,3", "7", "ham", "spam"]
+    path.write_text("1 1:1\n+1.0 1:1\n-1\nspam 2:1\n1e400 2:2\n")
+    assert svmlight.read(path).y.tolist() == ["1", "+1.0", "-1", "spam", "1e400"]  # the first is a number, and yet
+    with pytest.raises(
+        LabelError, match="line 4, column 1: expected a number as the label, as the first one is, found 'spam'"
+    ):
+        list(svmlight.chunks(path))
+    assert [chunk.y.tolist() for chunk in svmlight.chunks(path, text=True)] == [["1", "+1.0", "-1", "spam", "1e400"]]
+    batches = svmlight.chunks(path, on_error="skip")
+    assert [chunk.y.tolist() for chunk in batches] == [[1.0, 1.0, -1.0]]
+    assert batches.skipped == 2
+    path.write_text("1 1:1\n+1.0 1:1\n-1\n# 4\n9007199254740993.00000000000000000001")
+    rows, distinct = svmlight.labels(path)
+    assert (rows, distinct.tolist()) == (4, [-1.0, 1.0, 9007199254740994.0])
+    assert svmlight.read(path).y.tolist() == [1.0, 1.0, -1.0, 9007199254740994.0]
+
+
+def test_lines_without_a_label(tmp_path):
+    path = tmp_path / "a.svm"
+    path.write_text("3:1 4:2\n\n5:1\n")
+    [chunk] = svmlight.chunks(path, labelled=False, zero_based=True)
+    assert chunk.y is None
+    assert chunk.X.indices.tolist() == [3, 4, 5]
+    with pytest.raises(SvmlightError, match="line 1, column 1: expected a label before the first index:value, found '3:1'"):
+        svmlight.read(path)
+    path.write_text("word 3:1 4:2\n5:1\n")
+    [chunk] = Svmlight().batches([str(path)], labelled=False)
+    assert chunk.y is None
+    assert svmlight.labels(path)[0] == 2
+
+
+def test_unsorted_indices_are_sorted_and_repeated_ones_added_up(tmp_path):
+    path = tmp_path / "a.svm"
+    path.write_text("1 3:1 2:5 3:0.5\n2 1:1 2:2\n")
+    X, _ = svmlight.read(path)
+    assert X.toarray().tolist() == [[0, 5, 1.5], [1, 2, 0]]
+    assert X.nnz == 4
+    assert X.has_canonical_format
+
+
+WRONG = {
+    "1 2:3 4": (7, "expected index:value, found '4'"),
+    "1 a:3": (3, "expected index:value, found 'a:3'"),
+    "1 -3:4": (3, "expected index:value, found '-3:4'"),
+    "1 2.5:4": (3, "expected index:value, found '2.5:4'"),
+    "1 2:": (5, "expected a finite number as the value, found the end of the line"),
+    "1 2: 3": (5, "expected a finite number as the value, found a blank"),
+    "1 2:3x": (5, "found '3x'"),
+    "1 2:nan": (5, "found 'nan'"),
+    "1 2:-inf": (5, "found '-inf'"),
+    "1 2:1_0": (5, "found '1_0'"),
+    "1 2:1e999": (5, "found '1e999', which is too large for a double"),
+    "1 2:3:4": (5, "found '3:4'"),
+    "1 99999999999999999999:4": (3, "expected an index up to 9223372036854775806, found 99999999999999999999"),
+    "1 0:4": (3, "expected an index from 1 on, found 0; with zero_based=True indices begin at 0"),
+    "1 qid:x 2:3": (3, "expected a whole number after qid:, found 'qid:x'"),
+    "3:4 1:2": (1, "expected a label before the first index:value, found '3:4'"),
+    "1 2:3 \x00\x01\x02": (7, r"found '\x00\x01\x02'"),
+    "\x7fELF\x02": (1, r"expected a label, a number or a word, found '\x7fELF\x02'; is this a file of text?"),
+}
+
+
+@pytest.mark.parametrize("line", WRONG)
+def test_what_is_wrong_is_said_with_its_place(tmp_path, line):
+    column, message = WRONG[line]
+    path = tmp_path / "a.svm"
+    path.write_text("# head\n1 1:1 2:1\n" + line + "\n1 3:1\n" + line)
+    for size in (1, 1 << 20):
+        with pytest.raises(SvmlightError) as raised:
+            list(svmlight.chunks(path, size=size))
+        error = raised.value
+        assert (error.file, error.line, error.column) == (str(path), 3, column)
+        assert message in str(error)
+        assert str(error).startswith(f"{path}, line 3, column {column}: ")
+        assert str(error).isprintable()
+    data = svmlight.read(path, zero_based=False, on_error="skip")
+    assert data.X.toarray().tolist() == [[1, 1, 0], [0, 0, 1]]
+    assert data.skipped == 2
+    assert [error.line for error in data.errors] == [3, 5]
+
+
+@given(st.binary(max_size=200), st.integers(1, 50))
+@settings(max_examples=80)
+def test_garbage_gives_rows_or_a_clean_error(garbage, size):
+    text = b"1 2:3\n" + garbage
+    skipping = _chunks(text, on_error="skip", size=size)
+    kept = sum(chunk.rows for chunk in skipping)
+    with_words = garbage.replace(b"\v", b" ").replace(b"\f", b" ").replace(b"\r", b" ").split(b"\n")
+    lines = sum(line.split(b"#")[0].strip() != b"" for line in with_words)
+    assert kept + skipping.skipped == lines + 1
+    if skipping.skipped:
+        with pytest.raises(SvmlightError) as raised:
+            list(_chunks(text, size=size))
+        assert str(raised.value) == str(skipping.errors[0])
+        assert len(str(raised.value)) < 250
+        assert str(raised.value).isprintable()
+    else:
+        assert all(np.isfinite(chunk.X.data).all() for chunk in _chunks(text, size=size))
+
+
+@given(rows(least=1), st.randoms(use_true_random=False), st.integers(0, 10**6), st.integers(0, 255))
+def test_a_flipped_byte_changes_one_line_at_most(tmp_path_factory, data, chance, place, byte):
+    good = [text_of([row], chance).split("\n")[0].split("#")[0].rstrip() for row in data]
+    victim = place % len(good)
+    line = bytearray(good[victim].encode())
+    line[place % len(line)] = byte
+    if byte in b"\n#":
+        return
+    text = b"\n".join(bytes(line) if k == victim else one.encode() for k, one in enumerate(good))
+    batches = _chunks(text, on_error="skip", text=False)
+    read = Svmlight().joined(list(batches)) if len(data) > 1 else None
+    assert batches.skipped <= 1
+    if read is not None:
+        labels = [label for k, (label, _) in enumerate(data) if k != victim]
+        if batches.skipped:
+            assert read.y.tobytes() == np.array(labels).tobytes()
+
+
+def test_columns_beyond_the_number_given(tmp_path):
+    path = tmp_path / "a.svm"
+    path.write_text("1 3:1\n1 4:1\n")
+    assert svmlight.read(path, features=4).X.shape == (2, 4)
+    with pytest.raises(SvmlightError, match="line 2, column 3: expected an index up to 3, found 4"):
+        svmlight.read(path, features=3)
+    path.write_text("1 0:1\n1 4:1\n")
+    with pytest.raises(ValueError, match="indices begin at 0 and go to 4, which is more than features=4 allows"):
+        svmlight.read(path, features=4)
+    with pytest.raises(ValueError, match="features=0"):
+        svmlight.read(path, features=0)
+
+
+def test_the_largest_indices(tmp_path):
+    path = tmp_path / "a.svm"
+    path.write_text(f"1 {2**31 - 1}:1\n1 {2**31}:2\n1 {2**63 - 2}:3\n1 {2**31 + 1}:4\n")
+    X, _ = svmlight.read(path)
+    assert X.shape[1] == 2**63 - 2
+    assert X.indices.tolist() == [2**31 - 2, 2**31 - 1, 2**63 - 3, 2**31]
+
+
+def test_an_empty_file_and_other_troubles(tmp_path):
+    path = tmp_path / "a.svm"
+    path.write_text("# nothing\n\n")
+    with pytest.raises(SvmlightError, match=r"a.svm: there are no rows to read"):
+        svmlight.read(path)
+    assert list(svmlight.chunks(path)) == []
+    path.write_text("1\n-1\n")
+    assert svmlight.read(path).X.shape == (2, 0)
+    assert svmlight.read(path, features=5).X.shape == (2, 5)
+    with pytest.raises(ValueError, match="on_error='no'"):
+        svmlight.read(path, on_error="no")
+    with pytest.raises(ValueError, match="zero_based=3"):
+        svmlight.read(path, zero_based=3)
+    with pytest.raises(FileNotFoundError):
+        svmlight.chunks(tmp_path / "no.svm")
+    path.write_bytes(gzip.compress(b"1 2:3\n" * 200_000)[:-30])
+    with pytest.raises(SvmlightError, match=r"line 19\d{4}: the file cannot be read from here on"):
+        svmlight.read(path, on_error="skip")
+
+
+def test_batches_can_be_left_and_read_again(tmp_path):
+    paths = [str(tmp_path / name) for name in ("a.svm", "b.svm")]
+    for number, path in enumerate(paths):
+        with open(path, "w") as file:
+            file.writelines(f"{number} {k + 1}:1\n" for k in range(1000))
+    batches = svmlight.chunks(paths, size=100)
+    assert next(batches).rows > 0
+    batches.close()
+    assert list(batches) == []
+    with svmlight.chunks(paths, size=100) as batches:
+        assert sum(chunk.rows for chunk in batches) == 2000
+    assert batches.total == batches.taken
+    chunk = next(svmlight.chunks(paths))
+    assert chunk.take(np.array([5, 3])).X.indices.tolist() == [5, 3]
+    with pytest.raises(ValueError, match="no digest was asked for"):
+        batches.digest()
+
+
+def test_a_line_number_counts_in_its_own_file(tmp_path):
+    (tmp_path / "a.svm").write_text("1 1:1\n" * 10)
+    (tmp_path / "b.svm").write_text("1 1:1\n" * 3 + "1 x\n")
+    for size in (1, 1 << 20):
+        with pytest.raises(SvmlightError, match=r"b.svm, line 4, column 3"):
+            list(svmlight.chunks(tmp_path, size=size))
+
+
+def test_the_reading_is_kept_with_a_model():
+    reading = Svmlight(text=True)
+    facts, arrays = reading.written()
+    assert Svmlight.restored(facts, arrays) == reading
+    assert reading.name(17) == "17"
+    assert reading.features is None
+    assert reading.learned([]) is reading
+    for wrong in ({"text": "yes"}, {"text": None, "more": 1}):
+        with pytest.raises(ValueError, match="LIBSVM"):
+            Svmlight.restored(wrong, {})
+
+
+def test_what_cannot_be_written(tmp_path):
+    path = tmp_path / "a.svm"
+    path.write_text("as it was")
+    for label in ("two words", "a:b", "", "a#"):
+        with pytest.raises(ValueError, match="cannot be written"):
+            svmlight.write(path, np.eye(1), [label])
+    with pytest.raises(ValueError, match="infinite or no numbers"):
+        svmlight.write(path, [[np.nan]], [1])
+    with pytest.raises(ValueError, match="y has 2 values, and X has 1 rows"):
+        svmlight.write(path, np.eye(1), [1, 2])
+    assert path.read_text() == "as it was"
+    svmlight.write(path, np.eye(2), ["spam", "ham"])
+    assert path.read_text() == "spam 1:1\nham 2:1\n"
+    svmlight.write(path, np.eye(2) * 0.1)
+    assert path.read_text() == "1:0.1\n2:0.1\n"
