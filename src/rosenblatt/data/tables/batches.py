@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,24 +18,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from rosenblatt.data import opening
-from rosenblatt.data.tables import files
-from rosenblatt.data.tables.files import Delimited, Form, JsonLines, Lines, Piece, Source, TableError
-from rosenblatt.data.tables.schema import LABELS, SAMPLE, Choice, Schema, decided, is_number
+from rosenblatt.data.tables.files import Delimited, Form, JsonLines, Piece, Source, TableError
+from rosenblatt.data.tables.schema import SAMPLE, Schema, decided
+from rosenblatt.data.tables.sources import Asking, opened
 from rosenblatt.data.tables.values import as_numbers, as_text, as_truth, plain
 
 MOST_ERRORS = 100  # that are remembered of the rows left out
 EMPTY = "there are no rows; is the file empty?"
-
-
-class Asking(NamedTuple):
-    """What the user said about the files."""
-
-    choice: Choice
-    format: str | None = None
-    delimiter: str | None = None
-    quote: str | None = None
-    header: bool | None = None
-    missing: str = "error"
 
 
 @dataclass(frozen=True)
@@ -88,9 +77,8 @@ class TableBatches:
     def _all(self, paths: Sequence[str]) -> Generator[Batch, None, None]:
         before = rows = 0
         for path in paths:
-            with opening.Input(path, digest=True) as stream:
-                stream._raw.digest = self._digest
-                source = self._opened(path, stream)
+            with opening.Input(path, digest=self._digest) as stream:
+                source = opened(path, stream, self._asking, self.schema, self._labelled, self._size)
                 for piece in self._known(source):
                     self.taken = before + stream.taken
                     batch = self._checked(piece, source)
@@ -102,74 +90,6 @@ class TableBatches:
                 self.taken = before = before + stream.taken
         if not rows and not self.skipped:
             raise TableError(opening.name_of(paths[0]), None, EMPTY)
-
-    def _opened(self, path: str, stream: opening.Input) -> Source:
-        """The file as a source of rows, with names for its columns."""
-        asking, known = self._asking, self.schema
-        start = _Peeked(stream)
-        form = files.form_of(path, start.head, asking.format, asking.delimiter, asking.quote)
-        if known is not None and asking.format is None and form.format in ("csv", "tsv", "lines"):
-            text = known.form.format in ("csv", "tsv")
-            if text and files.suffix_of(path) is None:  # what has no name is laid out as the file learned from
-                form = known.form
-        if form.format == "parquet":
-            return files.parquet(start, path, self._size)
-        if form.format == "arrow":
-            return files.arrow(start, self._size)
-        if form.format == "jsonl":
-            return JsonLines(start, self._size)
-        if form.format == "lines" and known is None:
-            raise TableError(
-                stream.name,
-                None,
-                "what format is this? Say format=, one of csv, tsv, jsonl, parquet and arrow, or delimiter=",
-            )
-        return self._delimited(start, form) if form.format != "lines" else self._lines(start)
-
-    def _lines(self, stream: Any) -> Source:
-        schema = self.schema
-        if schema is None or schema.only_text is None or self._labelled:
-            raise TableError(
-                stream.name, None, "plain lines can be read for a model that has one column of text and nothing else"
-            )
-        return Lines(stream, self._size, schema.only_text)
-
-    def _delimited(self, start: _Peeked, form: Form) -> Source:
-        schema = self.schema
-        first = files.first_records(start.head, form, start.name)[:1]
-        names = self._names(first[0]) if schema is not None and first else []
-        if schema is not None and names is None and schema.only_text is not None and not self._labelled:
-            return self._lines(start)
-        if schema is not None and names is None:
-            raise TableError(
-                start.name,
-                1,
-                f"{len(first[0])} fields ({', '.join(first[0])[:80]}) where the model has {len(schema.columns)}, without a "
-                f"header: {', '.join(f'{column.name} ({column.kind})' for column in schema.columns)}",
-            )
-        source = Delimited(start, form, self._size)
-        if schema is not None:
-            source.begin(names or [], schema.header)
-            return source
-        header = self._asking.header
-        if header is None:
-            header = _has_header(source.head, self._asking.choice)
-        first = source.head[:1] or [[]]
-        source.begin(first[0] if header else [str(number) for number in range(len(first[0]))], header)
-        return source
-
-    def _names(self, first: list[str]) -> list[str] | None:
-        """What to call the columns of delimited text that has a schema; None where they are not its columns."""
-        schema = self.schema
-        assert schema is not None
-        if schema.header:
-            plain_lines = schema.only_text is not None and not self._labelled and schema.only_text not in first
-            return None if plain_lines else first
-        every = [column.name for column in schema.columns]
-        forms = [every]
-        if not self._labelled and schema.only_text is None:
-            forms += [[name for name in every if name != schema.target], schema.features]
-        return next((names for names in forms if len(names) == len(first)), None)
 
     def _known(self, source: Source) -> Iterator[Piece]:
         """The pieces of a source, after its columns were compared with the schema, or have made one."""
@@ -206,19 +126,14 @@ class TableBatches:
         if self._labelled:
             needed += [column for column in schema.columns if column.kind in ("target", "weight")]
         wrong = [f"column {column.name} ({column.kind}) is missing" for column in needed if column.name not in names]
-        if names.count("") < len(names):
-            twice = [column.name for column in needed if names.count(column.name) > 1]
-            wrong += [f"column {name} is there twice" for name in dict.fromkeys(twice)]
-        if not isinstance(source, Delimited | Lines):
-            for column in needed:
-                if column.name in names and not _fits(column.kind, sample[column.name].type):
-                    wrong.append(
-                        f"column {column.name} must hold a {column.kind} and has the type {sample[column.name].type}"
-                    )
+        wrong += [f"column {column.name} is there twice" for column in needed if names.count(column.name) > 1]
+        for column in needed:
+            if column.name in names and (found := _misfit(column.kind, sample[column.name])) is not None:
+                wrong.append(f"column {column.name} ({column.kind}) holds {found}")
         if wrong:
             others = [name for name in names if name not in {column.name for column in schema.columns}]
             rest = f"; the file has {', '.join(others)[:200]}" if others else ""
-            raise TableError(source.stream.name, None, f"these are not the columns of the model: {'; '.join(wrong)}{rest}")
+            raise TableError(source.stream.name, None, f"the columns do not fit: {'; '.join(wrong)}{rest}")
 
     def _checked(self, piece: Piece, source: Source) -> Batch:
         """The rows of a piece that can be read; the others are left out, or raise."""
@@ -264,6 +179,8 @@ class TableBatches:
         texts = as_text(column)
         if trim and kind in ("category", "target"):
             texts = pc.utf8_trim_whitespace(texts)
+        if (trim and kind == "category") or kind == "target":
+            texts = pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.large_string()), texts)
         bad = {}
         if kind == "target" or self._asking.missing == "error":
             bad = (
@@ -285,41 +202,11 @@ _MISSING = dict.fromkeys(
 ) | {"target": "the label is missing; on_error='skip' leaves such rows out", "weight": "the weight is missing"}
 
 
-class _Peeked:
-    """A stream whose first bytes have been looked at."""
-
-    def __init__(self, stream: opening.Input):
-        self.name = stream.name
-        self._stream = stream
-        self.head = self._ahead = stream.read(1 << 16)
-
-    def readinto(self, buffer: Any) -> int:
-        view = memoryview(buffer).cast("B")
-        got = min(len(view), len(self._ahead))
-        view[:got], self._ahead = self._ahead[:got], self._ahead[got:]
-        return got + self._stream.readinto(view[got:])
-
-    def read(self, size: int) -> bytes:
-        buffer = bytearray(size)
-        return bytes(memoryview(buffer)[: self.readinto(buffer)])
-
-
 def _total(paths: Sequence[str]) -> int | None:
     try:
         return sum(os.stat(path).st_size for path in paths) if "-" not in paths else None
     except OSError:
         return None
-
-
-def _has_header(head: list[list[str]], choice: Choice) -> bool:
-    """Whether the first record of delimited text is names: if the user gives some, or if it has no number where later ones
-    do, or if a label is asked for by its name."""
-    if any(not is_number(one) for one in choice.references):
-        return True
-    if choice.target is None and any(field.lower() in LABELS for row in head[:1] for field in row):
-        return True
-    numbers = [[not as_numbers(pa.array([field], pa.large_string()))[1] and field != "" for field in row] for row in head]
-    return bool(head) and not any(numbers[0]) and any(any(row) for row in numbers[1:])
 
 
 def _filled_up(table: Any, names: Sequence[str]) -> Any:
@@ -343,17 +230,14 @@ def _alike(tables: list[Any]) -> list[Any]:
     return [pa.table({name: parts[i] for name, parts in columns.items()}) for i in range(len(tables))]
 
 
-def _fits(kind: str, type_: Any) -> bool:
-    """Whether values of a type of Arrow can be of a kind; text that spells numbers is told apart row by row."""
-    if pa.types.is_null(type_):
-        return True
-    if kind in ("number", "weight"):
-        return (
-            pa.types.is_integer(type_)
-            or pa.types.is_floating(type_)
-            or pa.types.is_decimal(type_)
-            or pa.types.is_boolean(type_)
-        )
-    if kind in ("text", "category"):
-        return not pa.types.is_nested(type_) and (kind == "category" or not pa.types.is_floating(type_))
-    return not pa.types.is_nested(type_)
+def _misfit(kind: str, column: Any) -> str | None:
+    """What a column holds that cannot be of a kind, by its type or by all of many values; None where it may be."""
+    column = plain(column)
+    if pa.types.is_nested(column.type):
+        return f"values of type {column.type}"
+    if kind in ("number", "boolean", "weight"):
+        _, bad, missing = (as_truth if kind == "boolean" else as_numbers)(column)
+        known = len(column) - int(np.count_nonzero(missing))
+        if len(bad) == known and (known >= 10 or not pa.types.is_large_string(column.type)) and bad:
+            return f"{next(iter(bad.values()))} and the like"
+    return None

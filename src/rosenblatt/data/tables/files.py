@@ -11,14 +11,13 @@ import csv
 import io
 import json
 import math
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rosenblatt.data.opening import SUFFIXES, FormatError, pieces
 
@@ -30,6 +29,7 @@ except ImportError as missing:  # pragma: no cover
     raise ModuleNotFoundError("tables need pyarrow, which is not installed: pip install 'rosenblatt[tables]'") from missing
 
 from rosenblatt.data.tables.records import walked
+from rosenblatt.data.tables.values import number_text
 
 SIZE = 1 << 22  # bytes of a piece, about
 HEAD = 50  # records of delimited text that are looked at to decide what the first one is
@@ -65,6 +65,11 @@ class Form(NamedTuple):
     format: str  # one of FORMATS
     delimiter: str = ","
     quote: str | None = '"'
+
+
+def names_of(header: Sequence[str]) -> list[str]:
+    """The names of columns; one without gets the name that pandas gives it."""
+    return [name or f"unnamed: {number}" for number, name in enumerate(header)]
 
 
 def form_of(path: str, start: bytes, format: str | None, delimiter: str | None, quote: str | None) -> Form:
@@ -169,10 +174,17 @@ class Delimited(Source):
             if end:
                 yield data[:end]
         if rest:
+            ended = rest if rest.endswith(b"\n") else rest + b"\n"
+            if int(walked(np.frombuffer(ended, np.uint8), *self._codes, -1)[0]) < len(ended):
+                raise TableError(
+                    self.stream.name,
+                    line,
+                    "a quote that opens in this row is not closed; quote='' reads quotes as they stand",
+                )
             yield rest
 
     def _piece(self, data: bytes, line: int, skip: int) -> Piece:
-        data, broken, lost = _utf8(data, line)
+        data, broken, lines = _utf8(data, line)
         wrong: list[Any] = []
 
         def leave_out(row: Any) -> str:
@@ -182,9 +194,10 @@ class Delimited(Source):
         buffer = np.frombuffer(data, np.uint8)
 
         def line_of(record: int) -> int:
-            found = line + int(walked(buffer, *self._codes, record)[1])
-            return found + int(np.searchsorted(lost, found - np.arange(len(lost)), "right")) if len(lost) else found
+            return lines[int(walked(buffer, *self._codes, record)[1])]
 
+        if not data.strip():
+            return Piece(pa.table({}), line_of, broken)
         try:
             table = pa.csv.read_csv(
                 pa.BufferReader(data),
@@ -285,13 +298,10 @@ class Lines(Source):
     def __iter__(self) -> Iterator[Piece]:
         line = 1
         for block in pieces(self.stream, self.size):
-            data, broken, lost = _utf8(block.tobytes(), line)
-            texts = data.decode().removesuffix("\n").split("\n")
-            numbers = np.setdiff1d(np.arange(line, line + len(texts) + len(lost)), lost)
-            texts = [text.removesuffix("\r") for text in texts]
-            table = pa.table({self.names[0]: pa.array(texts, pa.large_string())})
-            yield Piece(table, partial(_at, numbers), broken)
-            line += len(texts) + len(lost)
+            data, broken, lines = _utf8(block.tobytes(), line)
+            texts = [text.removesuffix("\r") for text in data.decode().removesuffix("\n").split("\n")]
+            yield Piece(pa.table({self.names[0]: pa.array(texts, pa.large_string())}), lines.__getitem__, broken)
+            line += int(np.count_nonzero(block == ord("\n")))
 
 
 class Columnar(Source):
@@ -361,43 +371,43 @@ class _Readable(io.RawIOBase):
         return True
 
 
-def _at(numbers: NDArray[np.int64], row: int) -> int:
-    return int(numbers[row])
-
-
-def _utf8(data: bytes, line: int) -> tuple[bytes, list[tuple[int, str]], NDArray[np.int64]]:
-    """The data without lines that are not UTF-8, what is wrong with these, and their numbers."""
-    broken: list[tuple[int, str]] = []
+def _utf8(data: bytes, line: int) -> tuple[bytes, list[tuple[int, str]], Sequence[int]]:
+    """The data without lines that are not UTF-8, what is wrong with these, and the numbers of the others."""
     try:
         data.decode()
+        return data, [], range(line, sys.maxsize)
     except UnicodeDecodeError:
-        kept = []
-        for number, text in enumerate(data.split(b"\n"), line):
-            try:
-                text.decode()
-                kept.append(text)
-            except UnicodeDecodeError as reason:
-                byte = text[reason.start]
-                broken.append(
-                    (number, f"the byte 0x{byte:02X} at byte {reason.start + 1} is not UTF-8; convert the file to UTF-8")
-                )
-        data = b"\n".join(kept)
-    return data, broken, np.array([number for number, _ in broken], np.int64)
+        kept, numbers, broken = [], [], []
+    for number, text in enumerate(data.split(b"\n"), line):
+        try:
+            text.decode()
+            kept.append(text)
+            numbers.append(number)
+        except UnicodeDecodeError as reason:
+            what = f"the byte 0x{text[reason.start]:02X} at byte {reason.start + 1} is not UTF-8"
+            broken.append((number, f"{what}; convert the file to UTF-8"))
+    return b"\n".join(kept), broken, numbers
 
 
 def _column(values: list[Any]) -> Any:
-    """Values of JSON as a column: numbers where all are, truth values where all are, and else text."""
-    known = [value for value in values if value is not None]
-    if all(isinstance(value, bool) for value in known):
+    """Values of JSON as a column: truth values where all are, numbers where all are, and else text."""
+    types = {type(value) for value in values if value is not None}
+    if types & {dict, list}:
+        return pa.nulls(len(values), pa.list_(pa.null()))  # which no treatment takes
+    if types <= {bool}:
         return pa.array(values, pa.bool_())
-    if all(isinstance(value, int | float) and not isinstance(value, bool) for value in known):
-        return pa.array([None if value is None else _number(value) for value in values], pa.float64())
-    return pa.array(
-        [value if isinstance(value, str | None) else json.dumps(value, ensure_ascii=False) for value in values], pa.string()
-    )
+    if types <= {int} and all(value is None or -(2**63) <= value < 2**63 for value in values):
+        return pa.array(values, pa.int64())
+    if types <= {int, float}:
+        return pa.array([None if value is None else _float(value) for value in values], pa.float64())
+    return pa.array([value if isinstance(value, str | None) else _json_text(value) for value in values], pa.string())
 
 
-def _number(value: float) -> float:
+def _json_text(value: Any) -> str:
+    return number_text(value) if type(value) is float else json.dumps(value, ensure_ascii=False)
+
+
+def _float(value: float) -> float:
     try:
         return float(value)
     except OverflowError:

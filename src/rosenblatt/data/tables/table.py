@@ -23,9 +23,10 @@ from numpy.typing import NDArray
 
 from rosenblatt.data import opening
 from rosenblatt.data.reading import Chunk
-from rosenblatt.data.tables.batches import Asking, Batch, TableBatches
+from rosenblatt.data.tables.batches import Batch, TableBatches
 from rosenblatt.data.tables.files import FORMATS, SIZE
 from rosenblatt.data.tables.schema import Choice, Reference, Schema
+from rosenblatt.data.tables.sources import Asking
 from rosenblatt.data.tables.treatments import TREATMENTS, Categories, Numbers, Text, Treatment
 
 Columns = Reference | Sequence[Reference]
@@ -231,7 +232,7 @@ class Table:
         self = cls(missing=missing if isinstance(missing, str) else "?", dtype=dtype if isinstance(dtype, str) else "?")
         self._schema = Schema.restored(schema)
         for number, own in enumerate(treatments):
-            if not isinstance(own, Mapping) or own.get("kind") not in TREATMENTS:
+            if not isinstance(own, Mapping) or own.get("kind") not in list(TREATMENTS):
                 raise ValueError("a column of a table was treated in a way that is not known")
             prefix = f"{number}."
             some = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}

@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 import scipy.sparse as sp
 from numpy.typing import NDArray
@@ -22,6 +23,7 @@ from rosenblatt.data.tables import words
 from rosenblatt.data.tables.vocabulary import Hashed, Spans, Store, Vocabulary
 
 Written = tuple[dict[str, Any], dict[str, NDArray]]
+_BLANKS = r"[\s\v\x1c-\x1f\x{85}\p{Z}]+"  # what str.split() splits at
 MISSING = "(missing)"  # the name of the category of rows that have none
 
 
@@ -299,8 +301,11 @@ class Text:
         if self.lowercase:
             texts = pc.utf8_lower(texts)
         if self.characters:
-            single = pc.utf8_trim_whitespace(pc.replace_substring_regex(texts, r"\s+", " "))
-            texts = pc.binary_join_element_wise(" ", single, " ", "")
+            single = pc.utf8_trim_whitespace(pc.replace_substring_regex(texts, _BLANKS, " "))
+            blank, nothing = pa.scalar(" ", pa.large_string()), pa.scalar("", pa.large_string())
+            texts = pc.if_else(
+                pc.equal(single, nothing), nothing, pc.binary_join_element_wise(blank, single, blank, nothing)
+            )
         offsets = np.frombuffer(texts.buffers()[1], np.int64)[texts.offset : texts.offset + len(texts) + 1]
         data = np.frombuffer(texts.buffers()[2] or b"", np.uint8)
         if self.characters:

@@ -66,6 +66,11 @@ def _one_by_one(column: Any) -> tuple[Any, dict[int, str]]:
     return pa.array(numbers, pa.float64()), bad
 
 
+def number_text(x: float) -> str:
+    """A number as text, the shortest that gives it back; a whole one has no point."""
+    return str(int(x)) if abs(x) < 2**63 and x == int(x) else repr(x)
+
+
 def as_text(column: Any) -> Any:
     """The column as text, null where it has nothing. A whole number has no point, whatever its type."""
     column = plain(column)
@@ -73,9 +78,7 @@ def as_text(column: Any) -> Any:
         return column
     if pa.types.is_floating(column.type) or pa.types.is_decimal(column.type):
         numbers, _, missing = as_numbers(column)
-        texts = [
-            str(int(x)) if x == np.trunc(x) and abs(x) < 2**63 else repr(float(x)) for x in np.where(missing, 0, numbers)
-        ]
+        texts = [number_text(x) for x in np.where(missing, 0.0, numbers).tolist()]
         return pa.array(texts, pa.large_string(), mask=missing)
     return column.cast(pa.large_string())
 
