@@ -306,10 +306,9 @@ class OnlinePerceptron(Saved, BaseEstimator):
 
     def _parts(self, resume: bool) -> Parts:
         parts = self._fitted().parts()
-        counts = {name: int(getattr(self, name)) for name in _COUNTS}
-        return Parts(
-            parts.facts | {"classes": [put_name(label) for label in self.classes_], "counts": counts}, parts.arrays
-        )
+        parts.facts["classes"] = [put_name(label) for label in self.classes_]
+        parts.facts["counts"] = {name: int(getattr(self, name)) for name in _COUNTS}
+        return parts
 
     def _put_together(self, parts: Parts, resume: bool) -> None:
         classes = parts.facts["classes"]
