@@ -33,10 +33,7 @@ class Votes(NamedTuple):
         mistaken, places = np.unique(moves["row"], return_inverse=True)
         moves = moves.copy()
         moves["row"] = places + self.rows.shape[0]
-        rows = X[mistaken]
-        if self.rows.shape[0]:
-            mixed = sp.issparse(rows) or sp.issparse(self.rows)
-            rows = sp.vstack([self.rows, rows]).tocsr() if mixed else np.vstack([self.rows, rows])
+        rows = stacked(self.rows, X[mistaken]) if self.rows.shape[0] else X[mistaken]
         return Votes(rows, np.concatenate([self.moves, moves]), self.start, clock)
 
     def grown(self, start: NDArray, problem: Problem, larger: Problem) -> Votes:
@@ -66,6 +63,12 @@ class Votes(NamedTuple):
             before = part @ first + offset
             result[begin : begin + step] = poll(problem, inner, before, self.moves, self.clock)
         return result
+
+
+def stacked(rows: Any, more: Any) -> Any:
+    """Rows and more rows; CSR if either is."""
+    mixed = sp.issparse(rows) or sp.issparse(more)
+    return sp.vstack([rows, more]).tocsr() if mixed else np.vstack([rows, more])
 
 
 def columns_widened(rows: Any, features: int) -> Any:

@@ -177,24 +177,22 @@ def as_fact(value: Any) -> Any:
 # Records: a NamedTuple of numbers, such as a rule, under a word that a table knows.
 
 
-def put_record(told: Any, kinds: Mapping[str, type]) -> dict[str, Any]:
+def put_record(told: Any, kinds: Mapping[str, Any]) -> dict[str, Any]:
     """A NamedTuple of numbers as a fact; a TypeError if its type is none of those that a file can name."""
-    values = [as_fact(value) for value in told]
     for word, kind in kinds.items():
         if type(told) is kind:
-            return {"kind": word, "values": values}
+            return {"kind": word, **{name: as_fact(value) for name, value in zip(kind._fields, told, strict=True)}}
     raise TypeError(f"{told!r} cannot be written into a file; of its kind only {', '.join(kinds)} can")
 
 
-def record(fact: Any, kinds: Mapping[str, type]) -> Any:
+def record(told: Any, kinds: Mapping[str, Any]) -> Any:
     """The NamedTuple that a fact describes, if each of its numbers has the type of its field."""
-    if not isinstance(fact, dict) or not isinstance(fact.get("kind"), str) or fact["kind"] not in kinds:
-        raise ValueError(f"{str(fact)[:80]} is none of {', '.join(kinds)}")
-    kind: Any = kinds[fact["kind"]]
-    types = kind.__annotations__
-    if not isinstance(fact["values"], list) or len(fact["values"]) != len(types):
-        raise ValueError(f"{fact['kind']} has the values {', '.join(types)}; got {str(fact['values'])[:80]}")
-    return kind(*(_typed(value, name, types[name]) for name, value in zip(types, fact["values"], strict=True)))
+    if not isinstance(told, dict) or not isinstance(told.get("kind"), str) or told["kind"] not in kinds:
+        raise ValueError(f"{str(told)[:80]} is none of {', '.join(kinds)}")
+    kind: Any = kinds[told["kind"]]
+    if set(told) != {"kind", *kind._fields}:
+        raise ValueError(f"{told['kind']} is described by {', '.join(kind._fields)}; got {', '.join(told)}")
+    return kind(*(_typed(told[name], name, kind.__annotations__[name]) for name in kind._fields))
 
 
 def _typed(value: Any, name: str, annotation: Any) -> Any:

@@ -39,6 +39,10 @@ class Saved:
         """Have learned what these parts say."""
         raise NotImplementedError
 
+    def _check_learned(self) -> None:
+        """Raise an error if nothing has been learned yet."""
+        check_is_fitted(self)
+
     # Files
 
     def save(self, path: str | PathLike, resume: bool = True) -> None:
@@ -57,7 +61,7 @@ class Saved:
 
     def _written(self, resume: bool) -> tuple[dict[str, Any], dict[str, NDArray]]:
         """The learner as facts and arrays."""
-        check_is_fitted(self)
+        self._check_learned()
         resume = resume or self._always_resumes
         if resume:
             self._resumable()
