@@ -76,9 +76,7 @@ def _sparse(repeat: int, scale: float) -> Iterator[Row]:
     from rosenblatt.testing import workloads
 
     rows = max(10, round(50_000 * scale))
-    yield from _race(
-        workloads.text(f"CSR {rows:,} × 100,000, 60 a row", (rows, 100_000), 60, 2), repeat, ("cyclic",)
-    )
+    yield from _race(workloads.text(f"CSR {rows:,} × 100,000, 60 a row", (rows, 100_000), 60, 2), repeat, ("cyclic",))
 
 
 def _classes(repeat: int, scale: float) -> Iterator[Row]:
