@@ -188,6 +188,27 @@ def test_completion_is_offered():
         assert running.stdout.read().split() == ["certify"]
 
 
+def test_an_interrupt_is_said_and_has_its_code():
+    code = (
+        "import os, signal, sys, threading, rosenblatt.cli.app; from rosenblatt.cli import main; "
+        "threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT)).start(); sys.exit(main(['feasible', '-']))"
+    )
+    streams = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    with subprocess.Popen([sys.executable, "-c", code], text=True, **streams) as waiting:
+        said = waiting.stderr.read()
+    assert (waiting.returncode, said) == (130, "interrupted\n")
+
+
+def test_a_full_disk_is_said():
+    if not os.path.exists("/dev/full"):
+        pytest.skip("this system has no /dev/full")
+    with open("/dev/full", "w") as full:
+        ended = subprocess.run(
+            [sys.executable, "-m", "rosenblatt", "--help"], stdout=full, stderr=subprocess.PIPE, text=True
+        )
+    assert (ended.returncode, ended.stderr) == (5, "error: the disk is full\n")
+
+
 # Errors
 
 

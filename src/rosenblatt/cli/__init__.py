@@ -29,14 +29,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run `rosenblatt` with these arguments (those of the process, if none are given) and give back its exit code."""
     try:
         import typer  # noqa: F401
+
+        from rosenblatt.cli.app import run
+        from rosenblatt.cli.errors import report
+    except KeyboardInterrupt:
+        return 130
     except ModuleNotFoundError as missing:
         if missing.name != "typer":
             raise
         print(_MISSING, file=sys.stderr)
         return 2
-    from rosenblatt.cli.app import run
-    from rosenblatt.cli.errors import report
-
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure") and stream.encoding.lower() not in ("utf-8", "utf8"):
             stream.reconfigure(errors="backslashreplace")  # γ is no reason to stop, where the terminal cannot show it

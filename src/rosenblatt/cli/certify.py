@@ -43,18 +43,17 @@ def certify(
     """
     console = Console(json, quiet)
     prepared(output, check)
-    read = examples.read(data, columns)
-    named = ", ".join(data)
     if check is not None:
-        return _check(check, read, positive, console, named)
+        return _check(check, data, columns, positive, console)
 
     from rosenblatt.theory import gamma_affine, gamma_origin, separability
 
-    read = read.against(positive)
+    read = examples.read(data, columns).against(positive)
     answer = separability(read.X, read.y, intercept=intercept, max_seconds=max_seconds)
     classes = read.classes(positive)
     facts: dict[str, Any] = {
         "files": data,
+        "columns": {name: value for name, value in columns._asdict().items() if value is not None},
         "sha256": read.digest,
         "rows": read.shape[0],
         "features": read.shape[1],
@@ -114,16 +113,19 @@ def _rows(answer: Any, read: examples.Examples, classes: list[str]) -> list[str]
     ]
 
 
-def _check(path: str, read: examples.Examples, positive: str | None, console: Console, named: str) -> int:
+def _check(path: str, data: list[str], columns: Columns, positive: str | None, console: Console) -> int:
+    from rosenblatt.exact.documents import UnreadableCertificate
     from rosenblatt.exact.documents import read as opened
     from rosenblatt.theory import Inseparable, Margin, Separable
 
-    document = opened(path, _QUESTION, {"separable": Separable, "inseparable": Inseparable, "margin": Margin})
-    told = document.facts.get("positive")
-    read = read.against(positive or (told if isinstance(told, str) else None))
-    if (then := document.facts.get("classes")) != (now := read.classes(positive or told)):
-        return checked(path, [f"it is about the classes {then}, the data have {now}"], console, named)
-    if document.facts.get("sha256") != read.digest:
-        console.note(f"{named} is not the file that {path} was made for (SHA-256 differs); what counts is whether it holds")
-    refutations = [proof.refutation(read.X, read.y) for proof in document.certificates.values()]
-    return checked(path, refutations, console, named)
+    proofs, facts = opened(path, _QUESTION, {"separable": Separable, "inseparable": Inseparable, "margin": Margin})
+    asked, told = facts.get("columns"), facts.get("positive")
+    if not isinstance(asked, dict) or not asked.keys() <= set(Columns._fields) or not isinstance(told, str | None):
+        raise UnreadableCertificate(f"{path} is damaged: it does not say how its data were read")
+    read = examples.read(data, Columns(**asked) if columns == Columns() else columns).against(positive or told)
+    named = ", ".join(data)
+    if (then := facts.get("classes")) != (now := read.classes(positive or told)):
+        return checked(path, [f"it is about the classes {then}, and the data have {now}"], console, named)
+    if facts.get("sha256") != read.digest:
+        console.note(f"{named} is not what {path} was made from (SHA-256 differs); what counts is whether it holds")
+    return checked(path, [proof.refutation(read.X, read.y) for proof in proofs.values()], console, named)

@@ -26,6 +26,11 @@ class Examples(NamedTuple):
         import numpy as np
 
         if positive is None:
+            if len(labels := np.unique(self.y).tolist()) > 2:
+                some = ", ".join(map(text, labels[:10]))
+                raise Failure(
+                    f"there are {len(labels)} classes: {some}", Code.INPUT, "--positive LABEL, one class against the others"
+                )
             return self
         here = np.array([text(label) == positive for label in self.y.tolist()])
         if not here.any():

@@ -44,15 +44,14 @@ def prepared(model: str, files: Sequence[str] | None, train: Any, test: Any, dev
 
 def loaded(path: str, kinds: Sequence[type]) -> Any:
     """The model in a file, if it is of one of these kinds."""
-    from rosenblatt import store
+    from rosenblatt.loading import load
 
     with ending(Code.MODEL, OSError):
-        facts, _ = store.read(path)
-    kind = next((kind for kind in kinds if kind.__name__ == facts.get("learner")), None)
-    if kind is None:
-        names = " or ".join(kind.__name__ for kind in kinds)
-        raise Failure(f"{path} holds a {facts.get('learner')}, and this needs a {names}", Code.MODEL)
-    return kind.load(path)  # type: ignore[attr-defined]
+        model = load(path)
+    if not isinstance(model, tuple(kinds)):
+        names = ", ".join(kind.__name__ for kind in kinds)
+        raise Failure(f"{path} holds a {type(model).__name__}; this needs {names}", Code.MODEL)
+    return model
 
 
 def sentences(files: Iterable[str], columns: Sequence[str] | None = None) -> Iterator[Any]:

@@ -53,5 +53,5 @@ def _words(file: _Begun) -> Iterator[conllu.Sentence]:
             line.encode("utf-8")
         except UnicodeEncodeError:
             raise FormatError(file.name, number, "it is not UTF-8; convert the file to UTF-8") from None
-        if words := line.removeprefix(lines.BOM).split():
+        if words := column_files.FIELD.findall(lines.body(line.removeprefix(lines.BOM))):
             yield conllu.Sentence.of(words)
