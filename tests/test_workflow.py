@@ -26,7 +26,7 @@ from rosenblatt.workflow import (
 from rosenblatt.workflow.choosing import LEARNERS, format_of, setting
 from rosenblatt.workflow.labels import Labels
 
-LEARNT = ("Perceptron", "PassiveAggressiveClassifier", "AROW", "ALMA", "KernelPerceptron", "Forgetron")
+LEARNT = ("Perceptron", "AROW", "KernelPerceptron")
 
 
 @pytest.fixture

@@ -106,6 +106,8 @@ class Estimator(SavedEstimator, CallbackSupportMixin, BaseEstimator):
     _problems: ClassVar[Mapping[str, Any]] = PROBLEMS
     _exact: ClassVar[bool] = True  # whether integers give the same bits in every layout: see rosenblatt.testing.laws
 
+    _widens: ClassVar[bool] = False  # whether `widen` lets it meet columns that it did not begin with
+
     # What a learner is
 
     @abstractmethod

@@ -225,6 +225,8 @@ class Linear(Classifier):
         if learner.log is not None:
             model.remember(X, learner.log.moves())
 
+    _widens = True
+
     def _widened(self, model: Model, features: int) -> Model:
         return model.widened(features)
 

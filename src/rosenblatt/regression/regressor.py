@@ -189,6 +189,8 @@ class Regressor(RegressorMixin, MultiOutputMixin, Estimator):
     def _fresh(self, plan: Plan, rows: Rows, features: int, outputs: int, init: Any) -> Model:
         return fresh(_problem(outputs), rows, features, plan.constant, self.keep, init or (None, None))
 
+    _widens = True
+
     def _widened(self, model: Model, features: int) -> Model:
         return model.widened(features)
 

@@ -56,7 +56,7 @@ def reasons(model: FileModel, chunk: Chunk, row: int, label: Any = None) -> Reas
     coef, intercept = _linear(model)
     x = sp.csr_matrix(fitted_to(chunk.X[[row]], model.learner.n_features_in_)[0]).astype(np.float64)
     vectors = _for_each_class(model, coef, intercept)
-    scores = np.array([float(x @ vector) + constant for vector, constant in vectors])
+    scores = np.array([float((x @ vector)[0]) + constant for vector, constant in vectors])
     labels = [_label(model, number) for number in range(len(vectors))]
     if label is None:
         number = 0 if len(labels) == 1 else labels.index(spelled(model.learner.predict(x)[0]))

@@ -21,7 +21,6 @@ from sklearn.base import clone, is_regressor
 
 from rosenblatt.data.reading import Chunk, Reading
 from rosenblatt.data.svmlight import LabelError
-from rosenblatt.estimator import Estimator
 from rosenblatt.linear import Perceptron
 from rosenblatt.workflow.labels import Labels, spelled
 from rosenblatt.workflow.model import FileModel, fitted_to, listed
@@ -164,7 +163,7 @@ class Run:
 
     def prepare(self, labels: Labels | None, rows: int | None, resume: FileModel | None) -> None:
         """Find the rows; `labels` are the classes and `rows` the number of rows, where they are known beforehand."""
-        self.labels = labels or Labels()
+        self.labels = Labels() if labels is None else labels
         self.told = labels is not None or resume is not None  # whether there can be no other classes
         if self.stream:
             self.source = Streamed(self.reading, self.files, rows, self.options.on_error)
@@ -388,7 +387,7 @@ class Run:
 
 def can_widen(learner: Any) -> bool:
     """Whether a learner can meet columns that it did not know of."""
-    return getattr(type(learner), "_widened", Estimator._widened) is not Estimator._widened
+    return getattr(learner, "_widens", False)
 
 
 def streams(files: Sequence[str], options: Options) -> bool:
