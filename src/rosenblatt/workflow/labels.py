@@ -21,6 +21,8 @@ class Labels:
         self.keys: list[float | str] = keys if grow else _ordered(keys)
         self.grow = grow
         self._numbers = {key: number for number, key in enumerate(self.keys)}
+        numeric = bool(self.keys) and all(isinstance(key, float) for key in self.keys)
+        self._sorted = np.array(self.keys) if numeric and self.keys == sorted(self.keys, key=float) else None
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -29,6 +31,9 @@ class Labels:
         """(rows,) int64: the class number of each label; −1 for one that is no class."""
         if len(y) == 0:
             return np.empty(0, np.int64)
+        if y.dtype.kind == "f" and self._sorted is not None and not self.grow:
+            at = np.minimum(np.searchsorted(self._sorted, y), len(self._sorted) - 1)
+            return np.where(self._sorted[at] == y, at, -1)
         distinct, where = np.unique(y, return_inverse=True)
         if self.grow:
             first = np.full(len(distinct), len(y))
@@ -50,8 +55,10 @@ class Labels:
 
 def spelled(label: Any) -> str:
     """A label as text: whole numbers without a point."""
-    if isinstance(label, float | np.floating):
-        return str(int(label)) if label == int(label) and abs(label) < 2**53 else repr(float(label))
+    label = label.item() if isinstance(label, np.generic) else label
+    if isinstance(label, float):
+        whole = abs(label) < 2**53 and label == int(label)
+        return str(int(label)) if whole else repr(float(label))
     return str(label)
 
 
