@@ -399,6 +399,8 @@ def _column(values: list[Any]) -> Any:
     types = {type(value) for value in values if value is not None}
     if types & {dict, list}:
         return pa.nulls(len(values), pa.list_(pa.null()))  # which no treatment takes
+    if not types:
+        return pa.nulls(len(values))
     if types <= {bool}:
         return pa.array(values, pa.bool_())
     if types <= {int} and all(value is None or -(2**63) <= value < 2**63 for value in values):
