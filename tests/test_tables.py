@@ -475,3 +475,21 @@ def test_without_pyarrow_the_message_says_what_to_install():
     assert (
         "ModuleNotFoundError: tables need pyarrow, which is not installed: pip install 'rosenblatt[tables]'" in done.stderr
     )
+
+
+JSON = st.one_of(st.none(), st.integers(-3, 3), st.floats(-1, 1), st.sampled_from(["a", "b c", "2020-01-01"]), st.booleans())
+
+
+@settings(deadline=None, max_examples=40)
+@given(rows=st.lists(st.dictionaries(st.sampled_from("abc"), JSON), min_size=1, max_size=6), size=st.integers(1, 60))
+def test_json_lines_may_hold_anything_and_any_cut_gives_the_same(rows, size):
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/a.jsonl"
+        lines = [json.dumps({"y": number % 2, "t": "some words", **row}) for number, row in enumerate(rows)]
+        Path(path).write_text("\n".join(lines))
+        whole, cut = Table(text="t", missing="fill", min_count=1), Table(text="t", missing="fill", min_count=1)
+        first, second = whole.batches([path], on_error="skip"), cut.batches([path], on_error="skip", size=size)
+        whole, cut = whole.learned(first), cut.learned(second)
+        assert whole.kinds == cut.kinds
+        assert first.skipped == second.skipped
+        assert same(rows_of(whole, [path], on_error="skip"), rows_of(cut, [path], on_error="skip", size=size))

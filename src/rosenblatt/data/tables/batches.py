@@ -99,8 +99,7 @@ class TableBatches:
             first.append(piece)
         names = source.names or list(dict.fromkeys(name for piece in first for name in piece.columns.column_names if name))
         if names and any(piece.columns.num_rows for piece in first):
-            tables = [_filled_up(piece.columns, names) for piece in first]
-            sample = pa.concat_tables(_alike(tables)).slice(0, SAMPLE)
+            sample = _stacked([_filled_up(piece.columns, names) for piece in first]).slice(0, SAMPLE)
             if self.schema is None:
                 self.schema = self._decided(source, names, sample)
             self._compare(source, names, sample)
@@ -215,19 +214,24 @@ def _filled_up(table: Any, names: Sequence[str]) -> Any:
     return pa.table({name: table[name] if have[name] == 1 else pa.nulls(table.num_rows) for name in dict.fromkeys(names)})
 
 
-def _alike(tables: list[Any]) -> list[Any]:
-    """The tables with the same type in each column: what all can be, or text."""
-    if len(tables) < 2:
-        return tables
-    columns = {}
-    for name in tables[0].column_names:
-        parts = [plain(table[name]) for table in tables]
-        types = {part.type for part in parts if not pa.types.is_null(part.type)}
-        if len(types) > 1:
-            numeric = all(pa.types.is_integer(kind) or pa.types.is_floating(kind) for kind in types)
-            parts = [part.cast(pa.float64(), safe=False) if numeric else as_text(part) for part in parts]
-        columns[name] = parts
-    return [pa.table({name: parts[i] for name, parts in columns.items()}) for i in range(len(tables))]
+def _stacked(tables: list[Any]) -> Any:
+    """Tables with the same columns as one."""
+    return pa.table({name: _joined([plain(table[name]) for table in tables]) for name in tables[0].column_names})
+
+
+def _joined(parts: list[Any]) -> Any:
+    """Parts of a column as one, of numbers where all are, and else of text; nested ones have nothing to say."""
+    types = {part.type for part in parts if not pa.types.is_null(part.type)}
+    rows = sum(map(len, parts))
+    if any(map(pa.types.is_nested, types)):
+        return pa.nulls(rows, pa.list_(pa.null()))
+    if len(types) > 1:
+        numeric = all(pa.types.is_integer(kind) or pa.types.is_floating(kind) for kind in types)
+        parts = [part.cast(pa.float64(), safe=False) if numeric else as_text(part) for part in parts]
+        types = {part.type for part in parts}
+    kind = next(iter(types), pa.null())
+    parts = [pa.nulls(len(part), kind) if pa.types.is_null(part.type) else part for part in parts]
+    return pa.chunked_array([chunk for part in parts for chunk in getattr(part, "chunks", [part])], kind)
 
 
 def _misfit(kind: str, column: Any) -> str | None:

@@ -112,6 +112,12 @@ def first_records(data: bytes, form: Form, file: str) -> list[list[str]]:
         csv.field_size_limit(most)
 
 
+def whole_lines(stream: Any, size: int) -> Iterator[bytes]:
+    """A stream in blocks of about this size, which end where lines do."""
+    for buffer, begin, end in pieces(stream, size):
+        yield buffer[begin:end].tobytes()
+
+
 class Source:
     """A file of rows, which is read in pieces. `names` are its columns, known before the first piece is asked for."""
 
@@ -157,8 +163,8 @@ class Delimited(Source):
     def _cut(self) -> Iterator[bytes]:
         """The file in blocks of whole records."""
         rest, line = b"", 1
-        for block in pieces(self.stream, self.size):
-            data = rest + block.tobytes()
+        for block in whole_lines(self.stream, self.size):
+            data = rest + block
             end = len(data)
             if self.form.quote and self.form.quote.encode() in data:
                 end = int(walked(np.frombuffer(data, np.uint8), *self._codes, -1)[0])
@@ -244,8 +250,7 @@ class JsonLines(Source):
 
     def __iter__(self) -> Iterator[Piece]:
         line = 1
-        for block in pieces(self.stream, self.size):
-            data = block.tobytes()
+        for data in whole_lines(self.stream, self.size):
             yield self._piece(data, line)
             line += data.count(b"\n")
 
@@ -297,11 +302,11 @@ class Lines(Source):
 
     def __iter__(self) -> Iterator[Piece]:
         line = 1
-        for block in pieces(self.stream, self.size):
-            data, broken, lines = _utf8(block.tobytes(), line)
+        for block in whole_lines(self.stream, self.size):
+            data, broken, lines = _utf8(block, line)
             texts = [text.removesuffix("\r") for text in data.decode().removesuffix("\n").split("\n")]
             yield Piece(pa.table({self.names[0]: pa.array(texts, pa.large_string())}), lines.__getitem__, broken)
-            line += int(np.count_nonzero(block == ord("\n")))
+            line += block.count(b"\n")
 
 
 class Columnar(Source):
@@ -394,6 +399,8 @@ def _column(values: list[Any]) -> Any:
     types = {type(value) for value in values if value is not None}
     if types & {dict, list}:
         return pa.nulls(len(values), pa.list_(pa.null()))  # which no treatment takes
+    if not types:
+        return pa.nulls(len(values))
     if types <= {bool}:
         return pa.array(values, pa.bool_())
     if types <= {int} and all(value is None or -(2**63) <= value < 2**63 for value in values):
