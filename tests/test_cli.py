@@ -291,7 +291,7 @@ def test_progress_is_one_line_on_a_terminal_and_rare_lines_elsewhere():
     shown = screen.getvalue()
     assert "\n" not in shown
     assert shown.endswith("\r\x1b[K")
-    assert " 50%  100 words  100/s  mistakes 25.00%" in shown
+    assert " 50%  100 of 200 words  100/s  mistakes 25.00%" in shown
     times = iter([0.0, 1.0, 40.0])
     line = console.Progress(log := io.StringIO(), None, "words", lambda: next(times))
     line.update(1)

@@ -65,7 +65,7 @@ def bench(
 
 
 def _dense(repeat: int, scale: float) -> Iterator[Row]:
-    """dense rows"""
+    """dense"""
     from rosenblatt.testing import workloads
 
     yield from _race(workloads.dense(max(10, round(100_000 * scale)), 100), repeat, ("cyclic", "shuffle"))

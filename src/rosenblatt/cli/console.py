@@ -122,7 +122,7 @@ class Progress:
             share = min(done / self.total, 1.0)
             filled = round(20 * share)
             parts.append(f"{'━' * filled}{'╌' * (20 - filled)} {share:4.0%}" if self.live else f"{share:4.0%}")
-        parts.append(f"{done:,} {self.unit}".rstrip())
+        parts.append(f"{done:,}{f' of {self.total:,}' if self.total else ''} {self.unit}".rstrip())
         if seconds > 0 and done:
             parts.append(f"{rounded(done / seconds)}/s")
         for name, value in fields.items():

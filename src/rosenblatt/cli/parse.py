@@ -75,7 +75,7 @@ def parse(
         console.result(facts, "\n".join(said))
     if files:
         first: list[Any] = []
-        text.annotated(text.sentences(files), lambda some: _kept(_parsed(learner, some), first), output, console)
+        text.annotated(files, None, lambda some: _kept(_parsed(learner, some), first), output, console)
         if plot and first:
             from rosenblatt.plot import tree
 

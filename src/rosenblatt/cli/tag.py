@@ -86,7 +86,7 @@ def tag(
     if said:
         console.result(facts, "\n".join(said))
     if files:
-        text.annotated(text.sentences(files, names), lambda some: corpus.tagged(tagger, some), output, console)
+        text.annotated(files, names, lambda some: corpus.tagged(tagger, some), output, console)
     return Code.DONE
 
 

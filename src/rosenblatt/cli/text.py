@@ -84,13 +84,18 @@ def learned(fit: Callable[[], Any], save: Callable[[], Any], path: str, console:
 
 
 def annotated(
-    stream: Iterator[Any], answer: Callable[[list[Any]], Iterable[Any]], output: str | None, console: Console
+    files: Sequence[str],
+    columns: Sequence[str] | None,
+    answer: Callable[[list[Any]], Iterable[Any]],
+    output: str | None,
+    console: Console,
 ) -> None:
-    """Write each sentence as `answer` gives it back."""
+    """Write each sentence of the files as `answer` gives it back."""
     from rosenblatt.data.lines import write
 
     done = words = 0
-    batch = 1 if sys.stdin.isatty() else BATCH
+    stream = sentences(files, columns)
+    batch = 1 if "-" in files and sys.stdin.isatty() else BATCH  # whoever types wants an answer to each line
 
     def answers() -> Iterator[Any]:
         nonlocal done, words

@@ -120,7 +120,7 @@ def _text(run: Any, signed_rows: Any, y: Any, names: Any, constant: float, most:
         weights = [] if wide else [f"{value:.4g}" for value in w]
         walls = [run.lower[k], run.progress[k], run.norm[k], run.upper[k]]
         shown.append([*before, *weights, *(f"{value:.3f}" for value in walls)])
-    headings = ["k", "row", "label", "margin", *([] if wide else [f"w[{name}]" for name in columns])]
+    headings = ["k", "row", "label", "margin", *([] if wide else columns)]
     headings += ["kγ ≤", "w·u", "|w|", "≤ √k R"] if not run.delta and run.rate == 1 else ["wall ≤", "w·u", "|w|", "≤ wall"]
     if len(shown) > most + 1:
         gap = ["…"] + [""] * (len(headings) - 1)
