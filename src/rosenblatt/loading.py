@@ -47,7 +47,12 @@ def restored(facts: Mapping[str, Any], arrays: Mapping[str, NDArray], source: st
         raise UnreadableModel(
             f"{source} holds a {name!r:.80}, which is no learner of rosenblatt; if it is one of your own, use its load"
         )
-    return getattr(import_module(_LEARNERS[name]), name)._restored(facts, arrays, source)
+    return kind(name)._restored(facts, arrays, source)
+
+
+def kind(name: str) -> Any:
+    """The class of the learner with this name; KeyError if there is none."""
+    return getattr(import_module(_LEARNERS[name]), name)
 
 
 def names() -> list[str]:

@@ -19,7 +19,7 @@ _TARGETS = {".onnx": "onnx", ".txt": "text", ".svm": "svmlight", ".libsvm": "svm
 @grouped
 def convert(
     source: Annotated[str, typer.Argument(metavar="FROM", help="A model file, or data that train reads.")],
-    target: Annotated[str, typer.Argument(metavar="TO", help='The file to write; "-" is standard output, for text.')],
+    place: Annotated[str, typer.Argument(metavar="TO", help='The file to write; "-" is standard output, for text.')],
     columns: Columns,
     to: Annotated[
         str | None, typer.Option("--to", metavar="onnx|text|svmlight", help="As what; by default the suffix of TO tells.")
@@ -33,16 +33,16 @@ def convert(
     The columns of a table become numbered features, as train would see them; the labels are kept.
     """
     console = Console(json, quiet)
-    kind = to or ("text" if target == "-" else _TARGETS.get(Path(target).suffix.lower()))
+    kind = to or ("text" if place == "-" else _TARGETS.get(Path(place).suffix.lower()))
     if kind is None or kind not in _TARGETS.values():
         raise Failure(
-            f"it is not clear what {target} is to be", Code.USAGE, "a name that ends with .onnx, .txt or .svm, or --to"
+            f"it is not clear what {place} is to be", Code.USAGE, "a name that ends with .onnx, .txt or .svm, or --to"
         )
-    check_writable(target)
-    facts = _data(source, target, columns, skip_errors) if kind == "svmlight" else _model(source, target, kind)
-    if target != "-":
+    check_writable(place)
+    facts = _data(source, place, columns, skip_errors) if kind == "svmlight" else _model(source, place, kind)
+    if place != "-":
         console.result(
-            {"from": source, "to": target, **facts}, f"{target}: " + ", ".join(f"{v} {k}" for k, v in facts.items())
+            {"from": source, "to": place, **facts}, f"{place}: " + ", ".join(f"{v} {k}" for k, v in facts.items())
         )
     return int(Code.DONE)
 

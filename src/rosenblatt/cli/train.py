@@ -176,7 +176,7 @@ def _summary(model: Any, place: str, top: int) -> tuple[dict[str, Any], str]:
     if training.get("skipped"):
         lines.append(f"{training['skipped']:,} rows that could not be read were left out")
     for entry in spoken:
-        shown = ", ".join(f"{weight.name.partition(':')[2] or weight.name} {weight.value:.3g}" for weight in entry.weights)
+        shown = ", ".join(f"{weight.name} {weight.value:.3g}" for weight in entry.weights)
         lines.append(f"speaks for {entry.label}: {shown}")
     return facts, "\n".join(lines)
 

@@ -46,7 +46,7 @@ def heaviest(model: FileModel, count: int = 20) -> list[Heaviest]:
     found = []
     for number, (vector, constant) in enumerate(_for_each_class(model, coef, intercept)):
         some = np.argsort(-vector, kind="stable")[:count]
-        weights = [Weight(model.reading.name(int(j)), float(vector[j])) for j in some if vector[j] > 0]
+        weights = [Weight(model.name(int(j)), float(vector[j])) for j in some if vector[j] > 0]
         found.append(Heaviest(_label(model, number), float(constant), weights))
     return found
 
@@ -67,7 +67,7 @@ def reasons(model: FileModel, chunk: Chunk, row: int, label: Any = None) -> Reas
     vector, constant = vectors[number]
     products = x.data * vector[x.indices]
     ranked = np.argsort(-np.abs(products), kind="stable")
-    features = [Weight(model.reading.name(int(x.indices[j])), float(products[j])) for j in ranked]
+    features = [Weight(model.name(int(x.indices[j])), float(products[j])) for j in ranked]
     others = [other for other in range(len(labels)) if other != number]
     rival = max(others, key=lambda other: scores[other], default=None)
     margin = float(scores[number] - (scores[rival] if rival is not None else 0.0))
@@ -97,5 +97,5 @@ def _linear(model: FileModel) -> tuple[NDArray, NDArray]:
 def _for_each_class(model: FileModel, coef: NDArray, intercept: NDArray) -> list[tuple[NDArray, float]]:
     """(weights, intercept) of each class; the first of two has those of the second, negated."""
     if len(coef) == 1 and hasattr(model.learner, "classes_"):
-        return [(-coef[0], -float(intercept[0])), (coef[0], float(intercept[0]))]
+        return [(-coef[0], 0.0 - float(intercept[0])), (coef[0], float(intercept[0]))]
     return [(vector, float(constant)) for vector, constant in zip(coef, intercept, strict=True)]

@@ -173,7 +173,12 @@ def learning_curve(
         size *= 2
         if numbers is not None and len(np.unique(numbers[part])) < 2:
             continue
-        model = made(whole.take(part), reading, learner, options)
+        try:
+            model = made(whole.take(part), reading, learner, options)
+        except ValueError:
+            if len(part) == len(rest):
+                raise
+            continue  # too few rows to learn anything from: no word came twice
         scores = []
         for rows in (part, np.sort(out)):
             seen = compared(model, y[rows], model.answer(model.reading.chunk(whole.take(rows)), scores=False).labels)

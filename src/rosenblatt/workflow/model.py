@@ -21,6 +21,7 @@ READINGS = {
     "table": ("rosenblatt.data.tables", "Table"),
 }
 _PARTS = ("learner", "reading")
+_NO_FEATURES = ("target", "weight", "ignored")  # what a column can be beside something to learn from
 
 
 class Answers(NamedTuple):
@@ -79,9 +80,16 @@ class FileModel:
         decision = self.learner.decision_function(X) if scores and hasattr(self.learner, "decision_function") else None
         return Answers(self.learner.predict(X), decision, chunk.y, unknown)
 
+    def name(self, column: int) -> str:
+        """What to call a column of X; words of the only column of a file need not say which it is."""
+        name = self.reading.name(column)
+        if sum(kind not in _NO_FEATURES for kind in getattr(self.reading, "kinds", {}).values()) == 1:
+            return name.partition(":")[2] or name
+        return name
+
     def names(self) -> list[str]:
         """What each column is called."""
-        return [self.reading.name(column) for column in range(self.learner.n_features_in_)]
+        return [self.name(column) for column in range(self.learner.n_features_in_)]
 
     # Files
 
