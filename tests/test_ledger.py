@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rosenblatt import hashtable as table
 from rosenblatt.structured.features import ledger as ledgers
-from rosenblatt.structured.features import table
 
 KEYS = st.integers(1, 12) | st.integers(1, 2**64 - 2)
 PUSHES = st.lists(st.tuples(KEYS, st.integers(0, 9), st.integers(-3, 3)), max_size=60)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 import stat
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import rosenblatt
 from rosenblatt import store
 from rosenblatt.store import UnreadableModel
 
@@ -31,7 +33,9 @@ def model(tmp_path):
 
 def test_what_is_read_is_what_was_written(model):
     facts, arrays = store.read(model)
-    assert facts == {"format": store.FORMAT, **FACTS}
+    assert facts == {"format": store.FORMAT, "version": rosenblatt.__version__, "saved": facts["saved"], **FACTS}
+    assert abs(datetime.now(UTC) - datetime.fromisoformat(facts["saved"])) < timedelta(minutes=1)
+    assert store.facts(model) == facts
     assert arrays.keys() == ARRAYS.keys()
     for name, array in ARRAYS.items():
         assert arrays[name].dtype == array.dtype
@@ -88,7 +92,7 @@ def test_a_format_of_the_future_is_refused_by_name(model):
     changed = content.replace(b'{\\"format\\": 1', b'{\\"format\\": 9')
     assert changed != content
     model.write_bytes(changed)
-    with pytest.raises(UnreadableModel, match="has format 9; this version of rosenblatt reads format 1"):
+    with pytest.raises(UnreadableModel, match=r"has format 9, of version 0.1.0; .* reads format 1: upgrade it"):
         store.read(model)
 
 

@@ -171,9 +171,22 @@ class Svmlight:
         """The rows of these files, in order, in chunks."""
         return chunks(paths, zero_based=True, text=self.text, labelled=labelled, on_error=on_error, digest=digest)
 
+    @property
+    def learns(self) -> bool:
+        """No: rows are made of what stands in a line."""
+        return False
+
     def learned(self, batches: Iterable[Any]) -> Svmlight:
         """Itself: there is nothing to learn."""
         return self
+
+    def labels(self, paths: Sequence[str], *, on_error: str = "error") -> tuple[int, NDArray]:
+        """(how many rows there are, their distinct labels)."""
+        return labels(paths)
+
+    def told(self, distinct: NDArray) -> Svmlight:
+        """This reading for files with these labels."""
+        return replace(self, text=distinct.dtype.kind == "O")
 
     def joined(self, batches: Sequence[Rows]) -> Rows:
         """All rows as one."""

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rosenblatt._jit import exact, jit, prefetch
-from rosenblatt.structured.features.table import ABSENT, capacity_for, claim, find, new_slots, resized
+from rosenblatt.hashtable import ABSENT, capacity_for, claim, find, new_slots, resized
 
 OUTCOMES = 2**16  # as many as a list can name
 _SIZE_BITS = np.uint64(17)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rosenblatt._jit import jit
-from rosenblatt.structured.features.table import mix
+from rosenblatt.hashtable import mix
 
 _TERM = re.compile(r"([^\s\[\]]+)\[([^\s\[\]]+)\]")
 

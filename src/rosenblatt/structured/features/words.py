@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rosenblatt._jit import jit
-from rosenblatt.structured.features.table import mix
+from rosenblatt.hashtable import mix
 
 LONGEST_AFFIX = 9
 PLAIN = ("form", "lower", "shape", "longshape", "digit", "hyphen", "capital", "length")

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rosenblatt._jit import jit, prefetch
-from rosenblatt.structured.features.table import capacity_for
+from rosenblatt.hashtable import capacity_for
 
 _EMPTY = np.uint64(0)
 _ONE = np.uint64(1)

@@ -14,10 +14,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from rosenblatt._jit import jit
+from rosenblatt.hashtable import ABSENT, find, request
 from rosenblatt.rules import step
 from rosenblatt.structured.features import templates
 from rosenblatt.structured.features.ledger import add_list, add_scores, entered, push_row, request_list, roomy, row_of
-from rosenblatt.structured.features.table import ABSENT, find, request
 from rosenblatt.structured.features.templates import Templates, keys
 from rosenblatt.structured.features.words import OUTSIDE
 from rosenblatt.structured.graph.arcs import NEAR, REACH, padded

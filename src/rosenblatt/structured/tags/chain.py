@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rosenblatt._jit import jit, prefetch
+from rosenblatt.hashtable import ABSENT, capacity_for, claim, find, mix, new_slots, request
 from rosenblatt.rules import step
 from rosenblatt.structured.features.ledger import (
     add_list,
@@ -24,7 +25,6 @@ from rosenblatt.structured.features.ledger import (
     request_row,
     roomy,
 )
-from rosenblatt.structured.features.table import ABSENT, capacity_for, claim, find, mix, new_slots, request
 from rosenblatt.structured.tags.sources import keys_of_tokens
 from rosenblatt.structured.tags.viterbi import NEVER, best, best_of_beam, greatest_violation, pair
 

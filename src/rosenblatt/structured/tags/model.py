@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rosenblatt._jit import jit
+from rosenblatt.hashtable import ABSENT, capacity_for, claim, find, new_slots, resized
 from rosenblatt.structured.features import ledger
 from rosenblatt.structured.features.ledger import Book, Ledger
-from rosenblatt.structured.features.table import ABSENT, capacity_for, claim, find, new_slots, resized
 from rosenblatt.structured.features.words import packed, unpacked
 from rosenblatt.structured.tags import chain, schemes
 from rosenblatt.structured.tags.sources import Features, Templated, keys_of_types

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from rosenblatt._jit import jit
+from rosenblatt.hashtable import ABSENT, capacity_for, claim, mix, new_slots, resized
 from rosenblatt.structured.features import templates
 from rosenblatt.structured.features.fields import Fields, located
 from rosenblatt.structured.features.ledger import keys_of
-from rosenblatt.structured.features.table import ABSENT, capacity_for, claim, mix, new_slots, resized
 from rosenblatt.structured.features.templates import keys as write_keys
 from rosenblatt.structured.features.words import OUTSIDE, attributes_of
 

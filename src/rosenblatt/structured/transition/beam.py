@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rosenblatt._jit import jit
+from rosenblatt.hashtable import ABSENT, capacity_for, claim, mix, new_slots
 from rosenblatt.rules import step
 from rosenblatt.structured.features.ledger import push, roomy
-from rosenblatt.structured.features.table import ABSENT, capacity_for, claim, mix, new_slots
 from rosenblatt.structured.transition import transitions as system
 from rosenblatt.structured.transition.outlook import lay, look, new_desk
 from rosenblatt.structured.transition.weighing import room, weigh

@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from rosenblatt._jit import jit
+from rosenblatt.hashtable import mix
 from rosenblatt.rules import step
 from rosenblatt.structured.features.ledger import entered, push_row, roomy
-from rosenblatt.structured.features.table import mix
 from rosenblatt.structured.transition import transitions as system
 from rosenblatt.structured.transition.outlook import lay, look, new_desk
 from rosenblatt.structured.transition.weighing import room, weigh

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rosenblatt._jit import jit
+from rosenblatt.hashtable import mix
 from rosenblatt.structured.features import templates
-from rosenblatt.structured.features.table import mix
 from rosenblatt.structured.features.words import OUTSIDE
 from rosenblatt.structured.transition import transitions as system
 

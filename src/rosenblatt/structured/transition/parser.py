@@ -9,6 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rosenblatt.hashtable import mix
 from rosenblatt.kernels import Progress
 from rosenblatt.parameters import Number, OneOf
 from rosenblatt.plan import Plan
@@ -16,7 +17,6 @@ from rosenblatt.structured.base import WIDEST, offset, rule_of
 from rosenblatt.structured.features import ledger as ledgers
 from rosenblatt.structured.features.fields import Fields, starts_of
 from rosenblatt.structured.features.ledger import Ledger, copied, new_ledger, squared_norm
-from rosenblatt.structured.features.table import mix
 from rosenblatt.structured.features.templates import listed
 from rosenblatt.structured.features.words import packed, unpacked
 from rosenblatt.structured.parser import Corpus, DependencyParser

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rosenblatt._jit import jit, prefetch
+from rosenblatt.hashtable import capacity_for
 from rosenblatt.structured.features import ledger as ledgers
 from rosenblatt.structured.features.ledger import mean_weight
-from rosenblatt.structured.features.table import capacity_for
 
 _LARGEST = 32767
 _LONG = 6  # actions from which on a row is faster than a list

@@ -1,0 +1,247 @@
+"""The batches of tables: columns as the schema wants them, every value checked, so that nothing can go wrong when rows are
+made of them. What is wrong is said with file, line and column, or the row is left out and counted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections import Counter
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from rosenblatt.data import opening
+from rosenblatt.data.tables.files import Delimited, Form, JsonLines, Piece, Source, TableError
+from rosenblatt.data.tables.schema import SAMPLE, Schema, decided
+from rosenblatt.data.tables.sources import Asking, opened
+from rosenblatt.data.tables.values import as_numbers, as_text, as_truth, plain
+
+MOST_ERRORS = 100  # that are remembered of the rows left out
+EMPTY = "there are no rows; is the file empty?"
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some rows: the columns of the schema with their values checked, and the label and the weight where they are asked
+    for."""
+
+    columns: Any  # a table of Arrow: float64 for numbers (NaN is missing), large_string for the rest
+    schema: Schema
+
+    @property
+    def rows(self) -> int:
+        return self.columns.num_rows
+
+    def take(self, rows: NDArray) -> Batch:
+        """These rows, in this order."""
+        return Batch(self.columns.take(pa.array(np.arange(self.rows)[rows])), self.schema)
+
+
+class TableBatches:
+    """An iterator over the batches of files, which holds one at a time. `schema` is known when the first one is there."""
+
+    def __init__(
+        self, paths: Sequence[str], asking: Asking, schema: Schema | None, labelled: bool, on_error: str, size: int
+    ):
+        self.schema = schema
+        self.skipped = 0
+        self.errors: list[TableError] = []
+        self.taken = 0
+        self.total = _total(paths)
+        self._asking, self._labelled, self._skip, self._size = asking, labelled, on_error == "skip", size
+        self._digest = hashlib.sha256()
+        self._stream: opening.Input | None = None
+        self._batches = self._all(paths)
+
+    def __iter__(self) -> Iterator[Batch]:
+        return self
+
+    def __next__(self) -> Batch:
+        return next(self._batches)
+
+    def close(self) -> None:
+        """Close what is open; there are no more batches."""
+        self._batches.close()
+
+    def digest(self) -> str:
+        """SHA-256, in hexadecimal, of all bytes read so far as they lie on the disk, file after file."""
+        return self._digest.hexdigest()
+
+    def _all(self, paths: Sequence[str]) -> Generator[Batch, None, None]:
+        before = rows = 0
+        for path in paths:
+            with opening.Input(path, digest=self._digest) as stream:
+                source = opened(path, stream, self._asking, self.schema, self._labelled, self._size)
+                for piece in self._known(source):
+                    self.taken = before + stream.taken
+                    batch = self._checked(piece, source)
+                    rows += batch.rows
+                    if batch.rows:
+                        yield batch
+                while stream.read(1 << 20):
+                    pass
+                self.taken = before = before + stream.taken
+        if not rows and not self.skipped:
+            raise TableError(opening.name_of(paths[0]), None, EMPTY)
+
+    def _known(self, source: Source) -> Iterator[Piece]:
+        """The pieces of a source, after its columns were compared with the schema, or have made one."""
+        rest = iter(source)
+        first: list[Piece] = []
+        while sum(piece.columns.num_rows for piece in first) < SAMPLE and (piece := next(rest, None)) is not None:
+            first.append(piece)
+        names = source.names or list(dict.fromkeys(name for piece in first for name in piece.columns.column_names if name))
+        if names and any(piece.columns.num_rows for piece in first):
+            sample = _stacked([_filled_up(piece.columns, names) for piece in first]).slice(0, SAMPLE)
+            if self.schema is None:
+                self.schema = self._decided(source, names, sample)
+            self._compare(source, names, sample)
+        return chain(first, rest)
+
+    def _decided(self, source: Source, names: list[str], sample: Any) -> Schema:
+        asking, file, notes = self._asking, source.stream.name, []
+        form = Form("jsonl" if isinstance(source, JsonLines) else "parquet")
+        header = True
+        if isinstance(source, Delimited):
+            form, header = source.form, source.header
+            if asking.header is None:
+                notes = [
+                    f"the first line of {file} is {'the names of the columns' if header else 'a row, not names of columns'}"
+                ]
+        return decided(asking.choice, names, sample, form, header, file, notes)
+
+    def _compare(self, source: Source, names: list[str], sample: Any) -> None:
+        """Raises TableError where the columns of a file are not those of the schema."""
+        schema = self.schema
+        assert schema is not None
+        needed = [column for column in schema.columns if column.name in schema.features]
+        if self._labelled:
+            needed += [column for column in schema.columns if column.kind in ("target", "weight")]
+        wrong = [f"column {column.name} ({column.kind}) is missing" for column in needed if column.name not in names]
+        wrong += [f"column {column.name} is there twice" for column in needed if names.count(column.name) > 1]
+        for column in needed:
+            if column.name in names and (found := _misfit(column.kind, sample[column.name])) is not None:
+                wrong.append(f"column {column.name} ({column.kind}) holds {found}")
+        if wrong:
+            others = [name for name in names if name not in {column.name for column in schema.columns}]
+            rest = f"; the file has {', '.join(others)[:200]}" if others else ""
+            raise TableError(source.stream.name, None, f"the columns do not fit: {'; '.join(wrong)}{rest}")
+
+    def _checked(self, piece: Piece, source: Source) -> Batch:
+        """The rows of a piece that can be read; the others are left out, or raise."""
+        schema, file = self.schema, source.stream.name
+        wrong = [TableError(file, line, message) for line, message in piece.broken]
+        if schema is None:
+            raise wrong[0] if wrong else TableError(file, None, EMPTY)
+        table = _filled_up(piece.columns, [column.name for column in schema.columns])
+        wanted = [column for column in schema.columns if column.name in schema.features]
+        if self._labelled:
+            wanted += [column for column in schema.columns if column.kind in ("target", "weight")]
+        bad: dict[int, tuple[str, str]] = {}
+        columns = {}
+        for name, kind in wanted:
+            columns[name], found = self._values(table[name], kind, isinstance(source, Delimited))
+            for row, message in found.items():
+                bad.setdefault(row, (name, message))
+        places = {row: piece.line(row) for row in bad} if self._skip else {row: piece.line(row) for row in sorted(bad)[:1]}
+        wrong += [TableError(file, line, bad[row][1], bad[row][0], source.unit) for row, line in places.items()]
+        wrong.sort(key=lambda error: error.line or 0)
+        if wrong and not self._skip:
+            raise wrong[0]
+        self.skipped += len(wrong)
+        self.errors += wrong[: MOST_ERRORS - len(self.errors)]
+        cleaned = pa.table(columns)
+        if bad:
+            cleaned = cleaned.filter(pa.array([row not in bad for row in range(cleaned.num_rows)]))
+        return Batch(cleaned, schema)
+
+    def _values(self, column: Any, kind: str, trim: bool) -> tuple[Any, dict[int, str]]:
+        """A column as its kind wants it, and what is wrong with some of its rows."""
+        schema = self.schema
+        assert schema is not None
+        column = plain(column)
+        if kind in ("number", "boolean", "weight") or (kind == "target" and schema.labels == "number"):
+            numbers, bad, missing = (as_truth if kind == "boolean" else as_numbers)(column)
+            bad = {row: f"{what} is no {_NOUN[kind]}{_ADVICE[kind]}" for row, what in bad.items()}
+            if kind == "weight":
+                bad |= {int(row): f"{numbers[row]} is no weight, which is 0 or more" for row in np.flatnonzero(numbers < 0)}
+            if kind in ("target", "weight") or self._asking.missing == "error":
+                bad |= {int(row): _MISSING[kind] for row in np.flatnonzero(missing)}
+            return pa.array(numbers), bad
+        texts = as_text(column)
+        if trim and kind in ("category", "target"):
+            texts = pc.utf8_trim_whitespace(texts)
+        if (trim and kind == "category") or kind == "target":
+            texts = pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.large_string()), texts)
+        bad = {}
+        if kind == "target" or self._asking.missing == "error":
+            bad = (
+                {int(row): _MISSING[kind] for row in np.flatnonzero(texts.is_null().to_numpy())} if texts.null_count else {}
+            )
+        return texts, bad
+
+
+_NOUN = {"number": "number", "boolean": "truth value (true or false)", "weight": "weight", "target": "number"}
+_ADVICE = {
+    "number": "; is it a column of categories? on_error='skip' leaves such rows out",
+    "boolean": "",
+    "weight": "",
+    "target": ", as the labels of the first rows are",
+}
+_MISSING = dict.fromkeys(
+    ("number", "boolean", "category", "text"),
+    "the value is missing; missing='fill' fills it in, on_error='skip' leaves the row out",
+) | {"target": "the label is missing; on_error='skip' leaves such rows out", "weight": "the weight is missing"}
+
+
+def _total(paths: Sequence[str]) -> int | None:
+    try:
+        return sum(os.stat(path).st_size for path in paths) if "-" not in paths else None
+    except OSError:
+        return None
+
+
+def _filled_up(table: Any, names: Sequence[str]) -> Any:
+    """The table with these columns, of nothing where it has none."""
+    have = Counter(table.column_names)
+    return pa.table({name: table[name] if have[name] == 1 else pa.nulls(table.num_rows) for name in dict.fromkeys(names)})
+
+
+def _stacked(tables: list[Any]) -> Any:
+    """Tables with the same columns as one."""
+    return pa.table({name: _joined([plain(table[name]) for table in tables]) for name in tables[0].column_names})
+
+
+def _joined(parts: list[Any]) -> Any:
+    """Parts of a column as one, of numbers where all are, and else of text; nested ones have nothing to say."""
+    types = {part.type for part in parts if not pa.types.is_null(part.type)}
+    rows = sum(map(len, parts))
+    if any(map(pa.types.is_nested, types)):
+        return pa.nulls(rows, pa.list_(pa.null()))
+    if len(types) > 1:
+        numeric = all(pa.types.is_integer(kind) or pa.types.is_floating(kind) for kind in types)
+        parts = [part.cast(pa.float64(), safe=False) if numeric else as_text(part) for part in parts]
+        types = {part.type for part in parts}
+    kind = next(iter(types), pa.null())
+    parts = [pa.nulls(len(part), kind) if pa.types.is_null(part.type) else part for part in parts]
+    return pa.chunked_array([chunk for part in parts for chunk in getattr(part, "chunks", [part])], kind)
+
+
+def _misfit(kind: str, column: Any) -> str | None:
+    """What a column holds that cannot be of a kind, by its type or by all of many values; None where it may be."""
+    column = plain(column)
+    if pa.types.is_nested(column.type):
+        return f"values of type {column.type}"
+    if kind in ("number", "boolean", "weight"):
+        _, bad, missing = (as_truth if kind == "boolean" else as_numbers)(column)
+        known = len(column) - int(np.count_nonzero(missing))
+        if len(bad) == known and (known >= 10 or not pa.types.is_large_string(column.type)) and bad:
+            return f"{next(iter(bad.values()))} and the like"
+    return None

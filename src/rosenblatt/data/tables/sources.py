@@ -1,0 +1,115 @@
+"""A file is opened in the light of what is known: what the user said about it, and, once something was learned, the columns
+that it must have. Whether delimited text begins with a header is decided here, and which column is which.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from rosenblatt.data import opening
+from rosenblatt.data.tables import files
+from rosenblatt.data.tables.files import Delimited, Form, JsonLines, Lines, Source, TableError
+from rosenblatt.data.tables.schema import LABELS, Choice, Schema, is_number
+from rosenblatt.data.tables.values import as_numbers
+
+BEGINNING = 1 << 16  # bytes that are looked at to tell a format
+
+
+class Asking(NamedTuple):
+    """What the user said about the files."""
+
+    choice: Choice
+    format: str | None = None
+    delimiter: str | None = None
+    quote: str | None = None
+    header: bool | None = None
+    missing: str = "error"
+
+
+class Peeked:
+    """A stream whose first bytes have been looked at: its `head`."""
+
+    def __init__(self, stream: opening.Input):
+        self.name = stream.name
+        self._stream = stream
+        self.head = self._ahead = stream.read(BEGINNING)
+
+    def readinto(self, buffer: Any) -> int:
+        view = memoryview(buffer).cast("B")
+        got = min(len(view), len(self._ahead))
+        view[:got], self._ahead = self._ahead[:got], self._ahead[got:]
+        return got + self._stream.readinto(view[got:])
+
+    def read(self, size: int) -> bytes:
+        buffer = bytearray(size)
+        return bytes(memoryview(buffer)[: self.readinto(buffer)])
+
+
+def opened(path: str, stream: opening.Input, asking: Asking, known: Schema | None, labelled: bool, size: int) -> Source:
+    """The file as a source of rows, with names for its columns."""
+    start = Peeked(stream)
+    form = files.form_of(path, start.head, asking.format, asking.delimiter, asking.quote)
+    nameless = files.suffix_of(path) is None
+    if known is not None and asking.format is None and asking.delimiter is None:
+        alike = form.format in ("csv", "tsv", "lines") and known.form.format in ("csv", "tsv")
+        if form.format == known.form.format or (nameless and alike):
+            form = known.form  # with the delimiter and the quotes of the file learned from
+    if form.format == "parquet":
+        return files.parquet(start, path, size)
+    if form.format == "arrow":
+        return files.arrow(start, size)
+    if form.format == "jsonl":
+        return JsonLines(start, size)
+    if known is None:
+        return _undecided(start, form, asking, size)
+    first = files.first_records(start.head, form, start.name)[:1]
+    names = _names(known, first[0], labelled) if first else []
+    if nameless and not labelled and known.only_text is not None and (names is None or known.only_text not in names):
+        return Lines(start, size, known.only_text)
+    if names is None:
+        columns = ", ".join(f"{column.name} ({column.kind})" for column in known.columns)
+        raise TableError(
+            start.name,
+            1,
+            f"{len(first[0])} fields ({', '.join(first[0])[:80]}) where there must be {len(known.columns)}, without a "
+            f"header: {columns}",
+        )
+    source = Delimited(start, form, size)
+    source.begin(names, known.header)
+    return source
+
+
+def _undecided(start: Peeked, form: Form, asking: Asking, size: int) -> Source:
+    """Delimited text of which nothing is known."""
+    if form.format == "lines" and start.head:
+        raise TableError(
+            start.name, None, "what format is this? Give format=, one of csv, tsv, jsonl, parquet and arrow, or delimiter="
+        )
+    source = Delimited(start, form, size)
+    header = _has_header(source.head, asking.choice) if asking.header is None else asking.header
+    first = source.head[0] if source.head else []
+    source.begin(files.names_of(first) if header else [str(number) for number in range(len(first))], header)
+    return source
+
+
+def _names(known: Schema, first: list[str], labelled: bool) -> list[str] | None:
+    """What to call the columns of delimited text that begins with this record; None where they cannot be those known.
+    Without a header they are told by how many there are: all, all but the label, or those that rows are made of."""
+    if known.header:
+        return files.names_of(first)
+    every = [column.name for column in known.columns]
+    ways = [every] if labelled else [every, [name for name in every if name != known.target], known.features]
+    return next((names for names in ways if len(names) == len(first)), None)
+
+
+def _has_header(head: list[list[str]], choice: Choice) -> bool:
+    """Whether the first record of delimited text is names: if the user gives some, or if a label is asked for by its name,
+    or if it has no number where later ones do."""
+    if any(not is_number(one) for one in choice.references):
+        return True
+    if choice.target is None and any(field.lower() in LABELS for record in head[:1] for field in record):
+        return True
+    numbers = [[field != "" and not as_numbers(pa.array([field], pa.large_string()))[1] for field in row] for row in head]
+    return bool(head) and not any(numbers[0]) and any(any(row) for row in numbers[1:])

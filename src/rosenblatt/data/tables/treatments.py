@@ -1,0 +1,345 @@
+"""A treatment turns columns of a table into a block of columns of X. It sees every batch once, and then does the same for
+ever: numbers are shifted and scaled, each category has a column of its own, a text is weighed word by word.
+
+Nothing depends on how rows are cut into batches: sums are taken in the order of the rows, and what is numbered is numbered
+in the order in which it first came.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from rosenblatt._jit import exact
+from rosenblatt.data.tables import words
+from rosenblatt.data.tables.vocabulary import Hashed, Spans, Store, Vocabulary
+
+Written = tuple[dict[str, Any], dict[str, NDArray]]
+_BLANKS = r"[\s\v\x1c-\x1f\x{85}\p{Z}]+"  # what str.split() splits at
+MISSING = "(missing)"  # the name of the category of rows that have none
+
+
+class Treatment(Protocol):
+    """What is done to some columns."""
+
+    kind: str
+    columns: list[str]  # of the table
+    unseen: int  # values that came up after learning and have no column
+
+    @property
+    def width(self) -> int:
+        """How many columns of X."""
+
+    def see(self, table: Any) -> None:
+        """Learn from the rows of a batch."""
+
+    def finish(self) -> None:
+        """There are no more."""
+
+    def rows(self, table: Any) -> sp.csr_array:
+        """The rows of a batch, float64 (rows, width)."""
+
+    def name(self, column: int) -> str:
+        """What to call a column of the block."""
+
+    def written(self) -> Written:
+        """All that is known, for the model file."""
+
+
+@exact
+def folded(values, count, mean, spread):
+    """Take rows into the mean and the sum of squares about it (Welford 1962), in order; NaN is no value."""
+    for row in range(values.shape[0]):
+        for column in range(values.shape[1]):
+            x = values[row, column]
+            if x == x:
+                count[column] += 1.0
+                before = x - mean[column]
+                mean[column] += before / count[column]
+                spread[column] += before * (x - mean[column])
+
+
+class Numbers:
+    """Columns of numbers: (x − mean)/deviation, or x itself. A missing value becomes 0, which is the mean."""
+
+    kind = "numbers"
+    unseen = 0
+
+    def __init__(self, names: Sequence[str], scaled: Sequence[bool]):
+        self.names, self.scaled = list(names), list(scaled)
+        self.columns = self.names
+        self.width = len(self.names)
+        self._count, self.mean, self._spread = np.zeros((3, self.width))
+        self.deviation = np.ones(self.width)
+
+    def see(self, table: Any) -> None:
+        folded(self._values(table), self._count, self.mean, self._spread)
+
+    def finish(self) -> None:
+        scaled = np.array(self.scaled, bool)
+        if not np.all(np.isfinite(self._spread[scaled])):
+            wide = self.names[int(np.flatnonzero(~np.isfinite(self._spread) & scaled)[0])]
+            raise ValueError(
+                f"the numbers of column {wide!r} are too large to be scaled; scale='none' takes them as they are"
+            )
+        deviation = np.sqrt(self._spread / np.maximum(self._count, 1))
+        usable = scaled & (deviation > np.finfo(np.float64).tiny)
+        self.deviation = np.where(usable, deviation, 1.0)
+        self.mean = np.where(scaled, self.mean, 0.0)
+
+    def rows(self, table: Any) -> sp.csr_array:
+        values = (self._values(table) - self.mean) / self.deviation
+        return sp.csr_array(np.where(np.isnan(values), 0.0, values))
+
+    def name(self, column: int) -> str:
+        return self.names[column]
+
+    def written(self) -> Written:
+        return {"names": self.names, "scaled": self.scaled}, {"mean": self.mean, "deviation": self.deviation}
+
+    @classmethod
+    def restored(cls, facts: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> Numbers:
+        names: Any = facts.get("names")
+        scaled: Any = facts.get("scaled")
+        if not _all(names, str) or not _all(scaled, bool) or len(names) != len(scaled):
+            raise ValueError("columns of numbers need names, and whether each is scaled")
+        self = cls(names, scaled)
+        for name in ("mean", "deviation"):
+            array = arrays.get(name)
+            if not isinstance(array, np.ndarray) or array.dtype != np.float64 or array.shape != (self.width,):
+                raise ValueError(f"columns of numbers need a {name} each")
+            if not np.all(np.isfinite(array)) or (name == "deviation" and not np.all(array > 0)):
+                raise ValueError(f"a column of numbers has a {name} that cannot be")
+            setattr(self, name, array)
+        return self
+
+    def _values(self, table: Any) -> NDArray[np.float64]:
+        return np.column_stack([table[name].to_numpy() for name in self.names])
+
+
+class Categories:
+    """One column of categories: 1 in the column of the row's own, in the order of arrival, or in its bucket."""
+
+    kind = "categories"
+
+    def __init__(self, column: str, most: int, bits: int | None = None):
+        self.column, self.most, self.bits = column, most, bits
+        self.columns = [column]
+        self.unseen = 0
+        self._numbers: dict[str | None, int] = {}  # None is a missing value
+
+    @property
+    def width(self) -> int:
+        return len(self._numbers) if self.bits is None else 1 << self.bits
+
+    def see(self, table: Any) -> None:
+        if self.bits is not None:
+            return
+        for value in pc.unique(table[self.column]).to_pylist():
+            self._numbers.setdefault(value, len(self._numbers))
+        if len(self._numbers) > self.most:
+            raise ValueError(
+                f"column {self.column!r} has more than {self.most} categories; if it names rows, ignore it; if it is text, "
+                f"say so; hashing=18 takes any number, and one_hot_limit={10 * self.most} this many"
+            )
+
+    def finish(self) -> None:
+        """Each category has its number already."""
+
+    def rows(self, table: Any) -> sp.csr_array:
+        column = table[self.column].combine_chunks().dictionary_encode()
+        values = column.dictionary.to_pylist()
+        numbers = np.array([*self._places(values), self._places([None])[0]], np.int64)
+        own = numbers[column.indices.fill_null(len(values)).to_numpy(zero_copy_only=False)]
+        known = own >= 0
+        self.unseen += int(np.count_nonzero(~known))
+        ends = np.concatenate([[0], np.cumsum(known)])
+        return sp.csr_array((np.ones(ends[-1]), own[known], ends), shape=(len(own), self.width))
+
+    def name(self, column: int) -> str:
+        if self.bits is not None:
+            return f"{self.column}=bucket {column}"
+        value = list(self._numbers)[column]
+        return f"{self.column}={MISSING if value is None else value}"
+
+    def written(self) -> Written:
+        values = [value for value in self._numbers if value is not None]
+        missing = self._numbers.get(None)
+        letters, offsets = _packed(values)
+        facts = {"column": self.column, "most": self.most, "bits": self.bits, "missing": missing}
+        return facts, {"letters": letters, "offsets": offsets}
+
+    @classmethod
+    def restored(cls, facts: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> Categories:
+        column, bits, missing = (facts.get(key) for key in ("column", "bits", "missing"))
+        most: Any = facts.get("most")
+        if not isinstance(column, str) or not _whole(most, 1, 2**31) or not (bits is None or _whole(bits, 1, 30)):
+            raise ValueError("a column of categories needs a name and a limit")
+        self = cls(column, most, bits)
+        values: list[str | None] = [*_unpacked(arrays.get("letters"), arrays.get("offsets"))]
+        if missing is not None:
+            if not _whole(missing, 0, len(values)):
+                raise ValueError(f"the category of missing values has the number {missing!r}")
+            values.insert(missing, None)
+        self._numbers = {value: number for number, value in enumerate(values)}
+        if len(self._numbers) != len(values):
+            raise ValueError("a category is there twice")
+        return self
+
+    def _places(self, values: list[str | None]) -> list[int]:
+        if self.bits is None:
+            return [self._numbers.get(value, -1) for value in values]
+        letters, offsets = _packed([MISSING if value is None else value for value in values])
+        spans = np.column_stack([offsets[:-1], offsets[1:]])
+        return (words.hashes(letters, spans) & np.uint64((1 << self.bits) - 1)).astype(np.int64).tolist()
+
+
+class Text:
+    """One column of text: a column of X for each run of low to high words, or characters, that stood in `min_count` texts.
+
+    A run that occurs n times in a text, and stood in d of the N texts that were learned from, weighs
+    (1 + ln n)(1 + ln((1 + N)/(1 + d)))², and a row has length 1; without `tfidf` it weighs n. The logarithms are those of
+    Salton and Buckley 1988; rarity is squared because that did better, averaged perceptrons given, on mails of 20 groups
+    (84.6 % right against 83.5 %) and no worse on short messages (98.9 %).
+    """
+
+    kind = "text"
+
+    def __init__(
+        self,
+        column: str,
+        low: int,
+        high: int,
+        characters: bool = False,
+        bits: int | None = None,
+        min_count: int = 2,
+        tfidf: bool = True,
+        lowercase: bool = True,
+    ):
+        self.column, self.low, self.high, self.characters, self.bits = column, low, high, characters, bits
+        self.min_count, self.tfidf, self.lowercase = min_count, tfidf, lowercase
+        self.columns = [column]
+        self.unseen = 0
+        self._store: Store = Vocabulary(low, high) if bits is None else Hashed(low, high, bits)
+        self._rarity = np.empty(0)
+
+    @property
+    def width(self) -> int:
+        return len(self._store.frequency)
+
+    def see(self, table: Any) -> None:
+        self._store.see(self._spans(table))
+
+    def finish(self) -> None:
+        self._store.finish(self.min_count)
+        self._weigh()
+
+    def rows(self, table: Any) -> sp.csr_array:
+        columns, counts, ends, unseen = self._store.counts(self._spans(table))
+        self.unseen += unseen
+        known = columns >= 0
+        if not known.all():
+            ends = np.concatenate([[0], np.cumsum(known)])[ends]
+            columns, counts = columns[known], counts[known]
+        values = counts.astype(np.float64)
+        if self.tfidf:
+            most = int(counts.max(initial=0))
+            values = np.array([0.0, *(1 + math.log(n) for n in range(1, most + 1))])[counts] * self._rarity[columns]
+        rows = sp.csr_array((values, columns, ends), shape=(len(ends) - 1, self.width))
+        rows.sort_indices()
+        if self.tfidf:
+            words.lengthened_to_one(rows.data, rows.indptr)
+        return rows
+
+    def name(self, column: int) -> str:
+        name = self._store.name(column, "" if self.characters else " ")
+        return f'{self.column}:"{name}"' if self.characters and self.bits is None else f"{self.column}:{name}"
+
+    def written(self) -> Written:
+        facts, arrays = self._store.written()
+        own = ("column", "low", "high", "characters", "bits", "min_count", "tfidf", "lowercase")
+        return {**{key: getattr(self, key) for key in own}, **facts}, arrays
+
+    @classmethod
+    def restored(cls, facts: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> Text:
+        low: Any
+        high: Any
+        bits: Any
+        low, high, bits = facts.get("low"), facts.get("high"), facts.get("bits")
+        flags: list[Any] = [facts.get(key) for key in ("characters", "tfidf", "lowercase")]
+        if (
+            not isinstance(facts.get("column"), str)
+            or not _all(flags, bool)
+            or not _whole(facts.get("min_count"), 1, 2**62)
+        ):
+            raise ValueError("a column of text needs a name, a least count, and whether it is weighed and in lower case")
+        if not _whole(high, 1, 20) or not _whole(low, 1, high) or not (bits is None or _whole(bits, 1, 30)):
+            raise ValueError(f"a column of text has runs of {low!r} to {high!r}, in {bits!r} bits")
+        characters, tfidf, lowercase = flags
+        self = cls(facts["column"], low, high, characters, None, facts["min_count"], tfidf, lowercase)
+        self.bits = bits
+        if bits is None:
+            self._store = Vocabulary.restored(low, high, facts, arrays)
+        else:
+            self._store = Hashed.restored(low, high, bits, facts, arrays)
+        self._weigh()
+        return self
+
+    def _weigh(self) -> None:
+        self._rarity = (1 + np.log((1 + self._store.texts) / (1 + self._store.frequency))) ** 2
+
+    def _spans(self, table: Any) -> Spans:
+        texts = table[self.column].combine_chunks().fill_null("")
+        if self.lowercase:
+            texts = pc.utf8_lower(texts)
+        if self.characters:
+            single = pc.utf8_trim_whitespace(pc.replace_substring_regex(texts, _BLANKS, " "))
+            blank, nothing = pa.scalar(" ", pa.large_string()), pa.scalar("", pa.large_string())
+            texts = pc.if_else(
+                pc.equal(single, nothing), nothing, pc.binary_join_element_wise(blank, single, blank, nothing)
+            )
+        offsets = np.frombuffer(texts.buffers()[1], np.int64)[texts.offset : texts.offset + len(texts) + 1]
+        data = np.frombuffer(texts.buffers()[2] or b"", np.uint8)
+        if self.characters:
+            return Spans(data, *words.characters(data, offsets))
+        letters = words.letters(bool(np.all(data < 128)))
+        return Spans(data, *words.words(data, offsets, letters))
+
+
+TREATMENTS = {treatment.kind: treatment for treatment in (Numbers, Categories, Text)}
+
+
+def _packed(values: Sequence[str | None]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Strings as bytes, and where each begins."""
+    encoded = [(value or "").encode() for value in values]
+    offsets = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
+    return np.frombuffer(b"".join(encoded), np.uint8), offsets
+
+
+def _unpacked(letters: Any, offsets: Any) -> list[str]:
+    for array, kind in ((letters, np.uint8), (offsets, np.int64)):
+        if not isinstance(array, np.ndarray) or array.dtype != kind or array.ndim != 1:
+            raise ValueError("categories need letters and offsets")
+    if len(offsets) < 1 or offsets[0] != 0 or np.any(np.diff(offsets) < 0) or offsets[-1] != len(letters):
+        raise ValueError("the offsets of categories do not go up from 0 to the number of their letters")
+    data = letters.tobytes()
+    try:
+        return [data[begin:end].decode() for begin, end in pairwise(offsets)]
+    except UnicodeDecodeError as reason:
+        raise ValueError(f"the categories are not UTF-8: {reason}") from None
+
+
+def _all(values: Any, kind: type) -> bool:
+    return isinstance(values, list) and all(type(value) is kind for value in values)
+
+
+def _whole(value: Any, low: int, high: int) -> bool:
+    return type(value) is int and low <= value <= high

@@ -1,0 +1,495 @@
+"""Tables of every format become the same rows, however they are cut, and what cannot be read is said or left out."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import hashlib
+import io
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.ipc
+import pyarrow.parquet
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rosenblatt import Perceptron
+from rosenblatt.data.tables import Table, TableError
+
+ROWS = [
+    {"label": "spam", "age": 3, "sure": True, "colour": "red", "note": 'free "prize" inside'},
+    {"label": "ham", "age": 5.5, "sure": False, "colour": "blue", "note": "hello there,\nfriend"},
+    {"label": "ham", "age": -1, "sure": True, "colour": "red", "note": "free hello"},
+    {"label": "spam", "age": 8, "sure": False, "colour": "red", "note": "a free prize"},
+]
+
+
+def delimited(rows, delimiter=",", quoting=csv.QUOTE_MINIMAL):
+    file = io.StringIO()
+    writer = csv.DictWriter(file, ROWS[0], delimiter=delimiter, quoting=quoting, quotechar=None if quoting else '"')
+    writer.writeheader()
+    writer.writerows(rows)
+    return file.getvalue()
+
+
+def written(path, rows):
+    """The rows in a file of the format that its name asks for."""
+    suffix = path.name.partition(".")[2]
+    plain = [{**row, "note": row["note"].replace("\n", " ")} for row in rows]
+    if suffix == "parquet":
+        pa.parquet.write_table(pa.Table.from_pylist(rows), path, row_group_size=3)
+    elif suffix in ("arrow", "arrows"):
+        table = pa.Table.from_pylist(rows)
+        table = table.set_column(3, "colour", table["colour"].dictionary_encode())
+        with (pa.ipc.new_file if suffix == "arrow" else pa.ipc.new_stream)(path, table.schema) as file:
+            file.write_table(table)
+    elif suffix == "jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    elif suffix == "tsv":
+        path.write_text(delimited(plain, "\t", csv.QUOTE_NONE))
+    else:
+        content = delimited(rows).encode()
+        path.write_bytes(gzip.compress(content) if suffix.endswith("gz") else content)
+    return str(path)
+
+
+def rows_of(table, paths, **options):
+    return table.chunk(table.joined(list(table.batches(paths, **options))))
+
+
+def same(a, b):
+    """Whether two chunks are the same, bit for bit."""
+    parts = [(a.X.data, b.X.data), (a.X.indices, b.X.indices), (a.X.indptr, b.X.indptr)]
+    return all(x.tobytes() == y.tobytes() for x, y in parts) and list(a.y) == list(b.y)
+
+
+@pytest.fixture(scope="module")
+def learned(tmp_path_factory):
+    path = written(tmp_path_factory.mktemp("table") / "a.csv", ROWS)
+    table = Table(min_count=1)
+    return table.learned(table.batches([path])), path
+
+
+FORMATS = ["csv", "csv.gz", "tsv", "jsonl", "parquet", "arrow", "arrows"]
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_every_format_gives_the_same_rows(suffix, tmp_path, learned):
+    table, path = learned
+    expected = rows_of(table, [path])
+    other = written(tmp_path / f"b.{suffix}", ROWS)
+    fresh = Table(min_count=1)
+    fresh = fresh.learned(fresh.batches([other], size=30))
+    assert fresh.kinds == table.kinds
+    batches = fresh.batches([other, other], size=30)
+    chunks = [fresh.chunk(batch) for batch in batches]
+    assert [label for chunk in chunks for label in chunk.y] == 2 * list(expected.y)
+    found = np.concatenate([chunk.X.toarray() for chunk in chunks])
+    assert found.tolist() == [*expected.X.toarray().tolist(), *expected.X.toarray().tolist()]
+    assert same(rows_of(table, [other]), expected)
+    content = Path(other).read_bytes()
+    assert batches.digest() == hashlib.sha256(2 * content).hexdigest()
+    assert batches.taken == batches.total == 2 * len(content)
+
+
+def test_columns_have_names_and_values(learned):
+    table, path = learned
+    assert table.kinds == {"label": "target", "age": "number", "sure": "boolean", "colour": "category", "note": "text"}
+    names = [table.name(column) for column in range(table.features)]
+    assert names[:6] == ["age", "sure", "colour=red", "colour=blue", "note:free", "note:free prize"]
+    chunk = rows_of(table, [path])
+    ages = np.array([3, 5.5, -1, 8])
+    X = chunk.X.toarray()
+    np.testing.assert_allclose(X[:, 0], (ages - ages.mean()) / ages.std(), rtol=1e-14)
+    assert X[:, 1:4].tolist() == [[1, 1, 0], [0, 0, 1], [1, 1, 0], [0, 1, 0]]
+    np.testing.assert_allclose(np.linalg.norm(X[:, 4:], axis=1), 1)
+    with pytest.raises(IndexError, match="there is no column 99"):
+        table.name(99)
+
+
+FIELDS = st.text(st.sampled_from('ab ,"\n1'), max_size=5)
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    rows=st.lists(st.tuples(st.sampled_from("xy"), FIELDS, st.integers(-5, 5)), min_size=1, max_size=8),
+    size=st.integers(1, 60),
+    bits=st.sampled_from([None, 6]),
+)
+def test_any_cut_gives_the_same_reading_and_the_same_rows(rows, size, bits):
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/a.csv"
+        with open(path, "w", newline="") as file:
+            csv.writer(file, quoting=csv.QUOTE_ALL).writerows([("y", "t", "n"), *rows])
+        options = {"text": "t", "numeric": "n", "min_count": 1, "hashing": bits, "characters": (1, 2)}
+        whole, cut = Table("y", **options), Table("y", **options)
+        whole = whole.learned(whole.batches([path]))
+        cut = cut.learned(cut.batches([path], size=size))
+        (facts, arrays), (others, more) = whole.written(), cut.written()
+        assert facts == others
+        assert {name: array.tobytes() for name, array in arrays.items()} == {n: a.tobytes() for n, a in more.items()}
+        assert same(rows_of(whole, [path]), rows_of(cut, [path], size=size))
+        texts = [text for batch in cut.batches([path], size=size) for text in batch.columns["t"].to_pylist()]
+        assert texts == [text for _, text, _ in rows]
+
+
+@settings(deadline=None, max_examples=30)
+@given(fields=st.lists(FIELDS, max_size=6), size=st.integers(1, 40))
+def test_an_error_names_its_line_whatever_is_quoted_before_it(fields, size):
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/a.csv"
+        with open(path, "w", newline="") as file:
+            csv.writer(file, lineterminator="\n").writerows([("y", "t", "n"), *(("a", f"{text}.", 1) for text in fields)])
+            line = 1 + Path(path).read_text().count("\n") if not file.flush() else 0
+            file.write("\na,b,c,d\nz,b,no\n")
+        table = Table("y", text="t", numeric="n", header=True)
+        batches = table.batches([path], on_error="skip", size=size)
+        rows = sum(batch.rows for batch in batches)
+        assert (rows, batches.skipped) == (len(fields), 2)
+        assert [error.line for error in batches.errors] == [line + 1, line + 2]
+
+
+def test_what_was_written_is_restored(learned):
+    table, path = learned
+    facts, arrays = table.written()
+    again = Table.restored(json.loads(json.dumps(facts)), arrays)
+    assert same(rows_of(again, [path]), rows_of(table, [path]))
+    assert again.written()[0] == facts
+    assert again.notes == table.notes
+    assert again.features == table.features
+
+
+def test_a_delimiter_is_remembered(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("y;n\na;1\nb;2\n")
+    table = Table(delimiter=";")
+    again = Table.restored(*table.learned(table.batches([path])).written())
+    assert rows_of(again, [path]).y.tolist() == ["a", "b"]
+
+
+def broken(facts, *place):
+    """Every way to put something strange into facts."""
+    found = facts
+    for key in place:
+        found = found[key]
+    for key in found if isinstance(found, dict) else range(len(found)):
+        for strange in (None, -1, "strange", [], {}, 1e9, [[]], True):
+            copy = json.loads(json.dumps(facts))
+            inner = copy
+            for step in place:
+                inner = inner[step]
+            if inner[key] != strange or type(inner[key]) is not type(strange):
+                inner[key] = strange
+                yield copy
+
+
+def test_facts_that_cannot_be_are_refused_or_harmless(learned):
+    table, _ = learned
+    facts, arrays = table.written()
+    places = [(), ("schema",), ("schema", "form"), ("schema", "columns"), ("schema", "columns", 1), ("treatments",)]
+    places += [("treatments", number) for number in range(len(facts["treatments"]))]
+    refused = 0
+    for damaged in (one for place in places for one in broken(facts, *place)):
+        try:
+            again = Table.restored(damaged, arrays)
+        except ValueError:
+            refused += 1
+            continue
+        assert isinstance(again.features, int)
+    assert refused > 300
+    for name in arrays:
+        with pytest.raises(ValueError, match=r"."):
+            Table.restored(facts, {key: array for key, array in arrays.items() if key != name})
+        with pytest.raises(ValueError, match=r"."):
+            Table.restored(facts, {**arrays, name: arrays[name][:-1]})
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("label,age,sure,colour,note\nspam,x,true,red,a b\n", "line 2, column age: 'x' is no number"),
+        ("label,age,sure,colour,note\nspam,inf,true,red,a b\n", "line 2, column age: 'inf' is no number"),
+        ("label,age,sure,colour,note\n\nspam,1,maybe,red,a\n", "line 3, column sure: 'maybe' is no truth value"),
+        ("label,age,sure,colour,note\nspam,,true,red,a b\n", "line 2, column age: the value is missing"),
+        ("label,age,sure,colour,note\nspam,NA,true,red,a b\n", "line 2, column age: the value is missing"),
+        ("label,age,sure,colour,note\nspam,1,true,,a b\n", "line 2, column colour: the value is missing"),
+        ("label,age,sure,colour,note\nspam,1,true,red,\n", "line 2, column note: the value is missing"),
+        ("label,age,sure,colour,note\n  ,1,true,red,a\n", "line 2, column label: the label is missing"),
+        ("label,age,sure,colour,note\nspam,1,true,red\n", "line 2: 4 fields where there are 5 columns"),
+        ("label,age,sure,colour\nspam,1,true,red\n", "do not fit: column note .text. is missing"),
+        ("label,age,age,sure,colour,note\nspam,1,1,true,red,a\n", "column age is there twice"),
+        ("label,sure,colour,note,years\n" + "a,true,red,b,3\n", r"column age \(number\) is missing; the file has years"),
+        ("label,age,sure,colour,note\n" + 10 * "spam,x,true,red,a b\n", r"column age \(number\) holds 'x' and the like"),
+        ("", "there are no rows"),
+        ("label,age,sure,colour,note\n", "there are no rows"),
+        ('label,age,sure,colour,note\nspam,1,true,red,"a b\n', "line 2: a quote that opens in this row is not closed"),
+    ],
+)
+def test_what_cannot_be_read_is_said(content, message, tmp_path, learned):
+    table, _ = learned
+    path = tmp_path / "b.csv"
+    path.write_text(content)
+    with pytest.raises(TableError, match=message) as caught:
+        list(table.batches([path]))
+    assert str(path) in str(caught.value)
+
+
+def test_bytes_that_are_not_utf8_are_said_with_their_line(tmp_path, learned):
+    table, _ = learned
+    path = tmp_path / "b.csv"
+    path.write_bytes(b"label,age,sure,colour,note\nham,1,true,red,\xff\nham,1,true,red,x\nham,a,true,red,x\n")
+    with pytest.raises(TableError, match="line 2: the byte 0xFF at byte 16 is not UTF-8"):
+        list(table.batches([path]))
+    batches = table.batches([path], on_error="skip")
+    assert sum(batch.rows for batch in batches) == 1
+    assert [error.line for error in batches.errors] == [2, 4]
+
+
+def test_json_lines_say_what_is_wrong_and_skip_it(tmp_path):
+    path = tmp_path / "a.jsonl"
+    lines = ['{"y": 1, "t": "free prize"}', "oops", "", "[1]", '{"y": 2, "t": null}', '{"y": 2}', '{"y": 2, "t": 7}', "{"]
+    path.write_text("\n".join([*lines, '{"y": "x", "t": "\\ud800"}', '{"y": 1, "t": "2020-01-01", "z": {"a": [1]}}']))
+    table = Table(text="t", min_count=1)
+    batches = table.batches([path], on_error="skip")
+    assert [text for batch in batches for text in batch.columns["t"].to_pylist()] == ["free prize", "7", "2020-01-01"]
+    assert [error.line for error in batches.errors] == [2, 4, 5, 6, 8, 9]
+    assert batches.skipped == 6
+    with pytest.raises(TableError, match=r"a.jsonl, line 2: this is no JSON"):
+        list(table.batches([path]))
+
+
+def test_rows_of_parquet_have_numbers_and_missing_values_are_filled_on_request(tmp_path):
+    path = tmp_path / "a.parquet"
+    values = [(1, 1.0, "a", "x y"), (2, None, None, None), (1, 3.0, "a", "x z")]
+    rows = [dict(zip("ynct", row, strict=True)) for row in values]
+    pa.parquet.write_table(pa.Table.from_pylist(rows), path)
+    with pytest.raises(TableError, match=r"a.parquet, row 2, column n: the value is missing; missing='fill'"):
+        list(Table(text="t").batches([path]))
+    table = Table(text="t", missing="fill", tfidf=False, ngrams=(1, 1))
+    table = table.learned(table.batches([path]))
+    assert [table.name(column) for column in range(table.features)] == ["n", "c=a", "c=(missing)", "t:x"]
+    chunk = rows_of(table, [path])
+    assert chunk.X.toarray().tolist() == [[-1, 1, 0, 1], [0, 0, 1, 0], [1, 1, 0, 1]]
+    assert chunk.y.tolist() == [1, 2, 1]
+    assert same(rows_of(Table.restored(*table.written()), [path]), chunk)
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "names"),
+    [
+        ("spam\tfree\nham\thello\n", {"target": 0, "text": 1}, ["0", "1"]),
+        ("kind\tnumber\nspam\t3\nham\t4\n", {"target": 0}, ["kind", "number"]),
+        ("spam\t3\nham\t4\n", {"target": 0, "numeric": "1"}, ["0", "1"]),
+        ("kind\twords\nspam\tfree\n", {"target": "kind", "text": "words"}, ["kind", "words"]),
+        ("label\twords\nspam\tfree\n", {"text": 1}, ["label", "words"]),
+        ("kind\twords\nspam\tfree\n", {"target": 0, "text": -1, "header": True}, ["kind", "words"]),
+        ("\ufeffy\twords\nspam\tfree\n", {"text": "words"}, ["y", "words"]),
+        ("\ty\twords\n0\tspam\tfree\n", {"text": "words"}, ["unnamed: 0", "y", "words"]),
+    ],
+)
+def test_a_header_is_told_from_a_row(content, options, names, tmp_path):
+    path = tmp_path / "a.tsv"
+    path.write_text(content)
+    table = Table(**options, min_count=1)
+    table = table.learned(table.batches([path]))
+    assert list(table.kinds) == names
+    assert "unnamed: 0" not in names or table.kinds["unnamed: 0"] == "ignored"
+
+
+def test_what_columns_are_is_decided_and_stated(tmp_path):
+    path = tmp_path / "a.csv"
+    lines = [
+        f"{i},{i % 2},{i / 7},key{i},{'red' if i % 3 else 'blue'},some words of {i},yes,,{i % 2 > 0}" for i in range(60)
+    ]
+    path.write_text("id,target,size,key,colour,note,constant,empty,odd\n" + "\n".join(lines))
+    table = Table()
+    table = table.learned(table.batches([path], size=100))
+    assert table.kinds == {
+        "id": "ignored", "target": "target", "size": "number", "key": "ignored", "colour": "category", "note": "text",
+        "constant": "category", "empty": "ignored", "odd": "boolean",
+    }  # fmt: skip
+    assert table.notes[0] == f"the first line of {path} is the names of the columns"
+    assert (
+        "column key: ignored, as an identifier: 60 different values of 1.0 words on average in the first 60 rows"
+        in table.notes
+    )
+    assert len(table.notes) == 1 + 9
+    with pytest.raises(ValueError, match="column 'size' is given as text and as number"):
+        list(Table(text="size", numeric="size").batches([path]))
+
+
+def test_the_label_must_be_known(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("colour,size\nred,3\n")
+    with pytest.raises(TableError, match=r"which column is the label\?.* the columns are colour, size: give target="):
+        list(Table().batches([path]))
+    with pytest.raises(TableError, match=r"there is no column 'color'; the columns are colour, size"):
+        list(Table("color").batches([path]))
+    with pytest.raises(TableError, match=r"there is no column number 2; they go from 0 to 1"):
+        list(Table(2).batches([path]))
+    with pytest.raises(TableError, match=r"no column is left to learn from besides the label 'colour'"):
+        list(Table("colour", ignore=["size"]).batches([path]))
+
+
+def test_prediction_needs_no_label_and_no_weight(tmp_path):
+    train, test = tmp_path / "a.csv", tmp_path / "b.csv"
+    train.write_text("y,w,n,c\n1,2,3,red\n0,1,5,blue\n")
+    test.write_text("extra,c,n\n,red,3\n,green,5\n")
+    table = Table(weight="w")
+    table = table.learned(table.batches([train]))
+    chunk = rows_of(table, [train])
+    assert (chunk.weight.tolist(), chunk.y.tolist()) == ([2, 1], [1, 0])
+    chunk = rows_of(table, [test], labelled=False)
+    assert chunk.y is None
+    assert chunk.weight is None
+    assert chunk.X.toarray().tolist() == [[-1, 1, 0], [1, 0, 0]]
+    assert table.unseen == 1
+    with pytest.raises(TableError, match=r"column y \(target\) is missing; column w \(weight\) is missing"):
+        list(table.batches([test]))
+    train.write_text("y,w,n,c\n1,-2,3,red\n")
+    with pytest.raises(TableError, match=r"line 2, column w: -2.0 is no weight"):
+        list(table.batches([train]))
+
+
+@pytest.mark.parametrize(
+    ("train", "suffix", "typed", "texts"),
+    [
+        ("spam\tfree prize\nham\thello\n", "tsv", 'a "free, prize\nhello\n', ['a "free, prize', "hello"]),
+        ("spam\tfree prize\nham\thello\n", "tsv", "ham\tfree prize\n", ["free prize"]),
+        ("label,text\nspam,free prize\n", "csv", "free prize, inside\n\nhello\n", ["free prize, inside", "", "hello"]),
+        ("label,text\nspam,free prize\n", "csv", 'text\n"free prize, inside"\n', ["free prize, inside"]),
+        ('{"label": 1, "text": "free prize"}\n', "jsonl", "free prize\n", ["free prize"]),
+        ('{"label": 1, "text": "free prize"}\n', "jsonl", '{"text": "free prize"}\n', ["free prize"]),
+    ],
+)
+def test_a_line_of_text_is_a_row_where_text_is_all_there_is(train, suffix, typed, texts, tmp_path, monkeypatch):
+    path = tmp_path / f"a.{suffix}"
+    path.write_text(train)
+    table = Table(*([0] if suffix == "tsv" else []), text=1 if suffix == "tsv" else "text", min_count=1)
+    table = table.learned(table.batches([path]))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(typed.encode())))
+    [batch] = table.batches(["-"], labelled=False)
+    assert next(iter(batch.columns.to_pydict().values())) == texts
+    assert table.chunk(batch).rows == len(texts)
+
+
+def test_columns_without_names_may_come_without_the_label(tmp_path):
+    train, test = tmp_path / "a.csv", tmp_path / "b.csv"
+    train.write_text("1,spam,red,7\n2,ham,blue,8\n")
+    table = Table(1, categories=2, ignore=0)
+    table = table.learned(table.batches([train]))
+    expected = rows_of(table, [train]).X.toarray().tolist()
+    for content in ("1,red,7\n2,blue,8\n", "red,7\nblue,8\n"):
+        test.write_text(content)
+        assert rows_of(table, [test], labelled=False).X.toarray().tolist() == expected
+        with pytest.raises(TableError, match=r"fields .* where there must be 4, without a header"):
+            list(table.batches([test]))
+
+
+def test_a_constant_column_is_zero_and_numbers_may_stay_as_they_are(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("y,n,m\n0,0.1,3\n1,0.1,4\n0,0.1,0\n")
+    table = Table()
+    assert rows_of(table.learned(table.batches([path])), [path]).X.toarray()[:, 0].tolist() == [0, 0, 0]
+    table = Table(scale="none", dtype="float32")
+    chunk = rows_of(table.learned(table.batches([path])), [path])
+    assert chunk.X.dtype == np.float32
+    assert chunk.X.toarray().tolist() == np.array([[0.1, 3], [0.1, 4], [0.1, 0]], np.float32).tolist()
+
+
+def test_too_many_categories_are_refused_and_hashed_on_request(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("y,c\n" + "".join(f"{i % 2},c{i}\n" for i in range(30)))
+    with pytest.raises(ValueError, match=r"column 'c' has more than 20 categories; .* hashing=18"):
+        Table(categories="c", one_hot_limit=20).learned(Table(categories="c").batches([path]))
+    table = Table(categories="c", one_hot_limit=20, hashing=5)
+    table = table.learned(table.batches([path]))
+    X = rows_of(table, [path]).X
+    assert X.shape == (30, 32)
+    assert X.sum(axis=1).tolist() == [[1]] * 30
+    assert table.name(7) == "c=bucket 7"
+    assert same(rows_of(Table.restored(*table.written()), [path]), rows_of(table, [path]))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"missing": "drop"}, "missing='drop': it must be one of 'error', 'fill'"),
+        ({"scale": "log"}, "scale='log': it must be one of 'standard', 'none'"),
+        ({"format": "xls"}, "format='xls': it must be one of None, 'csv'"),
+        ({"ngrams": (2, 1)}, r"ngrams=\(2, 1\): give \(low, high\)"),
+        ({"ngrams": None}, "leave nothing of a text"),
+        ({"hashing": 40}, "hashing=40: give a number of bits from 1 to 30"),
+        ({"min_count": 0}, "min_count=0: it must be a whole number"),
+        ({"delimiter": "||"}, r"delimiter='\|\|': it must be one ASCII character"),
+    ],
+)
+def test_parameters_are_checked(options, message):
+    with pytest.raises(ValueError, match=message):
+        Table(**options)
+
+
+def test_garbage_is_refused_in_every_format(tmp_path):
+    garbage = np.random.default_rng(0).integers(0, 256, 2000, np.uint8).tobytes()
+    for suffix in ("csv", "tsv", "jsonl", "parquet", "arrow", "arrows", "txt"):
+        path = tmp_path / f"a.{suffix}"
+        path.write_bytes(garbage)
+        with pytest.raises(TableError, match=str(path)):
+            list(Table(0, text=1).batches([path]))
+    whole = written(tmp_path / "b.csv.gz", ROWS)
+    Path(whole).write_bytes(Path(whole).read_bytes()[:-20])
+    with pytest.raises(ValueError, match="cannot be read from here on"):
+        list(Table().batches([whole]))
+
+
+def test_nothing_goes_without_learning():
+    with pytest.raises(ValueError, match="has learned nothing yet"):
+        Table().name(0)
+    with pytest.raises(ValueError, match="no batches to learn from"):
+        Table().learned([])
+    assert Table().features is None
+
+
+def test_words_speak_for_spam(tmp_path):
+    path = tmp_path / "a.tsv"
+    lines = [f"{'spam' if i % 3 else 'ham'}\t{'free prize' if i % 3 else 'see you'} at {i}" for i in range(60)]
+    path.write_text("\n".join(lines))
+    table = Table(0, text=1)
+    table = table.learned(table.batches([path]))
+    chunk = rows_of(table, [path])
+    learner = Perceptron(max_iter=10).fit(chunk.X, chunk.y)
+    assert learner.score(chunk.X, chunk.y) == 1
+    assert table.name(int(np.argmax(learner.coef_[0]))) in ("1:free", "1:prize", "1:free prize", "1:prize at")
+
+
+def test_without_pyarrow_the_message_says_what_to_install():
+    code = "import sys; sys.modules['pyarrow'] = None; import rosenblatt.data.tables"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (
+        "ModuleNotFoundError: tables need pyarrow, which is not installed: pip install 'rosenblatt[tables]'" in done.stderr
+    )
+
+
+JSON = st.one_of(st.none(), st.integers(-3, 3), st.floats(-1, 1), st.sampled_from(["a", "b c", "2020-01-01"]), st.booleans())
+
+
+@settings(deadline=None, max_examples=40)
+@given(rows=st.lists(st.dictionaries(st.sampled_from("abc"), JSON), min_size=1, max_size=6), size=st.integers(1, 60))
+def test_json_lines_may_hold_anything_and_any_cut_gives_the_same(rows, size):
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/a.jsonl"
+        lines = [json.dumps({"y": number % 2, "t": "some words", **row}) for number, row in enumerate(rows)]
+        Path(path).write_text("\n".join(lines))
+        whole, cut = Table(text="t", missing="fill", min_count=1), Table(text="t", missing="fill", min_count=1)
+        first, second = whole.batches([path], on_error="skip"), cut.batches([path], on_error="skip", size=size)
+        whole, cut = whole.learned(first), cut.learned(second)
+        assert whole.kinds == cut.kinds
+        assert first.skipped == second.skipped
+        assert same(rows_of(whole, [path], on_error="skip"), rows_of(cut, [path], on_error="skip", size=size))
