@@ -207,6 +207,14 @@ def test_the_reading_is_kept_with_a_model(tmp_path):
     whole = reading.chunk(reading.joined(list(batches)))
     assert whole.weight.tolist() == [1.0] * 100 + [2.0]
     assert len(batches.digest()) == 64
+    rows, distinct = reading.labels([str(path)])
+    assert (rows, distinct.tolist()) == (101, [1.0])
+    assert reading.told(distinct) is reading
+    assert not reading.learns
+    path.write_text("3 | a\n-1 2 'tag|\nx | y\n")
+    assert vw.labels(path, on_error="skip", size=7)[1].tolist() == [-1.0, 3.0]
+    with pytest.raises(VwError, match="line 3, column 1"):
+        vw.labels(path)
     path.write_text("\n\n")
     with pytest.raises(VwError, match=r"a.vw: there are no rows to read"):
         vw.read(path)

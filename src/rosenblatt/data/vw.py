@@ -34,7 +34,7 @@ from rosenblatt.data.sorting import put_in_order
 from rosenblatt.data.sparse import csr, stacked
 from rosenblatt.data.vw_rows import COUNT, PLACE, ROWS, WHERE, WRONG, Room, Terms
 
-__all__ = ["Data", "Vw", "VwError", "chunks", "read"]
+__all__ = ["Data", "Vw", "VwError", "chunks", "labels", "read"]
 
 Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
@@ -140,8 +140,21 @@ class Vw:
         """The rows of these files, in order, in chunks."""
         return chunks(paths, bits=self.bits, hashing=self.hashing, labelled=labelled, on_error=on_error, digest=digest)
 
+    @property
+    def learns(self) -> bool:
+        """No: rows are made of what stands in a line."""
+        return False
+
     def learned(self, batches: Iterable[Any]) -> Vw:
         """Itself: there is nothing to learn."""
+        return self
+
+    def labels(self, paths: Sequence[str], *, on_error: str = "error") -> tuple[int, NDArray]:
+        """(how many rows there are, their distinct labels)."""
+        return labels(paths, on_error=on_error)
+
+    def told(self, distinct: NDArray) -> Vw:
+        """Itself: labels are always numbers."""
         return self
 
     def joined(self, batches: Sequence[Chunk]) -> Chunk:
@@ -173,7 +186,19 @@ class Vw:
         return cls(facts["bits"], facts["hashing"])
 
     def _parser(self, labelled: bool) -> _Parser:
-        return _Parser(Terms(np.uint64(self.features - 1), labelled, self.hashing == "strings"))
+        return _Parser(Terms(np.uint64(self.features - 1), labelled, self.hashing == "strings", True))
+
+
+def labels(paths: Paths, *, on_error: str = "error", size: int = SIZE) -> tuple[int, NDArray[np.float64]]:
+    """How many rows these files have, and their distinct labels, sorted. Nothing behind the first bar is looked at."""
+    rows, distinct = 0, np.empty(0)
+    parser = _Parser(Terms(np.uint64(0), True, True, False))
+    with Ahead(opening.paths(paths), parser, VwError, on_error=on_error, size=size) as batches:
+        for batch in batches:
+            assert batch.y is not None
+            rows += batch.rows
+            distinct = np.union1d(distinct, batch.y)
+    return rows, distinct
 
 
 def joined(batches: Sequence[Chunk]) -> Chunk:
@@ -194,9 +219,9 @@ class _Parser:
 
     def __call__(self, piece: Piece, skip: bool, _: Any) -> Parsed[Chunk]:
         lines, blanks = kernel.tally(*piece)
-        rows = lines + 1
+        rows, count = lines + 1, blanks if self.terms.features else 0
         room = Room(
-            np.empty(rows + 1, np.int64), np.empty(blanks, np.int32), np.empty(blanks), np.empty(rows), np.empty(rows)
+            np.empty(rows + 1, np.int64), np.empty(count, np.int32), np.empty(count), np.empty(rows), np.empty(rows)
         )
         room.indptr[0] = 0
         state = np.zeros(kernel.STATE, np.int64)

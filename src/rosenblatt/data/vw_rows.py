@@ -53,6 +53,7 @@ class Terms(NamedTuple):
     mask: np.uint64  # of the buckets
     labelled: bool  # whether each line must have a label
     strings: bool  # whether a name of digits is its number
+    features: bool  # whether to read them; without, rows are empty
 
 
 @exact
@@ -188,7 +189,7 @@ def parse(data, end, room, terms, state):
     """Rows from all lines between state[PLACE] and `end`, or from those before one that is wrong."""
     text = start(data)
     indptr, indices, values, labels, weights = room
-    mask, labelled, strings = terms
+    mask, labelled, strings, features = terms
     place, row, count = state[PLACE], state[ROWS], state[COUNT]
     doubts = bare = weighted = wrong = 0
     where = place
@@ -213,7 +214,7 @@ def parse(data, end, room, terms, state):
             wrong = TOUCHING if where < bar else UNLABELLED
         if wrong != 0:
             break
-        place = bar
+        place = bar if features else finish
         while byte(text, place) == 124:
             place += 1
             scale = 1.0
