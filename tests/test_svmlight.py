@@ -348,6 +348,9 @@ def test_a_line_number_counts_in_its_own_file(tmp_path):
     for size in (1, 1 << 20):
         with pytest.raises(SvmlightError, match=r"b.svm, line 4, column 3"):
             list(svmlight.chunks(tmp_path, size=size))
+        skipping = svmlight.chunks([tmp_path / "b.svm"] * 2, size=size, on_error="skip")
+        assert sum(chunk.rows for chunk in skipping) == 6
+        assert [error.line for error in skipping.errors] == [4, 4]
 
 
 def test_the_reading_is_kept_with_a_model():
