@@ -165,8 +165,8 @@ class Ahead(Generic[Batch]):
             self._before, self._input = self._before + stream.taken, None
 
     def _take(self) -> tuple[int, tuple[int, str], Any, Any]:
-        """The number of the next piece, its source, the piece and what was prepared; or, instead of the piece, the error that
-        came of reading it, or None behind the last one."""
+        """The number of the next piece, its source, the piece and what was prepared; or, instead of the piece, the error
+        that came of reading it, or None behind the last one."""
         with self._lock:
             number = self._begun
             self._begun += 1
