@@ -71,6 +71,7 @@ def read(
     *,
     features: int | None = None,
     zero_based: bool | str = "auto",
+    text: bool | None = None,
     dtype: Any = np.float64,
     on_error: str = "error",
     qid: bool = False,
@@ -80,6 +81,7 @@ def read(
     paths        a file, or several, folders, patterns, "-"; compressed ones are known by what they hold
     features     the number of columns; without it, as many as the largest index asks for
     zero_based   whether the first column is the index 0 of the text; "auto": if an index 0 occurs in any of the files
+    text         whether labels are words; None: if one of them is no number
     dtype        of X; numbers are read as float64 and then rounded to it
     on_error     "error", or "skip": lines that are wrong are left out and counted, and so are those whose label is a word
                  if the first label is a number
@@ -99,11 +101,11 @@ def read(
     if zero_based not in (True, False, "auto"):
         raise ValueError(f"zero_based={zero_based!r}: it must be True, False or 'auto'")
     files = opening.paths(paths)
-    parser = Parser(features, zero_based, qid=qid)
+    parser = Parser(features, zero_based, text, qid=qid)
     try:
         held, batches = _held(files, parser, on_error)
     except LabelError:
-        if "-" in files:
+        if "-" in files or text is not None:
             raise
         held, batches = _held(files, replace(parser, text=True), on_error)
     if not held:
