@@ -173,6 +173,8 @@ def test_labels_may_be_words(tmp_path):
     ):
         list(svmlight.chunks(path))
     assert [chunk.y.tolist() for chunk in svmlight.chunks(path, text=True)] == [["1", "+1.0", "-1", "spam", "1e400"]]
+    with pytest.raises(LabelError, match="line 4, column 1"):
+        svmlight.read(path, text=False)
     batches = svmlight.chunks(path, on_error="skip")
     assert [chunk.y.tolist() for chunk in batches] == [[1.0, 1.0, -1.0]]
     assert batches.skipped == 2
@@ -355,6 +357,8 @@ def test_standard_input_and_files_together(tmp_path, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"2 5:1\nspam\n")))
     with pytest.raises(LabelError, match="text=True"):  # it cannot be read again
         svmlight.read("-")
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"2 5:1\nspam\n")))
+    assert svmlight.read("-", text=True).y.tolist() == ["2", "spam"]
 
 
 def test_a_line_number_counts_in_its_own_file(tmp_path):
