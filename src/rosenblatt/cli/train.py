@@ -47,6 +47,10 @@ def train(
     ] = None,
     skip_errors: SkipErrors = False,
     resume: Annotated[bool, typer.Option("--resume", help="Go on exactly where Ctrl-C stopped the model.")] = False,
+    start: Annotated[
+        str | None, typer.Option("--from", metavar="MODEL", help="Learn on with this model, read as it reads.")
+    ] = None,
+    small: Annotated[bool, typer.Option("--small", help="Save what predicts and no more; it cannot learn on.")] = False,
     top: Annotated[
         int, typer.Option("--top", metavar="N", min=0, help="How many features that speak for a class to show.")
     ] = _TOLD_WORDS,
@@ -69,10 +73,12 @@ def train(
     check_writable(place)
     _refuse_to_replace(place)
     pictures.prepared(plot)
+    if resume and start:
+        raise Failure("--resume goes on with an interrupted training, --from begins another; give one", Code.USAGE)
     before = None
-    if resume:
+    if resume or start:
         with ending(Code.MODEL, OSError):
-            before = FileModel.load(place)
+            before = FileModel.load(start or place)
     reading = before.reading if before is not None else columns.reading(files)
     learner = None if before is not None else learning.made()
     with ending(Code.USAGE, ValueError):
@@ -82,11 +88,11 @@ def train(
         )  # fmt: skip
     with console.progressive() as table:
         watched = _Watched(table, console)
-        trained = learn(files, reading, learner, options, watched, before)
+        trained = learn(files, reading, learner, options, watched, **{"resume" if resume else "start": before})
     for note in getattr(trained.reading, "notes", []):
         console.note(note)
     with ending(Code.OUTPUT, OSError):
-        trained.save(place)
+        trained.save(place, resume=not small or trained.training["stopped"] == "interrupted")
     if plot:
         from rosenblatt.plot import passes
 
