@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -131,6 +131,11 @@ class Kept(NamedTuple):
     tally: NDArray
     clock: NDArray
 
+    @classmethod
+    def fresh(cls, vectors: int, features: int) -> Kept:
+        """Weights of zero."""
+        return cls(np.zeros((vectors, features + 1)), np.zeros(vectors, np.int64), np.zeros(1, np.int64))
+
     def vectors(self) -> NDArray:
         """The weights."""
         return self.weights
@@ -225,6 +230,30 @@ class Stateful(Classifier):
     def _plan(self) -> Plan:
         parameters.check({"order": self.order}, {"order": OneOf(("cyclic", "shuffle", "random"))}, ())
         return super()._plan()
+
+    # Columns that come later
+
+    def _by_columns(self, model: States) -> bool:
+        """Whether what is known of a column depends neither on the others nor on how many there are."""
+        return isinstance(model.state, Kept)
+
+    def _widened(self, model: States, features: int) -> States:
+        if not self._by_columns(model):
+            return super()._widened(model, features)
+        vectors, both = len(model.state.tally), min(features, self.n_features_in_)
+        twin = type(self)(**self.get_params(deep=False) | model.begun)
+        begin: Callable = Kept.fresh if isinstance(model.state, Kept) else twin._state
+        blank, fresh = begin(vectors, self.n_features_in_), begin(vectors, features)
+        for old, unseen, new in zip(model.state, blank, fresh, strict=True):
+            if isinstance(new, np.ndarray) and new.shape == old.shape:
+                new[...] = old
+            elif isinstance(new, np.ndarray):
+                if not np.array_equal(old[:, both:-1], unseen[:, both:-1]):
+                    raise ValueError(f"{features} columns are too few: those after them have been learned from")
+                new[:, :both], new[:, -1] = old[:, :both], old[:, -1]
+        wider = model.copy()
+        wider.state, wider._known = fresh, None
+        return wider
 
     # Files
 
