@@ -92,16 +92,15 @@ def content(name):
 
 
 def use(model):
-    """Ask for answers, and let it learn on."""
-    if isinstance(model, OnlinePerceptron):
-        model.predict_one({"a": 1.0, "c": 2})
-        model.learn_one({"a": 1.0, "c": 2}, "new")
-        return
-    model.predict(Z if model.n_features_in_ == 2 else np.zeros((3, model.n_features_in_)))
-    if hasattr(model, "partial_fit") and not getattr(model._model, "only_predicts", False) and model.n_features_in_ == 2:
-        labels = model.classes_[LABELS] if hasattr(model, "classes_") else LABELS
-        with suppress(ValueError):  # such as weights that are too large
-            model.partial_fit(Z, labels)
+    """Ask for answers, and let it learn on; what a model with strange parameters refuses, it refuses."""
+    with suppress(ValueError, MemoryError, OverflowError):
+        if isinstance(model, OnlinePerceptron):
+            model.predict_one({"a": 1.0, "c": 2})
+            model.learn_one({"a": 1.0, "c": 2}, "new")
+            return
+        model.predict(Z if model.n_features_in_ == 2 else np.zeros((3, model.n_features_in_)))
+        if hasattr(model, "partial_fit") and model.n_features_in_ == 2:
+            model.partial_fit(Z, model.classes_[LABELS] if hasattr(model, "classes_") else LABELS)
 
 
 def tried(data):

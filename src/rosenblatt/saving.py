@@ -144,7 +144,10 @@ class SavedEstimator(Saved):
         model = learner._model = self._from_arrays(parts.facts["model"], parts.arrays)
         if parts.arrays:
             raise ValueError(f"it has arrays that nobody knows: {', '.join(sorted(parts.arrays))}")
-        model.only_predicts = not resume
+        if model.only_predicts == resume:
+            raise ValueError(
+                f"it says that it {'can' if resume else 'cannot'} go on learning, but what it holds is otherwise"
+            )
         self._recall(parts, set(COUNTS) if hasattr(self, "classes_") else set(COUNTS) - {"n_mistakes_"})
 
     def _recall(self, parts: Parts, counted: set[str]) -> None:

@@ -273,7 +273,9 @@ class Stateful(Classifier):
         if set(begun) != set(self._own_values()):
             raise ValueError(f"it began with {', '.join(begun)}; it must be {', '.join(self._own_values())}")
         state = self._state_from(parts, begun, 1 if isinstance(problem, Binary) else columns(problem))
-        return States(problem, state, parts.real("constant"), begun)
+        model = States(problem, state, parts.real("constant"), begun)
+        model.only_predicts = isinstance(state, Kept)
+        return model
 
     def _state_from(self, parts: Parts, begun: Mapping[str, Any], vectors: int) -> Any:
         """The state that arrays describe: a fresh one, of the parameters that the model began with, says what they must
