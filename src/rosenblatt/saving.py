@@ -144,13 +144,18 @@ class SavedEstimator(Saved):
         model = learner._model = self._from_arrays(parts.facts["model"], parts.arrays)
         if parts.arrays:
             raise ValueError(f"it has arrays that nobody knows: {', '.join(sorted(parts.arrays))}")
-        model.only_predicts = not resume
-        self._recall(parts)
+        if model.only_predicts == resume:
+            raise ValueError(
+                f"it says that it {'can' if resume else 'cannot'} go on learning, but what it holds is otherwise"
+            )
+        self._recall(parts, set(COUNTS) if hasattr(self, "classes_") else set(COUNTS) - {"n_mistakes_"})
 
-    def _recall(self, parts: Parts) -> None:
+    def _recall(self, parts: Parts, counted: set[str]) -> None:
         """Know again what was counted on the way, and how it ended."""
         counts = Parts(parts.facts["counts"])
-        self.__dict__.update({name: counts.whole(name) for name in counts.facts if name in COUNTS})
+        if set(counts.facts) != counted:
+            raise ValueError(f"it must count {', '.join(sorted(counted))}; it counts {', '.join(counts.facts)}")
+        self.__dict__.update({name: counts.whole(name) for name in counted})
         self.history_ = [epoch(values, Epoch) for values in parts.facts["history"]]
         self.stop_reason_ = parts.text("stop_reason")
 
