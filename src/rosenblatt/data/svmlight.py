@@ -26,10 +26,9 @@ from scipy import sparse as sp
 
 from rosenblatt.data import opening
 from rosenblatt.data.ahead import SIZE, Ahead
-from rosenblatt.data.label_words import words
-from rosenblatt.data.opening import Input, output, pieces
+from rosenblatt.data.opening import output
 from rosenblatt.data.sparse import csr, stacked
-from rosenblatt.data.svmlight_pieces import LabelError, Parser, Rows, SvmlightError, decoded, heads, is_number
+from rosenblatt.data.svmlight_pieces import LabelError, Parser, Rows, SvmlightError, decoded, first_words, is_number
 
 __all__ = ["Data", "LabelError", "Rows", "Svmlight", "SvmlightError", "chunks", "labels", "read", "write"]
 
@@ -225,14 +224,9 @@ def labels(paths: Paths, *, size: int = SIZE) -> tuple[int, NDArray]:
     """
     rows = 0
     distinct: set[bytes] = set()
-    for path in opening.paths(paths):
-        with Input(path) as stream:
-            spare: list[NDArray[np.uint8]] = []
-            for piece in pieces(stream, size, spare):
-                places = heads(piece)
-                rows += len(places)
-                distinct.update(word for word in words(piece.buffer, places)[0] if b":" not in word)
-                spare.append(piece.buffer)
+    for found, count in Ahead(opening.paths(paths), first_words, SvmlightError, size=size):
+        rows += count
+        distinct.update(word for word in found if b":" not in word)
     if all(map(is_number, distinct)):
         return rows, np.unique(np.array([float(word) for word in distinct]))
     return rows, np.array(sorted(map(decoded, distinct)), object)

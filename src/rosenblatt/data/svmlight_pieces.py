@@ -146,10 +146,12 @@ def _words(piece: Piece, places: NDArray[np.int64]) -> NDArray:
     return np.array([decoded(word) for word in distinct], object)[codes]
 
 
-def heads(piece: Piece) -> NDArray[np.int64]:
-    """The places of the first words of lines."""
-    places = np.empty(kernel.tally(*piece)[0] + 1, np.int64)
-    return places[: kernel.heads(*piece, places)]
+def first_words(piece: Piece, skip: bool, prepared: Any) -> Parsed[tuple[list[bytes], int]]:
+    """The distinct first words of the lines of a piece, and how many lines have one."""
+    lines, _ = kernel.tally(*piece)
+    places = np.empty(lines + 1, np.int64)
+    rows = kernel.heads(*piece, places)
+    return Parsed((words(piece.buffer, places[:rows])[0], rows), lines, 0, [])
 
 
 def is_number(word: bytes) -> bool:
