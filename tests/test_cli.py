@@ -114,9 +114,10 @@ def examples(page):
             yield line, found[2], found[3]
 
 
-def test_every_example_of_the_page_is_true(tmp_path, monkeypatch):
+@pytest.mark.parametrize("page", [PAGE, ROOT / "README.md"], ids=lambda page: page.name)
+def test_every_example_of_a_page_is_true(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for line, command, text in examples(PAGE):
+    for line, command, text in examples(page):
         if "rosenblatt" not in command:
             (tmp_path / command).write_text(text, encoding="utf-8")
             continue
@@ -125,7 +126,7 @@ def test_every_example_of_the_page_is_true(tmp_path, monkeypatch):
         assert not said or said.startswith("echo "), command
         with streams(stdin, joined=True) as held:
             main(shlex.split(own)[1:])
-        agrees(text, held["stdout"].buffer.getvalue().decode(), f"docs/cli.md, line {line}: {command}")
+        agrees(text, held["stdout"].buffer.getvalue().decode(), f"{page.name}, line {line}: {command}")
 
 
 @pytest.mark.parametrize("name", app.COMMANDS)

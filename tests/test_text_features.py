@@ -69,7 +69,7 @@ def test_counts_are_those_of_plain_python(characters, texts, low, more, least, a
 @given(texts=TEXTS, bits=st.sampled_from([3, 20]))
 def test_buckets_hold_what_the_vocabulary_would(texts, bits):
     named = taught(Text("text", 1, 2, min_count=1, tfidf=False), texts).rows(table(texts))
-    hashed = taught(Text("text", 1, 2, bits=bits, tfidf=False), texts).rows(table(texts))
+    hashed = taught(Text("text", 1, 2, bits=bits, min_count=1, tfidf=False), texts).rows(table(texts))
     assert hashed.sum(axis=1).tolist() == named.sum(axis=1).tolist()
     if bits == 20:  # where no two of these few share one
         assert (hashed @ hashed.T).toarray().tolist() == (named @ named.T).toarray().tolist()
@@ -164,3 +164,10 @@ def test_facts_that_cannot_be_are_refused(change):
     facts, arrays = taught(Text("text", 1, 2, min_count=1), ["a b"]).written()
     with pytest.raises(ValueError, match="text"):
         Text.restored({**facts, **change}, arrays)
+
+
+def test_buckets_that_nothing_fell_into_count_as_nothing():
+    text = taught(Text("text", 1, 1, bits=16, min_count=2), ["free prize", "free"])
+    rows = text.rows(table(["free prize nobody knows"]))
+    assert rows.nnz == 1
+    assert rows.data.tolist() == [1]

@@ -27,6 +27,7 @@ _LARGEST_HEADER = 1 << 26  # bytes
 _MOST_ARRAYS = 1 << 16
 _MOST_AXES = 8
 _LARGEST = 1 << 47  # bytes, and numbers on an axis
+_DIGITS = 20  # of a whole number: those of 2⁶⁴
 _DEEPEST = 40  # lists and objects within each other
 _AT_ONCE = 1 << 24  # bytes handed to the disk, so that Ctrl-C is heard in between
 
@@ -166,7 +167,8 @@ def _opened(file: IO[bytes], size: int, path: str) -> tuple[dict[str, Any], dict
 
 
 def _parsed(text: str | bytes) -> dict[str, Any]:
-    value = json.loads(text, object_pairs_hook=_distinct, parse_constant=_refused, parse_float=_finite)
+    hooks: Any = {"parse_constant": _refused, "parse_float": _finite, "parse_int": _whole}
+    value = json.loads(text, object_pairs_hook=_distinct, **hooks)
     if not isinstance(value, dict):
         raise ValueError(f"an object is needed, not {type(value).__name__}")
     _check_depth(value)
@@ -191,6 +193,12 @@ def _finite(text: str) -> float:
     if not isfinite(value):
         raise ValueError(f"{text} is larger than any number")
     return value
+
+
+def _whole(text: str) -> int:
+    if len(text) > _DIGITS:
+        raise ValueError(f"{text[:_DIGITS]}… has more than {_DIGITS} digits")
+    return int(text)
 
 
 def _check_depth(value: Any) -> None:

@@ -31,7 +31,7 @@ except ImportError as missing:  # pragma: no cover
 from rosenblatt.data.tables.records import walked
 from rosenblatt.data.tables.values import number_text
 
-SIZE = 1 << 22  # bytes of a piece, about
+SIZE = 1 << 21  # bytes of a piece, about
 HEAD = 50  # records of delimited text that are looked at to decide what the first one is
 LONGEST = 1 << 26  # bytes that a quoted field may go on over line ends
 FORMATS = ("csv", "tsv", "jsonl", "parquet", "arrow", "lines")

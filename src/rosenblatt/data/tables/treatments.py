@@ -290,6 +290,7 @@ class Text:
             self._store = Vocabulary.restored(low, high, facts, arrays)
         else:
             self._store = Hashed.restored(low, high, bits, facts, arrays)
+            self._store.finish(self.min_count)
         self._weigh()
         return self
 

@@ -295,6 +295,13 @@ def counted(store, symbols, pointers, first, low, high, marks, room):
 
 
 @jit
+def tally(numbers, counts):
+    """Count each number once more."""
+    for i in range(numbers.size):
+        counts[numbers[i]] += 1
+
+
+@jit
 def linked(prefix, symbol, capacity):
     """A table of runs, which are given as pairs."""
     slots = new_slots(capacity)
