@@ -100,6 +100,9 @@ def _rows(answer: Any, read: examples.Examples, classes: list[str]) -> list[str]
     of = (read.y == np.unique(read.y)[1]).astype(int)
     if len(answer.rows) == 1:
         return [f"not separable: row {answer.rows[0]} (counted from 0) is all zeros, so that w·x = 0 there for every w"]
+    if len(answer.rows) == 2 and answer.intercept:
+        named = " and ".join(f"row {row} ({classes[of[row]]})" for row in answer.rows)
+        return [f"not separable: {named}, counted from 0, are the same point"]
     shown = [
         f"  {weight:,} × row {row} ({classes[of[row]]})"
         for row, weight in zip(answer.rows, answer.combination, strict=True)
