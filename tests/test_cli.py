@@ -227,6 +227,8 @@ class Unforeseen(Exception):
         (FileNotFoundError("no file matches *.svm"), Code.INPUT, "no file matches *.svm"),
         (MemoryError(), Code.INPUT, "there is not enough memory"),
         (errors.Failure("the model has 3 columns", Code.MODEL), Code.MODEL, "the model has 3 columns"),
+        (ModuleNotFoundError("No module named 'pyarrow'", name="pyarrow"), Code.USAGE, "this needs pyarrow, which is not"),
+        (ImportError("cannot import name 'x'", name="rosenblatt"), Code.BUG, "this is a bug in rosenblatt: ImportError"),
         (KeyboardInterrupt(), Code.INTERRUPTED, "interrupted"),
         (Unforeseen("a\nb"), Code.BUG, "this is a bug in rosenblatt: Unforeseen: a b"),
         (ValueError("raised by nobody we know"), Code.BUG, "bug"),
