@@ -201,6 +201,31 @@ def test_an_interrupt_is_said_and_has_its_code():
     assert (waiting.returncode, said) == (130, "interrupted\n")
 
 
+def test_an_interrupted_tagger_is_saved(tmp_path, monkeypatch):
+    from rosenblatt.structured import SequenceTagger
+
+    whole = SequenceTagger.fit
+
+    def interrupted(tagger, X, y, *judged):
+        whole(tagger, X, y, *judged)
+        raise KeyboardInterrupt  # as Ctrl-C does at the end of the epoch
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(SequenceTagger, "fit", interrupted)
+    Path("words").write_text("a X\nb Y\n\n")
+    got = ran("tag half --train words --columns form,tag --epochs 1 -q")
+    assert (got.code, got.stdout) == (130, "")
+    assert ran("tag half --test words --columns form,tag --json").code == 0
+
+    def nothing(tagger, X, y, *judged):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(SequenceTagger, "fit", nothing)
+    got = ran("tag none --train words --columns form,tag --epochs 1")
+    assert (got.code, got.stderr) == (130, "interrupted before anything was learned\n")
+    assert not Path("none").exists()
+
+
 def test_a_full_disk_is_said():
     if not os.path.exists("/dev/full"):
         pytest.skip("this system has no /dev/full")
