@@ -130,7 +130,7 @@ class FileModel:
             if not hasattr(learner, "n_features_in_"):
                 raise ValueError(f"a {type(learner).__name__} does not learn from rows")
             if reading.features not in (None, learner.n_features_in_):
-                raise ValueError(f"its reading makes {reading.features} columns, its learner wants {learner.n_features_in_}")
+                raise ValueError(f"there are {reading.features} columns, and its learner wants {learner.n_features_in_}")
         except store.UnreadableModel:
             raise
         except WRONG as error:
