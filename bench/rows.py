@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from bench import comparisons as kind
-from bench import online, structured, theory
+from bench import files, online, structured, theory
 from bench.report import Result, Target
 
 
@@ -74,6 +74,15 @@ ROWS = (
     Row("parser-speed-graph", structured.parsing_speed, ("graph",), Target(35_000, 80_000, "tokens/s")),
     Row("parser-file", structured.size, ("greedy",), Target(50, 15, "MB", "≤")),
     Row("parser-memory", structured.memory, ("greedy",), Target(1500, 700, "MB", "≤")),
+    Row("files-vw", files.against_vowpal_wabbit, (), Target(3, 5)),
+    Row("files-vw-process", files.against_vowpal_wabbit_as_processes, (), Target()),
+    Row("files-scikit-learn", files.against_scikit_learn, (), Target(15, 30)),
+    Row("files-parsing", files.parsing, (), Target(450, 1000, "MB/s")),
+    Row("files-memory", files.streaming_memory, (), Target(300, 150, "MB", "≤")),
+    Row("files-predict", files.predicting, (), Target(3, 1.5, "s", "≤")),
+    Row("files-help", files.helping, (), Target(0.4, 0.2, "s", "≤")),
+    Row("files-spam", files.spam, (), Target(0.975, None, "accuracy")),
+    Row("files-newsgroups", files.newsgroups, (), Target(0.8, None, "accuracy")),
     Row("import", kind.importing, (), Target(0.7, None, "s", "≤")),
     Row("first-fit-dense", kind.first_fit, ("dense float64, two classes",), Target(1.5, 0.5, "s", "≤")),
     Row("first-fit-csr", kind.first_fit, ("CSR float32, three classes",), Target(1.5, 0.5, "s", "≤")),

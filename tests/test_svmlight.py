@@ -82,7 +82,7 @@ def test_any_spelling_reads_the_same(tmp_path_factory, data, chance):
     assert not read.zero_based
     X, y = read
     same(X, y, data, 1)
-    assert X.indices.dtype == (np.int32 if X.shape[1] <= 2**31 else np.int64)
+    assert X.indices.dtype == (np.int32 if X.shape[1] < 2**31 else np.int64)
     X, y = svmlight.read(path, zero_based=True)
     same(X, y, data, 0)
 
@@ -348,6 +348,9 @@ def test_a_line_number_counts_in_its_own_file(tmp_path):
     for size in (1, 1 << 20):
         with pytest.raises(SvmlightError, match=r"b.svm, line 4, column 3"):
             list(svmlight.chunks(tmp_path, size=size))
+        skipping = svmlight.chunks([tmp_path / "b.svm"] * 2, size=size, on_error="skip")
+        assert sum(chunk.rows for chunk in skipping) == 6
+        assert [error.line for error in skipping.errors] == [4, 4]
 
 
 def test_the_reading_is_kept_with_a_model():

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     )
     from rosenblatt.kernel.machine import KernelPerceptron
     from rosenblatt.linear import Explanation, Perceptron
+    from rosenblatt.loading import load
     from rosenblatt.margins import MIRA, PAUM, PassiveAggressiveClassifier
     from rosenblatt.network import Network
     from rosenblatt.regression.delta import DeltaRuleClassifier, DeltaRuleRegressor
@@ -64,6 +65,7 @@ _HOMES = {
     "Weights": "rosenblatt.weights",
     "Winnow1": "rosenblatt.states.winnow",
     "Winnow2": "rosenblatt.states.winnow",
+    "load": "rosenblatt.loading",
 }
 
 __all__ = [
@@ -97,10 +99,23 @@ __all__ = [
     "Weights",
     "Winnow1",
     "Winnow2",
+    "load",
 ]
 
 
-_MODULES = {"data", "feasibility", "kernel", "losses", "online", "plot", "rules", "store", "structured", "testing", "theory"}
+_MODULES = {
+    "data",
+    "feasibility",
+    "kernel",
+    "losses",
+    "online",
+    "plot",
+    "rules",
+    "store",
+    "structured",
+    "testing",
+    "theory",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from rosenblatt._jit import jit
 from rosenblatt.problems import JOINT, MOVE, Binary, Problem, columns
-from rosenblatt.weights import places
+from rosenblatt.weights import places, widened
 
 AT_ONCE = 2**22  # inner products computed at a time
 
@@ -33,10 +33,7 @@ class Votes(NamedTuple):
         mistaken, places = np.unique(moves["row"], return_inverse=True)
         moves = moves.copy()
         moves["row"] = places + self.rows.shape[0]
-        rows = X[mistaken]
-        if self.rows.shape[0]:
-            mixed = sp.issparse(rows) or sp.issparse(self.rows)
-            rows = sp.vstack([self.rows, rows]).tocsr() if mixed else np.vstack([self.rows, rows])
+        rows = stacked(self.rows, X[mistaken]) if self.rows.shape[0] else X[mistaken]
         return Votes(rows, np.concatenate([self.moves, moves]), self.start, clock)
 
     def grown(self, start: NDArray, problem: Problem, larger: Problem) -> Votes:
@@ -50,6 +47,10 @@ class Votes(NamedTuple):
                 moves[field] = np.where(moves[field] >= 0, where[moves[field]], -1)
         return self._replace(moves=moves, start=start)
 
+    def widened(self, features: int) -> Votes:
+        """The same votes for rows of so many features."""
+        return self._replace(rows=columns_widened(self.rows, features), start=widened(self.start, features))
+
     def scores(self, X: Any, problem: Problem, constant: float) -> NDArray:
         """For each row of X, the mean vote of the weights after each example seen: of their signs, −1 to 1, or with one
         joint decision the share of them that name each class."""
@@ -62,6 +63,25 @@ class Votes(NamedTuple):
             before = part @ first + offset
             result[begin : begin + step] = poll(problem, inner, before, self.moves, self.clock)
         return result
+
+
+def stacked(rows: Any, more: Any) -> Any:
+    """Rows and more rows; CSR if either is."""
+    mixed = sp.issparse(rows) or sp.issparse(more)
+    return sp.vstack([rows, more]).tocsr() if mixed else np.vstack([rows, more])
+
+
+def columns_widened(rows: Any, features: int) -> Any:
+    """The same rows with so many columns: new ones of zeros, or without those at the end, if they are zero."""
+    count, known = rows.shape
+    if features >= known:
+        if sp.issparse(rows):
+            return type(rows)((rows.data, rows.indices, rows.indptr), shape=(count, features))
+        return np.hstack([rows, np.zeros((count, features - known), rows.dtype)])
+    rest = rows[:, features:]
+    if (rest.count_nonzero() if sp.issparse(rest) else np.count_nonzero(rest)) > 0:
+        raise ValueError(f"{features} columns are too few: rows that are kept have values in the columns after them")
+    return rows[:, :features] if sp.issparse(rows) else np.ascontiguousarray(rows[:, :features])
 
 
 def products(X: Any, rows: Any) -> NDArray:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from numbers import Integral
 from types import MappingProxyType
 from typing import Any, ClassVar, Protocol
 
@@ -21,9 +22,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from rosenblatt import targets
 from rosenblatt.callbacks import CallbackSupportMixin, Hooks
 from rosenblatt.plan import ALLOWED, PROBLEMS, Plan
-from rosenblatt.problems import Problem, winner
+from rosenblatt.problems import Binary, Joint, Problem, winner
 from rosenblatt.progress import Bar
 from rosenblatt.rows import Examples, Rows, as_rows, finite
+from rosenblatt.saving import SavedEstimator
 from rosenblatt.train import Broken, Epoch, Learner, Limits, Visits, train
 
 READ: dict[str, Any] = {"accept_sparse": "csr", "dtype": (np.float64, np.float32), "order": "C"}
@@ -68,7 +70,7 @@ class Learned(Protocol):
         """The decision values of rows: see `problems.decide`."""
 
 
-class Estimator(CallbackSupportMixin, BaseEstimator):
+class Estimator(SavedEstimator, CallbackSupportMixin, BaseEstimator):
     """A learner with the manners of scikit-learn.
 
     The class attributes are the values of those parameters that a learner does not offer; `_own` says what the parameters
@@ -97,9 +99,14 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
     random_state: Any = 0
     verbose: int = 0
 
+    _model: Any  # what has been learned, as `Learned`
+    n_features_in_: int
+
     _own: ClassVar[Mapping[str, Any]] = MappingProxyType({})
     _problems: ClassVar[Mapping[str, Any]] = PROBLEMS
     _exact: ClassVar[bool] = True  # whether integers give the same bits in every layout: see rosenblatt.testing.laws
+
+    _widens: ClassVar[bool] = False  # whether `widen` lets it meet columns that it did not begin with
 
     # What a learner is
 
@@ -126,6 +133,28 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
             raise AttributeError(f"this {type(self).__name__} is not fitted yet; call fit or partial_fit first")
         return self._model
 
+    # Columns that come later
+
+    def widen(self, features: int) -> Any:
+        """Expect rows of so many columns from now on; the estimator itself. What it knows is what it would know if the new
+        columns had been there from the start and had been zero. Fewer columns than before are allowed where those left out
+        have never been learned from."""
+        check_is_fitted(self)
+        if isinstance(features, bool) or not isinstance(features, Integral) or features < 1:
+            raise ValueError(f"features must be a number of columns, at least 1; got {features!r}")
+        if hasattr(self, "feature_names_in_"):
+            raise ValueError("this model learned from columns with names, and further ones would have none; fit it anew")
+        self._model = self._widened(self._model, int(features))
+        self.n_features_in_ = int(features)
+        return self
+
+    def _widened(self, model: Any, features: int) -> Any:
+        """The model for rows of so many columns."""
+        raise TypeError(
+            f"{type(self).__name__} cannot take other columns than it began with: how it learns depends on how many there "
+            "are; fit it with all of them"
+        )
+
     # Steps of learning
 
     def _plan(self) -> Plan:
@@ -144,6 +173,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
 
     def _model_to_fit(self, plan: Plan, rows: Rows, features: int, outputs: int, init: Any) -> Any:
         if self.warm_start and self.__sklearn_is_fitted__():
+            self._resumable()
             self._check_unchanged(plan)
             model = self._model.copy()
             model.suit(rows)
@@ -153,6 +183,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
     def _model_to_stream(self, plan: Plan, rows: Rows, features: int, outputs: int) -> Any:
         if not self.__sklearn_is_fitted__():
             return self._fresh(plan, rows, features, outputs, None)
+        self._resumable()
         self._check_unchanged(plan)
         self._model.suit(rows)
         return self._model
@@ -440,3 +471,10 @@ class Classifier(ClassifierMixin, Estimator):
     def _set(self, model: Any, classes: NDArray) -> None:
         self._model = model
         self.classes_ = classes
+
+    def _expected(self) -> list[Problem]:
+        """The problems that a model of these classes may solve."""
+        classes = len(self.classes_)
+        if classes <= 2:
+            return [Binary(2) if classes == 2 else Joint(classes)]
+        return [kind(classes) for kind in self._problems.values()]

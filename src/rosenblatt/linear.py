@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 import warnings
 from abc import abstractmethod
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,8 +18,9 @@ from rosenblatt import rules, targets
 from rosenblatt.callbacks import with_callbacks
 from rosenblatt.certified import Certified, Ran, certify
 from rosenblatt.estimator import READ, Classifier
-from rosenblatt.model import Model, Terms, fresh
+from rosenblatt.model import Model, Terms, fresh, model_of, parts_of
 from rosenblatt.parameters import Number, OneOf
+from rosenblatt.parts import Parts
 from rosenblatt.plan import Plan
 from rosenblatt.problems import Binary, OneVsOne, winner
 from rosenblatt.rows import Examples, Rows, lengths, refuse_too_long
@@ -141,6 +143,7 @@ class Linear(Classifier):
         Separable, γ = 0.5774, R = 2.236: 4 updates, 26.7% of the 15 that the theorem of Novikoff allows.
         """
         check_is_fitted(self)
+        self._whole()
         if len(self.classes_) != 2:
             raise ValueError(
                 f"certify is about two classes, and there are {len(self.classes_)}; fit one of them against the rest, with "
@@ -171,20 +174,27 @@ class Linear(Classifier):
 
     @property
     def last_coef_(self) -> NDArray:
-        return self._fitted().last()[0]
+        return self._whole().last()[0]
 
     @property
     def last_intercept_(self) -> NDArray:
-        return self._fitted().last()[1]
+        return self._whole().last()[1]
 
     @property
     def weights_(self) -> Weights:
-        return self._fitted().weights
+        return self._whole().weights
 
     @property
     def bounds_updates(self) -> bool:
         """Whether `mistake_bound` also bounds the updates."""
         return self._rule().bounds_updates
+
+    def _whole(self) -> Model:
+        """The model with all that learning left, of which a file need not hold more than what predicts."""
+        model = self._fitted()
+        if model.only_predicts:
+            raise AttributeError("this model was saved for prediction only; save it with save(path, resume=True)")
+        return model
 
     def _fresh(self, plan: Plan, rows: Rows, features: int, classes: int, init: Any) -> Model:
         return fresh(plan.problem(classes), rows, features, plan.constant, self.keep, init or (None, None))
@@ -214,6 +224,18 @@ class Linear(Classifier):
     def _keep(self, model: Model, X: Any, learner: Trainer) -> None:
         if learner.log is not None:
             model.remember(X, learner.log.moves())
+
+    _widens = True
+
+    def _widened(self, model: Model, features: int) -> Model:
+        return model.widened(features)
+
+    def _arrays(self, model: Model, resume: bool) -> tuple[dict[str, Any], dict[str, NDArray]]:
+        parts = parts_of(model, resume, self._rule)
+        return parts.facts, parts.arrays
+
+    def _from_arrays(self, facts: Mapping[str, Any], arrays: dict[str, NDArray]) -> Model:
+        return model_of(Parts(facts, arrays), self.n_features_in_, self._expected(), self._rule)
 
     def _fixed(self, plan: Plan) -> list[tuple[str, Any, Any]]:
         problem = self._model.problem

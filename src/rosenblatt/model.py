@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rosenblatt import problems, rules
 from rosenblatt.dual import Votes, no_votes
-from rosenblatt.problems import Binary, OneVsOne, Problem, decide, visible, winner
+from rosenblatt.parts import MOST, Parts, put_record, record
+from rosenblatt.problems import JOINT, MOVE, Binary, OneVsOne, Problem, columns, counters, decide, visible, winner
 from rosenblatt.rows import Rows, is_sparse
 from rosenblatt.train import Pocket
-from rosenblatt.weights import Weights, grown, hidden, suited, zeros
+from rosenblatt.weights import Weights, grown, hidden, suited, widened, zeros
 
 
 class Terms(NamedTuple):
@@ -42,6 +45,7 @@ class Model:
         self.pocket = Pocket(weights.w) if keep == "pocket" else None
         self.votes: Votes | None = no_votes(weights.w) if keep == "vote" else None
         self.terms = Terms()
+        self.only_predicts = False  # whether it comes from a file that holds no more
         self._known: tuple[int, NDArray, NDArray] | None = None
 
     @property
@@ -70,10 +74,15 @@ class Model:
         if self.keep == "average":
             now = int(self.weights.clock[0])
             if self._known is None or self._known[0] != now:
-                average = self.weights.average().astype(self.weights.w.dtype)
-                self._known = (now, *shown(self.problem, average, self.constant))
+                self._known = (now, *shown(self.problem, self.predicting(), self.constant))
             return self._known[1:]
-        return shown(self.problem, self.weights.w if self.pocket is None else self.pocket.w, self.constant)
+        return shown(self.problem, self.predicting(), self.constant)
+
+    def predicting(self) -> NDArray:
+        """The weights that predict, as the kernels have them; with votes, the last."""
+        if self.keep == "average":
+            return self.weights.average().astype(self.weights.w.dtype)
+        return self.weights.w if self.pocket is None else self.pocket.w
 
     def last(self) -> tuple[NDArray, NDArray]:
         """(coef, intercept) of the last weights."""
@@ -100,10 +109,124 @@ class Model:
         self.problem = larger
         self._known = None
 
+    def widened(self, features: int) -> Model:
+        """The same model for rows of so many features; the weights of new ones are zero, as if they had never come."""
+        twin = self.copy()
+        drift = None if self.weights.drift is None else widened(self.weights.drift, features, "a part in the average")
+        twin.weights = twin.weights._replace(w=widened(self.weights.w, features), drift=drift)
+        if twin.pocket is not None:
+            twin.pocket.w = widened(twin.pocket.w, features)
+        twin.votes = None if self.votes is None else self.votes.widened(features)
+        start = self.terms.start
+        twin.terms = self.terms._replace(start=None if start is None else widened(start, features))
+        twin._known = None
+        return twin
+
     def remember(self, X: Any, moves: NDArray) -> None:
         """Keep the mistakes made on rows of X, which vote from now on."""
         if self.votes is not None:
             self.votes = self.votes.extended(X, moves, int(self.weights.clock[0]))
+
+
+# Files
+
+
+def parts_of(model: Model, resume: bool, own_rule: Callable[[], Any]) -> Parts:
+    """The model as facts and arrays; without `resume`, the weights that predict and no more. `own_rule` answers the rule
+    that the parameters of the learner ask for, which need not be one that a file can name."""
+    parts = Parts({"problem": put_record(model.problem, problems.KINDS), "constant": model.constant, "keep": model.keep})
+    whole = resume or model.votes is not None
+    _put_weights(parts, "weights", model.weights.w if whole else model.predicting())
+    parts.put("tally", model.weights.tally)
+    parts.put("clock", model.weights.clock)
+    if model.votes is not None:
+        parts.put_rows("votes/rows", model.votes.rows)
+        parts.put_records("votes/moves", model.votes.moves)
+        _put_weights(parts, "votes/start", model.votes.start)
+    if not resume:
+        return parts
+    if model.weights.drift is not None:
+        _put_weights(parts, "drift", model.weights.drift)
+    if model.pocket is not None:
+        _put_weights(parts, "pocket", model.pocket.w)
+        parts.put("pocket/run", model.pocket.run)
+        parts.facts["pocket/fewest"] = model.pocket.fewest
+    terms = model.terms
+    if terms.start is not None:
+        parts.put("terms/start", terms.start)
+    rule = terms.rule
+    parts.facts["terms"] = {
+        "rule": None if rule is None else "own" if rule == own_rule() else put_record(rule, rules.KINDS),
+        "batch": terms.batch, "in_turn": terms.in_turn, "weighted": terms.weighted, "mixed": terms.mixed,
+    }  # fmt: skip
+    return parts
+
+
+def model_of(parts: Parts, features: int, expected: Collection[Problem], own_rule: Callable[[], Any]) -> Model:
+    """The model that facts and arrays describe, for rows of so many features and for one of the problems expected."""
+    problem = problem_of(parts, expected)
+    resume = "terms" in parts.facts
+    keep = parts.text("keep", ("last", "average", "pocket", "vote"))
+    shape = (features + 1,) if isinstance(problem, Binary) else (features + 1, columns(problem))
+    w = _weights(parts, "weights", shape)
+    clock = parts.counts("clock", 1)
+    averaged = keep == "average" and resume
+    drift = _weights(parts, "drift", shape, np.float64) if averaged else None
+    model = Model(problem, Weights(w, drift, parts.counts("tally", counters(problem)), clock), parts.real("constant"),
+                  keep if resume or keep == "vote" else "last")  # fmt: skip
+    model.only_predicts = not resume
+    if model.votes is not None:
+        rows = parts.rows("votes/rows", None, features)
+        moves = parts.records("votes/moves", MOVE, move_bounds(problem, rows.shape[0], int(clock[0])))
+        model.votes = Votes(rows, moves, _weights(parts, "votes/start", shape, w.dtype), int(clock[0]))
+    if not resume:
+        return model
+    if model.pocket is not None:
+        model.pocket.w = _weights(parts, "pocket", shape, w.dtype)
+        model.pocket.run = parts.counts("pocket/run", 2)
+        fewest = parts.facts["pocket/fewest"]
+        model.pocket.fewest = None if fewest is None else parts.whole("pocket/fewest")
+    model.terms = _terms(parts, Parts(parts.facts["terms"]), w, own_rule)
+    return model
+
+
+def problem_of(parts: Parts, expected: Collection[Problem]) -> Any:
+    """The problem that a model solves, if it is one of those expected."""
+    problem = record(parts.facts["problem"], problems.KINDS)
+    if not any(type(problem) is type(one) and problem == one for one in expected):
+        raise ValueError(f"{problem} is none of {', '.join(map(str, expected))}")
+    return problem
+
+
+def move_bounds(problem: Problem, rows: int, clock: int) -> dict[str, tuple[int, int]]:
+    """From where to where the numbers of moves made on so many rows, before so many examples, can go."""
+    column = (0 if isinstance(problem, JOINT) else -1, columns(problem) - 1)
+    counter = (0, counters(problem) - 1)
+    return {"row": (0, rows - 1), "gains": column, "loses": column, "counter": counter, "clock": (0, clock)}
+
+
+def _terms(parts: Parts, told: Parts, w: NDArray, own_rule: Callable[[], Any]) -> Terms:
+    start = parts.array("terms/start", w.dtype, w.shape) if "terms/start" in parts.arrays else None
+    rule = told.facts["rule"]
+    rule = own_rule() if rule == "own" else None if rule is None else record(rule, rules.KINDS)
+    flags = {name: told.flag(name) for name in ("in_turn", "weighted", "mixed")}
+    return Terms(start, rule, told.whole("batch", 1, 2 * MOST - 1), **flags)
+
+
+def _put_weights(parts: Parts, name: str, w: NDArray) -> None:
+    """Put weights with the order that they have in memory: sums in another order might round otherwise."""
+    turned = w.ndim > 1 and w.flags.f_contiguous and not w.flags.c_contiguous
+    parts.facts[f"{name}/turned"] = turned
+    parts.put(name, w.T if turned else w)
+
+
+def _weights(parts: Parts, name: str, shape: tuple[int, ...], dtype: Any = None) -> NDArray:
+    turned = parts.flag(f"{name}/turned")
+    kind = parts.arrays[name].dtype if dtype is None else dtype
+    if kind not in (np.float32, np.float64):
+        raise TypeError(f"{name} must be float32 or float64; they are {kind}")
+    w = parts.array(name, kind, shape[::-1] if turned else shape)
+    return w.T if turned else w
 
 
 def fresh(

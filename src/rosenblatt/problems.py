@@ -60,6 +60,7 @@ class OneVsOne(NamedTuple):
 
 Problem = Binary | Joint | Spread | OneVsRest | OneVsOne
 JOINT = (Joint, Spread)  # one decision among all classes
+KINDS: dict[str, type] = {"binary": Binary, "joint": Joint, "spread": Spread, "ovr": OneVsRest, "ovo": OneVsOne}  # in files
 
 
 def columns(problem: Problem) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from typing import TextIO
 
@@ -21,7 +22,8 @@ class Bar:
         line = describe(epoch)
         if self.rewriting:
             filled = round(20 * epoch.epoch / self.epochs)
-            self.stream.write(f"\r\x1b[K[{'#' * filled}{'.' * (20 - filled)}] {line}")
+            whole = f"[{'#' * filled}{'.' * (20 - filled)}] {line}"
+            self.stream.write("\r\x1b[K" + whole[: shutil.get_terminal_size().columns - 1])  # one that wraps would stay
         else:
             self.stream.write(line + "\n")
         self.stream.flush()

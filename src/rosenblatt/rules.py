@@ -203,3 +203,6 @@ def _(rule: Mira, m, length, k, positive):
         return 1.0
     tau = min(1.0, (rule.margin - m) / length)
     return tau if tau > SHORT else 0.0
+
+
+KINDS: dict[str, type] = {kind.__name__: kind for kind in (Perceptron, Diminishing, Uneven, PA1, PA2, Mira)}  # in files

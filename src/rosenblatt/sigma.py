@@ -26,9 +26,11 @@ from rosenblatt._jit import jit
 from rosenblatt.estimator import READ, unchanged_on_error
 from rosenblatt.kernels import axpy, dot
 from rosenblatt.parameters import Flag, Number
+from rosenblatt.parts import Parts
 from rosenblatt.plan import generator
 from rosenblatt.problems import winner
 from rosenblatt.rows import Examples, Rows, as_rows, columns_of, count, lengths, row_bytes, take
+from rosenblatt.saving import Saved, epoch, fact, labels, put_labels, put_names, take_names
 from rosenblatt.theory import bounds
 
 _ALLOWED = {
@@ -199,7 +201,7 @@ def _starts(rng: np.random.Generator, n: int, draws: int, pairs: bool) -> Iterat
             yield draw, mirrored, -w if mirrored else w
 
 
-class SigmaPerceptron(ClassifierMixin, BaseEstimator):
+class SigmaPerceptron(Saved, ClassifierMixin, BaseEstimator):
     """Finds weights that are right on every training row which is not near their plane, however small the margin.
 
     A row is far if |cos(w, x)| ≥ `sigma`, both with the constant feature. If a hyperplane separates the classes, then with
@@ -308,13 +310,17 @@ class SigmaPerceptron(ClassifierMixin, BaseEstimator):
         self.classes_, self._constant, self._sigma = classes, constant, float(self.sigma)
         self.coef_, self.intercept_ = weights[:, :-1].copy(), constant * weights[:, -1]
         self.history_ = [record for _, records in runs for record in records]
-        self.n_rounds_, self.n_updates_ = len(self.history_), sum(record.updates for record in self.history_)
         self.solved_ = np.array([records[-1].outcome == "solved" for _, records in runs])
-        self.success_ = bool(self.solved_.all())
-        self.stop_reason_ = "no_far_mistake" if self.success_ else "failed"
+        self._count()
         if not self.success_:
             warnings.warn(self._report(), ConvergenceWarning, stacklevel=2)
         return self
+
+    def _count(self) -> None:
+        """Know what follows from the history and from what is solved."""
+        self.n_rounds_, self.n_updates_ = len(self.history_), sum(record.updates for record in self.history_)
+        self.success_ = bool(self.solved_.all())
+        self.stop_reason_ = "no_far_mistake" if self.success_ else "failed"
 
     def decision_function(self, X: Any) -> NDArray:
         """The cosine of each row with the weights: for two classes one value, ≥ 0 for the second; otherwise one a class,
@@ -342,6 +348,33 @@ class SigmaPerceptron(ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+    # Files
+
+    _always_resumes = True  # there is no more than what predicts
+
+    def _parts(self, resume: bool) -> Parts:
+        parts = Parts({
+            "features": int(self.n_features_in_), "classes": put_labels(self.classes_), "constant": self._constant,
+            "sigma": self._sigma, "history": [[fact(value) for value in record] for record in self.history_],
+        })  # fmt: skip
+        put_names(parts, self)
+        for name in ("coef", "intercept", "solved"):
+            parts.put(name, getattr(self, f"{name}_"))
+        return parts
+
+    def _put_together(self, parts: Parts, resume: bool) -> None:
+        parameters.check(self.get_params(deep=False), _ALLOWED, ())
+        self.n_features_in_ = parts.whole("features", 1)
+        take_names(parts, self)
+        self.classes_ = labels(parts.facts["classes"])
+        self._constant, self._sigma = parts.real("constant"), parts.real("sigma")
+        vectors = 1 if len(self.classes_) == 2 else len(self.classes_)
+        self.coef_ = parts.array("coef", np.float64, (vectors, self.n_features_in_))
+        self.intercept_ = parts.array("intercept", np.float64, (vectors,))
+        self.solved_ = parts.array("solved", np.bool_, (vectors,))
+        self.history_ = [epoch(values, Round) for values in parts.facts["history"]]
+        self._count()
 
     def _solve(
         self, examples: Examples, label: int, vector: int, vectors: int, n: int, rng: np.random.Generator

@@ -77,6 +77,19 @@ def grown(weights: Weights, problem: Problem, larger: Problem) -> Weights:
     return new
 
 
+def widened(w: NDArray, features: int, what: str = "weights") -> NDArray:
+    """The same weights, or others whose last row is the constant's, for so many features: those of new features are zero,
+    and those that are dropped must be."""
+    known = len(w) - 1
+    if features < known and (used := np.flatnonzero(w[features:known].reshape(known - features, -1).any(axis=1))).size:
+        column = features + int(used[0])
+        raise ValueError(f"{features} columns are too few: column {column} has been learned from, and has {what}")
+    wider = np.zeros((features + 1, *w.shape[1:]), w.dtype, "F" if w.flags.f_contiguous else "C")
+    wider[: min(known, features)] = w[: min(known, features)]
+    wider[-1] = w[-1]
+    return wider
+
+
 def places(problem: Problem, larger: Problem) -> NDArray:
     """The columns of a larger problem that hold the weight vectors of a smaller one, two classes counting as two."""
     if not isinstance(larger, OneVsOne):

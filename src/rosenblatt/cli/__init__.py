@@ -1,1 +1,51 @@
 """The command line: one function a sub-command, each a call into the library."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+_MISSING = "error: the command line needs typer, which is not installed\ntry: pip install 'rosenblatt[cli]'"
+
+
+class _Unwanted:
+    """Says that pandas is not installed, to the process that is the command line and to nobody else. scikit-learn imports
+    it wherever it is, and no command has a use for it: a third of a second and 65 MB."""
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+        if name == "pandas":
+            raise ModuleNotFoundError("the command line does without pandas", name=name)
+
+
+def command() -> NoReturn:
+    """Be the process `rosenblatt`."""
+    sys.meta_path.insert(0, _Unwanted())
+    sys.exit(main())
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run `rosenblatt` with these arguments (those of the process, if none are given) and give back its exit code."""
+    try:
+        import typer  # noqa: F401
+
+        from rosenblatt.cli.app import run
+        from rosenblatt.cli.errors import report
+    except KeyboardInterrupt:
+        return 130
+    except ModuleNotFoundError as missing:
+        if missing.name != "typer":
+            raise
+        print(_MISSING, file=sys.stderr)
+        return 2
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure") and stream.encoding.lower() not in ("utf-8", "utf8"):
+            stream.reconfigure(errors="backslashreplace")  # γ is no reason to stop, where the terminal cannot show it
+    code = run(sys.argv[1:] if argv is None else list(argv))
+    try:
+        sys.stdout.flush()
+    except OSError as error:  # a full disk; or whoever reads us (head) has enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains when it closes stdout
+        return report(error)
+    return code

@@ -91,7 +91,8 @@ class Ahead(Generic[Batch]):
         self._ready: dict[int, Any] = {}
         self._under_way: deque[Future] = deque()
         self._window = threads + 2
-        self._file, self._line = name_of(paths[0]), 1
+        self._source, self._line = (0, name_of(paths[0])), 1  # the file that has the turn: its number and its name
+        self._reading = self._source  # and the one that is being read
         self._threads: ThreadPoolExecutor | None = ThreadPoolExecutor(threads, "rosenblatt-parse")
         try:
             self._input = self._opened(paths[0])  # so that a file that is not there is an error of this call
@@ -107,9 +108,9 @@ class Ahead(Generic[Batch]):
             outcome = self._next()
             if outcome is None:
                 break
-            file, result = outcome
-            if file != self._file:
-                self._file, self._line = file, 1
+            source, result = outcome
+            if source != self._source:
+                self._source, self._line = source, 1
             if isinstance(result, BaseException):
                 self.close()
                 raise self._located(result)
@@ -153,51 +154,62 @@ class Ahead(Generic[Batch]):
         return Input(path, digest=self._digest if self._digest is not None else False)
 
     def _read(self, paths: Sequence[Any], size: int):
-        """(file, piece, what was prepared) of all files. Runs in the threads, one at a time."""
-        for path in paths:
+        """(source, piece, what was prepared) of all files, for one thread at a time."""
+        for number, path in enumerate(paths):
+            self._reading = number, name_of(path)
             stream = self._input or self._opened(path)
             self._input = stream
             with stream:
                 for piece in pieces(stream, size, self._spare):
-                    yield stream.name, piece, self._prepare(piece)
+                    yield self._reading, piece, self._prepare(piece)
             self._before, self._input = self._before + stream.taken, None
 
-    def _work(self) -> tuple[int, Any]:
-        """The number of a piece and what it became; None for what is behind the last one."""
+    def _take(self) -> tuple[int, tuple[int, str], Any, Any]:
+        """The number of the next piece, its source, the piece and what was prepared; or, instead of the piece, the error
+        that came of reading it, or None behind the last one."""
         with self._lock:
             number = self._begun
             self._begun += 1
             try:
-                found = next(self._pieces, None)
+                return number, *next(self._pieces, (self._reading, None, None))
             except Exception as failure:
-                return number, (self._input.name if self._input is not None else self._file, failure)
-        if found is None:
-            return number, None
-        file, piece, prepared = found
+                return number, self._reading, failure, None
+
+    def _work(self, taken: tuple[int, tuple[int, str], Any, Any] | None = None) -> tuple[int, Any]:
+        """The number of a piece, its source and what it became; None for what is behind the last one."""
+        number, source, piece, prepared = taken or self._take()
+        if not isinstance(piece, Piece):
+            return number, None if piece is None else (source, piece)
         try:
-            return number, (file, self._parse(piece, self._skip, prepared))
+            with np.errstate(over="ignore"):  # uncompiled, the parsers rely on 64 bits being all there are
+                return number, (source, self._parse(piece, self._skip, prepared))
         except Exception as failure:
-            return number, (file, failure)
+            return number, (source, failure)
         finally:
             self._spare.append(piece.buffer)
 
+    def _begin(self) -> Future:
+        """A piece under way. What may have to be waited for, such as a pipe, is read here, where it can be interrupted."""
+        assert self._threads is not None
+        if self.total is None:
+            return self._threads.submit(self._work, self._take())
+        return self._threads.submit(self._work)
+
     def _next(self) -> Any:
-        threads = self._threads
-        assert threads is not None
         while self._turn not in self._ready:
             while len(self._under_way) < self._window:
-                self._under_way.append(threads.submit(self._work))
+                self._under_way.append(self._begin())
             number, outcome = self._under_way.popleft().result()
             self._ready[number] = outcome
-        while len(self._under_way) + len(self._ready) <= self._window:
-            self._under_way.append(threads.submit(self._work))
+        while self.total is not None and len(self._under_way) + len(self._ready) <= self._window:
+            self._under_way.append(self._begin())
         outcome = self._ready.pop(self._turn)
         self._turn += 1
         return outcome
 
     def _note(self, result: Parsed) -> None:
         for wrong in result.wrong:
-            reason = wrong.error(self._file, self._line + wrong.line, wrong.message, wrong.column)
+            reason = wrong.error(self._source[1], self._line + wrong.line, wrong.message, wrong.column)
             if not self._skip:
                 self.close()
                 raise reason
@@ -209,7 +221,7 @@ class Ahead(Generic[Batch]):
     def _located(self, failure: BaseException) -> BaseException:
         """A file that cannot be read further, with the line where it ends."""
         if isinstance(failure, FormatError) and failure.line is None:
-            located = self._error(self._file, self._line, failure.reason)
+            located = self._error(self._source[1], self._line, failure.reason)
             located.__cause__ = failure
             return located
         return failure

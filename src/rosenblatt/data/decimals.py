@@ -45,6 +45,8 @@ FIVES = _fives()
 TENS = 10.0 ** np.arange(23)  # exact doubles
 WHOLE_TENS = 10 ** np.arange(20, dtype=np.uint64)
 EXACT = U(1 << 53)
+LEFT = U(0x7FF8000000000000)  # a NaN; its lower bits are free for a place
+PLACES = (1 << 48) - 1
 INFINITE = U(0x7FF << 52)
 
 
@@ -134,6 +136,12 @@ def number(text, place):
     return _rounded(text, begun, place, w, whole + parts, q, negative)
 
 
+@inlined
+def left(place):
+    """A NaN that carries the place of a number, or of a word, which is left for the caller."""
+    return as_float(LEFT | U(place))
+
+
 @exact
 def more(text, place, w):
     """w with all the digits from a place on behind it (modulo 2^64), and where they end."""
@@ -204,6 +212,22 @@ def _nineteen(text, place, q):
 @exact
 def _number(data):
     return number(start(data), 0)
+
+
+def places(numbers: NDArray[np.float64]) -> NDArray[np.int64]:
+    """The places that numbers left for the caller carry."""
+    return numbers.view(np.int64) & PLACES
+
+
+def settle(buffer: NDArray[np.uint8], end: int, numbers: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Ask `float` for the numbers that were left, whose text ends before `end`; which they are."""
+    text = buffer.data
+    which = np.flatnonzero(np.isnan(numbers))
+    for k, place in zip(which, places(numbers[which]), strict=True):
+        found = DECIMAL.match(text, int(place), end)
+        assert found is not None
+        numbers[k] = float(bytes(found.group()))
+    return which
 
 
 def of(text: bytes) -> float:

@@ -15,7 +15,7 @@ from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from rosenblatt._jit import config
+from rosenblatt._jit import config, exact
 
 # Compiled into the loop that calls it: a call costs more than the few operations of such a body.
 inlined: Any = njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
@@ -167,3 +167,19 @@ def blank(c):
 def ends(c):
     """Whether a word ends before this byte: a blank, or # that begins a comment."""
     return c == 32 or 9 <= c <= 13 or c == 35
+
+
+@exact
+def line_end(text, place):
+    """The place of the next line feed."""
+    while True:
+        found = first(word(text, place), 10)
+        place += found
+        if found < 8:
+            return place
+
+
+@exact
+def line_after(data, place):
+    """The place behind the next line feed."""
+    return line_end(start(data), place) + 1

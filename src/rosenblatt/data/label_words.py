@@ -48,8 +48,7 @@ def words(buffer: NDArray[np.uint8], places: NDArray[np.int64]) -> tuple[list[by
     """The distinct words that begin at these places, and which of them stands at each place."""
     slots = np.full(1 << int(2 * len(places) + 1).bit_length(), -1, np.int64)
     codes, firsts = np.empty(len(places), np.int64), np.empty(len(places), np.int64)
-    with np.errstate(over="ignore"):
-        distinct = _codes(buffer, places, slots, codes, firsts)
+    distinct = _codes(buffer, places, slots, codes, firsts)
     return [word_at(buffer, int(first)) for first in firsts[:distinct]], codes
 
 

@@ -196,8 +196,9 @@ class _Raw(io.RawIOBase):
         self._owned = isinstance(source, str | os.PathLike) and source != "-"
         self._file: Any = _opened(source) if isinstance(source, str | os.PathLike) else source
         self.total = _size(self._file)
+        self._take = getattr(self._file, "readinto1", self._file.readinto)  # what there is, without waiting for more
         self.head = b""
-        while len(self.head) < HEAD and (more := self._file.read(HEAD - len(self.head))):
+        while not self._file.isatty() and len(self.head) < HEAD and (more := self._file.read(HEAD - len(self.head))):
             self.head += more
         self._ahead = self.head
 
@@ -210,7 +211,7 @@ class _Raw(io.RawIOBase):
             got = min(len(view), len(self._ahead))
             view[:got], self._ahead = self._ahead[:got], self._ahead[got:]
         else:
-            got = self._file.readinto(view) or 0
+            got = self._take(view) or 0
         self.taken += got
         if self.digest is not None:
             self.digest.update(view[:got])

@@ -75,11 +75,21 @@ class Reading(Protocol):
 
     format: ClassVar[str]  # the name of the format in a model file
 
+    @property
+    def learns(self) -> bool:
+        """Whether it must see the data once before it can make rows; then `learned` has not been called yet."""
+
     def batches(self, paths: Sequence[str], *, labelled: bool = True, on_error: str = "error") -> Batches:
         """The batches of these files, in order ("-" is standard input). Rows without a label are refused if `labelled`."""
 
     def learned(self, batches: Iterable[Any]) -> Reading:
         """This reading with what it learned from these batches; itself where there is nothing to learn."""
+
+    def labels(self, paths: Sequence[str], *, on_error: str = "error") -> tuple[int, NDArray]:
+        """(how many rows there are, their distinct labels), in one pass, as cheap as the format allows."""
+
+    def told(self, distinct: NDArray) -> Reading:
+        """This reading for files with these labels, whether numbers or words."""
 
     def joined(self, batches: Sequence[Any]) -> Any:
         """All batches as one."""

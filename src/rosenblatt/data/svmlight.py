@@ -26,9 +26,9 @@ from scipy import sparse as sp
 
 from rosenblatt.data import opening
 from rosenblatt.data.ahead import SIZE, Ahead
-from rosenblatt.data.label_words import words
-from rosenblatt.data.opening import Input, output, pieces
-from rosenblatt.data.svmlight_pieces import LabelError, Parser, Rows, SvmlightError, csr, decoded, heads, is_number
+from rosenblatt.data.opening import output
+from rosenblatt.data.sparse import csr, stacked
+from rosenblatt.data.svmlight_pieces import LabelError, Parser, Rows, SvmlightError, decoded, first_words, is_number
 
 __all__ = ["Data", "LabelError", "Rows", "Svmlight", "SvmlightError", "chunks", "labels", "read", "write"]
 
@@ -170,9 +170,22 @@ class Svmlight:
         """The rows of these files, in order, in chunks."""
         return chunks(paths, zero_based=True, text=self.text, labelled=labelled, on_error=on_error, digest=digest)
 
+    @property
+    def learns(self) -> bool:
+        """No: rows are made of what stands in a line."""
+        return False
+
     def learned(self, batches: Iterable[Any]) -> Svmlight:
         """Itself: there is nothing to learn."""
         return self
+
+    def labels(self, paths: Sequence[str], *, on_error: str = "error") -> tuple[int, NDArray]:
+        """(how many rows there are, their distinct labels)."""
+        return labels(paths)
+
+    def told(self, distinct: NDArray) -> Svmlight:
+        """This reading for files with these labels."""
+        return replace(self, text=distinct.dtype.kind == "O")
 
     def joined(self, batches: Sequence[Rows]) -> Rows:
         """All rows as one."""
@@ -211,14 +224,9 @@ def labels(paths: Paths, *, size: int = SIZE) -> tuple[int, NDArray]:
     """
     rows = 0
     distinct: set[bytes] = set()
-    for path in opening.paths(paths):
-        with Input(path) as stream:
-            spare: list[NDArray[np.uint8]] = []
-            for piece in pieces(stream, size, spare):
-                places = heads(piece)
-                rows += len(places)
-                distinct.update(word for word in words(piece.buffer, places)[0] if b":" not in word)
-                spare.append(piece.buffer)
+    for found, count in Ahead(opening.paths(paths), first_words, SvmlightError, size=size):
+        rows += count
+        distinct.update(word for word in found if b":" not in word)
     if all(map(is_number, distinct)):
         return rows, np.unique(np.array([float(word) for word in distinct]))
     return rows, np.array(sorted(map(decoded, distinct)), object)
@@ -275,20 +283,11 @@ def joined(batches: Sequence[Rows]) -> Rows:
     kinds = {None if batch.y is None else batch.y.dtype for batch in batches}
     if len(kinds) > 1:
         raise ValueError("some rows have labels and some have none, or words; they cannot be joined")
-    X = _stacked([batch.X for batch in batches])
+    X = stacked([batch.X for batch in batches])
     y = None if None in kinds else np.concatenate([batch.y for batch in batches if batch.y is not None])
     qid = [batch.qid for batch in batches if batch.qid is not None]
     smallest = min((batch.smallest for batch in batches if batch.smallest is not None), default=None)
     return Rows(X, y, None, np.concatenate(qid) if qid else None, smallest)
-
-
-def _stacked(parts: Sequence[Any]) -> Any:
-    columns = max(part.shape[1] for part in parts)
-    values = np.concatenate([part.data for part in parts])
-    indices = np.concatenate([part.indices for part in parts])
-    lengths = np.concatenate([np.diff(part.indptr) for part in parts])
-    indptr = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
-    return csr(values, indices, indptr, columns)
 
 
 def _one_based(rows: Rows) -> Rows:

@@ -12,18 +12,19 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse as sp
 
 from rosenblatt.data import svmlight_rows as kernel
 from rosenblatt.data.ahead import MOST_ERRORS, Parsed, Wrong, place_of, shown
-from rosenblatt.data.decimals import DECIMAL
+from rosenblatt.data.decimals import DECIMAL, places, settle
+from rosenblatt.data.eights import line_after
 from rosenblatt.data.label_words import word_at, words
 from rosenblatt.data.opening import FormatError, Piece
 from rosenblatt.data.reading import Chunk
+from rosenblatt.data.sorting import put_in_order
+from rosenblatt.data.sparse import NARROW, csr
 from rosenblatt.data.svmlight_rows import COUNT, LARGEST, PLACE, ROWS, SMALLEST, WHERE, WRONG, Room, Terms
 
 LAST = np.iinfo(np.int64).max - 1  # the largest index: one column more can still be counted
-NARROW = np.iinfo(np.int32).max
 
 
 class SvmlightError(FormatError):
@@ -118,50 +119,26 @@ def _filled(piece: Piece, room: Room, terms: Terms, state: NDArray[np.int64], sk
             wrong.append(_complaint(piece, state, terms))
         if not skip:
             return skipped, wrong
-        state[PLACE] = kernel.line_after(piece.buffer, state[PLACE])
+        state[PLACE] = line_after(piece.buffer, state[PLACE])
 
 
 def _rows(piece: Piece, room: Room, state: NDArray[np.int64], columns: int, words: bool) -> Rows:
     rows, count = int(state[ROWS]), int(state[COUNT])
-    values, indices, places = room.values[:count], room.indices[:count], room.labels[:rows].view(np.int64)
+    indptr, labels = room.indptr[: rows + 1], room.labels[:rows]
     if state[kernel.DOUBTS]:
-        _settle(piece, values)
-    X = csr(values, indices, room.indptr[: rows + 1], columns)
+        settle(piece.buffer, piece.end, room.values[:count])
     if state[kernel.UNSORTED]:
-        X.has_sorted_indices = X.has_canonical_format = False
-        X.sum_duplicates()
+        count = put_in_order(indptr, room.indices, room.values)
+    X = csr(room.values[:count], room.indices[:count], indptr, columns)
     y: NDArray | None = None
     if state[kernel.BARE] == 0:
-        y = _words(piece, places & kernel.PLACES) if words else _numbers(piece, room.labels[:rows], state)
+        if words:
+            y = _words(piece, places(labels))
+        else:
+            y = labels
+            settle(piece.buffer, piece.end, y)
     qid = room.queries[:rows] if len(room.queries) else None
     return Rows(X, y, None, qid, int(state[SMALLEST]) if count else None)
-
-
-def csr(values: NDArray, indices: NDArray, indptr: NDArray, columns: int) -> Any:
-    """The matrix of these arrays, whose indices are sorted; 32 bits for places where they are enough."""
-    if len(values) <= NARROW and indices.dtype == np.int32:
-        indptr = indptr.astype(np.int32)
-    else:
-        indices, indptr = indices.astype(np.int64, copy=False), indptr.astype(np.int64, copy=False)
-    X = sp.csr_matrix((values, indices, indptr), shape=(len(indptr) - 1, columns))
-    X.has_canonical_format = True
-    return X
-
-
-def _settle(piece: Piece, numbers: NDArray[np.float64]) -> None:
-    """Ask `float` for the numbers that are only known by their place."""
-    bits = numbers.view(np.int64)
-    whole = piece.buffer.data
-    for k in np.flatnonzero(np.isnan(numbers)):
-        text = DECIMAL.match(whole, int(bits[k]) & kernel.PLACES, piece.end)
-        assert text is not None
-        numbers[k] = float(bytes(text.group()))
-
-
-def _numbers(piece: Piece, labels: NDArray[np.float64], state: NDArray[np.int64]) -> NDArray[np.float64]:
-    if state[kernel.TEXTS]:
-        _settle(piece, labels)
-    return labels
 
 
 def _words(piece: Piece, places: NDArray[np.int64]) -> NDArray:
@@ -169,10 +146,12 @@ def _words(piece: Piece, places: NDArray[np.int64]) -> NDArray:
     return np.array([decoded(word) for word in distinct], object)[codes]
 
 
-def heads(piece: Piece) -> NDArray[np.int64]:
-    """The places of the first words of lines."""
-    places = np.empty(kernel.tally(*piece)[0] + 1, np.int64)
-    return places[: kernel.heads(*piece, places)]
+def first_words(piece: Piece, skip: bool, prepared: Any) -> Parsed[tuple[list[bytes], int]]:
+    """The distinct first words of the lines of a piece, and how many lines have one."""
+    lines, _ = kernel.tally(*piece)
+    places = np.empty(lines + 1, np.int64)
+    rows = kernel.heads(*piece, places)
+    return Parsed((words(piece.buffer, places[:rows])[0], rows), lines, 0, [])
 
 
 def is_number(word: bytes) -> bool:

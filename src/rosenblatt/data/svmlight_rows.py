@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rosenblatt._jit import exact
-from rosenblatt.data.decimals import DOUBTFUL, NONE, more, number
-from rosenblatt.data.eights import U, as_float, blank, byte, digits, ends, first, start, value, word
+from rosenblatt.data.decimals import DOUBTFUL, NONE, left, more, number
+from rosenblatt.data.eights import U, blank, byte, digits, ends, line_end, start, value, word
 
 # The places of `state`, an array of integers.
 PLACE = 0  # of the next line
@@ -25,16 +25,13 @@ COUNT = 2  # of non-zeros so far
 SMALLEST, LARGEST = 3, 4  # index so far
 UNSORTED = 5  # whether some row may have indices that do not grow
 DOUBTS = 6  # how many values may be left for `float`
-TEXTS = 7  # how many labels are left for the caller, but for those of rows without
-BARE = 8  # how many rows have no label
-WRONG = 9  # what is wrong with the line at PLACE, one of the codes below; 0 if nothing is
-WHERE = 10  # the place of what is wrong
-STATE = 11
+BARE = 7  # how many rows have no label
+WRONG = 8  # what is wrong with the line at PLACE, one of the codes below; 0 if nothing is
+WHERE = 9  # the place of what is wrong
+STATE = 10
 
 LABEL, WORD, UNLABELLED, FEATURE, COLON, VALUE, FINITE, LARGE, ZERO, QUERY = range(1, 11)
 
-MARK = 0x7FF8000000000000  # a NaN; the lower bits are free for a place
-PLACES = (1 << 48) - 1
 QID = U(int.from_bytes(b"qid:", "little"))
 
 
@@ -66,22 +63,6 @@ def tally(data, begin, end):
         lines += c == 10
         colons += c == 58
     return lines, colons
-
-
-@exact
-def line_end(text, place):
-    """The place of the next line feed."""
-    while True:
-        found = first(word(text, place), 10)
-        place += found
-        if found < 8:
-            return place
-
-
-@exact
-def line_after(data, place):
-    """The place behind the next line feed."""
-    return line_end(start(data), place) + 1
 
 
 @exact
@@ -124,7 +105,7 @@ def _label(text, place, words):
     if kind != NONE and ends(byte(text, after)) and not words:
         if x == inf or x == -inf:
             return x, after, WORD
-        return as_float(U(MARK) | U(place)) if kind == DOUBTFUL else x, after, 0
+        return left(place) if kind == DOUBTFUL else x, after, 0
     after = place
     c = byte(text, after)
     while not ends(c) and c != 58:
@@ -134,7 +115,7 @@ def _label(text, place, words):
         c = byte(text, after)
     if c == 58:
         return x, after, UNLABELLED
-    return as_float(U(MARK) | U(place)), after, 0 if words else WORD
+    return left(place), after, 0 if words else WORD
 
 
 @exact
@@ -147,7 +128,7 @@ def parse(data, end, room, terms, state):
     place, row, count = state[PLACE], state[ROWS], state[COUNT]
     smallest, largest = state[SMALLEST], state[LARGEST]
     unsorted = False
-    doubts = texts = unlabelled = wrong = 0
+    doubts = unlabelled = wrong = 0
     where = place = next_row(text, place, end)
     while place < end:
         began, least, most = count, smallest, largest
@@ -214,7 +195,7 @@ def parse(data, end, room, terms, state):
                 wrong = FINITE
                 break
             if kind == DOUBTFUL:
-                x = as_float(U(MARK) | U(place))
+                x = left(place)
                 doubts += 1
             place = after
             unsorted |= index <= previous
@@ -230,7 +211,6 @@ def parse(data, end, room, terms, state):
         labels[np.uint64(row)] = label
         if len(queries) > 0:
             queries[np.uint64(row)] = query
-        texts += label != label and not bare
         unlabelled += bare
         row += 1
         indptr[np.uint64(row)] = count
@@ -239,6 +219,5 @@ def parse(data, end, room, terms, state):
     state[SMALLEST], state[LARGEST] = smallest, largest
     state[UNSORTED] |= unsorted
     state[DOUBTS] += doubts
-    state[TEXTS] += texts
     state[BARE] += unlabelled
     state[WRONG], state[WHERE] = wrong, where

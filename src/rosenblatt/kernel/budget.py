@@ -4,6 +4,7 @@ about; these differ in what they do when there is no room."""
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from rosenblatt.kernel.holdings import Holdings, Steward
 from rosenblatt.kernel.machine import KernelClassifier, takes_rows
 from rosenblatt.kernel.policies import ForgetAny, ForgetOldest, ForgetSafest, Project, Stop
 from rosenblatt.parameters import Flag, Number, OneOf
+from rosenblatt.parts import Parts
 from rosenblatt.plan import Plan
 from rosenblatt.rows import Examples, Rows
 from rosenblatt.theory.bounds import forgetron_reach
@@ -119,6 +121,9 @@ class Budgeted(KernelClassifier):
     def _fresh(self, plan: Plan, rows: Rows, features: int, classes: int, init: Any) -> Holdings:
         kernel, seed = self._kernel_for(rows, features), int(plan.rng().integers(2**62))
         return Holdings(plan.problem(classes), kernel, self._policy(), self.normalize, features, seed)
+
+    def _from_arrays(self, facts: Mapping[str, Any], arrays: dict[str, NDArray]) -> Holdings:
+        return Holdings.restored(Parts(facts, arrays), self._expected(), self.n_features_in_)
 
     def _learner(self, plan: Plan, model: Holdings, X: Any, examples: Examples, visits: Visits) -> Steward:
         self._look_at(model, X, examples.rows, visits.live)

@@ -8,19 +8,39 @@ the rest is `policies.scan`.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from math import sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rosenblatt.kernel.gram import BLOCK, FEW, PIECE, Gaussian, Given, Kernel, matrix, stacked, tiled, weighed, workers
-from rosenblatt.kernel.policies import Slate, regrouped, scan
+from rosenblatt.kernel.gram import (
+    BLOCK,
+    FEW,
+    PIECE,
+    Gaussian,
+    Given,
+    Kernel,
+    kept_of,
+    kernel_of,
+    matrix,
+    put_kept,
+    put_kernel,
+    stacked,
+    tiled,
+    weighed,
+    workers,
+)
+from rosenblatt.kernel.policies import POLICIES, Slate, regrouped, scan
 from rosenblatt.kernels import Progress
-from rosenblatt.problems import Binary, Problem, columns, decide
+from rosenblatt.model import problem_of
+from rosenblatt.parts import Parts, put_record, record, whole
+from rosenblatt.problems import KINDS, Binary, Problem, columns, decide
 from rosenblatt.rows import Examples, Rows
 from rosenblatt.train import NO_LIMIT, Broken, Visits
+
+_REALS = ("coef", "scales", "gram", "factor", "memory")
 
 
 class Held(NamedTuple):
@@ -63,6 +83,7 @@ class Holdings:
         self.held = [empty] * columns(problem)
         self.tally = np.zeros(columns(problem), np.int64)
         self.clock = 0
+        self.only_predicts = False
         self._known: tuple[NDArray, Any, NDArray] | None = None
 
     @property
@@ -74,6 +95,48 @@ class Holdings:
     def updates(self) -> int:
         """Changes of weight vectors."""
         return int(self.tally.sum())
+
+    def parts(self) -> Parts:
+        """All of it as facts and arrays."""
+        parts = Parts({
+            "problem": put_record(self.problem, KINDS), "policy": put_record(self.policy, POLICIES),
+            "normalize": bool(self.normalize), "seed": self.seed, "given": self.given, "clock": self.clock,
+            "drawn": [held.drawn for held in self.held],
+        })  # fmt: skip
+        put_kernel(parts, self.kernel)
+        parts.put("tally", self.tally)
+        for vector, held in enumerate(self.held):
+            if held.kept is not None:
+                put_kept(parts, f"{vector}/rows", held.kept)
+            for name in ("numbers", *_REALS):
+                parts.put(f"{vector}/{name}", getattr(held, name))
+        return parts
+
+    @classmethod
+    def restored(cls, parts: Parts, expected: Collection[Problem], features: int) -> Holdings:
+        """What facts and arrays describe, for one of the problems expected."""
+        problem, kernel, policy = problem_of(parts, expected), kernel_of(parts), record(parts.facts["policy"], POLICIES)
+        made = cls(problem, kernel, policy, parts.flag("normalize"), features, parts.whole("seed"))
+        made.given, made.clock = parts.whole("given"), parts.whole("clock")
+        made.tally = parts.counts("tally", columns(problem))
+        drawn = parts.facts["drawn"]
+        if not isinstance(drawn, list) or len(drawn) != len(made.held):
+            raise ValueError(f"there are {len(made.held)} weight vectors, and {str(drawn)[:40]} is drawn for them")
+        made.held = [made._taken(parts, vector, whole(drawn[vector], "drawn")) for vector in range(len(drawn))]
+        return made
+
+    def _taken(self, parts: Parts, vector: int, drawn: int) -> Held:
+        """What one weight vector holds, from parts."""
+        numbers = parts.array(f"{vector}/numbers", np.int64, (None,), 0, self.given - 1)
+        count = len(numbers)
+        square = {name: (count,) * 2 if name in self.policy.needs else (0, 0) for name in ("gram", "factor")}
+        shapes = {"coef": (count,), "scales": (count,), "memory": (4,), **square}
+        reals = {name: parts.array(f"{vector}/{name}", np.float64, shapes[name]) for name in _REALS}
+        if not ((reals["scales"] > 0).all() and (reals["factor"].diagonal() > 0).all()):
+            raise ValueError("what is divided by must be positive")
+        there = f"{vector}/rows" in (*parts.facts, *parts.arrays)
+        kept = kept_of(parts, f"{vector}/rows", self.kernel, count, self.features) if there or count else None
+        return Held(kept=kept, numbers=numbers, drawn=drawn, **reals)
 
     def copy(self) -> Holdings:
         """The same, sharing nothing that learning changes."""

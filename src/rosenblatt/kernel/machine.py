@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -36,18 +36,24 @@ from rosenblatt.kernel.gram import (
     Kernel,
     Linear,
     Polynomial,
+    kernel_of,
     matrix,
+    put_kernel,
+    put_tiles,
     refuse_non_positive,
     stacked,
     tiled,
+    tiles_of,
     weighed,
     with_all,
     workers,
 )
 from rosenblatt.kernels import Progress
+from rosenblatt.model import move_bounds, problem_of
 from rosenblatt.parameters import Number, OneOf
+from rosenblatt.parts import Parts, put_record
 from rosenblatt.plan import Plan
-from rosenblatt.problems import JOINT, MOVE, Joint, OneVsRest, Problem, columns, counters, decide, moves_per_row
+from rosenblatt.problems import JOINT, KINDS, MOVE, Joint, OneVsRest, Problem, columns, counters, decide, moves_per_row
 from rosenblatt.rows import CSR, Examples, Rows, count, frozen
 from rosenblatt.train import NO_LIMIT, Broken, Visits
 from rosenblatt.weights import Weights
@@ -86,6 +92,7 @@ class Machine:
         self.moves = np.empty(0, MOVE)  # `row` counts in the support; only for votes
         self.tally = np.zeros(counters(problem), np.int64)
         self.clock = np.zeros(1, np.int64)
+        self.only_predicts = False
         self.square = 0.0  # ‖w‖² of all weights
         self.widest = 0.0  # the largest K(x, x) met
 
@@ -98,6 +105,41 @@ class Machine:
     def updates(self) -> int:
         """Changes of weight vectors."""
         return int(self.tally.sum())
+
+    def parts(self) -> Parts:
+        """All of it as facts and arrays."""
+        parts = Parts({
+            "problem": put_record(self.problem, KINDS), "constant": self.constant, "keep": self.keep, "given": self.given,
+            "square": self.square, "widest": self.widest,
+        })  # fmt: skip
+        put_kernel(parts, self.kernel)
+        put_tiles(parts, self.tiles)
+        parts.put("support", self.support)
+        parts.put("coef", self.coef)
+        if self.drift is not None:
+            parts.put("drift", self.drift)
+        if self.keep == "vote":
+            parts.put_records("moves", self.moves)
+        parts.put("tally", self.tally)
+        parts.put("clock", self.clock)
+        return parts
+
+    @classmethod
+    def restored(cls, parts: Parts, expected: Collection[Problem], features: int) -> Machine:
+        """What facts and arrays describe, for one of the problems expected."""
+        problem, kernel = problem_of(parts, expected), kernel_of(parts)
+        keep = parts.text("keep", ("last", "average", "vote"))
+        machine = cls(problem, kernel, parts.real("constant"), keep, features)
+        machine.given, machine.square, machine.widest = parts.whole("given"), parts.real("square"), parts.real("widest")
+        machine.tiles = tiles_of(parts, kernel, features)
+        count = sum(tile.shape[0] for tile in machine.tiles)
+        machine.support = parts.array("support", np.int64, (count,), 0, machine.given - 1)
+        machine.coef = parts.array("coef", np.float64, (count, columns(problem)))
+        machine.drift = None if keep == "last" else parts.array("drift", np.float64, machine.coef.shape)
+        machine.tally, machine.clock = parts.counts("tally", counters(problem)), parts.counts("clock", 1)
+        if keep == "vote":
+            machine.moves = parts.records("moves", MOVE, move_bounds(problem, count, machine.seen))
+        return machine
 
     def copy(self) -> Machine:
         """The same, sharing nothing that learning changes: tiles, numbers and moves are replaced, never written to."""
@@ -343,6 +385,18 @@ class KernelClassifier(Classifier):
         self._check_finite(X, rows)
         refuse_non_positive(model.kernel, X, live)
 
+    def _widened(self, model: Any, features: int) -> Any:
+        raise TypeError(
+            f"{type(self).__name__} cannot take other columns than it began with: it keeps whole rows, and its kernel "
+            "compares them with all of their columns; fit it with all of them"
+        )
+
+    _always_resumes = True  # what predicts is nearly all there is
+
+    def _arrays(self, model: Any, resume: bool) -> tuple[dict[str, Any], dict[str, NDArray]]:
+        parts = model.parts()
+        return parts.facts, parts.arrays
+
     def _fixed(self, plan: Plan) -> list[tuple[str, Any, Any]]:
         then, now = self._model.kernel, self._kernel(self._model.features)
         return [("kernel, degree, gamma or coef0", True, type(then) is type(now) and then == now)]
@@ -397,6 +451,9 @@ class KernelMachine(KernelClassifier):
 
     def _fresh(self, plan: Plan, rows: Rows, features: int, classes: int, init: Any) -> Machine:
         return Machine(plan.problem(classes), self._kernel_for(rows, features), plan.constant, self.keep, features)
+
+    def _from_arrays(self, facts: Mapping[str, Any], arrays: dict[str, NDArray]) -> Machine:
+        return Machine.restored(Parts(facts, arrays), self._expected(), self.n_features_in_)
 
     def _learner(self, plan: Plan, model: Machine, X: Any, examples: Examples, visits: Visits) -> BlockTrainer:
         self._look_at(model, X, examples.rows, visits.live)

@@ -263,6 +263,15 @@ def _(policy: Project, slate, x, sign, score):
     return size > 0
 
 
+POLICIES: dict[str, type] = {  # in files
+    "stop": Stop,
+    "forget any": ForgetAny,
+    "forget safest": ForgetSafest,
+    "forget oldest": ForgetOldest,
+    "project": Project,
+}
+
+
 @jit
 def scan(policy, slate, signs, scores):
     """Learn from the rows of a block in turn; (row whose score or length is not a number or −1, updates)."""

@@ -8,7 +8,9 @@ in how they get there. Mistakes are kept, not weights: any h_t is a sum over the
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import reduce
+from itertools import groupby
 from math import inf, log
 from typing import Any, NamedTuple
 
@@ -18,11 +20,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rosenblatt import rules
 from rosenblatt._jit import jit
-from rosenblatt.dual import AT_ONCE, Votes, products
+from rosenblatt.dual import AT_ONCE, Votes, columns_widened, products, stacked
 from rosenblatt.estimator import READ
 from rosenblatt.linear import Linear
 from rosenblatt.model import Model, shown
 from rosenblatt.parameters import Number, OneOf, RuleName, check
+from rosenblatt.parts import Parts
 from rosenblatt.plan import Plan
 from rosenblatt.problems import Joint, OneVsRest, decide
 from rosenblatt.theory import bounds
@@ -254,9 +257,60 @@ class OnlineToBatch(Linear):
         self._seed = int(plan.rng().integers(2**31))
         return super()._fresh(plan, rows, features, classes, init)
 
+    def _widened(self, model: Model, features: int) -> Model:
+        wider, rows = super()._widened(model, features), [(columns_widened(X, features), y) for X, y in self._rows]
+        self._rows, self._known = rows, {}
+        return wider
+
+    _always_resumes = True  # what predicts is what is known of the whole pass
+
+    def _arrays(self, model: Model, resume: bool) -> tuple[dict[str, Any], dict[str, NDArray]]:
+        facts, arrays = super()._arrays(model, resume)
+        parts = Parts(facts | {"seed": self._seed}, arrays)
+        pieces = [(X, labels) for X, labels in self._rows if len(labels)]
+        parts.put("pass/lengths", np.array([len(labels) for _, labels in pieces], np.int64))
+        for i, (X, labels) in enumerate(_joined(pieces)):
+            parts.put_rows(f"pass/{i}", X)
+            parts.put(f"pass/{i}/labels", labels)
+        return parts.facts, parts.arrays
+
+    def _from_arrays(self, facts: Mapping[str, Any], arrays: dict[str, NDArray]) -> Model:
+        parts = Parts(facts, arrays)
+        self._seed, self._known = parts.whole("seed"), {}
+        lengths = parts.array("pass/lengths", np.int64, (None,), 0).tolist()
+        rows: list[tuple[Any, NDArray]] = []
+        while f"pass/{len(rows)}" in parts.facts:
+            X = parts.rows(f"pass/{len(rows)}", None, self.n_features_in_)
+            rows.append((X, parts.array(f"pass/{len(rows)}/labels", np.int64, X.shape[:1], 0, len(self.classes_) - 1)))
+        self._rows = _cut(rows, lengths)
+        model = super()._from_arrays(facts, arrays)
+        if self._rows and sum(lengths) != model.seen:
+            raise ValueError(f"of {model.seen} rows seen it has {sum(lengths)}")
+        return model
+
     def _fixed(self, plan: Plan) -> list[tuple[str, Any, Any]]:
         missing = self.how == "best-suffix" and not self._rows
         return [*super()._fixed(plan), ("how='best-suffix', which needs all rows,", False, missing)]
+
+
+def _joined(pieces: list[tuple[Any, NDArray]]) -> list[tuple[Any, NDArray]]:
+    """The same rows and labels, those of one layout and precision that follow each other in one piece."""
+    runs = [list(run) for _, run in groupby(pieces, key=lambda piece: (type(piece[0]), str(piece[0].dtype)))]
+    return [(reduce(stacked, [X for X, _ in run]), np.concatenate([labels for _, labels in run])) for run in runs]
+
+
+def _cut(pieces: list[tuple[Any, NDArray]], lengths: list[int]) -> list[tuple[Any, NDArray]]:
+    """The pieces of such lengths that were joined: sums over pieces of other sizes might round otherwise."""
+    cut: list[tuple[Any, NDArray]] = []
+    for X, labels in pieces:
+        begin = 0
+        while begin < len(labels):
+            end = begin + lengths[len(cut)]
+            cut.append((X[begin:end], labels[begin:end]))
+            begin = end
+        if begin != len(labels):
+            raise ValueError("the rows of the pass are not as many as it says")
+    return cut
 
 
 def _starts(votes: Votes) -> NDArray:

@@ -17,10 +17,14 @@ from sklearn.base import BaseEstimator
 from rosenblatt import parameters, rules
 from rosenblatt.linear import Explanation
 from rosenblatt.online.hashing import HASHES
+from rosenblatt.online.names import name_of, put_name
 from rosenblatt.online.reading import row_of, rows_of, weighs
 from rosenblatt.online.weights import NamedWeights
 from rosenblatt.parameters import Clash, Flag, Number, OneOf
+from rosenblatt.parts import Parts
+from rosenblatt.saving import Saved
 
+_COUNTS = ("n_seen_", "n_mistakes_", "n_updates_")
 RULES = {"perceptron": rules.Perceptron(0.0, 1.0)}
 
 FARTHEST = 1e100  # a longer step might make a weight infinite
@@ -44,7 +48,7 @@ def stepper(rule: Any) -> Callable[[float, float, int, bool], float]:
     return partial(rules.step.dispatch(type(rule)), rule)
 
 
-class OnlinePerceptron(BaseEstimator):
+class OnlinePerceptron(Saved, BaseEstimator):
     """Learns from one example at a time: features by name, classes as they come, and at once.
 
     An example proposes a direction Δ: y·x for two classes; for more, x at its label and −x at the rival with the highest
@@ -114,6 +118,8 @@ class OnlinePerceptron(BaseEstimator):
     n_mistakes_: int = 0
     n_updates_: int = 0
     _weights: NamedWeights | None = None  # until the first example
+    _numbers: dict[Any, int]
+    _always_resumes = True
 
     def __init__(
         self,
@@ -293,6 +299,31 @@ class OnlinePerceptron(BaseEstimator):
         if self._weights is not None:
             self._step = stepper(self._rule)
 
+    # Files
+
+    def _check_learned(self) -> None:
+        self._fitted()
+
+    def _parts(self, resume: bool) -> Parts:
+        parts = self._fitted().parts()
+        parts.facts["classes"] = [put_name(label) for label in self.classes_]
+        parts.facts["counts"] = {name: int(getattr(self, name)) for name in _COUNTS}
+        return parts
+
+    def _put_together(self, parts: Parts, resume: bool) -> None:
+        classes = parts.facts["classes"]
+        self.classes_ = tuple(map(name_of, classes)) if isinstance(classes, list) else ()
+        if not self.classes_ or len(set(self.classes_)) != len(self.classes_):
+            raise ValueError(f"{str(classes)[:80]} are no labels, each another")
+        if self.hashing is not None and parts.arrays["weights"].shape[:1] != (self.hashing + 1,):
+            raise ValueError(f"there must be weights for {self.hashing} buckets")  # before there is room for as many
+        self._begun().take(parts, len(self.classes_))
+        self._numbers = {label: number for number, label in enumerate(self.classes_)}
+        counts = Parts(parts.facts["counts"])
+        self.__dict__.update({name: counts.whole(name) for name in _COUNTS})
+        if self.n_seen_ < 1:
+            raise ValueError("a model that has classes has seen an example")
+
     # Steps
 
     def _begun(self) -> NamedWeights:
@@ -303,7 +334,7 @@ class OnlinePerceptron(BaseEstimator):
         self._rule = rule_of(self.rule)
         self._step = stepper(self._rule)
         self._uses_length = self._rule.uses_length
-        self._numbers: dict[Any, int] = {}
+        self._numbers = {}
         constant = float(self.intercept_scaling) if self.fit_intercept else 0.0
         self._weights = NamedWeights(constant, self.keep == "average", self.max_features, self.hashing, self.hash_bits)
         return self._weights

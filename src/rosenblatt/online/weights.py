@@ -13,8 +13,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rosenblatt.online import hashing
-from rosenblatt.online.names import Names, length, measure, measure_positions, push, push_positions
+from rosenblatt.online.names import (
+    Names,
+    length,
+    measure,
+    measure_positions,
+    name_of,
+    push,
+    push_positions,
+    put_name,
+)
 from rosenblatt.online.reading import clarified, row_of
+from rosenblatt.parts import Parts
 from rosenblatt.problems import Binary, Joint
 from rosenblatt.weights import Weights, grown
 
@@ -52,6 +62,34 @@ class NamedWeights:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._hold(self.w)
+
+    # Files
+
+    def parts(self) -> Parts:
+        """The names and their weights, without room that is free."""
+        names = [put_name(name) for name in self.names.known]
+        w = self._columns()
+        parts = Parts({"positions": self.positions})
+        parts.put_texts("names", names)
+        parts.put("weights", w if self.buckets is not None else np.concatenate([w[: len(names)], w[-1:]]))
+        return parts
+
+    def take(self, parts: Parts, classes: int) -> None:
+        """Have the names and weights that were put, for so many classes; there are none yet."""
+        names = [name_of(name) for name in parts.texts("names")]
+        most = self.buckets if self.limit is None else self.limit
+        if len(set(names)) != len(names) or len(names) > (len(names) if most is None else most):
+            raise ValueError(f"{len(names)} names must differ, and be at most {most}")
+        self.positions = parts.whole("positions", 0, len(names))
+        if names[: self.positions] != list(range(self.positions)):
+            raise ValueError(f"the first {self.positions} names must be the positions 0, 1, 2, …")
+        self.vectors = 1 if classes < 3 else classes
+        self.usual = self.buckets is None and self.vectors == 1
+        columns = self.vectors * (1 + self.averaged)
+        w = parts.array("weights", np.float64, ((len(names) if self.buckets is None else self.buckets) + 1, columns))
+        self._hold(w if self.averaged or self.vectors > 1 else w[:, 0])
+        slots = range(0, 2 * len(names), 2)
+        self.names.enter(names, slots if self.buckets is None else map(self.code, names))
 
     # Scoring
 

@@ -1,5 +1,6 @@
-"""Every picture the library draws: of learners, of answers that have parts, and of theorems."""
+"""Every picture the library draws: of learners, of training from files, of answers that have parts, and of theorems."""
 
+from rosenblatt.plot.files import learning_curve, passes
 from rosenblatt.plot.learners import boundary, history, losses, network, regret
 from rosenblatt.plot.structures import confusions, tree
 from rosenblatt.plot.theory import growth, lengths, proof, smoothing
@@ -9,9 +10,11 @@ __all__ = [
     "confusions",
     "growth",
     "history",
+    "learning_curve",
     "lengths",
     "losses",
     "network",
+    "passes",
     "proof",
     "regret",
     "smoothing",

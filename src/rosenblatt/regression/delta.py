@@ -3,6 +3,7 @@ example, by what is missing, and ends at least squares where the perceptron ends
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -17,6 +18,7 @@ from rosenblatt.estimator import READ, Estimator, unchanged_on_error
 from rosenblatt.linear import Linear
 from rosenblatt.model import Model
 from rosenblatt.parameters import Flag, Number, OneOf
+from rosenblatt.parts import Parts
 from rosenblatt.plan import Plan
 from rosenblatt.problems import Binary, OneVsRest
 from rosenblatt.regression.errors import Delta, Sides, Task, as_task, lms, nlms
@@ -161,6 +163,14 @@ class DeltaRule(Estimator):
         if limits.tol is None:
             return limits
         return limits._replace(tol=limits.tol * _power(learner.task, learner.visits.live, plan.constant != 0) / 2)
+
+    def _arrays(self, model: Model, resume: bool) -> tuple[dict[str, Any], dict[str, NDArray]]:
+        facts, arrays = super()._arrays(model, resume)
+        return facts | {"rate": self.rate_}, arrays
+
+    def _from_arrays(self, facts: Mapping[str, Any], arrays: dict[str, NDArray]) -> Model:
+        self.rate_ = Parts(facts).real("rate")
+        return super()._from_arrays(facts, arrays)
 
     def _model_to_fit(self, *given: Any) -> Model:
         self.__dict__.pop("rate_", None)

@@ -4,7 +4,7 @@ step a subclass says; the passive-aggressive one is here."""
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -18,10 +18,11 @@ from rosenblatt import targets
 from rosenblatt.callbacks import with_callbacks
 from rosenblatt.estimator import READ, Estimator, ScikitLearnsWords, unchanged_on_error
 from rosenblatt.kernels import Pace, Progress
-from rosenblatt.model import Model, fresh
+from rosenblatt.model import Model, fresh, model_of, parts_of
 from rosenblatt.parameters import Flag, Number, OneOf
+from rosenblatt.parts import Parts
 from rosenblatt.plan import Plan
-from rosenblatt.problems import Binary, OneVsRest
+from rosenblatt.problems import Binary, OneVsRest, Problem
 from rosenblatt.regression.errors import Targets, Task, Tube, as_task, epoch, pa1, pa2
 from rosenblatt.regression.stability import Guard
 from rosenblatt.rows import Rows, ahead, as_rows, finite, frozen, refuse_too_long
@@ -158,7 +159,10 @@ class Regressor(RegressorMixin, MultiOutputMixin, Estimator):
 
     @property
     def weights_(self) -> Weights:
-        return self._fitted().weights
+        model = self._fitted()
+        if model.only_predicts:
+            raise AttributeError("this model was saved for prediction only; save it with save(path, resume=True)")
+        return model.weights
 
     # Steps of learning
 
@@ -183,10 +187,24 @@ class Regressor(RegressorMixin, MultiOutputMixin, Estimator):
         return task, live
 
     def _fresh(self, plan: Plan, rows: Rows, features: int, outputs: int, init: Any) -> Model:
-        # One target has the one weight vector of two classes, several have one each, as classes against the rest have:
-        # ±1 is a target too.
-        problem = Binary(2) if outputs == 1 else OneVsRest(outputs)
-        return fresh(problem, rows, features, plan.constant, self.keep, init or (None, None))
+        return fresh(_problem(outputs), rows, features, plan.constant, self.keep, init or (None, None))
+
+    _widens = True
+
+    def _widened(self, model: Model, features: int) -> Model:
+        return model.widened(features)
+
+    def _arrays(self, model: Model, resume: bool) -> tuple[dict[str, Any], dict[str, NDArray]]:
+        parts = parts_of(model, resume, lambda: None)
+        targets = {"targets": self._outputs, "flat": self._flat}
+        return parts.facts | targets, parts.arrays
+
+    def _from_arrays(self, facts: Mapping[str, Any], arrays: dict[str, NDArray]) -> Model:
+        parts = Parts(facts, arrays)
+        outputs, self._flat = parts.whole("targets", 1), parts.flag("flat")
+        if self._flat and outputs != 1:
+            raise ValueError(f"y (rows,) has one target, not {outputs}")
+        return model_of(parts, self.n_features_in_, [_problem(outputs)], lambda: None)
 
     def _fixed(self, plan: Plan) -> list[tuple[str, Any, Any]]:
         return [("keep", self._model.keep, self.keep), *super()._fixed(plan)]
@@ -213,6 +231,12 @@ class Regressor(RegressorMixin, MultiOutputMixin, Estimator):
     def _shaped(self, values: NDArray) -> NDArray:
         """An array whose last axis is the targets, without that axis where y had none."""
         return values[:, 0] if self._flat else values
+
+
+def _problem(outputs: int) -> Problem:
+    """One target has the one weight vector of two classes, several have one each, as classes against the rest have: ±1 is a
+    target too."""
+    return Binary(2) if outputs == 1 else OneVsRest(outputs)
 
 
 def _outputs(y: NDArray) -> int:

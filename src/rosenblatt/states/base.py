@@ -8,22 +8,26 @@ counts the updates of each and `clock` (1,) int64 the examples seen.
 
 from __future__ import annotations
 
+import copy
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rosenblatt import parameters
+from rosenblatt import parameters, problems
 from rosenblatt._jit import generic, is_number, jit
 from rosenblatt.callbacks import with_callbacks
 from rosenblatt.estimator import Classifier
 from rosenblatt.kernels import Progress
+from rosenblatt.model import problem_of
 from rosenblatt.parameters import OneOf
+from rosenblatt.parts import Parts, put_record
 from rosenblatt.plan import Plan
 from rosenblatt.problems import Binary, Problem, columns, decide
 from rosenblatt.rows import Examples, Rows, fetch, take
+from rosenblatt.saving import back, plainly
 from rosenblatt.train import NO_LIMIT, Broken, Visits
 
 
@@ -80,6 +84,7 @@ class States:
         self.state = state
         self.constant = constant
         self.begun = begun
+        self.only_predicts = False  # whether it comes from a file that holds no more
         self._known: tuple[int, NDArray] | None = None
 
     @property
@@ -95,7 +100,9 @@ class States:
     def copy(self) -> States:
         """The same, sharing nothing that learning changes."""
         parts = (part.copy() if isinstance(part, np.ndarray) else part for part in self.state)
-        return States(self.problem, type(self.state)(*parts), self.constant, self.begun)
+        twin = copy.copy(self)
+        twin.state = type(self.state)(*parts)
+        return twin
 
     def suit(self, rows: Rows) -> None:
         """Nothing: a state serves rows of every layout."""
@@ -115,6 +122,23 @@ class States:
         """The decision values of rows: see `problems.decide`."""
         coef, intercept = self.shown()
         return decide(self.problem, X @ coef.T + intercept)
+
+
+class Kept(NamedTuple):
+    """The state of a learner that only predicts: its weights."""
+
+    weights: NDArray  # (vectors, features + 1)
+    tally: NDArray
+    clock: NDArray
+
+    @classmethod
+    def fresh(cls, vectors: int, features: int) -> Kept:
+        """Weights of zero."""
+        return cls(np.zeros((vectors, features + 1)), np.zeros(vectors, np.int64), np.zeros(1, np.int64))
+
+    def vectors(self) -> NDArray:
+        """The weights."""
+        return self.weights
 
 
 class Pupil(NamedTuple):
@@ -164,6 +188,7 @@ class Stateful(Classifier):
     """
 
     _exact: ClassVar[bool] = False
+    _endless: ClassVar[tuple[str, ...]] = ()  # the arrays of a state that may hold −∞
 
     @abstractmethod
     def _state(self, vectors: int, features: int) -> Any:
@@ -205,6 +230,80 @@ class Stateful(Classifier):
     def _plan(self) -> Plan:
         parameters.check({"order": self.order}, {"order": OneOf(("cyclic", "shuffle", "random"))}, ())
         return super()._plan()
+
+    # Columns that come later
+
+    def _by_columns(self, model: States) -> bool:
+        """Whether what is known of a column depends neither on the others nor on how many there are."""
+        return isinstance(model.state, Kept)
+
+    def _widened(self, model: States, features: int) -> States:
+        if not self._by_columns(model):
+            return super()._widened(model, features)
+        vectors, both = len(model.state.tally), min(features, self.n_features_in_)
+        twin = type(self)(**self.get_params(deep=False) | model.begun)
+        begin: Callable = Kept.fresh if isinstance(model.state, Kept) else twin._state
+        blank, fresh = begin(vectors, self.n_features_in_), begin(vectors, features)
+        for old, unseen, new in zip(model.state, blank, fresh, strict=True):
+            if isinstance(new, np.ndarray) and new.shape == old.shape:
+                new[...] = old
+            elif isinstance(new, np.ndarray):
+                if not np.array_equal(old[:, both:-1], unseen[:, both:-1]):
+                    raise ValueError(f"{features} columns are too few: those after them have been learned from")
+                new[:, :both], new[:, -1] = old[:, :both], old[:, -1]
+        wider = model.copy()
+        wider.state, wider._known = fresh, None
+        return wider
+
+    # Files
+
+    def _arrays(self, model: States, resume: bool) -> tuple[dict[str, Any], dict[str, NDArray]]:
+        begun = {name: plainly(name, value) for name, value in model.begun.items()}
+        parts = Parts({"problem": put_record(model.problem, problems.KINDS), "constant": model.constant, "begun": begun})
+        state = self._compact(model.state) if resume else Kept(model.vectors(), model.state.tally, model.state.clock)
+        for name, value in state._asdict().items():
+            if isinstance(value, np.ndarray):
+                parts.put(name, value, name in self._endless)
+        return parts.facts, parts.arrays
+
+    def _from_arrays(self, facts: Mapping[str, Any], arrays: dict[str, NDArray]) -> States:
+        parts = Parts(facts, arrays)
+        problem = problem_of(parts, self._expected())
+        begun = {name: back(value) for name, value in facts["begun"].items()}
+        if set(begun) != set(self._own_values()):
+            raise ValueError(f"it began with {', '.join(begun)}; it must be {', '.join(self._own_values())}")
+        state = self._state_from(parts, begun, 1 if isinstance(problem, Binary) else columns(problem))
+        model = States(problem, state, parts.real("constant"), begun)
+        model.only_predicts = isinstance(state, Kept)
+        return model
+
+    def _state_from(self, parts: Parts, begun: Mapping[str, Any], vectors: int) -> Any:
+        """The state that arrays describe: a fresh one, of the parameters that the model began with, says what they must
+        be. No array of it that has the features on an axis may be larger than all that there is."""
+        width, held = self.n_features_in_ + 1, sum(array.nbytes for array in parts.arrays.values())
+        if 8 * vectors * width > held:
+            raise ValueError(f"{vectors} weight vectors of {width} weights need more than its {held} bytes")
+        counts = {"tally": parts.counts("tally", vectors), "clock": parts.counts("clock", 1)}
+        if set(parts.arrays) == {"weights"}:
+            return Kept(parts.array("weights", np.float64, (vectors, width)), **counts)
+        twin = type(self)(**self.get_params(deep=False) | begun | self._harmless(held))
+        state = self._made_room(twin._state(vectors, self.n_features_in_), parts)
+        for name, value in state._asdict().items():
+            if isinstance(value, np.ndarray) and name not in counts:
+                counts[name] = parts.array(name, value.dtype, value.shape, endless=name in self._endless)
+        return state._replace(**counts)
+
+    def _compact(self, state: Any) -> Any:
+        """The state without what it does not use."""
+        return state
+
+    def _made_room(self, state: Any, parts: Parts) -> Any:
+        """A fresh state that has as much room as the one in these parts."""
+        return state
+
+    def _harmless(self, held: int) -> dict[str, Any]:
+        """Parameters with which a fresh state takes no more memory than a file has bytes."""
+        return {}
 
     def _own_values(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self._own}

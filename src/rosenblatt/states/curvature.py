@@ -9,7 +9,7 @@ M⁻¹x, one quadratic in the features and one in the updates; `Ratios` and `Var
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -93,6 +93,46 @@ class Gram(NamedTuple):
 
     def vectors(self) -> NDArray:
         return self.weights
+
+    # Files
+
+    def compact(self) -> Gram:
+        """The same without room that is free, and with zeros where it is free for some weight vectors only."""
+        holds, (members, factor) = used(self), (self.members.copy(), self.factor.copy())
+        for vector, count in enumerate(self.tally.tolist()):
+            members[vector, count:] = 0
+            factor[vector, count * (count + 1) // 2 :] = 0.0
+        return self._replace(
+            starts=self.starts[: holds.rows + 1],
+            columns=self.columns[: holds.values],
+            values=self.values[: holds.values],
+            members=members[:, : holds.updates],
+            factor=factor[:, : holds.updates * (holds.updates + 1) // 2],
+        )
+
+    def roomy(self, arrays: Mapping[str, NDArray]) -> Gram:
+        """A fresh one with the room that these arrays have, if they have the same."""
+        updates, rows, values = arrays["members"].shape[-1], arrays["starts"].size - 1, arrays["values"].size
+        if arrays["factor"].shape[-1] != updates * (updates + 1) // 2 or rows < 0:
+            raise ValueError(
+                f"{updates} updates have a factor of {updates * (updates + 1) // 2} numbers, and rows have starts"
+            )
+        return _moved(self, Room(updates, rows, values))
+
+    def check(self) -> None:
+        """Raise a ValueError if some number is not that of a place which exists."""
+        rows, updates = int(self.stored[0]), self.members.shape[1]
+        inside = np.arange(updates) < self.tally[:, None]  # (vectors, updates): which of them are in use
+        diagonal = np.cumsum(np.arange(1, updates + 1)) - 1
+        fine = (
+            rows == self.starts.size - 1 and self.starts[0] == 0 and (np.diff(self.starts) >= 0).all()
+            and self.starts[-1] == self.values.size and (self.columns < self.point.size).all()
+            and self.tally.max() == updates and not self.point.any() and self.stored[1] >= 0
+            and (~inside | ((self.members >= 0) & (self.members < rows))).all()
+            and (~inside | (self.factor[:, diagonal] > 0)).all()
+        )  # fmt: skip
+        if not fine:
+            raise ValueError("the rows that were learned, their factor and their numbers do not go together")
 
 
 class Ratios(NamedTuple):

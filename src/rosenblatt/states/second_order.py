@@ -6,12 +6,14 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rosenblatt.parameters import Number, OneOf
+from rosenblatt.parts import Parts
 from rosenblatt.plan import Plan
 from rosenblatt.rows import Examples, lengths, refuse_too_long
 from rosenblatt.states.base import Pupil, Stateful, States
@@ -66,6 +68,24 @@ class SecondOrder(Stateful):
             return Pupil(model, examples, visits)
         model.state = model.state._replace(limit=int(self.max_bytes))
         return Collector(model, examples, visits)
+
+    def _by_columns(self, model: States) -> bool:
+        return isinstance(model.state, Ratios | Variances) or super()._by_columns(model)
+
+    def _compact(self, state: Any) -> Any:
+        return state.compact() if isinstance(state, Gram) else state
+
+    def _made_room(self, state: Any, parts: Parts) -> Any:
+        return state.roomy(parts.arrays) if isinstance(state, Gram) else state
+
+    def _state_from(self, parts: Parts, begun: Mapping[str, Any], vectors: int) -> Any:
+        state = super()._state_from(parts, begun, vectors)
+        if isinstance(state, Gram):
+            state.check()
+        return state
+
+    def _harmless(self, held: int) -> dict[str, Any]:
+        return {"max_bytes": max(held, 1)}
 
     def _own_values(self) -> dict[str, Any]:
         return {name: value for name, value in super()._own_values().items() if name != "max_bytes"}

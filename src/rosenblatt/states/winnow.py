@@ -17,7 +17,7 @@ from sklearn.utils import check_X_y
 
 from rosenblatt.parameters import Flag, Number
 from rosenblatt.states import multiplicative
-from rosenblatt.states.base import Stateful
+from rosenblatt.states.base import Stateful, States
 from rosenblatt.states.multiplicative import outside
 from rosenblatt.theory import bounds
 
@@ -91,6 +91,7 @@ class NormalisedWinnow(Stateful):
     (True, 'converged', ['spam'])
     """
 
+    _endless = ("logs",)
     _own = {
         "eta0": Number(0, open_low=True, optional=True),
         "margin": Number(0),
@@ -203,6 +204,9 @@ class NormalisedWinnow(Stateful):
         relative = self.eta0 is None
         return multiplicative.simplex(vectors, self._start(features), self._rate(1.0), relative, float(self.margin))
 
+    def _harmless(self, held: int) -> dict[str, Any]:
+        return {"init": None}  # which may have been set to something else since
+
     def _warn(self) -> None:
         radius = float(self._model.state.largest.max())
         if radius == 0:
@@ -295,6 +299,9 @@ class BalancedWinnow(Stateful):
         """
         return bounds.balanced_winnow(radius, margin, _dimensions(self, features), self.alpha)
 
+    def _by_columns(self, model: States) -> bool:
+        return True
+
     def _state(self, vectors: int, features: int) -> Any:
         return multiplicative.balanced(vectors, features, float(self.alpha))
 
@@ -305,6 +312,7 @@ class Littlestone(Stateful):
     _between: ClassVar[bool]  # whether features may lie between 0 and 1
     _demotion: ClassVar[float]
     _advice: ClassVar[str]
+    _endless = ("exponents",)
     _own = {"alpha": Number(1, open_low=True), "theta": Number(0, open_low=True, optional=True)}
 
     alpha: float

@@ -15,19 +15,19 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from rosenblatt import rules, store
+from rosenblatt import rules
 from rosenblatt.callbacks import with_callbacks
 from rosenblatt.estimator import Estimator, unchanged_on_error
 from rosenblatt.parameters import Number, OneOf, RuleName
+from rosenblatt.parts import Parts, check_finite
 from rosenblatt.plan import Plan
-from rosenblatt.train import Broken, Epoch, Learner, Limits, Visits
+from rosenblatt.saving import COUNTS, fact
+from rosenblatt.train import Broken, Learner, Limits, Visits
 
 LEAST_CASES = 2
 WIDEST = 4096  # beam; wider ones only take time
-_COUNTS = ("n_iter_", "n_mistakes_", "n_updates_", "n_seen_")
 _ANY_FALL = 1e-9  # of the validation error: with early_stopping and no tol, an epoch without one counts against going on
 
 
@@ -86,14 +86,6 @@ class Structured(Estimator):
     def _searching(self) -> str:
         """How answers are searched for, in the words of the parameters; a model should be used as it was trained."""
         return ""
-
-    @abstractmethod
-    def _arrays(self, model: Any, resume: bool) -> tuple[dict[str, Any], dict[str, NDArray]]:
-        """The model as facts (values of JSON) and arrays; with `resume`, all that learning needs to go on."""
-
-    @abstractmethod
-    def _from_arrays(self, facts: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> Any:
-        """The model that these facts and arrays describe."""
 
     # Learning
 
@@ -161,15 +153,6 @@ class Structured(Estimator):
     def _learned(self) -> dict[str, Any]:
         """Further attributes that end in an underscore."""
         return {}
-
-    def _resumable(self) -> Any:
-        """The model, if it can go on learning; one loaded from a file that holds only what predicts cannot."""
-        model = self._fitted()
-        if getattr(model, "only_predicts", False):
-            raise ValueError(
-                "this model was saved for prediction only and cannot go on learning; save it with save(path, resume=True)"
-            )
-        return model
 
     def _held_out(self, X: Sequence, y: Sequence, rng: np.random.Generator) -> tuple[list, list, list, list]:
         if len(X) < LEAST_CASES:
@@ -246,59 +229,34 @@ class Structured(Estimator):
         With `resume=True` it holds all that learning needs to go on exactly where it stopped; else what predicts, which
         is several times smaller.
         """
-        store.write(path, *self._written(resume))
+        super().save(path, resume)
 
-    def _written(self, resume: bool) -> tuple[dict[str, Any], dict[str, NDArray]]:
-        """The learner as facts and arrays."""
-        check_is_fitted(self)
-        facts, arrays = self._arrays(self._resumable() if resume else self._model, resume)
-        return {
-            "learner": type(self).__name__,
-            "parameters": {name: _plainly(name, value) for name, value in self.get_params(deep=False).items()},
-            "counts": {name: int(getattr(self, name)) for name in _COUNTS},
-            "history": [list(epoch) for epoch in self.history_],
-            "stop_reason": self.stop_reason_,
-            "resume": resume,
-            "arrays": sorted(arrays),
-            "trained_with": getattr(self._model, "trained_with", ""),
-            "model": facts,
-        }, arrays
+    def _parts(self, resume: bool) -> Parts:
+        facts, arrays = self._arrays(self._model, resume)
+        return Parts(
+            {
+                "counts": {name: int(getattr(self, name)) for name in COUNTS},
+                "history": [[fact(value) for value in epoch] for epoch in self.history_],
+                "stop_reason": self.stop_reason_,
+                "trained_with": getattr(self._model, "trained_with", ""),
+                "model": facts,
+            },
+            arrays,
+        )
 
-    @classmethod
-    def load(cls, path: str | PathLike) -> Any:
-        """The learner that was saved in a file. Nothing in the file is run as code."""
-        facts, arrays = store.read(path)
-        return cls._restored(facts, arrays, str(path))
-
-    @classmethod
-    def _restored(cls, facts: Mapping[str, Any], arrays: Mapping[str, NDArray], source: str) -> Any:
-        """The learner that these facts and arrays describe."""
-        if facts.get("learner") != cls.__name__:
-            raise store.UnreadableModel(f"{source} holds a {facts.get('learner')}, not a {cls.__name__}")
-        try:
-            if facts["resume"] and not any("drift" in name for name in arrays):
-                raise ValueError("it says that it can go on learning, but has only what predicts")
-            if sorted(arrays) != facts["arrays"]:
-                raise ValueError(f"it should have the arrays {facts['arrays']}; it has {sorted(arrays)}")
-            for name, array in arrays.items():
-                forbids = name.startswith("pairs")  # −∞ is the weight of what a scheme does not allow
-                if array.dtype.kind == "f" and not (np.isfinite(array) | (forbids & np.isneginf(array))).all():
-                    raise ValueError(f"the array {name} has values that are no finite numbers")
-            estimator = cls(**{name: _back(value) for name, value in facts["parameters"].items()})
-            estimator._plan()
-            estimator._model = estimator._from_arrays(facts["model"], arrays)
-            estimator._model.only_predicts = not facts["resume"]
-            estimator._model.trained_with = str(facts["trained_with"])
-            if not facts["resume"]:
-                asked = {name: getattr(estimator, name) for name in ("keep", "prune") if hasattr(estimator, name)}
-                estimator._model.saved_with = asked
-            estimator.__dict__.update(estimator._learned())
-            estimator.__dict__.update({name: int(facts["counts"][name]) for name in _COUNTS})
-            estimator.history_ = [Epoch(*values) for values in facts["history"]]
-            estimator.stop_reason_ = str(facts["stop_reason"])
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, MemoryError) as error:
-            raise store.UnreadableModel(f"{source} is damaged: {type(error).__name__}: {error}") from None
-        return estimator
+    def _put_together(self, parts: Parts, resume: bool) -> None:
+        if resume and not any("drift" in name for name in parts.arrays):
+            raise ValueError("it says that it can go on learning, but has only what predicts")
+        for name, array in parts.arrays.items():
+            check_finite(name, array, endless=name.startswith("pairs"))  # −∞ is what a scheme does not allow
+        self._plan()
+        self._model = self._from_arrays(parts.facts["model"], parts.arrays)
+        self._model.only_predicts = not resume
+        self._model.trained_with = parts.text("trained_with")
+        if not resume:
+            self._model.saved_with = {name: getattr(self, name) for name in ("keep", "prune") if hasattr(self, name)}
+        self.__dict__.update(self._learned())
+        self._recall(parts, set(COUNTS))
 
 
 def checked(X: Any, name: str = "X") -> Sequence:
@@ -320,34 +278,3 @@ def checked_pair(X: Any, y: Any, names: tuple[str, str] = ("X", "y")) -> tuple[S
     if len(X) != len(y):
         raise ValueError(f"{names[0]} has {len(X)} examples, {names[1]} has {len(y)}; each needs its answer")
     return X, y
-
-
-def _plainly(name: str, value: Any) -> Any:
-    """A parameter as a value of JSON."""
-    if value is None or isinstance(value, str | bool | int) or (isinstance(value, float) and np.isfinite(value)):
-        return value
-    if isinstance(value, np.integer | np.floating | np.bool_):
-        return _plainly(name, value.item())
-    if isinstance(value, float):
-        return {"float": repr(value)}
-    if isinstance(value, tuple) and type(value) is getattr(rules, type(value).__name__, None):
-        return {"rule": type(value).__name__, "values": [_plainly(name, part) for part in value]}
-    if isinstance(value, list | tuple):
-        return [_plainly(name, part) for part in value]
-    if name == "random_state":
-        return None
-    raise TypeError(f"{name}={value!r} cannot be written into a file")
-
-
-def _back(value: Any) -> Any:
-    """The parameter that was written."""
-    if isinstance(value, list):
-        return tuple(map(_back, value))
-    if isinstance(value, dict) and "float" in value:
-        return float(value["float"])
-    if isinstance(value, dict):
-        rule = getattr(rules, str(value["rule"]), None)
-        if not (isinstance(rule, type) and issubclass(rule, tuple) and hasattr(rule, "bound")):
-            raise ValueError(f"there is no rule called {value['rule']!r}")
-        return rule(*map(_back, value["values"]))
-    return value

@@ -136,27 +136,36 @@ class TagAndParse(BaseEstimator):
                 columns = {name: [str(word[i]) for word in answer] for i, name in enumerate(names)}
                 yield sentence.with_columns(**columns)
 
-    def save(self, path: str | PathLike) -> None:
-        """Write taggers and parser into one file, which replaces an old one only when it is complete."""
+    # Files
+
+    def save(self, path: str | PathLike, resume: bool = False) -> None:
+        """Write taggers and parser into one file, which replaces an old one only when it is complete. With `resume=True`
+        each of them can go on learning."""
+        store.write(path, *self._written(resume))
+
+    def _written(self, resume: bool) -> tuple[dict[str, Any], dict[str, Any]]:
         check_is_fitted(self)
         parts: dict[str, Any] = {}
         arrays: dict[str, Any] = {}
         for name, part in {**self.taggers_, "parser": self.parser_}.items():
-            parts[name], own = part._written(resume=False)
+            parts[name], own = part._written(resume)
             arrays |= {f"{name}/{array}": value for array, value in own.items()}
-        store.write(path, {"learner": type(self).__name__, "parts": parts, "folds": int(self.folds)}, arrays)
+        return {"learner": type(self).__name__, "parts": parts, "folds": int(self.folds)}, arrays
 
     @classmethod
     def load(cls, path: str | PathLike) -> TagAndParse:
         """The taggers and the parser that were saved in a file. Nothing in the file is run as code."""
-        facts, arrays = store.read(path)
+        return cls._restored(*store.read(path), str(path))
+
+    @classmethod
+    def _restored(cls, facts: Mapping[str, Any], arrays: Mapping[str, Any], source: str) -> TagAndParse:
         if facts.get("learner") != cls.__name__:
-            raise store.UnreadableModel(f"{path} holds a {facts.get('learner')}, not a {cls.__name__}")
+            raise store.UnreadableModel(f"{source} holds a {facts.get('learner')}, not a {cls.__name__}")
         made: dict[str, Any] = {}
         try:
             for name, part in facts["parts"].items():
                 own = {key.removeprefix(f"{name}/"): value for key, value in arrays.items() if key.startswith(f"{name}/")}
-                made[name] = _PARTS[part["learner"]]._restored(part, own, f"{path} ({name})")
+                made[name] = _PARTS[part["learner"]]._restored(part, own, f"{source} ({name})")
             parser = made.pop("parser")
             if not isinstance(parser, DependencyParser) or tuple(made) != tuple(parser.fields[1:]):
                 raise ValueError(
@@ -164,7 +173,7 @@ class TagAndParse(BaseEstimator):
                 )
             pipeline = cls(clone(parser), {name: clone(tagger) for name, tagger in made.items()}, int(facts["folds"]))
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-            raise store.UnreadableModel(f"{path} is damaged: {type(error).__name__}: {error}") from None
+            raise store.UnreadableModel(f"{source} is damaged: {type(error).__name__}: {error}") from None
         pipeline.taggers_, pipeline.parser_ = made, parser
         return pipeline
 

@@ -70,13 +70,22 @@ def weight_zero_is_absence(estimator: Any) -> None:
 
 
 def saved_goes_on_as_if_never_stopped(estimator: Any) -> None:
-    """A model that is saved, loaded and learns on equals one that never stopped."""
+    """A model that is pickled, or saved in a file, and then loaded learns on as one that never stopped. Learners without a
+    method `save` are pickled only."""
     if not hasattr(estimator, "partial_fit"):
         return
-    X, y = data()
-    through = clone(estimator).partial_fit(X[:20], y[:20], classes=np.unique(y))
-    loaded = pickle.loads(pickle.dumps(through))
-    same(through.partial_fit(X[20:], y[20:]), loaded.partial_fit(X[20:], y[20:]), X, "save, load, partial_fit")
+    for classes in (2, 3):
+        X, y = data(classes)
+        through = clone(estimator).partial_fit(X[:20], y[:20], classes=np.unique(y))
+        loaded = {"pickle": pickle.loads(pickle.dumps(through))}
+        if hasattr(through, "save"):
+            with tempfile.TemporaryDirectory() as folder:
+                through.save(Path(folder) / "model")
+                loaded["save"] = type(through).load(Path(folder) / "model")
+            same(through, loaded["save"], X, "save, load")
+        through.partial_fit(X[20:], y[20:])
+        for how, model in loaded.items():
+            same(through, model.partial_fit(X[20:], y[20:]), X, f"{how}, load, partial_fit")
 
 
 def layouts_agree(estimator: Any) -> None:

@@ -156,6 +156,25 @@ class Table:
             )
         return learned
 
+    @property
+    def learns(self) -> bool:
+        """Whether it must see the data before it can make rows."""
+        return self._schema is None
+
+    def labels(self, paths: Sequence[str], *, on_error: str = "error") -> tuple[int, NDArray]:
+        """(how many rows there are, their distinct labels)."""
+        target = self._known.target
+        rows, found = 0, set()
+        batches = self.batches(paths, on_error=on_error)
+        for batch in batches:
+            rows += batch.rows
+            found |= set(batch.columns[target].unique().to_pylist())
+        return rows, np.array(sorted(found), np.float64 if self._known.labels == "number" else object)
+
+    def told(self, distinct: NDArray) -> Table:
+        """Itself: what labels are was decided when it learned."""
+        return self
+
     def joined(self, batches: Sequence[Batch]) -> Batch:
         """All batches as one."""
         if not batches:

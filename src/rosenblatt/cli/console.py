@@ -1,0 +1,232 @@
+"""Results go to stdout, as text or as one JSON object; everything else goes to stderr, and only if it is wanted.
+
+On a terminal, headings are bold and progress is one line that is rewritten in place. Elsewhere all is plain text.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from numbers import Integral, Real
+from typing import IO, Any, TextIO
+
+from rosenblatt.cli.errors import Code, ending
+
+NUMBER = re.compile(r"([-−+]?[\d,]*\.?\d+(e[-+]?\d+)?( ?(%|×|s|ms|µs|MB|MB/s|/s))?)?")  # an empty cell hinders no column
+_OFTEN = 0.1  # seconds between two looks of a live line
+_SELDOM = 30.0  # and between two plain ones
+
+
+class Console:
+    """Where a command speaks."""
+
+    def __init__(self, json: bool = False, quiet: bool = False):
+        self.json, self.quiet = json, quiet
+
+    def result(self, facts: Mapping[str, Any], text: str) -> None:
+        """Print what came out: the text, or the facts where JSON was asked for."""
+        print(json.dumps(_plain(facts), ensure_ascii=False) if self.json else text)
+
+    def note(self, text: str) -> None:
+        """Say something beside the result."""
+        if not self.quiet:
+            print(text, file=sys.stderr)
+
+    def table(self, headings: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+        """Rows as aligned text for a result; columns of numbers are aligned right."""
+        return table(headings, rows, styled(sys.stdout))
+
+    @contextmanager
+    def progress(self, total: int | None = None, unit: str = "") -> Iterator[Progress]:
+        """A line on stderr that follows what is done in this block, and is gone when it ends."""
+        line = Progress(None if self.quiet else sys.stderr, total, unit)
+        try:
+            yield line
+        finally:
+            line.close()
+
+    @contextmanager
+    def progressive(self) -> Iterator[Progressive]:
+        """The table of progressive error on stderr: each row tells of twice as many examples as the one before."""
+        table = Progressive(None if self.quiet else sys.stderr)
+        try:
+            yield table
+        finally:
+            table.close()
+
+
+@contextmanager
+def writing(path: str | os.PathLike[str] | None) -> Iterator[IO[bytes]]:
+    """A binary file for results: stdout for None and "-"; else one that takes the place of `path` when all is written."""
+    from rosenblatt.files import replacing
+
+    if path in (None, "-"):
+        sys.stdout.flush()
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    with ending(Code.OUTPUT, OSError), replacing(path) as file:
+        yield file
+
+
+def check_writable(path: str | os.PathLike[str] | None) -> None:
+    """Refuse a path that cannot be written, before the work whose result it is to take."""
+    if path in (None, "-"):
+        return
+    place = os.path.realpath(path)
+    folder = os.path.dirname(place)
+    with ending(Code.OUTPUT, OSError):
+        if os.path.isdir(place):
+            raise IsADirectoryError(f"{path} is a folder; name a file in it")
+        if not os.path.isdir(folder):
+            raise FileNotFoundError(f"{path} cannot be written: there is no folder {folder}")
+        if not os.access(folder, os.W_OK) and not os.path.exists(place):
+            raise PermissionError(f"{path} cannot be written: permission denied")
+
+
+class Progress:
+    """How far something is: `update` says it."""
+
+    def __init__(self, stream: TextIO | None, total: int | None, unit: str, clock: Callable[[], float] = time.monotonic):
+        self.stream, self.total, self.unit, self.clock = stream, total, unit, clock
+        self.live = stream is not None and stream.isatty()
+        self.began = clock()
+        self.shown = -math.inf if self.live else self.began
+
+    def update(self, done: int, **fields: Any) -> None:
+        """So much is done in all; the fields are shown behind it, floats as shares."""
+        now = self.clock()
+        if self.stream is None or now - self.shown < (_OFTEN if self.live else _SELDOM):
+            return
+        self.shown = now
+        line = self._line(done, now - self.began, fields)
+        self.stream.write(f"\r\x1b[K{line[: shutil.get_terminal_size().columns - 1]}" if self.live else line + "\n")
+        self.stream.flush()
+
+    def close(self) -> None:
+        """Take the line away."""
+        if self.stream is not None and self.live and self.shown > -math.inf:
+            self.stream.write("\r\x1b[K")
+            self.stream.flush()
+
+    def _line(self, done: int, seconds: float, fields: Mapping[str, Any]) -> str:
+        parts = []
+        if self.total:
+            share = min(done / self.total, 1.0)
+            filled = round(20 * share)
+            parts.append(f"{'━' * filled}{'╌' * (20 - filled)} {share:4.0%}" if self.live else f"{share:4.0%}")
+        parts.append(f"{done:,}{f' of {self.total:,}' if self.total else ''} {self.unit}".rstrip())
+        if seconds > 0 and done:
+            parts.append(f"{rounded(done / seconds)}/s")
+        for name, value in fields.items():
+            parts.append(f"{name.replace('_', ' ')} {f'{value:.2%}' if isinstance(value, float) else _shown(value)}")
+        return "  ".join(parts)
+
+
+class Progressive:
+    """The share of mistakes made so far and since the row before, at 1, 2, 4, 8, … examples, as they were met."""
+
+    HEADINGS = ("average", "since last", "examples", "mistakes", "rate/s")
+    WIDTHS = (8, 12, 13, 12, 12)
+
+    def __init__(self, stream: TextIO | None, first: int = 1, clock: Callable[[], float] = time.monotonic):
+        self.stream, self.first, self.clock = stream, first, clock
+        self.began = clock()
+        self.begin()
+
+    def begin(self) -> None:
+        """Count from nothing."""
+        self.next = self.first
+        self.examples = self.mistakes = 0  # of the last row
+        self.latest = (0, 0)
+
+    def update(self, examples: int, mistakes: int) -> None:
+        """So many examples were met in all, and so many mistakes made."""
+        self.latest = (examples, mistakes)
+        if examples >= self.next:
+            self._row()
+            while self.next <= examples:
+                self.next *= 2
+
+    def close(self) -> None:
+        """Add what came after the last row."""
+        if self.latest[0] > self.examples:
+            self._row()
+
+    def _row(self) -> None:
+        if self.stream is None:
+            return
+        if not self.examples:
+            headings = "".join(f"{name:>{width}}" for name, width in zip(self.HEADINGS, self.WIDTHS, strict=True))
+            self.stream.write(_bold(headings, styled(self.stream)) + "\n")
+        examples, mistakes = self.latest
+        seconds = self.clock() - self.began
+        cells = (
+            f"{mistakes / examples:.4f}",
+            f"{(mistakes - self.mistakes) / (examples - self.examples):.4f}",
+            f"{examples:,}",
+            f"{mistakes:,}",
+            rounded(examples / seconds) if seconds > 0 else "",
+        )
+        self.stream.write("".join(f"{cell:>{width}}" for cell, width in zip(cells, self.WIDTHS, strict=True)) + "\n")
+        self.stream.flush()
+        self.examples, self.mistakes = examples, mistakes
+
+
+def table(headings: Sequence[str], rows: Sequence[Sequence[Any]], bold: bool = False) -> str:
+    """Rows as aligned text, two blanks between columns; a column of numbers is aligned right, with its heading."""
+    texts = [[_shown(cell) for cell in row] for row in rows]
+    right = [all(NUMBER.fullmatch(row[j]) for row in texts) for j in range(len(headings))]
+    widths = [max([len(heading), *(len(row[j]) for row in texts)]) for j, heading in enumerate(headings)]
+
+    def line(cells: Sequence[str]) -> str:
+        sides = zip(cells, widths, right, strict=True)
+        return "  ".join(f"{cell:>{width}}" if is_right else f"{cell:<{width}}" for cell, width, is_right in sides).rstrip()
+
+    return "\n".join([_bold(line(headings), bold), *map(line, texts)])
+
+
+def rounded(number: float) -> str:
+    """A speed or a size in three digits: 812,000 or 4.27."""
+    if number < 1 or not math.isfinite(number):
+        return f"{number:.2g}"
+    places = max(0, 2 - math.floor(math.log10(number)))
+    return f"{round(number, 2 - math.floor(math.log10(number))):,.{places}f}"
+
+
+def styled(stream: TextIO) -> bool:
+    """Whether a stream shows bold letters: a terminal does, unless NO_COLOR says otherwise."""
+    return stream.isatty() and "NO_COLOR" not in os.environ
+
+
+def _bold(text: str, bold: bool) -> str:
+    return f"\x1b[1m{text}\x1b[0m" if bold else text
+
+
+def _shown(value: Any) -> str:
+    """A cell: whole numbers with separators, others in four digits, text as it is."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:,}" if isinstance(value, Integral) else f"{value:.4g}" if isinstance(value, Real) else str(value)
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it: arrays are lists, and what is no number is null."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(part) for key, part in value.items()}
+    if hasattr(value, "tolist"):  # numpy's, without importing it
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if value is None or isinstance(value, str | int | float) else str(value)

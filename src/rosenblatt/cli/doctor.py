@@ -1,0 +1,177 @@
+"""`rosenblatt doctor`: what is installed, and whether it works."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter
+from typing import Any, NamedTuple
+
+from rosenblatt.cli.console import Console
+from rosenblatt.cli.errors import Code
+from rosenblatt.cli.options import Json, Quiet
+
+NEEDED = ("numpy", "scipy", "scikit-learn", "numba", "llvmlite", "threadpoolctl", "safetensors")
+EXTRAS = {"cli": ("typer",), "tables": ("pyarrow",), "plot": ("matplotlib",), "onnx": ("onnx",)}
+
+
+class Checked(NamedTuple):
+    """One part of the self-test; `wrong` is empty if it passed."""
+
+    test: str
+    seconds: float
+    wrong: str
+
+
+def doctor(json: Json = False, quiet: Quiet = False) -> int:
+    """Say what is installed, where compiled code is kept, and whether learning, files and proofs work here.
+
+    The first time, it waits for the compiler.
+
+    Exit code 0: all is well. 1: something needed is missing or a test failed.
+    """
+    console = Console(json, quiet)
+    versions = {name: _version(name) for name in ("rosenblatt", *NEEDED)}
+    extras = {name: all(_version(part) for part in parts) for name, parts in EXTRAS.items()}
+    machine, cache = _machine(), _cache()
+    with console.progress(len(TESTS), "tests") as progress:
+        checks = []
+        for number, test in enumerate(TESTS):
+            progress.update(number, now=test.__doc__)
+            checks.append(_tried(test))
+    well = all(versions.values()) and not any(check.wrong for check in checks)
+    facts = {
+        "well": well,
+        "versions": versions,
+        "machine": machine,
+        "cache": cache,
+        "extras": extras,
+        "tests": [check._asdict() for check in checks],
+    }
+    console.result(facts, "\n\n".join(_parts(versions, machine, cache, extras, checks, console)))
+    return Code.DONE if well else Code.NO
+
+
+def _parts(versions: Any, machine: Any, cache: Any, extras: Any, checks: list[Checked], console: Console) -> list[str]:
+    missing = [name for name, there in extras.items() if not there]
+    add = f"pip install 'rosenblatt[{','.join(missing)}]'" if missing else ""
+    rows = [*machine.items(), ("extras", ", ".join(name for name, there in extras.items() if there) or "none")]
+    rows += [("missing", f"{', '.join(missing)}: {add}")] if missing else []
+    held = f"{cache['files']:,} files, {cache['bytes'] / 1e6:.0f} MB" if cache["folder"] else ""
+    rows += [("compiled code", f"{cache['folder'] or 'beside the sources'}{', ' * bool(held)}{held}")]
+    rows += [] if cache["writable"] else [("", "it cannot be written: set NUMBA_CACHE_DIR, or each process compiles anew")]
+    width = max(len(name) for name, _ in rows)
+    return [
+        console.table(["library", "version"], [(name, version or "MISSING") for name, version in versions.items()]),
+        "\n".join(f"{name:<{width}}  {value}" for name, value in rows),
+        console.table(
+            ["test", "time", ""], [(check.test, f"{check.seconds:.2f} s", check.wrong or "passed") for check in checks]
+        ),
+        "all is well" if not any(check.wrong for check in checks) and all(versions.values()) else "something is wrong",
+    ]
+
+
+def _version(name: str) -> str | None:
+    from importlib.metadata import PackageNotFoundError, version
+
+    from rosenblatt import __version__
+
+    try:
+        return __version__ if name == "rosenblatt" else version(name)
+    except PackageNotFoundError:
+        return None
+
+
+def _machine() -> dict[str, Any]:
+    import scipy.linalg  # noqa: F401  so that its BLAS is there to be seen
+    from threadpoolctl import threadpool_info
+
+    from rosenblatt.blocks import available_threads
+
+    pools = {f"{pool['internal_api']} {pool['version'] or ''}".strip(): pool["num_threads"] for pool in threadpool_info()}
+    return {
+        "Python": f"{platform.python_version()}, {sys.executable}",
+        "system": f"{platform.system()} {platform.machine()}",
+        "cores": available_threads(None),
+        "threads": ", ".join(f"{name}: {threads}" for name, threads in pools.items()) or "none found",
+    }
+
+
+def _cache() -> dict[str, Any]:
+    """Where numba keeps what it compiles: a folder of its own, or else __pycache__ beside the sources."""
+    import rosenblatt
+    from rosenblatt._jit import config
+
+    given = config.CACHE_DIR or None
+    places = [Path(given)] if given else list(Path(rosenblatt.__file__).parent.rglob("__pycache__"))
+    kept = [path for place in places for path in place.rglob("*.nb[ic]")]
+    place = places[0] if places else Path(rosenblatt.__file__).parent
+    nearest = next(folder for folder in (place, *place.parents) if folder.exists())
+    return {
+        "folder": given,
+        "writable": os.access(nearest, os.W_OK),
+        "files": len(kept),
+        "bytes": sum(path.stat().st_size for path in kept),
+    }
+
+
+def _tried(test: Callable[[], str | None]) -> Checked:
+    start = perf_counter()
+    try:
+        wrong = test() or ""
+    except Exception as error:
+        wrong = f"{type(error).__name__}: {error}"
+    return Checked(test.__doc__ or "", perf_counter() - start, wrong)
+
+
+def _data() -> tuple[Any, Any]:
+    import numpy as np
+
+    rng = np.random.default_rng(0)
+    X = rng.integers(-3, 4, (60, 5)).astype(float)
+    return X, (X @ [1, -2, 1, 0, 3] + rng.integers(-2, 3, 60) > 0).astype(int)
+
+
+def _learning() -> str | None:
+    """a perceptron learns what the textbook's does, to the last bit"""
+    import numpy as np
+
+    from rosenblatt import Perceptron
+    from rosenblatt.testing import reference
+
+    X, y = _data()
+    ours = Perceptron(order="cyclic", max_iter=5, tol=None).fit(X, y)
+    naive = reference.learn(X, y, 2, [range(len(X))] * 5, multiclass="binary")
+    same = np.array_equal(np.append(ours.coef_[0], ours.intercept_), naive.last[0])
+    return None if same else f"{ours.coef_.tolist()} and {ours.intercept_.tolist()}, not {naive.last.tolist()}"
+
+
+def _files() -> str | None:
+    """a model is saved, loaded, and predicts the same"""
+    import numpy as np
+
+    import rosenblatt
+
+    X, y = _data()
+    model = rosenblatt.Perceptron().fit(X, y)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model"
+        model.save(path)
+        same = np.array_equal(rosenblatt.load(path).decision_function(X), model.decision_function(X))
+    return None if same else "the model that was loaded gives other scores"
+
+
+def _proofs() -> str | None:
+    """exclusive or is proved inseparable, exactly"""
+    from rosenblatt.theory import separability
+
+    corners, labels = [[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0]
+    proof = separability(corners, labels)
+    return None if proof.separable is False and proof.verify(corners, labels) else str(proof)
+
+
+TESTS = (_learning, _files, _proofs)

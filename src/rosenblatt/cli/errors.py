@@ -1,0 +1,146 @@
+"""What goes wrong is said in a line that begins with "error:", the next step in one with "try:", and an exit code says to a
+script which kind of thing it was. A traceback is shown only where ROSENBLATT_DEBUG is 1.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import IntEnum
+from types import TracebackType
+from typing import Any
+
+import typer
+
+
+class Code(IntEnum):
+    """What the exit code says."""
+
+    DONE = 0
+    NO = 1  # the answer is no: a certificate that does not hold, a threshold not reached
+    USAGE = 2
+    INPUT = 3  # cannot be read, or is malformed
+    MODEL = 4  # cannot be read, or does not fit the data
+    OUTPUT = 5  # cannot be written
+    BUG = 70
+    INTERRUPTED = 130
+    UNREAD = 141  # whoever read the output has gone, as after `| head`
+
+
+class Failure(Exception):
+    """Something that went wrong, in words, with its exit code and the next step."""
+
+    def __init__(self, message: str, code: Code, hint: str | None = None):
+        super().__init__(message)
+        self.code, self.hint = code, hint
+
+
+# By name, so that nothing is imported to say that something is wrong. The nearest ancestor of an exception decides.
+CODES = {
+    "rosenblatt.data.opening.FormatError": Code.INPUT,
+    "rosenblatt.exact.documents.UnreadableCertificate": Code.INPUT,
+    "rosenblatt.store.UnreadableModel": Code.MODEL,
+    "builtins.KeyboardInterrupt": Code.INTERRUPTED,
+    "builtins.BrokenPipeError": Code.UNREAD,
+    "builtins.UnicodeDecodeError": Code.INPUT,
+    "builtins.OSError": Code.INPUT,
+    "builtins.MemoryError": Code.INPUT,
+}
+FULL = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG}  # that only writing meets
+SPOKEN = (ValueError, TypeError, ImportError, NotImplementedError)  # how the library refuses, in a sentence of its own
+SPEAKERS = ("rosenblatt", "sklearn")
+
+_WORDS = {
+    errno.ENOENT: "there is no such file",
+    errno.EISDIR: "it is a folder, not a file",
+    errno.ENOTDIR: "there is no such folder",
+    errno.EACCES: "permission denied",
+    errno.EPERM: "permission denied",
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "the quota of the disk is used up",
+    errno.EROFS: "the disk can only be read",
+}
+_Usage: Any = typer.BadParameter.__base__  # every wrong command line; typer gives it no name of its own
+
+
+@contextmanager
+def ending(code: Code, *kinds: type[Exception]) -> Iterator[None]:
+    """In this block, exceptions of these kinds (OSError and ValueError if none are named) end with this exit code."""
+    try:
+        yield
+    except (Failure, BrokenPipeError):
+        raise
+    except Exception as error:
+        if not isinstance(error, kinds or (OSError, ValueError)):
+            raise
+        raise Failure(said(error), code) from error
+
+
+def report(error: BaseException) -> int:
+    """Say on stderr what went wrong, and give back the exit code."""
+    code = code_of(error)
+    if os.environ.get("ROSENBLATT_DEBUG") == "1":
+        traceback.print_exception(error)
+    elif code is Code.INTERRUPTED:
+        print("\ninterrupted" if sys.stderr.isatty() else "interrupted", file=sys.stderr)
+    elif code is not Code.UNREAD:
+        print(f"error: {said(error)}", file=sys.stderr)
+        if hint := _hint(error, code):
+            print(f"try: {hint}", file=sys.stderr)
+    return int(code)
+
+
+def code_of(error: BaseException) -> Code:
+    """The exit code for an exception."""
+    if isinstance(error, Failure):
+        return error.code
+    if isinstance(error, _Usage):
+        return Code.USAGE
+    if isinstance(error, OSError) and error.errno in FULL:
+        return Code.OUTPUT
+    for kind in type(error).__mro__:
+        if (code := CODES.get(f"{kind.__module__}.{kind.__qualname__}")) is not None:
+            return code
+    if isinstance(error, SPOKEN) and _speaker(error.__traceback__) in SPEAKERS:
+        return Code.USAGE if isinstance(error, ImportError) else Code.INPUT
+    return Code.BUG
+
+
+def said(error: Any) -> str:
+    """The exception as one line."""
+    if isinstance(error, _Usage):
+        return _one_line(error.format_message()).rstrip(".").replace(": Value error, ", ": ")
+    if isinstance(error, OSError) and error.errno is not None:
+        words = _WORDS.get(error.errno, (error.strerror or "it cannot be used").lower())
+        return f"{os.fspath(error.filename)}: {words}" if isinstance(error.filename, str | os.PathLike) else words
+    if isinstance(error, MemoryError):
+        return f"there is not enough memory{': ' if str(error) else ''}{_one_line(str(error))}"
+    if code_of(error) is Code.BUG:
+        return f"this is a bug in rosenblatt: {type(error).__name__}: {_one_line(str(error))}"
+    return _one_line(str(error)) or type(error).__name__
+
+
+def _hint(error: BaseException, code: Code) -> str | None:
+    if isinstance(error, Failure):
+        return error.hint
+    if isinstance(error, _Usage):
+        context = getattr(error, "ctx", None)
+        return f"{context.command_path if context else 'rosenblatt'} --help"
+    if code is Code.BUG:
+        return "the same command with ROSENBLATT_DEBUG=1 shows where it happened; please report it"
+    return None
+
+
+def _speaker(at: TracebackType | None) -> str:
+    """The package whose code raised."""
+    while at is not None and at.tb_next is not None:
+        at = at.tb_next
+    return "" if at is None else at.tb_frame.f_globals.get("__name__", "").partition(".")[0]
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,172 @@
+"""`rosenblatt feasible`: a point inside, or a proof that there is none."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+
+from rosenblatt.cli.console import Console
+from rosenblatt.cli.errors import Code, ending
+from rosenblatt.cli.options import Check, Json, Proof, Quiet, Seed
+from rosenblatt.cli.proofs import checked, number, prepared, some, vector, written
+
+_SYSTEM, _PROGRAM = "A x > 0", "linear program"
+
+
+class Method(StrEnum):
+    """Those of `find_interior`."""
+
+    rescaling = "rescaling"
+    perceptron = "perceptron"
+    dunagan_vempala = "dunagan-vempala"
+    von_neumann = "von-neumann"
+    smooth = "smooth"
+
+
+def feasible(
+    system: Annotated[
+        str,
+        typer.Argument(metavar="FILE", help="A matrix as text or .npy, or a linear program as .json; - is standard input."),
+    ],
+    method: Annotated[Method, typer.Option(help="Who looks for the point.")] = Method.rescaling,
+    max_updates: Annotated[int | None, typer.Option(min=1, metavar="N", help="When to give up; without it, late.")] = None,
+    output: Proof = None,
+    check: Check = None,
+    seed: Seed = 0,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> int:
+    """Find x with A x > 0, or prove that there is none; or solve a linear program.
+
+    The numbers are taken exactly as they are written, and the answer is checked in exact arithmetic. A matrix has a row a
+    line. A linear program is a JSON object with c, A_ub, b_ub, A_eq, b_eq, bounds as scipy's linprog takes them: minimise
+    c x with A_ub x <= b_ub, A_eq x = b_eq; x >= 0 unless bounds say otherwise.
+
+    Exit code 0: there is a point (an optimum). 1: there is provably none, or nothing was proved.
+    """
+    console = Console(json, quiet)
+    prepared(output, check)
+    options = {"method": method.value, "max_updates": max_updates, "random_state": seed}
+    question = _Program(system) if system.endswith(".json") else _System(system)
+    if check is not None:
+        return question.check(check, console)
+    return question.answer(console, output, options)
+
+
+class _System:
+    """Is there x with A x > 0?"""
+
+    def __init__(self, path: str):
+        import numpy as np
+
+        from rosenblatt.data import matrix
+        from rosenblatt.exact.dyadic import cleared
+
+        self.path, self.rows = path, matrix.read(path)
+        shape = (len(self.rows), len(self.rows[0]))
+        # One factor for all rows makes them integers, and changes neither which x there are nor which weights add up to 0.
+        self.A = np.array(cleared([value for row in self.rows for value in row]), dtype=object).reshape(shape)
+
+    def answer(self, console: Console, path: str | None, options: dict[str, Any]) -> int:
+        from rosenblatt.exact.documents import as_facts
+        from rosenblatt.feasibility import find_interior
+
+        found = find_interior(self.A, **options)
+        proof = found.certificate
+        facts = {
+            "question": _SYSTEM,
+            "rows": self.A.shape[0],
+            "columns": self.A.shape[1],
+            "feasible": found.exists,
+            "certificate": None if proof is None else as_facts(proof),
+            "x": found.x,
+            "margin": found.margin,
+            "method": found.method,
+            "updates": found.n_updates,
+            "rescalings": found.n_rescalings,
+            "reason": found.reason,
+        }
+        console.note(f"{found.method}: {found.n_updates:,} updates")
+        if proof is not None:
+            written(path, _SYSTEM, {"point" if found.exists else "combination": proof}, {}, console)
+        console.result(facts, self.words(found))
+        return Code.DONE if found.exists else Code.NO
+
+    def words(self, found: Any) -> str:
+        if found.exists is None:
+            low, high = found.margin
+            return f"undecided ({found.reason}): the margin of the unit rows is between {low:.3g} and {high:.3g}"
+        if found.exists:
+            return f"feasible: A x > 0 for\nx = {vector(found.certificate.x)}"
+        rows, weights = found.certificate.rows, found.certificate.weights
+        shown = [f"  {weight} × row {row}: {vector(self.rows[row])}" for row, weight in zip(rows, weights, strict=True)]
+        heading = "infeasible: no x has A x > 0, for these rows (counted from 0) add up to zero"
+        return "\n".join([heading, *some(shown)])
+
+    def check(self, path: str, console: Console) -> int:
+        from rosenblatt.exact.certificates import Combination, Interior
+        from rosenblatt.exact.documents import read
+        from rosenblatt.exact.reading import numbers
+
+        document = read(path, _SYSTEM, {"point": Interior, "combination": Combination})
+        A = numbers(self.A, "A", integers=True)
+        return checked(path, [proof.refutation(A) for proof in document.certificates.values()], console, self.path)
+
+
+class _Program:
+    """What is the optimum of a linear program?"""
+
+    def __init__(self, path: str):
+        from rosenblatt.data import matrix
+        from rosenblatt.feasibility.programs import Program
+
+        self.path, self.parts = path, matrix.read_program(path)
+        with ending(Code.INPUT, ValueError, TypeError):
+            self.program = Program.of(**self.parts)
+
+    def answer(self, console: Console, path: str | None, options: dict[str, Any]) -> int:
+        from rosenblatt.exact.documents import as_facts
+        from rosenblatt.feasibility import solve_lp
+
+        solution = solve_lp(**self.parts, **options)
+        proof = solution.certificate
+        facts = {
+            "question": _PROGRAM,
+            "status": solution.status,
+            "value": solution.fun,
+            "x": solution.x,
+            "certificate": None if proof is None else as_facts(proof),
+            "method": solution.method,
+            "updates": solution.n_updates,
+            "rounds": solution.n_rounds,
+            "reason": solution.reason,
+        }
+        console.note(f"{solution.method}: {solution.n_updates:,} updates in {solution.n_rounds} systems")
+        if proof is not None:
+            written(path, _PROGRAM, {solution.status: proof}, {}, console)
+        console.result(facts, self.words(solution))
+        return Code.DONE if solution.status == "optimal" else Code.NO
+
+    def words(self, solution: Any) -> str:
+        proof = solution.certificate
+        if solution.status == "optimal":
+            return f"optimal: the least value is {number(proof.value)}, at\nx = {vector(proof.point)}"
+        if solution.status == "unbounded":
+            return f"unbounded: from x = {vector(proof.point)}\nc x falls for ever along {vector(proof.ray)}"
+        if solution.status == "infeasible":
+            named = zip(
+                (*self.program.names, *(f"A_eq[{k}]" for k in range(len(proof.v)))), (*proof.u, *proof.v), strict=True
+            )
+            shown = [f"  {number(weight)} × {name}" for name, weight in named if weight]
+            return "\n".join(["infeasible: these constraints, so many times each, add up to 0 < 0", *some(shown)])
+        return f"undecided: {solution.reason}"
+
+    def check(self, path: str, console: Console) -> int:
+        from rosenblatt.exact.documents import read
+        from rosenblatt.feasibility.programs import Infeasible, Optimal, Unbounded
+
+        document = read(path, _PROGRAM, {"optimal": Optimal, "infeasible": Infeasible, "unbounded": Unbounded})
+        refutations = [proof.refutation(self.program) for proof in document.certificates.values()]
+        return checked(path, refutations, console, self.path)

@@ -1,0 +1,128 @@
+"""`rosenblatt trace`: a run of the perceptron with its proof beside it."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+
+from rosenblatt.cli import examples, pictures
+from rosenblatt.cli.asked import Columns
+from rosenblatt.cli.console import Console
+from rosenblatt.cli.errors import Code, Failure
+from rosenblatt.cli.grouped import grouped
+from rosenblatt.cli.options import Json, Plot, Quiet, Seed
+
+# Do they contain the words? From the notes of CMU 10-607.
+WORDS = ["and", "viagra", "the", "of", "nigeria"]
+EMAILS = [[1, 1, 0, 1, 1], [0, 0, 1, 1, 0], [0, 1, 1, 0, 0], [1, 0, 0, 1, 0], [1, 0, 1, 0, 1], [1, 0, 1, 1, 0]]
+KINDS = ["spam", "ham", "spam", "ham", "spam", "ham"]
+_WIDE = 8  # weights that are shown
+
+
+class Order(StrEnum):
+    """Those of `theory.trace`."""
+
+    cyclic = "cyclic"
+    shuffle = "shuffle"
+    random = "random"
+    most_violated = "most-violated"
+    most_violated_normalised = "most-violated-normalised"
+
+
+@grouped
+def trace(
+    columns: Columns,
+    data: Annotated[
+        list[str] | None, typer.Argument(metavar="[DATA...]", help="Files of labelled rows; six e-mails if there are none.")
+    ] = None,
+    order: Annotated[Order, typer.Option(help="In which order rows are visited.")] = Order.cyclic,
+    constant: Annotated[
+        float, typer.Option(metavar="K", help="The constant feature that the intercept is the weight of; 0 for none.")
+    ] = 1.0,
+    delta: Annotated[float, typer.Option(min=0, metavar="D", help="Update if the margin is at most this.")] = 0.0,
+    rate: Annotated[float, typer.Option(metavar="R", help="How far an update goes.")] = 1.0,
+    max_updates: Annotated[int, typer.Option(min=1, metavar="N", help="When to stop.")] = 100_000,
+    rows: Annotated[
+        int, typer.Option(min=2, metavar="N", help="Show so many updates at most: the first and the last.")
+    ] = 40,
+    plot: Plot = None,
+    seed: Seed = 0,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> int:
+    """Watch the perceptron learn, update by update, with the proof of its theorem.
+
+    Each update adds at least γ to w·u, where u is the unit vector of widest margin γ, and at most R² to |w|², where R is
+    the length of the longest row. So w·u rises like k and |w| like √k, and as w·u ≤ |w| there are at most R²/γ² updates.
+
+    Exit code 0: the run converged. 1: it did not, or nothing separates the rows.
+    """
+    console = Console(json, quiet)
+    pictures.prepared(plot)
+    if rate <= 0:
+        raise Failure(f"--rate must be above 0; got {rate:g}", Code.USAGE)
+    X, y, names = (EMAILS, KINDS, WORDS.__getitem__)
+    if data:
+        read = examples.read(data, columns)
+        X, y, names = read.X, read.y, read.names
+
+    from rosenblatt.theory import NotSeparable, signed
+    from rosenblatt.theory import trace as traced
+
+    signed_rows = signed.read(X, y, constant)
+    try:
+        run = traced(
+            X,
+            y,
+            constant=constant,
+            delta=delta,
+            rate=rate,
+            order=order.value,
+            max_updates=max_updates,
+            random_state=seed,
+        )
+    except ValueError as error:
+        if isinstance(error.__cause__, NotSeparable):
+            raise Failure(
+                str(error.__cause__), Code.NO, f"rosenblatt certify {' '.join(data or [])} shows the rows that prove it"
+            ) from None
+        raise
+    facts = {name: getattr(run, name) for name in ("example", "margin", "progress", "lower", "norm", "upper", "cosine")}
+    numbers = {name: getattr(run, name) for name in ("updates", "bound", "gamma", "radius", "delta", "rate", "converged")}
+    classes = [str(label) for label in signed_rows.classes.tolist()]
+    if plot is not None:
+        from rosenblatt.plot import proof
+
+        pictures.saved(proof(run), plot)
+        console.note(f"drawn in {plot}")
+    console.result(
+        {**numbers, "classes": classes, "weights": run.weights, "separator": run.separator, **facts},
+        _text(run, signed_rows, y, names, constant, rows, console),
+    )
+    return Code.DONE if run.converged else Code.NO
+
+
+def _text(run: Any, signed_rows: Any, y: Any, names: Any, constant: float, most: int, console: Console) -> str:
+    import numpy as np
+
+    w, shown = np.zeros(len(run.weights)), list[list[Any]]()
+    columns = [names(j) for j in range(signed_rows.features)] + ["1"] * (constant != 0)
+    wide = len(columns) > _WIDE
+    for k in range(run.updates + 1):
+        before: list[Any] = [k, "", "", ""]
+        if k:
+            i = run.example[k - 1]
+            row = signed_rows.A[[i]].toarray()[0] if hasattr(signed_rows.A, "toarray") else signed_rows.A[i]
+            w = w + run.rate * row
+            before = [k, int(i), str(y[i]), f"{run.margin[k - 1]:.4g}"]
+        weights = [] if wide else [f"{value:.4g}" for value in w]
+        walls = [run.lower[k], run.progress[k], run.norm[k], run.upper[k]]
+        shown.append([*before, *weights, *(f"{value:.3f}" for value in walls)])
+    headings = ["k", "row", "label", "margin", *([] if wide else columns)]
+    headings += ["kγ ≤", "w·u", "|w|", "≤ √k R"] if not run.delta and run.rate == 1 else ["wall ≤", "w·u", "|w|", "≤ wall"]
+    if len(shown) > most + 1:
+        gap = ["…"] + [""] * (len(headings) - 1)
+        shown = [*shown[: most // 2 + 1], gap, *shown[-(most - most // 2) :]]
+    return f"{console.table(headings, shown)}\n\n{run}"

@@ -1,0 +1,218 @@
+"""`rosenblatt train`: from files to a model file, in one command."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Timer
+from typing import Annotated, Any
+
+import typer
+
+from rosenblatt.cli import pictures
+from rosenblatt.cli.asked import Columns, Files, Learning, SkipErrors
+from rosenblatt.cli.console import Console, check_writable, rounded
+from rosenblatt.cli.errors import Code, Failure, ending
+from rosenblatt.cli.grouped import grouped
+from rosenblatt.cli.options import Json, Plot, Quiet
+
+_SHOWN_CLASSES = 8
+_TOLD_WORDS = 8
+_PATIENCE = 3.0  # seconds
+
+
+@grouped
+def train(
+    data: Files,
+    columns: Columns,
+    learning: Learning,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model", "-m", metavar="FILE", help="Where to save the model; default: DATA's name with .model, here."
+        ),
+    ] = None,
+    stream: Annotated[
+        bool | None,
+        typer.Option(
+            "--stream/--load", help="Read the files anew in each pass, or load them; by default their size tells."
+        ),
+    ] = None,
+    memory: Annotated[
+        float, typer.Option("--memory", metavar="GIB", min=0, help="Files with more text than this are streamed.")
+    ] = 2.0,
+    holdout: Annotated[
+        float, typer.Option("--holdout", metavar="SHARE", min=0, max=0.99, help="Rows to judge by after each pass.")
+    ] = 0.0,
+    classes: Annotated[
+        str | None,
+        typer.Option("--classes", metavar="A,B,…", help="The labels there are, for a pipe, which cannot be read twice."),
+    ] = None,
+    skip_errors: SkipErrors = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on exactly where Ctrl-C stopped the model.")] = False,
+    start: Annotated[
+        str | None, typer.Option("--from", metavar="MODEL", help="Learn on with this model, read as it reads.")
+    ] = None,
+    small: Annotated[bool, typer.Option("--small", help="Save what predicts and no more; it cannot learn on.")] = False,
+    top: Annotated[
+        int, typer.Option("--top", metavar="N", min=0, help="How many features that speak for a class to show.")
+    ] = _TOLD_WORDS,
+    plot: Plot = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> int:
+    """Learn from files and save a model.
+
+    Mistakes are shown as they are made: each row is predicted before it is learned from. Ctrl-C saves what is learned so
+    far; the same command with --resume goes on exactly there.
+    """
+    from rosenblatt.workflow import FileModel, Options
+    from rosenblatt.workflow import train as learn
+    from rosenblatt.workflow.model import listed
+
+    console = Console(json, quiet)
+    files = listed(data)
+    place = model or _place(files)
+    check_writable(place)
+    _refuse_to_replace(place)
+    pictures.prepared(plot)
+    if resume and start:
+        raise Failure("--resume goes on with an interrupted training, --from begins another; give one", Code.USAGE)
+    before = None
+    if resume or start:
+        with ending(Code.MODEL, OSError):
+            before = FileModel.load(start or place)
+    reading = before.reading if before is not None else columns.reading(files)
+    learner = None if before is not None else learning.made()
+    with ending(Code.USAGE, ValueError):
+        options = Options(
+            passes=learning.passes, order=learning.order, seed=learning.seed, stream=stream, memory=int(memory * 2**30),
+            holdout=holdout, classes=classes.split(",") if classes else None, on_error="skip" if skip_errors else "error",
+        )  # fmt: skip
+    with console.progressive() as table, _patience(console) as begun:
+        watched = _Watched(table, console, begun)
+        trained = learn(files, reading, learner, options, watched, **{"resume" if resume else "start": before})
+    for note in getattr(trained.reading, "notes", []):
+        console.note(note)
+    with ending(Code.OUTPUT, OSError):
+        trained.save(place, resume=not small or trained.training["stopped"] == "interrupted")
+    if plot:
+        from rosenblatt.plot import passes
+
+        pictures.saved(passes(trained.training["history"]), plot)
+    if trained.training["stopped"] == "interrupted":
+        console.note(f"\ninterrupted in pass {trained.training['pass']} after {trained.training['row']:,} of its rows")
+        console.note(f"{place} has what was learned so far; the same command with --resume goes on exactly there")
+        return int(Code.INTERRUPTED)
+    facts, text = _summary(trained, place, top)
+    console.result(facts, text)
+    return int(Code.DONE)
+
+
+@contextmanager
+def _patience(console: Console) -> Iterator[Callable[[], None]]:
+    """Somebody who waits at a terminal is told what for; what is given is to be called when there is something to see."""
+    said = "reading, and compiling what is used for the first time; compiled code is kept for the next time"
+    timer = Timer(_PATIENCE, console.note, [said])
+    timer.daemon = True
+    if sys.stderr.isatty():
+        timer.start()
+    try:
+        yield timer.cancel
+    finally:
+        timer.cancel()
+
+
+class _Watched:
+    """Shows each step in the table of progressive error, and the error on rows held out."""
+
+    def __init__(self, table: Any, console: Console, begun: Callable[[], None]):
+        self.table, self.console, self.begun, self.seen = table, console, begun, 0
+
+    def __call__(self, step: Any) -> None:
+        self.begun()
+        if step.seen < self.seen:
+            self.console.note(
+                "a label came that the first rows did not have: once more from the beginning, with all labels"
+            )
+            self.table.begin()
+        self.seen = step.seen
+        self.table.update(step.seen, step.mistakes)
+        if step.error is not None:
+            self.console.note(f"pass {step.number}: error on the rows held out {step.error:.4f}")
+
+
+def _place(files: list[str]) -> str:
+    """The model of DATA.svm.gz is DATA.model, in the folder that we are in."""
+    if files[0] == "-":
+        raise Failure("a model from a pipe needs a name", Code.USAGE, "--model FILE")
+    name = Path(files[0]).name
+    while Path(name).suffix.lower() in {".gz", ".bz2", ".xz", ".zst"}:
+        name = Path(name).stem
+    return f"{Path(name).stem}.model"
+
+
+def _refuse_to_replace(place: str) -> None:
+    """A file that is no model is somebody's data."""
+    from rosenblatt import store
+
+    if Path(place).is_file() and Path(place).stat().st_size:
+        try:
+            store.facts(place)
+        except store.UnreadableModel:
+            raise Failure(
+                f"{place} is there and is no model; it is left as it is", Code.OUTPUT, "another name, with --model FILE"
+            ) from None
+
+
+def _summary(model: Any, place: str, top: int) -> tuple[dict[str, Any], str]:
+    from rosenblatt.workflow import heaviest
+    from rosenblatt.workflow.labels import spelled
+
+    training, learner = model.training, model.learner
+    history = training["history"]
+    labels = [spelled(label) for label in getattr(learner, "classes_", [])]
+    rows, passes = history[-1]["rows"], len(history)
+    spoken: list[Any] = []
+    if top and _is_linear(learner) and _has_words(model):
+        spoken = [entry for entry in heaviest(model, top) if entry.weights][:_SHOWN_CLASSES]
+    facts = {
+        "model": place, "learner": type(learner).__name__, "classes": labels, "features": learner.n_features_in_,
+        "rows": rows, "passes": passes, "stopped": training["stopped"], "skipped": training.get("skipped", 0),
+        "history": history, "seconds": training["seconds"],
+        "speaks_for": {entry.label: {weight.name: weight.value for weight in entry.weights} for entry in spoken},
+    }  # fmt: skip
+    names = f": {', '.join(labels[:_SHOWN_CLASSES])}{', …' if len(labels) > _SHOWN_CLASSES else ''}" if labels else ""
+    lines = [
+        f"{place}: {type(learner).__name__}, {learner.n_features_in_:,} features"
+        + (f", {len(labels)} classes{names}" if labels else ""),
+        f"{rows:,} rows, {passes} {'pass' if passes == 1 else 'passes'}, {training['seconds']:.1f} s "
+        f"({rounded(rows * passes / max(training['seconds'], 1e-9))} rows/s)",
+    ]
+    if labels:
+        first, last = history[0], history[-1]
+        said = f"mistakes: {first['mistakes'] / rows:.2%} in the first pass"
+        lines.append(said + (f", {last['mistakes'] / rows:.2%} in the last" if passes > 1 else ""))
+    if history[-1]["error"] is not None:
+        lines.append(f"error on the rows held out: {history[-1]['error']:.4f}")
+    if training["stopped"] == "converged":
+        lines.append("converged: the last pass changed nothing")
+    if training.get("skipped"):
+        lines.append(f"{training['skipped']:,} rows that could not be read were left out")
+    for entry in spoken:
+        shown = ", ".join(f"{weight.name} {weight.value:.3g}" for weight in entry.weights)
+        lines.append(f"speaks for {entry.label}: {shown}")
+    return facts, "\n".join(lines)
+
+
+def _is_linear(learner: Any) -> bool:
+    return (
+        hasattr(learner, "coef_") and getattr(learner, "keep", "") != "vote" and getattr(learner, "multiclass", "") != "ovo"
+    )
+
+
+def _has_words(model: Any) -> bool:
+    """Whether features have names that say something."""
+    return model.reading.format == "table"

@@ -1,0 +1,57 @@
+"""Sentences of any file of words: CoNLL-U, columns, or plain lines of words with blanks between them, which become
+sentences of CoNLL-U. The first line that is neither blank nor a comment tells what a file is: with a tab it is CoNLL-U.
+
+    from rosenblatt.data import sentences
+
+    for sentence in sentences.read("raw.txt"):
+        sentence.forms
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from typing import Any
+
+from rosenblatt.data import columns as column_files
+from rosenblatt.data import conllu, lines
+from rosenblatt.data.opening import FormatError, Input, name_of
+
+
+def read(source: Any, columns: Sequence[str] | None = None) -> Iterator[lines.Sentence]:
+    """The sentences of a file ("-" is standard input), one at a time; `columns` names those of a column file."""
+    with Input(source) as stream, io.TextIOWrapper(stream, "utf-8", errors="surrogateescape", newline="\n") as text:
+        if columns is not None:
+            held: Any = _Begun(name_of(source), (), text)
+            yield from column_files.read(held, columns)
+            return
+        begin = []
+        for line in text:
+            begin.append(line)
+            if line.strip() and not line.startswith("#"):
+                break
+        file: Any = _Begun(name_of(source), begin, text)
+        yield from conllu.read(file) if begin and "\t" in begin[-1] else _words(file)
+
+
+class _Begun:
+    """A text whose first lines were looked at."""
+
+    encoding = "utf-8"
+
+    def __init__(self, name: str, begin: Iterable[str], rest: Iterable[str]):
+        self.name, self._lines = name, chain(begin, rest)
+
+    def __iter__(self) -> Iterator[str]:
+        return self._lines
+
+
+def _words(file: _Begun) -> Iterator[conllu.Sentence]:
+    for number, line in enumerate(file, 1):
+        try:
+            line.encode("utf-8")
+        except UnicodeEncodeError:
+            raise FormatError(file.name, number, "it is not UTF-8; convert the file to UTF-8") from None
+        if words := column_files.FIELD.findall(lines.body(line.removeprefix(lines.BOM))):
+            yield conllu.Sentence.of(words)

@@ -1,0 +1,318 @@
+"""Lines of Vowpal Wabbit text become rows of hashed features, in the buckets where VW puts them. Compiled.
+
+A line is [label [importance [base]]] ['tag]|namespace[:value] feature[:value] …|namespace …; a tag is what touches the
+first bar or begins with an apostrophe. A feature has the bucket hash(name, hash(namespace)) modulo 2^bits, where hash is
+MurmurHash3 of 32 bits with the second argument as its seed, and a name of digits is its number plus the seed. Its value is
+multiplied by that of the namespace. A value that is no number is hashed once more: the feature is name and value, and
+counts one. A value without a name belongs to the number of such values before it in the namespace.
+
+The loop hands back what it cannot decide as that of `svmlight_rows` does.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rosenblatt._jit import exact
+from rosenblatt.data.decimals import CERTAIN, DOUBTFUL, NONE, left, number
+from rosenblatt.data.eights import U, byte, first, inlined, line_end, start, word
+
+# The places of `state`, an array of integers.
+PLACE = 0  # of the next line
+ROWS = 1  # so far
+COUNT = 2  # of non-zeros so far
+DOUBTS = 3  # how many values may be left for `float`
+BARE = 4  # how many rows have no label
+WEIGHTED = 5  # how many rows have an importance
+WRONG = 6  # what is wrong with the line at PLACE, one of the codes below; 0 if nothing is
+WHERE = 7  # the place of what is wrong
+STATE = 8
+
+BAR, LABEL, STRUCTURED, LONG, UNLABELLED, TOUCHING, NAMESPACE, SCALE, VALUE, FINITE = range(1, 11)
+
+LOW = U(0xFFFFFFFF)
+
+
+class Room(NamedTuple):
+    """Where rows go. There must be room for a row per line and a non-zero per blank."""
+
+    indptr: NDArray[np.int64]  # (rows + 1,), the first is 0
+    indices: NDArray[np.int32]  # (non-zeros,)
+    values: NDArray[np.float64]  # (non-zeros,)
+    labels: NDArray[np.float64]  # (rows,)
+    weights: NDArray[np.float64]  # (rows,)
+
+
+class Terms(NamedTuple):
+    """What lines must keep to."""
+
+    mask: np.uint64  # of the buckets
+    labelled: bool  # whether each line must have a label
+    strings: bool  # whether a name of digits is its number
+    features: bool  # whether to read them; without, rows are empty
+
+
+@exact
+def tally(data, begin, end):
+    """How many lines and how many blanks there are."""
+    lines = blanks = 0
+    for place in range(begin, end):
+        c = data[np.uint64(place)]
+        lines += c == 10
+        blanks += (c == 32) | (c == 9)
+    return lines, blanks
+
+
+@inlined
+def _scrambled(k):
+    k = (k * U(0xCC9E2D51)) & LOW
+    k = ((k << U(15)) | (k >> U(17))) & LOW
+    return (k * U(0x1B873593)) & LOW
+
+
+@exact
+def murmur(text, begin, end, seed):
+    """MurmurHash3 of 32 bits of the bytes between two places."""
+    h = U(seed) & LOW
+    place = begin
+    while place + 4 <= end:
+        h ^= _scrambled(word(text, place) & LOW)
+        h = ((h << U(13)) | (h >> U(19))) & LOW
+        h = (h * U(5) + U(0xE6546B64)) & LOW
+        place += 4
+    if place < end:
+        h ^= _scrambled(word(text, place) & ((U(1) << U(8 * (end - place))) - U(1)))
+    h ^= U(end - begin)
+    h ^= h >> U(16)
+    h = (h * U(0x85EBCA6B)) & LOW
+    h ^= h >> U(13)
+    h = (h * U(0xC2B2AE35)) & LOW
+    return h ^ (h >> U(16))
+
+
+@exact
+def hashed(text, begin, end, seed, strings):
+    """The hash of a name: with `strings`, one of digits is its number plus the seed."""
+    if strings:
+        total = U(0)
+        place = begin
+        while place < end:
+            c = byte(text, place) - 48
+            if not 0 <= c <= 9:
+                break
+            total = total * U(10) + U(c)
+            place += 1
+        if place == end:
+            return total + seed
+    return murmur(text, begin, end, seed)
+
+
+@inlined
+def _ends(c):
+    """Whether a feature ends before this byte: a blank, a bar or the end of the line."""
+    return c == 32 or c == 9 or c == 124 or c == 10 or c == 13
+
+
+@exact
+def _name_end(text, place):
+    while True:
+        c = byte(text, place)
+        if c == 58 or _ends(c):
+            return place
+        place += 1
+
+
+@exact
+def _word_end(text, place, end):
+    while place < end and byte(text, place) != 32:
+        place += 1
+    return place
+
+
+@exact
+def _is_blank(text, place, end):
+    while place < end:
+        if byte(text, place) != 32:
+            return False
+        place += 1
+    return True
+
+
+@exact
+def _head(text, line, bar):
+    """Label, importance, how many of these numbers there are, what is wrong or 0, and where."""
+    place = line
+    for k in range(line, bar):  # VW passes over what stands before a tab
+        if byte(text, k) == 9:
+            place = k + 1
+            break
+    label = weight = 1.0
+    count = 0
+    while True:
+        while place < bar and byte(text, place) == 32:
+            place += 1
+        if place == bar:
+            return label, weight, count, 0, place
+        after = _word_end(text, place, bar)
+        if after == bar or (byte(text, place) == 39 and _is_blank(text, after, bar)):
+            return label, weight, count, 0, place  # a tag
+        x, behind, kind = number(text, place)
+        if kind == NONE or behind != after or x == inf or x == -inf:
+            wrong = LABEL
+            for k in range(place, after):
+                if byte(text, k) == 58:
+                    wrong = STRUCTURED
+            if count == 0 and after - place == 6 and (word(text, place) & U(0xFFFFFFFFFFFF)) == SHARED:
+                wrong = STRUCTURED
+            return label, weight, count, wrong, place
+        if kind == DOUBTFUL:
+            x = left(place)
+        if count == 0:
+            label = x
+        elif count == 1:
+            weight = x
+        elif count == 3:
+            return label, weight, count, LONG, place
+        count += 1
+        place = after
+
+
+SHARED = U(int.from_bytes(b"shared", "little"))
+
+
+@exact
+def parse(data, end, room, terms, state):
+    """Rows from all lines between state[PLACE] and `end`, or from those before one that is wrong."""
+    text = start(data)
+    indptr, indices, values, labels, weights = room
+    mask, labelled, strings, features = terms
+    place, row, count = state[PLACE], state[ROWS], state[COUNT]
+    doubts = bare = weighted = wrong = 0
+    where = place
+    while place < end:
+        c = byte(text, place)
+        if c == 10 or c == 32 or c == 9 or c == 13:
+            place += 1
+            continue
+        line, began = place, count
+        finish = line_end(text, line)
+        bar = line
+        while bar < finish:
+            step = first(word(text, bar), 124)
+            bar += step
+            if step < 8:
+                break
+        if bar >= finish:
+            wrong, where = BAR, line
+            break
+        label, weight, given, wrong, where = _head(text, line, bar)
+        if wrong == 0 and labelled and given == 0:
+            wrong = TOUCHING if where < bar else UNLABELLED
+        if wrong != 0:
+            break
+        place = bar if features else finish
+        while byte(text, place) == 124:
+            place += 1
+            scale = 1.0
+            seed = U(0)
+            c = byte(text, place)
+            if not _ends(c):
+                after = _name_end(text, place)
+                if after == place:
+                    wrong, where = NAMESPACE, place
+                    break
+                seed = hashed(text, place, after, U(0), strings)
+                place = after
+                if byte(text, place) == 58:
+                    place += 1
+                    scale, after, kind = number(text, place)
+                    if kind != CERTAIN or not _ends(byte(text, after)) or scale == inf or scale == -inf:
+                        wrong, where = SCALE, place
+                        break
+                    place = after
+            anonymous = U(0)
+            while True:
+                c = byte(text, place)
+                if c == 32 or c == 9 or c == 13:
+                    place += 1
+                    continue
+                if c == 124 or c == 10:
+                    break
+                after = _name_end(text, place)
+                nameless = after == place
+                if nameless:
+                    bucket = seed + anonymous
+                    anonymous += U(1)
+                else:
+                    bucket = hashed(text, place, after, seed, strings)
+                x = 1.0
+                if byte(text, after) == 58:
+                    where = after + 1
+                    x, place, kind = number(text, where)
+                    if kind == NONE or not _ends(byte(text, place)):
+                        place = _name_end(text, where)
+                        if nameless or place == where or byte(text, place) == 58 or _like_a_number(text, where, place):
+                            wrong = VALUE
+                            break
+                        bucket = hashed(text, where, place, bucket, strings)
+                        x = 1.0
+                    elif x == inf or x == -inf:
+                        wrong = FINITE
+                        break
+                    elif kind == DOUBTFUL:
+                        x = left(where)
+                        doubts += 1
+                else:
+                    place = after
+                x = x if x != x else x * scale
+                if x == inf or x == -inf:
+                    wrong = FINITE
+                    break
+                if x != 0.0:
+                    indices[np.uint64(count)] = np.int64(bucket & mask)
+                    values[np.uint64(count)] = x
+                    count += 1
+            if wrong != 0:
+                break
+        if wrong != 0:
+            break
+        labels[np.uint64(row)] = label
+        weights[np.uint64(row)] = weight
+        bare += given == 0
+        weighted += given > 1
+        row += 1
+        indptr[np.uint64(row)] = count
+        place += 1
+    if wrong != 0:
+        place, count = line, began
+    state[PLACE], state[ROWS], state[COUNT] = place, row, count
+    state[DOUBTS] += doubts
+    state[BARE] += bare
+    state[WEIGHTED] += weighted
+    state[WRONG], state[WHERE] = wrong, where
+
+
+@exact
+def _like_a_number(text, place, end):
+    """Whether VW would take a word, or the beginning of it, for a number: digits, nan, inf, or an exponent alone."""
+    if byte(text, place) == 45:
+        place += 1
+    letters = (word(text, place) | U(0x202020)) & U(0xFFFFFF)
+    c = byte(text, place)
+    if 48 <= c <= 57 or (end - place >= 3 and letters in (NAN, INF)):
+        return True
+    if c == 46:
+        place += 1
+    if (byte(text, place) | 0x20) == 101:
+        place += 1
+    while 48 <= byte(text, place) <= 57:
+        place += 1
+    return place == end
+
+
+NAN = U(int.from_bytes(b"nan", "little"))
+INF = U(int.from_bytes(b"inf", "little"))

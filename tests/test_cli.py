@@ -1,0 +1,334 @@
+"""The command line says what it said before: sessions kept as data in tests/cli, and every example of docs/cli.md."""
+
+import doctest
+import errno
+import io
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import typer
+
+from rosenblatt.cli import app, console, errors, main
+from rosenblatt.cli.errors import Code
+
+ROOT = Path(__file__).parents[1]
+SESSIONS = sorted((ROOT / "tests" / "cli").glob("*.toml"))
+PAGE = ROOT / "docs" / "cli.md"
+AGREES = doctest.OutputChecker().check_output
+
+
+class Ran(NamedTuple):
+    """What a command left on its streams, and its exit code."""
+
+    code: int
+    stdout: str
+    stderr: str
+
+
+@contextmanager
+def streams(stdin="", joined=False):
+    """Standard streams of text over bytes, as a process has them; `joined` sends both outputs to one place."""
+    names = ("stdin", "stdout", "stderr")
+    kept = {name: getattr(sys, name) for name in names}
+    content = stdin if isinstance(stdin, bytes) else stdin.encode()
+    ours = {name: io.TextIOWrapper(io.BytesIO(), "utf-8", newline="\n", write_through=True) for name in names[1:]}
+    if joined:
+        ours["stderr"] = ours["stdout"]
+    try:
+        sys.stdin = io.TextIOWrapper(io.BytesIO(content), "utf-8")
+        for name, stream in ours.items():
+            setattr(sys, name, stream)
+        yield ours
+    finally:
+        for name, stream in kept.items():
+            setattr(sys, name, stream)
+
+
+def ran(command, stdin=""):
+    """Run a command line in this process."""
+    with streams(stdin) as held:
+        code = main(shlex.split(command))
+    return Ran(code, *(held[name].buffer.getvalue().decode() for name in ("stdout", "stderr")))
+
+
+def process(*arguments, **settings):
+    """A command line in a process of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "rosenblatt", *arguments],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **settings
+    )  # fmt: skip
+
+
+def agrees(want, got, what):
+    """`...` in what is wanted stands for any text."""
+    want += "\n" * bool(want and not want.endswith("\n"))
+    if got != want and not AGREES(want, got, doctest.ELLIPSIS):
+        pytest.fail(f"{what}\n--- expected\n{want}--- got\n{got}", pytrace=False)
+
+
+# Sessions
+
+
+@pytest.mark.parametrize("session", SESSIONS, ids=lambda path: path.stem)
+def test_session(session, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    told = tomllib.loads(session.read_text(encoding="utf-8"))
+    for name, content in told.get("files", {}).items():
+        (tmp_path / name).write_text(content, encoding="utf-8", newline="")
+    for run in told["run"]:
+        assert run.keys() <= {"command", "stdin", "stdout", "stderr", "code", "files", "gone"}, run
+        what = f"rosenblatt {run['command']}"
+        got = ran(run["command"], run.get("stdin", ""))
+        if got.code != run.get("code", 0):
+            pytest.fail(f"{what}: exit code {got.code}\n{got.stdout}{got.stderr}", pytrace=False)
+        agrees(run.get("stdout", ""), got.stdout, what)
+        agrees(run.get("stderr", ""), got.stderr, what)
+        for name, content in run.get("files", {}).items():
+            agrees(content, (tmp_path / name).read_text(encoding="utf-8"), f"{what}: {name}")
+        for name in run.get("gone", []):
+            assert not (tmp_path / name).exists(), f"{what}: {name}"
+        assert not list(tmp_path.glob(".*")), f"{what} left something beside its output"
+
+
+# Documentation
+
+
+def examples(page):
+    """(line, command, what it prints) of the console blocks, and (line, name, content) of the blocks that name a file."""
+    text = page.read_text(encoding="utf-8")
+    for found in re.finditer(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL):
+        line = text[: found.start(3)].count("\n") + 1
+        if found[1] == "console":
+            for part in re.split(r"^\$ ", found[3], flags=re.MULTILINE)[1:]:
+                command, _, printed = part.replace("\\\n", "").partition("\n")
+                yield line, command, printed
+        elif found[2]:
+            yield line, found[2], found[3]
+
+
+@pytest.mark.parametrize("page", [PAGE, ROOT / "README.md"], ids=lambda page: page.name)
+def test_every_example_of_a_page_is_true(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for line, command, text in examples(page):
+        if "rosenblatt" not in command:
+            (tmp_path / command).write_text(text, encoding="utf-8")
+            continue
+        said, _, own = command.rpartition(" | ")
+        stdin = shlex.split(said)[1] + "\n" if said else ""
+        assert not said or said.startswith("echo "), command
+        with streams(stdin, joined=True) as held:
+            main(shlex.split(own)[1:])
+        agrees(text, held["stdout"].buffer.getvalue().decode(), f"{page.name}, line {line}: {command}")
+
+
+@pytest.mark.parametrize("name", app.COMMANDS)
+def test_every_command_and_option_is_documented(name):
+    text = PAGE.read_text(encoding="utf-8")
+    found = re.search(rf"^## {name}\n(.*?)(?=^## |\Z)", text, flags=re.MULTILINE | re.DOTALL)
+    assert found, f"docs/cli.md has no section {name}"
+    assert f"$ rosenblatt {name}" in found[1], f"the section {name} of docs/cli.md has no example"
+    command = typer.main.get_command(app.app).get_command(None, name)
+    everywhere = text[: text.index("\n## ")]
+    assert command.help, f"{name} has no help"
+    for parameter in command.params:
+        for option in [opt for opt in parameter.opts if opt.startswith("--")]:
+            assert f"`{option}" in found[1] or f"`{option}" in everywhere, f"{option} of {name} is not in docs/cli.md"
+        assert parameter.help, f"{parameter.name} of {name} has no help"
+
+
+def test_the_table_fits_a_narrow_terminal():
+    assert max(map(len, ran("--help").stdout.splitlines())) <= 80
+    for name, command in app.COMMANDS.items():
+        assert len(command.help) <= 66, name
+
+
+# Processes
+
+
+def test_help_is_light():
+    heavy = {"numpy", "scipy", "sklearn", "numba", "pyarrow", "rich", "matplotlib"}
+    code = (
+        "import sys; from rosenblatt.cli import main, app; main(['--help']); "
+        "from rosenblatt.cli.app import COMMANDS; [main([name, '--help']) for name in COMMANDS]; "
+        f"loaded = sorted({heavy!r} & sys.modules.keys()); sys.exit(f'help imports {{loaded}}' if loaded else 0)"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr
+
+
+def test_without_typer_the_next_step_is_said():
+    code = "import sys; sys.modules['typer'] = None; from rosenblatt.cli import main; sys.exit(main([]))"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert "pip install 'rosenblatt[cli]'" in ended.stderr
+
+
+def test_a_reader_that_leaves_is_no_error():
+    with process("--help") as running:
+        running.stdout.close()
+        said = running.stderr.read()
+    assert (running.returncode, said) == (141, "")
+
+
+def test_completion_is_offered():
+    surroundings = {
+        **os.environ,
+        "_ROSENBLATT_COMPLETE": "complete_bash",
+        "COMP_WORDS": "rosenblatt cer",
+        "COMP_CWORD": "1",
+    }
+    with process(env=surroundings) as running:
+        assert running.stdout.read().split() == ["certify"]
+
+
+def test_an_interrupt_is_said_and_has_its_code():
+    code = (
+        "import os, signal, sys, threading, rosenblatt.cli.app; from rosenblatt.cli import main; "
+        "threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT)).start(); sys.exit(main(['feasible', '-']))"
+    )
+    streams = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    with subprocess.Popen([sys.executable, "-c", code], text=True, **streams) as waiting:
+        said = waiting.stderr.read()
+    assert (waiting.returncode, said) == (130, "interrupted\n")
+
+
+def test_a_full_disk_is_said():
+    if not os.path.exists("/dev/full"):
+        pytest.skip("this system has no /dev/full")
+    with open("/dev/full", "w") as full:
+        ended = subprocess.run(
+            [sys.executable, "-m", "rosenblatt", "--help"], stdout=full, stderr=subprocess.PIPE, text=True
+        )
+    assert (ended.returncode, ended.stderr) == (5, "error: the disk is full\n")
+
+
+# Errors
+
+
+class Unforeseen(Exception):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "words"),
+    [
+        (FileNotFoundError(errno.ENOENT, "No such file or directory", "a.svm"), Code.INPUT, "a.svm: there is no such file"),
+        (IsADirectoryError(errno.EISDIR, "Is a directory", "data"), Code.INPUT, "data: it is a folder, not a file"),
+        (PermissionError(errno.EACCES, "Permission denied", "a"), Code.INPUT, "a: permission denied"),
+        (OSError(errno.ENOSPC, "No space left on device"), Code.OUTPUT, "the disk is full"),
+        (FileNotFoundError("no file matches *.svm"), Code.INPUT, "no file matches *.svm"),
+        (MemoryError(), Code.INPUT, "there is not enough memory"),
+        (errors.Failure("the model has 3 columns", Code.MODEL), Code.MODEL, "the model has 3 columns"),
+        (KeyboardInterrupt(), Code.INTERRUPTED, "interrupted"),
+        (Unforeseen("a\nb"), Code.BUG, "this is a bug in rosenblatt: Unforeseen: a b"),
+        (ValueError("raised by nobody we know"), Code.BUG, "bug"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_each_error_has_its_code_and_its_line(error, code, words, monkeypatch):
+    monkeypatch.delenv("ROSENBLATT_DEBUG", raising=False)
+    with streams() as held:
+        assert errors.report(error) == code
+    said = held["stderr"].buffer.getvalue().decode()
+    assert words in said.splitlines()[0]
+    assert "Traceback" not in said
+
+
+def test_errors_of_the_library_are_of_the_input_or_of_the_model():
+    from rosenblatt.data import conllu
+    from rosenblatt.store import UnreadableModel
+    from rosenblatt.theory import separability
+
+    def raised(call):
+        with pytest.raises(Exception) as caught:  # noqa: PT011
+            call()
+        return errors.code_of(caught.value)
+
+    assert raised(lambda: list(conllu.parse("1\ta\n\n"))) is Code.INPUT
+    assert raised(lambda: separability([[float("nan")]], [1])) is Code.INPUT
+    assert errors.code_of(UnreadableModel("x")) is Code.MODEL
+
+
+def test_debugging_shows_the_traceback(monkeypatch):
+    monkeypatch.setenv("ROSENBLATT_DEBUG", "1")
+    with streams() as held:
+        errors.report(Unforeseen("here"))
+    assert (
+        "Traceback" in held["stderr"].buffer.getvalue().decode()
+        or "Unforeseen: here" in held["stderr"].buffer.getvalue().decode()
+    )
+
+
+def test_a_block_can_say_what_its_errors_mean():
+    with pytest.raises(errors.Failure) as caught, errors.ending(Code.OUTPUT):
+        raise PermissionError(errno.EACCES, "Permission denied", "out")
+    assert (caught.value.code, str(caught.value)) == (Code.OUTPUT, "out: permission denied")
+    with pytest.raises(KeyError), errors.ending(Code.OUTPUT):
+        raise KeyError("not one of ours")
+
+
+# The console
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_progress_is_one_line_on_a_terminal_and_rare_lines_elsewhere():
+    times = iter([0.0, 0.0, 0.01, 1.0, 40.0])
+    line = console.Progress(screen := Terminal(), 200, "words", lambda: next(times))
+    for done in (0, 1, 100):
+        line.update(done, mistakes=0.25)
+    line.close()
+    shown = screen.getvalue()
+    assert "\n" not in shown
+    assert shown.endswith("\r\x1b[K")
+    assert " 50%  100 of 200 words  100/s  mistakes 25.00%" in shown
+    times = iter([0.0, 1.0, 40.0])
+    line = console.Progress(log := io.StringIO(), None, "words", lambda: next(times))
+    line.update(1)
+    line.update(80)
+    line.close()
+    assert log.getvalue() == "80 words  2.00/s\n"
+
+
+def test_the_progressive_table_doubles():
+    ticks = iter(range(100))
+    table = console.Progressive(log := io.StringIO(), clock=lambda: next(ticks))
+    for examples, mistakes in [(1, 1), (2, 1), (3, 2), (4, 2), (5, 2), (8, 3), (9, 4)]:
+        table.update(examples, mistakes)
+    table.close()
+    rows = [line.split() for line in log.getvalue().splitlines()[1:]]
+    assert [row[2:4] for row in rows] == [["1", "1"], ["2", "1"], ["4", "2"], ["8", "3"], ["9", "4"]]
+    assert rows[-2][:2] == ["0.3750", "0.2500"]
+
+
+def test_tables_align():
+    assert console.table(["name", "n", "share"], [["a", 1, "5.0 %"], ["bcd", 1000, "12.0 %"]]).splitlines() == [
+        "name      n   share",
+        "a         1   5.0 %",
+        "bcd   1,000  12.0 %",
+    ]
+
+
+def test_json_has_no_nan():
+    with streams() as held:
+        console.Console(json=True).result({"a": float("nan"), "b": (1, 2.5), "γ": None}, "text")
+    assert held["stdout"].buffer.getvalue().decode() == '{"a": null, "b": [1, 2.5], "γ": null}\n'
+
+
+def test_what_cannot_be_written_is_refused_before_the_work(tmp_path):
+    console.check_writable(tmp_path / "new")
+    for path in (tmp_path, tmp_path / "missing" / "new"):
+        with pytest.raises(errors.Failure) as caught:
+            console.check_writable(path)
+        assert caught.value.code is Code.OUTPUT

@@ -1,0 +1,314 @@
+"""Training from files: a stream gives the model of loaded rows, an interrupted run that of one that never stopped."""
+
+import os
+import signal
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import rosenblatt
+from rosenblatt import store
+from rosenblatt.data import svmlight
+from rosenblatt.testing import laws
+from rosenblatt.workflow import (
+    FileModel,
+    Options,
+    cross_validated,
+    evaluate,
+    heaviest,
+    learner_named,
+    learning_curve,
+    reading_for,
+    reasons,
+    train,
+)
+from rosenblatt.workflow.choosing import LEARNERS, format_of, setting
+from rosenblatt.workflow.labels import Labels
+
+LEARNT = ("Perceptron", "AROW", "KernelPerceptron")
+
+
+@pytest.fixture
+def data(tmp_path):
+    """Three classes in a file that counts features from 1, as text; rows that come late have features that are new."""
+    X, y = laws.data(3, rows=60, features=5)
+    X[:20, 3:] = 0
+    path = tmp_path / "rows.svm"
+    svmlight.write(path, sp.csr_matrix(X), y, zero_based=False)
+    return str(path), X, y
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    """Batches of a few rows."""
+    made = svmlight.chunks
+    monkeypatch.setattr(svmlight, "chunks", lambda paths, **options: made(paths, size=256, **options))
+
+
+def same(one, other, X):
+    laws.same(one.learner, other.learner, X, "the models")
+
+
+def wide(X):
+    """X as files have it: a column for index 0 too."""
+    return np.hstack([np.zeros((len(X), 1)), X])
+
+
+@pytest.mark.parametrize("name", LEARNT)
+@pytest.mark.parametrize("passes", [1, 3])
+def test_streaming_is_loading(data, small_blocks, name, passes):
+    path, X, _ = data
+    options = Options(passes=passes, order="cyclic")
+    reading = reading_for([path])
+    loaded = train(path, reading, learner_named(name), options)
+    streamed = train(path, reading, learner_named(name), Options(passes=passes, stream=True))
+    assert streamed.learner.n_features_in_ == loaded.learner.n_features_in_ == 6
+    same(loaded, streamed, wide(X))
+    assert loaded.training["sha256"] == streamed.training["sha256"]
+    assert loaded.training["history"] == streamed.training["history"]
+
+
+def test_loaded_in_order_is_partial_fit(data):
+    path, X, y = data
+    model = train(path, reading_for([path]), rosenblatt.Perceptron(keep="average"), Options(passes=2, order="cyclic"))
+    by_hand = rosenblatt.Perceptron(keep="average")
+    for _ in range(2):
+        by_hand.partial_fit(sp.csr_matrix(wide(X)), y, classes=[0, 1, 2])
+    laws.same(by_hand, model.learner, wide(X), "training from a file")
+    assert model.classes_.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("name", ["Perceptron", "AROW", "RandomBudgetPerceptron"])
+def test_interrupted_goes_on_exactly_there(data, small_blocks, tmp_path, stream, name):
+    path, X, _ = data
+    options = Options(passes=3, stream=stream)
+    whole = train(path, reading_for([path]), learner_named(name), options)
+    steps = []
+
+    def interrupt(step):
+        steps.append(step)
+        if len(steps) == 4:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    model = train(path, reading_for([path]), learner_named(name), options, interrupt)
+    assert model.training["stopped"] == "interrupted"
+    rounds = 0
+    while model.training["stopped"] == "interrupted":
+        rounds += 1
+        steps.clear()
+        model.save(tmp_path / "half.model")
+        resumed = rosenblatt.load(tmp_path / "half.model")
+        model = train(path, resumed.reading, None, options, interrupt, resumed)
+    assert rounds >= 2
+    same(whole, model, wide(X))
+    assert model.training["history"] == whole.training["history"]
+    assert model.training["mistakes"] == whole.training["mistakes"]
+
+
+def test_a_model_learns_on_from_other_files(data, tmp_path):
+    path, X, _ = data
+    lines = Path(path).read_text().splitlines(keepends=True)
+    for name, part in (("one.svm", lines[:25]), ("two.svm", lines[25:])):
+        (tmp_path / name).write_text("".join(part))
+    once = Options(passes=1, order="cyclic")
+    whole = train(path, reading_for([path]), rosenblatt.Perceptron(keep="average"), once)
+    first = train(str(tmp_path / "one.svm"), reading_for([path]), rosenblatt.Perceptron(keep="average"), once)
+    first.save(tmp_path / "one.model")
+    both = train(str(tmp_path / "two.svm"), first.reading, None, once, start=rosenblatt.load(tmp_path / "one.model"))
+    same(whole, both, wide(X))
+    assert both.classes_.tolist() == [0, 1, 2]
+    first.save(tmp_path / "small.model", resume=False)
+    with pytest.raises(ValueError, match="saved for prediction only"):
+        train(path, first.reading, None, once, start=rosenblatt.load(tmp_path / "small.model"))
+
+
+def test_resuming_with_other_files_or_options_is_refused(data, tmp_path):
+    path, _, _ = data
+    options = Options(passes=3)
+    finished = train(path, reading_for([path]), options=options)
+    with pytest.raises(ValueError, match="not interrupted"):
+        train(path, finished.reading, None, options, resume=finished)
+    finished.training["stopped"] = "interrupted"
+    with pytest.raises(ValueError, match="begun with seed=0"):
+        train(path, finished.reading, None, Options(passes=3, seed=1), resume=finished)
+    other = tmp_path / "other.svm"
+    other.write_text("1 1:1\n2 1:2\n")
+    with pytest.raises(ValueError, match="other files"):
+        train(str(other), finished.reading, None, options, resume=finished)
+
+
+def test_a_model_predicts_after_loading_as_before(data, tmp_path):
+    path, X, y = data
+    model = train(path, reading_for([path]))
+    model.save(tmp_path / "rows.model")
+    again = rosenblatt.load(tmp_path / "rows.model")
+    assert isinstance(again, FileModel)
+    assert again.predict(path).tolist() == model.predict(path).tolist() == model.learner.predict(wide(X)).tolist()
+    assert again.training == model.training
+    report = evaluate(again, path)
+    assert report.accuracy == np.mean(again.predict(path) == y)
+    assert report.confusion.sum() == report.rows == 60
+    with pytest.raises(store.UnreadableModel, match="not a Perceptron"):
+        rosenblatt.Perceptron.load(tmp_path / "rows.model")
+
+
+def test_columns_that_no_row_had_count_for_nothing(data, tmp_path):
+    path, _, _ = data
+    model = train(path, reading_for([path]))
+    new = tmp_path / "new.svm"
+    new.write_text("0 1:1 900:5\n0 1:1\n")
+    (answers,) = model.answers(str(new))
+    assert answers.unknown == 1
+    assert answers.labels[0] == answers.labels[1]
+
+
+def test_labels_may_be_text_and_numbers_have_many_spellings(tmp_path):
+    path = tmp_path / "rows.svm"
+    path.write_text("+1 1:1\n1.0 1:2\n-1 2:1\n1e0 1:1\n")
+    model = train(str(path), reading_for([str(path)]))
+    assert model.classes_.tolist() == [-1, 1]
+    assert model.classes_.dtype == np.int64
+    path.write_text("spam 1:1\nham 2:1\nspam 1:2\n")
+    assert train(str(path), reading_for([str(path)])).classes_.tolist() == ["ham", "spam"]
+
+
+def test_weights_of_classes_name_labels(tmp_path):
+    path = tmp_path / "rows.svm"
+    path.write_text("spam 1:1\nham 1:1\n" * 5)
+    model = train(str(path), reading_for([str(path)]), learner_named("perceptron", {"class_weight": {"spam": 9, "ham": 1}}))
+    assert model.learner.class_weight == {"spam": 9, "ham": 1}
+    assert model.predict(str(path)).tolist() == ["spam"] * 10
+    with pytest.raises(ValueError, match="class_weight names 'eggs'"):
+        train(str(path), reading_for([str(path)]), learner_named("perceptron", {"class_weight": {"eggs": 9}}))
+
+
+def test_a_pipe_is_read_once(data, monkeypatch):
+    path, X, _ = data
+    from_file = train(path, reading_for([path]), rosenblatt.Perceptron(), Options(stream=True))
+
+    def through_a_pipe(options):
+        with open(path, "rb") as file:
+            monkeypatch.setattr("sys.stdin", type("Pipe", (), {"buffer": file}))
+            return train("-", reading_for(["-"], "svmlight"), rosenblatt.Perceptron(), options)
+
+    same(from_file, through_a_pipe(Options(classes=["0", "1", "2"])), wide(X))
+    grown = through_a_pipe(Options())
+    assert sorted(grown.classes_.tolist()) == [0, 1, 2]
+    with pytest.raises(ValueError, match="once only"):
+        through_a_pipe(Options(passes=2))
+
+
+def test_a_regressor_learns_numbers(tmp_path):
+    path = tmp_path / "rows.svm"
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 3))
+    svmlight.write(path, sp.csr_matrix(X), X @ [1, -2, 0.5], zero_based=True)
+    model = train(str(path), reading_for([str(path)]), learner_named("PassiveAggressiveRegressor"))
+    assert evaluate(model, str(path)).r2 > 0.95
+    folds = cross_validated(str(path), reading_for([str(path)]), learner_named("PassiveAggressiveRegressor"), 3)
+    assert min(folds.scores) > 0.9
+    path.write_text("a 1:1\nb 1:2\n")
+    with pytest.raises(ValueError, match="learns numbers"):
+        train(str(path), reading_for([str(path)]), learner_named("PassiveAggressiveRegressor"))
+
+
+def test_folds_and_curves(data):
+    path, _, y = data
+    reading = reading_for([path])
+    folds = cross_validated(path, reading, learner_named("perceptron"), 4)
+    assert len(folds.scores) == 4
+    assert folds.overall.rows == len(y)
+    assert np.mean(folds.scores) == pytest.approx(folds.overall.accuracy, abs=1e-9)
+    points = list(learning_curve(path, reading, learner_named("perceptron")))
+    assert [point.rows for point in points] == sorted(point.rows for point in points)
+    assert points[-1].rows == 48
+    with pytest.raises(ValueError, match="2 to 60"):
+        cross_validated(path, reading, learner_named("perceptron"), 61)
+
+
+def test_rows_held_out_are_not_learned_from(data):
+    path, _, _ = data
+    steps = []
+    model = train(path, reading_for([path]), options=Options(passes=2, holdout=0.25), watch=steps.append)
+    assert model.training["history"][0]["rows"] == 45
+    errors = [step.error for step in steps if step.ends]
+    assert len(errors) == 2
+    assert all(0 <= error <= 1 for error in errors)
+
+
+def test_reasons_add_up(data):
+    path, X, _ = data
+    model = train(path, reading_for([path]))
+    chunk = svmlight.Svmlight().chunk(next(iter(model.reading.batches([path]))))
+    scores = model.learner.decision_function(wide(X))
+    for row in (0, 7):
+        for label in (None, "0", "1"):
+            found = reasons(model, chunk, row, label)
+            column = int(found.label)
+            assert found.score == pytest.approx(scores[row, column])
+            assert found.intercept + sum(weight.value for weight in found.features) == pytest.approx(found.score)
+            assert found.margin == pytest.approx(scores[row, column] - max(np.delete(scores[row], column)))
+    assert reasons(model, chunk, 0).label == str(model.predict(path)[0])
+    assert [entry.label for entry in heaviest(model)] == ["0", "1", "2"]
+    with pytest.raises(ValueError, match="one of 0, 1, 2"):
+        reasons(model, chunk, 0, "9")
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_every_learner_is_known_by_its_name(name):
+    assert type(learner_named(name.lower())).__name__ == name
+
+
+def test_what_is_asked_wrongly_is_said():
+    with pytest.raises(ValueError, match=r"no learner called 'perzeptron'; there are Perceptron"):
+        learner_named("perzeptron")
+    with pytest.raises(ValueError, match=r"no parameter 'marign'; it has"):
+        learner_named("perceptron", {"marign": 1})
+    with pytest.raises(ValueError, match="name=value"):
+        setting("margin")
+    assert [setting(text)[1] for text in ("a=1", "a=None", "a=true", "a=word", "a=[1,2]")] == [
+        1,
+        None,
+        True,
+        "word",
+        [1, 2],
+    ]
+    for wrong in ({"passes": 0}, {"order": "random"}, {"holdout": 1.0}, {"seed": -1}):
+        with pytest.raises(ValueError, match="="):
+            Options(**wrong)
+
+
+@pytest.mark.parametrize(
+    ("line", "format"),
+    [
+        ("1 3:0.5 7:1", "svmlight"),
+        ("1 | a b:2", "vw"),
+        ('{"a": 1}', "jsonl"),
+        ("a\tb", "tsv"),
+        ("a,b", "csv"),
+        ("3", "svmlight"),
+    ],
+)
+def test_the_first_line_tells_the_format(tmp_path, line, format):
+    path = tmp_path / "data"
+    path.write_text(f"{line}\n")
+    assert format_of(str(path)) == format
+
+
+def test_labels_grow_in_the_order_of_arrival():
+    labels = Labels(grow=True)
+    assert labels.numbers(np.array(["b", "a", "b"], object)).tolist() == [0, 1, 0]
+    assert labels.numbers(np.array([3.0, 1.0])).tolist() == [2, 3]
+    assert labels.classes().tolist() == ["b", "a", "3", "1"]
+    assert Labels([2.0, -1.0, 10.0]).classes().tolist() == [-1, 2, 10]
+
+
+def test_one_class_is_not_enough(tmp_path):
+    path = tmp_path / "rows.svm"
+    path.write_text("1 1:1\n1 2:1\n")
+    for stream in (False, True):
+        with pytest.raises(ValueError, match="one class only: 1"):
+            train(str(path), reading_for([str(path)]), options=Options(stream=stream))
