@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from sklearn.base import is_regressor
 from sklearn.utils.validation import check_is_fitted
 
-from rosenblatt import __version__
 from rosenblatt.files import replacing
 from rosenblatt.online.perceptron import OnlinePerceptron
 from rosenblatt.problems import OneVsOne
+from rosenblatt.store import VERSION
 
 _OPSET = 13  # of ONNX: from 2020, and all that this needs
 _IR_VERSION = 8
@@ -99,7 +99,7 @@ def to_onnx(
     model = helper.make_model(
         graph,
         producer_name="rosenblatt",
-        producer_version=__version__,
+        producer_version=VERSION,
         ir_version=_IR_VERSION,
         opset_imports=[helper.make_opsetid("", _OPSET)],
     )
@@ -243,7 +243,7 @@ def _named_blocks(model: OnlinePerceptron) -> tuple[list[Block], list[str]]:
 
 
 def _head(size: str, classes: Sequence[str] | None, count: int) -> list[str]:
-    return [f"rosenblatt {__version__}, {size}", "score = intercept + the sum of weight · value", _verdict(classes, count)]
+    return [f"rosenblatt {VERSION}, {size}", "score = intercept + the sum of weight · value", _verdict(classes, count)]
 
 
 def _verdict(classes: Sequence[str] | None, count: int) -> str:
