@@ -53,6 +53,7 @@ CODES = {
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG}  # that only writing meets
 SPOKEN = (ValueError, TypeError, ImportError, NotImplementedError)  # how the library refuses, in a sentence of its own
 SPEAKERS = ("rosenblatt", "sklearn")
+EXTRAS = {"pyarrow": "tables", "matplotlib": "plot", "onnx": "onnx"}  # which brings what
 
 _WORDS = {
     errno.ENOENT: "there is no such file",
@@ -105,6 +106,8 @@ def code_of(error: BaseException) -> Code:
     for kind in type(error).__mro__:
         if (code := CODES.get(f"{kind.__module__}.{kind.__qualname__}")) is not None:
             return code
+    if isinstance(error, ImportError) and error.name is not None:  # Python's own words, not the library's
+        return Code.USAGE if _extra(error) else Code.BUG
     if isinstance(error, SPOKEN) and _speaker(error.__traceback__) in SPEAKERS:
         return Code.USAGE if isinstance(error, ImportError) else Code.INPUT
     return Code.BUG
@@ -119,6 +122,8 @@ def said(error: Any) -> str:
         return f"{os.fspath(error.filename)}: {words}" if isinstance(error.filename, str | os.PathLike) else words
     if isinstance(error, MemoryError):
         return f"there is not enough memory{': ' if str(error) else ''}{_one_line(str(error))}"
+    if _extra(error):
+        return f"this needs {error.name.partition('.')[0]}, which is not installed"
     if code_of(error) is Code.BUG:
         return f"this is a bug in rosenblatt: {type(error).__name__}: {_one_line(str(error))}"
     return _one_line(str(error)) or type(error).__name__
@@ -130,9 +135,17 @@ def _hint(error: BaseException, code: Code) -> str | None:
     if isinstance(error, _Usage):
         context = getattr(error, "ctx", None)
         return f"{context.command_path if context else 'rosenblatt'} --help"
+    if extra := _extra(error):
+        return f"pip install 'rosenblatt[{extra}]'"
     if code is Code.BUG:
         return "the same command with ROSENBLATT_DEBUG=1 shows where it happened; please report it"
     return None
+
+
+def _extra(error: BaseException) -> str | None:
+    """What to install where a module is missing."""
+    name = error.name if isinstance(error, ModuleNotFoundError) else None
+    return EXTRAS.get(name.partition(".")[0]) if name else None
 
 
 def _speaker(at: TracebackType | None) -> str:
