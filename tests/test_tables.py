@@ -166,10 +166,11 @@ def test_what_was_written_is_restored(learned):
     assert again.features == table.features
 
 
-def test_a_delimiter_is_remembered(tmp_path):
+@pytest.mark.parametrize(("delimiter", "given"), [(":", ":"), (";", None), ("|", None)])
+def test_a_delimiter_is_found_and_remembered(delimiter, given, tmp_path):
     path = tmp_path / "a.csv"
-    path.write_text("y;n\na;1\nb;2\n")
-    table = Table(delimiter=";")
+    path.write_text("y;n\na;1\nb;2\n".replace(";", delimiter))
+    table = Table(delimiter=given)
     again = Table.restored(*table.learned(table.batches([path])).written())
     assert rows_of(again, [path]).y.tolist() == ["a", "b"]
 
@@ -290,6 +291,7 @@ def test_rows_of_parquet_have_numbers_and_missing_values_are_filled_on_request(t
         ("kind\twords\nspam\tfree\n", {"target": "kind", "text": "words"}, ["kind", "words"]),
         ("label\twords\nspam\tfree\n", {"text": 1}, ["label", "words"]),
         ("kind\twords\nspam\tfree\n", {"target": 0, "text": -1, "header": True}, ["kind", "words"]),
+        ("label\twords\nspam\tfree\n", {"target": 0, "text": 1}, ["label", "words"]),
         ("\ufeffy\twords\nspam\tfree\n", {"text": "words"}, ["y", "words"]),
         ("\ty\twords\n0\tspam\tfree\n", {"text": "words"}, ["unnamed: 0", "y", "words"]),
     ],
@@ -477,9 +479,8 @@ def test_without_pyarrow_the_message_says_what_to_install():
     )
 
 
-JSON = st.one_of(
-    st.none(), st.integers(-3, 3), st.floats(-1, 1), st.sampled_from(["a", "b c", "2020-01-01"]), st.booleans()
-)
+WORDS = st.sampled_from(["a", "b c", "2020-01-01"])
+JSON = st.none() | st.integers(-3, 3) | st.floats(-1, 1) | WORDS | st.booleans()
 
 
 @settings(deadline=None, max_examples=40)
@@ -495,3 +496,13 @@ def test_json_lines_may_hold_anything_and_any_cut_gives_the_same(rows, size):
         assert whole.kinds == cut.kinds
         assert first.skipped == second.skipped
         assert same(rows_of(whole, [path], on_error="skip"), rows_of(cut, [path], on_error="skip", size=size))
+
+
+def test_a_hundred_errors_are_remembered_and_all_are_counted(tmp_path, learned):
+    table, _ = learned
+    path = tmp_path / "b.csv"
+    path.write_text("label,age,sure,colour,note\n" + "ham,1,true,red,ok\nham,x,true,red,no\nham,1\n" * 120)
+    batches = table.batches([path], on_error="skip", size=1000)
+    assert sum(batch.rows for batch in batches) == 120
+    assert batches.skipped == 240
+    assert [error.line for error in batches.errors] == [line for line in range(2, 152) if line % 3 != 2]

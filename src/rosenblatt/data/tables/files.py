@@ -13,11 +13,13 @@ import json
 import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rosenblatt.data.opening import SUFFIXES, FormatError, pieces
 
@@ -78,7 +80,9 @@ def form_of(path: str, start: bytes, format: str | None, delimiter: str | None, 
         format = "csv" if delimiter is not None else suffix_of(path) or _guess(start)
     if format == "tsv":
         return Form(format, delimiter or "\t", quote)
-    return Form(format, delimiter or ",", '"' if quote is None else quote)
+    first = start.split(b"\n", 1)[0].decode("utf-8", "replace")
+    found = next((one for one in ",;\t|" if one in first), ",")  # much that is called CSV has no commas
+    return Form(format, delimiter or found, '"' if quote is None else quote)
 
 
 def suffix_of(path: str) -> str | None:
@@ -94,7 +98,15 @@ def _guess(start: bytes) -> str:
         return "parquet"
     if start.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
         return "arrow"
-    return "jsonl" if first.startswith(b"{") else "tsv" if b"\t" in first else "csv" if b"," in first else "lines"
+    return (
+        "jsonl"
+        if first.startswith(b"{")
+        else "tsv"
+        if b"\t" in first
+        else "csv"
+        if b"," in first or b";" in first
+        else "lines"
+    )
 
 
 def first_records(data: bytes, form: Form, file: str) -> list[list[str]]:
@@ -167,7 +179,7 @@ class Delimited(Source):
             data = rest + block
             end = len(data)
             if self.form.quote and self.form.quote.encode() in data:
-                end = int(walked(np.frombuffer(data, np.uint8), *self._codes, -1)[0])
+                end = self._walked(data)[0]
             rest = data[end:]
             if len(rest) > LONGEST:
                 raise TableError(
@@ -181,13 +193,16 @@ class Delimited(Source):
                 yield data[:end]
         if rest:
             ended = rest if rest.endswith(b"\n") else rest + b"\n"
-            if int(walked(np.frombuffer(ended, np.uint8), *self._codes, -1)[0]) < len(ended):
+            if self._walked(ended)[0] < len(ended):
                 raise TableError(
                     self.stream.name,
                     line,
                     "a quote that opens in this row is not closed; quote='' reads quotes as they stand",
                 )
             yield rest
+
+    def _walked(self, data: bytes) -> tuple[int, NDArray[np.int64]]:
+        return walked(np.frombuffer(data, np.uint8), *self._codes, data.count(b"\n"))
 
     def _piece(self, data: bytes, line: int, skip: int) -> Piece:
         data, broken, lines = _utf8(data, line)
@@ -197,10 +212,12 @@ class Delimited(Source):
             wrong.append(row)
             return "skip"
 
-        buffer = np.frombuffer(data, np.uint8)
+        @cache
+        def begins() -> NDArray[np.int64]:
+            return self._walked(data)[1]
 
         def line_of(record: int) -> int:
-            return lines[int(walked(buffer, *self._codes, record)[1])]
+            return lines[int(begins()[record])]
 
         if not data.strip():
             return Piece(pa.table({}), line_of, broken)

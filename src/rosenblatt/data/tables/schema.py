@@ -119,6 +119,11 @@ class Schema:
     def features(self) -> list[str]:
         return self.named(*FEATURES)
 
+    def needed(self, labelled: bool) -> list[Column]:
+        """The columns that a file must have."""
+        kinds = (*FEATURES, "target", "weight") if labelled else FEATURES
+        return [column for column in self.columns if column.kind in kinds]
+
     @property
     def only_text(self) -> str | None:
         """The one column that rows are made of, if it is text."""
