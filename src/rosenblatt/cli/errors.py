@@ -11,6 +11,7 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import IntEnum
+from opcode import opmap
 from types import TracebackType
 from typing import Any
 
@@ -43,6 +44,7 @@ class Failure(Exception):
 CODES = {
     "rosenblatt.data.opening.FormatError": Code.INPUT,
     "rosenblatt.exact.documents.UnreadableCertificate": Code.INPUT,
+    "pyarrow.lib.ArrowException": Code.INPUT,
     "rosenblatt.store.UnreadableModel": Code.MODEL,
     "builtins.KeyboardInterrupt": Code.INTERRUPTED,
     "builtins.BrokenPipeError": Code.UNREAD,
@@ -149,10 +151,12 @@ def _extra(error: BaseException) -> str | None:
 
 
 def _speaker(at: TracebackType | None) -> str:
-    """The package whose code raised."""
+    """The package with the statement `raise` that ran; empty if Python or compiled code raised, which speaks to no user."""
     while at is not None and at.tb_next is not None:
         at = at.tb_next
-    return "" if at is None else at.tb_frame.f_globals.get("__name__", "").partition(".")[0]
+    if at is None or at.tb_frame.f_code.co_code[at.tb_lasti] != opmap["RAISE_VARARGS"]:
+        return ""
+    return at.tb_frame.f_globals.get("__name__", "").partition(".")[0]
 
 
 def _one_line(text: str) -> str:
