@@ -28,8 +28,8 @@ _SEED = np.uint64(0x51ED270B9F27C5A7)
 @cache
 def kinds(ascii_only: bool) -> NDArray[np.uint8]:
     """What each character is, by its code point. Letters, digits and the underscore, as Python's \\w has it, and marks
-    (accents that stand by themselves, vowels of Devanagari) are parts of words. An ideograph or a Hiragana is a word by itself, as
-    in the word boundaries of Unicode (UAX #29), for they stand without blanks between."""
+    (accents that stand by themselves, vowels of Devanagari) are parts of words. An ideograph or a Hiragana is a word by
+    itself, as in the word boundaries of Unicode (UAX #29), for they stand without blanks between."""
     kind = np.zeros(128 if ascii_only else 0x40000, np.uint8)
     for code in range(min(len(kind), 0x20000)):
         kind[code] = LETTER if unicodedata.category(chr(code))[0] in "LNM" or code == ord("_") else GAP
