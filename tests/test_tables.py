@@ -251,6 +251,11 @@ def test_bytes_that_are_not_utf8_are_said_with_their_line(tmp_path, learned):
     batches = table.batches([path], on_error="skip")
     assert sum(batch.rows for batch in batches) == 1
     assert [error.line for error in batches.errors] == [2, 4]
+    quoted = b'ham,1,true,red,"x\n\xff\ny"\nham,2,true,red,"ok\nno"\nham,"1\n\xff",true,red,x\nham,3,true,red,\n'
+    path.write_bytes(b"label,age,sure,colour,note\n" + quoted)
+    batches = table.batches([path], on_error="skip")
+    assert [note for batch in batches for note in batch.columns["note"].to_pylist()] == ["ok\nno"]
+    assert [error.line for error in batches.errors] == [3, 8, 9]
 
 
 def test_json_lines_say_what_is_wrong_and_skip_it(tmp_path):
@@ -308,21 +313,22 @@ def test_a_header_is_told_from_a_row(content, options, names, tmp_path):
 def test_what_columns_are_is_decided_and_stated(tmp_path):
     path = tmp_path / "a.csv"
     lines = [
-        f"{i},{i % 2},{i / 7},key{i},{'red' if i % 3 else 'blue'},some words of {i},yes,,{i % 2 > 0}" for i in range(60)
+        f"{i},{i % 2},{i / 7},key{i},{'red' if i % 3 else 'blue'},some words of {i},yes,,{i % 2 > 0},これは例{i}"
+        for i in range(60)
     ]
-    path.write_text("id,target,size,key,colour,note,constant,empty,odd\n" + "\n".join(lines))
+    path.write_text("id,target,size,key,colour,note,constant,empty,odd,japanese\n" + "\n".join(lines))
     table = Table()
     table = table.learned(table.batches([path], size=100))
     assert table.kinds == {
         "id": "ignored", "target": "target", "size": "number", "key": "ignored", "colour": "category", "note": "text",
-        "constant": "category", "empty": "ignored", "odd": "boolean",
+        "constant": "category", "empty": "ignored", "odd": "boolean", "japanese": "text",
     }  # fmt: skip
     assert table.notes[0] == f"the first line of {path} is the names of the columns"
     assert (
         "column key: ignored, as an identifier: 60 different values of 1.0 words on average in the first 60 rows"
         in table.notes
     )
-    assert len(table.notes) == 1 + 9
+    assert len(table.notes) == 1 + 10
     with pytest.raises(ValueError, match="column 'size' is given as text and as number"):
         list(Table(text="size", numeric="size").batches([path]))
 

@@ -16,7 +16,7 @@ from rosenblatt.data.tables import words
 from rosenblatt.data.tables.treatments import Text
 from rosenblatt.hashtable import new_slots
 
-TEXTS = st.lists(st.text(st.sampled_from("abc1_ .'-éßक्षि語𠀀\u0301\u2028😀"), max_size=12), min_size=1, max_size=6)
+TEXTS = st.lists(st.text(st.sampled_from("abc1_ .'-éßक्षि語のカー𠀀\u0301\u2028😀"), max_size=12), min_size=1, max_size=6)
 
 
 def table(texts):
@@ -25,13 +25,13 @@ def table(texts):
 
 def cut(text):
     """The words of a text, letter by letter."""
-    spaced = [letter if unicodedata.category(letter)[0] in "LNM" or letter == "_" else " " for letter in text]
-    return "".join(spaced).split(" ")
+    letters = [letter if unicodedata.category(letter)[0] in "LNM" or letter == "_" else " " for letter in text]
+    return "".join(f" {letter} " if letter in "語の𠀀" else letter for letter in letters).split()
 
 
 def runs(text, low, high, characters):
     """Its runs of symbols, in the order in which they begin, a shorter one first."""
-    segments = [[*f" {word} "] for word in text.split()] if characters else [[word for word in cut(text) if word]]
+    segments = [[*f" {word} "] for word in text.split()] if characters else [cut(text)]
     for segment in segments:
         for begin in range(len(segment)):
             for length in range(1, min(high, len(segment) - begin) + 1):

@@ -14,7 +14,7 @@ import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -98,15 +98,9 @@ def _guess(start: bytes) -> str:
         return "parquet"
     if start.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
         return "arrow"
-    return (
-        "jsonl"
-        if first.startswith(b"{")
-        else "tsv"
-        if b"\t" in first
-        else "csv"
-        if b"," in first or b";" in first
-        else "lines"
-    )
+    if first.startswith(b"{"):
+        return "jsonl"
+    return "tsv" if b"\t" in first else "csv" if b"," in first or b";" in first else "lines"
 
 
 def first_records(data: bytes, form: Form, file: str) -> list[list[str]]:
@@ -128,6 +122,14 @@ def whole_lines(stream: Any, size: int) -> Iterator[bytes]:
     """A stream in blocks of about this size, which end where lines do."""
     for buffer, begin, end in pieces(stream, size):
         yield buffer[begin:end].tobytes()
+
+
+class Decoded(NamedTuple):
+    """Text without the records that are not UTF-8, what is wrong with these, and the numbers of the lines that are left."""
+
+    data: bytes
+    broken: list[tuple[int, str]]
+    lines: Sequence[int]
 
 
 class Source:
@@ -205,7 +207,7 @@ class Delimited(Source):
         return walked(np.frombuffer(data, np.uint8), *self._codes, data.count(b"\n"))
 
     def _piece(self, data: bytes, line: int, skip: int) -> Piece:
-        data, broken, lines = _utf8(data, line)
+        data, broken, lines = _utf8(data, line, lambda data: self._walked(data)[1])
         wrong: list[Any] = []
 
         def leave_out(row: Any) -> str:
@@ -294,16 +296,16 @@ class JsonLines(Source):
                 continue
             try:
                 row = json.loads(text)
-                if not isinstance(row, dict):
-                    raise ValueError(
-                        f"an object in braces is expected, one a line; found {text[:60].decode('utf-8', 'replace')!r}"
-                    )
                 json.dumps(row, ensure_ascii=False).encode()
             except (ValueError, RecursionError) as reason:
-                broken.append((number, f"this is no JSON: {reason}" if text[:1] != b"[" else str(reason)))
+                broken.append((number, f"this is no JSON: {reason}"))
                 continue
-            rows.append(row)
-            lines.append(number)
+            if isinstance(row, dict):
+                rows.append(row)
+                lines.append(number)
+            else:
+                found = text[:60].decode("utf-8", "replace")
+                broken.append((number, f"an object in braces is expected, one a line; found {found!r}"))
         names = list(dict.fromkeys(name for row in rows for name in row))
         columns = {name: _column([row.get(name) for row in rows]) for name in names}
         table = pa.table(columns) if columns or not rows else pa.table({"": pa.nulls(len(rows))})  # {} is a row too
@@ -393,22 +395,27 @@ class _Readable(io.RawIOBase):
         return True
 
 
-def _utf8(data: bytes, line: int) -> tuple[bytes, list[tuple[int, str]], Sequence[int]]:
-    """The data without lines that are not UTF-8, what is wrong with these, and the numbers of the others."""
+def _utf8(data: bytes, line: int, begins: Callable[[bytes], Any] = lambda data: range(data.count(b"\n") + 1)) -> Decoded:
+    """The records that are UTF-8. `begins` says on which line each begins, from 0; without it, lines are records."""
     try:
         data.decode()
-        return data, [], range(line, sys.maxsize)
+        return Decoded(data, [], range(line, sys.maxsize))
     except UnicodeDecodeError:
-        kept, numbers, broken = [], [], []
-    for number, text in enumerate(data.split(b"\n"), line):
+        texts = data.split(b"\n")
+    records = [*begins(data), len(texts)]
+    kept: list[bytes] = []
+    numbers: list[int] = []
+    broken: list[tuple[int, str]] = []
+    for begin, end in pairwise(records):
         try:
-            text.decode()
-            kept.append(text)
-            numbers.append(number)
+            for number in range(begin, end):
+                texts[number].decode()
+            kept += texts[begin:end]
+            numbers += range(line + begin, line + end)
         except UnicodeDecodeError as reason:
-            what = f"the byte 0x{text[reason.start]:02X} at byte {reason.start + 1} is not UTF-8"
-            broken.append((number, f"{what}; convert the file to UTF-8"))
-    return b"\n".join(kept), broken, numbers
+            what = f"the byte 0x{texts[number][reason.start]:02X} at byte {reason.start + 1} is not UTF-8"
+            broken.append((line + number, f"{what}; convert the file to UTF-8"))
+    return Decoded(b"\n".join(kept), broken, numbers)
 
 
 def _column(values: list[Any]) -> Any:

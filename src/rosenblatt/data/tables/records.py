@@ -41,4 +41,4 @@ def walked(data, delimiter, quote, most):
         else:
             fresh = byte == delimiter
         at += 1
-    return end, lines
+    return end, lines[: records + 1]

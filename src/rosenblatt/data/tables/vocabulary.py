@@ -244,11 +244,11 @@ class Hashed:
     @classmethod
     def restored(cls, low: int, high: int, bits: int, facts: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> Hashed:
         """The buckets that were written so; ValueError where none can have been."""
+        texts, frequency = _texts(facts), _array(arrays, "frequency", np.int64)
+        if len(frequency) != 1 << bits or np.any(frequency < 0) or np.any(frequency > texts):
+            raise ValueError(f"there must be {1 << bits} document frequencies, of {texts} texts at most")
         self = cls(low, high, bits)
-        self.texts = _texts(facts)
-        self.frequency = _array(arrays, "frequency", np.int64)
-        if len(self.frequency) != 1 << bits or np.any(self.frequency < 0) or np.any(self.frequency > self.texts):
-            raise ValueError(f"there must be {1 << bits} document frequencies, of {self.texts} texts at most")
+        self.texts, self.frequency = texts, frequency
         return self
 
     def _numbers(self, texts: Spans) -> Counts:
