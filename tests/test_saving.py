@@ -461,3 +461,10 @@ def test_a_number_of_columns_is_asked_for():
             fitted("last").widen(strange)
     with pytest.raises(NotFittedError):
         Perceptron().widen(3)
+
+
+def test_a_norm_that_depends_on_the_columns_is_the_one_it_began_with(tmp_path):
+    X, y = laws.data(2, 20, 9)
+    clf = PNormPerceptron(p="log", max_iter=1).fit(X, y).set_params(fit_intercept=False)
+    clf.save(tmp_path / "model")
+    assert rosenblatt.load(tmp_path / "model").p_ == clf.p_
