@@ -94,21 +94,21 @@ def number(text, place):
     w = (eight & U(0xFF)) - U(48)
     c = (eight >> U(8)) & U(0xFF)
     if w < U(10):  # the short ways of most numbers: 1, 0.25 and 0.8414709848078965
-        if c == BLANK or c == LINE:
+        if (c == BLANK) | (c == LINE):
             return np.float64(np.int64(w)), place + 1, CERTAIN
         if c == POINT:
             eight = word(text, place + 2)
             count = digits(eight)
             if 0 < count < 8:
                 c = (eight >> U(8 * count)) & U(0xFF)
-                if c == BLANK or c == LINE:
+                if (c == BLANK) | (c == LINE):
                     w = w * WHOLE_TENS[count] + value(eight, count)
                     return np.float64(np.int64(w)) / TENS[count], place + 2 + count, CERTAIN
             elif count == 8:
                 w, after = more(text, place + 10, w * WHOLE_TENS[8] + value(eight, 8))
                 count = after - place - 2
                 c = U(byte(text, after))
-                if count < 19 and (c == BLANK or c == LINE):
+                if count < 19 and ((c == BLANK) | (c == LINE)):
                     if w <= EXACT:
                         return np.float64(np.int64(w)) / TENS[count], after, CERTAIN
                     return as_float(nearest(w, -count)), after, CERTAIN
