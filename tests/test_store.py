@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import stat
+import subprocess
+import sys
+import threading
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -135,3 +139,159 @@ def test_the_header_is_plain_json(model):
     size = int.from_bytes(content[:8], "little")
     header = json.loads(content[8 : 8 + size])
     assert json.loads(header["__metadata__"]["rosenblatt"])["learner"] == "Nobody"
+
+
+def test_the_format_is_that_of_safetensors(model, tmp_path):
+    from safetensors.numpy import load_file, save_file
+
+    theirs = load_file(model)
+    for name, array in ARRAYS.items():
+        assert np.array_equal(theirs[name], array)
+        assert theirs[name].dtype == array.dtype
+    save_file(ARRAYS, tmp_path / "theirs", {"rosenblatt": json.dumps({"format": 1, "learner": "Nobody"})})
+    facts, arrays = store.read(tmp_path / "theirs")
+    assert facts["learner"] == "Nobody"
+    assert all(np.array_equal(arrays[name], array) for name, array in ARRAYS.items())
+
+
+def test_arrays_of_every_type_come_back_and_can_be_changed(tmp_path):
+    kinds = ("f8", "f4", "f2", "i8", "i4", "i2", "i1", "u8", "u4", "u2", "u1", "?")
+    arrays = {kind: np.arange(5).astype(kind) for kind in kinds} | {"big": np.arange(3, dtype=">i4"), "one": np.array(7.0)}
+    store.write(tmp_path / "m", {}, arrays)
+    _, read = store.read(tmp_path / "m")
+    for name, array in arrays.items():
+        assert read[name].shape == array.shape
+        assert read[name].tolist() == array.tolist()
+        read[name][...] = 0
+    with pytest.raises(TypeError, match="a file holds numbers and truth values"):
+        store.write(tmp_path / "m", {}, {"a": np.array(["text"])})
+
+
+def test_facts_alone_are_read_from_the_header_of_a_file_of_any_size(model):
+    with model.open("r+b") as file:
+        file.truncate(2**40)  # a hole, as long as nobody reads it
+    with pytest.raises(UnreadableModel, match="and it holds"):
+        store.facts(model)  # the arrays do not fill the file: told without reading them
+    store.write(model, FACTS, {"a": np.zeros(1000)})
+    assert store.facts(model)["learner"] == "Nobody"
+
+
+def test_the_same_model_has_the_same_bytes_where_the_time_is_given(tmp_path, monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
+    store.write(tmp_path / "one", FACTS, ARRAYS)
+    store.write(tmp_path / "two", FACTS, dict(reversed(ARRAYS.items())))
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+    assert store.facts(tmp_path / "one")["saved"] == "1970-01-01T00:00:00Z"
+
+
+def test_a_model_is_read_from_a_pipe(model, tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=lambda: pipe.write_bytes(model.read_bytes()))
+    writer.start()
+    facts, arrays = store.read(pipe)
+    writer.join()
+    assert facts["learner"] == "Nobody"
+    assert arrays.keys() == ARRAYS.keys()
+
+
+# A file that is replaced at once or not at all
+
+
+def test_of_two_that_save_to_one_path_one_wins_whole(tmp_path):
+    path, errors = tmp_path / "model", []
+
+    def save(number):
+        for _ in range(20):
+            store.write(path, {"number": number}, {"a": np.full(20_000, float(number))})
+
+    def look():
+        while any(thread.is_alive() for thread in writers):
+            try:
+                facts, arrays = store.read(path)
+            except FileNotFoundError:
+                continue
+            if not (arrays["a"] == facts["number"]).all():
+                errors.append(facts)
+
+    writers = [threading.Thread(target=save, args=(number,)) for number in range(3)]
+    for thread in writers:
+        thread.start()
+    look()
+    assert not errors
+    assert [file.name for file in tmp_path.iterdir()] == ["model"]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="a limit on the size of files is set in a process of its own")
+def test_a_full_disk_leaves_the_old_file_and_nothing_else(model):
+    before = model.read_bytes()
+    code = (
+        "import resource, signal, sys, numpy as np\n"
+        "from rosenblatt import store\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))\n"
+        "try: store.write(sys.argv[1], {}, {'a': np.zeros(100_000)})\n"
+        "except OSError as error: print(type(error).__name__, error.errno)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(model)], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["OSError", str(errno.EFBIG)]
+    assert model.read_bytes() == before
+    assert [path.name for path in model.parent.iterdir()] == ["model"]
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")
+def test_a_device_that_is_full_says_so():
+    with pytest.raises(OSError, match="No space left"):
+        store.write("/dev/full", FACTS, ARRAYS)
+
+
+def test_an_interrupt_while_writing_leaves_the_old_file(model, monkeypatch):
+    before = model.read_bytes()
+
+    def interrupted(descriptor):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fsync", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        store.write(model, {}, {})
+    assert model.read_bytes() == before
+    assert [path.name for path in model.parent.iterdir()] == ["model"]
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_may_not_be_written_to(tmp_path):  # pragma: no cover
+    tmp_path.chmod(0o500)
+    with pytest.raises(PermissionError, match="model"):
+        store.write(tmp_path / "model", FACTS, ARRAYS)
+
+
+def test_what_cannot_be_opened_is_told_by_the_name_that_was_given(tmp_path, monkeypatch):
+    def denied(path, mode):
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr("builtins.open", denied)
+    with pytest.raises(PermissionError) as caught:
+        store.write(tmp_path / "model", FACTS, ARRAYS)
+    assert caught.value.filename == str(tmp_path / "model")
+
+
+def test_no_folder_no_file(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"there is no folder .*nowhere to write model into; make it first"):
+        store.write(tmp_path / "nowhere" / "model", FACTS, ARRAYS)
+    with pytest.raises(IsADirectoryError):
+        store.read(tmp_path)
+
+
+def test_a_long_name_and_a_link_are_files_too(tmp_path):
+    long = tmp_path / ("m" * 250)
+    store.write(long, FACTS, ARRAYS)
+    (tmp_path / "link").symlink_to(long)
+    store.write(tmp_path / "link", {"learner": "Somebody"}, {})
+    assert store.facts(long)["learner"] == "Somebody"
+    assert (tmp_path / "link").is_symlink()
+
+
+def test_more_arrays_than_a_file_can_have_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="has 65,537 arrays"):
+        store.write(tmp_path / "m", {}, dict.fromkeys(map(str, range(2**16 + 1)), np.zeros(0)))
+    assert not list(tmp_path.iterdir())

@@ -166,10 +166,11 @@ def test_what_was_written_is_restored(learned):
     assert again.features == table.features
 
 
-def test_a_delimiter_is_remembered(tmp_path):
+@pytest.mark.parametrize(("delimiter", "given"), [(":", ":"), (";", None), ("|", None)])
+def test_a_delimiter_is_found_and_remembered(delimiter, given, tmp_path):
     path = tmp_path / "a.csv"
-    path.write_text("y;n\na;1\nb;2\n")
-    table = Table(delimiter=";")
+    path.write_text("y;n\na;1\nb;2\n".replace(";", delimiter))
+    table = Table(delimiter=given)
     again = Table.restored(*table.learned(table.batches([path])).written())
     assert rows_of(again, [path]).y.tolist() == ["a", "b"]
 
@@ -250,6 +251,11 @@ def test_bytes_that_are_not_utf8_are_said_with_their_line(tmp_path, learned):
     batches = table.batches([path], on_error="skip")
     assert sum(batch.rows for batch in batches) == 1
     assert [error.line for error in batches.errors] == [2, 4]
+    quoted = b'ham,1,true,red,"x\n\xff\ny"\nham,2,true,red,"ok\nno"\nham,"1\n\xff",true,red,x\nham,3,true,red,\n'
+    path.write_bytes(b"label,age,sure,colour,note\n" + quoted)
+    batches = table.batches([path], on_error="skip")
+    assert [note for batch in batches for note in batch.columns["note"].to_pylist()] == ["ok\nno"]
+    assert [error.line for error in batches.errors] == [3, 8, 9]
 
 
 def test_json_lines_say_what_is_wrong_and_skip_it(tmp_path):
@@ -290,6 +296,7 @@ def test_rows_of_parquet_have_numbers_and_missing_values_are_filled_on_request(t
         ("kind\twords\nspam\tfree\n", {"target": "kind", "text": "words"}, ["kind", "words"]),
         ("label\twords\nspam\tfree\n", {"text": 1}, ["label", "words"]),
         ("kind\twords\nspam\tfree\n", {"target": 0, "text": -1, "header": True}, ["kind", "words"]),
+        ("label\twords\nspam\tfree\n", {"target": 0, "text": 1}, ["label", "words"]),
         ("\ufeffy\twords\nspam\tfree\n", {"text": "words"}, ["y", "words"]),
         ("\ty\twords\n0\tspam\tfree\n", {"text": "words"}, ["unnamed: 0", "y", "words"]),
     ],
@@ -306,21 +313,22 @@ def test_a_header_is_told_from_a_row(content, options, names, tmp_path):
 def test_what_columns_are_is_decided_and_stated(tmp_path):
     path = tmp_path / "a.csv"
     lines = [
-        f"{i},{i % 2},{i / 7},key{i},{'red' if i % 3 else 'blue'},some words of {i},yes,,{i % 2 > 0}" for i in range(60)
+        f"{i},{i % 2},{i / 7},key{i},{'red' if i % 3 else 'blue'},some words of {i},yes,,{i % 2 > 0},これは例{i}"
+        for i in range(60)
     ]
-    path.write_text("id,target,size,key,colour,note,constant,empty,odd\n" + "\n".join(lines))
+    path.write_text("id,target,size,key,colour,note,constant,empty,odd,japanese\n" + "\n".join(lines))
     table = Table()
     table = table.learned(table.batches([path], size=100))
     assert table.kinds == {
         "id": "ignored", "target": "target", "size": "number", "key": "ignored", "colour": "category", "note": "text",
-        "constant": "category", "empty": "ignored", "odd": "boolean",
+        "constant": "category", "empty": "ignored", "odd": "boolean", "japanese": "text",
     }  # fmt: skip
     assert table.notes[0] == f"the first line of {path} is the names of the columns"
     assert (
         "column key: ignored, as an identifier: 60 different values of 1.0 words on average in the first 60 rows"
         in table.notes
     )
-    assert len(table.notes) == 1 + 9
+    assert len(table.notes) == 1 + 10
     with pytest.raises(ValueError, match="column 'size' is given as text and as number"):
         list(Table(text="size", numeric="size").batches([path]))
 
@@ -477,7 +485,8 @@ def test_without_pyarrow_the_message_says_what_to_install():
     )
 
 
-JSON = st.one_of(st.none(), st.integers(-3, 3), st.floats(-1, 1), st.sampled_from(["a", "b c", "2020-01-01"]), st.booleans())
+WORDS = st.sampled_from(["a", "b c", "2020-01-01"])
+JSON = st.none() | st.integers(-3, 3) | st.floats(-1, 1) | WORDS | st.booleans()
 
 
 @settings(deadline=None, max_examples=40)
@@ -493,3 +502,13 @@ def test_json_lines_may_hold_anything_and_any_cut_gives_the_same(rows, size):
         assert whole.kinds == cut.kinds
         assert first.skipped == second.skipped
         assert same(rows_of(whole, [path], on_error="skip"), rows_of(cut, [path], on_error="skip", size=size))
+
+
+def test_a_hundred_errors_are_remembered_and_all_are_counted(tmp_path, learned):
+    table, _ = learned
+    path = tmp_path / "b.csv"
+    path.write_text("label,age,sure,colour,note\n" + "ham,1,true,red,ok\nham,x,true,red,no\nham,1\n" * 120)
+    batches = table.batches([path], on_error="skip", size=1000)
+    assert sum(batch.rows for batch in batches) == 120
+    assert batches.skipped == 240
+    assert [error.line for error in batches.errors] == [line for line in range(2, 152) if line % 3 != 2]

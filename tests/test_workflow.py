@@ -2,6 +2,7 @@
 
 import os
 import signal
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -105,6 +106,23 @@ def test_interrupted_goes_on_exactly_there(data, small_blocks, tmp_path, stream,
     same(whole, model, wide(X))
     assert model.training["history"] == whole.training["history"]
     assert model.training["mistakes"] == whole.training["mistakes"]
+
+
+def test_a_model_learns_on_from_other_files(data, tmp_path):
+    path, X, _ = data
+    lines = Path(path).read_text().splitlines(keepends=True)
+    for name, part in (("one.svm", lines[:25]), ("two.svm", lines[25:])):
+        (tmp_path / name).write_text("".join(part))
+    once = Options(passes=1, order="cyclic")
+    whole = train(path, reading_for([path]), rosenblatt.Perceptron(keep="average"), once)
+    first = train(str(tmp_path / "one.svm"), reading_for([path]), rosenblatt.Perceptron(keep="average"), once)
+    first.save(tmp_path / "one.model")
+    both = train(str(tmp_path / "two.svm"), first.reading, None, once, start=rosenblatt.load(tmp_path / "one.model"))
+    same(whole, both, wide(X))
+    assert both.classes_.tolist() == [0, 1, 2]
+    first.save(tmp_path / "small.model", resume=False)
+    with pytest.raises(ValueError, match="saved for prediction only"):
+        train(path, first.reading, None, once, start=rosenblatt.load(tmp_path / "small.model"))
 
 
 def test_resuming_with_other_files_or_options_is_refused(data, tmp_path):

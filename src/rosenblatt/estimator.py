@@ -173,8 +173,9 @@ class Estimator(SavedEstimator, CallbackSupportMixin, BaseEstimator):
 
     def _model_to_fit(self, plan: Plan, rows: Rows, features: int, outputs: int, init: Any) -> Any:
         if self.warm_start and self.__sklearn_is_fitted__():
+            self._resumable()
             self._check_unchanged(plan)
-            model = self._resumable().copy()
+            model = self._model.copy()
             model.suit(rows)
             return model
         return self._fresh(plan, rows, features, outputs, init)

@@ -174,6 +174,7 @@ def model_of(parts: Parts, features: int, expected: Collection[Problem], own_rul
     drift = _weights(parts, "drift", shape, np.float64) if averaged else None
     model = Model(problem, Weights(w, drift, parts.counts("tally", counters(problem)), clock), parts.real("constant"),
                   keep if resume or keep == "vote" else "last")  # fmt: skip
+    model.only_predicts = not resume
     if model.votes is not None:
         rows = parts.rows("votes/rows", None, features)
         moves = parts.records("votes/moves", MOVE, move_bounds(problem, rows.shape[0], int(clock[0])))

@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt import rules, store
-from rosenblatt.parts import Parts, put_record, real, record
+from rosenblatt.parts import MOST, Parts, put_record, real, record
 from rosenblatt.store import UnreadableModel
 from rosenblatt.train import Epoch
 
 COUNTS = ("n_iter_", "n_mistakes_", "n_updates_", "n_seen_")
 # What a file that says something else than it should makes those raise who read it.
-_WRONG = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
+WRONG = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
 
 
 class Saved:
@@ -86,7 +86,7 @@ class Saved:
             parts = Parts(facts, dict(arrays))
             estimator = cls(**{name: back(value) for name, value in facts["parameters"].items()})
             estimator._put_together(parts, parts.flag("resume"))
-        except _WRONG as error:
+        except WRONG as error:
             raise UnreadableModel(f"{source} is damaged: {type(error).__name__}: {error}") from None
         return estimator
 
@@ -144,13 +144,18 @@ class SavedEstimator(Saved):
         model = learner._model = self._from_arrays(parts.facts["model"], parts.arrays)
         if parts.arrays:
             raise ValueError(f"it has arrays that nobody knows: {', '.join(sorted(parts.arrays))}")
-        model.only_predicts = not resume
-        self._recall(parts)
+        if model.only_predicts == resume:
+            raise ValueError(
+                f"it says that it {'can' if resume else 'cannot'} go on learning, but what it holds is otherwise"
+            )
+        self._recall(parts, set(COUNTS) if hasattr(self, "classes_") else set(COUNTS) - {"n_mistakes_"})
 
-    def _recall(self, parts: Parts) -> None:
+    def _recall(self, parts: Parts, counted: set[str]) -> None:
         """Know again what was counted on the way, and how it ended."""
         counts = Parts(parts.facts["counts"])
-        self.__dict__.update({name: counts.whole(name) for name in counts.facts if name in COUNTS})
+        if set(counts.facts) != counted:
+            raise ValueError(f"it must count {', '.join(sorted(counted))}; it counts {', '.join(counts.facts)}")
+        self.__dict__.update({name: counts.whole(name) for name in counted})
         self.history_ = [epoch(values, Epoch) for values in parts.facts["history"]]
         self.stop_reason_ = parts.text("stop_reason")
 
@@ -197,7 +202,8 @@ def labels(told: Any) -> NDArray:
         raise ValueError(f"{code!r:.40} is no type of labels")
     kind = {"?": bool, "U": str, "S": str, "T": str, "O": str | bool | int | float}.get(code[0], int | float)
     values = [real(value) if isinstance(value, dict) else value for value in values]
-    if not all(isinstance(value, kind) and (code[0] in "?O" or not isinstance(value, bool)) for value in values):
+    mixed = len({isinstance(value, str) for value in values}) > 1
+    if mixed or not all(isinstance(value, kind) and (code[0] in "?O" or not isinstance(value, bool)) for value in values):
         raise TypeError(f"labels of the type {code} cannot be {str(values)[:80]}")
     dtype: Any = np.dtypes.StringDType() if code == "T" else np.dtype(code)
     if dtype.itemsize * len(values) > max(_WIDEST, 8 * sum(len(str(value)) for value in values)):
@@ -250,6 +256,8 @@ def back(value: Any) -> Any:
     if isinstance(value, list):
         return tuple(map(back, value))
     if not isinstance(value, dict):
+        if isinstance(value, int) and not -2 * MOST <= value < 2 * MOST:
+            raise ValueError(f"{value} is larger than a parameter can be")
         return value
     if len(value) != 1:
         raise ValueError(f"{str(value)[:80]} is no parameter")

@@ -10,6 +10,7 @@ import os
 import stat
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
+from importlib import import_module
 from io import BytesIO
 from math import isfinite, prod
 from os import PathLike
@@ -18,15 +19,16 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rosenblatt import __version__
 from rosenblatt.files import replacing
 
 FORMAT = 1
+VERSION: str = import_module("rosenblatt").__version__  # by name, because the package imports what imports this
 _NAME = "rosenblatt"
 _LARGEST_HEADER = 1 << 26  # bytes
 _MOST_ARRAYS = 1 << 16
 _MOST_AXES = 8
 _LARGEST = 1 << 47  # bytes, and numbers on an axis
+_DIGITS = 20  # of a whole number: those of 2⁶⁴
 _DEEPEST = 40  # lists and objects within each other
 _AT_ONCE = 1 << 24  # bytes handed to the disk, so that Ctrl-C is heard in between
 
@@ -60,7 +62,7 @@ def write(path: str | PathLike, facts: Mapping[str, Any], arrays: Mapping[str, N
     held = dict(
         sorted(held.items(), key=lambda item: -item[1].dtype.itemsize)
     )  # each then begins at a multiple of its size
-    header = _header({"format": FORMAT, "version": __version__, "saved": _now(), **facts}, held)
+    header = _header({"format": FORMAT, "version": VERSION, "saved": _now(), **facts}, held)
     with replacing(path) as file:
         file.write(len(header).to_bytes(8, "little") + header)
         for array in held.values():
@@ -166,7 +168,8 @@ def _opened(file: IO[bytes], size: int, path: str) -> tuple[dict[str, Any], dict
 
 
 def _parsed(text: str | bytes) -> dict[str, Any]:
-    value = json.loads(text, object_pairs_hook=_distinct, parse_constant=_refused, parse_float=_finite)
+    hooks: Any = {"parse_constant": _refused, "parse_float": _finite, "parse_int": _whole}
+    value = json.loads(text, object_pairs_hook=_distinct, **hooks)
     if not isinstance(value, dict):
         raise ValueError(f"an object is needed, not {type(value).__name__}")
     _check_depth(value)
@@ -193,6 +196,12 @@ def _finite(text: str) -> float:
     return value
 
 
+def _whole(text: str) -> int:
+    if len(text) > _DIGITS:
+        raise ValueError(f"{text[:_DIGITS]}… has more than {_DIGITS} digits")
+    return int(text)
+
+
 def _check_depth(value: Any) -> None:
     level = [value]
     for _ in range(_DEEPEST):
@@ -209,7 +218,7 @@ def _check_format(told: Mapping[str, Any], path: str) -> None:
         return
     if isinstance(found, int) and found > FORMAT:
         raise UnreadableModel(
-            f"{path} has format {found}, of version {told.get('version')}; this is rosenblatt {__version__}, which reads "
+            f"{path} has format {found}, of version {told.get('version')}; this is rosenblatt {VERSION}, which reads "
             f"format {FORMAT}: upgrade it, or save the model with this version"
         )
     raise UnreadableModel(f"{path} is damaged: its format is {found!r}, and formats are whole numbers from {FORMAT} on")

@@ -95,15 +95,18 @@ def annotated(
 
     done = words = 0
     stream = sentences(files, columns)
-    batch = 1 if "-" in files and sys.stdin.isatty() else BATCH  # whoever types wants an answer to each line
+    typed = "-" in files and sys.stdin.isatty()  # whoever types wants an answer to each line
 
     def answers() -> Iterator[Any]:
         nonlocal done, words
-        while some := list(islice(stream, batch)):
+        while some := list(islice(stream, 1 if typed else BATCH)):
             yield from answer(some)
             done += len(some)
             words += sum(map(len, some))
-            progress.update(words, sentences=done)
+            if typed:
+                file.flush()
+            else:
+                progress.update(words, sentences=done)
 
     with console.progress(unit="words") as progress, writing(output) as file:
         write(file, answers())

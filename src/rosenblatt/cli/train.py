@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Timer
 from typing import Annotated, Any
 
 import typer
@@ -16,6 +20,7 @@ from rosenblatt.cli.options import Json, Plot, Quiet
 
 _SHOWN_CLASSES = 8
 _TOLD_WORDS = 8
+_PATIENCE = 3.0  # seconds
 
 
 @grouped
@@ -47,6 +52,10 @@ def train(
     ] = None,
     skip_errors: SkipErrors = False,
     resume: Annotated[bool, typer.Option("--resume", help="Go on exactly where Ctrl-C stopped the model.")] = False,
+    start: Annotated[
+        str | None, typer.Option("--from", metavar="MODEL", help="Learn on with this model, read as it reads.")
+    ] = None,
+    small: Annotated[bool, typer.Option("--small", help="Save what predicts and no more; it cannot learn on.")] = False,
     top: Annotated[
         int, typer.Option("--top", metavar="N", min=0, help="How many features that speak for a class to show.")
     ] = _TOLD_WORDS,
@@ -69,10 +78,12 @@ def train(
     check_writable(place)
     _refuse_to_replace(place)
     pictures.prepared(plot)
+    if resume and start:
+        raise Failure("--resume goes on with an interrupted training, --from begins another; give one", Code.USAGE)
     before = None
-    if resume:
+    if resume or start:
         with ending(Code.MODEL, OSError):
-            before = FileModel.load(place)
+            before = FileModel.load(start or place)
     reading = before.reading if before is not None else columns.reading(files)
     learner = None if before is not None else learning.made()
     with ending(Code.USAGE, ValueError):
@@ -80,13 +91,13 @@ def train(
             passes=learning.passes, order=learning.order, seed=learning.seed, stream=stream, memory=int(memory * 2**30),
             holdout=holdout, classes=classes.split(",") if classes else None, on_error="skip" if skip_errors else "error",
         )  # fmt: skip
-    with console.progressive() as table:
-        watched = _Watched(table, console)
-        trained = learn(files, reading, learner, options, watched, before)
+    with console.progressive() as table, _patience(console) as begun:
+        watched = _Watched(table, console, begun)
+        trained = learn(files, reading, learner, options, watched, **{"resume" if resume else "start": before})
     for note in getattr(trained.reading, "notes", []):
         console.note(note)
     with ending(Code.OUTPUT, OSError):
-        trained.save(place)
+        trained.save(place, resume=not small or trained.training["stopped"] == "interrupted")
     if plot:
         from rosenblatt.plot import passes
 
@@ -100,13 +111,28 @@ def train(
     return int(Code.DONE)
 
 
+@contextmanager
+def _patience(console: Console) -> Iterator[Callable[[], None]]:
+    """Somebody who waits at a terminal is told what for; what is given is to be called when there is something to see."""
+    said = "reading, and compiling what is used for the first time; compiled code is kept for the next time"
+    timer = Timer(_PATIENCE, console.note, [said])
+    timer.daemon = True
+    if sys.stderr.isatty():
+        timer.start()
+    try:
+        yield timer.cancel
+    finally:
+        timer.cancel()
+
+
 class _Watched:
     """Shows each step in the table of progressive error, and the error on rows held out."""
 
-    def __init__(self, table: Any, console: Console):
-        self.table, self.console, self.seen = table, console, 0
+    def __init__(self, table: Any, console: Console, begun: Callable[[], None]):
+        self.table, self.console, self.begun, self.seen = table, console, begun, 0
 
     def __call__(self, step: Any) -> None:
+        self.begun()
         if step.seen < self.seen:
             self.console.note(
                 "a label came that the first rows did not have: once more from the beginning, with all labels"

@@ -196,8 +196,10 @@ class _Raw(io.RawIOBase):
         self._owned = isinstance(source, str | os.PathLike) and source != "-"
         self._file: Any = _opened(source) if isinstance(source, str | os.PathLike) else source
         self.total = _size(self._file)
+        file: Any = self._file
+        self._take = file.readinto1 if hasattr(file, "readinto1") else file.readinto  # what is there, without waiting
         self.head = b""
-        while len(self.head) < HEAD and (more := self._file.read(HEAD - len(self.head))):
+        while not self._file.isatty() and len(self.head) < HEAD and (more := self._file.read(HEAD - len(self.head))):
             self.head += more
         self._ahead = self.head
 
@@ -210,7 +212,7 @@ class _Raw(io.RawIOBase):
             got = min(len(view), len(self._ahead))
             view[:got], self._ahead = self._ahead[:got], self._ahead[got:]
         else:
-            got = self._file.readinto(view) or 0
+            got = self._take(view) or 0
         self.taken += got
         if self.digest is not None:
             self.digest.update(view[:got])

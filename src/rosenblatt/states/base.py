@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -131,6 +131,11 @@ class Kept(NamedTuple):
     tally: NDArray
     clock: NDArray
 
+    @classmethod
+    def fresh(cls, vectors: int, features: int) -> Kept:
+        """Weights of zero."""
+        return cls(np.zeros((vectors, features + 1)), np.zeros(vectors, np.int64), np.zeros(1, np.int64))
+
     def vectors(self) -> NDArray:
         """The weights."""
         return self.weights
@@ -226,6 +231,30 @@ class Stateful(Classifier):
         parameters.check({"order": self.order}, {"order": OneOf(("cyclic", "shuffle", "random"))}, ())
         return super()._plan()
 
+    # Columns that come later
+
+    def _by_columns(self, model: States) -> bool:
+        """Whether what is known of a column depends neither on the others nor on how many there are."""
+        return isinstance(model.state, Kept)
+
+    def _widened(self, model: States, features: int) -> States:
+        if not self._by_columns(model):
+            return super()._widened(model, features)
+        vectors, both = len(model.state.tally), min(features, self.n_features_in_)
+        twin = type(self)(**self.get_params(deep=False) | model.begun)
+        begin: Callable = Kept.fresh if isinstance(model.state, Kept) else twin._state
+        blank, fresh = begin(vectors, self.n_features_in_), begin(vectors, features)
+        for old, unseen, new in zip(model.state, blank, fresh, strict=True):
+            if isinstance(new, np.ndarray) and new.shape == old.shape:
+                new[...] = old
+            elif isinstance(new, np.ndarray):
+                if not np.array_equal(old[:, both:-1], unseen[:, both:-1]):
+                    raise ValueError(f"{features} columns are too few: those after them have been learned from")
+                new[:, :both], new[:, -1] = old[:, :both], old[:, -1]
+        wider = model.copy()
+        wider.state, wider._known = fresh, None
+        return wider
+
     # Files
 
     def _arrays(self, model: States, resume: bool) -> tuple[dict[str, Any], dict[str, NDArray]]:
@@ -243,8 +272,11 @@ class Stateful(Classifier):
         begun = {name: back(value) for name, value in facts["begun"].items()}
         if set(begun) != set(self._own_values()):
             raise ValueError(f"it began with {', '.join(begun)}; it must be {', '.join(self._own_values())}")
+        parameters.check(begun, {name: self._own[name] for name in begun}, ())
         state = self._state_from(parts, begun, 1 if isinstance(problem, Binary) else columns(problem))
-        return States(problem, state, parts.real("constant"), begun)
+        model = States(problem, state, parts.real("constant"), begun)
+        model.only_predicts = isinstance(state, Kept)
+        return model
 
     def _state_from(self, parts: Parts, begun: Mapping[str, Any], vectors: int) -> Any:
         """The state that arrays describe: a fresh one, of the parameters that the model began with, says what they must
@@ -255,7 +287,10 @@ class Stateful(Classifier):
         counts = {"tally": parts.counts("tally", vectors), "clock": parts.counts("clock", 1)}
         if set(parts.arrays) == {"weights"}:
             return Kept(parts.array("weights", np.float64, (vectors, width)), **counts)
-        twin = type(self)(**self.get_params(deep=False) | begun | self._harmless(held))
+        params = self.get_params(deep=False) | begun | self._harmless(held)
+        if "fit_intercept" in params:
+            params["fit_intercept"] = parts.real("constant") != 0
+        twin = type(self)(**params)
         state = self._made_room(twin._state(vectors, self.n_features_in_), parts)
         for name, value in state._asdict().items():
             if isinstance(value, np.ndarray) and name not in counts:

@@ -69,6 +69,9 @@ class SecondOrder(Stateful):
         model.state = model.state._replace(limit=int(self.max_bytes))
         return Collector(model, examples, visits)
 
+    def _by_columns(self, model: States) -> bool:
+        return isinstance(model.state, Ratios | Variances) or super()._by_columns(model)
+
     def _compact(self, state: Any) -> Any:
         return state.compact() if isinstance(state, Gram) else state
 

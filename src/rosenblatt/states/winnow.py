@@ -17,7 +17,7 @@ from sklearn.utils import check_X_y
 
 from rosenblatt.parameters import Flag, Number
 from rosenblatt.states import multiplicative
-from rosenblatt.states.base import Stateful
+from rosenblatt.states.base import Stateful, States
 from rosenblatt.states.multiplicative import outside
 from rosenblatt.theory import bounds
 
@@ -298,6 +298,9 @@ class BalancedWinnow(Stateful):
         By default `features` are those of the last fit.
         """
         return bounds.balanced_winnow(radius, margin, _dimensions(self, features), self.alpha)
+
+    def _by_columns(self, model: States) -> bool:
+        return True
 
     def _state(self, vectors: int, features: int) -> Any:
         return multiplicative.balanced(vectors, features, float(self.alpha))

@@ -256,7 +256,7 @@ class Structured(Estimator):
         if not resume:
             self._model.saved_with = {name: getattr(self, name) for name in ("keep", "prune") if hasattr(self, name)}
         self.__dict__.update(self._learned())
-        self._recall(parts)
+        self._recall(parts, set(COUNTS))
 
 
 def checked(X: Any, name: str = "X") -> Sequence:

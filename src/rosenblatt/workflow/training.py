@@ -92,26 +92,33 @@ def train(
     options: Options = DEFAULTS,
     watch: Watch = lambda step: None,
     resume: FileModel | None = None,
+    start: FileModel | None = None,
 ) -> FileModel:
     """The model that a learner makes of files; by default an averaged perceptron's.
 
     `watch` is called after each step. Ctrl-C ends training after the step it comes in; the model then says so in
     `training["stopped"]`, and given as `resume`, with the same files and options, it goes on exactly there.
+
+    A model given as `start` learns on from these files, which may be others than it knows; its reading and its learner are
+    taken over, and changed.
     """
     files = listed(paths)
     stream = streams(files, options)
     learner = Perceptron(keep="average") if learner is None else learner
     if resume is not None:
         _check_resumable(resume, files, options)
-        reading, learner = resume.reading, resume.learner
+    known = resume or start
+    if known is not None:
+        known.learner._resumable()
+        reading, learner = known.reading, known.learner
     if stream:
         _check_streamable(files, reading, learner, options, resume)
         if reading.learns:
             reading = reading.learned(reading.batches(files, on_error=options.on_error))
 
     def attempt(reading: Reading, labels: Labels | None, rows: int | None = None) -> FileModel:
-        run = Run(reading, learner if resume is not None else _seeded(learner, options), options, watch, stream, files)
-        run.prepare(labels, rows, resume)
+        run = Run(reading, _seeded(learner, options) if known is None else learner, options, watch, stream, files)
+        run.prepare(labels, rows, known, resuming=resume is not None)
         with catching_interrupts() as interrupted:
             run.go(interrupted)
         return run.model()
@@ -121,7 +128,7 @@ def train(
     try:
         return attempt(reading, None)  # the classes are those of the first batch
     except (UnknownLabel, LabelError):  # but for one that came later: begin again with all of them
-        if resume is not None:
+        if known is not None:
             raise
         rows, distinct = reading.labels(files, on_error=options.on_error)
         return attempt(reading.told(distinct), Labels(distinct), rows)
@@ -161,18 +168,23 @@ class Run:
 
     # Getting ready
 
-    def prepare(self, labels: Labels | None, rows: int | None, resume: FileModel | None) -> None:
-        """Find the rows; `labels` are the classes and `rows` the number of rows, where they are known beforehand."""
+    def prepare(
+        self, labels: Labels | None, rows: int | None, known: FileModel | None = None, resuming: bool = False
+    ) -> None:
+        """Find the rows; `labels` are the classes and `rows` the number of rows, where they are known beforehand. A model
+        that is `known` learns on, and exactly where it stopped if it is `resuming`."""
         self.labels = Labels() if labels is None else labels
-        self.told = labels is not None or resume is not None  # whether there can be no other classes
+        self.told = labels is not None or known is not None  # whether there can be no other classes
         if self.stream:
             self.source = Streamed(self.reading, self.files, rows, self.options.on_error)
-            if self.reading.features is None and resume is None and not can_widen(self.learner):
+            if self.reading.features is None and known is None and not can_widen(self.learner):
                 self.width = max((chunk.X.shape[1] for chunk, _ in self.source.steps(0, 0)), default=0)
         else:
             self.take_rows(self._load())
-        if resume is not None:
-            self._take_up(resume)
+        if known is not None:
+            self._take_over(known.learner)
+        if known is not None and resuming:
+            self._take_up(known.training)
         if self.told:
             self._check_classes()
 
@@ -224,18 +236,20 @@ class Run:
             live, self.held = np.sort(mixed[held:]), chunk.take(np.sort(mixed[:held]))
         return Loaded(chunk, live, self.options.order, self.options.seed)
 
-    def _take_up(self, resume: FileModel) -> None:
-        """Go on where a model stopped."""
-        then = resume.training
+    def _take_over(self, learner: Any) -> None:
+        """Learn on with a learner that has learned before; what it calls classes are numbers meanwhile."""
+        self.width = max(self.width, learner.n_features_in_)
+        if not is_regressor(learner):
+            self.labels = Labels(learner.classes_.tolist(), grow=True)  # in the order that the model has
+            self.labels.grow = getattr(learner, "unknown_class", "error") == "grow"
+            learner.classes_ = np.arange(len(self.labels))
+
+    def _take_up(self, then: Mapping[str, Any]) -> None:
+        """Go on where a training stopped."""
         self.number, self.row = int(then["pass"]), int(then["row"])
         self.mistakes_in_pass, self.updates_in_pass = int(then["mistakes_in_pass"]), int(then["updates_in_pass"])
         self.mistakes_before = int(then["mistakes"]) - self.mistakes_in_pass
         self.history = list(then["history"])
-        self.width = max(self.width, self.learner.n_features_in_)
-        if not is_regressor(self.learner):
-            self.labels = Labels(self.learner.classes_.tolist(), grow=True)  # in the order that the model has
-            self.labels.grow = False
-            self.learner.classes_ = np.arange(len(self.labels))
 
     # Learning
 

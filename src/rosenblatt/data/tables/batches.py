@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,16 +15,17 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from rosenblatt.data import opening
+from rosenblatt.data.tables.checking import Check, misfit
 from rosenblatt.data.tables.files import Delimited, Form, JsonLines, Piece, Source, TableError
 from rosenblatt.data.tables.schema import SAMPLE, Schema, decided
 from rosenblatt.data.tables.sources import Asking, opened
-from rosenblatt.data.tables.values import as_numbers, as_text, as_truth, plain
+from rosenblatt.data.tables.values import as_text, plain
 
 MOST_ERRORS = 100  # that are remembered of the rows left out
+MOST_BYTES = 1 << 26  # of the first rows, which are held while it is decided what they are
 EMPTY = "there are no rows; is the file empty?"
 
 
@@ -57,7 +59,6 @@ class TableBatches:
         self.total = _total(paths)
         self._asking, self._labelled, self._skip, self._size = asking, labelled, on_error == "skip", size
         self._digest = hashlib.sha256()
-        self._stream: opening.Input | None = None
         self._batches = self._all(paths)
 
     def __iter__(self) -> Iterator[Batch]:
@@ -95,8 +96,11 @@ class TableBatches:
         """The pieces of a source, after its columns were compared with the schema, or have made one."""
         rest = iter(source)
         first: list[Piece] = []
-        while sum(piece.columns.num_rows for piece in first) < SAMPLE and (piece := next(rest, None)) is not None:
+        rows = size = 0
+        while rows < SAMPLE and size < MOST_BYTES and (piece := next(rest, None)) is not None:
             first.append(piece)
+            rows += piece.columns.num_rows
+            size += piece.columns.nbytes
         names = source.names or list(dict.fromkeys(name for piece in first for name in piece.columns.column_names if name))
         if names and any(piece.columns.num_rows for piece in first):
             sample = _stacked([_filled_up(piece.columns, names) for piece in first]).slice(0, SAMPLE)
@@ -121,13 +125,11 @@ class TableBatches:
         """Raises TableError where the columns of a file are not those of the schema."""
         schema = self.schema
         assert schema is not None
-        needed = [column for column in schema.columns if column.name in schema.features]
-        if self._labelled:
-            needed += [column for column in schema.columns if column.kind in ("target", "weight")]
+        needed = schema.needed(self._labelled)
         wrong = [f"column {column.name} ({column.kind}) is missing" for column in needed if column.name not in names]
         wrong += [f"column {column.name} is there twice" for column in needed if names.count(column.name) > 1]
         for column in needed:
-            if column.name in names and (found := _misfit(column.kind, sample[column.name])) is not None:
+            if column.name in names and (found := misfit(column.kind, sample[column.name])) is not None:
                 wrong.append(f"column {column.name} ({column.kind}) holds {found}")
         if wrong:
             others = [name for name in names if name not in {column.name for column in schema.columns}]
@@ -137,75 +139,42 @@ class TableBatches:
     def _checked(self, piece: Piece, source: Source) -> Batch:
         """The rows of a piece that can be read; the others are left out, or raise."""
         schema, file = self.schema, source.stream.name
-        wrong = [TableError(file, line, message) for line, message in piece.broken]
+        room = MOST_ERRORS - len(self.errors) if self._skip else 1
+        wrong = [TableError(file, line, message) for line, message in piece.broken[: max(room, 1)]]
         if schema is None:
             raise wrong[0] if wrong else TableError(file, None, EMPTY)
         table = _filled_up(piece.columns, [column.name for column in schema.columns])
-        wanted = [column for column in schema.columns if column.name in schema.features]
-        if self._labelled:
-            wanted += [column for column in schema.columns if column.kind in ("target", "weight")]
         bad: dict[int, tuple[str, str]] = {}
         columns = {}
-        for name, kind in wanted:
-            columns[name], found = self._values(table[name], kind, isinstance(source, Delimited))
+        for name, kind in schema.needed(self._labelled):
+            check = Check(kind, schema.labels, self._asking.missing == "fill", isinstance(source, Delimited))
+            columns[name], found = check(table[name])
             for row, message in found.items():
                 bad.setdefault(row, (name, message))
-        places = {row: piece.line(row) for row in bad} if self._skip else {row: piece.line(row) for row in sorted(bad)[:1]}
-        wrong += [TableError(file, line, bad[row][1], bad[row][0], source.unit) for row, line in places.items()]
+        for row in sorted(bad)[:room]:
+            name, message = bad[row]
+            wrong.append(TableError(file, piece.line(row), message, name, source.unit))
         wrong.sort(key=lambda error: error.line or 0)
         if wrong and not self._skip:
             raise wrong[0]
-        self.skipped += len(wrong)
-        self.errors += wrong[: MOST_ERRORS - len(self.errors)]
+        self.skipped += len(piece.broken) + len(bad)
+        self.errors += wrong[:room]
         cleaned = pa.table(columns)
         if bad:
-            cleaned = cleaned.filter(pa.array([row not in bad for row in range(cleaned.num_rows)]))
+            good = np.ones(cleaned.num_rows, bool)
+            good[list(bad)] = False
+            cleaned = cleaned.filter(pa.array(good))
         return Batch(cleaned, schema)
-
-    def _values(self, column: Any, kind: str, trim: bool) -> tuple[Any, dict[int, str]]:
-        """A column as its kind wants it, and what is wrong with some of its rows."""
-        schema = self.schema
-        assert schema is not None
-        column = plain(column)
-        if kind in ("number", "boolean", "weight") or (kind == "target" and schema.labels == "number"):
-            numbers, bad, missing = (as_truth if kind == "boolean" else as_numbers)(column)
-            bad = {row: f"{what} is no {_NOUN[kind]}{_ADVICE[kind]}" for row, what in bad.items()}
-            if kind == "weight":
-                bad |= {int(row): f"{numbers[row]} is no weight, which is 0 or more" for row in np.flatnonzero(numbers < 0)}
-            if kind in ("target", "weight") or self._asking.missing == "error":
-                bad |= {int(row): _MISSING[kind] for row in np.flatnonzero(missing)}
-            return pa.array(numbers), bad
-        texts = as_text(column)
-        if trim and kind in ("category", "target"):
-            texts = pc.utf8_trim_whitespace(texts)
-        if (trim and kind == "category") or kind == "target":
-            texts = pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.large_string()), texts)
-        bad = {}
-        if kind == "target" or self._asking.missing == "error":
-            bad = (
-                {int(row): _MISSING[kind] for row in np.flatnonzero(texts.is_null().to_numpy())} if texts.null_count else {}
-            )
-        return texts, bad
-
-
-_NOUN = {"number": "number", "boolean": "truth value (true or false)", "weight": "weight", "target": "number"}
-_ADVICE = {
-    "number": "; is it a column of categories? on_error='skip' leaves such rows out",
-    "boolean": "",
-    "weight": "",
-    "target": ", as the labels of the first rows are",
-}
-_MISSING = dict.fromkeys(
-    ("number", "boolean", "category", "text"),
-    "the value is missing; missing='fill' fills it in, on_error='skip' leaves the row out",
-) | {"target": "the label is missing; on_error='skip' leaves such rows out", "weight": "the weight is missing"}
 
 
 def _total(paths: Sequence[str]) -> int | None:
+    """The bytes of all files; None where one is no file, but a pipe."""
     try:
-        return sum(os.stat(path).st_size for path in paths) if "-" not in paths else None
+        found = [os.stat(path) for path in paths if path != "-"]
     except OSError:
         return None
+    regular = all(stat.S_ISREG(one.st_mode) for one in found) and "-" not in paths
+    return sum(one.st_size for one in found) if regular else None
 
 
 def _filled_up(table: Any, names: Sequence[str]) -> Any:
@@ -232,16 +201,3 @@ def _joined(parts: list[Any]) -> Any:
     kind = next(iter(types), pa.null())
     parts = [pa.nulls(len(part), kind) if pa.types.is_null(part.type) else part for part in parts]
     return pa.chunked_array([chunk for part in parts for chunk in getattr(part, "chunks", [part])], kind)
-
-
-def _misfit(kind: str, column: Any) -> str | None:
-    """What a column holds that cannot be of a kind, by its type or by all of many values; None where it may be."""
-    column = plain(column)
-    if pa.types.is_nested(column.type):
-        return f"values of type {column.type}"
-    if kind in ("number", "boolean", "weight"):
-        _, bad, missing = (as_truth if kind == "boolean" else as_numbers)(column)
-        known = len(column) - int(np.count_nonzero(missing))
-        if len(bad) == known and (known >= 10 or not pa.types.is_large_string(column.type)) and bad:
-            return f"{next(iter(bad.values()))} and the like"
-    return None

@@ -13,11 +13,13 @@ import json
 import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
+from functools import cache
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rosenblatt.data.opening import SUFFIXES, FormatError, pieces
 
@@ -31,7 +33,7 @@ except ImportError as missing:  # pragma: no cover
 from rosenblatt.data.tables.records import walked
 from rosenblatt.data.tables.values import number_text
 
-SIZE = 1 << 22  # bytes of a piece, about
+SIZE = 1 << 21  # bytes of a piece, about
 HEAD = 50  # records of delimited text that are looked at to decide what the first one is
 LONGEST = 1 << 26  # bytes that a quoted field may go on over line ends
 FORMATS = ("csv", "tsv", "jsonl", "parquet", "arrow", "lines")
@@ -78,7 +80,9 @@ def form_of(path: str, start: bytes, format: str | None, delimiter: str | None, 
         format = "csv" if delimiter is not None else suffix_of(path) or _guess(start)
     if format == "tsv":
         return Form(format, delimiter or "\t", quote)
-    return Form(format, delimiter or ",", '"' if quote is None else quote)
+    first = start.split(b"\n", 1)[0].decode("utf-8", "replace")
+    found = next((one for one in ",;\t|" if one in first), ",")  # much that is called CSV has no commas
+    return Form(format, delimiter or found, '"' if quote is None else quote)
 
 
 def suffix_of(path: str) -> str | None:
@@ -94,7 +98,9 @@ def _guess(start: bytes) -> str:
         return "parquet"
     if start.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
         return "arrow"
-    return "jsonl" if first.startswith(b"{") else "tsv" if b"\t" in first else "csv" if b"," in first else "lines"
+    if first.startswith(b"{"):
+        return "jsonl"
+    return "tsv" if b"\t" in first else "csv" if b"," in first or b";" in first else "lines"
 
 
 def first_records(data: bytes, form: Form, file: str) -> list[list[str]]:
@@ -116,6 +122,14 @@ def whole_lines(stream: Any, size: int) -> Iterator[bytes]:
     """A stream in blocks of about this size, which end where lines do."""
     for buffer, begin, end in pieces(stream, size):
         yield buffer[begin:end].tobytes()
+
+
+class Decoded(NamedTuple):
+    """Text without the records that are not UTF-8, what is wrong with these, and the numbers of the lines that are left."""
+
+    data: bytes
+    broken: list[tuple[int, str]]
+    lines: Sequence[int]
 
 
 class Source:
@@ -167,7 +181,7 @@ class Delimited(Source):
             data = rest + block
             end = len(data)
             if self.form.quote and self.form.quote.encode() in data:
-                end = int(walked(np.frombuffer(data, np.uint8), *self._codes, -1)[0])
+                end = self._walked(data)[0]
             rest = data[end:]
             if len(rest) > LONGEST:
                 raise TableError(
@@ -181,7 +195,7 @@ class Delimited(Source):
                 yield data[:end]
         if rest:
             ended = rest if rest.endswith(b"\n") else rest + b"\n"
-            if int(walked(np.frombuffer(ended, np.uint8), *self._codes, -1)[0]) < len(ended):
+            if self._walked(ended)[0] < len(ended):
                 raise TableError(
                     self.stream.name,
                     line,
@@ -189,18 +203,23 @@ class Delimited(Source):
                 )
             yield rest
 
+    def _walked(self, data: bytes) -> tuple[int, NDArray[np.int64]]:
+        return walked(np.frombuffer(data, np.uint8), *self._codes, data.count(b"\n"))
+
     def _piece(self, data: bytes, line: int, skip: int) -> Piece:
-        data, broken, lines = _utf8(data, line)
+        data, broken, lines = _utf8(data, line, lambda data: self._walked(data)[1])
         wrong: list[Any] = []
 
         def leave_out(row: Any) -> str:
             wrong.append(row)
             return "skip"
 
-        buffer = np.frombuffer(data, np.uint8)
+        @cache
+        def begins() -> NDArray[np.int64]:
+            return self._walked(data)[1]
 
         def line_of(record: int) -> int:
-            return lines[int(walked(buffer, *self._codes, record)[1])]
+            return lines[int(begins()[record])]
 
         if not data.strip():
             return Piece(pa.table({}), line_of, broken)
@@ -277,16 +296,16 @@ class JsonLines(Source):
                 continue
             try:
                 row = json.loads(text)
-                if not isinstance(row, dict):
-                    raise ValueError(
-                        f"an object in braces is expected, one a line; found {text[:60].decode('utf-8', 'replace')!r}"
-                    )
                 json.dumps(row, ensure_ascii=False).encode()
             except (ValueError, RecursionError) as reason:
-                broken.append((number, f"this is no JSON: {reason}" if text[:1] != b"[" else str(reason)))
+                broken.append((number, f"this is no JSON: {reason}"))
                 continue
-            rows.append(row)
-            lines.append(number)
+            if isinstance(row, dict):
+                rows.append(row)
+                lines.append(number)
+            else:
+                found = text[:60].decode("utf-8", "replace")
+                broken.append((number, f"an object in braces is expected, one a line; found {found!r}"))
         names = list(dict.fromkeys(name for row in rows for name in row))
         columns = {name: _column([row.get(name) for row in rows]) for name in names}
         table = pa.table(columns) if columns or not rows else pa.table({"": pa.nulls(len(rows))})  # {} is a row too
@@ -376,22 +395,27 @@ class _Readable(io.RawIOBase):
         return True
 
 
-def _utf8(data: bytes, line: int) -> tuple[bytes, list[tuple[int, str]], Sequence[int]]:
-    """The data without lines that are not UTF-8, what is wrong with these, and the numbers of the others."""
+def _utf8(data: bytes, line: int, begins: Callable[[bytes], Any] = lambda data: range(data.count(b"\n") + 1)) -> Decoded:
+    """The records that are UTF-8. `begins` says on which line each begins, from 0; without it, lines are records."""
     try:
         data.decode()
-        return data, [], range(line, sys.maxsize)
+        return Decoded(data, [], range(line, sys.maxsize))
     except UnicodeDecodeError:
-        kept, numbers, broken = [], [], []
-    for number, text in enumerate(data.split(b"\n"), line):
+        texts = data.split(b"\n")
+    records = [*begins(data), len(texts)]
+    kept: list[bytes] = []
+    numbers: list[int] = []
+    broken: list[tuple[int, str]] = []
+    for begin, end in pairwise(records):
         try:
-            text.decode()
-            kept.append(text)
-            numbers.append(number)
+            for number in range(begin, end):
+                texts[number].decode()
+            kept += texts[begin:end]
+            numbers += range(line + begin, line + end)
         except UnicodeDecodeError as reason:
-            what = f"the byte 0x{text[reason.start]:02X} at byte {reason.start + 1} is not UTF-8"
-            broken.append((number, f"{what}; convert the file to UTF-8"))
-    return b"\n".join(kept), broken, numbers
+            what = f"the byte 0x{texts[number][reason.start]:02X} at byte {reason.start + 1} is not UTF-8"
+            broken.append((line + number, f"{what}; convert the file to UTF-8"))
+    return Decoded(b"\n".join(kept), broken, numbers)
 
 
 def _column(values: list[Any]) -> Any:

@@ -1,7 +1,9 @@
 """A record of delimited text ends with its line, unless a quoted field goes on in the next; so that a file can be cut
-between records, and a record be found by its number, the quotes are followed from the beginning."""
+between records, and each record have a line, the quotes are followed from the beginning."""
 
 from __future__ import annotations
+
+import numpy as np
 
 from rosenblatt._jit import jit
 
@@ -9,11 +11,13 @@ _LINE_END, _RETURN = 10, 13
 
 
 @jit
-def walked(data, delimiter, quote, wanted):
-    """Where the last whole record ends, and how many lines stand before the record with the number `wanted`, from 0; blank
-    lines are no records. A quote opens a field at its beginning only, and two in one stand for one; −1 is no quote."""
-    records, line, begin, begins_in, end = 0, 0, 0, 0, 0
+def walked(data, delimiter, quote, most):
+    """Where the last whole record ends, and the line on which each record begins, from 0; blank lines are no records. There
+    are `most` line ends. A quote opens a field at its beginning only, and two in one stand for one; −1 is no quote."""
+    lines = np.empty(most + 1, np.int64)
+    records, line, begin, end = 0, 0, 0, 0
     quoted, fresh = False, True
+    lines[0] = 0
     at = 0
     while at < data.size:
         byte = data[at]
@@ -26,17 +30,15 @@ def walked(data, delimiter, quote, wanted):
             elif byte == _LINE_END:
                 line += 1
         elif byte == _LINE_END:
-            if at > begin + 1 or (at == begin + 1 and data[begin] != _RETURN):
-                if records == wanted:
-                    return end, begins_in
-                records += 1
             line += 1
+            if at > begin + 1 or (at == begin + 1 and data[begin] != _RETURN):
+                records += 1
             begin = end = at + 1
-            begins_in = line
+            lines[records] = line
             fresh = True
         elif fresh and byte == quote:
             quoted, fresh = True, False
         else:
             fresh = byte == delimiter
         at += 1
-    return end, begins_in
+    return end, lines[: records + 1]

@@ -23,6 +23,7 @@ FEATURES = ("number", "boolean", "category", "text")
 KINDS = (*FEATURES, "target", "weight", "ignored")
 LABELS = ("label", "target", "class", "y")
 _IDENTIFIERS = re.compile(r"(.*[_\- ])?(id|uuid|guid)|index|row_?id|unnamed: \d+", re.IGNORECASE)
+_BETWEEN = r"\s+|[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]{2}"  # what tells words, about
 _FEW = 20  # different strings that are never too many for categories
 
 Reference = str | int
@@ -118,6 +119,11 @@ class Schema:
     @property
     def features(self) -> list[str]:
         return self.named(*FEATURES)
+
+    def needed(self, labelled: bool) -> list[Column]:
+        """The columns that a file must have."""
+        kinds = (*FEATURES, "target", "weight") if labelled else FEATURES
+        return [column for column in self.columns if column.kind in kinds]
 
     @property
     def only_text(self) -> str | None:
@@ -217,9 +223,9 @@ def _kind(name: str, column: Any) -> tuple[str, str]:
     distinct = len(pc.unique(values))
     if pc.all(pc.is_in(lower, pa.array(["true", "false"], pa.large_string()))).as_py():
         return "boolean", f"as all of the first {rows} rows say"
-    blanks = np.mean(pc.count_substring_regex(pc.utf8_trim_whitespace(values), r"\s+").to_numpy())
-    found = f"{distinct} different values of {1 + blanks:.1f} words on average in the first {rows} rows"
-    if blanks >= 1 and (distinct > rows / 2 or (distinct > 5 * _FEW and blanks >= 2)):
+    words = 1 + np.mean(pc.count_substring_regex(pc.utf8_trim_whitespace(values), _BETWEEN).to_numpy())
+    found = f"{distinct} different values of {words:.1f} words on average in the first {rows} rows"
+    if words >= 2 and (distinct > rows / 2 or (distinct > 5 * _FEW and words >= 3)):
         return "text", found
     if distinct <= max(_FEW, len(values) / 2):
         return "category", found

@@ -6,13 +6,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import pyarrow as pa
-
 from rosenblatt.data import opening
 from rosenblatt.data.tables import files
 from rosenblatt.data.tables.files import Delimited, Form, JsonLines, Lines, Source, TableError
 from rosenblatt.data.tables.schema import LABELS, Choice, Schema, is_number
-from rosenblatt.data.tables.values import as_numbers
+from rosenblatt.data.tables.values import NUMBER
 
 BEGINNING = 1 << 16  # bytes that are looked at to tell a format
 
@@ -105,11 +103,12 @@ def _names(known: Schema, first: list[str], labelled: bool) -> list[str] | None:
 
 
 def _has_header(head: list[list[str]], choice: Choice) -> bool:
-    """Whether the first record of delimited text is names: if the user gives some, or if a label is asked for by its name,
-    or if it has no number where later ones do."""
+    """Whether the first record of delimited text is names: if the user gives some, or if the label is called label or the
+    like there, or if it has no number where later ones do."""
     if any(not is_number(one) for one in choice.references):
         return True
-    if choice.target is None and any(field.lower() in LABELS for record in head[:1] for field in record):
+    label = slice(None) if choice.target is None else slice(int(choice.target), int(choice.target) + 1 or None)
+    if any(field.lower() in LABELS for record in head[:1] for field in record[label]):
         return True
-    numbers = [[field != "" and not as_numbers(pa.array([field], pa.large_string()))[1] for field in row] for row in head]
+    numbers = [[NUMBER.fullmatch(field) is not None for field in record] for record in head]
     return bool(head) and not any(numbers[0]) and any(any(row) for row in numbers[1:])

@@ -290,6 +290,7 @@ class Text:
             self._store = Vocabulary.restored(low, high, facts, arrays)
         else:
             self._store = Hashed.restored(low, high, bits, facts, arrays)
+            self._store.finish(self.min_count)
         self._weigh()
         return self
 
@@ -310,8 +311,7 @@ class Text:
         data = np.frombuffer(texts.buffers()[2] or b"", np.uint8)
         if self.characters:
             return Spans(data, *words.characters(data, offsets))
-        letters = words.letters(bool(np.all(data < 128)))
-        return Spans(data, *words.words(data, offsets, letters))
+        return Spans(data, *words.words(data, offsets, words.kinds(bool(np.all(data < 128)))))
 
 
 TREATMENTS = {treatment.kind: treatment for treatment in (Numbers, Categories, Text)}

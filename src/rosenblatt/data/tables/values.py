@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 NOTHING = ("", "?", "na", "n/a", "nan", "none", "null")  # ways to write that a number is missing, in lower case
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 def plain(column: Any) -> Any:
@@ -58,7 +58,7 @@ def _one_by_one(column: Any) -> tuple[Any, dict[int, str]]:
         text = None if text is None else text.strip()
         if text is None or text.lower() in NOTHING:
             numbers.append(None)
-        elif _NUMBER.fullmatch(text):
+        elif NUMBER.fullmatch(text):
             numbers.append(float(text))
         else:
             numbers.append(None)

@@ -48,7 +48,7 @@ class Store(Protocol):
         """Number what is new, and count the texts in which each run stands."""
 
     def finish(self, min_count: int) -> None:
-        """Nothing more will be seen: forget what stood in fewer texts than this."""
+        """Nothing more will be seen; what stood in fewer texts than this counts as nothing."""
 
     def counts(self, texts: Spans) -> Counts:
         """What stands in these texts, as columns."""
@@ -76,7 +76,7 @@ class Vocabulary:
         symbols = self._numbers(texts, grow=True)
         self.texts += len(texts.pointers) - 1
         for _, numbers, _, _ in self._counted(symbols, texts.pointers):
-            self._seen += np.bincount(numbers, minlength=len(self._seen))
+            words.tally(numbers, self._seen)
 
     def finish(self, min_count: int) -> None:
         prefix, symbol = self._pairs()
@@ -222,20 +222,18 @@ class Hashed:
         self.low, self.high, self.bits = low, high, bits
         self.texts = 0
         self.frequency = np.zeros(1 << bits, np.int64)
+        self._least = 0
 
     def see(self, texts: Spans) -> None:
         self.texts += len(texts.pointers) - 1
-        self.frequency += np.bincount(self.counts(texts).columns, minlength=len(self.frequency))
+        words.tally(self._numbers(texts).columns, self.frequency)
 
     def finish(self, min_count: int) -> None:
-        """A bucket forgets nothing."""
+        self._least = min_count
 
     def counts(self, texts: Spans) -> Counts:
-        symbols = words.hashes(texts.data, texts.spans)
-        buckets = words.Buckets(np.uint64((1 << self.bits) - 1))
-        marks = np.zeros(1 << self.bits, np.int64)
-        _, numbers, counts, ends = words.counted(buckets, symbols, texts.pointers, 0, self.low, self.high, marks, -1)
-        return Counts(numbers, counts, ends, 0)
+        found = self._numbers(texts)
+        return found._replace(columns=np.where(self.frequency[found.columns] < self._least, -1, found.columns))
 
     def name(self, column: int, joint: str) -> str:
         return f"bucket {column}"
@@ -246,12 +244,19 @@ class Hashed:
     @classmethod
     def restored(cls, low: int, high: int, bits: int, facts: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> Hashed:
         """The buckets that were written so; ValueError where none can have been."""
+        texts, frequency = _texts(facts), _array(arrays, "frequency", np.int64)
+        if len(frequency) != 1 << bits or np.any(frequency < 0) or np.any(frequency > texts):
+            raise ValueError(f"there must be {1 << bits} document frequencies, of {texts} texts at most")
         self = cls(low, high, bits)
-        self.texts = _texts(facts)
-        self.frequency = _array(arrays, "frequency", np.int64)
-        if len(self.frequency) != 1 << bits or np.any(self.frequency < 0) or np.any(self.frequency > self.texts):
-            raise ValueError(f"there must be {1 << bits} document frequencies, of {self.texts} texts at most")
+        self.texts, self.frequency = texts, frequency
         return self
+
+    def _numbers(self, texts: Spans) -> Counts:
+        symbols = words.hashes(texts.data, texts.spans)
+        buckets = words.Buckets(np.uint64((1 << self.bits) - 1))
+        marks = np.zeros(1 << self.bits, np.int64)
+        _, numbers, counts, ends = words.counted(buckets, symbols, texts.pointers, 0, self.low, self.high, marks, -1)
+        return Counts(numbers, counts, ends, 0)
 
 
 def _runs(capacity: int, known: NDArray | None = None) -> words.Runs:

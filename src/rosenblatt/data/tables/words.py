@@ -20,20 +20,24 @@ from rosenblatt.hashtable import ABSENT, claim, find, mix, new_slots
 
 BREAK = np.uint64(2**64 - 2)  # no run goes over it
 ROOT = np.uint64(2**64 - 3)  # the run of no symbols
+GAP, LETTER, ALONE = 0, 1, 2  # what a character is: between words, a part of one, or a word by itself
 _EIGHT, _HALF, _ONE = np.uint64(8), np.uint64(32), np.uint64(1)
 _SEED = np.uint64(0x51ED270B9F27C5A7)
 
 
 @cache
-def letters(ascii_only: bool) -> NDArray[np.bool_]:
-    """Whether each character is a part of a word, by its code point: letters, digits and the underscore, as Python's \\w
-    has it, and marks (accents that stand by themselves, vowels of Devanagari), without which words would fall to pieces."""
-    letter = np.zeros(128 if ascii_only else 0x40000, bool)
-    for code in range(min(len(letter), 0x20000)):
-        letter[code] = unicodedata.category(chr(code))[0] in "LNM" or code == ord("_")
-    letter[0x20000:] = True  # planes 2 and 3 are ideographs throughout
-    letter.flags.writeable = False
-    return letter
+def kinds(ascii_only: bool) -> NDArray[np.uint8]:
+    """What each character is, by its code point. Letters, digits and the underscore, as Python's \\w has it, and marks
+    (accents that stand by themselves, vowels of Devanagari) are parts of words. An ideograph or a Hiragana is a word by
+    itself, as in the word boundaries of Unicode (UAX #29), for they stand without blanks between."""
+    kind = np.zeros(128 if ascii_only else 0x40000, np.uint8)
+    for code in range(min(len(kind), 0x20000)):
+        kind[code] = LETTER if unicodedata.category(chr(code))[0] in "LNM" or code == ord("_") else GAP
+    for first, last in ((0x3005, 0x3007), (0x3041, 0x3096), (0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF)):
+        kind[first : last + 1] *= ALONE
+    kind[0x20000:] = ALONE  # planes 2 and 3 are ideographs throughout
+    kind.flags.writeable = False
+    return kind
 
 
 @jit
@@ -51,9 +55,8 @@ def code_point(data, at):
 
 
 @jit
-def words(data, offsets, letter):
-    """The words of each text, runs of letters of any length: spans (n, 2) into the data, and where those of each text
-    begin."""
+def words(data, offsets, kind):
+    """The words of each text, of any length: spans (n, 2) into the data, and where those of each text begin."""
     spans = np.empty(((offsets[-1] - offsets[0] + offsets.size) // 2 + 1, 2), np.int64)
     pointers = np.zeros(offsets.size, np.int64)
     n = 0
@@ -62,13 +65,16 @@ def words(data, offsets, letter):
         inside = False
         while at < end:
             code, width = code_point(data, at)
-            within = code < letter.size and letter[code]
-            if within and not inside:
-                spans[n, 0] = at
-            if inside and not within:
+            what = kind[code] if code < kind.size else GAP
+            if inside and what != LETTER:
                 spans[n, 1] = at
                 n += 1
-            inside = within
+            if what == ALONE:
+                spans[n, 0], spans[n, 1] = at, at + width
+                n += 1
+            elif what == LETTER and not inside:
+                spans[n, 0] = at
+            inside = what == LETTER
             at += width
         if inside:
             spans[n, 1] = end
@@ -292,6 +298,13 @@ def counted(store, symbols, pointers, first, low, high, marks, room):
                         marks[number] = n
         ends[text - first + 1] = n
     return stop, numbers[:n].copy(), counts[:n].copy(), ends[: stop - first + 1]
+
+
+@jit
+def tally(numbers, counts):
+    """Count each number once more."""
+    for i in range(numbers.size):
+        counts[numbers[i]] += 1
 
 
 @jit

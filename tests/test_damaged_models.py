@@ -1,0 +1,288 @@
+"""Whatever a file says, reading it ends in a model that works or in an UnreadableModel: a file that is cut off or changed
+at any byte, and one that somebody made up. Nothing else happens, and nothing large is allocated.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+import tracemalloc
+import warnings
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rosenblatt import (
+    AROW,
+    DeltaRuleRegressor,
+    Forgetron,
+    KernelPerceptron,
+    NormalisedWinnow,
+    Perceptron,
+    RandomBudgetPerceptron,
+    SigmaPerceptron,
+    loading,
+    store,
+)
+from rosenblatt.online import OnlinePerceptron, OnlineToBatch
+from rosenblatt.store import UnreadableModel
+from rosenblatt.testing import laws
+
+LARGEST = 50 * 2**20  # bytes
+X, Y = laws.data(3, 12, 2)
+Z, LABELS = laws.data(2, 12, 2)
+
+
+def online(**parameters):
+    model = OnlinePerceptron(**parameters)
+    for x, y in zip(X, Y, strict=True):
+        model.learn_one({"a": x[0], ("b", 1): x[1]}, int(y))
+    return model
+
+
+MODELS = {
+    "linear": lambda: Perceptron(keep="average", order="cyclic", max_iter=1).fit(X, Y),
+    "vote": lambda: Perceptron(keep="vote", order="cyclic", max_iter=1).fit(sp.csr_array(Z), LABELS),
+    "pocket": lambda: Perceptron(keep="pocket", order="cyclic", max_iter=1).fit(Z, np.array(["no", "yes"])[LABELS]),
+    "predicts": lambda: Perceptron(keep="average", order="cyclic", max_iter=1).fit(Z, LABELS),
+    "regressor": lambda: DeltaRuleRegressor(max_iter=1).fit(Z, LABELS),
+    "variances": lambda: AROW(max_iter=1).fit(Z, LABELS),
+    "rows": lambda: AROW(form="dual", max_iter=1).fit(Z[:6], LABELS[:6]),
+    "simplex": lambda: NormalisedWinnow(max_iter=1).fit(Z, LABELS),
+    "kernel": lambda: KernelPerceptron("linear", keep="vote", order="cyclic", max_iter=1).fit(sp.csr_matrix(Z), LABELS),
+    "budget": lambda: Forgetron(budget=2, order="cyclic", max_iter=1).fit(Z, LABELS),
+    "chance": lambda: RandomBudgetPerceptron(budget=2, order="cyclic", max_iter=1).fit(Z, LABELS),
+    "pass": lambda: OnlineToBatch(how="best-suffix").fit(Z, LABELS),
+    "sigma": lambda: SigmaPerceptron(sigma=0.5).fit(Z, LABELS),
+    "online": lambda: online(keep="average"),
+    "hashed": lambda: online(hashing=4),
+}
+
+
+@pytest.fixture(autouse=True)
+def quiet():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def steady():
+    """What is allocated once for all is not counted."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name in MODELS:
+            use(loading.restored(*store.read_bytes(content(name)), name))
+
+
+@cache
+def content(name):
+    """The bytes of a file."""
+    with TemporaryDirectory() as place:
+        MODELS[name]().save(Path(place) / "model", **({"resume": False} if name == "predicts" else {}))
+        return (Path(place) / "model").read_bytes()
+
+
+def use(model):
+    """Ask for answers, and let it learn on; what a model with strange parameters refuses, it refuses."""
+    with suppress(ValueError, MemoryError, OverflowError):
+        if isinstance(model, OnlinePerceptron):
+            model.predict_one({"a": 1.0, "c": 2})
+            model.learn_one({"a": 1.0, "c": 2}, "new")
+            return
+        model.predict(Z if model.n_features_in_ == 2 else np.zeros((3, model.n_features_in_)))
+        if hasattr(model, "partial_fit") and model.n_features_in_ == 2:
+            model.partial_fit(Z, model.classes_[LABELS] if hasattr(model, "classes_") else LABELS)
+
+
+def tried(data):
+    """Whether a file of this content can be read; if so, the model works."""
+    try:
+        model = loading.restored(*store.read_bytes(data), "the file")
+    except UnreadableModel:
+        return False
+    use(model)
+    return True
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_model_that_is_cut_off_anywhere_is_refused(name):
+    whole = content(name)
+    for size in range(len(whole)):
+        with pytest.raises(UnreadableModel):
+            store.read_bytes(whole[:size])
+    assert tried(whole)
+
+
+EVERYWHERE = ("linear", "rows", "budget", "online")  # a file of each kind; of the others every fourth byte
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_model_with_any_byte_changed_is_refused_or_works(name):
+    whole, draw = content(name), random.Random(name)
+    for at in range(0, len(whole), 1 if name in EVERYWHERE else 4):
+        flipped = bytes([whole[at] ^ (1 << draw.randrange(8))])
+        tried(whole[:at] + draw.choice([flipped, flipped, b"\xff", b"9", b"-"]) + whole[at + 1 :])
+
+
+STRANGE = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-2, 5),
+    st.sampled_from([2**31, 2**47, 2**62, 2**63, 2**64, -(2**63), 10**400]),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.text(max_size=5),
+    st.sampled_from(["dense", "csr", "csr array", "own", "ovo", "Perceptron", "U999999", "T", "O", "\ud800"]),
+    st.sampled_from([[], {}, [[]], [1, 2, 3], {"float": "inf"}, {"float": "nan"}, {"kind": "ovr", "classes": 10**9},
+                     {"rule": {"kind": "PA1", "C": "x"}}, {"numbers": [1, "a"]}, {"dictionary": [[[1], 2]]}, {"list": 3}]),
+)  # fmt: skip
+
+
+def places(value, path=()):
+    """The path to every value within a value."""
+    yield path
+    if isinstance(value, dict | list):
+        for key in value if isinstance(value, dict) else range(len(value)):
+            yield from places(value[key], (*path, key))
+
+
+def changed(value, path, new):
+    """The value with what is at a path replaced, or left out where the new value is `...`."""
+    value = copy.deepcopy(value)
+    inner = value
+    for key in path[:-1]:
+        inner = inner[key]
+    if new is ...:
+        del inner[path[-1]]
+    else:
+        inner[path[-1]] = new
+    return value
+
+
+def opened(name):
+    """(facts, arrays) of a model."""
+    return store.read_bytes(content(name))
+
+
+@settings(max_examples=250)
+@given(st.data(), st.sampled_from(list(MODELS)))
+def test_facts_that_somebody_made_up_are_refused_or_work(data, name):
+    facts, arrays = opened(name)
+    for _ in range(data.draw(st.integers(1, 2))):
+        path = data.draw(st.sampled_from([path for path in places(facts) if path]))
+        facts = changed(facts, path, data.draw(STRANGE | st.just(...)))
+    tracemalloc.start()
+    try:
+        model = loading.restored(facts, arrays, "the file")
+    except UnreadableModel:
+        model = None
+    finally:
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert peak < LARGEST
+    if model is not None and getattr(model, "n_features_in_", 2) == 2:
+        use(model)
+
+
+ARRAYS = {
+    "other type": lambda a: a.astype(np.float32 if a.dtype != np.float32 else np.float64),
+    "whole": lambda a: a.astype(np.int64) + 7,
+    "longer": lambda a: np.concatenate([a, a]),
+    "shorter": lambda a: a[:-1],
+    "none": lambda a: a[:0],
+    "flat": lambda a: a.reshape(-1),
+    "turned": lambda a: np.ascontiguousarray(a.T),
+    "more axes": lambda a: a[None],
+    "high": lambda a: np.full_like(a, np.iinfo(a.dtype).max if a.dtype.kind in "iu" else 1e38),
+    "low": lambda a: np.full_like(a, np.iinfo(a.dtype).min if a.dtype.kind in "iu" else -1e38),
+    "below": lambda a: np.full_like(a, -1) if a.dtype.kind in "if" else a[::-1].copy(),
+    "no number": lambda a: np.full_like(a, np.nan) if a.dtype.kind == "f" else a[::-1].copy(),
+    "zero": np.zeros_like,
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_arrays_that_somebody_made_up_are_refused_or_work(name):
+    facts, arrays = opened(name)
+    for array in arrays:
+        for change in ARRAYS.values():
+            other = arrays | {array: change(arrays[array])}
+            try:
+                model = loading.restored(facts, {key: value.copy() for key, value in other.items()}, "the file")
+            except UnreadableModel:
+                continue
+            use(model)
+        for missing in ({key: value for key, value in arrays.items() if key != array}, arrays | {"more": np.zeros(1)}):
+            with pytest.raises(UnreadableModel):
+                loading.restored(facts, missing, "the file")
+
+
+# The header of the format itself
+
+
+def parts(data):
+    """(the table of arrays, the facts as text, the data)."""
+    size = int.from_bytes(data[:8], "little")
+    table = json.loads(data[8 : 8 + size])
+    return table, data[8 + size :]
+
+
+def with_header(header, rest):
+    return len(header).to_bytes(8, "little") + header + rest
+
+
+@settings(max_examples=120)
+@given(st.data(), st.sampled_from(list(MODELS)))
+def test_tables_that_somebody_made_up_are_refused_or_work(data, name):
+    table, rest = parts(content(name))
+    path = data.draw(st.sampled_from([path for path in places(table) if path and path[0] != "__metadata__"]))
+    table = changed(table, path, data.draw(STRANGE | st.just(...)))
+    tracemalloc.start()
+    try:
+        tried(with_header(json.dumps(table).encode("utf-8", "surrogatepass"), rest))
+        assert tracemalloc.get_traced_memory()[1] < LARGEST
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        b'{"a":' * 100_000,
+        b'{"__metadata__":{"rosenblatt":"' + b"[" * 100_000 + b'"}}',
+        b'{"__metadata__":{"rosenblatt":"{\\"format\\":1}"},"__metadata__":{}}',
+        b'{"__metadata__":{"rosenblatt":"{\\"format\\":1,\\"format\\":1}"}}',
+        b'{"__metadata__":{"rosenblatt":"{\\"format\\":NaN}"}}',
+        b'{"__metadata__":{"rosenblatt":"{\\"format\\":1e999}"}}',
+        b'{"__metadata__":{"rosenblatt":"{\\"format\\":' + b"9" * 5000 + b'}"}}',
+        b'{"__metadata__":{"rosenblatt":"{\\"format\\":1.0,\\"a\\":' + b"[" * 60 + b"]" * 60 + b'}"}}',
+        b'{"__metadata__":{"rosenblatt":5}}',
+        b'{"__metadata__":[]}',
+        b'{"__metadata__":{"rosenblatt":"{\\"format\\":true}"}}',
+        b"{\xff\xfe}",
+        b"{}",
+    ],
+    ids=lambda header: header[:40].decode("latin-1"),
+)
+def test_headers_that_are_none_are_refused(header):
+    with pytest.raises(UnreadableModel):
+        store.read_bytes(with_header(header, b""))
+
+
+def test_sizes_are_checked_before_anything_is_allocated(tmp_path):
+    for shape in ([2**40], [2**62, 4], [2**32, 2**32], [0, 2**62, 2**62], [-1, -8]):
+        entry = {"dtype": "F64", "shape": shape, "data_offsets": [0, 8]}
+        table = {"__metadata__": {"rosenblatt": '{"format": 1}'}, "a": entry}
+        with pytest.raises(UnreadableModel):
+            store.read_bytes(with_header(json.dumps(table).encode(), bytes(8)))
+    (tmp_path / "m").write_bytes((2**60).to_bytes(8, "little") + b"{" + bytes(100))
+    with pytest.raises(UnreadableModel, match="does not begin as one"):
+        store.read(tmp_path / "m")
