@@ -2,6 +2,7 @@
 
 import doctest
 import errno
+import gzip
 import io
 import os
 import re
@@ -200,6 +201,31 @@ def test_an_interrupt_is_said_and_has_its_code():
     assert (waiting.returncode, said) == (130, "interrupted\n")
 
 
+def test_an_interrupted_tagger_is_saved(tmp_path, monkeypatch):
+    from rosenblatt.structured import SequenceTagger
+
+    whole = SequenceTagger.fit
+
+    def interrupted(tagger, X, y, *judged):
+        whole(tagger, X, y, *judged)
+        raise KeyboardInterrupt  # as Ctrl-C does at the end of the epoch
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(SequenceTagger, "fit", interrupted)
+    Path("words").write_text("a X\nb Y\n\n")
+    got = ran("tag half --train words --columns form,tag --epochs 1 -q")
+    assert (got.code, got.stdout) == (130, "")
+    assert ran("tag half --test words --columns form,tag --json").code == 0
+
+    def nothing(tagger, X, y, *judged):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(SequenceTagger, "fit", nothing)
+    got = ran("tag none --train words --columns form,tag --epochs 1")
+    assert (got.code, got.stderr) == (130, "interrupted before anything was learned\n")
+    assert not Path("none").exists()
+
+
 def test_a_full_disk_is_said():
     if not os.path.exists("/dev/full"):
         pytest.skip("this system has no /dev/full")
@@ -227,6 +253,8 @@ class Unforeseen(Exception):
         (FileNotFoundError("no file matches *.svm"), Code.INPUT, "no file matches *.svm"),
         (MemoryError(), Code.INPUT, "there is not enough memory"),
         (errors.Failure("the model has 3 columns", Code.MODEL), Code.MODEL, "the model has 3 columns"),
+        (ModuleNotFoundError("No module named 'pyarrow'", name="pyarrow"), Code.USAGE, "this needs pyarrow, which is not"),
+        (ImportError("cannot import name 'x'", name="rosenblatt"), Code.BUG, "this is a bug in rosenblatt: ImportError"),
         (KeyboardInterrupt(), Code.INTERRUPTED, "interrupted"),
         (Unforeseen("a\nb"), Code.BUG, "this is a bug in rosenblatt: Unforeseen: a b"),
         (ValueError("raised by nobody we know"), Code.BUG, "bug"),
@@ -255,6 +283,7 @@ def test_errors_of_the_library_are_of_the_input_or_of_the_model():
     assert raised(lambda: list(conllu.parse("1\ta\n\n"))) is Code.INPUT
     assert raised(lambda: separability([[float("nan")]], [1])) is Code.INPUT
     assert errors.code_of(UnreadableModel("x")) is Code.MODEL
+    assert raised(lambda: separability([[1.0], [2.0]], [1, 2], max_seconds="soon")) is Code.BUG  # nobody's words
 
 
 def test_debugging_shows_the_traceback(monkeypatch):
@@ -273,6 +302,60 @@ def test_a_block_can_say_what_its_errors_mean():
     assert (caught.value.code, str(caught.value)) == (Code.OUTPUT, "out: permission denied")
     with pytest.raises(KeyError), errors.ending(Code.OUTPUT):
         raise KeyError("not one of ours")
+
+
+def cut_short():
+    noise = "".join(f"{i * i % 97} {i * i * i % 89}\n" for i in range(5000))
+    return gzip.compress(noise.encode())[:2000]
+
+
+TROUBLES = {
+    "nowhere": None,
+    "a folder": "folder",
+    "empty": b"",
+    "garbage": bytes(range(256)) * 40,
+    "cut.gz": cut_short(),
+}
+
+
+@pytest.mark.parametrize("trouble", TROUBLES)
+@pytest.mark.parametrize(
+    "command",
+    [
+        "certify '{}' --format csv --target y -o kept",
+        "certify '{}' --format svmlight -o kept",
+        "certify good.svm --check '{}'",
+        "feasible '{}' -o kept",
+        "feasible good.csv --check '{}'",
+        "trace '{}' --format svmlight",
+        "tag tagger --train '{}'",
+        "tag '{}' good.csv -o kept",
+        "parse '{}' good.csv -o kept",
+        "train '{}' --format svmlight --model model",
+        "predict '{}' good.svm",
+        "evaluate '{}' good.svm",
+        "info '{}'",
+    ],
+)
+def test_a_file_that_cannot_be_read_is_one_line_and_harms_nothing(command, trouble, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    content = TROUBLES[trouble]
+    if content == "folder":
+        Path(trouble).mkdir()
+    elif content is not None:
+        Path(trouble).write_bytes(content)
+    Path("good.csv").write_text("1 2\n3 4\n")
+    Path("good.svm").write_text("1 1:1\n-1 1:-1\n")
+    Path("kept").write_text("kept")
+    before = {path.name for path in tmp_path.iterdir()}
+    got = ran(command.format(trouble))
+    assert got.code in (Code.INPUT, Code.MODEL), got
+    assert got.stdout == ""
+    assert got.stderr.startswith("error: ")
+    assert "Traceback" not in got.stderr
+    assert len(got.stderr.splitlines()) <= 2
+    assert Path("kept").read_text() == "kept"
+    assert {path.name for path in tmp_path.iterdir()} == before
 
 
 # The console

@@ -342,6 +342,21 @@ def test_batches_can_be_left_and_read_again(tmp_path):
         batches.digest()
 
 
+def test_standard_input_and_files_together(tmp_path, monkeypatch):
+    path = tmp_path / "a.svm"
+    path.write_text("1 1:1\n" * 3)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(gzip.compress(b"2 5:1\n" * 4))))
+    with svmlight.chunks([path, "-", path], size=7) as batches:
+        assert batches.total is None
+        assert np.concatenate([chunk.y for chunk in batches]).tolist() == [1] * 3 + [2] * 4 + [1] * 3
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"2 5:1\n2 x\n")))
+    with pytest.raises(SvmlightError, match=r"^<stdin>, line 2, column 3: "):
+        svmlight.read("-")
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"2 5:1\nspam\n")))
+    with pytest.raises(LabelError, match="text=True"):  # it cannot be read again
+        svmlight.read("-")
+
+
 def test_a_line_number_counts_in_its_own_file(tmp_path):
     (tmp_path / "a.svm").write_text("1 1:1\n" * 10)
     (tmp_path / "b.svm").write_text("1 1:1\n" * 3 + "1 x\n")

@@ -21,7 +21,7 @@ from rosenblatt.train import Epoch
 
 COUNTS = ("n_iter_", "n_mistakes_", "n_updates_", "n_seen_")
 # What a file that says something else than it should makes those raise who read it.
-_WRONG = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
+WRONG = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
 
 
 class Saved:
@@ -86,7 +86,7 @@ class Saved:
             parts = Parts(facts, dict(arrays))
             estimator = cls(**{name: back(value) for name, value in facts["parameters"].items()})
             estimator._put_together(parts, parts.flag("resume"))
-        except _WRONG as error:
+        except WRONG as error:
             raise UnreadableModel(f"{source} is damaged: {type(error).__name__}: {error}") from None
         return estimator
 

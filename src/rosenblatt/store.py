@@ -10,6 +10,7 @@ import os
 import stat
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
+from importlib import import_module
 from io import BytesIO
 from math import isfinite, prod
 from os import PathLike
@@ -18,10 +19,10 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rosenblatt import __version__
 from rosenblatt.files import replacing
 
 FORMAT = 1
+VERSION: str = import_module("rosenblatt").__version__  # by name, because the package imports what imports this
 _NAME = "rosenblatt"
 _LARGEST_HEADER = 1 << 26  # bytes
 _MOST_ARRAYS = 1 << 16
@@ -61,7 +62,7 @@ def write(path: str | PathLike, facts: Mapping[str, Any], arrays: Mapping[str, N
     held = dict(
         sorted(held.items(), key=lambda item: -item[1].dtype.itemsize)
     )  # each then begins at a multiple of its size
-    header = _header({"format": FORMAT, "version": __version__, "saved": _now(), **facts}, held)
+    header = _header({"format": FORMAT, "version": VERSION, "saved": _now(), **facts}, held)
     with replacing(path) as file:
         file.write(len(header).to_bytes(8, "little") + header)
         for array in held.values():
@@ -217,7 +218,7 @@ def _check_format(told: Mapping[str, Any], path: str) -> None:
         return
     if isinstance(found, int) and found > FORMAT:
         raise UnreadableModel(
-            f"{path} has format {found}, of version {told.get('version')}; this is rosenblatt {__version__}, which reads "
+            f"{path} has format {found}, of version {told.get('version')}; this is rosenblatt {VERSION}, which reads "
             f"format {FORMAT}: upgrade it, or save the model with this version"
         )
     raise UnreadableModel(f"{path} is damaged: its format is {found!r}, and formats are whole numbers from {FORMAT} on")

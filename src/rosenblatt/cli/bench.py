@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Annotated, Any, NamedTuple
 
 import typer
@@ -113,13 +114,17 @@ def _text(repeat: int, scale: float) -> Iterator[Row]:
 WORKLOADS: list[Callable[[int, float], Iterator[Row]]] = [_dense, _sparse, _classes, _text]
 
 
+def _fitted(make: Any, X: Any, y: Any, order: str) -> Any:
+    return make(X, order).fit(X, y)
+
+
 def _race(data: Any, repeat: int, orders: tuple[str, ...]) -> Iterator[Row]:
     from rosenblatt.testing.contenders import as_accurate, joined, ours, peer, same_weights
     from rosenblatt.testing.timing import alternate, clocked
 
     name, X, y = data
     for order in orders:
-        contenders = [clocked(lambda make=make, order=order: make(X, order).fit(X, y)) for make in (ours, peer)]
+        contenders = [clocked(partial(_fitted, make, X, y, order)) for make in (ours, peer)]
         a, b = alternate(*contenders, repeat=repeat, warm=1)
         if order == "cyclic":
             verdict = same_weights(X, *(joined(model.coef_, model.intercept_) for model in (a.result, b.result)))

@@ -81,14 +81,14 @@ def certify(
 
 def _plane(answer: Any, read: examples.Examples, classes: list[str], margin: Any) -> list[str]:
     low, high = classes
-    inside = f"w·x + b{'' if answer.intercept else ', b = 0,'}"
+    inside = "w·x + b" if answer.intercept else "w·x"
     lines = [f"separable: {inside} is positive in every row of {high} and negative in every row of {low}"]
     held = [j for j, value in enumerate(answer.w) if value]
     held.sort(key=lambda j: -abs(answer.w[j]))
     width = max((len(read.names(j)) for j in held[:MOST]), default=1)
     lines += some([f"  w[{read.names(j)}]{' ' * (width - len(read.names(j)))} = {number(answer.w[j])}" for j in held])
     lines += [f"  b{' ' * (width + 2)} = {number(answer.b)}"] if answer.intercept else []
-    lines.append(f"its least margin, y(w·x + b), is {number(answer.margin)}, in row {answer.row} (counted from 0)")
+    lines.append(f"its least margin, y({inside}), is {number(answer.margin)}, in row {answer.row} (counted from 0)")
     if margin is not None:
         lines.append(f"the widest margin γ lies between {margin.lower:.17g} and {margin.upper:.17g}")
     return lines
@@ -128,7 +128,13 @@ def _check(path: str, data: list[str], columns: Columns, positive: str | None, c
     read = examples.read(data, Columns(**asked) if columns == Columns() else columns).against(positive or told)
     named = ", ".join(data)
     if (then := facts.get("classes")) != (now := read.classes(positive or told)):
-        return checked(path, [f"it is about the classes {then}, and the data have {now}"], console, named)
+        return checked(path, {"": f"it is about the classes {then}, and the data have {now}"}, console, named)
     if facts.get("sha256") != read.digest:
         console.note(f"{named} is not what {path} was made from (SHA-256 differs); what counts is whether it holds")
-    return checked(path, [proof.refutation(read.X, read.y) for proof in proofs.values()], console, named)
+    return checked(path, {_claim(proof): proof.refutation(read.X, read.y) for proof in proofs.values()}, console, named)
+
+
+def _claim(proof: Any) -> str:
+    if hasattr(proof, "upper"):
+        return f"γ is between {proof.lower:.17g} and {proof.upper:.17g}"
+    return ("separable" if proof else "not separable") + ("" if proof.intercept else " through the origin")

@@ -55,8 +55,10 @@ def _model(source: str, target: str, kind: str) -> dict[str, Any]:
         loaded = loading.load(source)
     learner, names = (loaded.learner, loaded.names()) if isinstance(loaded, FileModel) else (loaded, None)
     with ending(Code.MODEL, ValueError, TypeError):
-        content = export.to_onnx(learner) if kind == "onnx" else export.to_text(learner, names=names)
-    content = content.encode() if isinstance(content, str) else content
+        if kind == "onnx":
+            content = export.to_onnx(learner, names=names).SerializeToString()
+        else:
+            content = export.to_text(learner, names=names).encode()
     with writing(target) as file:
         file.write(content)
     return {"bytes": len(content)}

@@ -11,6 +11,7 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import IntEnum
+from opcode import opmap
 from types import TracebackType
 from typing import Any
 
@@ -43,6 +44,7 @@ class Failure(Exception):
 CODES = {
     "rosenblatt.data.opening.FormatError": Code.INPUT,
     "rosenblatt.exact.documents.UnreadableCertificate": Code.INPUT,
+    "pyarrow.lib.ArrowException": Code.INPUT,
     "rosenblatt.store.UnreadableModel": Code.MODEL,
     "builtins.KeyboardInterrupt": Code.INTERRUPTED,
     "builtins.BrokenPipeError": Code.UNREAD,
@@ -53,6 +55,7 @@ CODES = {
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG}  # that only writing meets
 SPOKEN = (ValueError, TypeError, ImportError, NotImplementedError)  # how the library refuses, in a sentence of its own
 SPEAKERS = ("rosenblatt", "sklearn")
+EXTRAS = {"pyarrow": "tables", "matplotlib": "plot", "onnx": "onnx"}  # which brings what
 
 _WORDS = {
     errno.ENOENT: "there is no such file",
@@ -105,6 +108,8 @@ def code_of(error: BaseException) -> Code:
     for kind in type(error).__mro__:
         if (code := CODES.get(f"{kind.__module__}.{kind.__qualname__}")) is not None:
             return code
+    if isinstance(error, ImportError) and error.name is not None:  # Python's own words, not the library's
+        return Code.USAGE if _extra(error) else Code.BUG
     if isinstance(error, SPOKEN) and _speaker(error.__traceback__) in SPEAKERS:
         return Code.USAGE if isinstance(error, ImportError) else Code.INPUT
     return Code.BUG
@@ -119,6 +124,8 @@ def said(error: Any) -> str:
         return f"{os.fspath(error.filename)}: {words}" if isinstance(error.filename, str | os.PathLike) else words
     if isinstance(error, MemoryError):
         return f"there is not enough memory{': ' if str(error) else ''}{_one_line(str(error))}"
+    if _extra(error):
+        return f"this needs {error.name.partition('.')[0]}, which is not installed"
     if code_of(error) is Code.BUG:
         return f"this is a bug in rosenblatt: {type(error).__name__}: {_one_line(str(error))}"
     return _one_line(str(error)) or type(error).__name__
@@ -130,16 +137,26 @@ def _hint(error: BaseException, code: Code) -> str | None:
     if isinstance(error, _Usage):
         context = getattr(error, "ctx", None)
         return f"{context.command_path if context else 'rosenblatt'} --help"
+    if extra := _extra(error):
+        return f"pip install 'rosenblatt[{extra}]'"
     if code is Code.BUG:
         return "the same command with ROSENBLATT_DEBUG=1 shows where it happened; please report it"
     return None
 
 
+def _extra(error: BaseException) -> str | None:
+    """What to install where a module is missing."""
+    name = error.name if isinstance(error, ModuleNotFoundError) else None
+    return EXTRAS.get(name.partition(".")[0]) if name else None
+
+
 def _speaker(at: TracebackType | None) -> str:
-    """The package whose code raised."""
+    """The package with the statement `raise` that ran; empty if Python or compiled code raised, which speaks to no user."""
     while at is not None and at.tb_next is not None:
         at = at.tb_next
-    return "" if at is None else at.tb_frame.f_globals.get("__name__", "").partition(".")[0]
+    if at is None or at.tb_frame.f_code.co_code[at.tb_lasti] != opmap["RAISE_VARARGS"]:
+        return ""
+    return at.tb_frame.f_globals.get("__name__", "").partition(".")[0]
 
 
 def _one_line(text: str) -> str:

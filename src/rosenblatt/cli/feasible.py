@@ -112,7 +112,9 @@ class _System:
 
         document = read(path, _SYSTEM, {"point": Interior, "combination": Combination})
         A = numbers(self.A, "A", integers=True)
-        return checked(path, [proof.refutation(A) for proof in document.certificates.values()], console, self.path)
+        words = {"point": "A x > 0 has a solution", "combination": "A x > 0 has no solution"}
+        claims = {words[name]: proof.refutation(A) for name, proof in document.certificates.items()}
+        return checked(path, claims, console, self.path)
 
 
 class _Program:
@@ -168,5 +170,9 @@ class _Program:
         from rosenblatt.feasibility.programs import Infeasible, Optimal, Unbounded
 
         document = read(path, _PROGRAM, {"optimal": Optimal, "infeasible": Infeasible, "unbounded": Unbounded})
-        refutations = [proof.refutation(self.program) for proof in document.certificates.values()]
-        return checked(path, refutations, console, self.path)
+        claims = {self.claim(proof): proof.refutation(self.program) for proof in document.certificates.values()}
+        return checked(path, claims, console, self.path)
+
+    def claim(self, proof: Any) -> str:
+        known = {"Infeasible": "no point satisfies it", "Unbounded": "its value falls for ever"}
+        return known.get(type(proof).__name__) or f"its least value is {number(proof.value)}"

@@ -29,11 +29,11 @@ def written(path: str | None, question: str, proofs: Mapping[str, Any], facts: M
         console.note(f"the proof is in {path}; --check {path} verifies it")
 
 
-def checked(path: str, refutations: Sequence[str | None], console: Console, of: str) -> int:
-    """Say whether proofs hold of the data; None refutes nothing."""
-    wrong = next((reason for reason in refutations if reason is not None), None)
-    text = f"{path} holds of {of}" if wrong is None else f"{path} does not hold of {of}: {wrong}"
-    console.result({"holds": wrong is None, "refutation": wrong}, text)
+def checked(path: str, claims: Mapping[str, str | None], console: Console, of: str) -> int:
+    """Say whether what a file claims holds of the data; the values are refutations, and None refutes nothing."""
+    wrong = next((reason for reason in claims.values() if reason is not None), None)
+    text = f"{path} holds of {of}: {'; '.join(claims)}" if wrong is None else f"{path} does not hold of {of}: {wrong}"
+    console.result({"holds": wrong is None, "claims": list(claims), "refutation": wrong}, text)
     return Code.DONE if wrong is None else Code.NO
 
 

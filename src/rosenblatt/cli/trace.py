@@ -14,7 +14,7 @@ from rosenblatt.cli.errors import Code, Failure
 from rosenblatt.cli.grouped import grouped
 from rosenblatt.cli.options import Json, Plot, Quiet, Seed
 
-# Do they contain the words? From the notes of CMU 10-607.
+# Do e-mails contain the words? An example of lecture notes of the University of Waterloo.
 WORDS = ["and", "viagra", "the", "of", "nigeria"]
 EMAILS = [[1, 1, 0, 1, 1], [0, 0, 1, 1, 0], [0, 1, 1, 0, 0], [1, 0, 0, 1, 0], [1, 0, 1, 0, 1], [1, 0, 1, 1, 0]]
 KINDS = ["spam", "ham", "spam", "ham", "spam", "ham"]
@@ -91,7 +91,7 @@ def trace(
         raise
     facts = {name: getattr(run, name) for name in ("example", "margin", "progress", "lower", "norm", "upper", "cosine")}
     numbers = {name: getattr(run, name) for name in ("updates", "bound", "gamma", "radius", "delta", "rate", "converged")}
-    classes = [str(label) for label in signed_rows.classes.tolist()]
+    classes = list(map(examples.text, signed_rows.classes.tolist()))
     if plot is not None:
         from rosenblatt.plot import proof
 
@@ -107,20 +107,21 @@ def trace(
 def _text(run: Any, signed_rows: Any, y: Any, names: Any, constant: float, most: int, console: Console) -> str:
     import numpy as np
 
+    wide = len(run.weights) > _WIDE
+    columns = [] if wide else [*(names(j) for j in range(signed_rows.features)), *["1"] * (constant != 0)]
     w, shown = np.zeros(len(run.weights)), list[list[Any]]()
-    columns = [names(j) for j in range(signed_rows.features)] + ["1"] * (constant != 0)
-    wide = len(columns) > _WIDE
     for k in range(run.updates + 1):
         before: list[Any] = [k, "", "", ""]
         if k:
             i = run.example[k - 1]
-            row = signed_rows.A[[i]].toarray()[0] if hasattr(signed_rows.A, "toarray") else signed_rows.A[i]
-            w = w + run.rate * row
-            before = [k, int(i), str(y[i]), f"{run.margin[k - 1]:.4g}"]
+            before = [k, int(i), examples.text(y[i]), f"{run.margin[k - 1]:.4g}"]
+            if not wide:
+                row = signed_rows.A[[i]]
+                w = w + run.rate * (row.toarray() if hasattr(row, "toarray") else row)[0]
         weights = [] if wide else [f"{value:.4g}" for value in w]
         walls = [run.lower[k], run.progress[k], run.norm[k], run.upper[k]]
         shown.append([*before, *weights, *(f"{value:.3f}" for value in walls)])
-    headings = ["k", "row", "label", "margin", *([] if wide else columns)]
+    headings = ["k", "row", "label", "margin", *columns]
     headings += ["kγ ≤", "w·u", "|w|", "≤ √k R"] if not run.delta and run.rate == 1 else ["wall ≤", "w·u", "|w|", "≤ wall"]
     if len(shown) > most + 1:
         gap = ["…"] + [""] * (len(headings) - 1)

@@ -196,7 +196,8 @@ class _Raw(io.RawIOBase):
         self._owned = isinstance(source, str | os.PathLike) and source != "-"
         self._file: Any = _opened(source) if isinstance(source, str | os.PathLike) else source
         self.total = _size(self._file)
-        self._take = getattr(self._file, "readinto1", self._file.readinto)  # what there is, without waiting for more
+        file: Any = self._file
+        self._take = file.readinto1 if hasattr(file, "readinto1") else file.readinto  # what is there, without waiting
         self.head = b""
         while not self._file.isatty() and len(self.head) < HEAD and (more := self._file.read(HEAD - len(self.head))):
             self.head += more

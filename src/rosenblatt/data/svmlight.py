@@ -81,7 +81,8 @@ def read(
     features     the number of columns; without it, as many as the largest index asks for
     zero_based   whether the first column is the index 0 of the text; "auto": if an index 0 occurs in any of the files
     dtype        of X; numbers are read as float64 and then rounded to it
-    on_error     "error", or "skip": lines that are wrong are left out and counted
+    on_error     "error", or "skip": lines that are wrong are left out and counted, and so are those whose label is a word
+                 if the first label is a number
     qid          whether to keep the numbers of the queries
 
     >>> from pathlib import Path
@@ -138,8 +139,8 @@ def chunks(
     X has `features` columns, or, without a number, as many as the largest index of the chunk asks for. `zero_based` cannot
     be found out on the way: True takes the indices as they stand. `text` says whether labels are words; without it the
     first label decides, and a word after a number is an error. With labelled=False lines need no label, and y of a chunk
-    with such lines is None. The iterator has `skipped`, `errors`, `taken`, `total`, `digest()` and `close()`, as
-    `rosenblatt.data.reading.Batches` says.
+    with such lines is None. `threads` are as many as there are cores, but eight at most. The iterator has `skipped`,
+    `errors`, `taken`, `total`, `digest()` (if digest=True) and `close()`, as `rosenblatt.data.reading.Batches` says.
     """
     parser = Parser(features, zero_based, text, labelled, qid)
     return Ahead(

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from rosenblatt.data import svmlight_rows as kernel
 from rosenblatt.data.ahead import MOST_ERRORS, Parsed, Wrong, place_of, shown
 from rosenblatt.data.decimals import DECIMAL, places, settle
-from rosenblatt.data.eights import line_after
+from rosenblatt.data.eights import line_after, occurrences
 from rosenblatt.data.label_words import word_at, words
-from rosenblatt.data.opening import FormatError, Piece
+from rosenblatt.data.opening import LF, FormatError, Piece
 from rosenblatt.data.reading import Chunk
 from rosenblatt.data.sorting import put_in_order
 from rosenblatt.data.sparse import NARROW, csr
@@ -80,7 +80,7 @@ class Parser:
         lowest = 0 if self.zero_based else 1
         highest = LAST if self.features is None else self.features - (self.zero_based is True)
         terms = Terms(lowest, highest, self.labelled, words)
-        lines, colons = kernel.tally(*piece)
+        lines, colons = (occurrences(piece.buffer, piece.end, character) for character in b"\n:")
         for kind in (np.int32, np.int64):
             room = _room(lines + 1, colons, kind, self.qid)
             state = np.zeros(kernel.STATE, np.int64)
@@ -148,7 +148,7 @@ def _words(piece: Piece, places: NDArray[np.int64]) -> NDArray:
 
 def first_words(piece: Piece, skip: bool, prepared: Any) -> Parsed[tuple[list[bytes], int]]:
     """The distinct first words of the lines of a piece, and how many lines have one."""
-    lines, _ = kernel.tally(*piece)
+    lines = occurrences(piece.buffer, piece.end, LF)
     places = np.empty(lines + 1, np.int64)
     rows = kernel.heads(*piece, places)
     return Parsed((words(piece.buffer, places[:rows])[0], rows), lines, 0, [])

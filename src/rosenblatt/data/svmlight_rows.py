@@ -55,17 +55,6 @@ class Terms(NamedTuple):
 
 
 @exact
-def tally(data, begin, end):
-    """How many lines and how many colons there are."""
-    lines = colons = 0
-    for place in range(begin, end):
-        c = data[np.uint64(place)]
-        lines += c == 10
-        colons += c == 58
-    return lines, colons
-
-
-@exact
 def next_row(text, place, end):
     """The place of the first word of the next line that has one; `end` or more if there is none."""
     while place < end:

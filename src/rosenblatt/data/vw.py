@@ -27,7 +27,7 @@ from rosenblatt.data import opening
 from rosenblatt.data import vw_rows as kernel
 from rosenblatt.data.ahead import MOST_ERRORS, SIZE, Ahead, Parsed, Wrong, place_of, shown
 from rosenblatt.data.decimals import places, settle
-from rosenblatt.data.eights import line_after
+from rosenblatt.data.eights import line_after, occurrences
 from rosenblatt.data.opening import FormatError, Piece
 from rosenblatt.data.reading import Chunk
 from rosenblatt.data.sorting import put_in_order
@@ -218,8 +218,8 @@ class _Parser:
     terms: Terms
 
     def __call__(self, piece: Piece, skip: bool, _: Any) -> Parsed[Chunk]:
-        lines, blanks = kernel.tally(*piece)
-        rows, count = lines + 1, blanks if self.terms.features else 0
+        lines, blanks, tabs = (occurrences(piece.buffer, piece.end, character) for character in b"\n \t")
+        rows, count = lines + 1, blanks + tabs if self.terms.features else 0
         room = Room(
             np.empty(rows + 1, np.int64), np.empty(count, np.int32), np.empty(count), np.empty(rows), np.empty(rows)
         )

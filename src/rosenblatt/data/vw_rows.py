@@ -56,17 +56,6 @@ class Terms(NamedTuple):
     features: bool  # whether to read them; without, rows are empty
 
 
-@exact
-def tally(data, begin, end):
-    """How many lines and how many blanks there are."""
-    lines = blanks = 0
-    for place in range(begin, end):
-        c = data[np.uint64(place)]
-        lines += c == 10
-        blanks += (c == 32) | (c == 9)
-    return lines, blanks
-
-
 @inlined
 def _scrambled(k):
     k = (k * U(0xCC9E2D51)) & LOW

@@ -116,6 +116,8 @@ class Holdings:
     def restored(cls, parts: Parts, expected: Collection[Problem], features: int) -> Holdings:
         """What facts and arrays describe, for one of the problems expected."""
         problem, kernel, policy = problem_of(parts, expected), kernel_of(parts), record(parts.facts["policy"], POLICIES)
+        if policy.budget < 1:
+            raise ValueError(f"a budget must be at least 1; got {policy.budget}")
         made = cls(problem, kernel, policy, parts.flag("normalize"), features, parts.whole("seed"))
         made.given, made.clock = parts.whole("given"), parts.whole("clock")
         made.tally = parts.counts("tally", columns(problem))

@@ -272,6 +272,7 @@ class Stateful(Classifier):
         begun = {name: back(value) for name, value in facts["begun"].items()}
         if set(begun) != set(self._own_values()):
             raise ValueError(f"it began with {', '.join(begun)}; it must be {', '.join(self._own_values())}")
+        parameters.check(begun, {name: self._own[name] for name in begun}, ())
         state = self._state_from(parts, begun, 1 if isinstance(problem, Binary) else columns(problem))
         model = States(problem, state, parts.real("constant"), begun)
         model.only_predicts = isinstance(state, Kept)
@@ -286,7 +287,10 @@ class Stateful(Classifier):
         counts = {"tally": parts.counts("tally", vectors), "clock": parts.counts("clock", 1)}
         if set(parts.arrays) == {"weights"}:
             return Kept(parts.array("weights", np.float64, (vectors, width)), **counts)
-        twin = type(self)(**self.get_params(deep=False) | begun | self._harmless(held))
+        params = self.get_params(deep=False) | begun | self._harmless(held)
+        if "fit_intercept" in params:
+            params["fit_intercept"] = parts.real("constant") != 0
+        twin = type(self)(**params)
         state = self._made_room(twin._state(vectors, self.n_features_in_), parts)
         for name, value in state._asdict().items():
             if isinstance(value, np.ndarray) and name not in counts:

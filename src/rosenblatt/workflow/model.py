@@ -14,6 +14,7 @@ from sklearn.base import is_regressor
 
 from rosenblatt import loading, store
 from rosenblatt.data.reading import Chunk, Reading
+from rosenblatt.saving import WRONG
 
 READINGS = {
     "svmlight": ("rosenblatt.data.svmlight", "Svmlight"),
@@ -123,18 +124,17 @@ class FileModel:
                 own[part][rest] = array
             module, name = READINGS[parts["reading"]["format"]]
             reading = getattr(import_module(module), name).restored(parts["reading"]["facts"], own["reading"])
+            learner = loading.restored(parts["learner"], own["learner"], source)
             if not isinstance(training, dict):
                 raise ValueError("the facts of its training are missing")
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
+            if not hasattr(learner, "n_features_in_"):
+                raise ValueError(f"a {type(learner).__name__} does not learn from rows")
+            if reading.features not in (None, learner.n_features_in_):
+                raise ValueError(f"there are {reading.features} columns, and its learner wants {learner.n_features_in_}")
+        except store.UnreadableModel:
+            raise
+        except WRONG as error:
             raise store.UnreadableModel(f"{source} is damaged: {type(error).__name__}: {error}") from None
-        learner = loading.restored(parts["learner"], own["learner"], source)
-        if not hasattr(learner, "n_features_in_"):
-            raise store.UnreadableModel(f"{source} is damaged: a {type(learner).__name__} does not learn from rows")
-        if reading.features is not None and reading.features != learner.n_features_in_:
-            raise store.UnreadableModel(
-                f"{source} is damaged: its reading makes {reading.features} columns, its learner wants "
-                f"{learner.n_features_in_}"
-            )
         return cls(reading, learner, training)
 
 
