@@ -11,6 +11,7 @@ import csv
 import io
 import json
 import math
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
@@ -360,16 +361,19 @@ def parquet(stream: Any, path: str, size: int) -> Columnar:
     if path == "-":
         raise TableError(stream.name, None, "Parquet is read from its end, which standard input does not have; name a file")
     try:
-        file = ParquetFile(path)
+        file = ParquetFile(path, buffer_size=1 << 20, pre_buffer=False)  # so that no row group is held whole
     except (pa.ArrowInvalid, OSError) as reason:
         raise TableError(stream.name, None, f"the file cannot be read as Parquet: {reason}") from None
     meta = file.metadata
     bytes_a_row = sum(meta.row_group(i).total_byte_size for i in range(meta.num_row_groups)) / max(meta.num_rows, 1)
     count = max(1, min(1 << 16, int(size / max(bytes_a_row, 1))))
+    share = os.path.getsize(path) / max(meta.num_rows, 1)
 
     def batches() -> Iterator[Any]:
         with file:
-            yield from file.iter_batches(batch_size=count)
+            for batch in file.iter_batches(batch_size=count):
+                stream.read(int(share * batch.num_rows))  # which says how far it is
+                yield batch
 
     return Columnar(stream, size, list(file.schema_arrow.names), batches())
 
