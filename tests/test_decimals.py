@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rosenblatt.data import decimals
-from rosenblatt.data.decimals import CERTAIN, DOUBTFUL, FIVES, LOWEST, NONE, of
+from rosenblatt.data.parsing import decimals
+from rosenblatt.data.parsing.decimals import CERTAIN, DOUBTFUL, FIVES, LOWEST, NONE, of
 
 
 def bits(x):

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse as sp
 
-from rosenblatt.data.sorting import SHORT, put_in_order
+from rosenblatt.data.parsing.sorting import SHORT, put_in_order
 
 
 def check(lengths, columns, seed):

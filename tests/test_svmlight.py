@@ -12,9 +12,9 @@ from scipy import sparse as sp
 from sklearn.datasets import load_svmlight_file
 
 from rosenblatt.data import svmlight
-from rosenblatt.data.ahead import Ahead
+from rosenblatt.data.parsing.ahead import Ahead
 from rosenblatt.data.svmlight import LabelError, Svmlight, SvmlightError
-from rosenblatt.data.svmlight_pieces import Parser
+from rosenblatt.data.svmlight.pieces import Parser
 
 numbers = st.one_of(
     st.floats(allow_nan=False, allow_infinity=False),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn.utils import murmurhash3_32
 
 from rosenblatt.data import vw
-from rosenblatt.data.ahead import Ahead
+from rosenblatt.data.parsing.ahead import Ahead
 from rosenblatt.data.vw import Vw, VwError
 
 

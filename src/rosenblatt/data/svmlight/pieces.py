@@ -13,16 +13,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rosenblatt.data import svmlight_rows as kernel
-from rosenblatt.data.ahead import MOST_ERRORS, Parsed, Wrong, place_of, shown
-from rosenblatt.data.decimals import DECIMAL, places, settle
-from rosenblatt.data.eights import line_after, occurrences
-from rosenblatt.data.label_words import word_at, words
 from rosenblatt.data.opening import LF, FormatError, Piece
+from rosenblatt.data.parsing.ahead import MOST_ERRORS, Parsed, Wrong, place_of, shown
+from rosenblatt.data.parsing.decimals import DECIMAL, places, settle
+from rosenblatt.data.parsing.eights import line_after, occurrences
+from rosenblatt.data.parsing.label_words import word_at, words
+from rosenblatt.data.parsing.sorting import put_in_order
+from rosenblatt.data.parsing.sparse import NARROW, csr
 from rosenblatt.data.reading import Chunk
-from rosenblatt.data.sorting import put_in_order
-from rosenblatt.data.sparse import NARROW, csr
-from rosenblatt.data.svmlight_rows import COUNT, LARGEST, PLACE, ROWS, SMALLEST, WHERE, WRONG, Room, Terms
+from rosenblatt.data.svmlight import rows as kernel
+from rosenblatt.data.svmlight.rows import COUNT, LARGEST, PLACE, ROWS, SMALLEST, WHERE, WRONG, Room, Terms
 
 LAST = np.iinfo(np.int64).max - 1  # the largest index: one column more can still be counted
 

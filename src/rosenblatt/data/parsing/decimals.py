@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rosenblatt._jit import exact
-from rosenblatt.data.eights import U, as_float, byte, digits, inlined, leading, product, start, value, word
+from rosenblatt.data.parsing.eights import U, as_float, byte, digits, inlined, leading, product, start, value, word
 
 NONE, CERTAIN, DOUBTFUL = 0, 1, 2
 

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rosenblatt._jit import exact
-from rosenblatt.data.decimals import DOUBTFUL, NONE, left, more, number
-from rosenblatt.data.eights import U, blank, byte, digits, ends, line_end, start, value, word
+from rosenblatt.data.parsing.decimals import DOUBTFUL, NONE, left, more, number
+from rosenblatt.data.parsing.eights import U, blank, byte, digits, ends, line_end, start, value, word
 
 # The places of `state`, an array of integers.
 PLACE = 0  # of the next line

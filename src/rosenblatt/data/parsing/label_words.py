@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rosenblatt._jit import exact
-from rosenblatt.data.eights import U, byte, ends, start
+from rosenblatt.data.parsing.eights import U, byte, ends, start
 
 
 @exact

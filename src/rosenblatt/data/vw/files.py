@@ -1,16 +1,4 @@
-"""Vowpal Wabbit text, read as VW reads it: "1 2.0 'tag|words free:2 offer |length:0.1 characters:120".
-
-Features are hashed to the buckets that VW gives them, so that a column of X is the index of a weight in VW (its constant
-feature is left out, for learners here have an intercept). A label is a number; the importance of a row is its weight; base
-and tag are passed over. As VW does, features of value 0 are left out. Labels and values that are not finite numbers, which
-VW takes for 0 or leaves out, are refused with file, line and column.
-
-    X, y = vw.read("train.vw.gz", bits=20)
-    for chunk in vw.chunks("train.vw", bits=20):
-        chunk.X, chunk.y, chunk.weight
-
-Examples of several lines and the labels of contextual bandits ("shared | …", "1:2:0.5 | …") are refused.
-"""
+"""How files of Vowpal Wabbit text are read, at once, in chunks or as a `Reading`."""
 
 from __future__ import annotations
 
@@ -24,17 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rosenblatt.data import opening
-from rosenblatt.data import vw_rows as kernel
-from rosenblatt.data.ahead import MOST_ERRORS, SIZE, Ahead, Parsed, Wrong, place_of, shown
-from rosenblatt.data.decimals import places, settle
-from rosenblatt.data.eights import line_after, occurrences
 from rosenblatt.data.opening import FormatError, Piece
+from rosenblatt.data.parsing.ahead import MOST_ERRORS, SIZE, Ahead, Parsed, Wrong, place_of, shown
+from rosenblatt.data.parsing.decimals import places, settle
+from rosenblatt.data.parsing.eights import line_after, occurrences
+from rosenblatt.data.parsing.sorting import put_in_order
+from rosenblatt.data.parsing.sparse import csr, stacked
 from rosenblatt.data.reading import Chunk
-from rosenblatt.data.sorting import put_in_order
-from rosenblatt.data.sparse import csr, stacked
-from rosenblatt.data.vw_rows import COUNT, PLACE, ROWS, WHERE, WRONG, Room, Terms
-
-__all__ = ["Data", "Vw", "VwError", "chunks", "labels", "read"]
+from rosenblatt.data.vw import rows as kernel
+from rosenblatt.data.vw.rows import COUNT, PLACE, ROWS, WHERE, WRONG, Room, Terms
 
 Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
