@@ -19,7 +19,9 @@ from numpy.typing import NDArray
 
 from rosenblatt.data import opening
 from rosenblatt.data.tables.checking import Check, misfit
-from rosenblatt.data.tables.files import Delimited, Form, JsonLines, Piece, Source, TableError
+from rosenblatt.data.tables.delimited import Delimited
+from rosenblatt.data.tables.files import Form, Piece, Source, TableError
+from rosenblatt.data.tables.json_lines import JsonLines
 from rosenblatt.data.tables.schema import SAMPLE, Schema, decided
 from rosenblatt.data.tables.sources import Asking, opened
 from rosenblatt.data.tables.values import as_text, plain

@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 
 from rosenblatt.data import opening
 from rosenblatt.data.tables import files
-from rosenblatt.data.tables.files import Delimited, Form, JsonLines, Lines, Source, TableError
+from rosenblatt.data.tables.delimited import Delimited, first_records
+from rosenblatt.data.tables.files import Form, Lines, Source, TableError
+from rosenblatt.data.tables.json_lines import JsonLines
 from rosenblatt.data.tables.schema import LABELS, Choice, Schema, is_number
 from rosenblatt.data.tables.values import NUMBER
 
@@ -55,14 +57,18 @@ def opened(path: str, stream: opening.Input, asking: Asking, known: Schema | Non
         if form.format == known.form.format or (nameless and alike):
             form = known.form  # with the delimiter and the quotes of the file learned from
     if form.format == "parquet":
-        return files.parquet(start, path, size)
+        from rosenblatt.data.tables.columnar import parquet
+
+        return parquet(start, path, size)
     if form.format == "arrow":
-        return files.arrow(start, size)
+        from rosenblatt.data.tables.columnar import arrow
+
+        return arrow(start, size)
     if form.format == "jsonl":
         return JsonLines(start, size)
     if known is None:
         return _undecided(start, form, asking, size)
-    first = files.first_records(start.head, form, start.name)[:1]
+    first = first_records(start.head, form, start.name)[:1]
     names = _names(known, first[0], labelled) if first else []
     if nameless and not labelled and known.only_text is not None and (names is None or known.only_text not in names):
         return Lines(start, size, known.only_text)

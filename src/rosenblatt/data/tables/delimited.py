@@ -1,0 +1,155 @@
+"""Delimited text is cut between records, which quotes may carry over line ends, and each piece is cut into fields by Arrow.
+
+Fields stay text here: what they mean is for the columns to say, so that one strange value does not change how a whole file
+is read.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+from numpy.typing import NDArray
+
+from rosenblatt.data.tables.files import Form, Piece, Source, TableError, decoded, whole_lines
+from rosenblatt.data.tables.records import walked
+
+HEAD = 50  # records that are looked at to decide what the first one is
+LONGEST = 1 << 26  # bytes that a quoted field may go on over line ends
+
+
+def first_records(data: bytes, form: Form, file: str) -> list[list[str]]:
+    """The first records of delimited text, cut into fields without the blanks around them."""
+    text = data.decode("utf-8-sig", "replace").replace("\r\n", "\n").replace("\r", "\n")
+    most = csv.field_size_limit(LONGEST)
+    try:
+        records: Iterable[list[str]] = (line.split(form.delimiter) for line in text.split("\n") if line)
+        if form.quote:
+            records = csv.reader(io.StringIO(text, newline="\n"), delimiter=form.delimiter, quotechar=form.quote)
+        return [[field.strip() for field in record] for record in islice(filter(None, records), HEAD)]
+    except csv.Error as reason:
+        raise TableError(file, 1, f"this is no delimited text: {reason}") from None
+    finally:
+        csv.field_size_limit(most)
+
+
+class Delimited(Source):
+    """Delimited text. Whether its first record is a header is for whoever reads it to say: `begin`, after a look at
+    `head`."""
+
+    def __init__(self, stream: Any, form: Form, size: int):
+        super().__init__(stream, size)
+        self.form = form
+        self._codes = ord(form.delimiter), ord(form.quote) if form.quote else -1
+        self._records = self._cut()
+        self._first = b""
+        self.head: list[list[str]] = []
+        for block in self._records:
+            self._first += block
+            self.head = first_records(self._first, form, stream.name)
+            if len(self.head) == HEAD:
+                break
+
+    def begin(self, names: Sequence[str], header: bool) -> None:
+        """Call the columns so; the first record is left out if it is a header."""
+        self.names, self.header = list(names), header
+
+    def __iter__(self) -> Iterator[Piece]:
+        line, skip = 1, int(self.header)
+        first, self._first = self._first, b""
+        for data in (block for source in ([first] if first else [], self._records) for block in source):
+            yield self._piece(data, line, skip)
+            line += data.count(b"\n")
+            skip = 0
+
+    def _cut(self) -> Iterator[bytes]:
+        """The file in blocks of whole records."""
+        rest, line = b"", 1
+        for block in whole_lines(self.stream, self.size):
+            data = rest + block
+            end = len(data)
+            if self.form.quote and self.form.quote.encode() in data:
+                end = self._walked(data)[0]
+            rest = data[end:]
+            if len(rest) > LONGEST:
+                raise TableError(
+                    self.stream.name,
+                    line + data[:end].count(b"\n"),
+                    f"a quoted field is longer than {LONGEST:,} bytes; is its second quote missing? "
+                    "quote='' reads quotes as they stand",
+                )
+            line += data[:end].count(b"\n")
+            if end:
+                yield data[:end]
+        if rest:
+            ended = rest if rest.endswith(b"\n") else rest + b"\n"
+            if self._walked(ended)[0] < len(ended):
+                raise TableError(
+                    self.stream.name,
+                    line,
+                    "a quote that opens in this row is not closed; quote='' reads quotes as they stand",
+                )
+            yield rest
+
+    def _walked(self, data: bytes) -> tuple[int, NDArray[np.int64]]:
+        return walked(np.frombuffer(data, np.uint8), *self._codes, data.count(b"\n"))
+
+    def _piece(self, data: bytes, line: int, skip: int) -> Piece:
+        data, broken, lines = decoded(data, line, lambda data: self._walked(data)[1])
+        wrong: list[Any] = []
+
+        def leave_out(row: Any) -> str:
+            wrong.append(row)
+            return "skip"
+
+        @cache
+        def begins() -> NDArray[np.int64]:
+            return self._walked(data)[1]
+
+        def line_of(record: int) -> int:
+            return lines[int(begins()[record])]
+
+        if not data.strip():
+            return Piece(pa.table({}), line_of, broken)
+        try:
+            table = pa.csv.read_csv(
+                pa.BufferReader(data),
+                pa.csv.ReadOptions(use_threads=False, block_size=len(data) + 1, column_names=self.names),
+                pa.csv.ParseOptions(
+                    delimiter=self.form.delimiter,
+                    quote_char=self.form.quote or False,
+                    newlines_in_values=bool(self.form.quote),
+                    invalid_row_handler=leave_out,
+                ),
+                pa.csv.ConvertOptions(
+                    check_utf8=False,
+                    column_types=dict.fromkeys(self.names, pa.large_string()),
+                    null_values=[""],
+                    strings_can_be_null=True,
+                    quoted_strings_can_be_null=False,
+                ),
+            )
+        except pa.ArrowInvalid as reason:
+            raise TableError(self.stream.name, line, f"the text from here on cannot be cut into fields: {reason}") from None
+        for row in wrong[:]:
+            if row.number - 1 < skip:  # the header
+                wrong.remove(row)
+                skip = 0
+        broken += [
+            (
+                line_of(row.number - 1),
+                f"{row.actual_columns} fields where there are {len(self.names)} columns, separated by "
+                f"{self.form.delimiter!r}: {row.text[:60]!r}",
+            )
+            for row in wrong
+        ]
+        left_out = np.array([row.number - 1 for row in wrong], np.int64)
+        records = np.setdiff1d(np.arange(table.num_rows + len(left_out)), left_out)[skip:]
+        return Piece(table.slice(skip), lambda row: line_of(int(records[row])), sorted(broken))
