@@ -27,7 +27,7 @@ def chunks_of(text, bits=18, hashing="strings", labelled=True, on_error="error",
 
 
 def one(text, **options):
-    return vw.joined(list(chunks_of(text, **options)))
+    return vw.files.joined(list(chunks_of(text, **options)))
 
 
 names = st.text("abcé019_=.'-", min_size=1, max_size=9)

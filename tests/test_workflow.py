@@ -44,7 +44,7 @@ def data(tmp_path):
 def small_blocks(monkeypatch):
     """Batches of a few rows."""
     made = svmlight.chunks
-    monkeypatch.setattr(svmlight, "chunks", lambda paths, **options: made(paths, size=256, **options))
+    monkeypatch.setattr(svmlight.files, "chunks", lambda paths, **options: made(paths, size=256, **options))
 
 
 def same(one, other, X):
