@@ -1,7 +1,6 @@
 """LIBSVM text becomes rows: those that scikit-learn reads, in any spelling, any blocks and any number of threads."""
 
 import gzip
-import hashlib
 import io
 
 import numpy as np
@@ -13,6 +12,7 @@ from sklearn.datasets import load_svmlight_file
 
 from rosenblatt.data import svmlight
 from rosenblatt.data.parsing.ahead import Ahead
+from rosenblatt.data.parsing.fingerprint import Fingerprint
 from rosenblatt.data.svmlight import LabelError, Svmlight, SvmlightError
 from rosenblatt.data.svmlight.pieces import Parser
 
@@ -94,7 +94,7 @@ def test_any_blocks_and_threads_give_the_same(tmp_path_factory, data, chance, si
     whole = Svmlight().joined(list(batches))
     same(whole.X, whole.y, data, 0)
     assert batches.taken == batches.total == path.stat().st_size
-    assert batches.digest() == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert batches.digest() == Fingerprint(path.read_bytes()).hexdigest()
 
 
 @given(rows(), st.booleans(), st.booleans())

@@ -54,7 +54,7 @@ def certify(
     facts: dict[str, Any] = {
         "files": data,
         "columns": {name: value for name, value in columns._asdict().items() if value is not None},
-        "sha256": read.digest,
+        "xxh64": read.digest,
         "rows": read.shape[0],
         "features": read.shape[1],
         "classes": classes,
@@ -129,8 +129,8 @@ def _check(path: str, data: list[str], columns: Columns, positive: str | None, c
     named = ", ".join(data)
     if (then := facts.get("classes")) != (now := read.classes(positive or told)):
         return checked(path, {"": f"it is about the classes {then}, and the data have {now}"}, console, named)
-    if facts.get("sha256") != read.digest:
-        console.note(f"{named} is not what {path} was made from (SHA-256 differs); what counts is whether it holds")
+    if facts.get("xxh64") != read.digest:
+        console.note(f"{named} is not what {path} was made from (XXH64 differs); what counts is whether it holds")
     return checked(path, {_claim(proof): proof.refutation(read.X, read.y) for proof in proofs.values()}, console, named)
 
 

@@ -14,7 +14,7 @@ class Examples(NamedTuple):
 
     X: Any  # (rows, features) array or CSR
     y: Any  # (rows,): float64, or text
-    digest: str  # SHA-256 of the files
+    digest: str  # XXH64 of the files
     names: Any  # of columns, by number
 
     @property

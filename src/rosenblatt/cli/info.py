@@ -56,7 +56,7 @@ def _chief(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
         rows.append(("reads", str(reading.get("format"))))
     if training.get("files"):
         rows.append(("learned from", _text([f"{name} ({size:,} bytes)" for name, size in training["files"]])))
-        rows.append(("SHA-256", str(training.get("sha256"))))
+        rows.append(("XXH64", str(training.get("xxh64"))))
     if history := training.get("history"):
         mistakes = " ".join(f"{entry['mistakes'] / max(entry['rows'], 1):.2%}" for entry in history[:_FEW])
         rows.append((f"{len(history)} passes", f"of {history[-1]['rows']:,} rows; mistakes {mistakes}"))

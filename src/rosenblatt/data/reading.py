@@ -67,7 +67,7 @@ class Batches(Protocol):
         """Close what is open; there are no more batches."""
 
     def digest(self) -> str:
-        """SHA-256, in hexadecimal, of all bytes read so far as they lie on the disk, file after file."""
+        """XXH64 (`xxhsum -H1`), in hexadecimal, of all bytes read so far as they lie on the disk, file after file."""
 
 
 class Reading(Protocol):

@@ -219,7 +219,7 @@ class Run:
         batches = self.reading.batches(self.files, on_error=self.options.on_error)
         try:
             raw = list(batches)
-            self.facts = {"sha256": batches.digest(), "skipped": batches.skipped}
+            self.facts = {"xxh64": batches.digest(), "skipped": batches.skipped}
         finally:
             batches.close()
         if not raw or not sum(batch.rows for batch in raw):
@@ -375,7 +375,7 @@ class Run:
         if not is_regressor(self.learner):
             self.learner.classes_ = self.labels.classes()[np.asarray(self.learner.classes_, np.int64)]
         if isinstance(self.source, Streamed):
-            self.facts = {"sha256": self.source.digest, "skipped": self.source.skipped}
+            self.facts = {"xxh64": self.source.digest, "skipped": self.source.skipped}
         return FileModel(
             self.reading,
             self.learner,

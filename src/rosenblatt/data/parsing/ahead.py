@@ -7,7 +7,6 @@ not by the files. What is wrong in a piece is said when its turn comes, with the
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -19,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rosenblatt.data.opening import LF, FormatError, Input, Piece, name_of, pieces
+from rosenblatt.data.parsing.fingerprint import Fingerprint
 
 SIZE = 1 << 21  # bytes of text in a piece: it and its rows stay in the cache of a core
 MOST_THREADS = 8  # one thread alone decompresses or reads
@@ -54,7 +54,7 @@ class Ahead(Generic[Batch]):
 
     `skipped` says how many lines were left out with on_error="skip", and `errors` what was wrong with the first hundred;
     `taken` is the number of bytes read so far as they lie on the disk, which runs a little ahead, and `total` of all there
-    are, None where nobody knows. `digest()` is their SHA-256, if `digest` was asked for.
+    are, None where nobody knows. `digest()` is their XXH64, if `digest` was asked for.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class Ahead(Generic[Batch]):
         self.errors: list[FormatError] = []
         self.total = _total(paths)
         self._prepare, self._parse, self._error, self._skip = prepare, parse, error, on_error == "skip"
-        self._digest = hashlib.sha256() if digest else None
+        self._digest = Fingerprint() if digest else None
         self._before = 0  # bytes of the files that are finished
         self._input: Input | None = None
         self._spare: list[NDArray[np.uint8]] = []
@@ -145,7 +145,7 @@ class Ahead(Generic[Batch]):
         return self._before + (current.taken if current is not None else 0)
 
     def digest(self) -> str:
-        """SHA-256, in hexadecimal, of all bytes read so far as they lie on the disk, file after file."""
+        """XXH64, in hexadecimal, of all bytes read so far as they lie on the disk, file after file."""
         if self._digest is None:
             raise ValueError("no digest was asked for; give digest=True")
         return self._digest.hexdigest()

@@ -4,7 +4,6 @@ made of them. What is wrong is said with file, line and column, or the row is le
 
 from __future__ import annotations
 
-import hashlib
 import os
 import stat
 from collections import Counter
@@ -18,6 +17,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from rosenblatt.data import opening
+from rosenblatt.data.parsing.fingerprint import Fingerprint
 from rosenblatt.data.tables.checking import Check, misfit
 from rosenblatt.data.tables.delimited import Delimited
 from rosenblatt.data.tables.files import Form, Piece, Source, TableError
@@ -60,7 +60,7 @@ class TableBatches:
         self.taken = 0
         self.total = _total(paths)
         self._asking, self._labelled, self._skip, self._size = asking, labelled, on_error == "skip", size
-        self._digest = hashlib.sha256()
+        self._digest = Fingerprint()
         self._batches = self._all(paths)
 
     def __iter__(self) -> Iterator[Batch]:
@@ -74,7 +74,7 @@ class TableBatches:
         self._batches.close()
 
     def digest(self) -> str:
-        """SHA-256, in hexadecimal, of all bytes read so far as they lie on the disk, file after file."""
+        """XXH64, in hexadecimal, of all bytes read so far as they lie on the disk, file after file."""
         return self._digest.hexdigest()
 
     def _all(self, paths: Sequence[str]) -> Generator[Batch, None, None]:
