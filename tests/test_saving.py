@@ -162,8 +162,9 @@ def test_what_need_only_predict_does(name, tmp_path):
         loaded.save(tmp_path / "again")
     loaded.save(tmp_path / "again", resume=False)
     assert same(rosenblatt.load(tmp_path / "again").predict(X), learner.predict(X))
-    for attribute in ("last_coef_", "weights_"):
+    for attribute in ("last_coef_", "weights_", "covariance_"):
         assert not hasattr(loaded, attribute)
+    assert getattr(loaded, "p_", None) == getattr(learner, "p_", None)
 
 
 def test_every_learner_is_in_the_table_and_can_be_loaded():

@@ -223,7 +223,8 @@ class PNormPerceptron(Stateful):
 
     @property
     def p_(self) -> float:
-        return self._fitted().state.p
+        state = self._fitted().state
+        return state.p if isinstance(state, PNorm) else self._state(1, self.n_features_in_).p
 
     def _state(self, vectors: int, features: int) -> PNorm:
         p = max(2.0, 2 * math.log(features + bool(self.fit_intercept))) if isinstance(self.p, str) else float(self.p)

@@ -296,7 +296,9 @@ class AROW(SecondOrder):
             return state.ridge * state.inverse
         if isinstance(state, Variances):
             return state.ridge / state.squares
-        raise AttributeError("form='dual' keeps no covariance; fit with form='full' or 'diagonal' to see it")
+        if isinstance(state, Gram):
+            raise AttributeError("form='dual' keeps no covariance; fit with form='full' or 'diagonal' to see it")
+        raise AttributeError("this model was saved for prediction only; save it with save(path, resume=True)")
 
     def _ridge(self) -> float:
         return float(self.r)
