@@ -15,7 +15,7 @@ from rosenblatt.cli.console import Console
 from rosenblatt.cli.errors import Code
 from rosenblatt.cli.options import Json, Quiet
 
-NEEDED = ("numpy", "scipy", "scikit-learn", "numba", "llvmlite", "threadpoolctl", "safetensors")
+NEEDED = ("numpy", "scipy", "scikit-learn", "numba", "llvmlite", "threadpoolctl")
 EXTRAS = {"cli": ("typer",), "tables": ("pyarrow",), "plot": ("matplotlib",), "onnx": ("onnx",)}
 
 
