@@ -312,3 +312,12 @@ def test_one_class_is_not_enough(tmp_path):
     for stream in (False, True):
         with pytest.raises(ValueError, match="one class only: 1"):
             train(str(path), reading_for([str(path)]), options=Options(stream=stream))
+
+
+def test_a_line_that_is_skipped_brings_no_class(tmp_path, small_blocks):
+    path = tmp_path / "rows.svm"
+    path.write_text("1 1:1\n1 2:1\n" * 40 + "what is this\n-3 x\n" + "2 3:1\n1 1:1\n" * 10)
+    for stream in (False, True):
+        model = train(str(path), reading_for([str(path)]), options=Options(stream=stream, on_error="skip"))
+        assert model.classes_.tolist() == [1, 2]
+        assert model.training["skipped"] == 2

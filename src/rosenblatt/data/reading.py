@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, Self
 
 from numpy.typing import NDArray
 
@@ -68,6 +68,23 @@ class Batches(Protocol):
 
     def digest(self) -> str:
         """XXH64 (`xxhsum -H1`), in hexadecimal, of all bytes read so far as they lie on the disk, file after file."""
+
+
+class OfRows:
+    """What the readings have in common whose batches are rows already."""
+
+    @property
+    def learns(self) -> bool:
+        """No: rows are made of what stands in a line."""
+        return False
+
+    def learned(self, batches: Iterable[Any]) -> Self:
+        """Itself: there is nothing to learn."""
+        return self
+
+    def chunk(self, batch: Any) -> Any:
+        """The rows, as they are."""
+        return batch
 
 
 class Reading(Protocol):

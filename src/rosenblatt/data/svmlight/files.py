@@ -16,6 +16,7 @@ from rosenblatt.data import opening
 from rosenblatt.data.opening import output
 from rosenblatt.data.parsing.ahead import SIZE, Ahead
 from rosenblatt.data.parsing.sparse import csr, stacked
+from rosenblatt.data.reading import OfRows
 from rosenblatt.data.svmlight.pieces import LabelError, Parser, Rows, SvmlightError, decoded, first_words, is_number
 
 Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
@@ -144,7 +145,7 @@ def chunks(
 
 
 @dataclass(frozen=True)
-class Svmlight:
+class Svmlight(OfRows):
     """The reading of LIBSVM text: its batches are rows already, and the columns are the indices as they stand in the text.
 
     text   whether labels are words; None: the first row decides. `labels` tells beforehand.
@@ -159,18 +160,16 @@ class Svmlight:
         """The rows of these files, in order, in chunks."""
         return chunks(paths, zero_based=True, text=self.text, labelled=labelled, on_error=on_error, digest=digest)
 
-    @property
-    def learns(self) -> bool:
-        """No: rows are made of what stands in a line."""
-        return False
-
-    def learned(self, batches: Iterable[Any]) -> Svmlight:
-        """Itself: there is nothing to learn."""
-        return self
-
     def labels(self, paths: Sequence[str], *, on_error: str = "error") -> tuple[int, NDArray]:
-        """(how many rows there are, their distinct labels)."""
-        return labels(paths)
+        """(how many rows there are, their distinct labels); to leave out lines that are skipped takes longer."""
+        if on_error == "error":
+            return labels(paths)
+        rows, found = 0, set()
+        for batch in self.batches(paths, on_error=on_error, digest=False):
+            rows += batch.rows
+            found |= set(() if batch.y is None else batch.y.tolist())
+        kind: Any = object if any(isinstance(label, str) for label in found) else np.float64
+        return rows, np.array(sorted(found), kind)
 
     def told(self, distinct: NDArray) -> Svmlight:
         """This reading for files with these labels."""
@@ -179,10 +178,6 @@ class Svmlight:
     def joined(self, batches: Sequence[Rows]) -> Rows:
         """All rows as one."""
         return joined(batches)
-
-    def chunk(self, batch: Rows) -> Rows:
-        """The rows, as they are."""
-        return batch
 
     @property
     def features(self) -> int | None:

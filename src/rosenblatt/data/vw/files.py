@@ -18,7 +18,7 @@ from rosenblatt.data.parsing.decimals import places, settle
 from rosenblatt.data.parsing.eights import line_after, occurrences
 from rosenblatt.data.parsing.sorting import put_in_order
 from rosenblatt.data.parsing.sparse import csr, stacked
-from rosenblatt.data.reading import Chunk
+from rosenblatt.data.reading import Chunk, OfRows
 from rosenblatt.data.vw import rows as kernel
 from rosenblatt.data.vw.rows import COUNT, PLACE, ROWS, WHERE, WRONG, Room, Terms
 
@@ -107,7 +107,7 @@ def chunks(
 
 
 @dataclass(frozen=True)
-class Vw:
+class Vw(OfRows):
     """The reading of Vowpal Wabbit text: its batches are rows already, of 2^bits columns."""
 
     format: ClassVar[str] = "vw"
@@ -126,15 +126,6 @@ class Vw:
         """The rows of these files, in order, in chunks."""
         return chunks(paths, bits=self.bits, hashing=self.hashing, labelled=labelled, on_error=on_error, digest=digest)
 
-    @property
-    def learns(self) -> bool:
-        """No: rows are made of what stands in a line."""
-        return False
-
-    def learned(self, batches: Iterable[Any]) -> Vw:
-        """Itself: there is nothing to learn."""
-        return self
-
     def labels(self, paths: Sequence[str], *, on_error: str = "error") -> tuple[int, NDArray]:
         """(how many rows there are, their distinct labels)."""
         return labels(paths, on_error=on_error)
@@ -146,10 +137,6 @@ class Vw:
     def joined(self, batches: Sequence[Chunk]) -> Chunk:
         """All rows as one."""
         return joined(batches)
-
-    def chunk(self, batch: Chunk) -> Chunk:
-        """The rows, as they are."""
-        return batch
 
     @property
     def features(self) -> int:
