@@ -206,7 +206,7 @@ def test_the_reading_is_kept_with_a_model(tmp_path):
     batches = reading.batches([str(path)])
     whole = reading.chunk(reading.joined(list(batches)))
     assert whole.weight.tolist() == [1.0] * 100 + [2.0]
-    assert len(batches.digest()) == 64
+    assert len(batches.digest()) == 16
     rows, distinct = reading.labels([str(path)])
     assert (rows, distinct.tolist()) == (101, [1.0])
     assert reading.told(distinct) is reading
