@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -80,4 +81,17 @@ def text_size(file: str) -> int:
 
 def sizes(files: Sequence[str]) -> list[list[Any]]:
     """[[name, bytes], …]; the bytes of a pipe are −1."""
-    return [[file, -1 if file == "-" else Path(file).stat().st_size] for file in files]
+    return [[file, -1 if read_once([file]) else Path(file).stat().st_size] for file in files]
+
+
+def read_once(files: Sequence[str]) -> bool:
+    """Whether some of them are pipes, which can be read once only."""
+    return any(file == "-" or not Path(file).is_file() for file in files)
+
+
+def memory_there_is() -> int:
+    """The bytes of memory that this machine has."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):  # a system that does not say
+        return 1 << 36
