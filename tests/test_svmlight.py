@@ -11,9 +11,10 @@ from scipy import sparse as sp
 from sklearn.datasets import load_svmlight_file
 
 from rosenblatt.data import svmlight
+from rosenblatt.data.opening import Piece
 from rosenblatt.data.parsing.ahead import Ahead
 from rosenblatt.data.parsing.fingerprint import Fingerprint
-from rosenblatt.data.svmlight import LabelError, Svmlight, SvmlightError
+from rosenblatt.data.svmlight import LabelError, Svmlight, SvmlightError, pieces
 from rosenblatt.data.svmlight.pieces import Parser
 
 numbers = st.one_of(
@@ -283,6 +284,30 @@ def test_a_flipped_byte_changes_one_line_at_most(tmp_path_factory, data, chance,
         labels = [label for k, (label, _) in enumerate(data) if k != victim]
         if batches.skipped:
             assert read.y.tobytes() == np.array(labels).tobytes()
+
+
+STRANGE = st.text(" \t\r\n\v\f|:#'0123456789.eE+-abq", max_size=80)
+
+
+@given(st.lists(STRANGE, max_size=3), st.sampled_from(" \t\r\v\f"), st.integers(0, 30))
+@settings(max_examples=200)
+def test_there_is_room_for_all_that_is_written(lines, separator, features):
+    """The compiled loop would write behind the end: it gets more room here than was made, and must not need it."""
+    text = "\n".join([f"1 {separator.join(['2:3'] * features)}", *lines, *(f"1 2:{line}" for line in lines)]).encode()
+    compiled = pieces.kernel.parse
+
+    def parse(data, end, room, terms, state):
+        wide = pieces.Room(*(np.concatenate([array, np.zeros(len(text), array.dtype)]) for array in room))
+        compiled(data, end, wide, terms, state)
+        for array, wider in zip(room, wide, strict=True):
+            array[:] = wider[: len(array)]
+        assert state[pieces.COUNT] <= len(room.indices)
+        assert state[pieces.ROWS] < len(room.indptr)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pieces.kernel, "parse", parse)
+        piece = Piece(np.frombuffer(text + b"\n" + bytes(16), np.uint8), 0, len(text) + 1)
+        assert Parser(zero_based=True, qid=True)(piece, True, False).batch.X.nnz >= min(features, 1)
 
 
 def test_columns_beyond_the_number_given(tmp_path):

@@ -191,8 +191,8 @@ class _Parser:
     terms: Terms
 
     def __call__(self, piece: Piece, skip: bool, _: Any) -> Parsed[Chunk]:
-        lines, blanks, tabs = (occurrences(piece.buffer, piece.end, character) for character in b"\n \t")
-        rows, count = lines + 1, blanks + tabs if self.terms.features else 0
+        lines, *apart = (occurrences(piece.buffer, piece.end, character) for character in b"\n" + kernel.SEPARATORS)
+        rows, count = lines + 1, sum(apart) if self.terms.features else 0
         room = Room(
             np.empty(rows + 1, np.int64), np.empty(count, np.int32), np.empty(count), np.empty(rows), np.empty(rows)
         )
