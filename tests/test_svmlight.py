@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import sparse as sp
 from sklearn.datasets import load_svmlight_file
 
-from rosenblatt.data import svmlight
+from rosenblatt.data import svmlight, vw
 from rosenblatt.data.opening import Piece
 from rosenblatt.data.parsing.ahead import Ahead
 from rosenblatt.data.parsing.fingerprint import Fingerprint
@@ -206,6 +206,21 @@ def test_unsorted_indices_are_sorted_and_repeated_ones_added_up(tmp_path):
     assert X.toarray().tolist() == [[0, 5, 1.5], [1, 2, 0]]
     assert X.nnz == 4
     assert X.has_canonical_format
+
+
+@pytest.mark.parametrize(("read", "row"), [(svmlight.read, "{0} {1}"), (vw.read, "{0} | {1}")])
+def test_repeated_indices_that_add_up_to_infinity_are_refused(tmp_path, read, row):
+    path = tmp_path / "a"
+    pairs = ["7:1", "1:1e308 7:1 1:1e308", "7:1e308 1:1e308", "0:-1e308 9:1 0:-1e308", "1::"]
+    path.write_text("".join(row.format(k % 2, pair) + "\n" for k, pair in enumerate(pairs)))
+    with pytest.raises(ValueError, match=r"line 2, column 1: expected finite numbers, and .* add up to infinity"):
+        read(path)
+    data = read(path, on_error="skip")
+    assert [error.line for error in data.errors] == [2, 4, 5]
+    assert data.skipped == 3
+    assert data.y.tolist() == [0, 0]
+    assert sorted(data.X.data) == [1, 1e308, 1e308]
+    assert read is vw.read or data.X.shape == (2, 7)
 
 
 WRONG = {

@@ -239,6 +239,12 @@ def _total(paths: Sequence[Any]) -> int | None:
     return sum(os.path.getsize(path) for path in paths)
 
 
+def overflows(piece: Piece, begins: NDArray[np.int64], error: type[FormatError]) -> list[Wrong]:
+    """What is wrong with the rows that begin at these places."""
+    message = "expected finite numbers, and those of a feature that stands here more than once add up to infinity"
+    return [Wrong(*place_of(piece, int(place)), message, error) for place in begins[:MOST_ERRORS]]
+
+
 def shown(buffer: NDArray[np.uint8], place: int) -> str:
     """The word at a place, as a message shows it: what cannot be printed is escaped, and no more than a few characters."""
     text = bytes(buffer[place : place + 4 * SHOWN]).split(b"\n")[0]

@@ -6,7 +6,7 @@ only `float` can round, labels that are words, rows whose indices are not sorted
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import isfinite
 from typing import Any
 
@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rosenblatt.data.opening import LF, FormatError, Piece
-from rosenblatt.data.parsing.ahead import MOST_ERRORS, Parsed, Wrong, place_of, shown
+from rosenblatt.data.parsing.ahead import MOST_ERRORS, Parsed, Wrong, overflows, place_of, shown
 from rosenblatt.data.parsing.decimals import DECIMAL, places, settle
 from rosenblatt.data.parsing.eights import line_after, occurrences
 from rosenblatt.data.parsing.label_words import word_at, words
 from rosenblatt.data.parsing.sorting import put_in_order
-from rosenblatt.data.parsing.sparse import NARROW, csr
+from rosenblatt.data.parsing.sparse import NARROW, csr, infinite_rows
 from rosenblatt.data.reading import Chunk
 from rosenblatt.data.svmlight import rows as kernel
 from rosenblatt.data.svmlight.rows import COUNT, LARGEST, PLACE, ROWS, SMALLEST, WHERE, WRONG, Room, Terms
@@ -88,10 +88,15 @@ class Parser:
             skipped, wrong = _filled(piece, room, terms, state, skip)
             if state[LARGEST] - lowest <= NARROW:
                 break
-        if state[ROWS] == 0 or (wrong and not skip):
+        if state[ROWS] == 0:
             return Parsed(None, lines, skipped, wrong)
-        columns = self.features if self.features and self.zero_based != "auto" else int(state[LARGEST]) - lowest + 1
-        return Parsed(_rows(piece, room, state, columns, words), lines, skipped, wrong)
+        fixed = self.features if self.zero_based != "auto" else None
+        rows = _rows(piece, room, state, fixed or int(state[LARGEST]) - lowest + 1, words)
+        if state[kernel.UNSORTED] and len(which := infinite_rows(rows.X)):
+            wrong = sorted(wrong + overflows(piece, room.begins[which], SvmlightError))[:MOST_ERRORS]
+            skipped += len(which)
+            rows = _without(rows, which, fixed, lowest)
+        return Parsed(rows if rows.rows and (skip or not wrong) else None, lines, skipped, wrong)
 
 
 def _room(rows: int, count: int, kind: Any, qid: bool) -> Room:
@@ -100,6 +105,7 @@ def _room(rows: int, count: int, kind: Any, qid: bool) -> Room:
         np.empty(count, kind),
         np.empty(count),
         np.empty(rows),
+        np.empty(rows, np.int64),
         np.empty(rows if qid else 0, np.int64),
     )
     room.indptr[0] = 0
@@ -139,6 +145,15 @@ def _rows(piece: Piece, room: Room, state: NDArray[np.int64], columns: int, word
             settle(piece.buffer, piece.end, y)
     qid = room.queries[:rows] if len(room.queries) else None
     return Rows(X, y, None, qid, int(state[SMALLEST]) if count else None)
+
+
+def _without(rows: Rows, which: NDArray[np.int64], columns: int | None, lowest: int) -> Rows:
+    """The other rows, as if these had not been there."""
+    rows = rows.take(np.setdiff1d(np.arange(rows.rows), which))
+    indices = rows.X.indices
+    columns = columns or int(indices.max(initial=-1)) + 1
+    smallest = int(indices.min()) + lowest if len(indices) else None
+    return replace(rows, X=csr(rows.X.data, indices, rows.X.indptr, columns), smallest=smallest)
 
 
 def _words(piece: Piece, places: NDArray[np.int64]) -> NDArray:

@@ -42,6 +42,7 @@ class Room(NamedTuple):
     indices: NDArray  # (non-zeros,) int32 or int64
     values: NDArray[np.float64]  # (non-zeros,)
     labels: NDArray[np.float64]  # (rows,)
+    begins: NDArray[np.int64]  # (rows,), the places where rows begin
     queries: NDArray[np.int64]  # (rows,), or (0,) if nobody asks for them
 
 
@@ -111,7 +112,7 @@ def _label(text, place, words):
 def parse(data, end, room, terms, state):
     """Rows from all lines between state[PLACE] and `end`, or from those before one that is wrong."""
     text = start(data)
-    indptr, indices, values, labels, queries = room
+    indptr, indices, values, labels, begins, queries = room
     lowest, highest, labelled, words = terms
     span = U(highest - lowest)
     place, row, count = state[PLACE], state[ROWS], state[COUNT]
@@ -198,6 +199,7 @@ def parse(data, end, room, terms, state):
             count, smallest, largest, place = began, least, most, line
             break
         labels[np.uint64(row)] = label
+        begins[np.uint64(row)] = line
         if len(queries) > 0:
             queries[np.uint64(row)] = query
         unlabelled += bare

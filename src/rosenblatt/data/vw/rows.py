@@ -46,6 +46,7 @@ class Room(NamedTuple):
     values: NDArray[np.float64]  # (non-zeros,)
     labels: NDArray[np.float64]  # (rows,)
     weights: NDArray[np.float64]  # (rows,)
+    begins: NDArray[np.int64]  # (rows,), the places where rows begin
 
 
 class Terms(NamedTuple):
@@ -184,7 +185,7 @@ SHARED = U(int.from_bytes(b"shared", "little"))
 def parse(data, end, room, terms, state):
     """Rows from all lines between state[PLACE] and `end`, or from those before one that is wrong."""
     text = start(data)
-    indptr, indices, values, labels, weights = room
+    indptr, indices, values, labels, weights, begins = room
     mask, labelled, strings, features = terms
     place, row, count = state[PLACE], state[ROWS], state[COUNT]
     doubts = bare = weighted = wrong = 0
@@ -278,6 +279,7 @@ def parse(data, end, room, terms, state):
             break
         labels[np.uint64(row)] = label
         weights[np.uint64(row)] = weight
+        begins[np.uint64(row)] = line
         bare += given == 0
         weighted += given > 1
         row += 1
