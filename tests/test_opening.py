@@ -140,6 +140,13 @@ def test_paths_are_found(tmp_path, monkeypatch):
         paths([])
     with pytest.raises(ValueError, match="once"):
         paths(["-", "a.txt", "-"])
+    os.mkfifo("pipe")
+    (tmp_path / "link").symlink_to("a.txt")
+    for several, again in ((["a.txt", tmp_path / "link"], True), (["a.txt", "-"], False), (["pipe"], False)):
+        assert opening.rereadable(several) == again
+        assert opening.size_of(several) == (2 if again else None)
+    (tmp_path / "-").write_text("x")
+    assert not opening.rereadable(["-"])  # which is standard input all the same
     with pytest.raises(IsADirectoryError, match="'inner' is a folder"):
         Input("inner")
     with pytest.raises(FileNotFoundError):

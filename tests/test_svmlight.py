@@ -2,6 +2,8 @@
 
 import gzip
 import io
+import os
+import threading
 
 import numpy as np
 import pytest
@@ -197,6 +199,48 @@ def test_lines_without_a_label(tmp_path):
     [chunk] = Svmlight().batches([str(path)], labelled=False)
     assert chunk.y is None
     assert svmlight.labels(path)[0] == 2
+
+
+@pytest.mark.parametrize("text", [None, False, True])
+def test_nobody_looks_at_labels_that_are_not_needed(tmp_path, text):
+    path = tmp_path / "a.svm"
+    path.write_text("1 3:1\nspam 4:1\n5:1\n1e400 6:1\n")
+    for size in (1, 1 << 20):
+        chunks = list(svmlight.chunks(path, labelled=False, text=text, size=size))
+        assert [index for chunk in chunks for index in chunk.X.indices] == [2, 3, 4, 5]
+        assert [chunk.y for chunk in chunks] == [None] * len(chunks)
+    assert Svmlight().joined(chunks).rows == 4
+
+
+@pytest.mark.parametrize("wrong", ["3:1 4:1", "spam 1:x", "\x01 1:1"])
+def test_the_first_row_that_is_kept_says_what_labels_are(tmp_path, wrong):
+    path = tmp_path / "a.svm"
+    for labels, expected in (("1 -1", [1.0, -1.0]), ("ham 2", ["ham", "2"])):
+        path.write_text("".join(f"{line}\n" for label in labels.split() for line in (wrong, f"{label} 1:1", wrong)))
+        for size in (1, 1 << 20):
+            chunks = svmlight.chunks(path, on_error="skip", size=size)
+            assert [label for chunk in chunks for label in chunk.y.tolist()] == expected
+        data = svmlight.read(path, on_error="skip")
+        assert data.y.tolist() == expected
+        assert data.skipped == 4
+        assert Svmlight().labels([str(path)], on_error="skip")[1].tolist() == sorted(expected)
+
+
+def test_a_named_pipe_is_read_once(tmp_path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    found = []
+
+    def read():
+        with pytest.raises(LabelError, match=r"line 2, column 1.* text=True"):
+            svmlight.read(path)
+        found.append("said")
+
+    thread = threading.Thread(target=read, daemon=True)
+    thread.start()
+    path.write_text("1 1:1\nspam 2:1\n")
+    thread.join(20)
+    assert found == ["said"]
 
 
 def test_unsorted_indices_are_sorted_and_repeated_ones_added_up(tmp_path):

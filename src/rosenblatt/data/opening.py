@@ -22,7 +22,7 @@ import os
 import stat
 import sys
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -92,6 +92,16 @@ def _files(path: str) -> list[str]:
             raise FileNotFoundError(f"no file matches the pattern {path!r}; check it from the folder {os.getcwd()!r}")
         return names
     raise FileNotFoundError(f"there is no file {path!r}; check the name from the folder {os.getcwd()!r}")
+
+
+def rereadable(paths: Iterable[Any]) -> bool:
+    """Whether these files can be read more than once: "-" and what is no regular file, such as a named pipe, cannot."""
+    return all(isinstance(path, str | os.PathLike) and path != "-" and os.path.isfile(path) for path in paths)
+
+
+def size_of(paths: Sequence[Any]) -> int | None:
+    """The bytes of these files together; None where nobody knows, as of a pipe."""
+    return sum(map(os.path.getsize, paths)) if rereadable(paths) else None
 
 
 class Input(io.BufferedIOBase):

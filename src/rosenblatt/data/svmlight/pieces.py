@@ -17,7 +17,7 @@ from rosenblatt.data.opening import LF, FormatError, Piece
 from rosenblatt.data.parsing.ahead import MOST_ERRORS, Parsed, Wrong, overflows, place_of, shown
 from rosenblatt.data.parsing.decimals import DECIMAL, places, settle
 from rosenblatt.data.parsing.eights import line_after, occurrences
-from rosenblatt.data.parsing.label_words import word_at, words
+from rosenblatt.data.parsing.label_words import words
 from rosenblatt.data.parsing.sorting import put_in_order
 from rosenblatt.data.parsing.sparse import NARROW, csr, infinite_rows
 from rosenblatt.data.reading import Chunk
@@ -37,7 +37,7 @@ class LabelError(SvmlightError):
 
 @dataclass(frozen=True)
 class Rows(Chunk):
-    """Some rows of LIBSVM text; X is CSR with sorted indices, and y is None where a row has no label."""
+    """Some rows of LIBSVM text; X is CSR with sorted indices, and y is None where rows need no label."""
 
     qid: NDArray[np.int64] | None = None  # 0 where a line has none
     smallest: int | None = None  # index in the text; None if there is no non-zero
@@ -54,8 +54,8 @@ class Parser:
 
     features: int | None = None
     zero_based: bool | str = True  # "auto" takes the indices as they stand, and allows for one more
-    text: bool | None = None  # whether labels are words; None: the first label decides
-    labelled: bool = True
+    text: bool | None = None  # whether labels are words; None: that of the first row decides
+    labelled: bool = True  # whether rows must have a label; if not, nobody looks at those that have one
     qid: bool = False
     _decided: list[bool] = field(default_factory=list, repr=False)
 
@@ -65,14 +65,15 @@ class Parser:
 
     def words(self, piece: Piece) -> bool:
         """Whether labels are words. Sees the pieces in order."""
+        if not self.labelled:
+            return True  # so that none is refused
         if self.text is not None:
             return self.text
         if not self._decided:
-            place = kernel.first_row(*piece)
-            word = word_at(piece.buffer, place) if place < piece.end else b":"
-            if b":" in word:
-                return True  # no label yet
-            self._decided.append(not is_number(word))
+            rows = self(piece, True, True).batch  # lines that are wrong do not count
+            if rows is None or rows.y is None:
+                return True
+            self._decided.append(not is_number(rows.y[0].encode()))
         return self._decided[0]
 
     def __call__(self, piece: Piece, skip: bool, words: bool) -> Parsed[Rows]:
@@ -91,7 +92,7 @@ class Parser:
         if state[ROWS] == 0:
             return Parsed(None, lines, skipped, wrong)
         fixed = self.features if self.zero_based != "auto" else None
-        rows = _rows(piece, room, state, fixed or int(state[LARGEST]) - lowest + 1, words)
+        rows = _rows(piece, room, state, fixed or int(state[LARGEST]) - lowest + 1, words if self.labelled else None)
         if state[kernel.UNSORTED] and len(which := infinite_rows(rows.X)):
             wrong = sorted(wrong + overflows(piece, room.begins[which], SvmlightError))[:MOST_ERRORS]
             skipped += len(which)
@@ -128,7 +129,8 @@ def _filled(piece: Piece, room: Room, terms: Terms, state: NDArray[np.int64], sk
         state[PLACE] = line_after(piece.buffer, state[PLACE])
 
 
-def _rows(piece: Piece, room: Room, state: NDArray[np.int64], columns: int, words: bool) -> Rows:
+def _rows(piece: Piece, room: Room, state: NDArray[np.int64], columns: int, words: bool | None) -> Rows:
+    """The rows that were read; `words` says what labels are, None that there are none."""
     rows, count = int(state[ROWS]), int(state[COUNT])
     indptr, labels = room.indptr[: rows + 1], room.labels[:rows]
     if state[kernel.DOUBTS]:
@@ -137,12 +139,11 @@ def _rows(piece: Piece, room: Room, state: NDArray[np.int64], columns: int, word
         count = put_in_order(indptr, room.indices, room.values)
     X = csr(room.values[:count], room.indices[:count], indptr, columns)
     y: NDArray | None = None
-    if state[kernel.BARE] == 0:
-        if words:
-            y = _words(piece, places(labels))
-        else:
-            y = labels
-            settle(piece.buffer, piece.end, y)
+    if words:
+        y = _words(piece, places(labels))
+    elif words is not None:
+        y = labels
+        settle(piece.buffer, piece.end, y)
     qid = room.queries[:rows] if len(room.queries) else None
     return Rows(X, y, None, qid, int(state[SMALLEST]) if count else None)
 
