@@ -89,6 +89,20 @@ def test_damage_is_said_after_what_was_there(tmp_path, suffix):
     assert Input(named).read() == b""
 
 
+@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz"])
+@pytest.mark.parametrize("behind", [b"x", b"\n1 1:1\n" * 20, bytes(4), bytes(300_000)])
+def test_what_stands_behind_is_damage_but_for_padding(suffix, behind):
+    whole = COMPRESS[suffix](TEXT)
+    if behind.strip(b"\0") or suffix == ".bz2":
+        with pytest.raises(FormatError, match="cannot be read from here on"):
+            Input(io.BytesIO(whole + behind)).read()
+    else:
+        assert Input(io.BytesIO(whole + behind + (whole + behind if suffix == ".xz" else b""))).read() in (
+            TEXT,
+            TEXT + TEXT,
+        )
+
+
 def test_zstd_says_what_it_needs(tmp_path, monkeypatch):
     path = tmp_path / "data"
     path.write_bytes(zstd(b"1"))
