@@ -89,6 +89,20 @@ def test_damage_is_said_after_what_was_there(tmp_path, suffix):
     assert Input(named).read() == b""
 
 
+@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz"])
+@pytest.mark.parametrize("behind", [b"x", b"\n1 1:1\n" * 20, bytes(4), bytes(300_000)])
+def test_what_stands_behind_is_damage_but_for_padding(suffix, behind):
+    whole = COMPRESS[suffix](TEXT)
+    if behind.strip(b"\0") or suffix == ".bz2":
+        with pytest.raises(FormatError, match="cannot be read from here on"):
+            Input(io.BytesIO(whole + behind)).read()
+    else:
+        assert Input(io.BytesIO(whole + behind + (whole + behind if suffix == ".xz" else b""))).read() in (
+            TEXT,
+            TEXT + TEXT,
+        )
+
+
 def test_zstd_says_what_it_needs(tmp_path, monkeypatch):
     path = tmp_path / "data"
     path.write_bytes(zstd(b"1"))
@@ -140,6 +154,13 @@ def test_paths_are_found(tmp_path, monkeypatch):
         paths([])
     with pytest.raises(ValueError, match="once"):
         paths(["-", "a.txt", "-"])
+    os.mkfifo("pipe")
+    (tmp_path / "link").symlink_to("a.txt")
+    for several, again in ((["a.txt", tmp_path / "link"], True), (["a.txt", "-"], False), (["pipe"], False)):
+        assert opening.rereadable(several) == again
+        assert opening.size_of(several) == (2 if again else None)
+    (tmp_path / "-").write_text("x")
+    assert not opening.rereadable(["-"])  # which is standard input all the same
     with pytest.raises(IsADirectoryError, match="'inner' is a folder"):
         Input("inner")
     with pytest.raises(FileNotFoundError):

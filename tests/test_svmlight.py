@@ -2,6 +2,8 @@
 
 import gzip
 import io
+import os
+import threading
 
 import numpy as np
 import pytest
@@ -10,10 +12,11 @@ from hypothesis import strategies as st
 from scipy import sparse as sp
 from sklearn.datasets import load_svmlight_file
 
-from rosenblatt.data import svmlight
+from rosenblatt.data import svmlight, vw
+from rosenblatt.data.opening import Piece
 from rosenblatt.data.parsing.ahead import Ahead
 from rosenblatt.data.parsing.fingerprint import Fingerprint
-from rosenblatt.data.svmlight import LabelError, Svmlight, SvmlightError
+from rosenblatt.data.svmlight import LabelError, Svmlight, SvmlightError, pieces
 from rosenblatt.data.svmlight.pieces import Parser
 
 numbers = st.one_of(
@@ -198,6 +201,48 @@ def test_lines_without_a_label(tmp_path):
     assert svmlight.labels(path)[0] == 2
 
 
+@pytest.mark.parametrize("text", [None, False, True])
+def test_nobody_looks_at_labels_that_are_not_needed(tmp_path, text):
+    path = tmp_path / "a.svm"
+    path.write_text("1 3:1\nspam 4:1\n5:1\n1e400 6:1\n")
+    for size in (1, 1 << 20):
+        chunks = list(svmlight.chunks(path, labelled=False, text=text, size=size))
+        assert [index for chunk in chunks for index in chunk.X.indices] == [2, 3, 4, 5]
+        assert [chunk.y for chunk in chunks] == [None] * len(chunks)
+    assert Svmlight().joined(chunks).rows == 4
+
+
+@pytest.mark.parametrize("wrong", ["3:1 4:1", "spam 1:x", "\x01 1:1"])
+def test_the_first_row_that_is_kept_says_what_labels_are(tmp_path, wrong):
+    path = tmp_path / "a.svm"
+    for labels, expected in (("1 -1", [1.0, -1.0]), ("ham 2", ["ham", "2"])):
+        path.write_text("".join(f"{line}\n" for label in labels.split() for line in (wrong, f"{label} 1:1", wrong)))
+        for size in (1, 1 << 20):
+            chunks = svmlight.chunks(path, on_error="skip", size=size)
+            assert [label for chunk in chunks for label in chunk.y.tolist()] == expected
+        data = svmlight.read(path, on_error="skip")
+        assert data.y.tolist() == expected
+        assert data.skipped == 4
+        assert Svmlight().labels([str(path)], on_error="skip")[1].tolist() == sorted(expected)
+
+
+def test_a_named_pipe_is_read_once(tmp_path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    found = []
+
+    def read():
+        with pytest.raises(LabelError, match=r"line 2, column 1.* text=True"):
+            svmlight.read(path)
+        found.append("said")
+
+    thread = threading.Thread(target=read, daemon=True)
+    thread.start()
+    path.write_text("1 1:1\nspam 2:1\n")
+    thread.join(20)
+    assert found == ["said"]
+
+
 def test_unsorted_indices_are_sorted_and_repeated_ones_added_up(tmp_path):
     path = tmp_path / "a.svm"
     path.write_text("1 3:1 2:5 3:0.5\n2 1:1 2:2\n")
@@ -205,6 +250,21 @@ def test_unsorted_indices_are_sorted_and_repeated_ones_added_up(tmp_path):
     assert X.toarray().tolist() == [[0, 5, 1.5], [1, 2, 0]]
     assert X.nnz == 4
     assert X.has_canonical_format
+
+
+@pytest.mark.parametrize(("read", "row"), [(svmlight.read, "{0} {1}"), (vw.read, "{0} | {1}")])
+def test_repeated_indices_that_add_up_to_infinity_are_refused(tmp_path, read, row):
+    path = tmp_path / "a"
+    pairs = ["7:1", "1:1e308 7:1 1:1e308", "7:1e308 1:1e308", "0:-1e308 9:1 0:-1e308", "1::"]
+    path.write_text("".join(row.format(k % 2, pair) + "\n" for k, pair in enumerate(pairs)))
+    with pytest.raises(ValueError, match=r"line 2, column 1: expected finite numbers, and .* add up to infinity"):
+        read(path)
+    data = read(path, on_error="skip")
+    assert [error.line for error in data.errors] == [2, 4, 5]
+    assert data.skipped == 3
+    assert data.y.tolist() == [0, 0]
+    assert sorted(data.X.data) == [1, 1e308, 1e308]
+    assert read is vw.read or data.X.shape == (2, 7)
 
 
 WRONG = {
@@ -283,6 +343,30 @@ def test_a_flipped_byte_changes_one_line_at_most(tmp_path_factory, data, chance,
         labels = [label for k, (label, _) in enumerate(data) if k != victim]
         if batches.skipped:
             assert read.y.tobytes() == np.array(labels).tobytes()
+
+
+STRANGE = st.text(" \t\r\n\v\f|:#'0123456789.eE+-abq", max_size=80)
+
+
+@given(st.lists(STRANGE, max_size=3), st.sampled_from(" \t\r\v\f"), st.integers(0, 30))
+@settings(max_examples=200)
+def test_there_is_room_for_all_that_is_written(lines, separator, features):
+    """The compiled loop would write behind the end: it gets more room here than was made, and must not need it."""
+    text = "\n".join([f"1 {separator.join(['2:3'] * features)}", *lines, *(f"1 2:{line}" for line in lines)]).encode()
+    compiled = pieces.kernel.parse
+
+    def parse(data, end, room, terms, state):
+        wide = pieces.Room(*(np.concatenate([array, np.zeros(len(text), array.dtype)]) for array in room))
+        compiled(data, end, wide, terms, state)
+        for array, wider in zip(room, wide, strict=True):
+            array[:] = wider[: len(array)]
+        assert state[pieces.COUNT] <= len(room.indices)
+        assert state[pieces.ROWS] < len(room.indptr)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pieces.kernel, "parse", parse)
+        piece = Piece(np.frombuffer(text + b"\n" + bytes(16), np.uint8), 0, len(text) + 1)
+        assert Parser(zero_based=True, qid=True)(piece, True, False).batch.X.nnz >= min(features, 1)
 
 
 def test_columns_beyond_the_number_given(tmp_path):

@@ -4,11 +4,12 @@ import io
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.utils import murmurhash3_32
 
 from rosenblatt.data import vw
+from rosenblatt.data.opening import Piece
 from rosenblatt.data.parsing.ahead import Ahead
 from rosenblatt.data.vw import Vw, VwError
 
@@ -218,3 +219,27 @@ def test_the_reading_is_kept_with_a_model(tmp_path):
     path.write_text("\n\n")
     with pytest.raises(VwError, match=r"a.vw: there are no rows to read"):
         vw.read(path)
+
+
+STRANGE = st.text(" \t\r\n\v\f|:#'0123456789.eE+-abq", max_size=80)
+
+
+@given(st.lists(STRANGE, max_size=3), st.sampled_from(" \t\r\v\f"), st.integers(0, 30))
+@settings(max_examples=200)
+def test_there_is_room_for_all_that_is_written(lines, separator, features):
+    """The compiled loop would write behind the end: it gets more room here than was made, and must not need it."""
+    text = "\n".join([f"1 |a {separator.join('bc' * features)}", *lines, *(f"1 |{line}" for line in lines)]).encode()
+    compiled = vw.files.kernel.parse
+
+    def parse(data, end, room, terms, state):
+        wide = vw.rows.Room(*(np.concatenate([array, np.zeros(len(text), array.dtype)]) for array in room))
+        compiled(data, end, wide, terms, state)
+        for array, wider in zip(room, wide, strict=True):
+            array[:] = wider[: len(array)]
+        assert state[vw.rows.COUNT] <= len(room.indices)
+        assert state[vw.rows.ROWS] < len(room.indptr)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(vw.files.kernel, "parse", parse)
+        parsed = Vw()._parser(False)(Piece(np.frombuffer(text + b"\n" + bytes(16), np.uint8), 0, len(text) + 1), True, None)
+    assert parsed.skipped + parsed.batch.rows == sum(line.strip(" \t\r") != "" for line in text.decode().split("\n"))

@@ -22,7 +22,7 @@ import os
 import stat
 import sys
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -92,6 +92,16 @@ def _files(path: str) -> list[str]:
             raise FileNotFoundError(f"no file matches the pattern {path!r}; check it from the folder {os.getcwd()!r}")
         return names
     raise FileNotFoundError(f"there is no file {path!r}; check the name from the folder {os.getcwd()!r}")
+
+
+def rereadable(paths: Iterable[Any]) -> bool:
+    """Whether these files can be read more than once: "-" and what is no regular file, such as a named pipe, cannot."""
+    return all(isinstance(path, str | os.PathLike) and path != "-" and os.path.isfile(path) for path in paths)
+
+
+def size_of(paths: Sequence[Any]) -> int | None:
+    """The bytes of these files together; None where nobody knows, as of a pipe."""
+    return sum(map(os.path.getsize, paths)) if rereadable(paths) else None
 
 
 class Input(io.BufferedIOBase):
@@ -271,6 +281,36 @@ def _arrow() -> Any:
     return pyarrow
 
 
+class _Members(io.RawIOBase):
+    """What was compressed in one or several parts, one behind the other. Anything else behind them is damage, which
+    Python's own readers pass over; zeros behind xz are not, which they refuse."""
+
+    def __init__(self, raw: Any, begin: Callable[[], Any], padding: bytes = b""):
+        self._raw, self._begin, self._padding = raw, begin, padding
+        self._part = begin()
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto1(self, view: Any) -> int:
+        got = b""
+        while not got:
+            if self._part.eof:
+                data = self._part.unused_data
+                while not (data := data.lstrip(self._padding) if self._padding else data):
+                    data = self._raw.read(SOME)
+                    if not data:
+                        return 0
+                self._part = self._begin()
+            else:
+                data = self._raw.read(SOME) if self._part.needs_input else b""
+                if self._part.needs_input and not data:
+                    raise EOFError("it ends in the middle of what was compressed")
+            got = self._part.decompress(data, len(view))
+        view[: len(got)] = got
+        return len(got)
+
+
 class _Zstd(io.RawIOBase):
     """What pyarrow decompresses, as a stream of Python."""
 
@@ -309,8 +349,15 @@ SUFFIXES = {
         lambda raw: gzip.GzipFile(fileobj=raw, mode="rb"),
         lambda file: gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0),  # the same bytes every time
     ),
-    ".bz2": Compression((b"1AY&SY", b"\x17rE8P\x90"), 4, bz2.BZ2File, partial(bz2.BZ2File, mode="wb")),
-    ".xz": Compression((b"\xfd7zXZ\x00",), 0, lzma.LZMAFile, partial(lzma.LZMAFile, mode="wb")),
+    ".bz2": Compression(
+        (b"1AY&SY", b"\x17rE8P\x90"), 4, partial(_Members, begin=bz2.BZ2Decompressor), partial(bz2.BZ2File, mode="wb")
+    ),
+    ".xz": Compression(
+        (b"\xfd7zXZ\x00",),
+        0,
+        partial(_Members, begin=lzma.LZMADecompressor, padding=b"\0"),
+        partial(lzma.LZMAFile, mode="wb"),
+    ),
     ".zst": Compression((b"\x28\xb5\x2f\xfd",), 0, _Zstd, _zstd_writer),
 }
 KINDS = tuple(SUFFIXES.values())

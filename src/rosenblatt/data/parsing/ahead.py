@@ -17,7 +17,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rosenblatt.data.opening import LF, FormatError, Input, Piece, name_of, pieces
+from rosenblatt.data.opening import LF, FormatError, Input, Piece, name_of, pieces, size_of
 from rosenblatt.data.parsing.fingerprint import Fingerprint
 
 SIZE = 1 << 21  # bytes of text in a piece: it and its rows stay in the cache of a core
@@ -78,7 +78,7 @@ class Ahead(Generic[Batch]):
             raise ValueError(f"threads={threads}: there must be at least 1")
         self.skipped = 0
         self.errors: list[FormatError] = []
-        self.total = _total(paths)
+        self.total = size_of(paths)
         self._prepare, self._parse, self._error, self._skip = prepare, parse, error, on_error == "skip"
         self._digest = Fingerprint() if digest else None
         self._before = 0  # bytes of the files that are finished
@@ -232,11 +232,10 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _total(paths: Sequence[Any]) -> int | None:
-    """The bytes of all files; None where one is no plain file, such as a pipe."""
-    if not all(isinstance(path, str | os.PathLike) and os.path.isfile(path) for path in paths):
-        return None
-    return sum(os.path.getsize(path) for path in paths)
+def overflows(piece: Piece, begins: NDArray[np.int64], error: type[FormatError]) -> list[Wrong]:
+    """What is wrong with the rows that begin at these places."""
+    message = "expected finite numbers, and those of a feature that stands here more than once add up to infinity"
+    return [Wrong(*place_of(piece, int(place)), message, error) for place in begins[:MOST_ERRORS]]
 
 
 def shown(buffer: NDArray[np.uint8], place: int) -> str:

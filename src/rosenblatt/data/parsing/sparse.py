@@ -23,6 +23,12 @@ def csr(values: NDArray, indices: NDArray, indptr: NDArray, columns: int) -> Any
     return X
 
 
+def infinite_rows(X: Any) -> NDArray[np.int64]:
+    """The rows with a value that is not finite."""
+    which = np.flatnonzero(~np.isfinite(X.data))
+    return np.unique(np.searchsorted(X.indptr, which, side="right") - 1)
+
+
 def stacked(parts: Sequence[Any]) -> Any:
     """The rows of all parts, as wide as the widest."""
     columns = max(part.shape[1] for part in parts)

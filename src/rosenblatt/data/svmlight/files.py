@@ -92,7 +92,7 @@ def read(
     try:
         held, batches = _held(files, parser, on_error)
     except LabelError:
-        if "-" in files or text is not None:
+        if text is not None or not opening.rereadable(files):
             raise
         held, batches = _held(files, replace(parser, text=True), on_error)
     if not held:
@@ -127,9 +127,10 @@ def chunks(
 
     X has `features` columns, or, without a number, as many as the largest index of the chunk asks for. `zero_based` cannot
     be found out on the way: True takes the indices as they stand. `text` says whether labels are words; without it the
-    first label decides, and a word after a number is an error. With labelled=False lines need no label, and y of a chunk
-    with such lines is None. `threads` are as many as there are cores, but eight at most. The iterator has `skipped`,
-    `errors`, `taken`, `total`, `digest()` (if digest=True) and `close()`, as `rosenblatt.data.reading.Batches` says.
+    label of the first row decides, and a word after a number is an error. With labelled=False lines need no label, nobody
+    looks at those that are there, and y is None. `threads` are as many as there are cores, but eight at most. The iterator
+    has `skipped`, `errors`, `taken`, `total`, `digest()` (if digest=True) and `close()`, as
+    `rosenblatt.data.reading.Batches` says.
     """
     parser = Parser(features, zero_based, text, labelled, qid)
     return Ahead(

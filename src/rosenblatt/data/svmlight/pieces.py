@@ -6,7 +6,7 @@ only `float` can round, labels that are words, rows whose indices are not sorted
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import isfinite
 from typing import Any
 
@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rosenblatt.data.opening import LF, FormatError, Piece
-from rosenblatt.data.parsing.ahead import MOST_ERRORS, Parsed, Wrong, place_of, shown
+from rosenblatt.data.parsing.ahead import MOST_ERRORS, Parsed, Wrong, overflows, place_of, shown
 from rosenblatt.data.parsing.decimals import DECIMAL, places, settle
 from rosenblatt.data.parsing.eights import line_after, occurrences
-from rosenblatt.data.parsing.label_words import word_at, words
+from rosenblatt.data.parsing.label_words import words
 from rosenblatt.data.parsing.sorting import put_in_order
-from rosenblatt.data.parsing.sparse import NARROW, csr
+from rosenblatt.data.parsing.sparse import NARROW, csr, infinite_rows
 from rosenblatt.data.reading import Chunk
 from rosenblatt.data.svmlight import rows as kernel
 from rosenblatt.data.svmlight.rows import COUNT, LARGEST, PLACE, ROWS, SMALLEST, WHERE, WRONG, Room, Terms
@@ -37,7 +37,7 @@ class LabelError(SvmlightError):
 
 @dataclass(frozen=True)
 class Rows(Chunk):
-    """Some rows of LIBSVM text; X is CSR with sorted indices, and y is None where a row has no label."""
+    """Some rows of LIBSVM text; X is CSR with sorted indices, and y is None where rows need no label."""
 
     qid: NDArray[np.int64] | None = None  # 0 where a line has none
     smallest: int | None = None  # index in the text; None if there is no non-zero
@@ -54,8 +54,8 @@ class Parser:
 
     features: int | None = None
     zero_based: bool | str = True  # "auto" takes the indices as they stand, and allows for one more
-    text: bool | None = None  # whether labels are words; None: the first label decides
-    labelled: bool = True
+    text: bool | None = None  # whether labels are words; None: that of the first row decides
+    labelled: bool = True  # whether rows must have a label; if not, nobody looks at those that have one
     qid: bool = False
     _decided: list[bool] = field(default_factory=list, repr=False)
 
@@ -65,14 +65,15 @@ class Parser:
 
     def words(self, piece: Piece) -> bool:
         """Whether labels are words. Sees the pieces in order."""
+        if not self.labelled:
+            return True  # so that none is refused
         if self.text is not None:
             return self.text
         if not self._decided:
-            place = kernel.first_row(*piece)
-            word = word_at(piece.buffer, place) if place < piece.end else b":"
-            if b":" in word:
-                return True  # no label yet
-            self._decided.append(not is_number(word))
+            rows = self(piece, True, True).batch  # lines that are wrong do not count
+            if rows is None or rows.y is None:
+                return True
+            self._decided.append(not is_number(rows.y[0].encode()))
         return self._decided[0]
 
     def __call__(self, piece: Piece, skip: bool, words: bool) -> Parsed[Rows]:
@@ -88,10 +89,15 @@ class Parser:
             skipped, wrong = _filled(piece, room, terms, state, skip)
             if state[LARGEST] - lowest <= NARROW:
                 break
-        if state[ROWS] == 0 or (wrong and not skip):
+        if state[ROWS] == 0:
             return Parsed(None, lines, skipped, wrong)
-        columns = self.features if self.features and self.zero_based != "auto" else int(state[LARGEST]) - lowest + 1
-        return Parsed(_rows(piece, room, state, columns, words), lines, skipped, wrong)
+        fixed = self.features if self.zero_based != "auto" else None
+        rows = _rows(piece, room, state, fixed or int(state[LARGEST]) - lowest + 1, words if self.labelled else None)
+        if state[kernel.UNSORTED] and len(which := infinite_rows(rows.X)):
+            wrong = sorted(wrong + overflows(piece, room.begins[which], SvmlightError))[:MOST_ERRORS]
+            skipped += len(which)
+            rows = _without(rows, which, fixed, lowest)
+        return Parsed(rows if rows.rows and (skip or not wrong) else None, lines, skipped, wrong)
 
 
 def _room(rows: int, count: int, kind: Any, qid: bool) -> Room:
@@ -100,6 +106,7 @@ def _room(rows: int, count: int, kind: Any, qid: bool) -> Room:
         np.empty(count, kind),
         np.empty(count),
         np.empty(rows),
+        np.empty(rows, np.int64),
         np.empty(rows if qid else 0, np.int64),
     )
     room.indptr[0] = 0
@@ -122,7 +129,8 @@ def _filled(piece: Piece, room: Room, terms: Terms, state: NDArray[np.int64], sk
         state[PLACE] = line_after(piece.buffer, state[PLACE])
 
 
-def _rows(piece: Piece, room: Room, state: NDArray[np.int64], columns: int, words: bool) -> Rows:
+def _rows(piece: Piece, room: Room, state: NDArray[np.int64], columns: int, words: bool | None) -> Rows:
+    """The rows that were read; `words` says what labels are, None that there are none."""
     rows, count = int(state[ROWS]), int(state[COUNT])
     indptr, labels = room.indptr[: rows + 1], room.labels[:rows]
     if state[kernel.DOUBTS]:
@@ -131,14 +139,22 @@ def _rows(piece: Piece, room: Room, state: NDArray[np.int64], columns: int, word
         count = put_in_order(indptr, room.indices, room.values)
     X = csr(room.values[:count], room.indices[:count], indptr, columns)
     y: NDArray | None = None
-    if state[kernel.BARE] == 0:
-        if words:
-            y = _words(piece, places(labels))
-        else:
-            y = labels
-            settle(piece.buffer, piece.end, y)
+    if words:
+        y = _words(piece, places(labels))
+    elif words is not None:
+        y = labels
+        settle(piece.buffer, piece.end, y)
     qid = room.queries[:rows] if len(room.queries) else None
     return Rows(X, y, None, qid, int(state[SMALLEST]) if count else None)
+
+
+def _without(rows: Rows, which: NDArray[np.int64], columns: int | None, lowest: int) -> Rows:
+    """The other rows, as if these had not been there."""
+    rows = rows.take(np.setdiff1d(np.arange(rows.rows), which))
+    indices = rows.X.indices
+    columns = columns or int(indices.max(initial=-1)) + 1
+    smallest = int(indices.min()) + lowest if len(indices) else None
+    return replace(rows, X=csr(rows.X.data, indices, rows.X.indptr, columns), smallest=smallest)
 
 
 def _words(piece: Piece, places: NDArray[np.int64]) -> NDArray:

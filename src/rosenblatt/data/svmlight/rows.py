@@ -25,10 +25,9 @@ COUNT = 2  # of non-zeros so far
 SMALLEST, LARGEST = 3, 4  # index so far
 UNSORTED = 5  # whether some row may have indices that do not grow
 DOUBTS = 6  # how many values may be left for `float`
-BARE = 7  # how many rows have no label
-WRONG = 8  # what is wrong with the line at PLACE, one of the codes below; 0 if nothing is
-WHERE = 9  # the place of what is wrong
-STATE = 10
+WRONG = 7  # what is wrong with the line at PLACE, one of the codes below; 0 if nothing is
+WHERE = 8  # the place of what is wrong
+STATE = 9
 
 LABEL, WORD, UNLABELLED, FEATURE, COLON, VALUE, FINITE, LARGE, ZERO, QUERY = range(1, 11)
 
@@ -42,6 +41,7 @@ class Room(NamedTuple):
     indices: NDArray  # (non-zeros,) int32 or int64
     values: NDArray[np.float64]  # (non-zeros,)
     labels: NDArray[np.float64]  # (rows,)
+    begins: NDArray[np.int64]  # (rows,), the places where rows begin
     queries: NDArray[np.int64]  # (rows,), or (0,) if nobody asks for them
 
 
@@ -66,12 +66,6 @@ def next_row(text, place, end):
         else:
             break
     return place
-
-
-@exact
-def first_row(data, begin, end):
-    """The place of the first word of the first line that has one; `end` or more if there is none."""
-    return next_row(start(data), begin, end)
 
 
 @exact
@@ -111,20 +105,19 @@ def _label(text, place, words):
 def parse(data, end, room, terms, state):
     """Rows from all lines between state[PLACE] and `end`, or from those before one that is wrong."""
     text = start(data)
-    indptr, indices, values, labels, queries = room
+    indptr, indices, values, labels, begins, queries = room
     lowest, highest, labelled, words = terms
     span = U(highest - lowest)
     place, row, count = state[PLACE], state[ROWS], state[COUNT]
     smallest, largest = state[SMALLEST], state[LARGEST]
     unsorted = False
-    doubts = unlabelled = wrong = 0
+    doubts = wrong = 0
     where = place = next_row(text, place, end)
     while place < end:
         began, least, most = count, smallest, largest
         where = line = place
         label, place, wrong = _label(text, line, words)
-        bare = wrong == UNLABELLED and not labelled
-        if bare:
+        if wrong == UNLABELLED and not labelled:
             place, wrong = line, 0
         if wrong != 0:
             place = line
@@ -198,9 +191,9 @@ def parse(data, end, room, terms, state):
             count, smallest, largest, place = began, least, most, line
             break
         labels[np.uint64(row)] = label
+        begins[np.uint64(row)] = line
         if len(queries) > 0:
             queries[np.uint64(row)] = query
-        unlabelled += bare
         row += 1
         indptr[np.uint64(row)] = count
         place = next_row(text, place, end)
@@ -208,5 +201,4 @@ def parse(data, end, room, terms, state):
     state[SMALLEST], state[LARGEST] = smallest, largest
     state[UNSORTED] |= unsorted
     state[DOUBTS] += doubts
-    state[BARE] += unlabelled
     state[WRONG], state[WHERE] = wrong, where

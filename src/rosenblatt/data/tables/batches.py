@@ -4,8 +4,6 @@ made of them. What is wrong is said with file, line and column, or the row is le
 
 from __future__ import annotations
 
-import os
-import stat
 from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
@@ -58,7 +56,7 @@ class TableBatches:
         self.skipped = 0
         self.errors: list[TableError] = []
         self.taken = 0
-        self.total = _total(paths)
+        self.total = opening.size_of(paths)
         self._asking, self._labelled, self._skip, self._size = asking, labelled, on_error == "skip", size
         self._digest = Fingerprint()
         self._batches = self._all(paths)
@@ -167,16 +165,6 @@ class TableBatches:
             good[list(bad)] = False
             cleaned = cleaned.filter(pa.array(good))
         return Batch(cleaned, schema)
-
-
-def _total(paths: Sequence[str]) -> int | None:
-    """The bytes of all files; None where one is no file, but a pipe."""
-    try:
-        found = [os.stat(path) for path in paths if path != "-"]
-    except OSError:
-        return None
-    regular = all(stat.S_ISREG(one.st_mode) for one in found) and "-" not in paths
-    return sum(one.st_size for one in found) if regular else None
 
 
 def _filled_up(table: Any, names: Sequence[str]) -> Any:

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from rosenblatt.data import opening
 from rosenblatt.data.opening import FormatError, Piece
-from rosenblatt.data.parsing.ahead import MOST_ERRORS, SIZE, Ahead, Parsed, Wrong, place_of, shown
+from rosenblatt.data.parsing.ahead import MOST_ERRORS, SIZE, Ahead, Parsed, Wrong, overflows, place_of, shown
 from rosenblatt.data.parsing.decimals import places, settle
 from rosenblatt.data.parsing.eights import line_after, occurrences
 from rosenblatt.data.parsing.sorting import put_in_order
-from rosenblatt.data.parsing.sparse import csr, stacked
+from rosenblatt.data.parsing.sparse import csr, infinite_rows, stacked
 from rosenblatt.data.reading import Chunk, OfRows
 from rosenblatt.data.vw import rows as kernel
 from rosenblatt.data.vw.rows import COUNT, PLACE, ROWS, WHERE, WRONG, Room, Terms
@@ -191,10 +191,15 @@ class _Parser:
     terms: Terms
 
     def __call__(self, piece: Piece, skip: bool, _: Any) -> Parsed[Chunk]:
-        lines, blanks, tabs = (occurrences(piece.buffer, piece.end, character) for character in b"\n \t")
-        rows, count = lines + 1, blanks + tabs if self.terms.features else 0
+        lines, *apart = (occurrences(piece.buffer, piece.end, character) for character in b"\n" + kernel.SEPARATORS)
+        rows, count = lines + 1, sum(apart) if self.terms.features else 0
         room = Room(
-            np.empty(rows + 1, np.int64), np.empty(count, np.int32), np.empty(count), np.empty(rows), np.empty(rows)
+            np.empty(rows + 1, np.int64),
+            np.empty(count, np.int32),
+            np.empty(count),
+            np.empty(rows),
+            np.empty(rows),
+            np.empty(rows, np.int64),
         )
         room.indptr[0] = 0
         state = np.zeros(kernel.STATE, np.int64)
@@ -209,10 +214,16 @@ class _Parser:
             if len(wrong) < MOST_ERRORS:
                 wrong.append(_complaint(piece, state))
             if not skip:
-                return Parsed(None, lines, skipped, wrong)
+                break
             state[PLACE] = line_after(piece.buffer, state[PLACE])
-        chunk = _chunk(piece, room, state, int(self.terms.mask) + 1) if state[ROWS] else None
-        return Parsed(chunk, lines, skipped, wrong)
+        if state[ROWS] == 0:
+            return Parsed(None, lines, skipped, wrong)
+        chunk = _chunk(piece, room, state, int(self.terms.mask) + 1)
+        if len(which := infinite_rows(chunk.X)):
+            wrong = sorted(wrong + overflows(piece, room.begins[which], VwError))[:MOST_ERRORS]
+            skipped += len(which)
+            chunk = chunk.take(np.setdiff1d(np.arange(chunk.rows), which))
+        return Parsed(chunk if chunk.rows and (skip or not wrong) else None, lines, skipped, wrong)
 
 
 def _chunk(piece: Piece, room: Room, state: NDArray[np.int64], columns: int) -> Chunk:

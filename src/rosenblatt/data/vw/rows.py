@@ -35,16 +35,18 @@ STATE = 8
 BAR, LABEL, STRUCTURED, LONG, UNLABELLED, TOUCHING, NAMESPACE, SCALE, VALUE, FINITE = range(1, 11)
 
 LOW = U(0xFFFFFFFF)
+SEPARATORS = b" \t\r"  # the bytes that `_separates` knows: at least one stands before each feature
 
 
 class Room(NamedTuple):
-    """Where rows go. There must be room for a row per line and a non-zero per blank."""
+    """Where rows go. There must be room for a row per line and a non-zero per byte of SEPARATORS."""
 
     indptr: NDArray[np.int64]  # (rows + 1,), the first is 0
     indices: NDArray[np.int32]  # (non-zeros,)
     values: NDArray[np.float64]  # (non-zeros,)
     labels: NDArray[np.float64]  # (rows,)
     weights: NDArray[np.float64]  # (rows,)
+    begins: NDArray[np.int64]  # (rows,), the places where rows begin
 
 
 class Terms(NamedTuple):
@@ -101,9 +103,15 @@ def hashed(text, begin, end, seed, strings):
 
 
 @inlined
+def _separates(c):
+    """Whether the byte separates features."""
+    return c == 32 or c == 9 or c == 13
+
+
+@inlined
 def _ends(c):
     """Whether a feature ends before this byte: a blank, a bar or the end of the line."""
-    return c == 32 or c == 9 or c == 124 or c == 10 or c == 13
+    return _separates(c) or c == 124 or c == 10
 
 
 @exact
@@ -177,14 +185,14 @@ SHARED = U(int.from_bytes(b"shared", "little"))
 def parse(data, end, room, terms, state):
     """Rows from all lines between state[PLACE] and `end`, or from those before one that is wrong."""
     text = start(data)
-    indptr, indices, values, labels, weights = room
+    indptr, indices, values, labels, weights, begins = room
     mask, labelled, strings, features = terms
     place, row, count = state[PLACE], state[ROWS], state[COUNT]
     doubts = bare = weighted = wrong = 0
     where = place
     while place < end:
         c = byte(text, place)
-        if c == 10 or c == 32 or c == 9 or c == 13:
+        if c == 10 or _separates(c):
             place += 1
             continue
         line, began = place, count
@@ -226,7 +234,7 @@ def parse(data, end, room, terms, state):
             anonymous = U(0)
             while True:
                 c = byte(text, place)
-                if c == 32 or c == 9 or c == 13:
+                if _separates(c):
                     place += 1
                     continue
                 if c == 124 or c == 10:
@@ -271,6 +279,7 @@ def parse(data, end, room, terms, state):
             break
         labels[np.uint64(row)] = label
         weights[np.uint64(row)] = weight
+        begins[np.uint64(row)] = line
         bare += given == 0
         weighted += given > 1
         row += 1
