@@ -512,3 +512,110 @@ def test_a_hundred_errors_are_remembered_and_all_are_counted(tmp_path, learned):
     assert sum(batch.rows for batch in batches) == 120
     assert batches.skipped == 240
     assert [error.line for error in batches.errors] == [line for line in range(2, 152) if line % 3 != 2]
+
+
+def arrow_text(*values):
+    """Bytes as a column that is said to be text."""
+    ends = np.cumsum([0, *map(len, values)], dtype=np.int32)
+    return pa.Array.from_buffers(pa.string(), len(values), [None, pa.py_buffer(ends), pa.py_buffer(b"".join(values))])
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "arrow"])
+def test_text_that_is_not_utf8_in_columns_is_said_or_skipped(suffix, tmp_path):
+    path = str(tmp_path / f"a.{suffix}")
+    columns = {"label": pa.array(["x", "y"] * 20), "t": arrow_text(b"b c", b"a\xe4").take(pa.array([0, 1] * 20))}
+    content = pa.table(columns)
+    if suffix == "parquet":
+        pa.parquet.write_table(content, path)
+    else:
+        with pa.ipc.new_file(path, content.schema) as file:
+            file.write_table(content)
+    table = Table(text="t", lowercase=False, min_count=1)
+    with pytest.raises(TableError, match=r"row 2, column t: the byte 0xE4 at byte 2 is not UTF-8"):
+        table.learned(table.batches([path], size=300))
+    batches = table.batches([path], on_error="skip", size=300)
+    assert sum(batch.rows for batch in batches) == batches.skipped == 20
+    other = Table(ignore="t")
+    with pytest.raises(TableError, match="no column is left"):  # and nothing is said about what is not used
+        list(other.batches([path]))
+
+
+def test_json_that_is_not_utf8_is_said_with_line_and_column_or_skipped(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b'{"label": "x", "t": "b c"}\n{"label": "y", "t": "a\xe4"}\n{"label": "y", "t": "d"}\n')
+    table = Table(text="t", lowercase=False, min_count=1)
+    with pytest.raises(TableError, match=r"line 2: column t: the byte 0xE4 at byte 23 is not UTF-8"):
+        table.learned(table.batches([path]))
+    batches = table.batches([path], on_error="skip")
+    assert [batch.columns["t"].to_pylist() for batch in batches] == [["b c", "d"]]
+    assert batches.skipped == 1
+
+
+def test_a_damaged_arrow_file_is_refused_or_read(tmp_path):
+    path = tmp_path / "a.arrow"
+    whole = pa.table({"label": ["x", "y"] * 20, "c": [f"some words here {i}" for i in range(40)]})
+    with pa.ipc.new_file(path, whole.schema) as file:
+        file.write_table(whole)
+    content, draw = path.read_bytes(), np.random.default_rng(1)
+    table, outcomes = Table(text="c"), set()
+    for _ in range(150):
+        damaged = bytearray(content)
+        for at in draw.integers(len(content), size=2):
+            damaged[at] = draw.integers(256)
+        path.write_bytes(damaged)
+        try:
+            table.learned(table.batches([path]))
+            outcomes.add("read")
+        except ValueError:
+            outcomes.add("refused")
+    assert outcomes == {"read", "refused"}
+
+
+def test_bytes_are_no_feature_unless_they_are_named(tmp_path):
+    path = tmp_path / "a.parquet"
+    bytes_of = {"large": pa.large_binary(), "fixed": pa.binary(2), "some": pa.binary()}
+    columns = {name: pa.array([b"ab", b"\xffb"] * 20, kind) for name, kind in bytes_of.items()}
+    columns["guid2"] = pa.array([bytes([i] * 16) for i in range(40)], pa.uuid())
+    pa.parquet.write_table(pa.table({"label": ["x", "y"] * 20, "n": range(40), **columns}), path)
+    table = Table()
+    table = table.learned(table.batches([path]))
+    assert {kind for name, kind in table.kinds.items() if name not in ("label", "n")} == {"ignored"}
+    named = Table(text="fixed")
+    with pytest.raises(TableError, match="row 2, column fixed: the byte 0xFF at byte 1"):
+        list(named.batches([path]))
+
+
+STRANGE = ["true", "1", "2.5", "NaN", "null", "9007199254740993", "1" + 25 * "0", "-0.0", '"x"', '{"a": 1}', "[1]", "1e30"]
+
+
+@pytest.mark.parametrize("kind", ["numeric", "categories", "text", "none"])
+@settings(deadline=None, max_examples=25)
+@given(values=st.lists(st.sampled_from(STRANGE), min_size=1, max_size=6), size=st.integers(1, 80))
+def test_a_value_of_json_is_the_same_whatever_stands_beside_it(kind, values, size):
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/a.jsonl"
+        steady = ["1.5", "2"] * 6 if kind == "numeric" else ['"a b"', '"c"'] * 6
+        lines = [f'{{"label": "{"ab"[n % 2]}", "n": {n}, "c": {value}}}' for n, value in enumerate(steady + values)]
+        Path(path).write_text("\n".join(lines))
+        options = {"missing": "fill", "min_count": 1} | ({} if kind == "none" else {kind: "c"})
+        found = []
+        for cut in (1 << 20, size):
+            table = Table("label", **options)
+            batches = table.batches([path], on_error="skip", size=cut)
+            table = table.learned(batches)
+            again = list(table.batches([path], on_error="skip", size=cut))
+            column = [value for batch in again for value in batch.columns["c"].to_pylist()]
+            found.append((table.kinds, batches.skipped, list(map(str, batches.errors)), list(map(str, column))))
+        assert found[0] == found[1]
+
+
+def test_a_list_in_a_column_of_json_breaks_its_own_line_only(tmp_path):
+    path = tmp_path / "a.jsonl"
+    rows = [{"label": "x", "n": 1, "more": [1]}, {"label": "y", "n": {"a": 1}}, {"label": "y", "n": 3, "more": {"b": 2}}]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    table = Table()
+    with pytest.raises(TableError, match="line 2, column n: a list or an object is no number and no text"):
+        table.learned(table.batches([path]))
+    batches = table.batches([path], on_error="skip")
+    assert [value for batch in batches for value in batch.columns["n"].to_pylist()] == [1, 3]
+    assert batches.schema.named("ignored") == ["more"]

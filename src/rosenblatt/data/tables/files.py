@@ -5,7 +5,7 @@ the format: delimited text, JSON lines, Parquet, Arrow, or plain lines of text.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -41,6 +41,7 @@ class Piece(NamedTuple):
     columns: Any  # a table of Arrow
     line: Callable[[int], int]  # of a row, counted from 1
     broken: Sequence[tuple[int, str]] = ()  # lines that are no rows, and why
+    wrong: Mapping[str, dict[int, str]] = {}  # values that cannot be used, by column and row, and why; they are null
 
 
 class Form(NamedTuple):

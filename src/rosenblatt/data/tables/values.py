@@ -17,7 +17,8 @@ def plain(column: Any) -> Any:
     """The column without dictionaries, and text with 64-bit offsets."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
-    return column.cast(pa.large_string()) if pa.types.is_string(column.type) else column
+    text = pa.types.is_string(column.type) or pa.types.is_string_view(column.type)
+    return column.cast(pa.large_string()) if text else column
 
 
 def as_numbers(column: Any) -> tuple[NDArray[np.float64], dict[int, str], NDArray[np.bool_]]:
