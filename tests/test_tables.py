@@ -9,6 +9,7 @@ import json
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,9 @@ from hypothesis import strategies as st
 from rosenblatt import Perceptron
 from rosenblatt.data.parsing.fingerprint import Fingerprint
 from rosenblatt.data.tables import Table, TableError
+from rosenblatt.data.tables.files import form_of
+from rosenblatt.data.tables.treatments import Categories
+from rosenblatt.data.tables.values import as_numbers
 
 ROWS = [
     {"label": "spam", "age": 3, "sure": True, "colour": "red", "note": 'free "prize" inside'},
@@ -619,3 +623,77 @@ def test_a_list_in_a_column_of_json_breaks_its_own_line_only(tmp_path):
     batches = table.batches([path], on_error="skip")
     assert [value for batch in batches for value in batch.columns["n"].to_pylist()] == [1, 3]
     assert batches.schema.named("ignored") == ["more"]
+
+
+def test_a_first_record_of_any_length_is_read(tmp_path):
+    path = tmp_path / "a.csv"
+    names = [f"gene_{i:05d}" for i in range(7000)]  # 77 kB
+    rows = [["x" if r % 2 else "y", *(str(i * r % 7) for i in range(7000))] for r in range(3)]
+    path.write_text("\n".join(",".join(row) for row in [["label", *names], *rows]))
+    table = Table(missing="fill")
+    table = table.learned(table.batches([path]))
+    assert rows_of(table, [path]).X.shape == (3, 7000)
+
+
+def test_a_return_that_stands_alone_ends_a_line(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_bytes(b'label,a,b\rx,1,foo\ry,2,"b\rc"\r\nx,q,z\n\r\ny,3,z\rx,4')
+    table = Table(numeric="a", categories="b")
+    for size in (1, 1 << 20):
+        batches = table.batches([path], on_error="skip", size=size)
+        found = [value for batch in batches for value in batch.columns["b"].to_pylist()]
+        assert found == ["foo", "b\rc", "z"]
+        assert [error.line for error in batches.errors] == [4, 7]
+
+
+@pytest.mark.parametrize(("scale", "filled"), [("none", [15, 0.5]), ("standard", [0, 0.5])])
+def test_the_mean_is_filled_in(scale, filled, tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("label,a,f\nx,10,true\ny,20,false\nx,,\n")
+    table = Table(missing="fill", scale=scale)
+    table = table.learned(table.batches([path]))
+    assert rows_of(table, [path]).X.toarray()[2].tolist() == filled
+    again = Table.restored(*table.written())
+    assert rows_of(again, [path]).X.toarray()[2].tolist() == filled
+
+
+@pytest.mark.parametrize(
+    ("content", "delimiter"),
+    [
+        ("ham;Hello, you\nspam;Free prize\nham;no\n", ";"),
+        ('a|"b,c;d"|e\n"f,\n,"|g|h\n', "|"),
+        ("a,b;c\nd,e;f\n", ","),
+        ("a;b, c\nd;e", ";"),
+        ("one\ntwo\n", ","),
+        ("a;b\nc,d;e;f\n", ";"),
+    ],
+)
+def test_the_delimiter_is_that_which_stands_in_every_line(content, delimiter):
+    assert form_of("a.csv", content.encode(), None, None, None).delimiter == delimiter
+
+
+def test_a_label_that_comes_again_is_no_header(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("y,some words\nn,other words\ny,more of them\nn,at the end\n")
+    table = Table(0, text=1, min_count=1)
+    table = table.learned(table.batches([path]))
+    assert rows_of(table, [path]).y.tolist() == ["y", "n", "y", "n"]
+    path.write_text("y,text\nn,other words\nx,more of them\nn,at the end\n")
+    assert [column.name for column in next(Table(0, text=1).batches([path])).schema.columns] == ["y", "text"]
+
+
+@pytest.mark.parametrize("beside", ["2", "1 ", "x"])
+@pytest.mark.parametrize("nothing", ["-nan", "+NaN", "nan(1)"])
+def test_every_way_to_write_nan_is_a_missing_value(nothing, beside):
+    _, bad, missing = as_numbers(pa.array([nothing, beside], pa.large_string()))
+    assert missing.tolist() == [True, False]
+    assert list(bad) == ([1] if beside == "x" else [])
+
+
+def test_names_of_many_categories_are_found_at_once():
+    count = 100_000
+    treatment = Categories("c", count)
+    treatment.see(pa.table({"c": pa.array(map(str, range(count)), pa.large_string())}))
+    begin = time.process_time()
+    assert [treatment.name(column) for column in range(0, count, 10)] == [f"c={n}" for n in range(0, count, 10)]
+    assert time.process_time() - begin < 2  # in the square of them it would take ten
