@@ -48,7 +48,7 @@ def as_numbers(column: Any) -> tuple[NDArray[np.float64], dict[int, str], NDArra
             dict.fromkeys(range(len(column)), str(column.type)),
             np.zeros(len(column), bool),
         )
-    numbers = np.array(values.to_numpy(zero_copy_only=False) if isinstance(values, pa.Array) else values.to_numpy())
+    numbers = (values.to_numpy(zero_copy_only=False) if isinstance(values, pa.Array) else values.to_numpy()) + 0.0  # no −0
     missing = np.isnan(numbers)
     if bad:
         missing[list(bad)] = False
