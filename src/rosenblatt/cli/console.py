@@ -240,6 +240,18 @@ def width() -> int:
     return shutil.get_terminal_size((_WIDE, 24)).columns if sys.stdout.isatty() else _WIDE
 
 
+def wrapped(head: str, parts: Sequence[str]) -> str:
+    """The parts after the head, commas between them, in lines as wide as the terminal; no part is broken."""
+    lines, room = [head], width()
+    for number, part in enumerate(parts, 1):
+        word = part + ("," if number < len(parts) else "")
+        if number > 1 and len(lines[-1]) + 1 + len(word) > room:
+            lines.append(f"  {word}")
+        else:
+            lines[-1] += word if number == 1 else f" {word}"
+    return "\n".join(lines)
+
+
 def styled(stream: TextIO) -> bool:
     """Whether a stream shows bold letters: a terminal does, unless NO_COLOR says otherwise."""
     return stream.isatty() and "NO_COLOR" not in os.environ

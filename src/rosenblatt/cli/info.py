@@ -76,7 +76,7 @@ def _chief(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
 def _rates(learner: Mapping[str, Any], history: list[Any]) -> str:
     """The shares of mistakes of the passes; a regressor makes none, and of one that is fitted at once nobody knows."""
     from rosenblatt import loading
-    from rosenblatt.cli.train import makes_mistakes
+    from rosenblatt.cli.summary import makes_mistakes
 
     try:
         shown = makes_mistakes(loading.kind(str(learner.get("learner")))())

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from rosenblatt.cli.errors import Code, Failure, ending, said
 
-_MISFITS = ("the columns do not fit", "where there must be", "the rows have")  # how data say that they are not the model's
+# How data say that they are not the model's.
+_MISFIT = re.compile(r"the columns do not fit: |\d+ fields .* where there must be|the rows have \d+ columns, the model")
 
 
 def loaded(path: str) -> Any:
@@ -33,6 +35,6 @@ def fitting() -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        if any(words in str(error) for words in _MISFITS):
+        if _MISFIT.search(str(error)):
             raise Failure(said(error), Code.MODEL) from error
         raise

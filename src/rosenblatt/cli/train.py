@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,15 +13,14 @@ import typer
 
 from rosenblatt.cli import pictures
 from rosenblatt.cli.asked import Columns, Files, Learning, SkipErrors
-from rosenblatt.cli.console import Console, check_replaceable, check_writable, rounded, width
+from rosenblatt.cli.console import Console, check_replaceable, check_writable
 from rosenblatt.cli.errors import Code, Failure, ending
 from rosenblatt.cli.grouped import given, grouped
 from rosenblatt.cli.options import Json, Plot, Quiet
+from rosenblatt.cli.summary import makes_mistakes, numbers_as_labels, summary
 
-_SHOWN_CLASSES = 8
 _TOLD_WORDS = 8
 _PATIENCE = 3.0  # seconds
-_SUSPICIOUS = 20  # classes that may be numbers to predict
 
 
 @grouped
@@ -121,18 +119,11 @@ def train(
               f"{place} has what was learned so far; the same command with --resume goes on exactly there",
               file=sys.stderr)  # fmt: skip
         return int(Code.INTERRUPTED)
-    if (many := _numbers_as_labels(trained)) and not start:
+    if (many := numbers_as_labels(trained)) and not start:
         console.note(f"{many:,} different labels that are numbers; to predict numbers: --learner DeltaRuleRegressor")
-    facts, text = _summary(trained, place, top)
+    facts, text = summary(trained, place, top)
     console.result(facts, text)
     return int(Code.DONE)
-
-
-def makes_mistakes(learner: Any) -> bool:
-    """Whether each row is predicted before it is learned from, and is right or wrong."""
-    from sklearn.base import is_regressor
-
-    return hasattr(learner, "partial_fit") and not is_regressor(learner)
 
 
 def _check_same(before: Any, columns: Columns, learning: Learning) -> None:
@@ -162,14 +153,6 @@ def _noted(reading: Any, files: list[str], policy: str) -> list[str]:
         return list(getattr(batches.schema, "notes", ()))
     finally:
         batches.close()
-
-
-def _numbers_as_labels(model: Any) -> int:
-    """How many classes there are, if they look like numbers to predict: more than half as many as there are rows."""
-    labels, history = getattr(model.learner, "classes_", None), model.training["history"]
-    if labels is None or labels.dtype.kind not in "iuf" or not history:
-        return 0
-    return len(labels) if len(labels) >= _SUSPICIOUS and 2 * len(labels) > history[-1]["rows"] else 0
 
 
 @contextmanager
@@ -217,59 +200,3 @@ def _place(files: list[str]) -> str:
     while Path(name).suffix.lower() in {".gz", ".bz2", ".xz", ".zst"}:
         name = Path(name).stem
     return f"{Path(name).stem}.model"
-
-
-def _summary(model: Any, place: str, top: int) -> tuple[dict[str, Any], str]:
-    from rosenblatt.workflow import heaviest
-    from rosenblatt.workflow.labels import spelled
-
-    training, learner = model.training, model.learner
-    history = training["history"]
-    labels = [spelled(label) for label in getattr(learner, "classes_", [])]
-    rows, passes = history[-1]["rows"], len(history)
-    spoken: list[Any] = []
-    if top and _is_linear(learner) and _has_words(model):
-        spoken = [entry for entry in heaviest(model, top) if entry.weights]
-    facts = {
-        "model": place, "learner": type(learner).__name__, "classes": labels, "features": learner.n_features_in_,
-        "rows": rows, "passes": passes, "stopped": training["stopped"], "skipped": training.get("skipped", 0),
-        "history": history, "seconds": training["seconds"],
-        "speaks_for": {entry.label: {weight.name: weight.value for weight in entry.weights} for entry in spoken},
-    }  # fmt: skip
-    if not labels:
-        facts["history"] = [{key: value for key, value in entry.items() if key != "mistakes"} for entry in history]
-    names = f": {', '.join(labels[:_SHOWN_CLASSES])}{', …' if len(labels) > _SHOWN_CLASSES else ''}" if labels else ""
-    lines = [
-        f"{place}: {type(learner).__name__}, {learner.n_features_in_:,} features"
-        + (f", {len(labels)} classes{names}" if labels else ""),
-        f"{rows:,} rows, {passes} {'pass' if passes == 1 else 'passes'}, {training['seconds']:.1f} s "
-        f"({rounded(rows * passes / max(training['seconds'], 1e-9))} rows/s)",
-    ]
-    if makes_mistakes(learner):
-        first, last = history[0], history[-1]
-        said = f"mistakes: {first['mistakes'] / rows:.2%} in the first pass"
-        lines.append(said + (f", {last['mistakes'] / rows:.2%} in the last" if passes > 1 else ""))
-    if history[-1]["error"] is not None:
-        lines.append(f"error on the rows held out: {history[-1]['error']:.4f}")
-    if training["stopped"] == "converged":
-        lines.append("converged: the last pass changed nothing")
-    if training.get("skipped"):
-        lines.append(f"{training['skipped']:,} rows that could not be read were left out")
-    for entry in spoken[:_SHOWN_CLASSES]:
-        shown = ", ".join(f"{weight.name} {weight.value:.3g}".replace(" ", "\0") for weight in entry.weights)
-        kept = textwrap.TextWrapper(width(), subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
-        lines += [line.replace("\0", " ") for line in kept.wrap(f"speaks for {entry.label}: {shown}")]
-    if len(spoken) > _SHOWN_CLASSES:
-        lines.append(f"({len(spoken) - _SHOWN_CLASSES:,} more classes)")
-    return facts, "\n".join(lines)
-
-
-def _is_linear(learner: Any) -> bool:
-    return (
-        hasattr(learner, "coef_") and getattr(learner, "keep", "") != "vote" and getattr(learner, "multiclass", "") != "ovo"
-    )
-
-
-def _has_words(model: Any) -> bool:
-    """Whether features have names that say something."""
-    return model.reading.format == "table"
