@@ -8,9 +8,10 @@ import typer
 
 from rosenblatt.cli import pictures
 from rosenblatt.cli.asked import Columns, Learning, SkipErrors
-from rosenblatt.cli.console import Console
+from rosenblatt.cli.console import Console, table, width
 from rosenblatt.cli.errors import Code, Failure, ending
-from rosenblatt.cli.grouped import grouped
+from rosenblatt.cli.grouped import given, grouped
+from rosenblatt.cli.loaded import fitting, loaded
 from rosenblatt.cli.options import Json, Plot, Quiet
 
 _MOST_CONFUSED = 12  # classes for which the whole matrix is shown
@@ -20,12 +21,15 @@ _MOST_CONFUSED = 12  # classes for which the whole matrix is shown
 def evaluate(
     paths: Annotated[
         list[str],
-        typer.Argument(metavar="[MODEL] DATA...", help="A model and labelled files; without a model, --folds or --curve."),
+        typer.Argument(metavar="[MODEL] DATA", help="A model and labelled files; without a model, --folds or --curve."),
     ],
     columns: Columns,
     learning: Learning,
     folds: Annotated[
-        int | None, typer.Option("--folds", "-k", min=2, help="Cross-validate: train on all parts but one, judge on that.")
+        int | None,
+        typer.Option(
+            "--folds", "-k", min=2, metavar="K", help="Cross-validate: train on all parts but one, judge on that."
+        ),
     ] = None,
     curve: Annotated[
         bool,
@@ -43,9 +47,8 @@ def evaluate(
 
     With --folds or --curve no model is needed: models are trained here, with the options of train, and nothing is saved.
     """
-    from rosenblatt import loading
     from rosenblatt.workflow import judging
-    from rosenblatt.workflow.model import FileModel, listed
+    from rosenblatt.workflow.model import listed
     from rosenblatt.workflow.training import Options
 
     console = Console(json, quiet)
@@ -56,24 +59,32 @@ def evaluate(
             raise Failure(
                 "a model and labelled files are needed", Code.USAGE, "evaluate MODEL DATA, or evaluate DATA --folds 10"
             )
-        with ending(Code.MODEL, OSError):
-            model = loading.load(paths[0])
-        if not isinstance(model, FileModel):
-            from rosenblatt.cli.predict import refused
-
-            raise refused(model, paths[0])
-        return _reported(console, judging.evaluate(model, paths[1:], policy), at_least, plot)
+        if unused := [*given(columns), *given(learning)]:
+            raise Failure(
+                f"{', '.join(unused)}: a model reads as it learned to read, and learns nothing here",
+                Code.USAGE,
+                "evaluate MODEL DATA; or with --folds or --curve, and no model",
+            )
+        model = loaded(paths[0])
+        with fitting():
+            found = judging.evaluate(model, paths[1:], policy)
+        return _reported(console, found, at_least, plot)
+    if curve and (folds is not None or at_least is not None):
+        unused = ["--folds"] * (folds is not None) + ["--at-least"] * (at_least is not None)
+        raise Failure(f"--curve does not go together with {', '.join(unused)}", Code.USAGE)
     files = listed(paths)
     reading, learner = columns.reading(files), learning.made()
     with ending(Code.USAGE, ValueError):
-        options = Options(passes=learning.passes, order=learning.order, seed=learning.seed, stream=False, on_error=policy)
+        options = Options(
+            passes=learning.passes, order=learning.order.value, seed=learning.seed, stream=False, on_error=policy
+        )
     if curve:
         return _curve(console, judging.learning_curve(files, reading, learner, options), plot)
     with console.progress(total=folds, unit="folds") as progress:
-        found = judging.cross_validated(
+        parts = judging.cross_validated(
             files, reading, learner, folds or 2, options, lambda fold, seen: progress.update(fold)
         )
-    return _reported(console, found.overall, at_least, plot, found.scores)
+    return _reported(console, parts.overall, at_least, plot, parts.scores)
 
 
 def _reported(
@@ -108,13 +119,17 @@ def _reported(
             [[name, f"{row.precision:.4f}", f"{row.recall:.4f}", f"{row.f1:.4f}", row.support]
              for name, row in zip(names, found.classes, strict=True)],
         ))  # fmt: skip
-        if len(names) <= _MOST_CONFUSED:
-            rows = [[name, *counts] for name, counts in zip(names, found.confusion.tolist(), strict=True)]
-            lines += ["", console.table(["is \\ called", *names], rows)]
-        else:
+        rows = [[name, *counts] for name, counts in zip(names, found.confusion.tolist(), strict=True)]
+        headings = ["is \\ called", *names]
+        if len(names) <= _MOST_CONFUSED and max(map(len, table(headings, rows).splitlines())) <= width():
+            lines += ["", console.table(headings, rows)]
+        elif wrong:
             lines += ["", _most_taken(console, names, found.confusion)]
         if found.unknown:
             lines.append(f"{found.unknown:,} rows have labels that the model does not know; they count as wrong")
+    facts["skipped"] = skipped = getattr(found, "skipped", 0)
+    if skipped:
+        console.note(f"{skipped:,} rows that could not be read were left out")
     if scores is not None:
         import numpy as np
 
