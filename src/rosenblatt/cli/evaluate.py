@@ -15,6 +15,7 @@ from rosenblatt.cli.loaded import fitting, loaded
 from rosenblatt.cli.options import Json, Plot, Quiet
 
 _MOST_CONFUSED = 12  # classes for which the whole matrix is shown
+_MOST_TABLED = 100  # and of which JSON has it
 
 
 @grouped
@@ -107,7 +108,8 @@ def _reported(
             "rows": found.rows, "accuracy": found.accuracy, "macro_f1": found.macro_f1, "unknown_labels": found.unknown,
             "classes": {name: {"precision": row.precision, "recall": row.recall, "f1": row.f1, "support": row.support}
                         for name, row in zip(names, found.classes, strict=True)},
-            "confusion": found.confusion,
+            **({"confusion": found.confusion} if len(names) <= _MOST_TABLED else {}),
+            "confused": [[spelled(right), spelled(said), rows] for rows, right, said in found.most_confused(_MOST_TABLED)],
         }  # fmt: skip
         wrong = found.rows - round(found.accuracy * found.rows)
         lines = [
@@ -119,12 +121,11 @@ def _reported(
             [[name, f"{row.precision:.4f}", f"{row.recall:.4f}", f"{row.f1:.4f}", row.support]
              for name, row in zip(names, found.classes, strict=True)],
         ))  # fmt: skip
-        rows = [[name, *counts] for name, counts in zip(names, found.confusion.tolist(), strict=True)]
-        headings = ["is \\ called", *names]
-        if len(names) <= _MOST_CONFUSED and max(map(len, table(headings, rows).splitlines())) <= width():
-            lines += ["", console.table(headings, rows)]
+        if (matrix := _matrix(console, names, found)) is not None:
+            lines += ["", matrix]
         elif wrong:
-            lines += ["", _most_taken(console, names, found.confusion)]
+            worst = [[spelled(right), spelled(said), rows] for rows, right, said in found.most_confused(_MOST_CONFUSED)]
+            lines += ["", console.table(["is", "called", "rows"], worst)]
         if found.unknown:
             lines.append(f"{found.unknown:,} rows have labels that the model does not know; they count as wrong")
     facts["skipped"] = skipped = getattr(found, "skipped", 0)
@@ -144,11 +145,14 @@ def _reported(
     return int(Code.DONE)
 
 
-def _most_taken(console: Console, names: list[str], confusion: Any) -> str:
-    """The pairs that are confused most, of too many classes for a matrix."""
-    pairs = [(int(confusion[i, j]), names[i], names[j]) for i in range(len(names)) for j in range(len(names)) if i != j]
-    worst = [pair for pair in sorted(pairs, key=lambda pair: (-pair[0], pair[1:]))[:_MOST_CONFUSED] if pair[0]]
-    return console.table(["is", "called", "rows"], [[right, said, count] for count, right, said in worst])
+def _matrix(console: Console, names: list[str], found: Any) -> str | None:
+    """Who is called what, if it fits the width."""
+    if len(names) > _MOST_CONFUSED:
+        return None
+    rows = [[name, *counts] for name, counts in zip(names, found.confusion.tolist(), strict=True)]
+    headings = ["is \\ called", *names]
+    wide = max(map(len, table(headings, rows).splitlines())) > width()
+    return None if wide else console.table(headings, rows)
 
 
 def _curve(console: Console, points: Any, plot: str | None) -> int:
@@ -168,13 +172,10 @@ def _curve(console: Console, points: Any, plot: str | None) -> int:
 
 
 def _draw_confusion(path: str, found: Any) -> None:
-    from numpy import ndenumerate
-
     from rosenblatt.plot import confusions
     from rosenblatt.workflow.labels import spelled
 
-    if not hasattr(found, "confusion"):
+    if not hasattr(found, "pairs"):
         raise Failure("there is no picture of how a regressor does", Code.USAGE, "leave --plot out")
     names = [spelled(row.label) for row in found.classes]
-    table = {(names[i], names[j]): int(count) for (i, j), count in ndenumerate(found.confusion) if count}
-    pictures.saved(confusions(table), path)
+    pictures.saved(confusions({(names[right], names[said]): rows for right, said, rows in found.pairs}), path)

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import rosenblatt
+from rosenblatt.data.opening import rereadable
 from rosenblatt.data.reading import Reading
 from rosenblatt.workflow.model import READINGS
-from rosenblatt.workflow.sources import read_once
 
 SUFFIXES = {
     **dict.fromkeys((".svm", ".libsvm", ".svmlight", ".svml", ".dat"), "svmlight"),
@@ -46,7 +46,7 @@ def format_of(path: str) -> str:
         suffixes.pop()
     if suffixes and suffixes[-1] in SUFFIXES:
         return SUFFIXES[suffixes[-1]]
-    if read_once([path]):
+    if not rereadable([path]):
         raise ValueError("what comes through a pipe has no name to tell its format by; name one of " + ", ".join(FORMATS))
     return sniffed(path)
 

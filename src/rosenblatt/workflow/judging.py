@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from sklearn.base import clone, is_regressor
 from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
 
+from rosenblatt.data.opening import rereadable
 from rosenblatt.data.reading import Batch, Reading
 from rosenblatt.data.svmlight import LabelError
 from rosenblatt.workflow.labels import Labels
 from rosenblatt.workflow.model import FileModel, listed
-from rosenblatt.workflow.sources import Loaded, read_once
+from rosenblatt.workflow.sources import Loaded
 from rosenblatt.workflow.training import DEFAULTS, Options, Run, numbers_of
 
 _FEWEST_FOLDS = 2
@@ -216,7 +217,7 @@ def loaded(
     try:
         raw = _gathered(reading, files, options.on_error)
     except LabelError:
-        if read_once(files):
+        if not rereadable(files):
             raise
         reading = reading.told(reading.labels(files)[1])
         raw = _gathered(reading, files, options.on_error)

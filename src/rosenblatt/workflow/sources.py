@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from rosenblatt.data.opening import rereadable
 from rosenblatt.data.reading import Chunk, Reading
 
 _COMPRESSED = {".gz": 5, ".bz2": 6, ".xz": 7, ".zst": 5}  # how much text a byte stands for, as a rule
@@ -81,12 +82,7 @@ def text_size(file: str) -> int:
 
 def sizes(files: Sequence[str]) -> list[list[Any]]:
     """[[name, bytes], …]; the bytes of a pipe are −1."""
-    return [[file, -1 if read_once([file]) else Path(file).stat().st_size] for file in files]
-
-
-def read_once(files: Sequence[str]) -> bool:
-    """Whether some of them are pipes, which can be read once only."""
-    return any(file == "-" or not Path(file).is_file() for file in files)
+    return [[file, Path(file).stat().st_size if rereadable([file]) else -1] for file in files]
 
 
 def memory_there_is() -> int:

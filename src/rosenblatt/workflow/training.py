@@ -19,12 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone, is_regressor
 
+from rosenblatt.data.opening import rereadable
 from rosenblatt.data.reading import Chunk, Reading
 from rosenblatt.data.svmlight import LabelError
 from rosenblatt.linear import Perceptron
 from rosenblatt.workflow.labels import Labels, spelled
 from rosenblatt.workflow.model import FileModel, fitted_to, listed
-from rosenblatt.workflow.sources import Loaded, Streamed, memory_there_is, read_once, sizes, text_size
+from rosenblatt.workflow.sources import Loaded, Streamed, memory_there_is, sizes, text_size
 
 LOADED_PASSES, STREAMED_PASSES = 10, 1
 _GROWTH = 1.5
@@ -126,12 +127,12 @@ def train(
 
     if options.classes is not None:
         return attempt(reading, Labels.spoken(options.classes))
-    if stream and read_once(files):
+    if stream and not rereadable(files):
         return attempt(reading, Labels(grow=True))
     try:
         return attempt(reading, None)  # the classes are those of the first batch
     except (UnknownLabel, LabelError):  # but for one that came later: begin again with all of them
-        if start is not None or read_once(files):
+        if start is not None or not rereadable(files):
             raise
         known = resume = None  # as the run that was interrupted would have done
         rows, distinct = reading.labels(files, on_error=options.on_error)
@@ -446,7 +447,7 @@ def streams(files: Sequence[str], reading: Reading, options: Options) -> bool:
     streamed, unless its columns must be seen before they can be learned from."""
     if options.stream is not None:
         return options.stream
-    if read_once(files):
+    if not rereadable(files):
         return not reading.learns
     return sum(text_size(file) for file in files) > options.memory
 
@@ -463,7 +464,7 @@ def _check_streamable(
 ) -> None:
     if options.holdout:
         raise WrongUse("holdout needs the rows in memory: stream=False")
-    if not read_once(files):
+    if rereadable(files):
         return
     if (options.passes or 1) > 1 or resume is not None:
         raise WrongUse("a pipe can be read once only: make one pass, or give a file")
