@@ -13,11 +13,16 @@ from typing import Any, get_type_hints
 def given(group: Any, *but: str) -> list[str]:
     """The options, as they are written, of those fields of a group that are not as they are by default; `but` these."""
     hints = get_type_hints(type(group), include_extras=True)
-    return [
-        hints[field].__metadata__[0].default.partition("/")[0]  # where typer keeps the first name of an annotated option
-        for field, default in group._field_defaults.items()
-        if field not in but and getattr(group, field) != default
+    others = [
+        field for field, usual in group._field_defaults.items() if field not in but and getattr(group, field) != usual
     ]
+    return [_option(hints[field].__metadata__[0]) for field in others]
+
+
+def _option(told: Any) -> str:
+    """The long name of an option; typer keeps the first name as a default where it is an annotation."""
+    names = [name for name in (told.default, *(told.param_decls or ())) if isinstance(name, str)]
+    return next(name for name in names if name.startswith("--")).partition("/")[0]
 
 
 def grouped(command: Callable[..., Any]) -> Callable[..., Any]:
