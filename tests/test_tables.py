@@ -332,9 +332,92 @@ def test_what_columns_are_is_decided_and_stated(tmp_path):
         "column key: ignored, as an identifier: 60 different values of 1.0 words on average in the first 60 rows"
         in table.notes
     )
-    assert len(table.notes) == 1 + 10
+    assert "2 columns are categories, as values come back: colour, constant" in table.notes
+    assert len(table.notes) == 1 + 8
     with pytest.raises(ValueError, match="column 'size' is given as text and as number"):
         list(Table(text="size", numeric="size").batches([path]))
+
+
+def decided_on(tmp_path, content, name="a.csv", **options):
+    path = tmp_path / name
+    path.write_text(content)
+    table = Table(**options)
+    return table.learned(table.batches([path])), path
+
+
+def test_dates_are_ignored_and_codes_are_categories(tmp_path):
+    lines = [
+        f"{i % 2},2024-01-{i + 1:02},2024-01-{i + 1:02} 10:0{i}:00,2024-01-01T0{i}:00Z,{i * 137:05}," for i in range(6)
+    ]
+    content = "y,day,time,zone,zip,n\n" + "\n".join(f"{line}{i}" for i, line in enumerate(lines)) + "\n0,,NA,,NA,3\n"
+    table, _ = decided_on(tmp_path, content, missing="fill")
+    ignored = dict.fromkeys(("day", "time", "zone"), "ignored")
+    assert table.kinds == {"y": "target", **ignored, "zip": "category", "n": "number"}
+    assert "3 columns are ignored, as dates are neither number nor text: day, time, zone" in table.notes
+    assert any(note.startswith("column zip: category, as numbers do not begin with 0: ") for note in table.notes)
+    assert "zip=00137" in [table.name(column) for column in range(table.features)]
+    table, _ = decided_on(tmp_path, content, missing="fill", numeric="zip", categories=["day"])
+    assert (table.kinds["zip"], table.kinds["day"]) == ("number", "category")
+    table, _ = decided_on(tmp_path, "y,a,b\n1,0,007.5\n0,10,1\n")
+    assert table.kinds == {"y": "target", "a": "number", "b": "number"}
+
+
+def test_columns_alike_share_a_note(tmp_path):
+    names = [f"c{i}" for i in range(57)]
+    table, _ = decided_on(tmp_path, "y," + ",".join(names) + "\n" + "1" + ",2" * 57 + "\n")
+    assert len(table.notes) == 3
+    assert table.notes[-1].startswith("57 columns are numbers, as all of the first 1 rows say: c0, c1, c2, ")
+    assert table.notes[-1].endswith(", c11, …")
+
+
+def test_a_first_line_that_may_be_names_is_pointed_out(tmp_path):
+    rows = "spam\tfree prize\nham\tsee you\n" * 2
+    for first, doubted in (("kind\twords\n", True), ("spam\tno words\n", False), ("", False)):
+        table, _ = decided_on(tmp_path, first + rows, "a.tsv", target=0, text=1)
+        assert (
+            "'kind' is the label of the first line only; if that line names the columns: --header, header=True"
+            in table.notes
+        ) == doubted
+    table, _ = decided_on(tmp_path, "kind\twords\n" + rows, "a.tsv", target=0, text=1, header=False)
+    assert table.notes == []
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        (["007", "7", "A1", "7"], ["007", "7", "A1", "7"]),
+        (["007", "7", "12", "7"], ["007", "7", "12", "7"]),
+        (["1", "+1", "1.0", "-2e0"], [1.0, 1.0, 1.0, -2.0]),
+        (["0", "1", "10", "0"], [0.0, 1.0, 10.0, 0.0]),
+    ],
+)
+def test_labels_stay_apart_as_they_stand(tmp_path, labels, expected):
+    content = "label,n\n" + "".join(f"{label},{i}\n" for i, label in enumerate(labels))
+    table, path = decided_on(tmp_path, content)
+    assert rows_of(table, [path]).y.tolist() == expected
+    assert table.labels([path])[1].tolist() == sorted(set(expected))
+    again = Table.restored(*table.written())
+    assert rows_of(again, [path], size=5).y.tolist() == expected
+
+
+@pytest.mark.parametrize("content", ['[{"y": 1, "t": 2}]', '[\n  {"y": 1, "t": 2},\n  {"y": 0, "t": 3}\n]\n'])
+@pytest.mark.parametrize("name", ["a.json", "a.txt"])
+def test_an_array_of_json_is_named(tmp_path, content, name):
+    path = tmp_path / name
+    path.write_text(content)
+    for on_error in ("error", "skip"):
+        with pytest.raises(TableError, match="line 1: this is a JSON array; give one object a line"):
+            list(Table().batches([path], on_error=on_error))
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "latin-1"])
+@pytest.mark.parametrize("target", [None, 0, "größe"])
+def test_another_encoding_is_said_whatever_is_asked(tmp_path, encoding, target):
+    path = tmp_path / "a.csv"
+    path.write_bytes("größe,n\nspam,1\nham,2\n".encode(encoding))
+    message = "not UTF-8; convert the file"
+    with pytest.raises(TableError, match=rf"a.csv, line 1: .*{message}"):
+        list(Table(target).batches([path]))
 
 
 def test_the_label_must_be_known(tmp_path):

@@ -11,6 +11,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from threading import Lock
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -24,6 +25,8 @@ SIZE = 1 << 21  # bytes of text in a piece: it and its rows stay in the cache of
 MOST_THREADS = 8  # one thread alone decompresses or reads
 MOST_ERRORS = 100  # that are remembered of the lines left out
 SHOWN = 32  # characters of what is wrong in a message
+
+_wrapping = partial(np.errstate, over="ignore")  # uncompiled, the parsers rely on 64 bits being all there are
 
 Batch = TypeVar("Batch")
 
@@ -161,7 +164,9 @@ class Ahead(Generic[Batch]):
             self._input = stream
             with stream:
                 for piece in pieces(stream, size, self._spare):
-                    yield self._reading, piece, self._prepare(piece)
+                    with _wrapping():
+                        prepared = self._prepare(piece)
+                    yield self._reading, piece, prepared
             self._before, self._input = self._before + stream.taken, None
 
     def _take(self) -> tuple[int, tuple[int, str], Any, Any]:
@@ -181,7 +186,7 @@ class Ahead(Generic[Batch]):
         if not isinstance(piece, Piece):
             return number, None if piece is None else (source, piece)
         try:
-            with np.errstate(over="ignore"):  # uncompiled, the parsers rely on 64 bits being all there are
+            with _wrapping():
                 return number, (source, self._parse(piece, self._skip, prepared))
         except Exception as failure:
             return number, (source, failure)

@@ -70,9 +70,10 @@ class Parser:
         if self.text is not None:
             return self.text
         if not self._decided:
-            rows = self(piece, True, True).batch  # lines that are wrong do not count
+            first = min(line_after(piece.buffer, piece.begin), piece.end)
+            rows = self(piece._replace(end=first), True, True).batch or self(piece, True, True).batch
             if rows is None or rows.y is None:
-                return True
+                return True  # all lines so far are wrong
             self._decided.append(not is_number(rows.y[0].encode()))
         return self._decided[0]
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
@@ -22,7 +22,7 @@ from rosenblatt.data.tables.files import Form, Piece, Source, TableError
 from rosenblatt.data.tables.json_lines import JsonLines
 from rosenblatt.data.tables.schema import SAMPLE, Schema, decided
 from rosenblatt.data.tables.sources import Asking, opened
-from rosenblatt.data.tables.values import as_text, plain
+from rosenblatt.data.tables.values import NUMBER, as_text, plain
 
 MOST_ERRORS = 100  # that are remembered of the rows left out
 MOST_BYTES = 1 << 26  # of the first rows, which are held while it is decided what they are
@@ -119,7 +119,11 @@ class TableBatches:
                 notes = [
                     f"the first line of {file} is {'the names of the columns' if header else 'a row, not names of columns'}"
                 ]
-        return decided(asking.choice, names, sample, form, header, file, notes)
+        schema = decided(asking.choice, names, sample, form, header, file, notes)
+        if notes and not header and (label := _lone(sample[schema.target])) is not None:
+            doubt = f"{label!r} is the label of the first line only; if that line names the columns: --header, header=True"
+            schema = replace(schema, notes=(schema.notes[0], doubt, *schema.notes[1:]))
+        return schema
 
     def _compare(self, source: Source, names: list[str], sample: Any) -> None:
         """Raises TableError where the columns of a file are not those of the schema."""
@@ -165,6 +169,14 @@ class TableBatches:
             good[list(bad)] = False
             cleaned = cleaned.filter(pa.array(good))
         return Batch(cleaned, schema)
+
+
+def _lone(labels: Any) -> str | None:
+    """The first of these labels if it is a word that does not come again, as all the others do."""
+    first, *others = as_text(labels).to_pylist()
+    counts = Counter(others)
+    lone = first is not None and first not in counts and len(counts) > 0 and min(counts.values()) > 1
+    return first if lone and NUMBER.fullmatch(first.strip()) is None else None
 
 
 def _filled_up(table: Any, names: Sequence[str]) -> Any:

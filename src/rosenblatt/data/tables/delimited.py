@@ -60,6 +60,9 @@ class Delimited(Source):
     def begin(self, names: Sequence[str], header: bool) -> None:
         """Call the columns so; the first record is left out if it is a header."""
         self.names, self.header = list(names), header
+        first = decoded(self._first.split(b"\n", 1)[0], 1).broken if header else []
+        if first:
+            raise TableError(self.stream.name, *first[0])
 
     def __iter__(self) -> Iterator[Piece]:
         line, skip = 1, int(self.header)

@@ -99,7 +99,7 @@ def _guess(start: bytes) -> str:
         return "parquet"
     if start.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
         return "arrow"
-    if first.startswith(b"{"):
+    if first.startswith((b"{", b"[{")) or first.strip() == b"[":
         return "jsonl"
     return "tsv" if b"\t" in first else "csv" if b"," in first or b";" in first else "lines"
 
@@ -139,6 +139,14 @@ def decoded(data: bytes, line: int, begins: Callable[[bytes], Any] = lambda data
             what = f"the byte 0x{texts[number][reason.start]:02X} at byte {reason.start + 1} is not UTF-8"
             broken.append((line + number, f"{what}; convert the file to UTF-8"))
     return Decoded(b"\n".join(kept), broken, numbers)
+
+
+def check_encoding(start: bytes, file: str) -> None:
+    """Raises TableError where text begins as UTF-16 does: with its mark, or with a zero in every other byte."""
+    if start.startswith((b"\xff\xfe", b"\xfe\xff")) or (
+        len(start) > 3 and not all((any(start[:64:2]), any(start[1:64:2])))
+    ):
+        raise TableError(file, 1, "this is UTF-16, not UTF-8; convert the file: iconv -f UTF-16 -t UTF-8")
 
 
 class Source:

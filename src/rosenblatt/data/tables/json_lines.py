@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.json
 
-from rosenblatt.data.tables.files import Piece, Source, whole_lines
+from rosenblatt.data.tables.files import Piece, Source, TableError, whole_lines
 from rosenblatt.data.tables.values import number_text
 
 EXACT = 2**53  # below it float64 has every whole number
@@ -30,6 +30,13 @@ class JsonLines(Source):
     def __iter__(self) -> Iterator[Piece]:
         line = 1
         for data in whole_lines(self.stream, self.size):
+            if line == 1 and data.lstrip().startswith(b"["):
+                raise TableError(
+                    self.stream.name,
+                    1,
+                    "this is a JSON array; give one object a line, without brackets and "
+                    "commas around them, as jq -c '.[]' writes it",
+                )
             yield self._piece(data, line)
             line += data.count(b"\n")
 

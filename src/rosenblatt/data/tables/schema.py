@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rosenblatt.data.tables.files import FORMATS, Form, TableError
-from rosenblatt.data.tables.values import as_numbers, as_text, plain
+from rosenblatt.data.tables.values import as_numbers, as_text, given, has_leading_zeros, plain
 
 SAMPLE = 1000  # rows that are looked at
 FEATURES = ("number", "boolean", "category", "text")
@@ -28,6 +28,9 @@ _NEITHER = (
     pa.types.is_temporal, pa.types.is_nested, pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_view,
     pa.types.is_fixed_size_binary,
 )  # fmt: skip
+_DATE = r"^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}([.,]\d+)?)?( ?(Z|[+-]\d{2}(:?\d{2})?))?)?$"  # of ISO 8601
+_SEVERAL = {"number": "numbers", "boolean": "truth values", "category": "categories", "text": "text", "ignored": "ignored"}
+MOST_NAMES = 12  # of columns in a note
 _FEW = 20  # different strings that are never too many for categories
 
 Reference = str | int
@@ -188,14 +191,23 @@ def decided(
             )
         kinds[target] = "target"
         said.append(f"column {target}: the label, by its name")
+    alike: dict[tuple[str, str], list[str]] = {}
+    figures = {}
     for name in names:
         if name not in kinds:
-            kinds[name], why = _kind(name, sample[name])
-            said.append(f"column {name}: {kinds[name]}, {why}")
+            kinds[name], why, figures[name] = _kind(name, sample[name])
+            alike.setdefault((kinds[name], why), []).append(name)
+    for (kind, why), some in alike.items():
+        if len(some) == 1:
+            said.append(f"column {some[0]}: {kind}, {why}{figures[some[0]]}")
+        else:
+            said.append(
+                f"{len(some)} columns are {_SEVERAL[kind]}, {why}: {', '.join(some[:MOST_NAMES])}"
+                f"{', …' if len(some) > MOST_NAMES else ''}"
+            )
     columns = tuple(Column(name, kinds[name]) for name in names)
     target = next(column.name for column in columns if column.kind == "target")
-    _, bad, missing = as_numbers(plain(sample[target]))
-    labels = "text" if bad or pa.types.is_boolean(sample[target].type) or missing.all() else "number"
+    labels = _labels(plain(sample[target]))
     schema = Schema(form, header, columns, labels, tuple(said))
     if not schema.features:
         raise TableError(
@@ -207,30 +219,39 @@ def decided(
     return schema
 
 
-def _kind(name: str, column: Any) -> tuple[str, str]:
-    """What a column seems to be, and why."""
+def _labels(column: Any) -> str:
+    """Whether labels are numbers or text: "7", "007" and "A1" are three labels, and so "007" alone is no number."""
+    _, bad, missing = as_numbers(column)
+    text = bad or pa.types.is_boolean(column.type) or missing.all() or has_leading_zeros(column)
+    return "text" if text else "number"
+
+
+def _kind(name: str, column: Any) -> tuple[str, str, str]:
+    """What a column seems to be, why, and the figures that say so."""
     column = plain(column)
     if _IDENTIFIERS.fullmatch(name):
-        return "ignored", "as an identifier, by its name"
+        return "ignored", "as an identifier, by its name", ""
     if pa.types.is_boolean(column.type):
-        return "boolean", "as its type says"
+        return "boolean", "as its type says", ""
     if any(test(column.type) for test in _NEITHER):
-        return "ignored", f"as {column.type} is neither number nor text"
+        return "ignored", f"as {column.type} is neither number nor text", ""
     _, bad, missing = as_numbers(column)
     rows = len(column)
     if missing.all():
-        return "ignored", f"as the first {rows} rows have no value"
-    if not bad:
-        return "number", f"as all of the first {rows} rows say"
-    values = as_text(column).drop_null()
-    lower = pc.utf8_lower(pc.utf8_trim_whitespace(values))
+        return "ignored", f"as the first {rows} rows have no value", ""
+    zeros = not bad and has_leading_zeros(column)
+    if not bad and not zeros:
+        return "number", f"as all of the first {rows} rows say", ""
+    values = pc.utf8_trim_whitespace(as_text(column).drop_null())
     distinct = len(pc.unique(values))
-    if pc.all(pc.is_in(lower, pa.array(["true", "false"], pa.large_string()))).as_py():
-        return "boolean", f"as all of the first {rows} rows say"
-    words = 1 + np.mean(pc.count_substring_regex(pc.utf8_trim_whitespace(values), _BETWEEN).to_numpy())
-    found = f"{distinct} different values of {words:.1f} words on average in the first {rows} rows"
+    if pc.all(pc.is_in(pc.utf8_lower(values), pa.array(["true", "false"], pa.large_string()))).as_py():
+        return "boolean", f"as all of the first {rows} rows say", ""
+    if pc.all(pc.match_substring_regex(given(values), _DATE)).as_py():
+        return "ignored", "as dates are neither number nor text", ""
+    words = 1 + np.mean(pc.count_substring_regex(values, _BETWEEN).to_numpy())
+    figures = f": {distinct} different values of {words:.1f} words on average in the first {rows} rows"
     if words >= 2 and (distinct > rows / 2 or (distinct > 5 * _FEW and words >= 3)):
-        return "text", found
+        return "text", "as its words say more than its values", figures
     if distinct <= max(_FEW, len(values) / 2):
-        return "category", found
-    return "ignored", f"as an identifier: {found}"
+        return "category", "as numbers do not begin with 0" if zeros else "as values come back", figures
+    return "ignored", "as an identifier", figures

@@ -63,6 +63,7 @@ def opened(path: str, stream: opening.Input, asking: Asking, known: Schema | Non
         from rosenblatt.data.tables.columnar import arrow
 
         return arrow(start, size)
+    files.check_encoding(start.head, start.name)
     if form.format == "jsonl":
         return JsonLines(start, size)
     if known is None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 NOTHING = ("", "?", "na", "n/a", "nan", "none", "null")  # ways to write that a number is missing, in lower case
@@ -71,6 +72,21 @@ def _one_by_one(column: Any) -> tuple[Any, dict[int, str]]:
             numbers.append(None)
             bad[row] = repr(text[:60])
     return pa.array(numbers, pa.float64()), bad
+
+
+def given(column: Any) -> Any:
+    """What stands in a column of text, without blanks around it and without ways to write that something is missing."""
+    values = pc.utf8_trim_whitespace(column.drop_null())
+    return values.filter(pc.invert(pc.is_in(pc.utf8_lower(values), pa.array(NOTHING, pa.large_string()))))
+
+
+def has_leading_zeros(column: Any) -> bool:
+    """Whether a plain column is text of whole numbers of which one begins with a 0 too many, as codes do: 02139."""
+    if not pa.types.is_large_string(column.type):
+        return False
+    values = given(column)
+    whole = pc.all(pc.match_substring_regex(values, r"^[+-]?\d+$")).as_py()
+    return bool(whole and pc.any(pc.match_substring_regex(values, r"^0\d")).as_py())
 
 
 def number_text(x: float) -> str:
