@@ -9,7 +9,7 @@ import json
 import random
 import tracemalloc
 import warnings
-from contextlib import suppress
+from contextlib import chdir, suppress
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -32,9 +32,11 @@ from rosenblatt import (
     loading,
     store,
 )
+from rosenblatt.data.tables import Table
 from rosenblatt.online import OnlinePerceptron, OnlineToBatch
 from rosenblatt.store import UnreadableModel
 from rosenblatt.testing import laws
+from rosenblatt.workflow import FileModel, Options, train
 
 LARGEST = 50 * 2**20  # bytes
 X, Y = laws.data(3, 12, 2)
@@ -46,6 +48,17 @@ def online(**parameters):
     for x, y in zip(X, Y, strict=True):
         model.learn_one({"a": x[0], ("b", 1): x[1]}, int(y))
     return model
+
+
+ROWS = "label,colour,n,text\nham,red,1,see you\nspam,,5,a prize\nham,red,2,see me\n"
+
+
+def from_files(**options):
+    """A model of a table with numbers, categories and text."""
+    with TemporaryDirectory() as place, chdir(place):
+        Path("rows.csv").write_text(ROWS)
+        reading = Table(text="text", missing="fill", min_count=1, ngrams=(1, 1), **options)
+        return train("rows.csv", reading, options=Options(passes=1, order="cyclic"))
 
 
 MODELS = {
@@ -64,6 +77,8 @@ MODELS = {
     "sigma": lambda: SigmaPerceptron(sigma=0.5).fit(Z, LABELS),
     "online": lambda: online(keep="average"),
     "hashed": lambda: online(hashing=4),
+    "files": lambda: from_files(hashing=None, characters=(3, 3)),
+    "buckets": lambda: from_files(hashing=4),
 }
 
 
@@ -94,6 +109,9 @@ def content(name):
 def use(model):
     """Ask for answers, and let it learn on; what a model with strange parameters refuses, it refuses."""
     with suppress(ValueError, MemoryError, OverflowError):
+        if isinstance(model, FileModel):
+            use_reading(model)
+            return
         if isinstance(model, OnlinePerceptron):
             model.predict_one({"a": 1.0, "c": 2})
             model.learn_one({"a": 1.0, "c": 2}, "new")
@@ -101,6 +119,21 @@ def use(model):
         model.predict(Z if model.n_features_in_ == 2 else np.zeros((3, model.n_features_in_)))
         if hasattr(model, "partial_fit") and model.n_features_in_ == 2:
             model.partial_fit(Z, model.classes_[LABELS] if hasattr(model, "classes_") else LABELS)
+
+
+@cache
+def question():
+    """A file to ask about, which is there as long as the tests run."""
+    place = TemporaryDirectory()
+    path = Path(place.name) / "rows.csv"
+    path.write_text(ROWS)
+    return place, path
+
+
+def use_reading(model):
+    """Ask a model made from files about rows, and what its columns are called."""
+    model.predict(question()[1])
+    model.names()
 
 
 def tried(data):
@@ -122,7 +155,7 @@ def test_a_model_that_is_cut_off_anywhere_is_refused(name):
     assert tried(whole)
 
 
-EVERYWHERE = ("linear", "rows", "budget", "online")  # a file of each kind; of the others every fourth byte
+EVERYWHERE = ("linear", "rows", "budget", "online", "files")  # a file of each kind; of the others every fourth byte
 
 
 @pytest.mark.parametrize("name", MODELS)
