@@ -264,27 +264,10 @@ def test_an_interrupted_training_is_said_even_in_quiet(tmp_path, monkeypatch):
 
 
 def test_rows_left_out_are_counted(tmp_path, monkeypatch):
-    from types import SimpleNamespace
-
-    from rosenblatt.workflow import judging
-    from rosenblatt.workflow.model import FileModel
-
     monkeypatch.chdir(tmp_path)
     Path("rows.svm").write_text("1 1:1\n-1 2:1\n" * 3)
     Path("bad.svm").write_text("1 1:1\n-1 x\n-1 2:1\n")
     ran("train rows.svm -q")
-    answers, evaluate = FileModel.answers, judging.evaluate
-
-    def counted(model, *given, **named):
-        for found in answers(model, *given, **named):
-            yield SimpleNamespace(**{**found._asdict(), "skipped": 1})
-
-    def report(*given):
-        found = evaluate(*given)
-        return SimpleNamespace(**{**found._asdict(), "skipped": 1, "macro_f1": found.macro_f1})
-
-    monkeypatch.setattr(FileModel, "answers", counted)
-    monkeypatch.setattr(judging, "evaluate", report)
     left_out = "1 rows that could not be read were left out\n"
     assert ran("predict rows.model bad.svm --skip-errors") == (0, "1\n-1\n", left_out)
     got = ran("evaluate rows.model bad.svm --skip-errors --json")

@@ -128,7 +128,7 @@ def _reported(
             lines += ["", console.table(["is", "called", "rows"], worst)]
         if found.unknown:
             lines.append(f"{found.unknown:,} rows have labels that the model does not know; they count as wrong")
-    facts["skipped"] = skipped = getattr(found, "skipped", 0)
+    facts["skipped"] = skipped = found.skipped
     if skipped:
         console.note(f"{skipped:,} rows that could not be read were left out")
     if scores is not None:

@@ -43,7 +43,7 @@ def predict(
             out.write(_lines(known, answers, json, letters).encode())
             rows += len(answers.labels)
             unknown += answers.unknown
-            skipped = getattr(answers, "skipped", 0)
+            skipped = answers.skipped
             progress.update(rows)
     if skipped:
         console.note(f"{skipped:,} rows that could not be read were left out")
