@@ -17,7 +17,7 @@ from typing import NamedTuple
 import pytest
 import typer
 
-from rosenblatt.cli import app, console, errors, main
+from rosenblatt.cli import app, asked, console, errors, main
 from rosenblatt.cli.errors import Code
 
 ROOT = Path(__file__).parents[1]
@@ -236,6 +236,101 @@ def test_a_full_disk_is_said():
     assert (ended.returncode, ended.stderr) == (5, "error: the disk is full\n")
 
 
+def test_closed_streams_are_no_bug():
+    code = (
+        "import sys; sys.stdin = sys.stdout = sys.stderr = None; from rosenblatt.cli import main; sys.exit(main(['trace']))"
+    )
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_an_interrupted_training_is_said_even_in_quiet(tmp_path, monkeypatch):
+    from contextlib import nullcontext
+
+    from rosenblatt.workflow import training
+
+    monkeypatch.chdir(tmp_path)
+    Path("rows.svm").write_text("1 1:1\n-1 2:1\n" * 3)
+    with monkeypatch.context() as patched:
+        patched.setattr(training, "catching_interrupts", lambda: nullcontext(lambda: True))
+        got = ran("train rows.svm -q")
+    assert (got.code, got.stdout) == (130, "")
+    assert "rows.model has what was learned so far" in got.stderr
+    assert re.search(
+        r"^stopped +interrupted in pass 1 after 1 of its rows, after", ran("info rows.model").stdout, re.MULTILINE
+    )
+    for wrong in ("--learner arow", "--set margin=2"):
+        assert ran(f"train rows.svm -q --resume {wrong}").code == 2
+    assert ran("train rows.svm -q --resume").code == 0
+
+
+def test_rows_left_out_are_counted(tmp_path, monkeypatch):
+    from types import SimpleNamespace
+
+    from rosenblatt.workflow import judging
+    from rosenblatt.workflow.model import FileModel
+
+    monkeypatch.chdir(tmp_path)
+    Path("rows.svm").write_text("1 1:1\n-1 2:1\n" * 3)
+    Path("bad.svm").write_text("1 1:1\n-1 x\n-1 2:1\n")
+    ran("train rows.svm -q")
+    answers, evaluate = FileModel.answers, judging.evaluate
+
+    def counted(model, *given, **named):
+        for found in answers(model, *given, **named):
+            yield SimpleNamespace(**{**found._asdict(), "skipped": 1})
+
+    def report(*given):
+        found = evaluate(*given)
+        return SimpleNamespace(**{**found._asdict(), "skipped": 1, "macro_f1": found.macro_f1})
+
+    monkeypatch.setattr(FileModel, "answers", counted)
+    monkeypatch.setattr(judging, "evaluate", report)
+    left_out = "1 rows that could not be read were left out\n"
+    assert ran("predict rows.model bad.svm --skip-errors") == (0, "1\n-1\n", left_out)
+    got = ran("evaluate rows.model bad.svm --skip-errors --json")
+    assert got.stderr == left_out
+    assert '"skipped": 1' in got.stdout
+
+
+@pytest.mark.parametrize(
+    ("where", "value"),
+    [
+        (("training", "history"), "abc"),
+        (("training", "files"), ["x"]),
+        (("parts", "learner", "classes"), {"values": 5}),
+        (("parts", "reading", "facts"), {"schema": {"columns": [1]}}),
+    ],
+)
+def test_odd_facts_are_an_unreadable_model(where, value, monkeypatch):
+    from rosenblatt import store
+
+    facts = {"learner": "FileModel", "parts": {"learner": {"learner": "Perceptron"}, "reading": {}}, "training": {}}
+    inner = facts
+    for name in where[:-1]:
+        inner = inner[name]
+    inner[where[-1]] = value
+    monkeypatch.setattr(store, "facts", lambda path: facts)
+    got = ran(f"info {shlex.quote(__file__)}")
+    assert (got.code, got.stdout) == (4, "")
+    assert "is damaged" in got.stderr
+
+
+def test_counts_keep_their_names(tmp_path, monkeypatch):
+    import rosenblatt
+
+    monkeypatch.chdir(tmp_path)
+    rosenblatt.Perceptron().fit([[0.0, 1.0], [1.0, 0.0]], [0, 1]).save("plain.model")
+    assert re.search(r"^counted .*\bseen \d+", ran("info plain.model -q").stdout, re.MULTILINE)
+
+
+def test_usage_shows_names_for_values():
+    for name in app.COMMANDS:
+        said = ran(f"{name} --help").stdout
+        assert not re.search(r"\.\.\.\W*\.\.\.|<\w+( range|\[)", said), name
+        assert "INTEGER" not in said, name
+    assert asked._learners("pass") == ["PassiveAggressiveClassifier", "PassiveAggressiveRegressor"]
+
+
 # Errors
 
 
@@ -407,6 +502,60 @@ def test_json_has_no_nan():
     with streams() as held:
         console.Console(json=True).result({"a": float("nan"), "b": (1, 2.5), "γ": None}, "text")
     assert held["stdout"].buffer.getvalue().decode() == '{"a": null, "b": [1, 2.5], "γ": null}\n'
+
+
+def test_json_is_json_where_letters_have_no_bytes():
+    latin = io.TextIOWrapper(io.BytesIO(), "latin-1", errors="backslashreplace")
+    assert console.as_json({"γ": "€"}, latin) == '{"\\u03b3": "\\u20ac"}'
+    assert console.as_json({"γ": "€"}, io.TextIOWrapper(io.BytesIO(), "utf-8")) == '{"γ": "€"}'
+
+
+def test_a_result_is_as_wide_as_the_terminal(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    words = [f"word{number}" for number in range(40)]
+    Path("mail.tsv").write_text("".join(f"{'ham' if i % 2 else 'spam'}\t{' '.join(words[i % 2 :: 2])}\n" for i in range(8)))
+    got = ran("train mail.tsv --target 0 --text 1 -q --top 30")
+    lines = got.stdout.splitlines()
+    assert max(map(len, lines)) <= 100
+    at = next(i for i, line in enumerate(lines) if line.startswith("speaks for ham"))
+    assert lines[at + 1].startswith("  word")
+    assert all(
+        re.fullmatch(r"(speaks for \w+:)?( .*? [\d.]+,?)+", line.rstrip()) for line in lines[at:]
+    )  # name and number together
+
+    monkeypatch.setattr("rosenblatt.cli.evaluate.width", lambda: 20)
+    assert "is \\ called" not in ran("evaluate mail.model mail.tsv").stdout
+
+
+def test_a_link_to_an_input_is_the_input(tmp_path):
+    (tmp_path / "data").write_text("x")
+    (tmp_path / "soft").symlink_to(tmp_path / "data")
+    os.link(tmp_path / "data", tmp_path / "hard")
+    for name in ("soft", "hard", "data"):
+        with pytest.raises(errors.Failure) as caught:
+            console.check_writable(tmp_path / name, "-", "nowhere", str(tmp_path / "data"))
+        assert caught.value.code is Code.USAGE
+    console.check_writable("-", "-")
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("X must know the classes beforehand: give them, or stream=False",
+         "X must know the classes beforehand: --classes A,B,… names them, --load reads them"),
+        ("found 'a'; with text=True labels are words", "found 'a'"),
+        ("found 0; with zero_based=True indices begin at 0", "found 0"),
+        ("no word stands in 2 texts; min_count=1 takes every word", "no word stands in 2 texts"),
+        ("say so; hashing=18 takes any number, and one_hot_limit=9 this many", "say so; --hash-bits 18 takes any number"),
+        ("is its second quote missing? quote='' reads quotes as they stand", "is its second quote missing"),
+        ("this model was begun with order='cyclic'; go on with the same, not with 'shuffle'",
+         "this model was begun with --order cyclic; go on with the same, not with shuffle"),
+        ("this model was begun with streamed=True; go on with the same, not with False",
+         "this model was begun with --stream; go on with the same"),
+    ],
+)  # fmt: skip
+def test_the_command_line_does_not_speak_python(said, shown):
+    assert errors.said(errors.Failure(said, Code.INPUT)) == shown
 
 
 def test_what_cannot_be_written_is_refused_before_the_work(tmp_path):

@@ -148,3 +148,26 @@ def test_text_of_other_models():
     lines = to_text(model).splitlines()
     assert "spam if it is below 0, else ham" in lines
     assert "  1.0  see" in lines
+
+
+def test_text_has_every_weight_whatever_columns_are_called():
+    X = np.array([[1, 0, 2.0, 1], [0, 1, 2, -1], [2, 0, 0, 3]])
+    clf = Perceptron(order="cyclic", fit_intercept=False).fit(X, ["a\nb", "c", "a\nb"])
+    lines = to_text(clf, names=["same", "same", "x\ny", ""]).splitlines()
+    assert lines[3] == "'a\\nb' if it is below 0, else c"
+    assert sum(line.endswith("  same") for line in lines) == np.count_nonzero(clf.coef_[0, :2]) == 2
+    assert {line.split()[-1] for line in lines[6:]} <= {"same", "'x\\ny'", "''", "(intercept)", "zero"}
+    model = OnlinePerceptron()
+    model.learn_one({1: 1.0, "1": 2.0, ("a", 1): 3.0}, "no")
+    model.learn_one({1: 1.0, "1": 2.0, ("a", 1): 3.0}, "yes")
+    shown = [line.split(maxsplit=1)[1] for line in to_text(model).splitlines()[6:]]
+    assert sorted(shown) == ["('a', 1)", "(intercept)", "1", "1"]
+
+
+def test_a_model_of_one_class_is_no_plane():
+    clf = Perceptron(unknown_class="grow").partial_fit([[1.0, 2.0]], ["only"])
+    model = OnlinePerceptron()
+    model.learn_one({"a": 1.0}, "only")
+    for export, learner in ((to_text, clf), (to_onnx, clf), (to_text, model)):
+        with pytest.raises(TypeError, match=r"has seen no two classes, only \['only'\]"):
+            export(learner)

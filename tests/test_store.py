@@ -295,3 +295,32 @@ def test_more_arrays_than_a_file_can_have_are_refused(tmp_path):
     with pytest.raises(ValueError, match="has 65,537 arrays"):
         store.write(tmp_path / "m", {}, dict.fromkeys(map(str, range(2**16 + 1)), np.zeros(0)))
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="no device that has no end")
+def test_what_has_no_end_is_not_read_to_the_end(model, tmp_path):
+    with pytest.raises(UnreadableModel, match="does not begin as one"):
+        rosenblatt.load("/dev/zero")
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for more in (b"\0", b""):
+        content = (model.read_bytes() + b"\0")[: None if more else -2]
+        writer = threading.Thread(target=pipe.write_bytes, args=(content,))
+        writer.start()
+        with pytest.raises(UnreadableModel, match=r"its arrays have 40 bytes, and it holds (more|39)"):
+            store.read(pipe)
+        writer.join()
+
+
+def test_a_number_that_could_not_be_read_again_is_not_written(tmp_path):
+    path = tmp_path / "m"
+    for seed, fine in ((2**70, False), (2**63 - 1, True)):
+        learner = rosenblatt.Perceptron(order="cyclic", max_iter=1).fit([[1.0], [-1.0]], [0, 1])
+        learner.set_params(random_state=seed)
+        if fine:
+            learner.save(path)
+            assert rosenblatt.load(path).random_state == seed
+        else:
+            with pytest.raises(ValueError, match="random_state=1180591620717411303424 cannot be written"):
+                learner.save(path)
+            assert not path.exists()

@@ -9,6 +9,7 @@ import json
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,9 @@ from hypothesis import strategies as st
 from rosenblatt import Perceptron
 from rosenblatt.data.parsing.fingerprint import Fingerprint
 from rosenblatt.data.tables import Table, TableError
+from rosenblatt.data.tables.files import form_of
+from rosenblatt.data.tables.treatments import Categories
+from rosenblatt.data.tables.values import as_numbers
 
 ROWS = [
     {"label": "spam", "age": 3, "sure": True, "colour": "red", "note": 'free "prize" inside'},
@@ -595,3 +599,184 @@ def test_a_hundred_errors_are_remembered_and_all_are_counted(tmp_path, learned):
     assert sum(batch.rows for batch in batches) == 120
     assert batches.skipped == 240
     assert [error.line for error in batches.errors] == [line for line in range(2, 152) if line % 3 != 2]
+
+
+def arrow_text(*values):
+    """Bytes as a column that is said to be text."""
+    ends = np.cumsum([0, *map(len, values)], dtype=np.int32)
+    return pa.Array.from_buffers(pa.string(), len(values), [None, pa.py_buffer(ends), pa.py_buffer(b"".join(values))])
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "arrow"])
+def test_text_that_is_not_utf8_in_columns_is_said_or_skipped(suffix, tmp_path):
+    path = str(tmp_path / f"a.{suffix}")
+    columns = {"label": pa.array(["x", "y"] * 20), "t": arrow_text(b"b c", b"a\xe4").take(pa.array([0, 1] * 20))}
+    content = pa.table(columns)
+    if suffix == "parquet":
+        pa.parquet.write_table(content, path)
+    else:
+        with pa.ipc.new_file(path, content.schema) as file:
+            file.write_table(content)
+    table = Table(text="t", lowercase=False, min_count=1)
+    with pytest.raises(TableError, match=r"row 2, column t: the byte 0xE4 at byte 2 is not UTF-8"):
+        table.learned(table.batches([path], size=300))
+    batches = table.batches([path], on_error="skip", size=300)
+    assert sum(batch.rows for batch in batches) == batches.skipped == 20
+    other = Table(ignore="t")
+    with pytest.raises(TableError, match="no column is left"):  # and nothing is said about what is not used
+        list(other.batches([path]))
+
+
+def test_json_that_is_not_utf8_is_said_with_line_and_column_or_skipped(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b'{"label": "x", "t": "b c"}\n{"label": "y", "t": "a\xe4"}\n{"label": "y", "t": "d"}\n')
+    table = Table(text="t", lowercase=False, min_count=1)
+    with pytest.raises(TableError, match=r"line 2: column t: the byte 0xE4 at byte 23 is not UTF-8"):
+        table.learned(table.batches([path]))
+    batches = table.batches([path], on_error="skip")
+    assert [batch.columns["t"].to_pylist() for batch in batches] == [["b c", "d"]]
+    assert batches.skipped == 1
+
+
+def test_a_damaged_arrow_file_is_refused_or_read(tmp_path):
+    path = tmp_path / "a.arrow"
+    whole = pa.table({"label": ["x", "y"] * 20, "c": [f"some words here {i}" for i in range(40)]})
+    with pa.ipc.new_file(path, whole.schema) as file:
+        file.write_table(whole)
+    content, draw = path.read_bytes(), np.random.default_rng(1)
+    table, outcomes = Table(text="c"), set()
+    for _ in range(150):
+        damaged = bytearray(content)
+        for at in draw.integers(len(content), size=2):
+            damaged[at] = draw.integers(256)
+        path.write_bytes(damaged)
+        try:
+            table.learned(table.batches([path]))
+            outcomes.add("read")
+        except ValueError:
+            outcomes.add("refused")
+    assert outcomes == {"read", "refused"}
+
+
+def test_bytes_are_no_feature_unless_they_are_named(tmp_path):
+    path = tmp_path / "a.parquet"
+    bytes_of = {"large": pa.large_binary(), "fixed": pa.binary(2), "some": pa.binary()}
+    columns = {name: pa.array([b"ab", b"\xffb"] * 20, kind) for name, kind in bytes_of.items()}
+    columns["guid2"] = pa.array([bytes([i] * 16) for i in range(40)], pa.uuid())
+    pa.parquet.write_table(pa.table({"label": ["x", "y"] * 20, "n": range(40), **columns}), path)
+    table = Table()
+    table = table.learned(table.batches([path]))
+    assert {kind for name, kind in table.kinds.items() if name not in ("label", "n")} == {"ignored"}
+    named = Table(text="fixed")
+    with pytest.raises(TableError, match="row 2, column fixed: the byte 0xFF at byte 1"):
+        list(named.batches([path]))
+
+
+STRANGE = ["true", "1", "2.5", "NaN", "null", "9007199254740993", "1" + 25 * "0", "-0.0", '"x"', '{"a": 1}', "[1]", "1e30"]
+
+
+@pytest.mark.parametrize("kind", ["numeric", "categories", "text", "none"])
+@settings(deadline=None, max_examples=25)
+@given(values=st.lists(st.sampled_from(STRANGE), min_size=1, max_size=6), size=st.integers(1, 80))
+def test_a_value_of_json_is_the_same_whatever_stands_beside_it(kind, values, size):
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/a.jsonl"
+        steady = ["1.5", "2"] * 6 if kind == "numeric" else ['"a b"', '"c"'] * 6
+        lines = [f'{{"label": "{"ab"[n % 2]}", "n": {n}, "c": {value}}}' for n, value in enumerate(steady + values)]
+        Path(path).write_text("\n".join(lines))
+        options = {"missing": "fill", "min_count": 1} | ({} if kind == "none" else {kind: "c"})
+        found = []
+        for cut in (1 << 20, size):
+            table = Table("label", **options)
+            batches = table.batches([path], on_error="skip", size=cut)
+            table = table.learned(batches)
+            again = list(table.batches([path], on_error="skip", size=cut))
+            column = [value for batch in again for value in batch.columns["c"].to_pylist()]
+            found.append((table.kinds, batches.skipped, list(map(str, batches.errors)), list(map(str, column))))
+        assert found[0] == found[1]
+
+
+def test_a_list_in_a_column_of_json_breaks_its_own_line_only(tmp_path):
+    path = tmp_path / "a.jsonl"
+    rows = [{"label": "x", "n": 1, "more": [1]}, {"label": "y", "n": {"a": 1}}, {"label": "y", "n": 3, "more": {"b": 2}}]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    table = Table()
+    with pytest.raises(TableError, match="line 2, column n: a list or an object is no number and no text"):
+        table.learned(table.batches([path]))
+    batches = table.batches([path], on_error="skip")
+    assert [value for batch in batches for value in batch.columns["n"].to_pylist()] == [1, 3]
+    assert batches.schema.named("ignored") == ["more"]
+
+
+def test_a_first_record_of_any_length_is_read(tmp_path):
+    path = tmp_path / "a.csv"
+    names = [f"gene_{i:05d}" for i in range(7000)]  # 77 kB
+    rows = [["x" if r % 2 else "y", *(str(i * r % 7) for i in range(7000))] for r in range(3)]
+    path.write_text("\n".join(",".join(row) for row in [["label", *names], *rows]))
+    table = Table(missing="fill")
+    table = table.learned(table.batches([path]))
+    assert rows_of(table, [path]).X.shape == (3, 7000)
+
+
+def test_a_return_that_stands_alone_ends_a_line(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_bytes(b'label,a,b\rx,1,foo\ry,2,"b\rc"\r\nx,q,z\n\r\ny,3,z\rx,4')
+    table = Table(numeric="a", categories="b")
+    for size in (1, 1 << 20):
+        batches = table.batches([path], on_error="skip", size=size)
+        found = [value for batch in batches for value in batch.columns["b"].to_pylist()]
+        assert found == ["foo", "b\rc", "z"]
+        assert [error.line for error in batches.errors] == [4, 7]
+
+
+@pytest.mark.parametrize(("scale", "filled"), [("none", [15, 0.5]), ("standard", [0, 0.5])])
+def test_the_mean_is_filled_in(scale, filled, tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("label,a,f\nx,10,true\ny,20,false\nx,,\n")
+    table = Table(missing="fill", scale=scale)
+    table = table.learned(table.batches([path]))
+    assert rows_of(table, [path]).X.toarray()[2].tolist() == filled
+    again = Table.restored(*table.written())
+    assert rows_of(again, [path]).X.toarray()[2].tolist() == filled
+
+
+@pytest.mark.parametrize(
+    ("content", "delimiter"),
+    [
+        ("ham;Hello, you\nspam;Free prize\nham;no\n", ";"),
+        ('a|"b,c;d"|e\n"f,\n,"|g|h\n', "|"),
+        ("a,b;c\nd,e;f\n", ","),
+        ("a;b, c\nd;e", ";"),
+        ("one\ntwo\n", ","),
+        ("a;b\nc,d;e;f\n", ";"),
+    ],
+)
+def test_the_delimiter_is_that_which_stands_in_every_line(content, delimiter):
+    assert form_of("a.csv", content.encode(), None, None, None).delimiter == delimiter
+
+
+def test_a_label_that_comes_again_is_no_header(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("y,some words\nn,other words\ny,more of them\nn,at the end\n")
+    table = Table(0, text=1, min_count=1)
+    table = table.learned(table.batches([path]))
+    assert rows_of(table, [path]).y.tolist() == ["y", "n", "y", "n"]
+    path.write_text("y,text\nn,other words\nx,more of them\nn,at the end\n")
+    assert [column.name for column in next(Table(0, text=1).batches([path])).schema.columns] == ["y", "text"]
+
+
+@pytest.mark.parametrize("beside", ["2", "1 ", "x"])
+@pytest.mark.parametrize("nothing", ["-nan", "+NaN", "nan(1)"])
+def test_every_way_to_write_nan_is_a_missing_value(nothing, beside):
+    _, bad, missing = as_numbers(pa.array([nothing, beside], pa.large_string()))
+    assert missing.tolist() == [True, False]
+    assert list(bad) == ([1] if beside == "x" else [])
+
+
+def test_names_of_many_categories_are_found_at_once():
+    count = 100_000
+    treatment = Categories("c", count)
+    treatment.see(pa.table({"c": pa.array(map(str, range(count)), pa.large_string())}))
+    begin = time.process_time()
+    assert [treatment.name(column) for column in range(0, count, 10)] == [f"c={n}" for n in range(0, count, 10)]
+    assert time.process_time() - begin < 2  # in the square of them it would take ten

@@ -50,8 +50,6 @@ def taught(treatment, *batches):
 @settings(deadline=None, max_examples=40)
 @given(texts=TEXTS, low=st.integers(1, 2), more=st.integers(0, 2), least=st.integers(1, 2), at=st.integers(0, 6))
 def test_counts_are_those_of_plain_python(characters, texts, low, more, least, at):
-    if characters:
-        low = low + 1  # where a blank alone is no run
     high = low + more
     found = [list(runs(text, low, high, characters)) for text in texts]
     frequency = Counter(run for text in found for run in set(text))
@@ -171,3 +169,14 @@ def test_buckets_that_nothing_fell_into_count_as_nothing():
     rows = text.rows(table(["free prize nobody knows"]))
     assert rows.nnz == 1
     assert rows.data.tolist() == [1]
+
+
+def test_any_bytes_are_cut_within_their_bounds():
+    draw = np.random.default_rng(0)
+    for _ in range(300):
+        data = draw.choice(np.frombuffer(b"a \xc3\xa4\xe4\xba\xf0\xff\x80", np.uint8), 12)
+        offsets = np.array([0, *np.sort(draw.integers(0, 13, 3)), 12])
+        for spans, pointers in (words.words(data, offsets, words.kinds(False)), words.characters(data, offsets)):
+            for text in range(4):
+                inside = spans[pointers[text] : pointers[text + 1]]
+                assert np.all((offsets[text] <= inside[:, 0]) & (inside[:, 1] <= offsets[text + 1]))

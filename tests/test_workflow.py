@@ -2,6 +2,7 @@
 
 import os
 import signal
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -289,13 +290,97 @@ def test_what_is_asked_wrongly_is_said():
         ('{"a": 1}', "jsonl"),
         ("a\tb", "tsv"),
         ("a,b", "csv"),
-        ("3", "svmlight"),
     ],
 )
 def test_the_first_line_tells_the_format(tmp_path, line, format):
     path = tmp_path / "data"
     path.write_text(f"{line}\n")
     assert format_of(str(path)) == format
+
+
+def test_floats_stream_as_they_load(tmp_path, small_blocks):
+    rng = np.random.default_rng(0)
+    X = sp.random(150, 40, 0.2, "csr", random_state=0)
+    y = np.asarray(X @ rng.standard_normal(40) > 0.1).astype(int)
+    path = tmp_path / "rows.svm"
+    svmlight.write(path, X, y)
+    for learner in (learner_named("pa"), learner_named("PassiveAggressiveRegressor")):
+        loaded = train(str(path), reading_for([str(path)]), learner, Options(passes=2, order="cyclic"))
+        streamed = train(str(path), reading_for([str(path)]), learner, Options(passes=2, stream=True))
+        assert np.array_equal(loaded.learner.coef_, streamed.learner.coef_)
+
+
+def test_text_labels_stay_apart_and_numbers_are_values():
+    labels = Labels(np.array(["007", "7", "A1", "7.0"], object))
+    assert labels.classes().tolist() == ["007", "7", "7.0", "A1"]
+    assert labels.numbers(np.array(["7", "x"], object)).tolist() == [1, -1]
+    assert Labels.spoken(["10", "-1"]).classes().tolist() == [-1, 10]
+    assert Labels.spoken(["10", "no"]).classes().tolist() == ["10", "no"]
+    assert Labels.spoken(["10", "-1"]).number("+10") == 1
+
+
+def test_rows_of_weight_zero_are_not_there(tmp_path):
+    path, without = tmp_path / "rows.vw", tmp_path / "without.vw"
+    lines = ["1 | a b", "-1 | c", "1 2 | b", "-1 | c d"] * 10
+    without.write_text("\n".join(lines))
+    path.write_text("\n".join(f"{line}\n1 0 | c" for line in lines) + "\n-1 0 | a" * 90)
+    for options in (Options(passes=2, order="cyclic"), Options(passes=2, stream=True)):
+        one, other = (train(str(file), reading_for([str(file)]), options=options) for file in (path, without))
+        assert np.array_equal(one.learner.coef_, other.learner.coef_)
+
+
+def test_a_label_that_comes_after_an_interrupt_begins_again_too(tmp_path, small_blocks):
+    path = tmp_path / "rows.svm"
+    path.write_text("1 1:1\n2 2:1\n" * 60 + "3 3:1\n" * 20)
+    options = Options(passes=2, stream=True)
+    whole = train(str(path), reading_for([str(path)]), options=options)
+    half = train(str(path), reading_for([str(path)]), None, options, lambda step: os.kill(os.getpid(), signal.SIGINT))
+    assert half.classes_.tolist() == [1, 2]
+    resumed = train(str(path), half.reading, None, options, resume=half)
+    assert resumed.classes_.tolist() == [1, 2, 3]
+    assert np.array_equal(resumed.learner.coef_, whole.learner.coef_)
+
+
+def test_resuming_keeps_passes_and_columns(tmp_path, small_blocks):
+    path = tmp_path / "rows.svm"
+    path.write_text("1 1:1\n2 2:1 9:1\n" * 60 + "1 29:1 30:1\n2 2:3\n" * 20)
+    half = train(
+        str(path), reading_for([str(path)]), None, Options(passes=7, stream=True),
+        lambda step: os.kill(os.getpid(), signal.SIGINT) if step.seen > 120 else None,
+    )  # fmt: skip
+    half.save(tmp_path / "half.model")
+    half.training["pass"] = 3
+    with pytest.raises(ValueError, match="interrupted in pass 3"):
+        train(str(path), half.reading, None, Options(passes=2, stream=True), resume=half)
+    half = FileModel.load(tmp_path / "half.model")
+    model = train(str(path), half.reading, None, Options(stream=True), resume=half)
+    assert model.learner.n_features_in_ == 31
+    assert model.training["passes"] == 7
+
+
+def test_weights_that_no_machine_can_keep_are_refused(tmp_path):
+    path = tmp_path / "rows.svm"
+    path.write_text("1 9000000000000:1\n2 1:1\n")
+    for stream in (False, True):
+        with pytest.raises(ValueError, match="largest index is 9,000,000,000,000"):
+            train(str(path), reading_for([str(path)]), options=Options(stream=stream))
+
+
+def test_a_pipe_with_a_name_is_read_once(data, tmp_path):
+    path, X, _ = data
+    pipe = tmp_path / "pipe.svm"
+    os.mkfifo(pipe)
+    feeder = threading.Thread(target=lambda: pipe.write_bytes(Path(path).read_bytes()))
+    feeder.start()
+    model = train(
+        str(pipe), reading_for([str(pipe)], "svmlight"), rosenblatt.Perceptron(), Options(classes=["0", "1", "2"])
+    )
+    feeder.join()
+    same(train(path, reading_for([path]), rosenblatt.Perceptron(), Options(stream=True)), model, wide(X))
+    bare = tmp_path / "pipe"
+    os.mkfifo(bare)
+    with pytest.raises(ValueError, match="no name to tell its format"):
+        reading_for([str(bare)])
 
 
 def test_labels_grow_in_the_order_of_arrival():

@@ -1,9 +1,9 @@
 """Ways of compiling; code that asks the interpreter itself has one more, in `online/objects.py`.
 
-`jit` compiles a body, `exact` one whose sums and quotients must stay as they are written. `generic` gives a function
-one body per type of its first argument, so that a rule or a layout is added by writing a NamedTuple and a body, and no
-string or integer code decides inside a loop. `prefetch` asks the processor for memory it will need soon. With
-NUMBA_DISABLE_JIT=1 the same source runs as plain Python.
+`jit` compiles a body, `exact` one whose sums and quotients must stay as they are written, `inlined` a short one of these.
+`generic` gives a function one body per type of its first argument, so that a rule or a layout is added by writing a
+NamedTuple and a body, and no string or integer code decides inside a loop. `prefetch` asks the processor for memory it will
+need soon. With NUMBA_DISABLE_JIT=1 the same source runs as plain Python.
 """
 
 from __future__ import annotations
@@ -39,6 +39,11 @@ def jit(body: Callable) -> Any:
 def exact(body: Callable) -> Any:
     """The same, computed as it is written: no quotient becomes a product with a reciprocal, which may be a bit off."""
     return _kept(body, _OPTIONS | {"fastmath": False})
+
+
+def inlined(body: Callable) -> Any:
+    """The same as `exact`, and part of each loop that calls it: for a body so short that a call would cost more."""
+    return _kept(body, _OPTIONS | {"fastmath": False, "forceinline": True})
 
 
 def _kept(body: Callable, options: dict) -> Any:

@@ -5,7 +5,7 @@ onnxruntime computes just as we do, ties included, or as text that a person read
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from os import PathLike
 from typing import Any, NamedTuple
 
@@ -44,9 +44,16 @@ def planes(estimator: Any) -> Planes:
             f"{name} is not a plane for each class: {reason}; a linear model whose coef_ predict can be exported"
         )
     coef, intercept = np.atleast_2d(estimator.coef_), np.atleast_1d(estimator.intercept_)
+    if not is_regressor(estimator):
+        _check_several(name, estimator.classes_.tolist())
     if is_regressor(estimator):
         return Planes(coef, intercept, None, estimator.coef_.ndim == 1)
     return Planes(coef, intercept, estimator.classes_, len(coef) == 1)
+
+
+def _check_several(name: str, labels: Sequence) -> None:
+    if len(labels) < 2:
+        raise TypeError(f"{name} has seen no two classes, only {list(labels)}; planes tell one class from another")
 
 
 def _obstacle(estimator: Any) -> str:
@@ -195,7 +202,7 @@ def to_text(
     lines = [" ".join(repr(estimator).split()), *head]
     for title, weights, intercept, zeros in blocks:
         lines += ["", title]
-        lines += [f"  {weight!r}  {name}" for name, weight in sorted(weights.items(), key=lambda item: -abs(item[1]))]
+        lines += [f"  {weight!r}  {name}" for name, weight in sorted(weights, key=lambda item: -abs(item[1]))]
         lines.append(f"  {intercept!r}  (intercept)")
         if zeros:
             lines.append(f"  {zeros} {'weight is' if zeros == 1 else 'weights are'} zero")
@@ -206,18 +213,18 @@ def to_text(
     return text
 
 
-Block = tuple[str, Mapping[str, float], float, int]  # title, weights, intercept, weights that are zero
+Block = tuple[str, Sequence[tuple[str, float]], float, int]  # title, weights, intercept, weights that are zero
 
 
 def _blocks(estimator: Any, names: Sequence[str] | None, classes: Sequence[str] | None) -> tuple[list[Block], list[str]]:
     found = planes(estimator)
     count, width = found.coef.shape
-    known = _names(estimator, names, width) or [f"column {j}" for j in range(width)]
-    shown = None if found.classes is None else [str(label) for label in found.classes.tolist()]
+    known = [_shown(name) for name in _names(estimator, names, width) or [f"column {j}" for j in range(width)]]
+    shown = None if found.classes is None else [_shown(label) for label in found.classes.tolist()]
     if classes is not None:
         if len(classes) != len(shown or ()):
             raise ValueError(f"the model has {len(shown or ())} classes, but {len(classes)} names are given")
-        shown = [str(label) for label in classes]
+        shown = [_shown(label) for label in classes]
     answers = f"{count} targets" if shown is None else f"{len(shown)} classes"
     head = _head(f"{width} columns, {answers}", shown, count)
     if shown is None:
@@ -227,19 +234,27 @@ def _blocks(estimator: Any, names: Sequence[str] | None, classes: Sequence[str] 
     blocks: list[Block] = []
     for title, row, intercept in zip(titles, found.coef, found.intercept.tolist(), strict=True):
         there = np.flatnonzero(row)
-        blocks.append((title, {known[j]: row[j].item() for j in there}, intercept, width - len(there)))
+        blocks.append((title, [(known[j], row[j].item()) for j in there], intercept, width - len(there)))
     return blocks, head
 
 
 def _named_blocks(model: OnlinePerceptron) -> tuple[list[Block], list[str]]:
     weights = model.named_weights()
+    _check_several(type(model).__name__, list(weights))
     labels = list(weights)[1:] if len(weights) == 2 else list(weights)
     blocks: list[Block] = []
     for label in labels:
-        named = {str(name): weight for name, weight in weights[label].items()}
-        blocks.append((f"for {label}", named, model.intercept_of(label), 0))
+        named = [(_shown(name), weight) for name, weight in weights[label].items()]
+        blocks.append((f"for {_shown(label)}", named, model.intercept_of(label), 0))
     size = f"{model.n_features_} features, {len(weights)} classes"
-    return blocks, _head(size, [str(label) for label in weights], len(labels))
+    return blocks, _head(size, [_shown(label) for label in weights], len(labels))
+
+
+def _shown(name: Any) -> str:
+    """A name as it stands on one line: text as it is, unless it has line ends or nothing."""
+    if isinstance(name, np.generic):
+        name = name.item()
+    return name if isinstance(name, str) and name.splitlines() == [name] else repr(name)
 
 
 def _head(size: str, classes: Sequence[str] | None, count: int) -> list[str]:

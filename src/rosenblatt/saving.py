@@ -232,6 +232,8 @@ def plainly(name: str, value: Any) -> Any:
     """A parameter as a value of JSON."""
     if isinstance(value, np.generic):
         value = value.item()
+    if isinstance(value, int) and not -2 * MOST <= value < 2 * MOST:
+        raise ValueError(f"{name}={value} cannot be written into a file; whole numbers of 64 bits can")
     if value is None or isinstance(value, str | bool | int | float):
         return fact(value)
     if isinstance(value, tuple) and type(value) in rules.KINDS.values():

@@ -75,7 +75,7 @@ def write(path: str | PathLike, facts: Mapping[str, Any], arrays: Mapping[str, N
 def read(path: str | PathLike) -> tuple[dict[str, Any], dict[str, NDArray]]:
     """The facts and the arrays of a file; an UnreadableModel says what is wrong with one that is no model."""
     with open(path, "rb") as file:
-        return _read(*_sized(file), str(path))
+        return _read(file, _size(file), str(path))
 
 
 def read_bytes(content: bytes, path: str = "this content") -> tuple[dict[str, Any], dict[str, NDArray]]:
@@ -86,7 +86,7 @@ def read_bytes(content: bytes, path: str = "this content") -> tuple[dict[str, An
 def facts(path: str | PathLike) -> dict[str, Any]:
     """The facts of a file, however large it is: only its header is read."""
     with open(path, "rb") as file:
-        return _opened(*_sized(file), str(path))[0]
+        return _opened(file, _size(file), str(path))[0]
 
 
 # Writing
@@ -126,17 +126,21 @@ def _now() -> str:
 # Reading
 
 
-def _sized(file: IO[bytes]) -> tuple[IO[bytes], int]:
-    """(what to read from, its size): a plain file is read where it lies, all else is read through first."""
+def _size(file: IO[bytes]) -> int | None:
+    """The size of a plain file; None of a pipe or a device, which tells it only by ending."""
     status = os.fstat(file.fileno())
-    if stat.S_ISREG(status.st_mode):
-        return file, status.st_size
-    content = file.read()
-    return BytesIO(content), len(content)
+    return status.st_size if stat.S_ISREG(status.st_mode) else None
 
 
-def _read(file: IO[bytes], size: int, path: str) -> tuple[dict[str, Any], dict[str, NDArray]]:
+def _read(file: IO[bytes], size: int | None, path: str) -> tuple[dict[str, Any], dict[str, NDArray]]:
     told, places = _opened(file, size, path)
+    if size is None:
+        promised = max((place.end for place in places.values()), default=0)
+        content = _up_to(file, promised + 1)
+        if len(content) != promised:
+            more = "more" if len(content) > promised else len(content)
+            raise UnreadableModel(f"{path} is damaged: its arrays have {promised} bytes, and it holds {more}")
+        file = BytesIO(content)
     arrays = {}
     for name, place in places.items():
         array = np.empty(place.shape, place.dtype)
@@ -146,12 +150,22 @@ def _read(file: IO[bytes], size: int, path: str) -> tuple[dict[str, Any], dict[s
     return told, arrays
 
 
-def _opened(file: IO[bytes], size: int, path: str) -> tuple[dict[str, Any], dict[str, Place]]:
+def _up_to(file: IO[bytes], most: int) -> bytearray:
+    """The next bytes of a file, as they come, so that memory is needed for those only that are there."""
+    content = bytearray()
+    while len(content) < most and (block := file.read(min(_AT_ONCE, most - len(content)))):
+        content += block
+    return content
+
+
+def _opened(file: IO[bytes], size: int | None, path: str) -> tuple[dict[str, Any], dict[str, Place]]:
     """The facts, and where the arrays lie, in the order in which they do; the file is then at the first of them."""
     start = file.read(9)
     length = int.from_bytes(start[:8], "little")
-    if len(start) < 9 or not 2 <= length <= min(size - 8, _LARGEST_HEADER) or start[8:] != b"{":
-        raise UnreadableModel(f"{path} is not a model of rosenblatt: it does not begin as one ({size} bytes)")
+    room = _LARGEST_HEADER if size is None else min(size - 8, _LARGEST_HEADER)
+    if len(start) < 9 or not 2 <= length <= room or start[8:] != b"{":
+        known = "" if size is None else f" ({size} bytes)"
+        raise UnreadableModel(f"{path} is not a model of rosenblatt: it does not begin as one{known}")
     try:
         table = _parsed(start[8:] + file.read(length - 1))
         metadata = table.pop("__metadata__", {})
@@ -162,7 +176,7 @@ def _opened(file: IO[bytes], size: int, path: str) -> tuple[dict[str, Any], dict
         raise UnreadableModel(f"{path} is a file of arrays, but not a model of rosenblatt: it has no facts about one")
     _check_format(told, path)
     try:
-        return told, _places(table, size - 8 - length)
+        return told, _places(table, None if size is None else size - 8 - length)
     except (ValueError, TypeError, KeyError) as error:
         raise UnreadableModel(f"{path} is damaged: {error}") from None
 
@@ -224,8 +238,8 @@ def _check_format(told: Mapping[str, Any], path: str) -> None:
     raise UnreadableModel(f"{path} is damaged: its format is {found!r}, and formats are whole numbers from {FORMAT} on")
 
 
-def _places(table: Mapping[str, Any], size: int) -> dict[str, Place]:
-    """Where each array lies, if all lie one after the other and fill the file."""
+def _places(table: Mapping[str, Any], size: int | None) -> dict[str, Place]:
+    """Where each array lies, if all lie one after the other and fill the file, where its size is known."""
     if len(table) > _MOST_ARRAYS:
         raise ValueError(f"it has {len(table):,} arrays; {_MOST_ARRAYS:,} are the most")
     places = {name: _place(name, entry) for name, entry in table.items()}
@@ -234,7 +248,7 @@ def _places(table: Mapping[str, Any], size: int) -> dict[str, Place]:
         if place.begin != end:
             raise ValueError(f"the array {name} begins at byte {place.begin}, the one before ends at {end}")
         end = place.end
-    if end != size:
+    if size is not None and end != size:
         raise ValueError(f"its arrays have {end} bytes, and it holds {size}")
     return dict(sorted(places.items(), key=lambda item: (item[1].begin, item[1].end)))
 

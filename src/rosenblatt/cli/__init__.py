@@ -31,6 +31,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         import typer  # noqa: F401
 
         from rosenblatt.cli.app import run
+        from rosenblatt.cli.console import speaks_utf8
         from rosenblatt.cli.errors import report
     except KeyboardInterrupt:
         return 130
@@ -39,8 +40,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         print(_MISSING, file=sys.stderr)
         return 2
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # it was closed, as by >&-
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure") and stream.encoding.lower() not in ("utf-8", "utf8"):
+        if hasattr(stream, "reconfigure") and not speaks_utf8(stream):
             stream.reconfigure(errors="backslashreplace")  # γ is no reason to stop, where the terminal cannot show it
     code = run(sys.argv[1:] if argv is None else list(argv))
     try:

@@ -69,7 +69,11 @@ class Commands(TyperGroup):
             return None
         app = typer.Typer(add_completion=False, rich_markup_mode=None, context_settings=SETTINGS)
         app.command(cmd_name, short_help=COMMANDS[cmd_name].help)(COMMANDS[cmd_name].function(cmd_name))
-        return typer.main.get_command(app)
+        command: Any = typer.main.get_command(app)
+        for parameter in command.params:
+            if parameter.param_type_name == "argument":
+                parameter.display_type_rich = lambda ctx: ""  # its name says it, and <list[str]> says nothing
+        return command
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         longest = max(map(len, COMMANDS))
@@ -92,7 +96,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings=SETTINGS,
     epilog="Exit codes: 0 done; 1 the answer is no; 2 wrong usage; 3 unreadable input; 4 unreadable or unfitting model; "
-    "5 output that cannot be written; 70 a bug; 130 interrupted.",
+    "5 output that cannot be written; 70 a bug; 130 interrupted; 141 nobody reads on.",
 )
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Annotated, Any, NamedTuple
 
 import typer
 
 from rosenblatt.cli.errors import Code, ending
+from rosenblatt.cli.options import Seed
 
 Files = Annotated[
-    list[str], typer.Argument(metavar="DATA...", help='Files, folders or patterns of one format; "-" is standard input.')
+    list[str], typer.Argument(metavar="DATA", help='Files, folders or patterns of one format; "-" is standard input.')
 ]
 Model = Annotated[str, typer.Argument(metavar="MODEL", help="A model file.")]
 SkipErrors = Annotated[bool, typer.Option("--skip-errors", help="Leave out rows that cannot be read, and count them.")]
@@ -61,7 +63,9 @@ class Columns(NamedTuple):
     ] = None
     hash_bits: Annotated[
         int | None,
-        typer.Option("--hash-bits", min=1, max=31, help="Hash features into 2^BITS columns instead of naming them."),
+        typer.Option(
+            "--hash-bits", min=1, max=30, metavar="BITS", help="Hash features into 2^BITS columns instead of naming them."
+        ),
     ] = None
 
     def reading(self, paths: list[str], error: Code = Code.INPUT) -> Any:
@@ -70,7 +74,6 @@ class Columns(NamedTuple):
         from rosenblatt.workflow.choosing import format_of
 
         with ending(Code.USAGE, ValueError, TypeError):
-            form = self.format or format_of(paths[0])
             options: dict[str, Any] = {
                 "target": _column(self.target), "weight": _column(self.weight), "header": self.header,
                 "delimiter": {"\\t": "\t", "tab": "\t"}.get(self.delimiter or "", self.delimiter),
@@ -81,29 +84,44 @@ class Columns(NamedTuple):
                 "text": self.text, "categories": self.category, "numeric": self.numeric, "ignore": self.ignore,
             }.items():  # fmt: skip
                 options[name] = [_column(column) for column in columns] if columns else None
-            options["bits" if form == "vw" else "hashing"] = self.hash_bits
-            return reading_for(paths, form, **{name: value for name, value in options.items() if value is not None})
+            if self.hash_bits is not None:
+                options["bits" if (self.format or format_of(paths[0])) == "vw" else "hashing"] = self.hash_bits
+            return reading_for(paths, self.format, **{name: value for name, value in options.items() if value is not None})
+
+
+class Order(StrEnum):
+    """Those of `workflow.Options`."""
+
+    shuffle = "shuffle"
+    cyclic = "cyclic"
+
+
+def _learners(incomplete: str) -> list[str]:
+    from rosenblatt.workflow.choosing import LEARNERS
+
+    return [name for name in LEARNERS if name.lower().startswith(incomplete.lower())]
 
 
 class Learning(NamedTuple):
     """What to learn with."""
 
     learner: Annotated[
-        str, typer.Option("--learner", "-l", metavar="NAME", help="Which of the family: perceptron, pa, arow, mira, …")
-    ] = "perceptron"
+        str,
+        typer.Option(
+            "--learner", "-l", metavar="NAME", autocompletion=_learners,
+            help="Which of the family: perceptron, pa, arow, mira, …",
+        ),
+    ] = "perceptron"  # fmt: skip
     set: Annotated[
         list[str] | None,
         typer.Option("--set", "-s", metavar="NAME=VALUE", help="A parameter of the learner, as margin=1; repeatable."),
     ] = None
     passes: Annotated[
-        int | None, typer.Option("--passes", "-p", min=1, help="Over the data; default 10, and 1 for a stream.")
+        int | None,
+        typer.Option("--passes", "-p", min=1, metavar="N", help="Over the data; default 10, and 1 for a stream."),
     ] = None
-    order: Annotated[
-        str, typer.Option("--order", metavar="shuffle|cyclic", help="Of the rows, in each pass over loaded data.")
-    ] = "shuffle"
-    seed: Annotated[
-        int, typer.Option("--seed", min=0, max=2**32 - 1, help="Where chance begins: same seed, same model.")
-    ] = 0
+    order: Annotated[Order, typer.Option("--order", help="Of the rows, in each pass over loaded data.")] = Order.shuffle
+    seed: Seed = 0
 
     def made(self) -> Any:
         """The learner that was asked for."""
@@ -111,7 +129,10 @@ class Learning(NamedTuple):
         from rosenblatt.workflow.choosing import setting
 
         with ending(Code.USAGE, ValueError, TypeError):
-            return learner_named(self.learner, dict(map(setting, self.set or [])))
+            learner = learner_named(self.learner, dict(map(setting, self.set or [])))
+            if hasattr(learner, "_plan"):
+                learner._plan()  # refuses values that are not allowed
+            return learner
 
 
 def _column(text: str | None) -> str | int | None:

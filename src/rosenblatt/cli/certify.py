@@ -41,8 +41,10 @@ def certify(
 
     Exit code 0: separable (with --check: the proof holds). 1: not separable, or undecided (the proof does not hold).
     """
+    from rosenblatt.data import opening
+
     console = Console(json, quiet)
-    prepared(output, check)
+    prepared(output, check, opening.paths(data))
     if check is not None:
         return _check(check, data, columns, positive, console)
 

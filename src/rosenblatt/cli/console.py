@@ -17,10 +17,11 @@ from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import IO, Any, TextIO
 
-from rosenblatt.cli.errors import Code, ending
+from rosenblatt.cli.errors import Code, Failure, ending
 
 NUMBER = re.compile(r"([-−+]?[\d,]*\.?\d+(e[-+]?\d+)?( ?(%|×|s|ms|µs|MB|MB/s|/s))?)?")  # an empty cell hinders no column
 _OFTEN = 0.1  # seconds between two looks of a live line
+_WIDE = 100  # letters in a line where no terminal says
 _SELDOM = 30.0  # and between two plain ones
 
 
@@ -32,7 +33,7 @@ class Console:
 
     def result(self, facts: Mapping[str, Any], text: str) -> None:
         """Print what came out: the text, or the facts where JSON was asked for."""
-        print(json.dumps(_plain(facts), ensure_ascii=False) if self.json else text)
+        print(as_json(facts, sys.stdout) if self.json else text)
 
     def note(self, text: str) -> None:
         """Say something beside the result."""
@@ -76,12 +77,27 @@ def writing(path: str | os.PathLike[str] | None) -> Iterator[IO[bytes]]:
         yield file
 
 
-def check_writable(path: str | os.PathLike[str] | None) -> None:
-    """Refuse a path that cannot be written, before the work whose result it is to take."""
-    if path in (None, "-"):
+def as_json(facts: Mapping[str, Any], stream: TextIO) -> str:
+    """The facts as JSON that the stream can show: a letter that it has no bytes for would be escaped as no JSON is."""
+    return json.dumps(_plain(facts), ensure_ascii=not speaks_utf8(stream))
+
+
+def speaks_utf8(stream: TextIO) -> bool:
+    """Whether a stream of text has bytes for every letter."""
+    return (getattr(stream, "encoding", None) or "utf-8").lower() in ("utf-8", "utf8")
+
+
+def check_writable(path: str | os.PathLike[str] | None, *inputs: str) -> None:
+    """Refuse a path that cannot be written, or that is one of the command's own inputs, before the work whose result it is
+    to take."""
+    if path is None or path == "-":
         return
     place = os.path.realpath(path)
     folder = os.path.dirname(place)
+    if any(place == os.path.realpath(file) or _same_file(place, file) for file in inputs if file != "-"):
+        raise Failure(
+            f"{path} is an input of this command and would be replaced", Code.USAGE, "another name for the output"
+        )
     with ending(Code.OUTPUT, OSError):
         if os.path.isdir(place):
             raise IsADirectoryError(f"{path} is a folder; name a file in it")
@@ -89,6 +105,24 @@ def check_writable(path: str | os.PathLike[str] | None) -> None:
             raise FileNotFoundError(f"{path} cannot be written: there is no folder {folder}")
         if not os.access(folder, os.W_OK) and not os.path.exists(place):
             raise PermissionError(f"{path} cannot be written: permission denied")
+
+
+def check_replaceable(path: str, hint: str) -> None:
+    """Refuse to put a model where something else is: a file that is no model is somebody's data."""
+    from rosenblatt import store
+
+    if os.path.isfile(path) and os.path.getsize(path):
+        try:
+            store.facts(path)
+        except store.UnreadableModel:
+            raise Failure(f"{path} is there and is no model; it is left as it is", Code.OUTPUT, hint) from None
+
+
+def _same_file(one: str, other: str) -> bool:
+    try:
+        return os.path.isfile(one) and os.path.samefile(one, other)
+    except OSError:  # one that is not there, or a pattern
+        return False
 
 
 class Progress:
@@ -199,6 +233,23 @@ def rounded(number: float) -> str:
         return f"{number:.2g}"
     places = max(0, 2 - math.floor(math.log10(number)))
     return f"{round(number, 2 - math.floor(math.log10(number))):,.{places}f}"
+
+
+def width() -> int:
+    """How many letters a line of a result may have: those of the terminal, or as many as usual where there is none."""
+    return shutil.get_terminal_size((_WIDE, 24)).columns if sys.stdout.isatty() else _WIDE
+
+
+def wrapped(head: str, parts: Sequence[str]) -> str:
+    """The parts after the head, commas between them, in lines as wide as the terminal; no part is broken."""
+    lines, room = [head], width()
+    for number, part in enumerate(parts, 1):
+        word = part + ("," if number < len(parts) else "")
+        if number > 1 and len(lines[-1]) + 1 + len(word) > room:
+            lines.append(f"  {word}")
+        else:
+            lines[-1] += word if number == 1 else f" {word}"
+    return "\n".join(lines)
 
 
 def styled(stream: TextIO) -> bool:

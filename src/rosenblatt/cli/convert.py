@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,7 +11,7 @@ import typer
 from rosenblatt.cli.asked import Columns, SkipErrors
 from rosenblatt.cli.console import Console, check_writable, writing
 from rosenblatt.cli.errors import Code, Failure, ending
-from rosenblatt.cli.grouped import grouped
+from rosenblatt.cli.grouped import given, grouped
 from rosenblatt.cli.options import Json, Quiet
 
 _TARGETS = {".onnx": "onnx", ".txt": "text", ".svm": "svmlight", ".libsvm": "svmlight", ".svmlight": "svmlight"}
@@ -38,8 +39,12 @@ def convert(
         raise Failure(
             f"it is not clear what {place} is to be", Code.USAGE, "a name that ends with .onnx, .txt or .svm, or --to"
         )
-    check_writable(place)
-    facts = _data(source, place, columns, skip_errors) if kind == "svmlight" else _model(source, place, kind)
+    if kind == "svmlight":
+        facts = _data(source, place, columns, skip_errors, console)
+    else:
+        if unused := [*given(columns), *["--skip-errors"] * skip_errors]:
+            raise Failure(f"{', '.join(unused)}: this is about data, and {source} is to be a model", Code.USAGE)
+        facts = _model(source, place, kind)
     if place != "-":
         console.result(
             {"from": source, "to": place, **facts}, f"{place}: " + ", ".join(f"{v} {k}" for k, v in facts.items())
@@ -51,6 +56,7 @@ def _model(source: str, target: str, kind: str) -> dict[str, Any]:
     from rosenblatt import export, loading
     from rosenblatt.workflow.model import FileModel
 
+    check_writable(target, source)
     with ending(Code.MODEL, OSError):
         loaded = loading.load(source)
     learner, names = (loaded.learner, loaded.names()) if isinstance(loaded, FileModel) else (loaded, None)
@@ -64,20 +70,29 @@ def _model(source: str, target: str, kind: str) -> dict[str, Any]:
     return {"bytes": len(content)}
 
 
-def _data(source: str, target: str, columns: Columns, skip_errors: bool) -> dict[str, Any]:
+def _data(source: str, target: str, columns: Columns, skip_errors: bool, console: Console) -> dict[str, Any]:
+    """Features are counted from 1, as everybody counts them in LIBSVM text; those of LIBSVM text keep their numbers."""
     from rosenblatt.data import svmlight
     from rosenblatt.workflow.model import listed
 
     files = listed([source])
+    check_writable(target, *files)
     policy = "skip" if skip_errors else "error"
     reading = columns.reading(files)
-    if reading.learns:
-        reading = reading.learned(reading.batches(files, on_error=policy))
     batches = reading.batches(files, on_error=policy)
-    rows = 0
+    parts: Iterable[Any] = batches
+    if reading.learns and "-" in files:  # which can be read once only
+        parts = list(batches)
+        reading = reading.learned(parts)
+    elif reading.learns:
+        reading = reading.learned(reading.batches(files, on_error=policy))
+    rows = weighed = 0
     with writing(target) as file:
-        for batch in batches:
+        for batch in parts:
             chunk = reading.chunk(batch)
-            svmlight.write(file, chunk.X, chunk.y, zero_based=True)
+            svmlight.write(file, chunk.X, chunk.y, zero_based=reading.format == "svmlight")
             rows += chunk.rows
+            weighed += 0 if chunk.weight is None else int((chunk.weight != 1).sum())
+    if weighed:
+        console.note(f"the weights of {weighed:,} examples are lost: LIBSVM text has none")
     return {"rows": rows} | ({"skipped": batches.skipped} if skip_errors else {})

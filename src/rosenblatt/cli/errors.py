@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import sys
 import traceback
 from collections.abc import Iterator
@@ -46,6 +47,7 @@ CODES = {
     "rosenblatt.exact.documents.UnreadableCertificate": Code.INPUT,
     "pyarrow.lib.ArrowException": Code.INPUT,
     "rosenblatt.store.UnreadableModel": Code.MODEL,
+    "rosenblatt.workflow.training.WrongUse": Code.USAGE,
     "builtins.KeyboardInterrupt": Code.INTERRUPTED,
     "builtins.BrokenPipeError": Code.UNREAD,
     "builtins.UnicodeDecodeError": Code.INPUT,
@@ -67,6 +69,40 @@ _WORDS = {
     errno.EDQUOT: "the quota of the disk is used up",
     errno.EROFS: "the disk can only be read",
 }
+# What the library says to who writes Python, and how it is said to who writes a command; where there is no option for it,
+# nothing is said.
+_OPTIONS = [(re.compile(words), option) for words, option in {
+    r"\bgive target=,": "give --target COLUMN,",
+    r"\bmissing='fill'": "--missing fill",
+    r"\bon_error='skip'": "--skip-errors",
+    r"^holdout needs": "--holdout needs",
+    r"\bgive them, or stream=False": "--classes A,B,… names them, --load reads them",
+    r"\bstream=False": "--load",
+    r"\bheader=True": "--header",
+    r"\bheader=False": "--no-header",
+    r"\bscale='none'": "--scale none",
+    r"if it names rows, ignore it; if it is text, say so": "--ignore if it names rows, --text if it is text",
+    r", and one_hot_limit=\d+ this many": "",
+    r"\bhashing=(\d+)": r"--hash-bits \1",
+    r"text=, categories= or numeric=": "--text, --category or --numeric",
+    r"Give format=, one of (.*), or delimiter=": r"Give --format, one of \1, or --delimiter",
+    r"; name one of svmlight,": "; --format says it, one of svmlight,",
+    r"[;:] min_count=1 takes every word": "",
+    r"; with text=True labels are words": "",
+    r"; with zero_based=True indices begin at 0": "",
+    r"; labelled=False reads it": "",
+    r"[;?] quote='' reads quotes as they stand": "",
+    r"; save it with save\(path, resume=True\)": "; it was saved with --small",
+    r"^categories is about": "--category is about",
+    r"^(?:hashing|bits) is about": "--hash-bits is about",
+    r"^(\w+) is about columns": r"--\1 is about columns",
+    r"^(ngrams|characters)=\((\d+), (\d+)\): give \(low, high\) with (.*), or None": r"--\1 \2-\3: give LOW-HIGH with \4",
+    r"^(missing|scale|delimiter|format|folds|passes|holdout|seed)='?(.*?)'?: ": r"--\1 \2: ",
+    r"begun with streamed=True; go on with the same, not with False": "begun with --stream; go on with the same",
+    r"begun with streamed=False; go on with the same, not with True": "begun with --load; go on with the same",
+    r"begun with (seed|order|holdout)='?(.*?)'?; go on with the same, not with '?(.*?)'?$":
+        r"begun with --\1 \2; go on with the same, not with \3",
+}.items()]  # fmt: skip
 _Usage: Any = typer.BadParameter.__base__  # every wrong command line; typer gives it no name of its own
 
 
@@ -123,12 +159,12 @@ def said(error: Any) -> str:
         words = _WORDS.get(error.errno, (error.strerror or "it cannot be used").lower())
         return f"{os.fspath(error.filename)}: {words}" if isinstance(error.filename, str | os.PathLike) else words
     if isinstance(error, MemoryError):
-        return f"there is not enough memory{': ' if str(error) else ''}{_one_line(str(error))}"
+        return f"there is not enough memory{': ' if str(error) else ''}{_in_options(_one_line(str(error)))}"
     if _extra(error):
         return f"this needs {error.name.partition('.')[0]}, which is not installed"
     if code_of(error) is Code.BUG:
         return f"this is a bug in rosenblatt: {type(error).__name__}: {_one_line(str(error))}"
-    return _one_line(str(error)) or type(error).__name__
+    return _in_options(_one_line(str(error))) or type(error).__name__
 
 
 def _hint(error: BaseException, code: Code) -> str | None:
@@ -157,6 +193,12 @@ def _speaker(at: TracebackType | None) -> str:
     if at is None or at.tb_frame.f_code.co_code[at.tb_lasti] != opmap["RAISE_VARARGS"]:
         return ""
     return at.tb_frame.f_globals.get("__name__", "").partition(".")[0]
+
+
+def _in_options(text: str) -> str:
+    for words, option in _OPTIONS:
+        text = words.sub(option, text)
+    return text
 
 
 def _one_line(text: str) -> str:

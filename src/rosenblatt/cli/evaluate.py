@@ -8,24 +8,29 @@ import typer
 
 from rosenblatt.cli import pictures
 from rosenblatt.cli.asked import Columns, Learning, SkipErrors
-from rosenblatt.cli.console import Console
+from rosenblatt.cli.console import Console, table, width
 from rosenblatt.cli.errors import Code, Failure, ending
-from rosenblatt.cli.grouped import grouped
+from rosenblatt.cli.grouped import given, grouped
+from rosenblatt.cli.loaded import fitting, loaded
 from rosenblatt.cli.options import Json, Plot, Quiet
 
 _MOST_CONFUSED = 12  # classes for which the whole matrix is shown
+_MOST_TABLED = 100  # and of which JSON has it
 
 
 @grouped
 def evaluate(
     paths: Annotated[
         list[str],
-        typer.Argument(metavar="[MODEL] DATA...", help="A model and labelled files; without a model, --folds or --curve."),
+        typer.Argument(metavar="[MODEL] DATA", help="A model and labelled files; without a model, --folds or --curve."),
     ],
     columns: Columns,
     learning: Learning,
     folds: Annotated[
-        int | None, typer.Option("--folds", "-k", min=2, help="Cross-validate: train on all parts but one, judge on that.")
+        int | None,
+        typer.Option(
+            "--folds", "-k", min=2, metavar="K", help="Cross-validate: train on all parts but one, judge on that."
+        ),
     ] = None,
     curve: Annotated[
         bool,
@@ -43,9 +48,8 @@ def evaluate(
 
     With --folds or --curve no model is needed: models are trained here, with the options of train, and nothing is saved.
     """
-    from rosenblatt import loading
     from rosenblatt.workflow import judging
-    from rosenblatt.workflow.model import FileModel, listed
+    from rosenblatt.workflow.model import listed
     from rosenblatt.workflow.training import Options
 
     console = Console(json, quiet)
@@ -56,24 +60,32 @@ def evaluate(
             raise Failure(
                 "a model and labelled files are needed", Code.USAGE, "evaluate MODEL DATA, or evaluate DATA --folds 10"
             )
-        with ending(Code.MODEL, OSError):
-            model = loading.load(paths[0])
-        if not isinstance(model, FileModel):
-            from rosenblatt.cli.predict import refused
-
-            raise refused(model, paths[0])
-        return _reported(console, judging.evaluate(model, paths[1:], policy), at_least, plot)
+        if unused := [*given(columns), *given(learning)]:
+            raise Failure(
+                f"{', '.join(unused)}: a model reads as it learned to read, and learns nothing here",
+                Code.USAGE,
+                "evaluate MODEL DATA; or with --folds or --curve, and no model",
+            )
+        model = loaded(paths[0])
+        with fitting():
+            found = judging.evaluate(model, paths[1:], policy)
+        return _reported(console, found, at_least, plot)
+    if curve and (folds is not None or at_least is not None):
+        unused = ["--folds"] * (folds is not None) + ["--at-least"] * (at_least is not None)
+        raise Failure(f"--curve does not go together with {', '.join(unused)}", Code.USAGE)
     files = listed(paths)
     reading, learner = columns.reading(files), learning.made()
     with ending(Code.USAGE, ValueError):
-        options = Options(passes=learning.passes, order=learning.order, seed=learning.seed, stream=False, on_error=policy)
+        options = Options(
+            passes=learning.passes, order=learning.order.value, seed=learning.seed, stream=False, on_error=policy
+        )
     if curve:
         return _curve(console, judging.learning_curve(files, reading, learner, options), plot)
     with console.progress(total=folds, unit="folds") as progress:
-        found = judging.cross_validated(
+        parts = judging.cross_validated(
             files, reading, learner, folds or 2, options, lambda fold, seen: progress.update(fold)
         )
-    return _reported(console, found.overall, at_least, plot, found.scores)
+    return _reported(console, parts.overall, at_least, plot, parts.scores)
 
 
 def _reported(
@@ -96,7 +108,8 @@ def _reported(
             "rows": found.rows, "accuracy": found.accuracy, "macro_f1": found.macro_f1, "unknown_labels": found.unknown,
             "classes": {name: {"precision": row.precision, "recall": row.recall, "f1": row.f1, "support": row.support}
                         for name, row in zip(names, found.classes, strict=True)},
-            "confusion": found.confusion,
+            **({"confusion": found.confusion} if len(names) <= _MOST_TABLED else {}),
+            "confused": [[spelled(right), spelled(said), rows] for rows, right, said in found.most_confused(_MOST_TABLED)],
         }  # fmt: skip
         wrong = found.rows - round(found.accuracy * found.rows)
         lines = [
@@ -108,13 +121,16 @@ def _reported(
             [[name, f"{row.precision:.4f}", f"{row.recall:.4f}", f"{row.f1:.4f}", row.support]
              for name, row in zip(names, found.classes, strict=True)],
         ))  # fmt: skip
-        if len(names) <= _MOST_CONFUSED:
-            rows = [[name, *counts] for name, counts in zip(names, found.confusion.tolist(), strict=True)]
-            lines += ["", console.table(["is \\ called", *names], rows)]
-        else:
-            lines += ["", _most_taken(console, names, found.confusion)]
+        if (matrix := _matrix(console, names, found)) is not None:
+            lines += ["", matrix]
+        elif wrong:
+            worst = [[spelled(right), spelled(said), rows] for rows, right, said in found.most_confused(_MOST_CONFUSED)]
+            lines += ["", console.table(["is", "called", "rows"], worst)]
         if found.unknown:
             lines.append(f"{found.unknown:,} rows have labels that the model does not know; they count as wrong")
+    facts["skipped"] = skipped = getattr(found, "skipped", 0)
+    if skipped:
+        console.note(f"{skipped:,} rows that could not be read were left out")
     if scores is not None:
         import numpy as np
 
@@ -129,11 +145,14 @@ def _reported(
     return int(Code.DONE)
 
 
-def _most_taken(console: Console, names: list[str], confusion: Any) -> str:
-    """The pairs that are confused most, of too many classes for a matrix."""
-    pairs = [(int(confusion[i, j]), names[i], names[j]) for i in range(len(names)) for j in range(len(names)) if i != j]
-    worst = [pair for pair in sorted(pairs, key=lambda pair: (-pair[0], pair[1:]))[:_MOST_CONFUSED] if pair[0]]
-    return console.table(["is", "called", "rows"], [[right, said, count] for count, right, said in worst])
+def _matrix(console: Console, names: list[str], found: Any) -> str | None:
+    """Who is called what, if it fits the width."""
+    if len(names) > _MOST_CONFUSED:
+        return None
+    rows = [[name, *counts] for name, counts in zip(names, found.confusion.tolist(), strict=True)]
+    headings = ["is \\ called", *names]
+    wide = max(map(len, table(headings, rows).splitlines())) > width()
+    return None if wide else console.table(headings, rows)
 
 
 def _curve(console: Console, points: Any, plot: str | None) -> int:
@@ -153,13 +172,10 @@ def _curve(console: Console, points: Any, plot: str | None) -> int:
 
 
 def _draw_confusion(path: str, found: Any) -> None:
-    from numpy import ndenumerate
-
     from rosenblatt.plot import confusions
     from rosenblatt.workflow.labels import spelled
 
-    if not hasattr(found, "confusion"):
+    if not hasattr(found, "pairs"):
         raise Failure("there is no picture of how a regressor does", Code.USAGE, "leave --plot out")
     names = [spelled(row.label) for row in found.classes]
-    table = {(names[i], names[j]): int(count) for (i, j), count in ndenumerate(found.confusion) if count}
-    pictures.saved(confusions(table), path)
+    pictures.saved(confusions({(names[right], names[said]): rows for right, said, rows in found.pairs}), path)

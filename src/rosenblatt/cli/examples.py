@@ -25,16 +25,18 @@ class Examples(NamedTuple):
         """The same with two labels: one class, which becomes the second, and all the others."""
         import numpy as np
 
+        from rosenblatt.workflow.labels import spelled
+
         if positive is None:
             if len(labels := np.unique(self.y).tolist()) > 2:
-                some = ", ".join(map(text, labels[:10]))
+                some = ", ".join(map(spelled, labels[:10]))
                 raise Failure(
                     f"there are {len(labels)} classes: {some}", Code.INPUT, "--positive LABEL, one class against the others"
                 )
             return self
-        here = np.array([text(label) == positive for label in self.y.tolist()])
+        here = np.array([spelled(label) == positive for label in self.y.tolist()])
         if not here.any():
-            labels = ", ".join(map(text, np.unique(self.y).tolist()[:10]))
+            labels = ", ".join(map(spelled, np.unique(self.y).tolist()[:10]))
             raise Failure(f"--positive {positive}: no row has this label", Code.USAGE, f"one of {labels}")
         return self._replace(y=here)
 
@@ -42,7 +44,9 @@ class Examples(NamedTuple):
         """The names of the two classes, the positive one last."""
         import numpy as np
 
-        return [f"not {positive}", positive] if positive is not None else list(map(text, np.unique(self.y).tolist()))
+        from rosenblatt.workflow.labels import spelled
+
+        return [f"not {positive}", positive] if positive is not None else list(map(spelled, np.unique(self.y).tolist()))
 
 
 def read(paths: Sequence[str], columns: Columns) -> Examples:
@@ -57,7 +61,7 @@ def read(paths: Sequence[str], columns: Columns) -> Examples:
         format = columns.format or format_of(files[0])
     if format not in ("svmlight", "vw"):
         columns = columns._replace(scale=columns.scale or "none")
-    reading = columns._replace(format=format).reading(files)
+    reading = columns.reading(files)
     batches = reading.batches(files)
     held = list(batches)
     if not held:
@@ -66,8 +70,3 @@ def read(paths: Sequence[str], columns: Columns) -> Examples:
     chunk = reading.chunk(reading.joined(held))
     y = chunk.y if chunk.y.dtype.kind == "f" else np.array(list(map(str, chunk.y.tolist())))
     return Examples(chunk.X, y, batches.digest(), reading.name)
-
-
-def text(label: Any) -> str:
-    """A label as it stands in a file: whole numbers without a point."""
-    return str(int(label)) if isinstance(label, float) and label.is_integer() else str(label)

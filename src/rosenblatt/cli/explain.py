@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated, Any
 
 import typer
@@ -10,6 +9,7 @@ import typer
 from rosenblatt.cli.asked import Model
 from rosenblatt.cli.console import Console
 from rosenblatt.cli.errors import Code, Failure, ending
+from rosenblatt.cli.loaded import fitting, loaded
 from rosenblatt.cli.options import Json, Quiet
 
 
@@ -17,7 +17,7 @@ def explain(
     model: Model,
     data: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[DATA...]", help="Files with the row to explain; without any, the model is explained."),
+        typer.Argument(metavar="DATA", help="Files with the row to explain; without any, the model is explained."),
     ] = None,
     row: Annotated[int, typer.Option("--row", "-r", min=1, metavar="N", help="Which row of the files, from 1.")] = 1,
     label: Annotated[
@@ -29,21 +29,16 @@ def explain(
     quiet: Quiet = False,
 ) -> int:
     """Show the features that speak most for each class; or, with data, what each feature of a row adds to its score."""
-    from rosenblatt import loading
-    from rosenblatt.cli.predict import refused
     from rosenblatt.workflow import heaviest
-    from rosenblatt.workflow.model import FileModel
 
     console = Console(json, quiet)
-    with ending(Code.MODEL, OSError):
-        loaded = loading.load(model)
-    if not isinstance(loaded, FileModel):
-        raise refused(loaded, model)
+    known = loaded(model)
     if data:
-        return _row(console, loaded, data, row, label, top)
-    found = [entry for entry in heaviest(loaded, top) if label in (None, entry.label)]
+        with fitting():
+            return _row(console, known, data, row, label, top)
+    found = [entry for entry in heaviest(known, top) if label in (None, entry.label)]
     if not found:
-        raise Failure(f"there is no class {label!r}; there are {', '.join(map(str, loaded.classes_))}", Code.USAGE)
+        raise Failure(f"there is no class {label!r}; there are {', '.join(map(str, known.classes_))}", Code.USAGE)
     facts = {
         entry.label: {"intercept": entry.intercept, "weights": {weight.name: weight.value for weight in entry.weights}}
         for entry in found
@@ -88,5 +83,4 @@ def _row(console: Console, model: Any, data: list[str], row: int, label: str | N
         shown.append([f"({len(left):,} more features)", f"{sum(weight.value for weight in left):+.4g}"])
     shown.append(["(intercept)", f"{found.intercept:+.4g}"])
     console.result(facts, f"{head}\n\n{console.table(['feature', 'adds'], shown)}")
-    sys.stdout.flush()
     return int(Code.DONE)

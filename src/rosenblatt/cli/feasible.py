@@ -47,24 +47,40 @@ def feasible(
     Exit code 0: there is a point (an optimum). 1: there is provably none, or nothing was proved.
     """
     console = Console(json, quiet)
-    prepared(output, check)
+    prepared(output, check, [system])
     options = {"method": method.value, "max_updates": max_updates, "random_state": seed}
-    question = _Program(system) if system.endswith(".json") else _System(system)
+    question = _question(system)
     if check is not None:
         return question.check(check, console)
     return question.answer(console, output, options)
 
 
+def _question(path: str) -> _Program | _System:
+    """What a file asks. A pipe has no name to tell by; a program begins with a brace, and no matrix does."""
+    if path != "-":
+        return _Program(path, path) if path.endswith(".json") else _System(path, path)
+
+    from io import BytesIO
+
+    from rosenblatt.data.opening import Input
+
+    with Input(path) as stream:
+        content = stream.read()
+    held = BytesIO(content)
+    held.name = "<stdin>"
+    return (_Program if content.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{") else _System)(path, held)
+
+
 class _System:
     """Is there x with A x > 0?"""
 
-    def __init__(self, path: str):
+    def __init__(self, path: str, source: Any):
         import numpy as np
 
         from rosenblatt.data import matrix
         from rosenblatt.exact.dyadic import cleared
 
-        self.path, self.rows = path, matrix.read(path)
+        self.path, self.rows = path, matrix.read(source)
         shape = (len(self.rows), len(self.rows[0]))
         # One factor for all rows makes them integers, and changes neither which x there are nor which weights add up to 0.
         self.A = np.array(cleared([value for row in self.rows for value in row]), dtype=object).reshape(shape)
@@ -120,11 +136,11 @@ class _System:
 class _Program:
     """What is the optimum of a linear program?"""
 
-    def __init__(self, path: str):
+    def __init__(self, path: str, source: Any):
         from rosenblatt.data import matrix
         from rosenblatt.feasibility.programs import Program
 
-        self.path, self.parts = path, matrix.read_program(path)
+        self.path, self.parts = path, matrix.read_program(source)
         with ending(Code.INPUT, ValueError, TypeError):
             self.program = Program.of(**self.parts)
 

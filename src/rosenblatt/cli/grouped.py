@@ -10,6 +10,16 @@ from inspect import Parameter, signature
 from typing import Any, get_type_hints
 
 
+def given(group: Any, *but: str) -> list[str]:
+    """The options, as they are written, of those fields of a group that are not as they are by default; `but` these."""
+    hints = get_type_hints(type(group), include_extras=True)
+    return [
+        hints[field].__metadata__[0].default.partition("/")[0]  # where typer keeps the first name of an annotated option
+        for field, default in group._field_defaults.items()
+        if field not in but and getattr(group, field) != default
+    ]
+
+
 def grouped(command: Callable[..., Any]) -> Callable[..., Any]:
     """The command with each NamedTuple among its parameters spread into its fields."""
     hints = get_type_hints(command, include_extras=True)

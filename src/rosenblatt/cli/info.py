@@ -11,7 +11,7 @@ import typer
 from rosenblatt.cli.asked import Model
 from rosenblatt.cli.console import Console
 from rosenblatt.cli.errors import Code, ending
-from rosenblatt.cli.options import Json
+from rosenblatt.cli.options import Json, Quiet
 
 _MOST = 100  # characters of a value
 _FEW = 12  # values of a list
@@ -21,16 +21,20 @@ def info(
     model: Model,
     all: Annotated[bool, typer.Option("--all", help="Every fact in the file, not only the chief ones.")] = False,
     json: Json = False,
+    quiet: Quiet = False,
 ) -> int:
     """Show what a model file holds: learner, parameters, classes, columns, training, version and time."""
     from rosenblatt import store
 
-    console = Console(json)
+    console = Console(json, quiet)
     with ending(Code.MODEL, OSError):
         facts = store.facts(model)
         size = Path(model).stat().st_size
     rows = [("file", f"{model}, {size:,} bytes, saved {facts.get('saved')} by version {facts.get('version')}")]
-    rows += _lines("", facts) if all else _chief(facts)
+    try:
+        rows += _lines("", facts) if all else _chief(facts)
+    except (TypeError, ValueError, LookupError, AttributeError) as error:  # what is there is not what should be
+        raise store.UnreadableModel(f"{model} is damaged: {type(error).__name__}: {error}") from None
     width = max(len(name) for name, _ in rows)
     console.result({"file": model, "bytes": size, **facts}, "\n".join(f"{name:<{width}}  {value}" for name, value in rows))
     return int(Code.DONE)
@@ -42,7 +46,7 @@ def _chief(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     learner = _mapping(parts, "learner") or facts
     rows = [("learner", str(learner.get("learner"))), ("parameters", _own_parameters(learner))]
     if labels := _mapping(learner, "classes").get("values"):
-        rows.append((f"{len(labels)} classes", _text(labels)))
+        rows.append((f"{len(labels)} classes", _text(list(labels))))
     if "features" in learner:
         rows.append(("features", _text(learner["features"])))
     for name, part in parts.items():
@@ -58,14 +62,39 @@ def _chief(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
         rows.append(("learned from", _text([f"{name} ({size:,} bytes)" for name, size in training["files"]])))
         rows.append(("XXH64", str(training.get("xxh64"))))
     if history := training.get("history"):
-        mistakes = " ".join(f"{entry['mistakes'] / max(entry['rows'], 1):.2%}" for entry in history[:_FEW])
-        rows.append((f"{len(history)} passes", f"of {history[-1]['rows']:,} rows; mistakes {mistakes}"))
-        rows.append(("stopped", f"{training.get('stopped')}, after {training.get('seconds')} s"))
+        passes = "1 pass" if len(history) == 1 else f"{len(history)} passes"
+        rows.append((passes, f"of {history[-1]['rows']:,} rows{_rates(learner, history)}"))
+    if training:
+        rows.append(("stopped", _stopped(training)))
     elif counts := _mapping(learner, "counts"):
-        rows.append(("counted", _text([f"{name.strip('n_')} {value:,}" for name, value in counts.items()])))
+        rows.append(("counted", _text([f"{_counted(name)} {value:,}" for name, value in counts.items()])))
         rows.append(("stopped", str(learner.get("stop_reason"))))
     rows.append(("can learn on", "yes" if learner.get("resume") else "no, saved for prediction only"))
     return rows
+
+
+def _rates(learner: Mapping[str, Any], history: list[Any]) -> str:
+    """The shares of mistakes of the passes; a regressor makes none, and of one that is fitted at once nobody knows."""
+    from rosenblatt import loading
+    from rosenblatt.cli.summary import makes_mistakes
+
+    try:
+        shown = makes_mistakes(loading.kind(str(learner.get("learner")))())
+    except (LookupError, TypeError):
+        shown = True
+    shares = [f"{entry['mistakes'] / max(entry['rows'], 1):.2%}" for entry in history[:_FEW]]
+    return f"; mistakes {' '.join(shares)}{', …' if len(history) > _FEW else ''}" if shown else ""
+
+
+def _stopped(training: Mapping[str, Any]) -> str:
+    why = str(training.get("stopped"))
+    if why == "interrupted":
+        why += f" in pass {training.get('pass')} after {_text(training.get('row'))} of its rows"
+    return f"{why}, after {training.get('seconds')} s"
+
+
+def _counted(name: str) -> str:
+    return name.removeprefix("n_").removesuffix("_")
 
 
 def _own_parameters(learner: Mapping[str, Any]) -> str:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json as _json
+import sys
 from typing import Annotated, Any
 
 import typer
 
 from rosenblatt.cli.asked import Files, Model, SkipErrors
-from rosenblatt.cli.console import Console, writing
-from rosenblatt.cli.errors import Code, ending
+from rosenblatt.cli.console import Console, check_writable, speaks_utf8, writing
+from rosenblatt.cli.errors import Code
+from rosenblatt.cli.loaded import fitting, loaded
 from rosenblatt.cli.options import Output, Quiet
 
 
@@ -27,59 +29,47 @@ def predict(
     Rows are read as the model learned to read them; a label in the data is not looked at. For two classes the score is
     that of the second: 0 and above predict it.
     """
-    from rosenblatt import loading
-    from rosenblatt.workflow.model import FileModel, listed
+    from rosenblatt.workflow.model import listed
 
     console = Console(json, quiet)
     files = listed(data)
-    with ending(Code.MODEL, OSError):
-        loaded = loading.load(model)
-    if not isinstance(loaded, FileModel):
-        raise refused(loaded, model)
-    unknown = rows = 0
-    with writing(output) as out, console.progress(unit="rows") as progress:
-        for answers in loaded.answers(
-            files, labelled=False, scores=scores or json, on_error="skip" if skip_errors else "error"
-        ):
-            out.write(_lines(loaded, answers, scores, json).encode())
+    check_writable(output, model, *files)
+    known = loaded(model)
+    policy = "skip" if skip_errors else "error"
+    letters = output not in (None, "-") or speaks_utf8(sys.stdout)
+    unknown = rows = skipped = 0
+    with fitting(), writing(output) as out, console.progress(unit="rows") as progress:
+        for answers in known.answers(files, labelled=False, scores=scores or json, on_error=policy):
+            out.write(_lines(known, answers, json, letters).encode())
             rows += len(answers.labels)
             unknown += answers.unknown
+            skipped = getattr(answers, "skipped", 0)
             progress.update(rows)
+    if skipped:
+        console.note(f"{skipped:,} rows that could not be read were left out")
     if unknown:
         console.note(f"{unknown:,} values were in columns that no row had in training; they count for nothing")
     return int(Code.DONE)
 
 
-def refused(loaded: Any, path: str) -> Exception:
-    """What to say to a model that does not read files of rows."""
-    from rosenblatt.cli.errors import Failure
-
-    kind = type(loaded).__name__
-    hint = (
-        "rosenblatt tag"
-        if "Tag" in kind
-        else "rosenblatt parse"
-        if "Pars" in kind
-        else f"rosenblatt.load({path!r}) in Python"
-    )
-    return Failure(f"{path} holds a {kind}, which was not trained from files of rows", Code.MODEL, hint)
-
-
-def _lines(model: Any, answers: Any, scores: bool, json: bool) -> str:
+def _lines(model: Any, answers: Any, json: bool, letters: bool) -> str:
+    """The answers, a line each; as JSON, with letters that are not ASCII where there may be some."""
     from rosenblatt.workflow.labels import spelled
 
     labels = [spelled(label) for label in answers.labels.tolist()]
     if not labels:
         return ""
     if answers.scores is None:
-        return "".join(f"{_json.dumps({'label': label}, ensure_ascii=False) if json else label}\n" for label in labels)
+        said = [_json.dumps({"label": label}, ensure_ascii=not letters) for label in labels] if json else labels
+        return "".join(f"{line}\n" for line in said)
     classes = [spelled(label) for label in model.classes_]
     table = answers.scores.tolist()
     if json:
         two = answers.scores.ndim == 1
         return "".join(
             _json.dumps(
-                {"label": label, "score": score if two else dict(zip(classes, score, strict=True))}, ensure_ascii=False
+                {"label": label, "score": score if two else dict(zip(classes, score, strict=True))},
+                ensure_ascii=not letters,
             )
             + "\n"
             for label, score in zip(labels, table, strict=True)

@@ -12,11 +12,11 @@ from rosenblatt.cli.errors import Code, Failure, ending
 MOST = 12  # coordinates or rows that are shown
 
 
-def prepared(output: str | None, check: str | None) -> None:
+def prepared(output: str | None, check: str | None, inputs: Sequence[str]) -> None:
     """Refuse what cannot be done, before anything is."""
     if check is not None and output is not None:
         raise Failure("--check reads a proof and --output writes one; give one of the two", Code.USAGE)
-    check_writable(output)
+    check_writable(output, *inputs)
 
 
 def written(path: str | None, question: str, proofs: Mapping[str, Any], facts: Mapping[str, Any], console: Console) -> None:

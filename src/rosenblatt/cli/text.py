@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from rosenblatt.cli.console import Console, check_writable, writing
+from rosenblatt.cli.console import Console, check_replaceable, check_writable, writing
 from rosenblatt.cli.errors import Code, Failure, ending
 
 BATCH = 1000  # sentences that are annotated together
@@ -19,27 +19,31 @@ BATCH = 1000  # sentences that are annotated together
 Model = Annotated[str, typer.Argument(metavar="MODEL", help="The model: read, or with --train written.")]
 Files = Annotated[
     list[str] | None,
-    typer.Argument(
-        metavar="[FILES...]", help="What to annotate: CoNLL-U, columns, or lines of words; - is standard input."
-    ),
+    typer.Argument(metavar="FILES", help="What to annotate: CoNLL-U, columns, or lines of words; - is standard input."),
 ]
 Train = Annotated[list[str] | None, typer.Option("--train", metavar="FILE", help="Learn MODEL from this file; repeatable.")]
 Dev = Annotated[list[str] | None, typer.Option("--dev", metavar="FILE", help="Judge by this file after each epoch.")]
 Test = Annotated[list[str] | None, typer.Option("--test", metavar="FILE", help="Measure MODEL on this file; repeatable.")]
-Epochs = Annotated[int, typer.Option("--epochs", min=1, metavar="N", help="How often to go through the training data.")]
+Epochs = Annotated[
+    int, typer.Option("--epochs", "--passes", min=1, metavar="N", help="How often to go through the training data.")
+]
 
 
 def prepared(model: str, files: Sequence[str] | None, train: Any, test: Any, dev: Any, output: str | None) -> None:
     """Refuse what makes no sense, before any work."""
+    from rosenblatt.data import opening
+
     if not (files or train or test):
         raise Failure(
             "there is nothing to do: name files to annotate, --train FILE to learn, or --test FILE to measure", Code.USAGE
         )
     if dev and not train:
         raise Failure("--dev judges while --train learns; --test measures a model that is there", Code.USAGE)
-    check_writable(output)
+    given = opening.paths([*(files or []), *(train or []), *(test or []), *(dev or [])])
+    check_writable(output, model, *given)
     if train:
-        check_writable(model)
+        check_replaceable(model, "another name for MODEL")
+        check_writable(model, *given)
 
 
 def loaded(path: str, kinds: Sequence[type]) -> Any:
@@ -74,9 +78,9 @@ def learned(fit: Callable[[], Any], save: Callable[[], Any], path: str, console:
             with ending(Code.OUTPUT, OSError):
                 save()
         except NotFittedError:
-            console.note("interrupted before anything was learned")
+            print("interrupted before anything was learned", file=sys.stderr)
         else:
-            console.note(f"interrupted; {path} has what was learned until then")
+            print(f"interrupted; {path} has what was learned until then", file=sys.stderr)
         return False
     with ending(Code.OUTPUT, OSError):
         save()

@@ -11,7 +11,7 @@ from rosenblatt.cli import examples, pictures
 from rosenblatt.cli.asked import Columns
 from rosenblatt.cli.console import Console
 from rosenblatt.cli.errors import Code, Failure
-from rosenblatt.cli.grouped import grouped
+from rosenblatt.cli.grouped import given, grouped
 from rosenblatt.cli.options import Json, Plot, Quiet, Seed
 
 # Do e-mails contain the words? An example of lecture notes of the University of Waterloo.
@@ -35,7 +35,7 @@ class Order(StrEnum):
 def trace(
     columns: Columns,
     data: Annotated[
-        list[str] | None, typer.Argument(metavar="[DATA...]", help="Files of labelled rows; six e-mails if there are none.")
+        list[str] | None, typer.Argument(metavar="DATA", help="Files of labelled rows; six e-mails if there are none.")
     ] = None,
     order: Annotated[Order, typer.Option(help="In which order rows are visited.")] = Order.cyclic,
     constant: Annotated[
@@ -64,12 +64,15 @@ def trace(
     if rate <= 0:
         raise Failure(f"--rate must be above 0; got {rate:g}", Code.USAGE)
     X, y, names = (EMAILS, KINDS, WORDS.__getitem__)
+    if not data and (unused := given(columns)):
+        raise Failure(f"{', '.join(unused)}: there are no files that this could be about", Code.USAGE)
     if data:
         read = examples.read(data, columns)
         X, y, names = read.X, read.y, read.names
 
     from rosenblatt.theory import NotSeparable, signed
     from rosenblatt.theory import trace as traced
+    from rosenblatt.workflow.labels import spelled
 
     signed_rows = signed.read(X, y, constant)
     try:
@@ -91,7 +94,7 @@ def trace(
         raise
     facts = {name: getattr(run, name) for name in ("example", "margin", "progress", "lower", "norm", "upper", "cosine")}
     numbers = {name: getattr(run, name) for name in ("updates", "bound", "gamma", "radius", "delta", "rate", "converged")}
-    classes = list(map(examples.text, signed_rows.classes.tolist()))
+    classes = list(map(spelled, signed_rows.classes.tolist()))
     if plot is not None:
         from rosenblatt.plot import proof
 
@@ -107,6 +110,8 @@ def trace(
 def _text(run: Any, signed_rows: Any, y: Any, names: Any, constant: float, most: int, console: Console) -> str:
     import numpy as np
 
+    from rosenblatt.workflow.labels import spelled
+
     wide = len(run.weights) > _WIDE
     columns = [] if wide else [*(names(j) for j in range(signed_rows.features)), *["1"] * (constant != 0)]
     w, shown = np.zeros(len(run.weights)), list[list[Any]]()
@@ -114,7 +119,7 @@ def _text(run: Any, signed_rows: Any, y: Any, names: Any, constant: float, most:
         before: list[Any] = [k, "", "", ""]
         if k:
             i = run.example[k - 1]
-            before = [k, int(i), examples.text(y[i]), f"{run.margin[k - 1]:.4g}"]
+            before = [k, int(i), spelled(y[i]), f"{run.margin[k - 1]:.4g}"]
             if not wide:
                 row = signed_rows.A[[i]]
                 w = w + run.rate * (row.toarray() if hasattr(row, "toarray") else row)[0]

@@ -13,12 +13,12 @@ import typer
 
 from rosenblatt.cli import pictures
 from rosenblatt.cli.asked import Columns, Files, Learning, SkipErrors
-from rosenblatt.cli.console import Console, check_writable, rounded
+from rosenblatt.cli.console import Console, check_replaceable, check_writable
 from rosenblatt.cli.errors import Code, Failure, ending
-from rosenblatt.cli.grouped import grouped
+from rosenblatt.cli.grouped import given, grouped
 from rosenblatt.cli.options import Json, Plot, Quiet
+from rosenblatt.cli.summary import makes_mistakes, numbers_as_labels, summary
 
-_SHOWN_CLASSES = 8
 _TOLD_WORDS = 8
 _PATIENCE = 3.0  # seconds
 
@@ -75,27 +75,39 @@ def train(
     console = Console(json, quiet)
     files = listed(data)
     place = model or _place(files)
-    check_writable(place)
-    _refuse_to_replace(place)
+    check_writable(place, *files)
+    check_replaceable(place, "another name, with --model FILE")
     pictures.prepared(plot)
     if resume and start:
         raise Failure("--resume goes on with an interrupted training, --from begins another; give one", Code.USAGE)
+    if classes and "-" not in files:
+        raise Failure("--classes is for a pipe; files are read once more where a label comes late", Code.USAGE)
+    if start and (unused := [*given(columns), *given(learning, "passes", "order", "seed")]):
+        raise Failure(f"{', '.join(unused)}: {start} goes on reading and learning as it began", Code.USAGE)
     before = None
     if resume or start:
         with ending(Code.MODEL, OSError):
             before = FileModel.load(start or place)
+    if resume and before is not None:
+        _check_same(before, columns, learning)
     reading = before.reading if before is not None else columns.reading(files)
     learner = None if before is not None else learning.made()
     with ending(Code.USAGE, ValueError):
         options = Options(
-            passes=learning.passes, order=learning.order, seed=learning.seed, stream=stream, memory=int(memory * 2**30),
-            holdout=holdout, classes=classes.split(",") if classes else None, on_error="skip" if skip_errors else "error",
+            passes=learning.passes, order=learning.order.value, seed=learning.seed, stream=stream,
+            memory=int(memory * 2**30), holdout=holdout, classes=classes.split(",") if classes else None,
+            on_error="skip" if skip_errors else "error",
         )  # fmt: skip
-    with console.progressive() as table, _patience(console) as begun:
-        watched = _Watched(table, console, begun)
+    notes = _noted(reading, files, options.on_error) if before is None else getattr(reading, "notes", [])
+    for note in notes:
+        console.note(note)
+    with console.progressive() as table, console.progress(unit="rows") as line, _patience(console) as begun:
+        counted = makes_mistakes(learner if before is None else before.learner)
+        watched = _Watched(table if counted else None, line, console, begun)
         trained = learn(files, reading, learner, options, watched, **{"resume" if resume else "start": before})
     for note in getattr(trained.reading, "notes", []):
-        console.note(note)
+        if note not in notes:
+            console.note(note)
     with ending(Code.OUTPUT, OSError):
         trained.save(place, resume=not small or trained.training["stopped"] == "interrupted")
     if plot:
@@ -103,12 +115,44 @@ def train(
 
         pictures.saved(passes(trained.training["history"]), plot)
     if trained.training["stopped"] == "interrupted":
-        console.note(f"\ninterrupted in pass {trained.training['pass']} after {trained.training['row']:,} of its rows")
-        console.note(f"{place} has what was learned so far; the same command with --resume goes on exactly there")
+        print(f"\ninterrupted in pass {trained.training['pass']} after {trained.training['row']:,} of its rows\n"
+              f"{place} has what was learned so far; the same command with --resume goes on exactly there",
+              file=sys.stderr)  # fmt: skip
         return int(Code.INTERRUPTED)
-    facts, text = _summary(trained, place, top)
+    if (many := numbers_as_labels(trained)) and not start:
+        console.note(f"{many:,} different labels that are numbers; to predict numbers: --learner DeltaRuleRegressor")
+    facts, text = summary(trained, place, top)
     console.result(facts, text)
     return int(Code.DONE)
+
+
+def _check_same(before: Any, columns: Columns, learning: Learning) -> None:
+    """The same command is repeated to go on; what it says about learner and columns must be what the model has."""
+    learner, said = before.learner, learning.made()
+    names = [setting.partition("=")[0] for setting in learning.set or []]
+    if given(learning, "set", "passes", "order", "seed") and type(said) is not type(learner):
+        raise Failure(f"--learner {learning.learner}: the model is a {type(learner).__name__}", Code.USAGE)
+    if type(said) is type(learner):
+        for name in names:
+            if getattr(said, name) != getattr(learner, name):
+                raise Failure(f"--set {name}={getattr(said, name)}: the model has {getattr(learner, name)}", Code.USAGE)
+    elif names:
+        raise Failure(f"--set {names[0]}: say --learner too, as the command did that was interrupted", Code.USAGE)
+    kinds = dict(getattr(before.reading, "kinds", {}))
+    if columns.target in kinds and kinds[columns.target] != "target":
+        raise Failure(f"--target {columns.target}: the model learned this column as {kinds[columns.target]}", Code.USAGE)
+
+
+def _noted(reading: Any, files: list[str], policy: str) -> list[str]:
+    """What is decided about the columns of files, before anything is learned; of a pipe nobody knows so early."""
+    if not hasattr(reading, "notes") or "-" in files:
+        return []
+    batches = reading.batches(files, on_error=policy)
+    try:
+        next(iter(batches), None)
+        return list(getattr(batches.schema, "notes", ()))
+    finally:
+        batches.close()
 
 
 @contextmanager
@@ -126,10 +170,10 @@ def _patience(console: Console) -> Iterator[Callable[[], None]]:
 
 
 class _Watched:
-    """Shows each step in the table of progressive error, and the error on rows held out."""
+    """Shows each step in the table of progressive error, or in one line, and the error on rows held out."""
 
-    def __init__(self, table: Any, console: Console, begun: Callable[[], None]):
-        self.table, self.console, self.begun, self.seen = table, console, begun, 0
+    def __init__(self, table: Any, line: Any, console: Console, begun: Callable[[], None]):
+        self.table, self.line, self.console, self.begun, self.seen = table, line, console, begun, 0
 
     def __call__(self, step: Any) -> None:
         self.begun()
@@ -137,9 +181,13 @@ class _Watched:
             self.console.note(
                 "a label came that the first rows did not have: once more from the beginning, with all labels"
             )
-            self.table.begin()
+            if self.table is not None:
+                self.table.begin()
         self.seen = step.seen
-        self.table.update(step.seen, step.mistakes)
+        if self.table is not None:
+            self.table.update(step.seen, step.mistakes)
+        else:
+            self.line.update(step.seen, passes=step.number)
         if step.error is not None:
             self.console.note(f"pass {step.number}: error on the rows held out {step.error:.4f}")
 
@@ -152,67 +200,3 @@ def _place(files: list[str]) -> str:
     while Path(name).suffix.lower() in {".gz", ".bz2", ".xz", ".zst"}:
         name = Path(name).stem
     return f"{Path(name).stem}.model"
-
-
-def _refuse_to_replace(place: str) -> None:
-    """A file that is no model is somebody's data."""
-    from rosenblatt import store
-
-    if Path(place).is_file() and Path(place).stat().st_size:
-        try:
-            store.facts(place)
-        except store.UnreadableModel:
-            raise Failure(
-                f"{place} is there and is no model; it is left as it is", Code.OUTPUT, "another name, with --model FILE"
-            ) from None
-
-
-def _summary(model: Any, place: str, top: int) -> tuple[dict[str, Any], str]:
-    from rosenblatt.workflow import heaviest
-    from rosenblatt.workflow.labels import spelled
-
-    training, learner = model.training, model.learner
-    history = training["history"]
-    labels = [spelled(label) for label in getattr(learner, "classes_", [])]
-    rows, passes = history[-1]["rows"], len(history)
-    spoken: list[Any] = []
-    if top and _is_linear(learner) and _has_words(model):
-        spoken = [entry for entry in heaviest(model, top) if entry.weights][:_SHOWN_CLASSES]
-    facts = {
-        "model": place, "learner": type(learner).__name__, "classes": labels, "features": learner.n_features_in_,
-        "rows": rows, "passes": passes, "stopped": training["stopped"], "skipped": training.get("skipped", 0),
-        "history": history, "seconds": training["seconds"],
-        "speaks_for": {entry.label: {weight.name: weight.value for weight in entry.weights} for entry in spoken},
-    }  # fmt: skip
-    names = f": {', '.join(labels[:_SHOWN_CLASSES])}{', …' if len(labels) > _SHOWN_CLASSES else ''}" if labels else ""
-    lines = [
-        f"{place}: {type(learner).__name__}, {learner.n_features_in_:,} features"
-        + (f", {len(labels)} classes{names}" if labels else ""),
-        f"{rows:,} rows, {passes} {'pass' if passes == 1 else 'passes'}, {training['seconds']:.1f} s "
-        f"({rounded(rows * passes / max(training['seconds'], 1e-9))} rows/s)",
-    ]
-    if labels:
-        first, last = history[0], history[-1]
-        said = f"mistakes: {first['mistakes'] / rows:.2%} in the first pass"
-        lines.append(said + (f", {last['mistakes'] / rows:.2%} in the last" if passes > 1 else ""))
-    if history[-1]["error"] is not None:
-        lines.append(f"error on the rows held out: {history[-1]['error']:.4f}")
-    if training["stopped"] == "converged":
-        lines.append("converged: the last pass changed nothing")
-    if training.get("skipped"):
-        lines.append(f"{training['skipped']:,} rows that could not be read were left out")
-    for entry in spoken:
-        shown = ", ".join(f"{weight.name} {weight.value:.3g}" for weight in entry.weights)
-        lines.append(f"speaks for {entry.label}: {shown}")
-    return facts, "\n".join(lines)
-
-
-def _is_linear(learner: Any) -> bool:
-    return (
-        hasattr(learner, "coef_") and getattr(learner, "keep", "") != "vote" and getattr(learner, "multiclass", "") != "ovo"
-    )
-
-
-def _has_words(model: Any) -> bool:
-    """Whether features have names that say something."""
-    return model.reading.format == "table"

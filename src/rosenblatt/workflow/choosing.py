@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import rosenblatt
+from rosenblatt.data.opening import rereadable
 from rosenblatt.data.reading import Reading
 from rosenblatt.workflow.model import READINGS
 
@@ -26,6 +27,7 @@ FORMATS = ("svmlight", "vw", "csv", "tsv", "parquet", "arrow", "jsonl")
 _COMPRESSIONS = {".gz", ".bz2", ".xz", ".zst"}
 _PEEKED = 1 << 16
 _SVMLIGHT = re.compile(r"\S+(\s+qid:\d+)?(\s+\d+:\S+)*\s*(#.*)?")
+_PAIR = re.compile(r"\s\d+:\S")
 _VW = re.compile(r"[^|]*\|\S*(\s|$)")
 
 LEARNERS = (
@@ -44,7 +46,7 @@ def format_of(path: str) -> str:
         suffixes.pop()
     if suffixes and suffixes[-1] in SUFFIXES:
         return SUFFIXES[suffixes[-1]]
-    if path == "-":
+    if not rereadable([path]):
         raise ValueError("what comes through a pipe has no name to tell its format by; name one of " + ", ".join(FORMATS))
     return sniffed(path)
 
@@ -65,7 +67,7 @@ def sniffed(path: str) -> str:
         return "jsonl"
     if _VW.match(first):
         return "vw"
-    if _SVMLIGHT.fullmatch(first) and (":" in first or "," not in first):
+    if _SVMLIGHT.fullmatch(first) and any(_PAIR.search(line) for line in lines):
         return "svmlight"
     if "\t" in first:
         return "tsv"

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from rosenblatt.data.reading import Chunk
+from rosenblatt.sigma import SigmaPerceptron
 from rosenblatt.workflow.labels import spelled
 from rosenblatt.workflow.model import FileModel, fitted_to
 
@@ -84,7 +85,7 @@ def _linear(model: FileModel) -> tuple[NDArray, NDArray]:
     learner = model.learner
     coef = getattr(learner, "coef_", None)
     voted = getattr(learner, "keep", "") == "vote" or getattr(learner, "multiclass", "") == "ovo"
-    if coef is None or voted:
+    if coef is None or voted or isinstance(learner, SigmaPerceptron):  # which predicts by cosines
         raise ValueError(
             f"{type(learner).__name__} does not predict by one sum over the features of a row"
             + (" (it votes)" if voted else "")

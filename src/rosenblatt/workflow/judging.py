@@ -11,15 +11,17 @@ from numpy.typing import NDArray
 from sklearn.base import clone, is_regressor
 from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
 
+from rosenblatt.data.opening import rereadable
 from rosenblatt.data.reading import Batch, Reading
 from rosenblatt.data.svmlight import LabelError
 from rosenblatt.workflow.labels import Labels
 from rosenblatt.workflow.model import FileModel, listed
 from rosenblatt.workflow.sources import Loaded
-from rosenblatt.workflow.training import DEFAULTS, Options, Run
+from rosenblatt.workflow.training import DEFAULTS, Options, Run, numbers_of
 
 _FEWEST_FOLDS = 2
-_SMALLEST_SHARE = 1 / 32  # of the rows, where a learning curve begins
+_FEWEST_CLASSES = 2
+_HALVINGS = 5  # from all rows down to those with which a learning curve begins
 
 
 class Row(NamedTuple):
@@ -39,8 +41,24 @@ class Report(NamedTuple):
     rows: int
     accuracy: float
     classes: list[Row]
-    confusion: NDArray  # (classes, classes): rows of the first that were called the second
+    pairs: list[
+        tuple[int, int, int]
+    ]  # (class, what it was called, in how many rows), by their numbers, where there are any
     unknown: int  # rows with a label that the model does not know; they count as wrong
+    skipped: int = 0  # rows of the files that were left out
+
+    @property
+    def confusion(self) -> NDArray:
+        """(classes, classes): rows of the first that were called the second."""
+        table = np.zeros((len(self.classes), len(self.classes)), np.int64)
+        for right, said, count in self.pairs:
+            table[right, said] = count
+        return table
+
+    def most_confused(self, count: int) -> list[tuple[int, Any, Any]]:
+        """(rows, label, what it was called instead), the most first."""
+        wrong = sorted((pair for pair in self.pairs if pair[0] != pair[1]), key=lambda pair: (-pair[2], pair))
+        return [(rows, self.classes[right].label, self.classes[said].label) for right, said, rows in wrong[:count]]
 
     @property
     def macro_f1(self) -> float:
@@ -56,24 +74,26 @@ class Fit(NamedTuple):
     mean_squared_error: float
     mean_absolute_error: float
     r2: float
+    skipped: int = 0  # rows of the files that were left out
 
 
 def report(classes: NDArray, truth: NDArray, found: NDArray) -> Report:
     """The comparison of labels."""
-    labels = Labels(classes.tolist(), grow=True)
-    labels.grow = False
+    labels = Labels.in_order(classes.tolist())
     right, said = labels.numbers(truth), labels.numbers(found)
     known = right >= 0
     size = len(labels)
-    confusion = np.bincount(right[known] * size + said[known], minlength=size * size).reshape(size, size)
-    hits, named, there = np.diag(confusion), confusion.sum(axis=0), confusion.sum(axis=1)
+    there, named = (np.bincount(part[known], minlength=size) for part in (right, said))
+    hits = np.bincount(right[known & (right == said)], minlength=size)
+    codes, counts = np.unique(right[known] * size + said[known], return_counts=True)
+    pairs = [(code // size, code % size, count) for code, count in zip(codes.tolist(), counts.tolist(), strict=True)]
     rows = []
     for i, label in enumerate(classes.tolist()):
         precision, recall = hits[i] / max(named[i], 1), hits[i] / max(there[i], 1)
         f1 = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
         rows.append(Row(label, float(precision), float(recall), float(f1), int(there[i])))
     accuracy = float(hits.sum() / max(len(right), 1))
-    return Report(len(right), accuracy, rows, confusion, int(np.count_nonzero(~known)))
+    return Report(len(right), accuracy, rows, pairs, int(np.count_nonzero(~known)))
 
 
 def fit_of(truth: NDArray, found: NDArray) -> Fit:
@@ -87,7 +107,7 @@ def fit_of(truth: NDArray, found: NDArray) -> Fit:
 def compared(model: FileModel, truth: NDArray, found: NDArray) -> Report | Fit:
     """The comparison that suits the model."""
     if is_regressor(model.learner):
-        return fit_of(np.asarray(truth, np.float64), found)
+        return fit_of(numbers_of(truth), found)
     return report(model.classes_, truth, found)
 
 
@@ -95,12 +115,14 @@ def evaluate(model: FileModel, paths: str | PathLike | Sequence[str | PathLike],
     """How the model answers for the labelled rows of files."""
     truth: list[NDArray] = []
     found: list[NDArray] = []
+    skipped = 0
     for answers in model.answers(paths, labelled=True, scores=False, on_error=on_error):
         truth.append(np.empty(0) if answers.truth is None else answers.truth)
         found.append(answers.labels)
+        skipped = answers.skipped
     if not sum(map(len, truth)):
         raise ValueError("there are no labelled rows to judge by")
-    return compared(model, _one_kind(truth), np.concatenate(found))
+    return compared(model, _one_kind(truth), np.concatenate(found))._replace(skipped=skipped)
 
 
 class Folds(NamedTuple):
@@ -121,7 +143,7 @@ def cross_validated(
 ) -> Folds:
     """A learner judged on each of `folds` parts of the files by what it makes of the others. Whatever has to be learned
     about the columns is learned from the other parts too."""
-    whole, y = loaded(paths, reading, options)
+    whole, y = loaded(paths, reading, learner, options)
     regression = is_regressor(learner)
     numbers = y if regression else Labels(np.unique(y)).numbers(y)
     if folds < _FEWEST_FOLDS or folds > len(y):
@@ -162,15 +184,16 @@ def learning_curve(
     held: float = 0.2,
 ) -> Iterator[Point]:
     """The score against how much was learned from, doubling up to all rows but the share `held` out."""
-    whole, y = loaded(paths, reading, options)
+    whole, y = loaded(paths, reading, learner, options)
     regression = is_regressor(learner)
     numbers = None if regression else Labels(np.unique(y)).numbers(y)
-    stratify = numbers if numbers is not None and np.bincount(numbers).min() > 1 else None
+    few = round(held * len(y))
+    spread = numbers is not None and np.bincount(numbers).min() > 1 and few >= numbers.max() + 1 <= len(y) - few
+    stratify = numbers if spread else None
     rest, out = train_test_split(np.arange(len(y)), test_size=held, random_state=options.seed, stratify=stratify)
-    size = len(rest) * _SMALLEST_SHARE
-    while size < 2 * len(rest):
-        part = np.sort(rest[: min(len(rest), max(2, round(size)))])
-        size *= 2
+    sizes = sorted({max(2, round(len(rest) / 2**k)) for k in range(_HALVINGS + 1)})
+    for size in sizes:
+        part = np.sort(rest[:size])
         if numbers is not None and len(np.unique(numbers[part])) < 2:
             continue
         try:
@@ -186,12 +209,16 @@ def learning_curve(
         yield Point(len(part), *scores)
 
 
-def loaded(paths: str | PathLike | Sequence[str | PathLike], reading: Reading, options: Options) -> tuple[Batch, NDArray]:
+def loaded(
+    paths: str | PathLike | Sequence[str | PathLike], reading: Reading, learner: Any, options: Options
+) -> tuple[Batch, NDArray]:
     """(what stands in the files, the labels)."""
     files = listed(paths)
     try:
         raw = _gathered(reading, files, options.on_error)
     except LabelError:
+        if not rereadable(files):
+            raise
         reading = reading.told(reading.labels(files)[1])
         raw = _gathered(reading, files, options.on_error)
     if not raw:
@@ -200,7 +227,9 @@ def loaded(paths: str | PathLike | Sequence[str | PathLike], reading: Reading, o
     y = (reading.learned([whole]) if reading.learns else reading).chunk(whole).y
     if y is None:
         raise ValueError("the rows have no labels to judge by")
-    return whole, y
+    if not is_regressor(learner) and len(np.unique(y)) < _FEWEST_CLASSES:
+        raise ValueError(f"{', '.join(files)}: at least two classes are needed to learn from, and there is one only")
+    return whole, numbers_of(y) if is_regressor(learner) else y
 
 
 def _gathered(reading: Reading, files: Sequence[str], on_error: str) -> list[Any]:

@@ -1,15 +1,18 @@
-"""Labels become class numbers. A label that reads as a number is that number, so that +1, 1 and 1.0 are one class in every
-file; classes are numbers if all labels are, and else text.
+"""Labels become class numbers. Where all labels are numbers, a label is its value, and +1, 1 and 1.0 are one class; where
+some are text, each is its text, and 7 and 007 are two.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from rosenblatt.data.parsing.decimals import DECIMAL
+
+Key = float | str
 
 
 class Labels:
@@ -17,12 +20,24 @@ class Labels:
     as they come."""
 
     def __init__(self, labels: Iterable[Any] = (), grow: bool = False):
-        keys = list(dict.fromkeys(map(_key, labels)))
-        self.keys: list[float | str] = keys if grow else _ordered(keys)
         self.grow = grow
-        self._numbers = {key: number for number, key in enumerate(self.keys)}
-        numeric = bool(self.keys) and all(isinstance(key, float) for key in self.keys)
-        self._sorted = np.array(self.keys) if numeric and self.keys == sorted(self.keys, key=float) else None
+        self._enter([_value(label) for label in labels])
+        if not grow:
+            self._enter(sorted(self.keys, key=float if self.numeric else str))
+
+    @classmethod
+    def in_order(cls, labels: Iterable[Any]) -> Labels:
+        """These classes, numbered as they stand."""
+        known = cls(labels, grow=True)
+        known.grow = False
+        return known
+
+    @classmethod
+    def spoken(cls, texts: Iterable[str]) -> Labels:
+        """The classes that somebody named in text: numbers, if all of them are."""
+        texts = list(texts)
+        numbers = all(DECIMAL.fullmatch(text.encode()) for text in texts)
+        return cls(map(float, texts) if numbers else texts)
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -38,19 +53,31 @@ class Labels:
         if self.grow:
             first = np.full(len(distinct), len(y))
             np.minimum.at(first, where, np.arange(len(y)))
-            for at in np.argsort(first):
-                self._numbers.setdefault(_key(distinct[at]), len(self._numbers))
-            self.keys = list(self._numbers)
-        numbers = np.array([self._numbers.get(_key(label), -1) for label in distinct], np.int64)
+            self._enter([*self.keys, *(_value(distinct[at]) for at in np.argsort(first))])
+        numbers = np.array([self.number(label) for label in distinct], np.int64)
         return numbers[where]
+
+    def number(self, label: Any) -> int:
+        """The number of a label, which may be spelled out; −1 for one that is no class."""
+        value = _value(label)
+        if isinstance(value, str) and self.numeric:
+            value = float(value) if DECIMAL.fullmatch(value.encode()) else value
+        return self._numbers.get(value if self.numeric else spelled(value), -1)
 
     def classes(self) -> NDArray:
         """The labels in the order of their numbers: int64 or float64 if all are numbers, else text."""
-        if all(isinstance(key, float) for key in self.keys):
-            numbers = np.array(self.keys, np.float64)
-            whole = np.all(numbers == np.rint(numbers)) and np.all(np.abs(numbers) < 2**53)
-            return numbers.astype(np.int64) if whole else numbers
-        return np.array([spelled(key) for key in self.keys])
+        if not self.numeric:
+            return np.array(self.keys)
+        numbers = np.array(self.keys, np.float64)
+        whole = np.all(numbers == np.rint(numbers)) and np.all(np.abs(numbers) < 2**53)
+        return numbers.astype(np.int64) if whole else numbers
+
+    def _enter(self, values: list[Key]) -> None:
+        self.numeric = all(isinstance(value, float) for value in values)
+        self.keys: list[Any] = list(dict.fromkeys(values if self.numeric else map(spelled, values)))
+        self._numbers = {key: number for number, key in enumerate(self.keys)}
+        rising = bool(self.keys) and self.numeric and self.keys == sorted(self.keys)
+        self._sorted = np.array(self.keys) if rising else None
 
 
 def spelled(label: Any) -> str:
@@ -58,19 +85,12 @@ def spelled(label: Any) -> str:
     label = label.item() if isinstance(label, np.generic) else label
     if isinstance(label, float):
         whole = abs(label) < 2**53 and label == int(label)
-        return str(int(label)) if whole else repr(float(label))
+        return str(int(label)) if whole else repr(label)
     return str(label)
 
 
-def _key(label: Any) -> float | str:
-    try:
-        number = float(label)
-    except (TypeError, ValueError):
+def _value(label: Any) -> Key:
+    label = label.item() if isinstance(label, np.generic) else label
+    if isinstance(label, bool) or not isinstance(label, int | float):
         return str(label)
-    return number + 0.0 if math.isfinite(number) else str(label)  # −0.0 is 0.0
-
-
-def _ordered(keys: list[float | str]) -> list[float | str]:
-    if all(isinstance(key, float) for key in keys):
-        return sorted(keys, key=float)
-    return sorted(keys, key=spelled)
+    return float(label) + 0.0  # −0.0 is 0.0

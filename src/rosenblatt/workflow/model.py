@@ -32,6 +32,7 @@ class Answers(NamedTuple):
     scores: NDArray | None
     truth: NDArray | None
     unknown: int  # non-zeros in columns that no row had while it learned; they count for nothing
+    skipped: int = 0  # rows of the files left out so far
 
 
 class FileModel:
@@ -69,7 +70,7 @@ class FileModel:
         batches = self.reading.batches(listed(paths), labelled=labelled, on_error=on_error)
         try:
             for batch in batches:
-                yield self.answer(self.reading.chunk(batch), scores)
+                yield self.answer(self.reading.chunk(batch), scores)._replace(skipped=batches.skipped)
         finally:
             batches.close()
 
@@ -84,9 +85,9 @@ class FileModel:
     def name(self, column: int) -> str:
         """What to call a column of X; words of the only column of a file need not say which it is."""
         name = self.reading.name(column)
-        if sum(kind not in _NO_FEATURES for kind in getattr(self.reading, "kinds", {}).values()) == 1:
-            return name.partition(":")[2] or name
-        return name
+        kinds: dict[str, str] = getattr(self.reading, "kinds", {})
+        features = [column for column, kind in kinds.items() if kind not in _NO_FEATURES]
+        return name.removeprefix(f"{features[0]}:") if len(features) == 1 and kinds[features[0]] == "text" else name
 
     def names(self) -> list[str]:
         """What each column is called."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -9,6 +10,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from rosenblatt.data.opening import rereadable
 from rosenblatt.data.reading import Chunk, Reading
 
 _COMPRESSED = {".gz": 5, ".bz2": 6, ".xz": 7, ".zst": 5}  # how much text a byte stands for, as a rule
@@ -80,4 +82,12 @@ def text_size(file: str) -> int:
 
 def sizes(files: Sequence[str]) -> list[list[Any]]:
     """[[name, bytes], …]; the bytes of a pipe are −1."""
-    return [[file, -1 if file == "-" else Path(file).stat().st_size] for file in files]
+    return [[file, Path(file).stat().st_size if rereadable([file]) else -1] for file in files]
+
+
+def memory_there_is() -> int:
+    """The bytes of memory that this machine has."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):  # a system that does not say
+        return 1 << 36

@@ -9,7 +9,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import signature
 from os import PathLike
 from time import perf_counter
@@ -19,12 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone, is_regressor
 
+from rosenblatt.data.opening import rereadable
 from rosenblatt.data.reading import Chunk, Reading
 from rosenblatt.data.svmlight import LabelError
 from rosenblatt.linear import Perceptron
 from rosenblatt.workflow.labels import Labels, spelled
 from rosenblatt.workflow.model import FileModel, fitted_to, listed
-from rosenblatt.workflow.sources import Loaded, Streamed, sizes, text_size
+from rosenblatt.workflow.sources import Loaded, Streamed, memory_there_is, sizes, text_size
 
 LOADED_PASSES, STREAMED_PASSES = 10, 1
 _GROWTH = 1.5
@@ -103,10 +104,11 @@ def train(
     taken over, and changed.
     """
     files = listed(paths)
-    stream = streams(files, options)
+    stream = streams(files, reading, options)
     learner = Perceptron(keep="average") if learner is None else learner
     if resume is not None:
-        _check_resumable(resume, files, options)
+        _check_resumable(resume, files, stream, options)
+        options = replace(options, passes=options.passes or resume.training["passes"])
     known = resume or start
     if known is not None:
         known.learner._resumable()
@@ -123,13 +125,16 @@ def train(
             run.go(interrupted)
         return run.model()
 
-    if "-" in files:
-        return attempt(reading, Labels(options.classes or (), grow=options.classes is None))
+    if options.classes is not None:
+        return attempt(reading, Labels.spoken(options.classes))
+    if stream and not rereadable(files):
+        return attempt(reading, Labels(grow=True))
     try:
         return attempt(reading, None)  # the classes are those of the first batch
     except (UnknownLabel, LabelError):  # but for one that came later: begin again with all of them
-        if known is not None:
+        if start is not None or not rereadable(files):
             raise
+        known = resume = None  # as the run that was interrupted would have done
         rows, distinct = reading.labels(files, on_error=options.on_error)
         return attempt(reading.told(distinct), Labels(distinct), rows)
 
@@ -140,6 +145,10 @@ def _seeded(learner: Any, options: Options) -> Any:
     if "random_state" in fresh.get_params():
         fresh.set_params(random_state=options.seed)
     return fresh
+
+
+class WrongUse(ValueError):
+    """Something that was asked for and cannot be: not for what is in the files, but for how it was asked."""
 
 
 class UnknownLabel(ValueError):
@@ -189,7 +198,11 @@ class Run:
             self._check_classes()
 
     def _check_classes(self) -> None:
-        if is_regressor(self.learner) or self.labels.grow:
+        if is_regressor(self.learner):
+            return
+        if self.labels.grow:
+            if isinstance(self.learner.get_params().get("class_weight"), Mapping):
+                raise WrongUse("weights of classes need the classes, which a pipe does not tell beforehand: give classes")
             return
         if len(self.labels) < 2:
             what = f"one class only: {spelled(self.labels.keys[0])}" if len(self.labels) else "no labelled rows"
@@ -199,21 +212,21 @@ class Run:
     def take_rows(self, rows: Loaded) -> None:
         """Learn from these."""
         self.source, self.width = rows, rows.chunk.X.shape[1]
-        self.told = True
-        if not is_regressor(self.learner):
+        if not self.told and not is_regressor(self.learner):
             self.labels = Labels([] if rows.chunk.y is None else np.unique(rows.chunk.y))
+        self.told = True
 
     def _weigh_classes(self) -> None:
         """Weights of classes, which name labels, are to name the numbers that the learner sees meanwhile."""
         self.class_weight = self.learner.get_params().get("class_weight")
         if isinstance(self.class_weight, Mapping):
             named = list(self.class_weight)
-            numbers = self.labels.numbers(np.array(list(map(str, named)), object))
-            if (numbers < 0).any():
-                strange = named[int(np.argmax(numbers < 0))]
+            numbers = [self.labels.number(label) for label in named]
+            if min(numbers, default=0) < 0:
+                strange = named[numbers.index(-1)]
                 raise UnknownLabel(f"class_weight names {strange!r}, which is none of the classes "
                                  f"{', '.join(map(spelled, self.labels.keys))}")  # fmt: skip
-            self.learner.set_params(class_weight=dict(zip(numbers.tolist(), self.class_weight.values(), strict=True)))
+            self.learner.set_params(class_weight=dict(zip(numbers, self.class_weight.values(), strict=True)))
 
     def _load(self) -> Loaded:
         batches = self.reading.batches(self.files, on_error=self.options.on_error)
@@ -240,7 +253,7 @@ class Run:
         """Learn on with a learner that has learned before; what it calls classes are numbers meanwhile."""
         self.width = max(self.width, learner.n_features_in_)
         if not is_regressor(learner):
-            self.labels = Labels(learner.classes_.tolist(), grow=True)  # in the order that the model has
+            self.labels = Labels.in_order(learner.classes_.tolist())
             self.labels.grow = getattr(learner, "unknown_class", "error") == "grow"
             learner.classes_ = np.arange(len(self.labels))
 
@@ -250,6 +263,10 @@ class Run:
         self.mistakes_in_pass, self.updates_in_pass = int(then["mistakes_in_pass"]), int(then["updates_in_pass"])
         self.mistakes_before = int(then["mistakes"]) - self.mistakes_in_pass
         self.history = list(then["history"])
+        self.width = int(then["width"]) if self.stream else self.width
+        self.started -= float(then["seconds"])
+        if self.facts.get("xxh64", then["xxh64"]) != then["xxh64"]:
+            raise WrongUse(f"{', '.join(self.files)}: the files have changed since this model learned from them")
 
     # Learning
 
@@ -274,6 +291,10 @@ class Run:
         self.stopped = "passes"
 
     def _learn(self, chunk: Chunk, weighs: bool) -> None:
+        if chunk.weight is not None and (chunk.weight == 0).any():  # a row of weight 0 is not there
+            chunk = chunk.take(np.flatnonzero(chunk.weight))
+            if not chunk.rows:
+                return
         X = self._as_wide_as_the_model(chunk.X)
         before = self.counts()
         extra: dict[str, Any] = {}
@@ -282,7 +303,7 @@ class Run:
                 raise ValueError(f"the files have weights of examples, and {type(self.learner).__name__} takes none")
             extra["sample_weight"] = chunk.weight
         if is_regressor(self.learner):
-            self.learner.partial_fit(X, _numbers(chunk.y), **extra)
+            self.learner.partial_fit(X, numbers_of(chunk.y), **extra)
         else:
             numbers = self._class_numbers(chunk.y)
             if not self.labels.grow and not hasattr(self.learner, "classes_"):
@@ -310,10 +331,23 @@ class Run:
         self.width = max(self.width, X.shape[1])
         fresh = not hasattr(self.learner, "n_features_in_")
         now = self.width if fresh else self.learner.n_features_in_
+        if self.width > now or fresh:
+            self._check_width(self.width)
         if self.width > now:
             now = max(self.width, int(_GROWTH * now))
             self.learner.widen(now)
         return fitted_to(X, now)[0]
+
+    def _check_width(self, features: int) -> None:
+        """Refuse weights for so many columns that they could not be kept."""
+        vectors = 1 if len(self.labels) <= 2 else len(self.labels)
+        needed, there = 8 * features * vectors, memory_there_is()
+        if needed > there:
+            raise WrongUse(
+                f"there are {features:,} columns (the largest index is {features - 1:,}); their weights for "
+                f"{max(len(self.labels), 2)} classes need {needed / 2**30:,.0f} GiB, and there are {there / 2**30:.0f}: "
+                "number the features from 0 or 1 on, or hash them"
+            )
 
     def counts(self) -> tuple[int, int]:
         """(mistakes, updates) so far."""
@@ -327,7 +361,7 @@ class Run:
             truth = self.held.y
             found = self.learner.predict(fitted_to(self.held.X, self.learner.n_features_in_)[0])
             if is_regressor(self.learner):
-                error = float(np.mean((found - _numbers(truth)) ** 2))
+                error = float(np.mean((found - numbers_of(truth)) ** 2))
             elif truth is not None:
                 error = float(np.mean(found != self.labels.numbers(truth)))
         self.watch(self._step(ends=True, error=error))
@@ -349,7 +383,7 @@ class Run:
         chunk = self.source.chunk.take(self.source.live)
         if chunk.weight is not None:
             raise ValueError(f"the files have weights of examples, and {type(self.learner).__name__} takes none")
-        self.learner.fit(chunk.X, _numbers(chunk.y) if is_regressor(self.learner) else self.labels.numbers(chunk.y))
+        self.learner.fit(chunk.X, numbers_of(chunk.y) if is_regressor(self.learner) else self.labels.numbers(chunk.y))
         self.row = chunk.rows
         self.mistakes_in_pass, self.updates_in_pass = self.counts()
         self._end_pass()
@@ -376,8 +410,11 @@ class Run:
             self.learner.classes_ = self.labels.classes()[np.asarray(self.learner.classes_, np.int64)]
         if isinstance(self.source, Streamed):
             self.facts = {"xxh64": self.source.digest, "skipped": self.source.skipped}
+        reading = self.reading
+        if not is_regressor(self.learner):
+            reading = reading.told(np.array(self.labels.keys, np.float64 if self.labels.numeric else object))
         return FileModel(
-            self.reading,
+            reading,
             self.learner,
             {
                 "files": sizes(self.files),
@@ -390,6 +427,7 @@ class Run:
                 "holdout": self.options.holdout,
                 "pass": self.number,
                 "row": self.row,
+                "width": self.width,
                 "mistakes": self.mistakes_before + self.mistakes_in_pass,
                 "mistakes_in_pass": self.mistakes_in_pass,
                 "updates_in_pass": self.updates_in_pass,
@@ -404,16 +442,18 @@ def can_widen(learner: Any) -> bool:
     return getattr(learner, "_widens", False)
 
 
-def streams(files: Sequence[str], options: Options) -> bool:
-    """Whether files are read anew in each pass: as asked, or because they are larger than what may be loaded."""
+def streams(files: Sequence[str], reading: Reading, options: Options) -> bool:
+    """Whether files are read anew in each pass: as asked, or because they are larger than what may be loaded. A pipe is
+    streamed, unless its columns must be seen before they can be learned from."""
     if options.stream is not None:
         return options.stream
-    if "-" in files:
-        return True
+    if not rereadable(files):
+        return not reading.learns
     return sum(text_size(file) for file in files) > options.memory
 
 
-def _numbers(y: NDArray | None) -> NDArray:
+def numbers_of(y: NDArray | None) -> NDArray:
+    """Labels that must be numbers."""
     if y is None or y.dtype.kind not in "fiu":
         raise ValueError(f"a regressor learns numbers, and there are labels such as {'none' if y is None else y[0]!r}")
     return y.astype(np.float64)
@@ -423,39 +463,39 @@ def _check_streamable(
     files: Sequence[str], reading: Reading, learner: Any, options: Options, resume: FileModel | None
 ) -> None:
     if options.holdout:
-        raise ValueError("holdout needs the rows in memory: stream=False")
-    if "-" not in files:
+        raise WrongUse("holdout needs the rows in memory: stream=False")
+    if rereadable(files):
         return
     if (options.passes or 1) > 1 or resume is not None:
-        raise ValueError("a pipe can be read once only: make one pass, or give a file")
+        raise WrongUse("a pipe can be read once only: make one pass, or give a file")
     if reading.learns:
-        raise ValueError("the columns must be seen before they can be learned from, and a pipe can be read once only: "
-                         "stream=False loads it")  # fmt: skip
+        raise WrongUse("the columns must be seen before they can be learned from, and a pipe can be read once only: "
+                       "stream=False loads it")  # fmt: skip
     if reading.features is None and not can_widen(learner):
-        raise ValueError(
-            f"{type(learner).__name__} must know the number of features beforehand: stream=False loads the pipe"
-        )
+        raise WrongUse(f"{type(learner).__name__} must know the number of features beforehand: stream=False loads the pipe")
     if options.classes is None and not is_regressor(learner):
         if "unknown_class" not in learner.get_params():
-            raise ValueError(f"{type(learner).__name__} must know the classes beforehand: give them, or stream=False")
+            raise WrongUse(f"{type(learner).__name__} must know the classes beforehand: give them, or stream=False")
         learner.set_params(unknown_class="grow")
 
 
-def _check_resumable(model: FileModel, files: Sequence[str], options: Options) -> None:
+def _check_resumable(model: FileModel, files: Sequence[str], stream: bool, options: Options) -> None:
     then: Mapping[str, Any] = model.training
     if then.get("stopped") != "interrupted":
-        raise ValueError(f"this model was not interrupted: it stopped because of {then.get('stopped')!r}")
+        raise WrongUse(f"this model was not interrupted: it stopped because of {then.get('stopped')!r}")
     if [size for _, size in then["files"]] != [size for _, size in sizes(files)]:
-        raise ValueError(
+        raise WrongUse(
             f"this model learned from {', '.join(f'{name} ({size} bytes)' for name, size in then['files'])}, and these are "
             "other files"
         )
-    now: dict[str, Any] = {"seed": options.seed, "holdout": options.holdout, "streamed": streams(files, options)}
+    now: dict[str, Any] = {"seed": options.seed, "holdout": options.holdout, "streamed": stream}
     if not now["streamed"]:
         now["order"] = options.order
     for name, value in now.items():
         if then[name] != value:
-            raise ValueError(f"this model was begun with {name}={then[name]!r}; go on with the same, not with {value!r}")
+            raise WrongUse(f"this model was begun with {name}={then[name]!r}; go on with the same, not with {value!r}")
+    if options.passes is not None and options.passes < then["pass"]:
+        raise WrongUse(f"this model was interrupted in pass {then['pass']}, and passes={options.passes} ends before it")
 
 
 @contextmanager

@@ -153,7 +153,7 @@ class TableBatches:
         for name, kind in schema.needed(self._labelled):
             check = Check(kind, schema.labels, self._asking.missing == "fill", isinstance(source, Delimited))
             columns[name], found = check(table[name])
-            for row, message in found.items():
+            for row, message in {**found, **piece.wrong.get(name, {})}.items():
                 bad.setdefault(row, (name, message))
         for row in sorted(bad)[:room]:
             name, message = bad[row]

@@ -1,4 +1,8 @@
-"""Parquet and Arrow hold columns with types; they are read in batches, which are cut to size."""
+"""Parquet and Arrow hold columns with types; they are read in batches, which are cut to size.
+
+A batch is believed only after Arrow has checked it: offsets, lengths, UTF-8. What Arrow does before, while it takes a file
+apart, it does on its own account: files of people you do not trust are better read as text.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +16,8 @@ from pyarrow import ipc
 from pyarrow.parquet import ParquetFile
 
 from rosenblatt.data.tables.files import Piece, Source, TableError
+
+DAMAGE = (pa.ArrowException, OSError, MemoryError, UnicodeError)  # what Arrow makes of a file that is none
 
 
 class Columnar(Source):
@@ -28,15 +34,69 @@ class Columnar(Source):
         row = 1
         try:
             for batch in self._batches:
+                batch, wrong = self._checked(batch, row)
                 count = max(1, batch.num_rows * self.size // max(batch.nbytes, 1))
                 for begin in range(0, batch.num_rows, count):
                     part = pa.Table.from_batches([batch.slice(begin, count)])
-                    yield Piece(part, range(row, row + part.num_rows).__getitem__)
+                    here = {name: _within(rows, begin, part.num_rows) for name, rows in wrong.items()}
+                    yield Piece(part, range(row, row + part.num_rows).__getitem__, (), here)
                     row += part.num_rows
-        except (pa.ArrowInvalid, OSError) as reason:
-            raise TableError(
-                self.stream.name, row, f"the file cannot be read from here on: {reason}", None, "row"
-            ) from None
+        except DAMAGE as reason:
+            raise self._damaged(row, reason, None) from None
+
+    def _damaged(self, row: int, reason: BaseException, name: str | None) -> TableError:
+        message = f"the file cannot be read from here on: {str(reason) or 'it asks for too much memory'}"
+        return TableError(self.stream.name, row, message, name, "row")
+
+    def _checked(self, batch: Any, row: int) -> tuple[Any, dict[str, dict[int, str]]]:
+        """The batch with nothing where text is not UTF-8, and where that is; TableError where it is damaged."""
+        columns, wrong = [], {}
+        for name, column in zip(batch.schema.names, batch.columns, strict=True):
+            try:
+                column, found = _valid(column)
+            except DAMAGE as reason:
+                raise self._damaged(row, reason, name) from None
+            columns.append(column)
+            if found:
+                wrong[name] = found
+        return pa.RecordBatch.from_arrays(columns, names=batch.schema.names), wrong
+
+
+def _valid(column: Any) -> tuple[Any, dict[int, str]]:
+    """A column after it was checked, with nothing where bytes are not UTF-8, and what is wrong there."""
+    if isinstance(column.type, pa.BaseExtensionType):
+        column = column.storage
+    if pa.types.is_fixed_size_binary(column.type):
+        column.validate(full=True)
+        column = column.cast(pa.binary())
+    if column.type not in _TEXT:
+        column.validate(full=True)
+        return column, {}
+    raw = column.view(_TEXT[column.type])
+    raw.validate(full=True)
+    try:
+        raw.cast(column.type if column.type != raw.type else pa.large_string())
+        return column, {}
+    except pa.ArrowInvalid:
+        values = raw.to_pylist()
+    wrong = {}
+    for row, value in enumerate(values):
+        try:
+            (value or b"").decode()
+        except UnicodeDecodeError as reason:
+            wrong[row] = f"the byte 0x{value[reason.start]:02X} at byte {reason.start + 1} is not UTF-8"
+            values[row] = None
+    return pa.array(values, raw.type).cast(column.type), wrong
+
+
+_TEXT = {
+    pa.string(): pa.binary(), pa.large_string(): pa.large_binary(), pa.string_view(): pa.binary_view(),
+    pa.binary(): pa.binary(), pa.large_binary(): pa.large_binary(), pa.binary_view(): pa.binary_view(),
+}  # fmt: skip
+
+
+def _within(rows: dict[int, str], begin: int, count: int) -> dict[int, str]:
+    return {row - begin: what for row, what in rows.items() if begin <= row < begin + count}
 
 
 def parquet(stream: Any, path: str, size: int) -> Columnar:
@@ -45,7 +105,7 @@ def parquet(stream: Any, path: str, size: int) -> Columnar:
         raise TableError(stream.name, None, "Parquet is read from its end, which standard input does not have; name a file")
     try:
         file = ParquetFile(path, buffer_size=1 << 20, pre_buffer=False)  # so that no row group is held whole
-    except (pa.ArrowInvalid, OSError) as reason:
+    except DAMAGE as reason:
         raise TableError(stream.name, None, f"the file cannot be read as Parquet: {reason}") from None
     meta = file.metadata
     bytes_a_row = sum(meta.row_group(i).total_byte_size for i in range(meta.num_row_groups)) / max(meta.num_rows, 1)
@@ -67,7 +127,7 @@ def arrow(stream: Any, size: int) -> Columnar:
         stream.read(8)  # what follows, up to the footer, is a stream
     try:
         reader = ipc.open_stream(pa.PythonFile(_Readable(stream), mode="r"))
-    except (pa.ArrowInvalid, OSError) as reason:
+    except DAMAGE as reason:
         raise TableError(stream.name, None, f"the file cannot be read as Arrow: {reason}") from None
     return Columnar(stream, size, list(reader.schema.names), iter(reader))
 

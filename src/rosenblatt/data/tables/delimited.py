@@ -78,8 +78,8 @@ class Delimited(Source):
         for block in whole_lines(self.stream, self.size):
             data = rest + block
             end = len(data)
-            if self.form.quote and self.form.quote.encode() in data:
-                end = self._walked(data)[0]
+            if (self.form.quote and self.form.quote.encode() in data) or data.count(b"\r") != data.count(b"\r\n"):
+                end, _, data = self._walked(data)
             rest = data[end:]
             if len(rest) > LONGEST:
                 raise TableError(
@@ -101,8 +101,11 @@ class Delimited(Source):
                 )
             yield rest
 
-    def _walked(self, data: bytes) -> tuple[int, NDArray[np.int64]]:
-        return walked(np.frombuffer(data, np.uint8), *self._codes, data.count(b"\n"))
+    def _walked(self, data: bytes) -> tuple[int, NDArray[np.int64], bytes]:
+        """Where the last record ends, the lines on which they begin, and the data with line ends for returns."""
+        copy = np.frombuffer(bytearray(data), np.uint8)
+        end, lines = walked(copy, *self._codes, data.count(b"\n") + data.count(b"\r"))
+        return end, lines, copy.tobytes()
 
     def _piece(self, data: bytes, line: int, skip: int) -> Piece:
         data, broken, lines = decoded(data, line, lambda data: self._walked(data)[1])

@@ -4,8 +4,9 @@ the format: delimited text, JSON lines, Parquet, Arrow, or plain lines of text.
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,6 +19,8 @@ except ImportError as missing:  # pragma: no cover
     raise ModuleNotFoundError("tables need pyarrow, which is not installed: pip install 'rosenblatt[tables]'") from missing
 
 SIZE = 1 << 21  # bytes of a piece, about
+BEGINNING = 1 << 16  # bytes that are looked at to tell a format
+_LINES = 20  # that are looked at to tell what separates fields
 FORMATS = ("csv", "tsv", "jsonl", "parquet", "arrow", "lines")
 _BY_SUFFIX = {
     ".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl",
@@ -41,6 +44,7 @@ class Piece(NamedTuple):
     columns: Any  # a table of Arrow
     line: Callable[[int], int]  # of a row, counted from 1
     broken: Sequence[tuple[int, str]] = ()  # lines that are no rows, and why
+    wrong: Mapping[str, dict[int, str]] = {}  # values that cannot be used, by column and row, and why; they are null
 
 
 class Form(NamedTuple):
@@ -62,9 +66,24 @@ def form_of(path: str, start: bytes, format: str | None, delimiter: str | None, 
         format = "csv" if delimiter is not None else suffix_of(path) or _guess(start)
     if format == "tsv":
         return Form(format, delimiter or "\t", quote)
-    first = start.split(b"\n", 1)[0].decode("utf-8", "replace")
-    found = next((one for one in ",;\t|" if one in first), ",")  # much that is called CSV has no commas
-    return Form(format, delimiter or found, '"' if quote is None else quote)
+    quote = '"' if quote is None else quote
+    return Form(format, delimiter or _delimiter(start, quote), quote)
+
+
+def _delimiter(start: bytes, quote: str) -> str:
+    """What separates fields: that of the usual characters which stands in each of the first lines equally often, outside
+    quotes; or else that which stands in the first line. Much that is called CSV has no commas."""
+    text = start.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")
+    if quote:
+        mark = re.escape(quote)
+        text = re.sub(f"(?:(?<=[,;\t|\n])|^){mark}(?:[^{mark}]|{mark}{mark})*{mark}", "", text)
+    lines = text.split("\n")
+    if len(lines) > 1 and len(start) >= BEGINNING:
+        lines.pop()  # which is cut off
+    lines = [line for line in lines if line][:_LINES]
+    candidates = [one for one in ",;\t|" if lines and one in lines[0]]
+    steady = [one for one in candidates if len({line.count(one) for line in lines}) == 1]
+    return next(iter(steady + candidates), ",")
 
 
 def suffix_of(path: str) -> str | None:

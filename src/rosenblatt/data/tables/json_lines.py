@@ -1,18 +1,23 @@
-"""JSON lines are read by Arrow, a piece at a time. A piece that Arrow refuses, or reads with dates or blank lines, is read
-object by object: so what is wrong is said of one line, and a column is the same however the file is cut."""
+"""JSON lines are read by Arrow, a piece at a time. A piece that Arrow refuses, or in which it sees dates, blank lines or
+numbers that float64 may have rounded, is read object by object: so what is wrong is said of one line, and a value is the
+same whatever stands beside it and however the file is cut. NaN is no value, true is no number, whole numbers keep their
+digits, and lists and objects are values of no column that is used."""
 
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.json
 
 from rosenblatt.data.tables.files import Piece, Source, TableError, whole_lines
 from rosenblatt.data.tables.values import number_text
+
+EXACT = 2**53  # below it float64 has every whole number
+_NESTED = "a list or an object is no number and no text; on_error='skip' leaves such rows out"
 
 
 class JsonLines(Source):
@@ -39,14 +44,20 @@ class JsonLines(Source):
         schema = pa.schema([(name, pa.string()) for name in sorted(self.text)])
         options = pa.json.ParseOptions(explicit_schema=schema, newlines_in_values=False)
         try:
+            data.decode()
             table = pa.json.read_json(
                 pa.BufferReader(data), pa.json.ReadOptions(use_threads=False, block_size=len(data) + 1), options
             )
             dates = [field.name for field in table.schema if pa.types.is_temporal(field.type)]
-            if not dates and table.num_rows == data.count(b"\n") + (not data.endswith(b"\n")):
-                return Piece(table, lambda row: line + row)
+            whole = table.num_rows == data.count(b"\n") + (not data.endswith(b"\n"))
+            if whole and not dates and not any(map(_rounded, table.columns)):
+                found = {name: _usable(table[name]) for name in table.column_names}
+                wrong = {name: nested for name, (_, nested) in found.items() if nested}
+                return Piece(
+                    pa.table({name: column for name, (column, _) in found.items()}), lambda row: line + row, (), wrong
+                )
             self.text.update(dates)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        except (UnicodeDecodeError, pa.ArrowInvalid, pa.ArrowNotImplementedError):
             pass
         return self._one_by_one(data, line)
 
@@ -57,8 +68,11 @@ class JsonLines(Source):
             if not text.strip():
                 continue
             try:
-                row = json.loads(text)
+                row = json.loads(text.decode("utf-8-sig" if number == 1 else "utf-8"))
                 json.dumps(row, ensure_ascii=False).encode()
+            except UnicodeDecodeError as reason:
+                broken.append((number, _not_utf8(text, reason.start)))
+                continue
             except (ValueError, RecursionError) as reason:
                 broken.append((number, f"this is no JSON: {reason}"))
                 continue
@@ -69,33 +83,54 @@ class JsonLines(Source):
                 found = text[:60].decode("utf-8", "replace")
                 broken.append((number, f"an object in braces is expected, one a line; found {found!r}"))
         names = list(dict.fromkeys(name for row in rows for name in row))
-        columns = {name: _column([row.get(name) for row in rows]) for name in names}
+        columns, wrong = {}, {}
+        for name in names:
+            values = [row.get(name) for row in rows]
+            nested = {at: _NESTED for at, value in enumerate(values) if isinstance(value, dict | list)}
+            columns[name] = _column([None if at in nested else value for at, value in enumerate(values)])
+            if nested:
+                wrong[name] = nested
         table = pa.table(columns) if columns or not rows else pa.table({"": pa.nulls(len(rows))})  # {} is a row too
-        return Piece(table, lambda row: lines[row], broken)
+        return Piece(table, lambda row: lines[row], broken, wrong)
+
+
+def _rounded(column: Any) -> bool:
+    """Whether numbers of a column may not be those of the file: whole ones beside others, or NaN."""
+    return pa.types.is_floating(column.type) and not np.all(np.abs(column.drop_null().to_numpy()) < EXACT)
+
+
+def _usable(column: Any) -> tuple[Any, dict[int, str]]:
+    """A column as Arrow has it, truth values as text; and what is wrong with which rows."""
+    if pa.types.is_nested(column.type):
+        return pa.nulls(len(column)), dict.fromkeys(np.flatnonzero(column.is_valid()).tolist(), _NESTED)
+    return column.cast(pa.string()) if pa.types.is_boolean(column.type) else column, {}
 
 
 def _column(values: list[Any]) -> Any:
-    """Values of JSON as a column: truth values where all are, numbers where all are, and else text."""
+    """Values of JSON as a column: numbers where all are and float64 has them all, and else text."""
+    values = [None if value != value else value for value in values]  # NaN is not itself
     types = {type(value) for value in values if value is not None}
-    if types & {dict, list}:
-        return pa.nulls(len(values), pa.list_(pa.null()))  # which no treatment takes
     if not types:
         return pa.nulls(len(values))
-    if types <= {bool}:
-        return pa.array(values, pa.bool_())
-    if types <= {int} and all(value is None or -(2**63) <= value < 2**63 for value in values):
-        return pa.array(values, pa.int64())
-    if types <= {int, float}:
-        return pa.array([None if value is None else _float(value) for value in values], pa.float64())
+    if types <= {int, float} and all(value is None or abs(value) < EXACT for value in values):
+        return pa.array(values, pa.float64())
     return pa.array([value if isinstance(value, str | None) else _json_text(value) for value in values], pa.string())
 
 
 def _json_text(value: Any) -> str:
-    return number_text(value) if type(value) is float else json.dumps(value, ensure_ascii=False)
+    return number_text(value) if type(value) is float else json.dumps(value)
 
 
-def _float(value: float) -> float:
+def _not_utf8(text: bytes, at: int) -> str:
+    """What is wrong with a line that is not UTF-8, and in which column if that can be told."""
+    message = f"the byte 0x{text[at]:02X} at byte {at + 1} is not UTF-8; convert the file to UTF-8"
     try:
-        return float(value)
-    except OverflowError:
-        return math.inf
+        row = json.loads(text.decode("utf-8", "surrogateescape"))
+    except (ValueError, RecursionError):
+        return message
+    for name, value in row.items() if isinstance(row, dict) else ():
+        try:
+            json.dumps([name, value], ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            return f"column {name.encode(errors='replace').decode()}: {message}"
+    return message

@@ -27,6 +27,10 @@ _BETWEEN = r"\s+|[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myan
 _DATE = r"^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}([.,]\d+)?)?( ?(Z|[+-]\d{2}(:?\d{2})?))?)?$"  # of ISO 8601
 _SEVERAL = {"number": "numbers", "boolean": "truth values", "category": "categories", "text": "text", "ignored": "ignored"}
 MOST_NAMES = 12  # of columns in a note
+_NEITHER = (
+    pa.types.is_temporal, pa.types.is_nested, pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_view,
+    pa.types.is_fixed_size_binary,
+)  # fmt: skip
 _FEW = 20  # different strings that are never too many for categories
 
 Reference = str | int
@@ -229,7 +233,7 @@ def _kind(name: str, column: Any) -> tuple[str, str, str]:
         return "ignored", "as an identifier, by its name", ""
     if pa.types.is_boolean(column.type):
         return "boolean", "as its type says", ""
-    if pa.types.is_temporal(column.type) or pa.types.is_nested(column.type) or pa.types.is_binary(column.type):
+    if any(test(column.type) for test in _NEITHER):
         return "ignored", f"as {column.type} is neither number nor text", ""
     _, bad, missing = as_numbers(column)
     rows = len(column)

@@ -4,17 +4,16 @@ that it must have. Whether delimited text begins with a header is decided here, 
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 from rosenblatt.data import opening
 from rosenblatt.data.tables import files
 from rosenblatt.data.tables.delimited import Delimited, first_records
-from rosenblatt.data.tables.files import Form, Lines, Source, TableError
+from rosenblatt.data.tables.files import BEGINNING, Form, Lines, Source, TableError
 from rosenblatt.data.tables.json_lines import JsonLines
 from rosenblatt.data.tables.schema import LABELS, Choice, Schema, is_number
 from rosenblatt.data.tables.values import NUMBER
-
-BEGINNING = 1 << 16  # bytes that are looked at to tell a format
 
 
 class Asking(NamedTuple):
@@ -69,19 +68,21 @@ def opened(path: str, stream: opening.Input, asking: Asking, known: Schema | Non
         return JsonLines(start, size)
     if known is None:
         return _undecided(start, form, asking, size)
-    first = first_records(start.head, form, start.name)[:1]
-    names = _names(known, first[0], labelled) if first else []
-    if nameless and not labelled and known.only_text is not None and (names is None or known.only_text not in names):
-        return Lines(start, size, known.only_text)
+    if nameless and not labelled and known.only_text is not None:
+        names = _names(known, first_records(start.head, form, start.name), labelled)
+        if names is None or known.only_text not in names:
+            return Lines(start, size, known.only_text)
+    source = Delimited(start, form, size)
+    names = _names(known, source.head, labelled)
     if names is None:
+        first = source.head[0]
         columns = ", ".join(f"{column.name} ({column.kind})" for column in known.columns)
         raise TableError(
             start.name,
             1,
-            f"{len(first[0])} fields ({', '.join(first[0])[:80]}) where there must be {len(known.columns)}, without a "
+            f"{len(first)} fields ({', '.join(first)[:80]}) where there must be {len(known.columns)}, without a "
             f"header: {columns}",
         )
-    source = Delimited(start, form, size)
     source.begin(names, known.header)
     return source
 
@@ -99,9 +100,12 @@ def _undecided(start: Peeked, form: Form, asking: Asking, size: int) -> Source:
     return source
 
 
-def _names(known: Schema, first: list[str], labelled: bool) -> list[str] | None:
-    """What to call the columns of delimited text that begins with this record; None where they cannot be those known.
+def _names(known: Schema, head: list[list[str]], labelled: bool) -> list[str] | None:
+    """What to call the columns of delimited text that begins with these records; None where they cannot be those known.
     Without a header they are told by how many there are: all, all but the label, or those that rows are made of."""
+    if not head:
+        return []
+    first = head[0]
     if known.header:
         return files.names_of(first)
     every = [column.name for column in known.columns]
@@ -111,11 +115,12 @@ def _names(known: Schema, first: list[str], labelled: bool) -> list[str] | None:
 
 def _has_header(head: list[list[str]], choice: Choice) -> bool:
     """Whether the first record of delimited text is names: if the user gives some, or if the label is called label or the
-    like there, or if it has no number where later ones do."""
+    like there and in no later record, or if it has no number where later ones do."""
     if any(not is_number(one) for one in choice.references):
         return True
     label = slice(None) if choice.target is None else slice(int(choice.target), int(choice.target) + 1 or None)
-    if any(field.lower() in LABELS for record in head[:1] for field in record[label]):
-        return True
+    for first, *later in zip_longest(*(record[label] for record in head)):
+        if first is not None and first.lower() in LABELS and first not in later:
+            return True
     numbers = [[NUMBER.fullmatch(field) is not None for field in record] for record in head]
     return bool(head) and not any(numbers[0]) and any(any(row) for row in numbers[1:])

@@ -68,7 +68,7 @@ def folded(values, count, mean, spread):
 
 
 class Numbers:
-    """Columns of numbers: (x − mean)/deviation, or x itself. A missing value becomes 0, which is the mean."""
+    """Columns of numbers: (x − mean)/deviation, or x itself. A missing value becomes what the mean becomes."""
 
     kind = "numbers"
     unseen = 0
@@ -93,11 +93,12 @@ class Numbers:
         deviation = np.sqrt(self._spread / np.maximum(self._count, 1))
         usable = scaled & (deviation > np.finfo(np.float64).tiny)
         self.deviation = np.where(usable, deviation, 1.0)
-        self.mean = np.where(scaled, self.mean, 0.0)
+        self.mean = np.where(np.isfinite(self.mean), self.mean, 0.0)
 
     def rows(self, table: Any) -> sp.csr_array:
-        values = (self._values(table) - self.mean) / self.deviation
-        return sp.csr_array(np.where(np.isnan(values), 0.0, values))
+        scaled = np.array(self.scaled, bool)
+        values = (self._values(table) - np.where(scaled, self.mean, 0.0)) / self.deviation
+        return sp.csr_array(np.where(np.isnan(values), np.where(scaled, 0.0, self.mean), values))
 
     def name(self, column: int) -> str:
         return self.names[column]
@@ -135,6 +136,7 @@ class Categories:
         self.columns = [column]
         self.unseen = 0
         self._numbers: dict[str | None, int] = {}  # None is a missing value
+        self._values: list[str | None] = []  # by number
 
     @property
     def width(self) -> int:
@@ -144,7 +146,9 @@ class Categories:
         if self.bits is not None:
             return
         for value in pc.unique(table[self.column]).to_pylist():
-            self._numbers.setdefault(value, len(self._numbers))
+            if value not in self._numbers:
+                self._numbers[value] = len(self._values)
+                self._values.append(value)
         if len(self._numbers) > self.most:
             raise ValueError(
                 f"column {self.column!r} has more than {self.most} categories; if it names rows, ignore it; if it is text, "
@@ -167,7 +171,7 @@ class Categories:
     def name(self, column: int) -> str:
         if self.bits is not None:
             return f"{self.column}=bucket {column}"
-        value = list(self._numbers)[column]
+        value = self._values[column]
         return f"{self.column}={MISSING if value is None else value}"
 
     def written(self) -> Written:
@@ -189,6 +193,7 @@ class Categories:
             if not _whole(missing, 0, len(values)):
                 raise ValueError(f"the category of missing values has the number {missing!r}")
             values.insert(missing, None)
+        self._values = values
         self._numbers = {value: number for number, value in enumerate(values)}
         if len(self._numbers) != len(values):
             raise ValueError("a category is there twice")

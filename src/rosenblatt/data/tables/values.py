@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 NOTHING = ("", "?", "na", "n/a", "nan", "none", "null")  # ways to write that a number is missing, in lower case
+_NAN = re.compile(r"[+-]?nan(\(\w*\))?", re.IGNORECASE)  # as C and Arrow write it
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
@@ -18,7 +19,13 @@ def plain(column: Any) -> Any:
     """The column without dictionaries, and text with 64-bit offsets."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
-    return column.cast(pa.large_string()) if pa.types.is_string(column.type) else column
+    text = pa.types.is_string(column.type) or pa.types.is_string_view(column.type)
+    return column.cast(pa.large_string()) if text else column
+
+
+def is_nothing(text: str) -> bool:
+    """Whether this says that a number is missing."""
+    return text.lower() in NOTHING or _NAN.fullmatch(text) is not None
 
 
 def as_numbers(column: Any) -> tuple[NDArray[np.float64], dict[int, str], NDArray[np.bool_]]:
@@ -42,7 +49,7 @@ def as_numbers(column: Any) -> tuple[NDArray[np.float64], dict[int, str], NDArra
             dict.fromkeys(range(len(column)), str(column.type)),
             np.zeros(len(column), bool),
         )
-    numbers = np.array(values.to_numpy(zero_copy_only=False) if isinstance(values, pa.Array) else values.to_numpy())
+    numbers = (values.to_numpy(zero_copy_only=False) if isinstance(values, pa.Array) else values.to_numpy()) + 0.0  # no −0
     missing = np.isnan(numbers)
     if bad:
         missing[list(bad)] = False
@@ -57,7 +64,7 @@ def _one_by_one(column: Any) -> tuple[Any, dict[int, str]]:
     bad = {}
     for row, text in enumerate(column.to_pylist()):
         text = None if text is None else text.strip()
-        if text is None or text.lower() in NOTHING:
+        if text is None or is_nothing(text):
             numbers.append(None)
         elif NUMBER.fullmatch(text):
             numbers.append(float(text))
@@ -108,6 +115,6 @@ def as_truth(column: Any) -> tuple[NDArray[np.float64], dict[int, str], NDArray[
     words = {"true": 1.0, "1": 1.0, "yes": 1.0, "false": 0.0, "0": 0.0, "no": 0.0}
     texts = [None if text is None else text.strip() for text in column.to_pylist()]
     numbers = np.array([np.nan if text is None else words.get(text.lower(), np.nan) for text in texts], np.float64)
-    missing = np.array([text is None or text.lower() in NOTHING for text in texts], bool)
+    missing = np.array([text is None or is_nothing(text) for text in texts], bool)
     bad = {row: repr(text) for row, text in enumerate(texts) if np.isnan(numbers[row]) and not missing[row]}
     return numbers, bad, missing

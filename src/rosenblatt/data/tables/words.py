@@ -22,6 +22,7 @@ BREAK = np.uint64(2**64 - 2)  # no run goes over it
 ROOT = np.uint64(2**64 - 3)  # the run of no symbols
 GAP, LETTER, ALONE = 0, 1, 2  # what a character is: between words, a part of one, or a word by itself
 _EIGHT, _HALF, _ONE = np.uint64(8), np.uint64(32), np.uint64(1)
+_REPLACEMENT = 0xFFFD
 _SEED = np.uint64(0x51ED270B9F27C5A7)
 
 
@@ -41,11 +42,13 @@ def kinds(ascii_only: bool) -> NDArray[np.uint8]:
 
 
 @jit
-def code_point(data, at):
-    """The character that begins here, in valid UTF-8, and how many bytes it has."""
+def code_point(data, at, end):
+    """The character that begins here, in UTF-8 that ends there, and how many bytes it has; one that is cut off has one."""
     lead = np.int64(data[at])
     if lead < 0x80:
         return lead, 1
+    if at + (2 if lead < 0xE0 else 3 if lead < 0xF0 else 4) > end:
+        return _REPLACEMENT, 1
     if lead < 0xE0:
         return (lead & 0x1F) << 6 | (data[at + 1] & 0x3F), 2
     if lead < 0xF0:
@@ -64,7 +67,7 @@ def words(data, offsets, kind):
         at, end = offsets[text], offsets[text + 1]
         inside = False
         while at < end:
-            code, width = code_point(data, at)
+            code, width = code_point(data, at, end)
             what = kind[code] if code < kind.size else GAP
             if inside and what != LETTER:
                 spans[n, 1] = at
@@ -85,15 +88,16 @@ def words(data, offsets, kind):
 
 @jit
 def characters(data, offsets):
-    """The characters of each text. A blank ends one word and begins the next: it is there twice, with a break between."""
+    """The characters of each text. A blank between words ends one and begins the next: it is there twice, with a break
+    between."""
     spans = np.empty((3 * (offsets[-1] - offsets[0]), 2), np.int64)
     pointers = np.zeros(offsets.size, np.int64)
     n = 0
     for text in range(offsets.size - 1):
         at, end = offsets[text], offsets[text + 1]
         while at < end:
-            _, width = code_point(data, at)
-            if data[at] == 32:
+            _, width = code_point(data, at, end)
+            if data[at] == 32 and offsets[text] < at < end - 1:
                 spans[n, 0], spans[n, 1] = at, at + 1
                 spans[n + 1, 0], spans[n + 1, 1] = at, at
                 n += 2
