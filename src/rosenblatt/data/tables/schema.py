@@ -24,13 +24,13 @@ KINDS = (*FEATURES, "target", "weight", "ignored")
 LABELS = ("label", "target", "class", "y")
 _IDENTIFIERS = re.compile(r"(.*[_\- ])?(id|uuid|guid)|index|row_?id|unnamed: \d+", re.IGNORECASE)
 _BETWEEN = r"\s+|[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]{2}"  # what tells words, about
+_DATE = r"^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}([.,]\d+)?)?( ?(Z|[+-]\d{2}(:?\d{2})?))?)?$"  # of ISO 8601
+_SEVERAL = {"number": "numbers", "boolean": "truth values", "category": "categories", "text": "text", "ignored": "ignored"}
+MOST_NAMES = 12  # of columns in a note
 _NEITHER = (
     pa.types.is_temporal, pa.types.is_nested, pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_view,
     pa.types.is_fixed_size_binary,
 )  # fmt: skip
-_DATE = r"^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}([.,]\d+)?)?( ?(Z|[+-]\d{2}(:?\d{2})?))?)?$"  # of ISO 8601
-_SEVERAL = {"number": "numbers", "boolean": "truth values", "category": "categories", "text": "text", "ignored": "ignored"}
-MOST_NAMES = 12  # of columns in a note
 _FEW = 20  # different strings that are never too many for categories
 
 Reference = str | int
