@@ -324,21 +324,43 @@ class Classifier(ClassifierMixin, Estimator):
             weight = targets.sample_weights(sample_weight, len(y))
             live = targets.live_rows(weight, len(y))
             known, stages = self._stages(y[live], self._declared(classes, y))
-            labels = targets.numbers(y, known)
-            counts = np.zeros(len(known), np.int64)
-            before = getattr(self, "class_count_", counts[:0])
-            counts[: len(before)] = before
-            by_class = self._class_weights(known, labels, live, counts)
-            examples = Examples(rows, labels, targets.paired(weight, by_class, len(y)), plan.constant)
-            model = self._model_to_stream(plan, rows, X.shape[1], stages[0][1])
-            totals = (0, 0, 0) if first else (self.n_mistakes_, self.n_updates_, self.n_seen_)
-            mistakes, updates = self._learn(plan, model, X, examples, live, stages)
+            self._stream(plan, X, rows, (targets.numbers(y, known), weight, live), known, stages)
+        return self
+
+    def _partial_fit_numbers(self, X: Any, labels: NDArray, classes: int) -> Any:
+        """The same for rows that need no looking at, because whoever made them has seen to it: X is CSR of finite float64
+        with sorted indices, and the labels are the numbers of this many classes."""
+        with unchanged_on_error(self):
+            self.n_features_in_ = X.shape[1]
+            live = np.arange(len(labels))
+            self._stream(self._plan(), X, as_rows(X), (labels, None, live), np.arange(classes), [(0, classes)])
+        return self
+
+    def _stream(
+        self,
+        plan: Plan,
+        X: Any,
+        rows: Rows,
+        told: tuple[NDArray, NDArray | None, NDArray],
+        known: NDArray,
+        stages: list[tuple[int, int]],
+    ) -> None:
+        """Learn from rows with what is `told` of them: class numbers, weights, and which of them count."""
+        first = not self.__sklearn_is_fitted__()
+        labels, weight, live = told
+        counts = np.zeros(len(known), np.int64)
+        before = getattr(self, "class_count_", counts[:0])
+        counts[: len(before)] = before
+        by_class = self._class_weights(known, labels, live, counts)
+        examples = Examples(rows, labels, targets.paired(weight, by_class, len(labels)), plan.constant)
+        model = self._model_to_stream(plan, rows, X.shape[1], stages[0][1])
+        totals = (0, 0, 0) if first else (self.n_mistakes_, self.n_updates_, self.n_seen_)
+        mistakes, updates = self._learn(plan, model, X, examples, live, stages)
         self._set(model, known)
         self.class_count_ = counts
         if first:
             self.history_, self.stop_reason_, self.n_iter_ = [], "partial_fit", 1
         self.n_mistakes_, self.n_updates_, self.n_seen_ = np.add(totals, (mistakes, updates, len(live))).tolist()
-        return self
 
     # Predicting
 

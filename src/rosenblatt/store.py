@@ -144,7 +144,7 @@ def _read(file: IO[bytes], size: int | None, path: str) -> tuple[dict[str, Any],
     arrays = {}
     for name, place in places.items():
         array = np.empty(place.shape, place.dtype)
-        if array.size and file.readinto(array.reshape(-1).view(np.uint8)) != array.nbytes:  # type: ignore[attr-defined]
+        if array.size and file.readinto(array.reshape(-1).view(np.uint8)) != array.nbytes:  # type: ignore[attr-defined]  # bytes
             raise UnreadableModel(f"{path} is damaged: it ends within the array {name}")
         arrays[name] = array
     return told, arrays

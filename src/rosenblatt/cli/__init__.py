@@ -28,7 +28,7 @@ def command() -> NoReturn:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run `rosenblatt` with these arguments (those of the process, if none are given) and give back its exit code."""
     try:
-        import typer  # noqa: F401
+        import typer  # noqa: F401  only whether it is there
 
         from rosenblatt.cli.app import run
         from rosenblatt.cli.console import speaks_utf8
@@ -42,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:  # it was closed, as by >&-
-            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115  open to the end
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure") and not speaks_utf8(stream):
             stream.reconfigure(errors="backslashreplace")  # γ is no reason to stop, where the terminal cannot show it

@@ -331,7 +331,7 @@ class _Unclosed(io.RawIOBase):
     """A file to write that pyarrow cannot close."""
 
     def __init__(self, file: Any):
-        self.write = file.write  # type: ignore[method-assign]
+        self.write = file.write  # type: ignore[method-assign]  # nothing between the two
 
     def writable(self) -> bool:
         return True

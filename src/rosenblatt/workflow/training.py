@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from sklearn.base import clone, is_regressor
 
 from rosenblatt.data.opening import rereadable
-from rosenblatt.data.reading import Chunk, Reading
+from rosenblatt.data.reading import Chunk, OfRows, Reading
 from rosenblatt.data.svmlight import LabelError
-from rosenblatt.linear import Perceptron
+from rosenblatt.linear import Linear, Perceptron
 from rosenblatt.workflow.labels import Labels, spelled
 from rosenblatt.workflow.model import FileModel, fitted_to, listed
 from rosenblatt.workflow.sources import Loaded, Streamed, memory_there_is, sizes, text_size
@@ -306,12 +306,20 @@ class Run:
             self.learner.partial_fit(X, numbers_of(chunk.y), **extra)
         else:
             numbers = self._class_numbers(chunk.y)
-            if not self.labels.grow and not hasattr(self.learner, "classes_"):
+            begun = hasattr(self.learner, "classes_")
+            if not self.labels.grow and not begun:
                 extra["classes"] = np.arange(len(self.labels))
-            self.learner.partial_fit(X, numbers, **extra)
+            if begun and not extra and not self.labels.grow and self._made_by_us():
+                self.learner._partial_fit_numbers(X, numbers, len(self.labels))
+            else:
+                self.learner.partial_fit(X, numbers, **extra)
         mistakes, updates = self.counts()
         self.mistakes_in_pass += mistakes - before[0]
         self.updates_in_pass += updates - before[1]
+
+    def _made_by_us(self) -> bool:
+        """Whether a linear learner need not look at rows again that a reader of ours has looked at."""
+        return isinstance(self.reading, OfRows) and isinstance(self.learner, Linear)
 
     def _class_numbers(self, y: NDArray | None) -> NDArray:
         if y is None:

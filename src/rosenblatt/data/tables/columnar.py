@@ -136,7 +136,7 @@ class _Readable(io.RawIOBase):
     """A stream as Arrow wants it."""
 
     def __init__(self, stream: Any):
-        self.readinto = stream.readinto  # type: ignore[method-assign]
+        self.readinto = stream.readinto  # type: ignore[method-assign]  # nothing between the two
 
     def readable(self) -> bool:
         return True

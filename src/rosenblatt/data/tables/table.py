@@ -202,8 +202,8 @@ class Table:
 
     def name(self, column: int) -> str:
         """What to call a column of X: "age", "colour=red", "text:free prize", 'text:"fre"' or "text:bucket 123"."""
-        self._known  # noqa: B018
-        for treatment, end in zip(self._treatments, accumulate(t.width for t in self._treatments), strict=True):
+        treatments = self._treatments if self._known else []
+        for treatment, end in zip(treatments, accumulate(t.width for t in self._treatments), strict=True):
             if 0 <= column < end:
                 return treatment.name(column - end + treatment.width)
         raise IndexError(f"there is no column {column}; there are {self.features}")
