@@ -47,7 +47,7 @@ CODES = {
     "rosenblatt.exact.documents.UnreadableCertificate": Code.INPUT,
     "pyarrow.lib.ArrowException": Code.INPUT,
     "rosenblatt.store.UnreadableModel": Code.MODEL,
-    "rosenblatt.workflow.training.WrongUse": Code.USAGE,
+    "rosenblatt.workflow.terms.WrongUse": Code.USAGE,
     "builtins.KeyboardInterrupt": Code.INTERRUPTED,
     "builtins.BrokenPipeError": Code.UNREAD,
     "builtins.UnicodeDecodeError": Code.INPUT,

@@ -50,7 +50,7 @@ def evaluate(
     """
     from rosenblatt.workflow import judging
     from rosenblatt.workflow.model import listed
-    from rosenblatt.workflow.training import Options
+    from rosenblatt.workflow.terms import Options
 
     console = Console(json, quiet)
     pictures.prepared(plot)

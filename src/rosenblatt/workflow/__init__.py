@@ -11,7 +11,8 @@ from rosenblatt.workflow.choosing import learner_named, reading_for
 from rosenblatt.workflow.explaining import heaviest, reasons
 from rosenblatt.workflow.judging import cross_validated, evaluate, learning_curve
 from rosenblatt.workflow.model import FileModel
-from rosenblatt.workflow.training import Options, train
+from rosenblatt.workflow.terms import Options
+from rosenblatt.workflow.training import train
 
 __all__ = [
     "FileModel",

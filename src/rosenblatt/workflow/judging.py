@@ -16,8 +16,9 @@ from rosenblatt.data.reading import Batch, Reading
 from rosenblatt.data.svmlight import LabelError
 from rosenblatt.workflow.labels import Labels
 from rosenblatt.workflow.model import FileModel, listed
+from rosenblatt.workflow.run import Run, numbers_of
 from rosenblatt.workflow.sources import Loaded
-from rosenblatt.workflow.training import DEFAULTS, Options, Run, numbers_of
+from rosenblatt.workflow.terms import DEFAULTS, Options
 
 _FEWEST_FOLDS = 2
 _FEWEST_CLASSES = 2
