@@ -352,6 +352,7 @@ def test_errors_of_the_library_are_of_the_input_or_of_the_model():
     from rosenblatt.data import conllu
     from rosenblatt.store import UnreadableModel
     from rosenblatt.theory import separability
+    from rosenblatt.workflow.terms import WrongUse
 
     def raised(call):
         with pytest.raises(Exception) as caught:  # noqa: PT011
@@ -361,8 +362,7 @@ def test_errors_of_the_library_are_of_the_input_or_of_the_model():
     assert raised(lambda: list(conllu.parse("1\ta\n\n"))) is Code.INPUT
     assert raised(lambda: separability([[float("nan")]], [1])) is Code.INPUT
     assert errors.code_of(UnreadableModel("x")) is Code.MODEL
-    from rosenblatt.workflow.terms import WrongUse as wrong_use  # noqa: N813
-    assert errors.code_of(wrong_use("x")) is Code.USAGE
+    assert errors.code_of(WrongUse("x")) is Code.USAGE
     assert raised(lambda: separability([[1.0], [2.0]], [1, 2], max_seconds="soon")) is Code.BUG  # nobody's words
 
 

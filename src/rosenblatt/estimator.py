@@ -336,16 +336,8 @@ class Classifier(ClassifierMixin, Estimator):
             self._stream(self._plan(), X, as_rows(X), (labels, None, live), np.arange(classes), [(0, classes)])
         return self
 
-    def _stream(
-        self,
-        plan: Plan,
-        X: Any,
-        rows: Rows,
-        told: tuple[NDArray, NDArray | None, NDArray],
-        known: NDArray,
-        stages: list[tuple[int, int]],
-    ) -> None:
-        """Learn from rows with what is `told` of them: class numbers, weights, and which of them count."""
+    def _stream(self, plan: Plan, X: Any, rows: Rows, told: tuple, known: NDArray, stages: list[tuple[int, int]]) -> None:
+        """Learn from rows with what is `told` of them: class numbers, weights or None, and which of them count."""
         first = not self.__sklearn_is_fitted__()
         labels, weight, live = told
         counts = np.zeros(len(known), np.int64)
