@@ -305,7 +305,9 @@ def test_verbose_shows_a_line_an_epoch(capsys):
     assert lines[-1] == "stopped: max_iter"
 
 
-def test_the_bar_is_rewritten_on_a_terminal():
+def test_the_bar_is_rewritten_on_a_terminal(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
+
     class Terminal(io.StringIO):
         def isatty(self):
             return True
