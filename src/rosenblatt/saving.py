@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from abc import abstractmethod
 from collections.abc import Mapping
 from os import PathLike
 from typing import Any, ClassVar
@@ -31,13 +32,13 @@ class Saved:
 
     # What a learner is
 
+    @abstractmethod
     def _parts(self, resume: bool) -> Parts:
         """All that has been learned; without `resume`, what predicts is enough."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _put_together(self, parts: Parts, resume: bool) -> None:
         """Have learned what these parts say."""
-        raise NotImplementedError
 
     def _check_learned(self) -> None:
         """Raise an error if nothing has been learned yet."""
@@ -104,13 +105,13 @@ class SavedEstimator(Saved):
     """A learner whose `_model` holds what it has learned, in epochs or from a stream. A kind of model is taken apart and
     put together by `_arrays` and `_from_arrays`."""
 
+    @abstractmethod
     def _arrays(self, model: Any, resume: bool) -> tuple[dict[str, Any], dict[str, NDArray]]:
         """The model as facts (values of JSON) and arrays; with `resume`, all that learning needs to go on."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _from_arrays(self, facts: Mapping[str, Any], arrays: dict[str, NDArray]) -> Any:
         """The model that these facts and arrays describe; the arrays that belong to it are taken out of them."""
-        raise NotImplementedError
 
     def _parts(self, resume: bool) -> Parts:
         learner: Any = self

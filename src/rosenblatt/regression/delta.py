@@ -164,13 +164,17 @@ class DeltaRule(Estimator):
             return limits
         return limits._replace(tol=limits.tol * _power(learner.task, learner.visits.live, plan.constant != 0) / 2)
 
+    def _above(self) -> Any:
+        """The kind of learner that the delta rule is mixed with, which has the model."""
+        return super()
+
     def _arrays(self, model: Model, resume: bool) -> tuple[dict[str, Any], dict[str, NDArray]]:
-        facts, arrays = super()._arrays(model, resume)
+        facts, arrays = self._above()._arrays(model, resume)
         return facts | {"rate": self.rate_}, arrays
 
     def _from_arrays(self, facts: Mapping[str, Any], arrays: dict[str, NDArray]) -> Model:
         self.rate_ = Parts(facts).real("rate")
-        return super()._from_arrays(facts, arrays)
+        return self._above()._from_arrays(facts, arrays)
 
     def _model_to_fit(self, *given: Any) -> Model:
         self.__dict__.pop("rate_", None)

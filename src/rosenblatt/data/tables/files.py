@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -15,7 +16,7 @@ from rosenblatt.data.opening import SUFFIXES, FormatError, pieces
 
 try:
     import pyarrow as pa
-except ImportError as missing:  # pragma: no cover
+except ImportError as missing:
     raise ModuleNotFoundError("tables need pyarrow, which is not installed: pip install 'rosenblatt[tables]'") from missing
 
 SIZE = 1 << 21  # bytes of a piece, about
@@ -149,7 +150,7 @@ def check_encoding(start: bytes, file: str) -> None:
         raise TableError(file, 1, "this is UTF-16, not UTF-8; convert the file: iconv -f UTF-16 -t UTF-8")
 
 
-class Source:
+class Source(ABC):
     """A file of rows, which is read in pieces. `names` are its columns, known before the first piece is asked for."""
 
     unit = "line"
@@ -158,8 +159,9 @@ class Source:
         self.stream, self.size = stream, size
         self.names: list[str] = []
 
+    @abstractmethod
     def __iter__(self) -> Iterator[Piece]:
-        raise NotImplementedError
+        """The pieces, in order."""
 
 
 class Lines(Source):
