@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 # Numba's disk cache does not see edits in the callees of other files, so each state of the sources has its own.
-export NUMBA_CACHE_DIR := $(CURDIR)/.numba_cache/$(shell cat src/rosenblatt/*.py src/rosenblatt/*/*.py src/rosenblatt/*/*/*.py | cksum | cut -d' ' -f1)
+export NUMBA_CACHE_DIR := $(CURDIR)/.numba_cache/$(shell find src -name '*.py' | LC_ALL=C sort | xargs cat | cksum | cut -d' ' -f1)
 
 .PHONY: demo test lint bench reproduce figures clean
 

@@ -94,7 +94,7 @@ def bandwidth(folder: Folder, repeat: int, threads: int | None) -> Result:
 
 
 def importing(folder: Folder, repeat: int) -> Result:
-    modules = ("rosenblatt.linear", "sklearn.linear_model")  # `import rosenblatt` alone imports nothing yet
+    modules = ("rosenblatt.estimators.linear", "sklearn.linear_model")  # `import rosenblatt` alone imports nothing yet
     a, b = alternate(*(in_new_process("import_seconds", module) for module in modules), repeat=repeat, warm=2)
     name = "`from rosenblatt import Perceptron` beyond `import sklearn.linear_model`"
     return Result(name, a.cost, b.cost, a.cost - b.cost, True, "each in a new process; the difference")

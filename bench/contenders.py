@@ -1,4 +1,4 @@
-"""The contenders of `rosenblatt.testing.contenders`, and passive-aggressive ones."""
+"""The contenders of `rosenblatt.cli.contenders`, and passive-aggressive ones."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from sklearn import linear_model
 
 from bench.data import Missing
-from rosenblatt.testing.contenders import Verdict, as_accurate, joined, ours, peer, same_weights
+from rosenblatt.cli.contenders import Verdict, as_accurate, joined, ours, peer, same_weights
 
 __all__ = [
     "Verdict",

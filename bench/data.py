@@ -1,4 +1,4 @@
-"""Data to learn from: drawn from a fixed seed, with `rosenblatt.testing.workloads`, or read from a folder of data sets."""
+"""Data to learn from: drawn from a fixed seed, with `rosenblatt.cli.workloads`, or read from a folder of data sets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.datasets import load_svmlight_file
 
-from rosenblatt.testing.workloads import Data, dense, on_grid, taught, text
+from rosenblatt.cli.workloads import Data, dense, on_grid, taught, text
 
 
 class Missing(Exception):

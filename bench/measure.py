@@ -1,4 +1,4 @@
-"""Turns in this process, as `rosenblatt.testing.timing` takes them, and in a new one."""
+"""Turns in this process, as `rosenblatt.cli.timing` takes them, and in a new one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from rosenblatt.testing.timing import Turn, alternate, clocked
+from rosenblatt.cli.timing import Turn, alternate, clocked
 
 __all__ = ["Turn", "alternate", "clocked", "in_new_process"]
 

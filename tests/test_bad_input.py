@@ -10,8 +10,8 @@ from sklearn.exceptions import NotFittedError
 
 import rosenblatt
 from rosenblatt import Perceptron
-from rosenblatt.blocks import available_threads
-from rosenblatt.rows import as_rows
+from rosenblatt.engine.blocks import available_threads
+from rosenblatt.engine.rows import as_rows
 
 rng = np.random.default_rng(0)
 X = rng.integers(-3, 4, (20, 3)).astype(float)

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rosenblatt.sigma import cap_probability
+from rosenblatt.estimators.sigma import cap_probability
 from rosenblatt.testing import reference
 from rosenblatt.testing.strategies import samples, separated
 from rosenblatt.theory import bounds, gamma_origin

@@ -9,8 +9,8 @@ from sklearn.datasets import load_digits, make_moons
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from rosenblatt.kernel import holdings
-from rosenblatt.kernel.budget import (
+from rosenblatt.estimators.kernel import holdings
+from rosenblatt.estimators.kernel.budget import (
     BudgetPerceptron,
     Forgetron,
     Projectron,
@@ -18,7 +18,7 @@ from rosenblatt.kernel.budget import (
     RandomBudgetPerceptron,
     Stoptron,
 )
-from rosenblatt.kernel.machine import KernelPerceptron
+from rosenblatt.estimators.kernel.machine import KernelPerceptron
 from rosenblatt.testing import laws
 from rosenblatt.theory import bounds
 

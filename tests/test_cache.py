@@ -22,10 +22,10 @@ def _(rule: Lazy, m, length, k, positive):
 """
 RUN = """
 import numpy as np
-from rosenblatt.problems import Binary
-from rosenblatt.rows import Examples, as_rows
-from rosenblatt.train import Trainer, Visits
-from rosenblatt.weights import zeros
+from rosenblatt.engine.problems import Binary
+from rosenblatt.engine.rows import Examples, as_rows
+from rosenblatt.engine.train import Trainer, Visits
+from rosenblatt.engine.weights import zeros
 from {module} import {rule} as Rule
 
 rows = as_rows(np.array([[1.0], [-1.0]]))

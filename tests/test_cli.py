@@ -285,14 +285,14 @@ def test_rows_left_out_are_counted(tmp_path, monkeypatch):
     ],
 )
 def test_odd_facts_are_an_unreadable_model(where, value, monkeypatch):
-    from rosenblatt import store
+    from rosenblatt.modelfile import container
 
     facts = {"learner": "FileModel", "parts": {"learner": {"learner": "Perceptron"}, "reading": {}}, "training": {}}
     inner = facts
     for name in where[:-1]:
         inner = inner[name]
     inner[where[-1]] = value
-    monkeypatch.setattr(store, "facts", lambda path: facts)
+    monkeypatch.setattr(container, "facts", lambda path: facts)
     got = ran(f"info {shlex.quote(__file__)}")
     assert (got.code, got.stdout) == (4, "")
     assert "is damaged" in got.stderr
@@ -350,7 +350,7 @@ def test_each_error_has_its_code_and_its_line(error, code, words, monkeypatch):
 
 def test_errors_of_the_library_are_of_the_input_or_of_the_model():
     from rosenblatt.data import conllu
-    from rosenblatt.store import UnreadableModel
+    from rosenblatt.modelfile.container import UnreadableModel
     from rosenblatt.theory import separability
     from rosenblatt.workflow.terms import WrongUse
 

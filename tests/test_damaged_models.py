@@ -33,8 +33,8 @@ from rosenblatt import (
     store,
 )
 from rosenblatt.data.tables import Table
+from rosenblatt.modelfile.container import UnreadableModel
 from rosenblatt.online import OnlinePerceptron, OnlineToBatch
-from rosenblatt.store import UnreadableModel
 from rosenblatt.testing import laws
 from rosenblatt.workflow import FileModel, Options, train
 

@@ -16,8 +16,8 @@ from sklearn.base import clone
 from sklearn.linear_model import LinearRegression, SGDRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from rosenblatt.regression.delta import DeltaRuleClassifier, DeltaRuleRegressor
-from rosenblatt.regression.stability import Diverged
+from rosenblatt.estimators.regression.delta import DeltaRuleClassifier, DeltaRuleRegressor
+from rosenblatt.estimators.regression.stability import Diverged
 from rosenblatt.testing import laws
 
 RATE = 1 / 128  # stable for the rows of `laws.data`

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from rosenblatt.exact.certificates import Combination, Interior
-from rosenblatt.theory.dichotomies import (
+from rosenblatt.theory.labellings import (
     chance,
     cover,
     dependent,

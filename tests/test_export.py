@@ -20,7 +20,7 @@ from rosenblatt import (
     SigmaPerceptron,
     Winnow2,
 )
-from rosenblatt.export import to_onnx, to_text
+from rosenblatt.modelfile.export import to_onnx, to_text
 from rosenblatt.online import OnlinePerceptron, OnlineToBatch
 from rosenblatt.testing import laws
 

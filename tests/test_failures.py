@@ -11,8 +11,8 @@ import pytest
 from test_cli import ran
 
 import rosenblatt
-from rosenblatt import store
 from rosenblatt.cli.errors import Code
+from rosenblatt.modelfile import container
 
 ROWS = "+1 1:1\n-1 2:1\n+1 1:2\n-1 2:2\n"
 
@@ -136,8 +136,8 @@ def test_every_byte_of_a_file_model_is_looked_at(here):
     for place in range(0, len(content), 7):
         changed = bytes([*content[:place], content[place] ^ 0x55, *content[place + 1 :]])
         try:
-            facts, arrays = store.read_bytes(changed)
-            model = rosenblatt.loading.restored(facts, arrays, "it")
+            facts, arrays = container.read_bytes(changed)
+            model = rosenblatt.modelfile.registry.restored(facts, arrays, "it")
             model.predict(str(here / "rows.svm"))
-        except store.UnreadableModel:
+        except container.UnreadableModel:
             pass

@@ -16,9 +16,9 @@ from sklearn.preprocessing import PolynomialFeatures
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rosenblatt import Perceptron
-from rosenblatt.kernel import gram
-from rosenblatt.kernel import machine as kernel
-from rosenblatt.kernel.machine import KernelMachine, KernelPerceptron
+from rosenblatt.estimators.kernel import gram
+from rosenblatt.estimators.kernel import machine as kernel
+from rosenblatt.estimators.kernel.machine import KernelMachine, KernelPerceptron
 from rosenblatt.rules import PA1
 from rosenblatt.testing import laws
 from rosenblatt.testing.reference import demands, predicted, width

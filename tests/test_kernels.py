@@ -6,15 +6,15 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rosenblatt import blocks
-from rosenblatt._jit import is_number, jit
-from rosenblatt.problems import Binary, Joint, OneVsOne, OneVsRest, visible
-from rosenblatt.rows import CSR, Dense, Examples, as_rows
+from rosenblatt.engine import blocks
+from rosenblatt.engine.jit import is_number, jit
+from rosenblatt.engine.problems import Binary, Joint, OneVsOne, OneVsRest, visible
+from rosenblatt.engine.rows import CSR, Dense, Examples, as_rows
+from rosenblatt.engine.train import Trainer, Visits
+from rosenblatt.engine.weights import zeros
 from rosenblatt.rules import Diminishing, Perceptron
 from rosenblatt.testing import reference
 from rosenblatt.testing.strategies import samples
-from rosenblatt.train import Trainer, Visits
-from rosenblatt.weights import zeros
 
 PROBLEMS = {"binary": Binary, "joint": Joint, "ovr": OneVsRest, "ovo": OneVsOne}
 LAYOUTS = {"dense": np.asarray, "sparse": sp.csr_matrix}

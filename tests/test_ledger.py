@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rosenblatt import hashtable as table
+from rosenblatt.engine import hashtable as table
 from rosenblatt.structured.features import ledger as ledgers
 
 KEYS = st.integers(1, 12) | st.integers(1, 2**64 - 2)

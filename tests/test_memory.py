@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from rosenblatt import Perceptron
-from rosenblatt.rows import as_rows
+from rosenblatt.engine.rows import as_rows
 
 ROWS, FEATURES = 40_000, 100
 rng = np.random.default_rng(0)

@@ -16,8 +16,9 @@ matplotlib.use("Agg")
 
 from matplotlib import pyplot
 
-from rosenblatt import Perceptron, network, plot
-from rosenblatt.network import FORMS, Network, truth_rows
+from rosenblatt import Perceptron, plot
+from rosenblatt.theory import network
+from rosenblatt.theory.network import FORMS, Network, truth_rows
 
 XOR = [0, 1, 1, 0]
 THRESHOLD_FUNCTIONS = {1: 4, 2: 14, 3: 104}  # how many functions of n inputs one perceptron computes (Muroga 1971)

@@ -23,9 +23,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rosenblatt.theory.growth import fit, growth
-from rosenblatt.theory.meter import KINDS
-from rosenblatt.theory.operations import Counts, count_operations
+from rosenblatt.counting.growth_rates import fit, growth
+from rosenblatt.counting.meter import KINDS
+from rosenblatt.counting.operations import Counts, count_operations
 
 # The algorithms of the notes
 

@@ -15,7 +15,7 @@ from sklearn.datasets import load_diabetes
 from sklearn.model_selection import cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from rosenblatt.regression.regressor import PassiveAggressiveRegressor
+from rosenblatt.estimators.regression.regressor import PassiveAggressiveRegressor
 from rosenblatt.testing import laws
 
 LOSSES = ["epsilon_insensitive", "squared_epsilon_insensitive"]

@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 from rosenblatt import Epoch, Perceptron
-from rosenblatt.progress import Bar
+from rosenblatt.estimators.progress import Bar
 from rosenblatt.testing import reference
 
 rng = np.random.default_rng(0)

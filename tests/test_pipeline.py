@@ -8,8 +8,8 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import cross_val_score
 
-from rosenblatt import store
 from rosenblatt.data import conllu
+from rosenblatt.modelfile import container
 from rosenblatt.structured import SequenceTagger, TagAndParse, TransitionParser, jackknifed
 from rosenblatt.structured.pipeline import examples
 
@@ -74,16 +74,16 @@ def test_it_tags_and_parses_and_can_be_saved(tmp_path):
     again = TagAndParse.load(tmp_path / "both")
     assert again.predict(X) == model.predict(X)
     assert again.get_params()["parser__fields"] == ("form", "upos")
-    with pytest.raises(store.UnreadableModel, match="holds a TagAndParse, not a SequenceTagger"):
+    with pytest.raises(container.UnreadableModel, match="holds a TagAndParse, not a SequenceTagger"):
         SequenceTagger.load(tmp_path / "both")
     model.parser_.save(tmp_path / "parser")
-    with pytest.raises(store.UnreadableModel, match="holds a TransitionParser, not a TagAndParse"):
+    with pytest.raises(container.UnreadableModel, match="holds a TransitionParser, not a TagAndParse"):
         TagAndParse.load(tmp_path / "parser")
-    facts, arrays = store.read(tmp_path / "both")
+    facts, arrays = container.read(tmp_path / "both")
     reordered = {name: facts["parts"][name] for name in ("parser",)}
     for broken in ({}, reordered, {"upos": facts["parts"]["upos"]}, facts["parts"] | {"upos": {"learner": "os.system"}}):
-        store.write(tmp_path / "broken", facts | {"parts": broken}, arrays)
-        with pytest.raises(store.UnreadableModel):
+        container.write(tmp_path / "broken", facts | {"parts": broken}, arrays)
+        with pytest.raises(container.UnreadableModel):
             TagAndParse.load(tmp_path / "broken")
 
 

@@ -11,7 +11,7 @@ from sklearn.linear_model import SGDClassifier
 
 from rosenblatt import Perceptron
 from rosenblatt.online import OnlinePerceptron, progressive
-from rosenblatt.online.progressive import Line
+from rosenblatt.online.evaluation import Line
 
 WORDS = ["free", "money", "noon", "you"]
 EXAMPLES = st.lists(

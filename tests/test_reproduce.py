@@ -6,7 +6,8 @@ from sklearn.datasets import load_svmlight_file
 from sklearn.linear_model import SGDClassifier
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 
-from rosenblatt import Perceptron, blocks
+from rosenblatt import Perceptron
+from rosenblatt.engine import blocks
 from rosenblatt.theory import Inseparable, Separable, gamma_affine, gamma_origin, gamma_padded, separability
 
 pytestmark = pytest.mark.reproduce

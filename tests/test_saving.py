@@ -46,8 +46,8 @@ from rosenblatt import (
     rules,
     store,
 )
+from rosenblatt.modelfile.container import UnreadableModel
 from rosenblatt.online import OnlinePerceptron, OnlineToBatch
-from rosenblatt.store import UnreadableModel
 from rosenblatt.testing import laws
 
 LEARNERS = {
@@ -369,7 +369,7 @@ def test_a_learner_of_ones_own_is_saved_and_loaded_by_itself(tmp_path):
     X, y = laws.data(2, 20)
     Mine().fit(X, y).save(tmp_path / "model")
     loaded = Mine.load(tmp_path / "model")
-    assert loaded._model.terms.rule == rules.Perceptron(0.0, 3.0)
+    assert loaded._model.conditions.rule == rules.Perceptron(0.0, 3.0)
     with pytest.raises(UnreadableModel, match="if it is one of your own, use its load"):
         rosenblatt.load(tmp_path / "model")
 

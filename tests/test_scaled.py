@@ -12,8 +12,8 @@ from scipy.optimize import nnls
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rosenblatt import Perceptron
-from rosenblatt.states.pnorm import PNormPerceptron
-from rosenblatt.states.scaled import ALMA, ROMMA, Ballseptron
+from rosenblatt.estimators.states.pnorm import PNormPerceptron
+from rosenblatt.estimators.states.scaled import ALMA, ROMMA, Ballseptron
 from rosenblatt.testing import laws
 from rosenblatt.testing.strategies import samples, separated
 

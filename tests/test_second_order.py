@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rosenblatt import Perceptron
-from rosenblatt.states.second_order import AROW, SecondOrderPerceptron, spectral_bound
+from rosenblatt.estimators.states.second_order import AROW, SecondOrderPerceptron, spectral_bound
 from rosenblatt.testing import laws, reference
 
 FORMS = {

@@ -16,9 +16,9 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from rosenblatt import sigma as module
-from rosenblatt.rows import Examples, as_rows, lengths
-from rosenblatt.sigma import SigmaPerceptron, Walk, cap_probability, draws_needed, settle, update_bound, walk
+from rosenblatt.engine.rows import Examples, as_rows, lengths
+from rosenblatt.estimators import sigma as module
+from rosenblatt.estimators.sigma import SigmaPerceptron, Walk, cap_probability, draws_needed, settle, update_bound, walk
 from rosenblatt.testing import laws
 from rosenblatt.testing.strategies import samples, separated
 

@@ -17,8 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rosenblatt
-from rosenblatt import store
-from rosenblatt.store import UnreadableModel
+from rosenblatt.modelfile import container
+from rosenblatt.modelfile.container import UnreadableModel
 
 FACTS = {"learner": "Nobody", "parameters": {"margin": 0.5, "templates": ["form[0]"], "note": "γ 🙂"}}
 ARRAYS = {
@@ -31,15 +31,15 @@ ARRAYS = {
 @pytest.fixture
 def model(tmp_path):
     path = tmp_path / "model"
-    store.write(path, FACTS, ARRAYS)
+    container.write(path, FACTS, ARRAYS)
     return path
 
 
 def test_what_is_read_is_what_was_written(model):
-    facts, arrays = store.read(model)
-    assert facts == {"format": store.FORMAT, "version": rosenblatt.__version__, "saved": facts["saved"], **FACTS}
+    facts, arrays = container.read(model)
+    assert facts == {"format": container.FORMAT, "version": rosenblatt.__version__, "saved": facts["saved"], **FACTS}
     assert abs(datetime.now(UTC) - datetime.fromisoformat(facts["saved"])) < timedelta(minutes=1)
-    assert store.facts(model) == facts
+    assert container.facts(model) == facts
     assert arrays.keys() == ARRAYS.keys()
     for name, array in ARRAYS.items():
         assert arrays[name].dtype == array.dtype
@@ -48,8 +48,8 @@ def test_what_is_read_is_what_was_written(model):
 
 def test_arrays_of_any_order_are_written_by_value(tmp_path):
     a = np.asfortranarray(np.arange(6.0).reshape(2, 3))
-    store.write(tmp_path / "m", {}, {"a": a, "b": a[:, ::2]})
-    _, arrays = store.read(tmp_path / "m")
+    container.write(tmp_path / "m", {}, {"a": a, "b": a[:, ::2]})
+    _, arrays = container.read(tmp_path / "m")
     assert arrays["a"].tolist() == a.tolist()
     assert arrays["b"].tolist() == a[:, ::2].tolist()
 
@@ -59,7 +59,7 @@ def test_a_file_cut_off_anywhere_is_refused(model):
     for size in range(len(whole)):
         model.write_bytes(whole[:size])
         with pytest.raises(UnreadableModel):
-            store.read(model)
+            container.read(model)
 
 
 def test_a_flipped_byte_is_refused_or_read_but_never_worse(model):
@@ -67,7 +67,7 @@ def test_a_flipped_byte_is_refused_or_read_but_never_worse(model):
     for at in range(len(whole)):
         model.write_bytes(whole[:at] + bytes([whole[at] ^ 0x24]) + whole[at + 1 :])
         try:
-            facts, arrays = store.read(model)
+            facts, arrays = container.read(model)
         except UnreadableModel:
             continue
         assert isinstance(facts, dict)
@@ -80,7 +80,7 @@ def test_garbage_is_refused(tmp_path_factory, garbage):
     path = tmp_path_factory.mktemp("garbage") / "model"
     path.write_bytes(garbage)
     with pytest.raises(UnreadableModel):
-        store.read(path)
+        container.read(path)
 
 
 def test_arrays_without_facts_are_no_model(tmp_path):
@@ -88,7 +88,7 @@ def test_arrays_without_facts_are_no_model(tmp_path):
 
     save_file({"a": np.zeros(2)}, tmp_path / "other")
     with pytest.raises(UnreadableModel, match="no facts"):
-        store.read(tmp_path / "other")
+        container.read(tmp_path / "other")
 
 
 def test_a_format_of_the_future_is_refused_by_name(model):
@@ -97,7 +97,7 @@ def test_a_format_of_the_future_is_refused_by_name(model):
     assert changed != content
     model.write_bytes(changed)
     with pytest.raises(UnreadableModel, match=r"has format 9, of version 0.1.0; .* reads format 1: upgrade it"):
-        store.read(model)
+        container.read(model)
 
 
 def test_a_failing_write_leaves_the_old_file_and_nothing_else(model, monkeypatch):
@@ -108,7 +108,7 @@ def test_a_failing_write_leaves_the_old_file_and_nothing_else(model, monkeypatch
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="No space left"):
-        store.write(model, FACTS, {"a": np.zeros(100)})
+        container.write(model, FACTS, {"a": np.zeros(100)})
     assert model.read_bytes() == before
     assert [path.name for path in model.parent.iterdir()] == ["model"]
 
@@ -116,13 +116,13 @@ def test_a_failing_write_leaves_the_old_file_and_nothing_else(model, monkeypatch
 def test_facts_that_json_cannot_say_are_refused_before_anything_is_written(model):
     before = model.read_bytes()
     with pytest.raises(ValueError, match="JSON"):
-        store.write(model, {"margin": float("nan")}, {})
+        container.write(model, {"margin": float("nan")}, {})
     assert model.read_bytes() == before
 
 
 def test_a_folder_is_no_file(tmp_path):
     with pytest.raises(IsADirectoryError, match="is a folder"):
-        store.write(tmp_path, FACTS, ARRAYS)
+        container.write(tmp_path, FACTS, ARRAYS)
 
 
 def test_the_file_has_the_permissions_that_any_new_file_has(tmp_path, model):
@@ -130,7 +130,7 @@ def test_the_file_has_the_permissions_that_any_new_file_has(tmp_path, model):
     plain.write_bytes(b"")
     assert stat.S_IMODE(model.stat().st_mode) == stat.S_IMODE(plain.stat().st_mode)
     model.chmod(0o600)
-    store.write(model, FACTS, ARRAYS)
+    container.write(model, FACTS, ARRAYS)
     assert stat.S_IMODE(model.stat().st_mode) == 0o600
 
 
@@ -149,7 +149,7 @@ def test_the_format_is_that_of_safetensors(model, tmp_path):
         assert np.array_equal(theirs[name], array)
         assert theirs[name].dtype == array.dtype
     save_file(ARRAYS, tmp_path / "theirs", {"rosenblatt": json.dumps({"format": 1, "learner": "Nobody"})})
-    facts, arrays = store.read(tmp_path / "theirs")
+    facts, arrays = container.read(tmp_path / "theirs")
     assert facts["learner"] == "Nobody"
     assert all(np.array_equal(arrays[name], array) for name, array in ARRAYS.items())
 
@@ -157,31 +157,31 @@ def test_the_format_is_that_of_safetensors(model, tmp_path):
 def test_arrays_of_every_type_come_back_and_can_be_changed(tmp_path):
     kinds = ("f8", "f4", "f2", "i8", "i4", "i2", "i1", "u8", "u4", "u2", "u1", "?")
     arrays = {kind: np.arange(5).astype(kind) for kind in kinds} | {"big": np.arange(3, dtype=">i4"), "one": np.array(7.0)}
-    store.write(tmp_path / "m", {}, arrays)
-    _, read = store.read(tmp_path / "m")
+    container.write(tmp_path / "m", {}, arrays)
+    _, read = container.read(tmp_path / "m")
     for name, array in arrays.items():
         assert read[name].shape == array.shape
         assert read[name].tolist() == array.tolist()
         read[name][...] = 0
     with pytest.raises(TypeError, match="a file holds numbers and truth values"):
-        store.write(tmp_path / "m", {}, {"a": np.array(["text"])})
+        container.write(tmp_path / "m", {}, {"a": np.array(["text"])})
 
 
 def test_facts_alone_are_read_from_the_header_of_a_file_of_any_size(model):
     with model.open("r+b") as file:
         file.truncate(2**40)  # a hole, as long as nobody reads it
     with pytest.raises(UnreadableModel, match="and it holds"):
-        store.facts(model)  # the arrays do not fill the file: told without reading them
-    store.write(model, FACTS, {"a": np.zeros(1000)})
-    assert store.facts(model)["learner"] == "Nobody"
+        container.facts(model)  # the arrays do not fill the file: told without reading them
+    container.write(model, FACTS, {"a": np.zeros(1000)})
+    assert container.facts(model)["learner"] == "Nobody"
 
 
 def test_the_same_model_has_the_same_bytes_where_the_time_is_given(tmp_path, monkeypatch):
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
-    store.write(tmp_path / "one", FACTS, ARRAYS)
-    store.write(tmp_path / "two", FACTS, dict(reversed(ARRAYS.items())))
+    container.write(tmp_path / "one", FACTS, ARRAYS)
+    container.write(tmp_path / "two", FACTS, dict(reversed(ARRAYS.items())))
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
-    assert store.facts(tmp_path / "one")["saved"] == "1970-01-01T00:00:00Z"
+    assert container.facts(tmp_path / "one")["saved"] == "1970-01-01T00:00:00Z"
 
 
 def test_a_model_is_read_from_a_pipe(model, tmp_path):
@@ -189,7 +189,7 @@ def test_a_model_is_read_from_a_pipe(model, tmp_path):
     os.mkfifo(pipe)
     writer = threading.Thread(target=lambda: pipe.write_bytes(model.read_bytes()))
     writer.start()
-    facts, arrays = store.read(pipe)
+    facts, arrays = container.read(pipe)
     writer.join()
     assert facts["learner"] == "Nobody"
     assert arrays.keys() == ARRAYS.keys()
@@ -203,12 +203,12 @@ def test_of_two_that_save_to_one_path_one_wins_whole(tmp_path):
 
     def save(number):
         for _ in range(20):
-            store.write(path, {"number": number}, {"a": np.full(20_000, float(number))})
+            container.write(path, {"number": number}, {"a": np.full(20_000, float(number))})
 
     def look():
         while any(thread.is_alive() for thread in writers):
             try:
-                facts, arrays = store.read(path)
+                facts, arrays = container.read(path)
             except FileNotFoundError:
                 continue
             if not (arrays["a"] == facts["number"]).all():
@@ -227,10 +227,10 @@ def test_a_full_disk_leaves_the_old_file_and_nothing_else(model):
     before = model.read_bytes()
     code = (
         "import resource, signal, sys, numpy as np\n"
-        "from rosenblatt import store\n"
+        "from rosenblatt.modelfile import container\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))\n"
-        "try: store.write(sys.argv[1], {}, {'a': np.zeros(100_000)})\n"
+        "try: container.write(sys.argv[1], {}, {'a': np.zeros(100_000)})\n"
         "except OSError as error: print(type(error).__name__, error.errno)\n"
     )
     done = subprocess.run([sys.executable, "-c", code, str(model)], capture_output=True, text=True, check=True)
@@ -242,7 +242,7 @@ def test_a_full_disk_leaves_the_old_file_and_nothing_else(model):
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")
 def test_a_device_that_is_full_says_so():
     with pytest.raises(OSError, match="No space left"):
-        store.write("/dev/full", FACTS, ARRAYS)
+        container.write("/dev/full", FACTS, ARRAYS)
 
 
 def test_an_interrupt_while_writing_leaves_the_old_file(model, monkeypatch):
@@ -253,7 +253,7 @@ def test_an_interrupt_while_writing_leaves_the_old_file(model, monkeypatch):
 
     monkeypatch.setattr(os, "fsync", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        store.write(model, {}, {})
+        container.write(model, {}, {})
     assert model.read_bytes() == before
     assert [path.name for path in model.parent.iterdir()] == ["model"]
 
@@ -262,7 +262,7 @@ def test_an_interrupt_while_writing_leaves_the_old_file(model, monkeypatch):
 def test_a_folder_that_may_not_be_written_to(tmp_path):  # pragma: no cover
     tmp_path.chmod(0o500)
     with pytest.raises(PermissionError, match="model"):
-        store.write(tmp_path / "model", FACTS, ARRAYS)
+        container.write(tmp_path / "model", FACTS, ARRAYS)
 
 
 def test_what_cannot_be_opened_is_told_by_the_name_that_was_given(tmp_path, monkeypatch):
@@ -271,29 +271,29 @@ def test_what_cannot_be_opened_is_told_by_the_name_that_was_given(tmp_path, monk
 
     monkeypatch.setattr("builtins.open", denied)
     with pytest.raises(PermissionError) as caught:
-        store.write(tmp_path / "model", FACTS, ARRAYS)
+        container.write(tmp_path / "model", FACTS, ARRAYS)
     assert caught.value.filename == str(tmp_path / "model")
 
 
 def test_no_folder_no_file(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"there is no folder .*nowhere to write model into; make it first"):
-        store.write(tmp_path / "nowhere" / "model", FACTS, ARRAYS)
+        container.write(tmp_path / "nowhere" / "model", FACTS, ARRAYS)
     with pytest.raises(IsADirectoryError):
-        store.read(tmp_path)
+        container.read(tmp_path)
 
 
 def test_a_long_name_and_a_link_are_files_too(tmp_path):
     long = tmp_path / ("m" * 250)
-    store.write(long, FACTS, ARRAYS)
+    container.write(long, FACTS, ARRAYS)
     (tmp_path / "link").symlink_to(long)
-    store.write(tmp_path / "link", {"learner": "Somebody"}, {})
-    assert store.facts(long)["learner"] == "Somebody"
+    container.write(tmp_path / "link", {"learner": "Somebody"}, {})
+    assert container.facts(long)["learner"] == "Somebody"
     assert (tmp_path / "link").is_symlink()
 
 
 def test_more_arrays_than_a_file_can_have_are_refused(tmp_path):
     with pytest.raises(ValueError, match="has 65,537 arrays"):
-        store.write(tmp_path / "m", {}, dict.fromkeys(map(str, range(2**16 + 1)), np.zeros(0)))
+        container.write(tmp_path / "m", {}, dict.fromkeys(map(str, range(2**16 + 1)), np.zeros(0)))
     assert not list(tmp_path.iterdir())
 
 
@@ -308,7 +308,7 @@ def test_what_has_no_end_is_not_read_to_the_end(model, tmp_path):
         writer = threading.Thread(target=pipe.write_bytes, args=(content,))
         writer.start()
         with pytest.raises(UnreadableModel, match=r"its arrays have 40 bytes, and it holds (more|39)"):
-            store.read(pipe)
+            container.read(pipe)
         writer.join()
 
 

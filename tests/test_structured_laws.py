@@ -11,7 +11,8 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
-from rosenblatt import rules, store
+from rosenblatt import rules
+from rosenblatt.modelfile import container
 from rosenblatt.structured import GraphParser, SequenceTagger, TransitionParser
 
 rng = np.random.default_rng(0)
@@ -56,7 +57,7 @@ def case(request):
 def contents(learner, tmp_path, resume=True):
     """All that a model file says, but the seconds that epochs took and the time of day."""
     learner.save(tmp_path / "contents", resume=resume)
-    facts, arrays = store.read(tmp_path / "contents")
+    facts, arrays = container.read(tmp_path / "contents")
     facts.pop("history")
     facts.pop("saved")
     return facts, {name: array.tobytes() for name, array in arrays.items()}
@@ -133,15 +134,15 @@ def test_a_damaged_model_is_refused(case, tmp_path):
     whole = path.read_bytes()
     for cut in (0, 7, len(whole) // 2, len(whole) - 1):
         path.write_bytes(whole[:cut])
-        with pytest.raises(store.UnreadableModel):
+        with pytest.raises(container.UnreadableModel):
             type(learner).load(path)
-    facts, arrays = store.read_bytes(whole)
+    facts, arrays = container.read_bytes(whole)
     for name in arrays:
-        store.write(path, facts, {key: value for key, value in arrays.items() if key != name})
-        with pytest.raises(store.UnreadableModel):
+        container.write(path, facts, {key: value for key, value in arrays.items() if key != name})
+        with pytest.raises(container.UnreadableModel):
             type(learner).load(path)
-    store.write(path, facts | {"learner": "Other"}, arrays)
-    with pytest.raises(store.UnreadableModel, match="holds a Other"):
+    container.write(path, facts | {"learner": "Other"}, arrays)
+    with pytest.raises(container.UnreadableModel, match="holds a Other"):
         type(learner).load(path)
 
 

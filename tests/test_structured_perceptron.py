@@ -17,8 +17,9 @@ from scipy.optimize import linprog
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
-from rosenblatt import rules, store
-from rosenblatt.plan import generator
+from rosenblatt import rules
+from rosenblatt.estimators.plan import generator
+from rosenblatt.modelfile import container
 from rosenblatt.structured.named import NamedModel, NamedWeights, direction, total
 from rosenblatt.structured.perceptron import StructuredPerceptron
 from rosenblatt.structured.search import differing, parts
@@ -579,7 +580,7 @@ def test_a_file_holds_what_predicts(tmp_path):
         odd.save(tmp_path / "other")
     assert not (tmp_path / "other").exists()
     (tmp_path / "model").write_bytes(b"nothing")
-    with pytest.raises(store.UnreadableModel):
+    with pytest.raises(container.UnreadableModel):
         StructuredPerceptron.load(tmp_path / "model", CHAINS)
 
 

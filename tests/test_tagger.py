@@ -14,7 +14,8 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
-from rosenblatt import rules, store
+from rosenblatt import rules
+from rosenblatt.modelfile import container
 from rosenblatt.structured.tags import model as models
 from rosenblatt.structured.tags.schemes import first_violation
 from rosenblatt.structured.tags.tagger import SequenceTagger
@@ -180,7 +181,7 @@ def test_a_file_predicts_and_goes_on_as_if_nothing_had_been(tmp_path, monkeypatc
 def test_a_damaged_file_is_refused(tmp_path):
     X, y = toy(1)
     SequenceTagger(HISTORY, markov=2, n_jobs=1).partial_fit(X, y).save(tmp_path / "model", resume=True)
-    facts, arrays = store.read(tmp_path / "model")
+    facts, arrays = container.read(tmp_path / "model")
     damage = {
         "outcomes": lambda array: array + 100,
         "edge_outcomes": lambda array: array + 100,
@@ -194,8 +195,8 @@ def test_a_damaged_file_is_refused(tmp_path):
         "vocabulary_lengths": lambda array: array + 1,
     }
     for name, change in damage.items():
-        store.write(tmp_path / "damaged", facts, arrays | {name: change(arrays[name])})
-        with pytest.raises(store.UnreadableModel, match="damaged"):
+        container.write(tmp_path / "damaged", facts, arrays | {name: change(arrays[name])})
+        with pytest.raises(container.UnreadableModel, match="damaged"):
             SequenceTagger.load(tmp_path / "damaged")
 
 
@@ -548,23 +549,23 @@ def test_a_stream_does_not_know_the_tags_to_come(search):
 def test_what_a_damaged_file_says_is_not_believed(tmp_path):
     tagger = SequenceTagger(max_iter=2).fit([["the", "dog"], ["dog"]], [["D", "N"], ["N"]])
     tagger.save(tmp_path / "m", resume=True)
-    facts, arrays = store.read(tmp_path / "m")
+    facts, arrays = container.read(tmp_path / "m")
     for name, change in {
         "weights": lambda a: np.where(a > 0, np.inf, a).astype(a.dtype),
         "pairs": lambda a: a * np.float32(np.nan),
         "vocabulary_lengths": lambda a: np.zeros_like(a),
         "all_drift": lambda a: a + np.inf,
     }.items():
-        store.write(tmp_path / "broken", facts, arrays | {name: change(arrays[name])})
-        with pytest.raises(store.UnreadableModel):
+        container.write(tmp_path / "broken", facts, arrays | {name: change(arrays[name])})
+        with pytest.raises(container.UnreadableModel):
             SequenceTagger.load(tmp_path / "broken")
     twice = {"vocabulary_bytes": np.frombuffer(b"dogdog", np.uint8), "vocabulary_lengths": np.array([3, 3], np.int32)}
-    store.write(tmp_path / "broken", facts, arrays | twice)
-    with pytest.raises(store.UnreadableModel, match="a word stands twice"):
+    container.write(tmp_path / "broken", facts, arrays | twice)
+    with pytest.raises(container.UnreadableModel, match="a word stands twice"):
         SequenceTagger.load(tmp_path / "broken")
     for change in ({"counts": {}}, {"model": facts["model"] | {"seen": 10**30}}):
-        store.write(tmp_path / "broken", facts | change, arrays)
-        with pytest.raises(store.UnreadableModel):
+        container.write(tmp_path / "broken", facts | change, arrays)
+        with pytest.raises(container.UnreadableModel):
             SequenceTagger.load(tmp_path / "broken")
 
 

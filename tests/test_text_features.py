@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from rosenblatt.data.tables import words
 from rosenblatt.data.tables.treatments import Text
-from rosenblatt.hashtable import new_slots
+from rosenblatt.engine.hashtable import new_slots
 
 TEXTS = st.lists(st.text(st.sampled_from("abc1_ .'-éßक्षि語のカー𠀀\u0301\u2028😀"), max_size=12), min_size=1, max_size=6)
 

@@ -13,7 +13,7 @@ from worked import SPAM, SPAM_Y
 from rosenblatt.testing import reference
 from rosenblatt.testing.strategies import separated
 from rosenblatt.theory import bounds
-from rosenblatt.theory.trace import ORDERS, trace
+from rosenblatt.theory.tracing import ORDERS, trace
 
 XOR = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]]), np.array([0, 0, 1, 1])
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from rosenblatt.states.base import Stateful
-from rosenblatt.states.winnow import BalancedWinnow, NormalisedWinnow, Winnow1, Winnow2
+from rosenblatt.estimators.states.base import Stateful
+from rosenblatt.estimators.states.winnow import BalancedWinnow, NormalisedWinnow, Winnow1, Winnow2
 from rosenblatt.testing import laws, reference
 from rosenblatt.theory import bounds
 

@@ -10,8 +10,8 @@ import pytest
 import scipy.sparse as sp
 
 import rosenblatt
-from rosenblatt import store
 from rosenblatt.data import svmlight
+from rosenblatt.modelfile import container
 from rosenblatt.testing import laws
 from rosenblatt.workflow import (
     FileModel,
@@ -152,7 +152,7 @@ def test_a_model_predicts_after_loading_as_before(data, tmp_path):
     report = evaluate(again, path)
     assert report.accuracy == np.mean(again.predict(path) == y)
     assert report.confusion.sum() == report.rows == 60
-    with pytest.raises(store.UnreadableModel, match="not a Perceptron"):
+    with pytest.raises(container.UnreadableModel, match="not a Perceptron"):
         rosenblatt.Perceptron.load(tmp_path / "rows.model")
 
 

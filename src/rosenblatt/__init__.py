@@ -4,11 +4,17 @@ A name is imported when it is first used, so that `import rosenblatt` costs noth
 does not wait for a compiler.
 """
 
+import sys
 from importlib import import_module
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rosenblatt.kernel.budget import (
+    from rosenblatt.engine.train import Epoch
+    from rosenblatt.engine.weights import Weights
+    from rosenblatt.estimators.kernel.budget import (
         BudgetPerceptron,
         Forgetron,
         Projectron,
@@ -16,56 +22,54 @@ if TYPE_CHECKING:
         RandomBudgetPerceptron,
         Stoptron,
     )
-    from rosenblatt.kernel.machine import KernelPerceptron
-    from rosenblatt.linear import Explanation, Perceptron
-    from rosenblatt.loading import load
-    from rosenblatt.margins import MIRA, PAUM, PassiveAggressiveClassifier
-    from rosenblatt.network import Network
-    from rosenblatt.regression.delta import DeltaRuleClassifier, DeltaRuleRegressor
-    from rosenblatt.regression.regressor import PassiveAggressiveRegressor
-    from rosenblatt.regression.stability import Diverged
-    from rosenblatt.sigma import SigmaPerceptron
-    from rosenblatt.states.pnorm import PNormPerceptron
-    from rosenblatt.states.scaled import ALMA, ROMMA, Ballseptron
-    from rosenblatt.states.second_order import AROW, SecondOrderPerceptron
-    from rosenblatt.states.winnow import BalancedWinnow, NormalisedWinnow, Winnow1, Winnow2
-    from rosenblatt.train import Epoch
-    from rosenblatt.weights import Weights
+    from rosenblatt.estimators.kernel.machine import KernelPerceptron
+    from rosenblatt.estimators.linear import Explanation, Perceptron
+    from rosenblatt.estimators.margins import MIRA, PAUM, PassiveAggressiveClassifier
+    from rosenblatt.estimators.regression.delta import DeltaRuleClassifier, DeltaRuleRegressor
+    from rosenblatt.estimators.regression.regressor import PassiveAggressiveRegressor
+    from rosenblatt.estimators.regression.stability import Diverged
+    from rosenblatt.estimators.sigma import SigmaPerceptron
+    from rosenblatt.estimators.states.pnorm import PNormPerceptron
+    from rosenblatt.estimators.states.scaled import ALMA, ROMMA, Ballseptron
+    from rosenblatt.estimators.states.second_order import AROW, SecondOrderPerceptron
+    from rosenblatt.estimators.states.winnow import BalancedWinnow, NormalisedWinnow, Winnow1, Winnow2
+    from rosenblatt.modelfile.registry import load
+    from rosenblatt.theory.network import Network
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "ALMA": "rosenblatt.states.scaled",
-    "AROW": "rosenblatt.states.second_order",
-    "BalancedWinnow": "rosenblatt.states.winnow",
-    "Ballseptron": "rosenblatt.states.scaled",
-    "BudgetPerceptron": "rosenblatt.kernel.budget",
-    "DeltaRuleClassifier": "rosenblatt.regression.delta",
-    "DeltaRuleRegressor": "rosenblatt.regression.delta",
-    "Diverged": "rosenblatt.regression.stability",
-    "Epoch": "rosenblatt.train",
-    "Explanation": "rosenblatt.linear",
-    "Forgetron": "rosenblatt.kernel.budget",
-    "KernelPerceptron": "rosenblatt.kernel.machine",
-    "MIRA": "rosenblatt.margins",
-    "Network": "rosenblatt.network",
-    "NormalisedWinnow": "rosenblatt.states.winnow",
-    "PAUM": "rosenblatt.margins",
-    "PNormPerceptron": "rosenblatt.states.pnorm",
-    "PassiveAggressiveClassifier": "rosenblatt.margins",
-    "PassiveAggressiveRegressor": "rosenblatt.regression.regressor",
-    "Perceptron": "rosenblatt.linear",
-    "Projectron": "rosenblatt.kernel.budget",
-    "ProjectronPlusPlus": "rosenblatt.kernel.budget",
-    "ROMMA": "rosenblatt.states.scaled",
-    "RandomBudgetPerceptron": "rosenblatt.kernel.budget",
-    "SecondOrderPerceptron": "rosenblatt.states.second_order",
-    "SigmaPerceptron": "rosenblatt.sigma",
-    "Stoptron": "rosenblatt.kernel.budget",
-    "Weights": "rosenblatt.weights",
-    "Winnow1": "rosenblatt.states.winnow",
-    "Winnow2": "rosenblatt.states.winnow",
-    "load": "rosenblatt.loading",
+    "ALMA": "rosenblatt.estimators.states.scaled",
+    "AROW": "rosenblatt.estimators.states.second_order",
+    "BalancedWinnow": "rosenblatt.estimators.states.winnow",
+    "Ballseptron": "rosenblatt.estimators.states.scaled",
+    "BudgetPerceptron": "rosenblatt.estimators.kernel.budget",
+    "DeltaRuleClassifier": "rosenblatt.estimators.regression.delta",
+    "DeltaRuleRegressor": "rosenblatt.estimators.regression.delta",
+    "Diverged": "rosenblatt.estimators.regression.stability",
+    "Epoch": "rosenblatt.engine.train",
+    "Explanation": "rosenblatt.estimators.linear",
+    "Forgetron": "rosenblatt.estimators.kernel.budget",
+    "KernelPerceptron": "rosenblatt.estimators.kernel.machine",
+    "MIRA": "rosenblatt.estimators.margins",
+    "Network": "rosenblatt.theory.network",
+    "NormalisedWinnow": "rosenblatt.estimators.states.winnow",
+    "PAUM": "rosenblatt.estimators.margins",
+    "PNormPerceptron": "rosenblatt.estimators.states.pnorm",
+    "PassiveAggressiveClassifier": "rosenblatt.estimators.margins",
+    "PassiveAggressiveRegressor": "rosenblatt.estimators.regression.regressor",
+    "Perceptron": "rosenblatt.estimators.linear",
+    "Projectron": "rosenblatt.estimators.kernel.budget",
+    "ProjectronPlusPlus": "rosenblatt.estimators.kernel.budget",
+    "ROMMA": "rosenblatt.estimators.states.scaled",
+    "RandomBudgetPerceptron": "rosenblatt.estimators.kernel.budget",
+    "SecondOrderPerceptron": "rosenblatt.estimators.states.second_order",
+    "SigmaPerceptron": "rosenblatt.estimators.sigma",
+    "Stoptron": "rosenblatt.estimators.kernel.budget",
+    "Weights": "rosenblatt.engine.weights",
+    "Winnow1": "rosenblatt.estimators.states.winnow",
+    "Winnow2": "rosenblatt.estimators.states.winnow",
+    "load": "rosenblatt.modelfile.registry",
 }
 
 __all__ = [
@@ -104,22 +108,50 @@ __all__ = [
 
 
 _MODULES = {
+    "counting",
     "data",
+    "errors",
+    "estimators",
     "feasibility",
-    "kernel",
     "losses",
+    "modelfile",
     "online",
     "plot",
     "rules",
-    "store",
     "structured",
     "testing",
     "theory",
+    "workflow",
+}
+_MOVED = {  # modules that had another name in version 0.1.0, under which they can still be imported
+    "rosenblatt.export": "rosenblatt.modelfile.export",
+    "rosenblatt.kernel": "rosenblatt.estimators.kernel",
+    "rosenblatt.network": "rosenblatt.theory.network",
+    "rosenblatt.sigma": "rosenblatt.estimators.sigma",
+    "rosenblatt.store": "rosenblatt.modelfile.container",
 }
 
 
+class _MovedModules(MetaPathFinder, Loader):
+    """Finds a module under the name that it had in version 0.1.0."""
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        home = next((home + name[len(old) :] for old, home in _MOVED.items() if f"{name}.".startswith(f"{old}.")), None)
+        return None if home is None else ModuleSpec(name, self, loader_state=import_module(home).__spec__)
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return import_module(spec.loader_state.name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        if module.__spec__ is not None:
+            module.__spec__ = module.__spec__.loader_state  # the module is itself, under either name
+
+
+sys.meta_path.insert(0, _MovedModules())
+
+
 def __getattr__(name: str) -> Any:
-    if name in _MODULES:
+    if name in _MODULES or f"rosenblatt.{name}" in _MOVED:
         return import_module(f"rosenblatt.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'rosenblatt' has no attribute {name!r}")

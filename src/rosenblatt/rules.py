@@ -13,7 +13,7 @@ from __future__ import annotations
 from math import inf, sqrt
 from typing import NamedTuple
 
-from rosenblatt._jit import generic
+from rosenblatt.engine.jit import generic
 from rosenblatt.theory import bounds
 
 

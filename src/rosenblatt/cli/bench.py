@@ -47,7 +47,7 @@ def bench(
             progress.update(number, now=workload.__doc__)
             rows += workload(repeat, scale)
 
-    from rosenblatt.blocks import available_threads
+    from rosenblatt.engine.blocks import available_threads
 
     headings = ["workload", "ours", "scikit-learn", "ratio", "answers"]
     shown = [
@@ -67,14 +67,14 @@ def bench(
 
 def _dense(repeat: int, scale: float) -> Iterator[Row]:
     """dense"""
-    from rosenblatt.testing import workloads
+    from rosenblatt.cli import workloads
 
     yield from _race(workloads.dense(max(10, round(100_000 * scale)), 100), repeat, ("cyclic", "shuffle"))
 
 
 def _sparse(repeat: int, scale: float) -> Iterator[Row]:
     """sparse rows"""
-    from rosenblatt.testing import workloads
+    from rosenblatt.cli import workloads
 
     rows = max(10, round(50_000 * scale))
     yield from _race(workloads.text(f"CSR {rows:,} × 100,000, 60 a row", (rows, 100_000), 60, 2), repeat, ("cyclic",))
@@ -82,7 +82,7 @@ def _sparse(repeat: int, scale: float) -> Iterator[Row]:
 
 def _classes(repeat: int, scale: float) -> Iterator[Row]:
     """many classes"""
-    from rosenblatt.testing import workloads
+    from rosenblatt.cli import workloads
 
     rows = max(100, round(4_000 * scale))
     yield from _race(workloads.text(f"CSR {rows:,} × 10,000, 20 classes", (rows, 10_000), 80, 20), repeat, ("cyclic",))
@@ -95,9 +95,9 @@ def _text(repeat: int, scale: float) -> Iterator[Row]:
 
     from sklearn.datasets import load_svmlight_file
 
+    from rosenblatt.cli import workloads
+    from rosenblatt.cli.timing import alternate, clocked
     from rosenblatt.data import svmlight
-    from rosenblatt.testing import workloads
-    from rosenblatt.testing.timing import alternate, clocked
 
     data = workloads.text("", (max(10, round(20_000 * scale)), 100_000), 60, 2)
     with TemporaryDirectory() as folder:
@@ -119,8 +119,8 @@ def _fitted(make: Any, X: Any, y: Any, order: str) -> Any:
 
 
 def _race(data: Any, repeat: int, orders: tuple[str, ...]) -> Iterator[Row]:
-    from rosenblatt.testing.contenders import as_accurate, joined, ours, peer, same_weights
-    from rosenblatt.testing.timing import alternate, clocked
+    from rosenblatt.cli.contenders import as_accurate, joined, ours, peer, same_weights
+    from rosenblatt.cli.timing import alternate, clocked
 
     name, X, y = data
     for order in orders:

@@ -66,7 +66,7 @@ class Console:
 @contextmanager
 def writing(path: str | os.PathLike[str] | None) -> Iterator[IO[bytes]]:
     """A binary file for results: stdout for None and "-"; else one that takes the place of `path` when all is written."""
-    from rosenblatt.files import replacing
+    from rosenblatt.modelfile.atomic import replacing
 
     if path in (None, "-"):
         sys.stdout.flush()
@@ -109,12 +109,12 @@ def check_writable(path: str | os.PathLike[str] | None, *inputs: str) -> None:
 
 def check_replaceable(path: str, hint: str) -> None:
     """Refuse to put a model where something else is: a file that is no model is somebody's data."""
-    from rosenblatt import store
+    from rosenblatt.modelfile import container
 
     if os.path.isfile(path) and os.path.getsize(path):
         try:
-            store.facts(path)
-        except store.UnreadableModel:
+            container.facts(path)
+        except container.UnreadableModel:
             raise Failure(f"{path} is there and is no model; it is left as it is", Code.OUTPUT, hint) from None
 
 

@@ -53,12 +53,12 @@ def convert(
 
 
 def _model(source: str, target: str, kind: str) -> dict[str, Any]:
-    from rosenblatt import export, loading
+    from rosenblatt.modelfile import export, registry
     from rosenblatt.workflow.model import FileModel
 
     check_writable(target, source)
     with ending(Code.MODEL, OSError):
-        loaded = loading.load(source)
+        loaded = registry.load(source)
     learner, names = (loaded.learner, loaded.names()) if isinstance(loaded, FileModel) else (loaded, None)
     with ending(Code.MODEL, ValueError, TypeError):
         if kind == "onnx":

@@ -90,7 +90,7 @@ def _machine() -> dict[str, Any]:
     import scipy.linalg  # noqa: F401  so that its BLAS is there to be seen
     from threadpoolctl import threadpool_info
 
-    from rosenblatt.blocks import available_threads
+    from rosenblatt.engine.blocks import available_threads
 
     pools = {f"{pool['internal_api']} {pool['version'] or ''}".strip(): pool["num_threads"] for pool in threadpool_info()}
     return {
@@ -104,7 +104,7 @@ def _machine() -> dict[str, Any]:
 def _cache() -> dict[str, Any]:
     """Where numba keeps what it compiles: a folder of its own, or else __pycache__ beside the sources."""
     import rosenblatt
-    from rosenblatt._jit import config
+    from rosenblatt.engine.jit import config
 
     given = config.CACHE_DIR or None
     places = [Path(given)] if given else list(Path(rosenblatt.__file__).parent.rglob("__pycache__"))

@@ -46,7 +46,7 @@ CODES = {
     "rosenblatt.data.opening.FormatError": Code.INPUT,
     "rosenblatt.exact.documents.UnreadableCertificate": Code.INPUT,
     "pyarrow.lib.ArrowException": Code.INPUT,
-    "rosenblatt.store.UnreadableModel": Code.MODEL,
+    "rosenblatt.modelfile.container.UnreadableModel": Code.MODEL,
     "rosenblatt.workflow.terms.WrongUse": Code.USAGE,
     "builtins.KeyboardInterrupt": Code.INTERRUPTED,
     "builtins.BrokenPipeError": Code.UNREAD,

@@ -24,17 +24,17 @@ def info(
     quiet: Quiet = False,
 ) -> int:
     """Show what a model file holds: learner, parameters, classes, columns, training, version and time."""
-    from rosenblatt import store
+    from rosenblatt.modelfile import container
 
     console = Console(json, quiet)
     with ending(Code.MODEL, OSError):
-        facts = store.facts(model)
+        facts = container.facts(model)
         size = Path(model).stat().st_size
     rows = [("file", f"{model}, {size:,} bytes, saved {facts.get('saved')} by version {facts.get('version')}")]
     try:
         rows += _lines("", facts) if all else _chief(facts)
     except (TypeError, ValueError, LookupError, AttributeError) as error:  # what is there is not what should be
-        raise store.UnreadableModel(f"{model} is damaged: {type(error).__name__}: {error}") from None
+        raise container.UnreadableModel(f"{model} is damaged: {type(error).__name__}: {error}") from None
     width = max(len(name) for name, _ in rows)
     console.result({"file": model, "bytes": size, **facts}, "\n".join(f"{name:<{width}}  {value}" for name, value in rows))
     return int(Code.DONE)
@@ -75,11 +75,11 @@ def _chief(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def _rates(learner: Mapping[str, Any], history: list[Any]) -> str:
     """The shares of mistakes of the passes; a regressor makes none, and of one that is fitted at once nobody knows."""
-    from rosenblatt import loading
     from rosenblatt.cli.summary import makes_mistakes
+    from rosenblatt.modelfile import registry
 
     try:
-        shown = makes_mistakes(loading.kind(str(learner.get("learner")))())
+        shown = makes_mistakes(registry.kind(str(learner.get("learner")))())
     except (LookupError, TypeError):
         shown = True
     shares = [f"{entry['mistakes'] / max(entry['rows'], 1):.2%}" for entry in history[:_FEW]]
@@ -99,12 +99,12 @@ def _counted(name: str) -> str:
 
 def _own_parameters(learner: Mapping[str, Any]) -> str:
     """The parameters that are not what they are by default."""
-    from rosenblatt import loading
+    from rosenblatt.modelfile import registry
 
     given = _mapping(learner, "parameters")
     name = learner.get("learner")
     try:
-        usual = loading.kind(str(name))().get_params(deep=False)
+        usual = registry.kind(str(name))().get_params(deep=False)
     except (LookupError, TypeError):  # a learner of somebody else's, or one that has no defaults
         usual = {}
     other = [f"{key}={value}" for key, value in given.items() if key not in usual or usual[key] != value]

@@ -15,11 +15,11 @@ _MISFIT = re.compile(r"the columns do not fit: |\d+ fields .* where there must b
 
 def loaded(path: str) -> Any:
     """The `FileModel` in a file."""
-    from rosenblatt import loading
+    from rosenblatt.modelfile import registry
     from rosenblatt.workflow.model import FileModel
 
     with ending(Code.MODEL, OSError):
-        model = loading.load(path)
+        model = registry.load(path)
     if isinstance(model, FileModel):
         return model
     kind = type(model).__name__

@@ -48,7 +48,7 @@ def prepared(model: str, files: Sequence[str] | None, train: Any, test: Any, dev
 
 def loaded(path: str, kinds: Sequence[type]) -> Any:
     """The model in a file, if it is of one of these kinds."""
-    from rosenblatt.loading import load
+    from rosenblatt.modelfile.registry import load
 
     with ending(Code.MODEL, OSError):
         model = load(path)

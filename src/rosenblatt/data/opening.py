@@ -31,7 +31,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rosenblatt.files import replacing
+from rosenblatt.modelfile.atomic import replacing
 
 BOM = b"\xef\xbb\xbf"
 LF = ord("\n")

@@ -15,7 +15,7 @@ from fractions import Fraction
 from os import PathLike
 from typing import Any, NamedTuple, get_type_hints
 
-from rosenblatt.files import replacing
+from rosenblatt.modelfile.atomic import replacing
 
 FORMAT = 1
 _NAME = "certificate of rosenblatt"

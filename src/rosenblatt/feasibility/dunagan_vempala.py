@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt._jit import jit
+from rosenblatt.engine.jit import jit
 from rosenblatt.feasibility.climbing import Climb, Enough, in_turn
 from rosenblatt.feasibility.mapped import Mapped
 from rosenblatt.feasibility.stages import Budget, Stage

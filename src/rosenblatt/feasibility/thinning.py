@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr
 
-from rosenblatt._jit import jit
+from rosenblatt.engine.jit import jit
 
 RANK = 1e-9  # singular values below this part of the largest are zero
 _LIGHT = 1e-3

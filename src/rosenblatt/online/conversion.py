@@ -19,17 +19,17 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rosenblatt import rules
-from rosenblatt._jit import jit
-from rosenblatt.dual import AT_ONCE, Votes, columns_widened, products, stacked
-from rosenblatt.estimator import READ
-from rosenblatt.linear import Linear
-from rosenblatt.model import Model, shown
-from rosenblatt.parameters import Number, OneOf, RuleName, check
-from rosenblatt.parts import Parts
-from rosenblatt.plan import Plan
-from rosenblatt.problems import Joint, OneVsRest, decide
+from rosenblatt.engine.jit import jit
+from rosenblatt.engine.model import Model, shown
+from rosenblatt.engine.problems import Joint, OneVsRest, decide
+from rosenblatt.engine.train import Trainer
+from rosenblatt.engine.votes import AT_ONCE, Votes, columns_widened, products, stacked
+from rosenblatt.estimators.base import READ
+from rosenblatt.estimators.linear import Linear
+from rosenblatt.estimators.parameters import Number, OneOf, RuleName, check
+from rosenblatt.estimators.plan import Plan
+from rosenblatt.modelfile.parts import Parts
 from rosenblatt.theory import bounds
-from rosenblatt.train import Trainer
 
 
 class Guarantee(NamedTuple):

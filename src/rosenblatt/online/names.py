@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rosenblatt._jit import prefetch
+from rosenblatt.engine.jit import prefetch
 from rosenblatt.online.objects import append, approach, equal, following, hash_of, inlined, locked, number, size_of
 
 LARGEST = np.finfo(np.float64).max

@@ -18,7 +18,7 @@ from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from rosenblatt._jit import config
+from rosenblatt.engine.jit import config
 
 locked = njit(cache=True, error_model="numpy")
 inlined = njit(cache=True, error_model="numpy", inline="always")  # a lookup: calls were a fifth of its time

@@ -14,15 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from rosenblatt import parameters, rules
-from rosenblatt.linear import Explanation
+from rosenblatt import rules
+from rosenblatt.estimators import parameters
+from rosenblatt.estimators.linear import Explanation
+from rosenblatt.estimators.parameters import Clash, Flag, Number, OneOf
+from rosenblatt.modelfile.parts import Parts
+from rosenblatt.modelfile.saving import Saved
 from rosenblatt.online.hashing import HASHES
 from rosenblatt.online.names import name_of, put_name
 from rosenblatt.online.reading import row_of, rows_of, weighs
 from rosenblatt.online.weights import NamedWeights
-from rosenblatt.parameters import Clash, Flag, Number, OneOf
-from rosenblatt.parts import Parts
-from rosenblatt.saving import Saved
 
 _COUNTS = ("n_seen_", "n_mistakes_", "n_updates_")
 RULES = {"perceptron": rules.Perceptron(0.0, 1.0)}

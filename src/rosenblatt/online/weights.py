@@ -12,6 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rosenblatt.engine.problems import Binary, Joint
+from rosenblatt.engine.weights import Weights, grown
+from rosenblatt.modelfile.parts import Parts
 from rosenblatt.online import hashing
 from rosenblatt.online.names import (
     Names,
@@ -24,9 +27,6 @@ from rosenblatt.online.names import (
     put_name,
 )
 from rosenblatt.online.reading import clarified, row_of
-from rosenblatt.parts import Parts
-from rosenblatt.problems import Binary, Joint
-from rosenblatt.weights import Weights, grown
 
 FEWEST = 64  # slots to begin with
 OVERFLOW = "the score of a row overflowed: its values, or the weights, are too large; scale them down"

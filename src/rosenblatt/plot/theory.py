@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rosenblatt.counting.growth_rates import TERMS
 from rosenblatt.plot.canvas import BLUE, GREEN, GREY, SKY, VERMILION, axes, dot, pyplot
-from rosenblatt.theory.growth import TERMS
-from rosenblatt.theory.trace import Trace
+from rosenblatt.theory.tracing import Trace
 
 
 def proof(trace: Any, ax: Any = None) -> Any:

@@ -18,13 +18,13 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt import rules
-from rosenblatt.callbacks import with_callbacks
-from rosenblatt.estimator import Estimator, unchanged_on_error
-from rosenblatt.parameters import Number, OneOf, RuleName
-from rosenblatt.parts import Parts, check_finite
-from rosenblatt.plan import Plan
-from rosenblatt.saving import COUNTS, fact
-from rosenblatt.train import Broken, Learner, Limits, Visits
+from rosenblatt.engine.train import Broken, Learner, Limits, Visits
+from rosenblatt.estimators.base import Estimator, unchanged_on_error
+from rosenblatt.estimators.callbacks import with_callbacks
+from rosenblatt.estimators.parameters import Number, OneOf, RuleName
+from rosenblatt.estimators.plan import Plan
+from rosenblatt.modelfile.parts import Parts, check_finite
+from rosenblatt.modelfile.saving import COUNTS, fact
 
 LEAST_CASES = 2
 WIDEST = 4096  # beam; wider ones only take time

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Protocol
 
 from sklearn.base import BaseEstimator
 
-from rosenblatt.parameters import Number, OneOf, check
+from rosenblatt.estimators.parameters import Number, OneOf, check
 from rosenblatt.structured.named import Features, NamedWeights
 
 

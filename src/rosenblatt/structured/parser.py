@@ -15,9 +15,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rosenblatt._jit import jit
-from rosenblatt.blocks import available_threads
-from rosenblatt.parameters import Flag
+from rosenblatt.engine.blocks import available_threads
+from rosenblatt.engine.jit import jit
+from rosenblatt.estimators.parameters import Flag
 from rosenblatt.structured import trees
 from rosenblatt.structured.base import Structured
 from rosenblatt.structured.features import templates

@@ -18,15 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rosenblatt import rules
-from rosenblatt.blocks import available_threads
-from rosenblatt.linear import Explanation
-from rosenblatt.parameters import Number
-from rosenblatt.plan import Plan
+from rosenblatt.engine.blocks import available_threads
+from rosenblatt.engine.train import Broken, Learner, Visits
+from rosenblatt.estimators.linear import Explanation
+from rosenblatt.estimators.parameters import Number
+from rosenblatt.estimators.plan import Plan
 from rosenblatt.structured.base import Structured, rule_of
 from rosenblatt.structured.named import NamedModel, NamedWeights, direction, total
 from rosenblatt.structured.search import Search, loss, parts
 from rosenblatt.structured.searching import Mixing, Searching, decoded
-from rosenblatt.train import Broken, Learner, Visits
 
 
 class StructuredPerceptron(Structured):

@@ -15,9 +15,9 @@ from typing import Any
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from rosenblatt import store
 from rosenblatt.data.conllu import Sentence
-from rosenblatt.estimator import unchanged_on_error
+from rosenblatt.estimators.base import unchanged_on_error
+from rosenblatt.modelfile import container
 from rosenblatt.structured.base import Structured, checked, checked_pair
 from rosenblatt.structured.graph.parser import GraphParser
 from rosenblatt.structured.parser import DependencyParser
@@ -141,7 +141,7 @@ class TagAndParse(BaseEstimator):
     def save(self, path: str | PathLike, resume: bool = False) -> None:
         """Write taggers and parser into one file, which replaces an old one only when it is complete. With `resume=True`
         each of them can go on learning."""
-        store.write(path, *self._written(resume))
+        container.write(path, *self._written(resume))
 
     def _written(self, resume: bool) -> tuple[dict[str, Any], dict[str, Any]]:
         check_is_fitted(self)
@@ -155,12 +155,12 @@ class TagAndParse(BaseEstimator):
     @classmethod
     def load(cls, path: str | PathLike) -> TagAndParse:
         """The taggers and the parser that were saved in a file. Nothing in the file is run as code."""
-        return cls._restored(*store.read(path), str(path))
+        return cls._restored(*container.read(path), str(path))
 
     @classmethod
     def _restored(cls, facts: Mapping[str, Any], arrays: Mapping[str, Any], source: str) -> TagAndParse:
         if facts.get("learner") != cls.__name__:
-            raise store.UnreadableModel(f"{source} holds a {facts.get('learner')}, not a {cls.__name__}")
+            raise container.UnreadableModel(f"{source} holds a {facts.get('learner')}, not a {cls.__name__}")
         made: dict[str, Any] = {}
         try:
             for name, part in facts["parts"].items():
@@ -173,7 +173,7 @@ class TagAndParse(BaseEstimator):
                 )
             pipeline = cls(clone(parser), {name: clone(tagger) for name, tagger in made.items()}, int(facts["folds"]))
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-            raise store.UnreadableModel(f"{source} is damaged: {type(error).__name__}: {error}") from None
+            raise container.UnreadableModel(f"{source} is damaged: {type(error).__name__}: {error}") from None
         pipeline.taggers_, pipeline.parser_ = made, parser
         return pipeline
 

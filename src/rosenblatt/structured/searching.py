@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
 from rosenblatt import rules
-from rosenblatt.kernels import Progress
+from rosenblatt.engine.loop import Progress
+from rosenblatt.engine.train import NO_LIMIT, Visits
 from rosenblatt.structured.base import threshold
 from rosenblatt.structured.named import Features, NamedModel, NamedWeights, direction, total
 from rosenblatt.structured.search import loss, proposed
-from rosenblatt.train import NO_LIMIT, Visits
 
 
 class Searching(NamedTuple):

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from rosenblatt._jit import jit
+from rosenblatt.engine.jit import jit
 
 
 @jit

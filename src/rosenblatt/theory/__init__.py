@@ -14,9 +14,10 @@ The questions asked most often, and what answers them:
     How many operations does a function execute?      count_operations(f, ...), and how they grow: growth(f, sizes)
 """
 
+from rosenblatt.counting.growth_rates import Growth, growth
+from rosenblatt.counting.operations import Operations, count_operations
 from rosenblatt.theory import bounds, cycles, hard
 from rosenblatt.theory.cycles import find_cycle
-from rosenblatt.theory.dichotomies import cover, dichotomies
 from rosenblatt.theory.geometry import (
     Margin,
     NotSeparable,
@@ -28,10 +29,9 @@ from rosenblatt.theory.geometry import (
     projection,
     radius,
 )
-from rosenblatt.theory.growth import Growth, growth
-from rosenblatt.theory.operations import Operations, count_operations
-from rosenblatt.theory.separability import Inseparable, Separable, Undecided, separability
-from rosenblatt.theory.trace import Trace, trace
+from rosenblatt.theory.labellings import cover, dichotomies
+from rosenblatt.theory.separation import Inseparable, Separable, Undecided, separability
+from rosenblatt.theory.tracing import Trace, trace
 
 __all__ = [
     "Growth",

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from rosenblatt.data.reading import Chunk
-from rosenblatt.sigma import SigmaPerceptron
+from rosenblatt.estimators.sigma import SigmaPerceptron
 from rosenblatt.workflow.labels import spelled
 from rosenblatt.workflow.model import FileModel, fitted_to
 

@@ -12,9 +12,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import is_regressor
 
-from rosenblatt import loading, store
 from rosenblatt.data.reading import Chunk, Reading
-from rosenblatt.saving import WRONG
+from rosenblatt.modelfile import container, registry
+from rosenblatt.modelfile.saving import WRONG
 
 READINGS = {
     "svmlight": ("rosenblatt.data.svmlight", "Svmlight"),
@@ -105,14 +105,14 @@ class FileModel:
             "training": self.training,
         }
         arrays = {f"learner/{name}": array for name, array in learner_arrays.items()}
-        store.write(path, facts, arrays | {f"reading/{name}": array for name, array in reading_arrays.items()})
+        container.write(path, facts, arrays | {f"reading/{name}": array for name, array in reading_arrays.items()})
 
     @classmethod
     def load(cls, path: str | PathLike) -> FileModel:
         """The model that was saved in a file. Nothing in the file is run as code."""
-        facts, arrays = store.read(path)
+        facts, arrays = container.read(path)
         if facts.get("learner") != cls.__name__:
-            raise store.UnreadableModel(f"{path} holds a {facts.get('learner')}, not a model made from files")
+            raise container.UnreadableModel(f"{path} holds a {facts.get('learner')}, not a model made from files")
         return cls._restored(facts, arrays, str(path))
 
     @classmethod
@@ -125,17 +125,17 @@ class FileModel:
                 own[part][rest] = array
             module, name = READINGS[parts["reading"]["format"]]
             reading = getattr(import_module(module), name).restored(parts["reading"]["facts"], own["reading"])
-            learner = loading.restored(parts["learner"], own["learner"], source)
+            learner = registry.restored(parts["learner"], own["learner"], source)
             if not isinstance(training, dict):
                 raise ValueError("the facts of its training are missing")
             if not hasattr(learner, "n_features_in_"):
                 raise ValueError(f"a {type(learner).__name__} does not learn from rows")
             if reading.features not in (None, learner.n_features_in_):
                 raise ValueError(f"there are {reading.features} columns, and its learner wants {learner.n_features_in_}")
-        except store.UnreadableModel:
+        except container.UnreadableModel:
             raise
         except WRONG as error:
-            raise store.UnreadableModel(f"{source} is damaged: {type(error).__name__}: {error}") from None
+            raise container.UnreadableModel(f"{source} is damaged: {type(error).__name__}: {error}") from None
         return cls(reading, learner, training)
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_regressor
 
 from rosenblatt.data.reading import Chunk, OfRows, Reading
-from rosenblatt.linear import Linear
+from rosenblatt.estimators.linear import Linear
 from rosenblatt.workflow.labels import Labels, spelled
 from rosenblatt.workflow.model import FileModel, fitted_to
 from rosenblatt.workflow.sources import Loaded, Streamed, memory_there_is, sizes

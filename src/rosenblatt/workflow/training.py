@@ -18,7 +18,7 @@ from sklearn.base import clone, is_regressor
 from rosenblatt.data.opening import rereadable
 from rosenblatt.data.reading import Reading
 from rosenblatt.data.svmlight import LabelError
-from rosenblatt.linear import Perceptron
+from rosenblatt.estimators.linear import Perceptron
 from rosenblatt.workflow.labels import Labels
 from rosenblatt.workflow.model import FileModel, listed
 from rosenblatt.workflow.run import Run, can_widen

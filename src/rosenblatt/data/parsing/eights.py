@@ -15,7 +15,7 @@ from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from rosenblatt._jit import config, exact
+from rosenblatt.engine.jit import config, exact
 
 # Compiled into the loop that calls it: a call costs more than the few operations of such a body.
 inlined: Any = njit(cache=True, nogil=True, error_model="numpy", forceinline=True)

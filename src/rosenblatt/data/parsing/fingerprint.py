@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt._jit import exact
 from rosenblatt.data.parsing.eights import U, inlined, start, word
+from rosenblatt.engine.jit import exact
 
 P1, P2, P3 = U(0x9E3779B185EBCA87), U(0xC2B2AE3D27D4EB4F), U(0x165667B19E3779F9)
 P4, P5 = U(0x85EBCA77C2B2AE63), U(0x27D4EB2F165667C5)

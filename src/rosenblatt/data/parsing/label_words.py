@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rosenblatt._jit import exact
 from rosenblatt.data.parsing.eights import U, byte, ends, start
+from rosenblatt.engine.jit import exact
 
 
 @exact

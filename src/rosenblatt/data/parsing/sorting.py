@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rosenblatt._jit import exact
+from rosenblatt.engine.jit import exact
 
 SHORT = 128
 GAPS = (1750, 701, 301, 132, 57, 23, 10, 4, 1)  # Shell's method with the gaps of Ciura 2001

@@ -14,9 +14,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rosenblatt._jit import exact
 from rosenblatt.data.parsing.decimals import DOUBTFUL, NONE, left, more, number
 from rosenblatt.data.parsing.eights import U, blank, byte, digits, ends, line_end, start, value, word
+from rosenblatt.engine.jit import exact
 
 # The places of `state`, an array of integers.
 PLACE = 0  # of the next line

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rosenblatt._jit import jit
+from rosenblatt.engine.jit import jit
 
 _LINE_END, _RETURN = 10, 13
 

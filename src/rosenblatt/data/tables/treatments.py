@@ -18,9 +18,9 @@ import pyarrow.compute as pc
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from rosenblatt._jit import exact
 from rosenblatt.data.tables import words
 from rosenblatt.data.tables.vocabulary import Hashed, Spans, Store, Vocabulary
+from rosenblatt.engine.jit import exact
 
 Written = tuple[dict[str, Any], dict[str, NDArray]]
 _BLANKS = r"[\s\v\x1c-\x1f\x{85}\p{Z}]+"  # what str.split() splits at

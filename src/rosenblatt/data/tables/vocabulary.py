@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rosenblatt.data.tables import words
-from rosenblatt.hashtable import ABSENT, capacity_for, new_slots, resized
+from rosenblatt.engine.hashtable import ABSENT, capacity_for, new_slots, resized
 
 _MOST = 2**31 - 2  # runs, which are numbered in 32 bits
 

@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rosenblatt._jit import exact, generic, jit
-from rosenblatt.hashtable import ABSENT, claim, find, mix, new_slots
+from rosenblatt.engine.hashtable import ABSENT, claim, find, mix, new_slots
+from rosenblatt.engine.jit import exact, generic, jit
 
 BREAK = np.uint64(2**64 - 2)  # no run goes over it
 ROOT = np.uint64(2**64 - 3)  # the run of no symbols

@@ -17,9 +17,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rosenblatt._jit import exact
 from rosenblatt.data.parsing.decimals import CERTAIN, DOUBTFUL, NONE, left, number
 from rosenblatt.data.parsing.eights import U, byte, first, inlined, line_end, start, word
+from rosenblatt.engine.jit import exact
 
 # The places of `state`, an array of integers.
 PLACE = 0  # of the next line

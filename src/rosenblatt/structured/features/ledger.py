@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rosenblatt._jit import exact, jit, prefetch
-from rosenblatt.hashtable import ABSENT, capacity_for, claim, find, new_slots, resized
+from rosenblatt.engine.hashtable import ABSENT, capacity_for, claim, find, new_slots, resized
+from rosenblatt.engine.jit import exact, jit, prefetch
 
 OUTCOMES = 2**16  # as many as a list can name
 _SIZE_BITS = np.uint64(17)

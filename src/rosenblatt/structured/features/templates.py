@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rosenblatt._jit import jit
-from rosenblatt.hashtable import mix
+from rosenblatt.engine.hashtable import mix
+from rosenblatt.engine.jit import jit
 
 _TERM = re.compile(r"([^\s\[\]]+)\[([^\s\[\]]+)\]")
 

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rosenblatt._jit import jit
-from rosenblatt.hashtable import mix
+from rosenblatt.engine.hashtable import mix
+from rosenblatt.engine.jit import jit
 
 LONGEST_AFFIX = 9
 PLAIN = ("form", "lower", "shape", "longshape", "digit", "hyphen", "capital", "length")

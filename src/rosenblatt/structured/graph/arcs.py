@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rosenblatt._jit import jit
+from rosenblatt.engine.jit import jit
 from rosenblatt.structured.features import templates
 from rosenblatt.structured.features.templates import Templates, keys
 from rosenblatt.structured.features.words import OUTSIDE

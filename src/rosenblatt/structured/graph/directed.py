@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rosenblatt._jit import jit, prefetch
-from rosenblatt.hashtable import capacity_for
+from rosenblatt.engine.hashtable import capacity_for
+from rosenblatt.engine.jit import jit, prefetch
 
 _EMPTY = np.uint64(0)
 _ONE = np.uint64(1)

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rosenblatt._jit import jit
+from rosenblatt.engine.jit import jit
 
 
 @jit

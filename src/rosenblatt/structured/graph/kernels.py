@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rosenblatt._jit import jit
+from rosenblatt.engine.jit import jit
 from rosenblatt.rules import step
 from rosenblatt.structured.graph import chu_liu_edmonds, eisner
 from rosenblatt.structured.graph.arcs import (

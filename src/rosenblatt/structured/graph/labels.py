@@ -13,8 +13,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rosenblatt._jit import jit
-from rosenblatt.hashtable import ABSENT, find, request
+from rosenblatt.engine.hashtable import ABSENT, find, request
+from rosenblatt.engine.jit import jit
 from rosenblatt.rules import step
 from rosenblatt.structured.features import templates
 from rosenblatt.structured.features.ledger import add_list, add_scores, entered, push_row, request_list, roomy, row_of

@@ -9,10 +9,11 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rosenblatt._jit import jit
-from rosenblatt.kernels import Progress
-from rosenblatt.parameters import Number, OneOf
-from rosenblatt.plan import Plan
+from rosenblatt.engine.jit import jit
+from rosenblatt.engine.loop import Progress
+from rosenblatt.engine.train import NO_LIMIT, Learner, Visits
+from rosenblatt.estimators.parameters import Number, OneOf
+from rosenblatt.estimators.plan import Plan
 from rosenblatt.structured.base import rule_of, threshold
 from rosenblatt.structured.features import ledger, templates
 from rosenblatt.structured.features.fields import Fields, starts_of
@@ -21,7 +22,6 @@ from rosenblatt.structured.features.words import packed, unpacked
 from rosenblatt.structured.graph import arcs, directed, kernels, labels
 from rosenblatt.structured.parser import Corpus, DependencyParser
 from rosenblatt.structured.trees import is_projective
-from rosenblatt.train import NO_LIMIT, Learner, Visits
 
 DECODERS = ("eisner", "chu-liu-edmonds")
 _LISTS = {"keys": np.uint64, "sizes": np.int64, "outcomes": np.uint16, "weights": np.float32}

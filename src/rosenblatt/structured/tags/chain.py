@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rosenblatt._jit import jit, prefetch
-from rosenblatt.hashtable import ABSENT, capacity_for, claim, find, mix, new_slots, request
+from rosenblatt.engine.hashtable import ABSENT, capacity_for, claim, find, mix, new_slots, request
+from rosenblatt.engine.jit import jit, prefetch
 from rosenblatt.rules import step
 from rosenblatt.structured.features.ledger import (
     add_list,

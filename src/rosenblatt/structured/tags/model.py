@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rosenblatt._jit import jit
-from rosenblatt.hashtable import ABSENT, capacity_for, claim, find, new_slots, resized
+from rosenblatt.engine.hashtable import ABSENT, capacity_for, claim, find, new_slots, resized
+from rosenblatt.engine.jit import jit
 from rosenblatt.structured.features import ledger
 from rosenblatt.structured.features.ledger import Book, Ledger
 from rosenblatt.structured.features.words import packed, unpacked

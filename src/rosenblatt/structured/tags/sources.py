@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from rosenblatt._jit import jit
-from rosenblatt.hashtable import ABSENT, capacity_for, claim, mix, new_slots, resized
+from rosenblatt.engine.hashtable import ABSENT, capacity_for, claim, mix, new_slots, resized
+from rosenblatt.engine.jit import jit
 from rosenblatt.structured.features import templates
 from rosenblatt.structured.features.fields import Fields, located
 from rosenblatt.structured.features.ledger import keys_of

@@ -15,17 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from rosenblatt.blocks import available_threads
-from rosenblatt.kernels import Progress
-from rosenblatt.parameters import Number, OneOf
-from rosenblatt.plan import Plan
+from rosenblatt.engine.blocks import available_threads
+from rosenblatt.engine.loop import Progress
+from rosenblatt.engine.train import NO_LIMIT, Visits
+from rosenblatt.estimators.parameters import Number, OneOf
+from rosenblatt.estimators.plan import Plan
 from rosenblatt.structured.base import WIDEST, Structured, checked, offset, rule_of
 from rosenblatt.structured.features.fields import located
 from rosenblatt.structured.tags import chain, schemes
 from rosenblatt.structured.tags.explaining import Explanation, explained, heaviest
 from rosenblatt.structured.tags.model import Model, Reading, Ready, tagged
 from rosenblatt.structured.tags.sources import Columns, Features, Named, Rows, Templated
-from rosenblatt.train import NO_LIMIT, Visits
 
 # Templates of one place cost nothing when tagging, as they are summed once for each type of word; each of the others costs
 # a visit to memory for every token.

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rosenblatt._jit import jit
+from rosenblatt.engine.jit import jit
 
 NEVER = np.float32(-np.inf)
 

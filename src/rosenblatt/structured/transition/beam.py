@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rosenblatt._jit import jit
-from rosenblatt.hashtable import ABSENT, capacity_for, claim, mix, new_slots
+from rosenblatt.engine.hashtable import ABSENT, capacity_for, claim, mix, new_slots
+from rosenblatt.engine.jit import jit
 from rosenblatt.rules import step
 from rosenblatt.structured.features.ledger import push, roomy
 from rosenblatt.structured.transition import transitions as system

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rosenblatt._jit import jit
-from rosenblatt.hashtable import mix
+from rosenblatt.engine.hashtable import mix
+from rosenblatt.engine.jit import jit
 from rosenblatt.rules import step
 from rosenblatt.structured.features.ledger import entered, push_row, roomy
 from rosenblatt.structured.transition import transitions as system

@@ -17,8 +17,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rosenblatt._jit import jit
-from rosenblatt.hashtable import mix
+from rosenblatt.engine.hashtable import mix
+from rosenblatt.engine.jit import jit
 from rosenblatt.structured.features import templates
 from rosenblatt.structured.features.words import OUTSIDE
 from rosenblatt.structured.transition import transitions as system

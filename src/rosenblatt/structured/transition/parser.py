@@ -9,10 +9,11 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rosenblatt.hashtable import mix
-from rosenblatt.kernels import Progress
-from rosenblatt.parameters import Number, OneOf
-from rosenblatt.plan import Plan
+from rosenblatt.engine.hashtable import mix
+from rosenblatt.engine.loop import Progress
+from rosenblatt.engine.train import NO_LIMIT, Learner, Visits
+from rosenblatt.estimators.parameters import Number, OneOf
+from rosenblatt.estimators.plan import Plan
 from rosenblatt.structured.base import WIDEST, offset, rule_of
 from rosenblatt.structured.features import ledger as ledgers
 from rosenblatt.structured.features.fields import Fields, starts_of
@@ -23,7 +24,6 @@ from rosenblatt.structured.parser import Corpus, DependencyParser
 from rosenblatt.structured.transition import beam, greedy, outlook, transitions
 from rosenblatt.structured.transition.greedy import Manner
 from rosenblatt.structured.transition.sheet import Lists, Sheet, bind, checked, written
-from rosenblatt.train import NO_LIMIT, Learner, Visits
 
 MOST_LABELS = 2**15 - 1  # an action is one of 1 + 2 · labels, and a list names 2¹⁶
 

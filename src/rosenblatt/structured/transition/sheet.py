@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rosenblatt._jit import jit, prefetch
-from rosenblatt.hashtable import capacity_for
+from rosenblatt.engine.hashtable import capacity_for
+from rosenblatt.engine.jit import jit, prefetch
 from rosenblatt.structured.features import ledger as ledgers
 from rosenblatt.structured.features.ledger import mean_weight
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rosenblatt._jit import jit
+from rosenblatt.engine.jit import jit
 from rosenblatt.structured.trees import is_projective
 
 SHIFT = 0  # and 1 + 2l is LEFT(l), 2 + 2l is RIGHT(l)

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from rosenblatt._jit import generic
-from rosenblatt.hashtable import request
+from rosenblatt.engine.hashtable import request
+from rosenblatt.engine.jit import generic
 from rosenblatt.structured.features.ledger import Ledger, add_scores, request_row, row_of
 from rosenblatt.structured.transition.sheet import Sheet, add_up
 

@@ -1,0 +1,1 @@
+"""Counting what Python code executes, and how the count grows with the input."""

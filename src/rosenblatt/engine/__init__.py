@@ -1,0 +1,1 @@
+"""The loop over examples, and everything it touches: rows, problems, weights, epochs."""

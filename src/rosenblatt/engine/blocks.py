@@ -1,0 +1,163 @@
+"""The same epoch by blocks, for dense rows and many weight vectors.
+
+Weights change only on mistakes. So the scores of a whole block of rows are one matrix product, as long as what a mistake
+inside the block changes is put right for the rows after it: a move τ at row i adds τ⟨x_i, x_j⟩ to the score of each later
+row j, and these products are the block's Gram matrix. In exact arithmetic this is the sequential algorithm, whatever the
+size of the blocks. The weights themselves are moved by the sequential code, in the sequential order: as long as rounding
+in a score flips no decision, even their last bits are those of the row-at-a-time run.
+
+Gram matrices do not depend on weights, so other threads prepare the blocks to come. Every product is computed by one
+thread on the same shapes, hence the bytes do not depend on how many threads there are.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
+
+from rosenblatt.engine.jit import is_number, jit
+from rosenblatt.engine.loop import Progress, given_length, given_weight, settle
+from rosenblatt.engine.problems import JOINT, MOVE, OneVsRest, Problem, confront
+from rosenblatt.engine.rows import Dense, Examples, Rows
+
+BLOCK = 128  # rows: the Gram product costs BLOCK/2 multiplications a row and feature, the scores one a weight vector
+PANEL = 8  # blocks prepared by one thread at a time
+FEWEST_COLUMNS = 24  # below, a row read once for all its weight vectors is as fast, and needs no second copy of the rows
+FEWEST_FEATURES = 32
+
+
+class Panel(NamedTuple):
+    """Some blocks of rows, copied together in the order of their visit, and the Gram matrix of each."""
+
+    examples: Examples
+    grams: NDArray  # (blocks, BLOCK, BLOCK), the upper triangles used
+
+
+def pays(rows: Rows, problem: Problem) -> bool:
+    """Whether blocks are the faster way to the same result."""
+    return (
+        isinstance(rows, Dense)
+        and isinstance(problem, (*JOINT, OneVsRest))
+        and problem.classes >= FEWEST_COLUMNS
+        and rows.values.shape[1] >= FEWEST_FEATURES
+    )
+
+
+def epoch(examples: Examples, weights, problem, rule, pace, order: NDArray, threads: int) -> Progress:
+    """Visit the rows that `order` lists and learn from each; what `kernels.epoch` does with a batch of one."""
+    mistakes, updates, position = 0, 0, 0
+    scores = np.empty((BLOCK, problem.classes), examples.rows.values.dtype)
+    w = weights.w[:-1]
+    # NaN and infinity are noticed by the scan, which names the row; numpy need not warn of them.
+    with one_blas_thread(), np.errstate(invalid="ignore", over="ignore"):
+        for panel in _panels(examples, order, threads):
+            for block, gram in enumerate(panel.grams):
+                first = block * BLOCK
+                x = panel.examples.rows.values[first : first + BLOCK]
+                np.matmul(x, w, out=scores[: len(x)])
+                done = scan(panel.examples, weights, problem, rule, pace.room, first, scores[: len(x)], gram)
+                mistakes += done.mistakes
+                updates += done.updates
+                if done.broken >= 0:
+                    return Progress(position, mistakes, updates, order[position + done.broken])
+            position += len(panel.examples.labels)
+    return Progress(position, mistakes, updates, -1)
+
+
+@jit
+def scan(examples, weights, problem, rule, room, first, scores, gram):
+    """Learn from the block of rows that starts at `first`, whose scores lack the constant feature's part so far."""
+    moves = np.empty(room, MOVE)
+    share = np.zeros(weights.tally.size, np.int64)
+    constant = scores.dtype.type(examples.constant)
+    mistakes, updates = 0, 0
+    for i in range(len(scores)):
+        for k in range(scores.shape[1]):
+            scores[i, k] += constant * weights.w[-1, k]
+    for i in range(len(scores)):
+        if not is_number(scores[i, 0]):
+            return Progress(i, mistakes, updates, first + i)
+        label = examples.labels[first + i]
+        weight = given_weight(examples.weight, first + i)
+        length = given_length(examples.lengths, first + i)
+        _, right, found = confront(problem, rule, scores[i], label, length, weight, weights.tally, moves, 0)
+        mistakes += not right
+        if found > 0:
+            for q in range(found):
+                moves[q]["row"] = first + i
+                moves[q]["clock"] = weights.clock[0]
+            updates += settle(examples, weights, moves[:found], share, False)
+            for q in range(found):
+                tau = scores.dtype.type(moves[q]["tau"])
+                spread(scores, gram, i, moves[q]["gains"], tau, constant)
+                if moves[q]["loses"] >= 0:
+                    spread(scores, gram, i, moves[q]["loses"], -tau, constant)
+        weights.clock[0] += 1
+    return Progress(len(scores), mistakes, updates, -1)
+
+
+@jit
+def spread(scores, gram, i, column, tau, constant):
+    """Give the rows after i the scores they have once τ times row i is in the column's weights."""
+    for j in range(i + 1, len(scores)):
+        scores[j, column] += tau * (gram[i, j] + constant * constant)
+
+
+def _panels(examples: Examples, order: NDArray, threads: int) -> Iterator[Panel]:
+    """The rows in the order of their visit, a panel at a time, prepared up to `threads` − 1 panels ahead."""
+    starts = range(0, len(order), PANEL * BLOCK)
+    pieces = (order[start : start + PANEL * BLOCK] for start in starts)
+    if threads < 2:
+        for piece in pieces:
+            yield _panel(examples, piece)
+        return
+    with ThreadPoolExecutor(threads - 1) as pool:
+        coming: deque = deque()
+        for piece in pieces:
+            coming.append(pool.submit(_panel, examples, piece))
+            if len(coming) > 2 * (threads - 1):
+                yield coming.popleft().result()
+        while coming:
+            yield coming.popleft().result()
+
+
+def _panel(examples: Examples, piece: NDArray) -> Panel:
+    consecutive = piece[-1] - piece[0] == len(piece) - 1 and bool((np.diff(piece) == 1).all())
+    chosen = slice(piece[0], piece[-1] + 1) if consecutive else piece
+    x = examples.rows.values[chosen]
+    x.flags.writeable = False
+    grams = np.empty((-(-len(x) // BLOCK), BLOCK, BLOCK), x.dtype)
+    for block, gram in enumerate(grams):
+        part = x[block * BLOCK : (block + 1) * BLOCK]
+        np.matmul(part, part.T, out=gram[: len(part), : len(part)])
+    weight, lengths = (None if part is None else part[chosen] for part in (examples.weight, examples.lengths))
+    return Panel(Examples(Dense(x), examples.labels[chosen], weight, examples.constant, lengths), grams)
+
+
+def available_threads(n_jobs: int | None) -> int:
+    """The number of threads that `n_jobs` asks for; None is every core this process may use, as −1 is."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if n_jobs is None:
+        return cores
+    if n_jobs == 0:
+        raise ValueError("n_jobs must not be 0; use None for every core, or the number of threads")
+    return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
+
+
+def one_blas_thread() -> AbstractContextManager:
+    """While this lasts, each matrix product is done by the thread that asks for it, on its own."""
+    return _controller().limit(limits=1, user_api="blas")
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()

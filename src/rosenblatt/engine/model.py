@@ -1,0 +1,250 @@
+"""What has been learned, and which of the weight vectors on the way predict."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Collection
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rosenblatt import rules
+from rosenblatt.engine import problems
+from rosenblatt.engine.problems import JOINT, MOVE, Binary, OneVsOne, Problem, columns, counters, decide, visible, winner
+from rosenblatt.engine.rows import Rows, is_sparse
+from rosenblatt.engine.train import Pocket
+from rosenblatt.engine.votes import Votes, no_votes
+from rosenblatt.engine.weights import Weights, grown, hidden, suited, widened, zeros
+from rosenblatt.modelfile.parts import MOST, Parts, put_record, record
+from rosenblatt.theory.conditions import RunConditions
+
+
+class Model:
+    """Weights, the problem they solve, and how they predict: the last, their average, a pocket, or all by vote."""
+
+    def __init__(self, problem: Problem, weights: Weights, constant: float, keep: str):
+        self.problem = problem
+        self.weights = weights
+        self.constant = constant
+        self.keep = keep
+        self.pocket = Pocket(weights.w) if keep == "pocket" else None
+        self.votes: Votes | None = no_votes(weights.w) if keep == "vote" else None
+        self.conditions = RunConditions()
+        self.only_predicts = False  # whether it comes from a file that holds no more
+        self._known: tuple[int, NDArray, NDArray] | None = None
+
+    @property
+    def seen(self) -> int:
+        """Examples visited."""
+        return int(self.weights.clock[0])
+
+    @property
+    def updates(self) -> int:
+        """Changes of weight vectors."""
+        return int(self.weights.tally.sum())
+
+    def copy(self) -> Model:
+        """The same model, sharing nothing that learning changes."""
+        twin = copy.copy(self)
+        twin.weights = self.weights.copy()
+        twin.pocket = copy.deepcopy(self.pocket)
+        return twin
+
+    def suit(self, rows: Rows) -> None:
+        """Give the weights the memory order and at least the precision that these rows want."""
+        self.weights = suited(self.weights, np.result_type(rows.values, self.weights.w).type, is_sparse(rows))
+
+    def kept(self) -> tuple[NDArray, NDArray]:
+        """(coef, intercept) of the weights that predict, in their own precision; with votes, of the last."""
+        if self.keep == "average":
+            now = int(self.weights.clock[0])
+            if self._known is None or self._known[0] != now:
+                self._known = (now, *shown(self.problem, self.predicting(), self.constant))
+            return self._known[1:]
+        return shown(self.problem, self.predicting(), self.constant)
+
+    def predicting(self) -> NDArray:
+        """The weights that predict, as the kernels have them; with votes, the last."""
+        if self.keep == "average":
+            return self.weights.average().astype(self.weights.w.dtype)
+        return self.weights.w if self.pocket is None else self.pocket.w
+
+    def last(self) -> tuple[NDArray, NDArray]:
+        """(coef, intercept) of the last weights."""
+        return shown(self.problem, self.weights.w, self.constant)
+
+    def decision(self, X: Any) -> NDArray:
+        """The decision values of rows: see `problems.decide`."""
+        if self.votes is not None:
+            return decide(self.problem, visible(self.problem, self.votes.scores(X, self.problem, self.constant)))
+        coef, intercept = self.kept()
+        return decide(self.problem, X @ coef.T + intercept)
+
+    def errors(self, X: Any, labels: NDArray, w: NDArray) -> int:
+        """How many rows the weights w do not predict."""
+        coef, intercept = shown(self.problem, w, self.constant)
+        return int(np.count_nonzero(winner(decide(self.problem, X @ coef.T + intercept)) != labels))
+
+    def grow(self, larger: Problem) -> None:
+        """Go over to a problem with more classes; the weights of the new ones are zero."""
+        if self.votes is not None:
+            start = grown(self.weights._replace(w=self.votes.start, drift=None), self.problem, larger).w
+            self.votes = self.votes.grown(start, self.problem, larger)
+        self.weights = grown(self.weights, self.problem, larger)
+        self.problem = larger
+        self._known = None
+
+    def widened(self, features: int) -> Model:
+        """The same model for rows of so many features; the weights of new ones are zero, as if they had never come."""
+        twin = self.copy()
+        drift = None if self.weights.drift is None else widened(self.weights.drift, features, "a part in the average")
+        twin.weights = twin.weights._replace(w=widened(self.weights.w, features), drift=drift)
+        if twin.pocket is not None:
+            twin.pocket.w = widened(twin.pocket.w, features)
+        twin.votes = None if self.votes is None else self.votes.widened(features)
+        start = self.conditions.start
+        twin.conditions = self.conditions._replace(start=None if start is None else widened(start, features))
+        twin._known = None
+        return twin
+
+    def remember(self, X: Any, moves: NDArray) -> None:
+        """Keep the mistakes made on rows of X, which vote from now on."""
+        if self.votes is not None:
+            self.votes = self.votes.extended(X, moves, int(self.weights.clock[0]))
+
+
+# Files
+
+
+def parts_of(model: Model, resume: bool, own_rule: Callable[[], Any]) -> Parts:
+    """The model as facts and arrays; without `resume`, the weights that predict and no more. `own_rule` answers the rule
+    that the parameters of the learner ask for, which need not be one that a file can name."""
+    parts = Parts({"problem": put_record(model.problem, problems.KINDS), "constant": model.constant, "keep": model.keep})
+    whole = resume or model.votes is not None
+    _put_weights(parts, "weights", model.weights.w if whole else model.predicting())
+    parts.put("tally", model.weights.tally)
+    parts.put("clock", model.weights.clock)
+    if model.votes is not None:
+        parts.put_rows("votes/rows", model.votes.rows)
+        parts.put_records("votes/moves", model.votes.moves)
+        _put_weights(parts, "votes/start", model.votes.start)
+    if not resume:
+        return parts
+    if model.weights.drift is not None:
+        _put_weights(parts, "drift", model.weights.drift)
+    if model.pocket is not None:
+        _put_weights(parts, "pocket", model.pocket.w)
+        parts.put("pocket/run", model.pocket.run)
+        parts.facts["pocket/fewest"] = model.pocket.fewest
+    conditions = model.conditions
+    if conditions.start is not None:
+        parts.put("terms/start", conditions.start)
+    rule = conditions.rule
+    parts.facts["terms"] = {
+        "rule": None if rule is None else "own" if rule == own_rule() else put_record(rule, rules.KINDS),
+        "batch": conditions.batch,
+        "in_turn": conditions.in_turn,
+        "weighted": conditions.weighted,
+        "mixed": conditions.mixed,
+    }
+    return parts
+
+
+def model_of(parts: Parts, features: int, expected: Collection[Problem], own_rule: Callable[[], Any]) -> Model:
+    """The model that facts and arrays describe, for rows of so many features and for one of the problems expected."""
+    problem = problem_of(parts, expected)
+    resume = "terms" in parts.facts
+    keep = parts.text("keep", ("last", "average", "pocket", "vote"))
+    shape = (features + 1,) if isinstance(problem, Binary) else (features + 1, columns(problem))
+    w = _weights(parts, "weights", shape)
+    clock = parts.counts("clock", 1)
+    averaged = keep == "average" and resume
+    drift = _weights(parts, "drift", shape, np.float64) if averaged else None
+    model = Model(problem, Weights(w, drift, parts.counts("tally", counters(problem)), clock), parts.real("constant"),
+                  keep if resume or keep == "vote" else "last")  # fmt: skip
+    model.only_predicts = not resume
+    if model.votes is not None:
+        rows = parts.rows("votes/rows", None, features)
+        moves = parts.records("votes/moves", MOVE, move_bounds(problem, rows.shape[0], int(clock[0])))
+        model.votes = Votes(rows, moves, _weights(parts, "votes/start", shape, w.dtype), int(clock[0]))
+    if not resume:
+        return model
+    if model.pocket is not None:
+        model.pocket.w = _weights(parts, "pocket", shape, w.dtype)
+        model.pocket.run = parts.counts("pocket/run", 2)
+        fewest = parts.facts["pocket/fewest"]
+        model.pocket.fewest = None if fewest is None else parts.whole("pocket/fewest")
+    model.conditions = _conditions(parts, Parts(parts.facts["terms"]), w, own_rule)
+    return model
+
+
+def problem_of(parts: Parts, expected: Collection[Problem]) -> Any:
+    """The problem that a model solves, if it is one of those expected."""
+    problem = record(parts.facts["problem"], problems.KINDS)
+    if not any(type(problem) is type(one) and problem == one for one in expected):
+        raise ValueError(f"{problem} is none of {', '.join(map(str, expected))}")
+    return problem
+
+
+def move_bounds(problem: Problem, rows: int, clock: int) -> dict[str, tuple[int, int]]:
+    """From where to where the numbers of moves made on so many rows, before so many examples, can go."""
+    column = (0 if isinstance(problem, JOINT) else -1, columns(problem) - 1)
+    counter = (0, counters(problem) - 1)
+    return {"row": (0, rows - 1), "gains": column, "loses": column, "counter": counter, "clock": (0, clock)}
+
+
+def _conditions(parts: Parts, told: Parts, w: NDArray, own_rule: Callable[[], Any]) -> RunConditions:
+    start = parts.array("terms/start", w.dtype, w.shape) if "terms/start" in parts.arrays else None
+    rule = told.facts["rule"]
+    rule = own_rule() if rule == "own" else None if rule is None else record(rule, rules.KINDS)
+    flags = {name: told.flag(name) for name in ("in_turn", "weighted", "mixed")}
+    return RunConditions(start, rule, told.whole("batch", 1, 2 * MOST - 1), **flags)
+
+
+def _put_weights(parts: Parts, name: str, w: NDArray) -> None:
+    """Put weights with the order that they have in memory: sums in another order might round otherwise."""
+    turned = w.ndim > 1 and w.flags.f_contiguous and not w.flags.c_contiguous
+    parts.facts[f"{name}/turned"] = turned
+    parts.put(name, w.T if turned else w)
+
+
+def _weights(parts: Parts, name: str, shape: tuple[int, ...], dtype: Any = None) -> NDArray:
+    turned = parts.flag(f"{name}/turned")
+    kind = parts.arrays[name].dtype if dtype is None else dtype
+    if kind not in (np.float32, np.float64):
+        raise TypeError(f"{name} must be float32 or float64; they are {kind}")
+    w = parts.array(name, kind, shape[::-1] if turned else shape)
+    return w.T if turned else w
+
+
+def fresh(
+    problem: Problem, rows: Rows, features: int, constant: float, keep: str, init: tuple[Any, Any] = (None, None)
+) -> Model:
+    """A model that has seen nothing, with weights of zero or those that `init` (coef, intercept) shows."""
+    weights = zeros(features, problem, rows.values.dtype.type, keep == "average", is_sparse(rows))
+    if any(part is not None for part in init):
+        weights.w[...] = _start(problem, features, constant, *init)
+    return Model(problem, weights, constant, keep)
+
+
+def _start(problem: Problem, features: int, constant: float, coef_init: Any, intercept_init: Any) -> NDArray:
+    vectors = {Binary: 1, OneVsOne: problem.classes * (problem.classes - 1) // 2}.get(type(problem), problem.classes)
+    coef = np.zeros((vectors, features)) if coef_init is None else np.asarray(coef_init, dtype=np.float64)
+    intercept = np.zeros(vectors) if intercept_init is None else np.asarray(intercept_init, dtype=np.float64)
+    if coef.size != vectors * features or intercept.size != vectors:
+        raise ValueError(
+            f"coef_init must have shape {(vectors, features)} and intercept_init {(vectors,)}; "
+            f"got {coef.shape} and {intercept.shape}"
+        )
+    if not (np.isfinite(coef).all() and np.isfinite(intercept).all()):
+        raise ValueError("coef_init and intercept_init must be finite")
+    if intercept.any() and not constant:
+        raise ValueError("intercept_init and fit_intercept=False do not go together: there is no intercept to start")
+    return hidden(problem, coef.reshape(vectors, features), intercept.reshape(vectors), constant)
+
+
+def shown(problem: Problem, w: NDArray, constant: float) -> tuple[NDArray, NDArray]:
+    """(coef, intercept): a row for each weight vector that a user sees, and its effective intercept."""
+    w = w[:, None] if w.ndim == 1 else visible(problem, w)
+    return w[:-1].T, w[-1] * w.dtype.type(constant)

@@ -1,0 +1,240 @@
+"""Data enters here, once. `as_rows` checks, casts and freezes it; past this border every array has one of the few types
+the kernels are compiled for, and nothing writes to it.
+
+A row is a pair (columns, values). The row of a dense array has `columns = None`, so one body serves both layouts.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from rosenblatt.engine.jit import generic, jit, prefetch
+
+
+class Dense(NamedTuple):
+    """Rows of a C-contiguous array."""
+
+    values: NDArray  # (rows, columns)
+
+
+class CSR(NamedTuple):
+    """Rows of a compressed sparse matrix; the columns of each row are strictly increasing.
+
+    The columns are unsigned so that compiled code need not ask whether an index counts from the end: that question
+    halves the speed of a sparse dot product.
+    """
+
+    starts: NDArray  # (rows + 1,) int64
+    columns: NDArray  # (non-zeros,) uint32 or uint64
+    values: NDArray  # (non-zeros,)
+
+
+Rows = Dense | CSR
+
+
+class Examples(NamedTuple):
+    """What a learner is shown: rows, a class number for each, two weights for each, its own and its class's, and the value
+    of the constant feature (0 for none) that carries the intercept as the last coordinate."""
+
+    rows: Rows
+    labels: NDArray  # (rows,) int64
+    weight: NDArray | None  # (rows, 2) float64; None: all are 1
+    constant: float
+    lengths: NDArray | None = None  # (rows,) float64: ‖(row, constant)‖², for the rules that use it
+
+
+@generic
+def take(rows, i):
+    """Row i as (columns, values)."""
+    raise TypeError(f"rows must be Dense or CSR, not {type(rows).__name__}; as_rows makes one from a matrix")
+
+
+@take.register
+def _(rows: Dense, i):
+    return None, rows.values[i]
+
+
+@take.register
+def _(rows: CSR, i):
+    first, last = rows.starts[i], rows.starts[i + 1]
+    return rows.columns[first:last], rows.values[first:last]
+
+
+@generic
+def fetch(rows, i):
+    """Ask the processor to bring row i near; it will be needed soon."""
+    raise TypeError(f"rows must be Dense or CSR, not {type(rows).__name__}; as_rows makes one from a matrix")
+
+
+@fetch.register
+def _(rows: Dense, i):
+    width = rows.values.shape[1]
+    for j in range(i * width, (i + 1) * width, 64 // rows.values.itemsize):
+        prefetch(rows.values, j)
+
+
+@fetch.register
+def _(rows: CSR, i):
+    for j in range(rows.starts[i], rows.starts[i + 1], 64 // rows.values.itemsize):
+        prefetch(rows.columns, j)
+        prefetch(rows.values, j)
+
+
+@generic
+def columns_of(rows, i):
+    """The columns of row i; None for a dense one."""
+    raise TypeError(f"rows must be Dense or CSR, not {type(rows).__name__}; as_rows makes one from a matrix")
+
+
+@columns_of.register
+def _(rows: Dense, i):
+    return None
+
+
+@columns_of.register
+def _(rows: CSR, i):
+    return rows.columns[rows.starts[i] : rows.starts[i + 1]]
+
+
+def count(rows: Rows) -> int:
+    """How many rows there are."""
+    return len(rows.values) if isinstance(rows, Dense) else len(rows.starts) - 1
+
+
+def is_sparse(rows: Rows) -> bool:
+    """Whether rows list the columns of their values."""
+    return isinstance(rows, CSR)
+
+
+def row_bytes(rows: Rows) -> int:
+    """The bytes of an average row."""
+    if isinstance(rows, Dense):
+        return rows.values.shape[1] * rows.values.itemsize
+    return (rows.columns.nbytes + rows.values.nbytes) // max(count(rows), 1)
+
+
+def ahead(rows: Rows) -> int:
+    """How many rows before its turn to ask for a row: 4 KB of them, but eight at most."""
+    return min(max(1, 4096 // max(row_bytes(rows), 1)), 8)
+
+
+def as_rows(X: Any, dtype: Any = None) -> Rows:
+    """X, a matrix with two axes, as Dense or CSR rows, without a copy where type and layout already fit.
+
+    float32 and float64 stay as they are; all else becomes float64 (float16: float32), or `dtype` where it is given.
+    Indices of any integer type are accepted and checked; unsorted and repeated ones are put in order and added up, in a
+    copy. NaN and infinity are not looked for here: `finite` does that, and the kernels notice them too.
+    """
+    if sp.issparse(X):
+        return _csr(X, dtype)
+    X = np.asarray(X)
+    if X.ndim != 2:
+        raise ValueError(f"X must have two axes, rows and features; it has {X.ndim}, with shape {X.shape}")
+    return Dense(frozen(np.ascontiguousarray(X, dtype=dtype or _float_type(X.dtype))))
+
+
+def _csr(X: Any, dtype: Any) -> CSR:
+    X = X.tocsr()
+    if X.ndim != 2:
+        raise ValueError(f"X must have two axes, rows and features; it has {X.ndim}, with shape {X.shape}")
+    starts = X.indptr.astype(np.int64, copy=False)
+    columns = X.indices if X.indices.dtype in (np.int32, np.int64) else X.indices.astype(np.int64)
+    if len(starts) != X.shape[0] + 1 or starts[0] != 0 or starts[-1] > len(columns) or len(columns) != len(X.data):
+        raise ValueError(
+            f"X is not a valid CSR matrix: {X.shape[0]} rows with {len(starts)} row starts from {starts[0]} to "
+            f"{starts[-1]}, {len(columns)} column indices and {len(X.data)} values"
+        )
+    highest, lowest, canonical, backward = inspect(starts, columns)
+    if backward >= 0:
+        raise ValueError(f"X is not a valid CSR matrix: the start of row {backward + 1} is before that of row {backward}")
+    if lowest < 0 or highest >= X.shape[1]:
+        wrong = lowest if lowest < 0 else highest
+        raise ValueError(f"X has a column index {wrong}, but its columns are 0 to {X.shape[1] - 1}")
+    if not canonical:
+        X = sp.csr_matrix((X.data.copy(), columns.copy(), X.indptr.copy()), shape=X.shape)
+        X.sum_duplicates()
+        starts, columns = X.indptr.astype(np.int64, copy=False), X.indices
+    values = X.data.astype(dtype or _float_type(X.data.dtype), copy=False)
+    return CSR(frozen(starts), frozen(columns.view(f"u{columns.itemsize}")), frozen(values))
+
+
+def finite(rows: Rows) -> bool:
+    """Whether every value is a number: no NaN, no infinity."""
+    flat = rows.values.reshape(-1)
+    return bool(all_finite(flat))
+
+
+def lengths(rows: Rows, constant: float) -> NDArray:
+    """‖(row, constant)‖² of each row, in float64."""
+    result = np.empty(count(rows))
+    _squared(rows, constant, result)
+    return result
+
+
+def refuse_too_long(rows: Rows, squared: NDArray, live: NDArray) -> None:
+    """An error if the squared length of one of the live rows overflows although its values are finite."""
+    for i in live[np.isinf(squared[live])].tolist():
+        if np.isfinite(take(rows, i)[1]).all():
+            raise ValueError(f"the squared length of row {i} of X overflows: its values are too large; scale X down")
+
+
+@jit
+def _squared(rows, constant, result):
+    for i in range(result.size):
+        _, values = take(rows, i)
+        total = constant * constant
+        for j in range(values.size):
+            total += np.float64(values[j]) * np.float64(values[j])
+        result[i] = total
+
+
+def frozen(array: NDArray) -> NDArray:
+    """A read-only view."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def _float_type(dtype: np.dtype) -> type:
+    if dtype in (np.float32, np.float16):
+        return np.float32
+    if dtype.kind == "c":
+        raise ValueError(f"X must hold real numbers; complex data ({dtype}) is not supported")
+    return np.float64
+
+
+@jit
+def inspect(starts, columns):
+    """(highest column, lowest column, whether each row's columns strictly increase, first row that starts too late).
+
+    The columns strictly increase in every row if each place where they do not is the start of one.
+    """
+    before = columns[0] if columns.size else columns.dtype.type(0)
+    highest, lowest, falls = before, min(before, columns.dtype.type(0)), 0
+    for j in range(1, columns.size):
+        highest = max(highest, columns[j])
+        lowest = min(lowest, columns[j])
+        falls += columns[j] <= columns[j - 1]
+    for i in range(starts.size - 1):
+        if starts[i + 1] < starts[i]:
+            return highest, lowest, False, i
+        if starts[i + 1] > starts[i] > 0:
+            falls -= columns[starts[i]] <= columns[starts[i] - 1]
+    return highest, lowest, falls == 0, -1
+
+
+@jit
+def all_finite(flat):
+    """Whether no value is NaN or infinite: only those are not at most the largest number."""
+    largest = np.finfo(flat.dtype).max
+    for start in range(0, flat.size, 4096):
+        strange = 0
+        for j in range(start, min(start + 4096, flat.size)):
+            strange += not (abs(flat[j]) <= largest)
+        if strange > 0:
+            return False
+    return True

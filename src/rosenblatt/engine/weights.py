@@ -1,0 +1,127 @@
+"""What a linear learner has learned: its weights, the drift from which their average follows, and its counts."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rosenblatt.engine.jit import jit
+from rosenblatt.engine.problems import JOINT, Binary, OneVsOne, Problem, columns, counters, pairs
+
+
+class Weights(NamedTuple):
+    """Weight vectors, changed in place by the kernels.
+
+    The average of the weights after each example seen is w − drift/clock: a move τΔ made when c examples had been seen
+    is missing from c of the clock weight vectors that the average is over, hence c·τΔ too much (Daumé's lazy sum).
+    """
+
+    w: NDArray  # (features + 1,) for two classes, else (features + 1, columns); the last coordinate is the constant's
+    drift: NDArray | None  # the same shape, float64; None when no average is wanted
+    tally: NDArray  # (counters,) int64: updates made by each
+    clock: NDArray  # (1,) int64: examples seen
+
+    def average(self) -> NDArray:
+        """The mean of the weights after every example seen, in float64."""
+        if self.drift is None:
+            raise ValueError("these weights keep no drift, so their average is not known")
+        return self.w - self.drift / self.clock[0] if self.clock[0] else self.w.astype(np.float64)
+
+    def copy(self) -> Weights:
+        """The same weights, sharing nothing."""
+        drift = None if self.drift is None else self.drift.copy(order="K")
+        return Weights(self.w.copy(order="K"), drift, self.tally.copy(), self.clock.copy())
+
+
+def zeros(features: int, problem: Problem, dtype: type, averaged: bool, sparse: bool) -> Weights:
+    """Weights of zero, in the memory order that rows of this layout want."""
+    shape: tuple[int, ...] = (features + 1,) if isinstance(problem, Binary) else (features + 1, columns(problem))
+    order: Literal["C", "F"] = "C" if sparse else "F"
+    return Weights(
+        np.zeros(shape, dtype, order),
+        np.zeros(shape, np.float64, order) if averaged else None,
+        np.zeros(counters(problem), np.int64),
+        np.zeros(1, np.int64),
+    )
+
+
+def suited(weights: Weights, dtype: type, sparse: bool) -> Weights:
+    """The same weights in the memory order and with the precision that these rows want; a copy only where they differ."""
+    order: Literal["C", "F"] = "C" if sparse else "F"
+    w: NDArray = np.asarray(weights.w, dtype=dtype, order=order)
+    drift = None if weights.drift is None else np.asarray(weights.drift, order=order)
+    return weights._replace(w=w, drift=drift)
+
+
+def grown(weights: Weights, problem: Problem, larger: Problem) -> Weights:
+    """The weights of the same classes in a problem with more of them; those of the new classes are zero.
+
+    The one vector of two classes becomes +w for class 1 and −w for class 0: what Kesler's construction would have learned.
+    """
+    dtype, sparse = weights.w.dtype.type, weights.w.flags.c_contiguous and weights.w.ndim > 1
+    new = zeros(len(weights.w) - 1, larger, dtype, weights.drift is not None, sparse)
+    new.clock[:] = weights.clock
+    if problem.classes == 1:
+        return new
+    for old, fresh in ((weights.w, new.w), (weights.drift, new.drift)):
+        if old is not None and fresh is not None:
+            fresh[:, places(problem, larger)] = np.column_stack([-old, old]) if old.ndim == 1 else old
+    if isinstance(larger, JOINT):
+        new.tally[:] = weights.tally
+    elif isinstance(problem, Binary):
+        new.tally[places(problem, larger)] = weights.tally[0]
+    else:
+        new.tally[places(problem, larger)] = weights.tally
+    return new
+
+
+def widened(w: NDArray, features: int, what: str = "weights") -> NDArray:
+    """The same weights, or others whose last row is the constant's, for so many features: those of new features are zero,
+    and those that are dropped must be."""
+    known = len(w) - 1
+    if features < known and (used := np.flatnonzero(w[features:known].reshape(known - features, -1).any(axis=1))).size:
+        column = features + int(used[0])
+        raise ValueError(f"{features} columns are too few: column {column} has been learned from, and has {what}")
+    wider = np.zeros((features + 1, *w.shape[1:]), w.dtype, "F" if w.flags.f_contiguous else "C")
+    wider[: min(known, features)] = w[: min(known, features)]
+    wider[-1] = w[-1]
+    return wider
+
+
+def places(problem: Problem, larger: Problem) -> NDArray:
+    """The columns of a larger problem that hold the weight vectors of a smaller one, two classes counting as two."""
+    if not isinstance(larger, OneVsOne):
+        return np.arange(2 if isinstance(problem, Binary) else columns(problem))
+    if isinstance(problem, Binary):
+        return np.array([1, larger.classes])  # 0 against 1, 1 against 0
+    a, b = np.divmod(np.arange(columns(problem)), problem.classes)
+    return a * larger.classes + b
+
+
+def hidden(problem: Problem, coef: NDArray, intercept: NDArray, constant: float) -> NDArray:
+    """The weights that a user sees as this coef (vectors, features) and intercept (vectors,)."""
+    w = np.vstack([coef.T, intercept / constant if constant else np.zeros_like(intercept)])
+    if isinstance(problem, Binary):
+        return w[:, 0]
+    if isinstance(problem, OneVsOne):
+        a, b = pairs(problem.classes)
+        both = np.zeros((len(w), columns(problem)), w.dtype)
+        both[:, a * problem.classes + b] = w
+        both[:, b * problem.classes + a] = -w
+        return both
+    return w
+
+
+def norm(w: NDArray) -> float:
+    """The Euclidean norm of all weights."""
+    return float(np.sqrt(_sum_of_squares(w.ravel(order="K"))))
+
+
+@jit
+def _sum_of_squares(flat):
+    total = 0.0
+    for j in range(flat.size):
+        total += np.float64(flat[j]) * np.float64(flat[j])
+    return total

@@ -1,0 +1,209 @@
+"""Every error that the library raises on purpose, as a type with fields.
+
+An error says what is wrong in `problem`, and its facts are attributes: which parameter had which value and what is allowed,
+or which file, line and column, or which row. Nobody needs to read the message to find them out. Each surface puts the facts
+into its own words: Python shows `missing='fill'` where the command line shows `--missing fill`.
+
+    RosenblattError
+      InvalidParameter           (ValueError)   a parameter has a value that is not allowed
+        InvalidParameterType     (TypeError)    … or a value of the wrong type
+        IncompatibleParameters                  two parameters that cannot be used together
+      InvalidData                (ValueError)   rows, labels, weights or sentences that cannot be used
+        InvalidDataType          (TypeError)    … because of their type
+        FormatError                             a file that is not what its format says: path, line, column
+        UnknownLabel                            a label that is not one of the known classes
+        NumericOverflow                         numbers became too large to learn from
+      UnsupportedOperation       (ValueError, TypeError)  this learner or model cannot do what was asked
+      UnreadableModel            (ValueError)   a file that is not a model, or a damaged one
+      UnreadableCertificate      (ValueError)   a file that is not a certificate, or a damaged one
+      OutputError                (OSError)      a file that cannot be written
+      MissingDependency          (ImportError)  an optional package that is not installed
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping
+from typing import Any
+
+_LONGEST_VALUE = 200  # characters of a value that a message shows
+
+
+class RosenblattError(Exception):
+    """Base class of all errors that the library raises on purpose.
+
+    Parameters
+    ----------
+    problem : str
+        What is wrong, as a sentence without the place and without advice.
+    hint : str, optional
+        What to do about it, in words that are right in Python and on the command line.
+    settings : mapping of str to object, optional
+        Parameters that would avoid the error, each with its value: ``{"missing": "fill"}``.
+    parameter, value, allowed : optional
+        The parameter that was refused, its value, and what it may be.
+    path, line, column : optional
+        Where it is in a file; lines count from 1.
+    row : int, optional
+        Which row of the data it is about, from 0.
+    """
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        hint: str | None = None,
+        settings: Mapping[str, object] | None = None,
+        parameter: str | None = None,
+        value: object = None,
+        allowed: str | None = None,
+        path: str | os.PathLike[str] | None = None,
+        line: int | None = None,
+        column: int | str | None = None,
+        row: int | None = None,
+    ):
+        super().__init__(problem)
+        self.problem = problem
+        self.hint = hint
+        self.settings = dict(settings or {})
+        self.parameter, self.value, self.allowed = parameter, value, allowed
+        self.path = None if path is None else os.fspath(path)
+        self.line, self.column, self.row = line, column, row
+
+    @property
+    def place(self) -> str:
+        """Where in a file it is, as "mail.csv, line 3, column 'age'"; empty where there is no file."""
+        parts = [] if self.path is None else [str(self.path)]
+        parts += [] if self.line is None else [f"line {self.line}"]
+        parts += [] if self.column is None or not parts else [f"column {self.column!r}"]
+        return ", ".join(parts)
+
+    def __str__(self) -> str:
+        settings = ", ".join(f"{name}={value!r}" for name, value in self.settings.items())
+        advice = [text for text in (self.hint, f"try {settings}" if settings else None) if text]
+        place = f"{self.place}: " if self.place else ""
+        return "; ".join([place + self.problem, *advice])
+
+    def __reduce__(self) -> Any:
+        return _rebuild, (type(self), self.args, self.__dict__)
+
+
+def _rebuild(kind: type[RosenblattError], args: tuple, facts: dict[str, Any]) -> RosenblattError:
+    """An error as it was before it was pickled: joblib and Dask carry errors from one process to another."""
+    error = kind.__new__(kind, *args)
+    error.args = args
+    error.__dict__.update(facts)
+    return error
+
+
+def shown(value: object) -> str:
+    """The repr of a value, shortened where it is long."""
+    text = repr(value)
+    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"
+
+
+class InvalidParameter(RosenblattError, ValueError):
+    """A parameter has a value that is not allowed.
+
+    >>> raise InvalidParameter("margin", -1, "a number ≥ 0")
+    Traceback (most recent call last):
+    rosenblatt.errors.InvalidParameter: margin must be a number ≥ 0; got -1
+    """
+
+    def __init__(self, parameter: str, value: object, allowed: str, **facts: Any):
+        problem = f"{parameter} must be {allowed}; got {shown(value)}"
+        super().__init__(problem, parameter=parameter, value=value, allowed=allowed, **facts)
+
+
+class InvalidParameterType(InvalidParameter, TypeError):
+    """A parameter has a value of the wrong type."""
+
+
+class IncompatibleParameters(InvalidParameter):
+    """Two parameters that cannot be used together, as (name, value) each, and why not."""
+
+    def __init__(self, one: tuple[str, object], other: tuple[str, object], reason: str, **facts: Any):
+        RosenblattError.__init__(
+            self,
+            f"{one[0]}={shown(one[1])} and {other[0]}={shown(other[1])} cannot be used together: {reason}",
+            parameter=one[0],
+            value=one[1],
+            **facts,
+        )
+        self.other, self.other_value, self.reason = *other, reason
+
+
+class InvalidData(RosenblattError, ValueError):
+    """Rows, labels, weights or sentences that cannot be used; the attribute `row` says which, where it is one of them."""
+
+
+class InvalidDataType(InvalidData, TypeError):
+    """Data of a type that cannot be used."""
+
+
+class FormatError(InvalidData):
+    """A file whose content is not what its format says; `path`, `line` and `column` say where."""
+
+
+class UnknownLabel(InvalidData):
+    """A label that is not one of the known classes.
+
+    Parameters
+    ----------
+    label : object
+        The label.
+    classes : collection
+        The classes there are.
+    """
+
+    def __init__(self, label: object, classes: Collection, **facts: Any):
+        known = ", ".join(shown(known) for known in list(classes)[:20]) + (", …" if len(classes) > 20 else "")
+        super().__init__(f"the label {shown(label)} is not one of the known classes: {known}", **facts)
+        self.label, self.classes = label, classes
+
+
+class NumericOverflow(InvalidData):
+    """Weights or scores became infinite or NaN; `row` is the row at which it happened, where that is known."""
+
+
+class UnsupportedOperation(RosenblattError, ValueError, TypeError):
+    """This learner or model cannot do what was asked, whatever the values.
+
+    It is both a ValueError and a TypeError, because code that calls estimators catches either.
+    """
+
+
+class UnreadableModel(RosenblattError, ValueError):
+    """A file that is not a model of rosenblatt, or a damaged one, or one of a newer version."""
+
+
+class UnreadableCertificate(RosenblattError, ValueError):
+    """A file that is not a certificate, or a damaged one."""
+
+
+class OutputError(RosenblattError, OSError):
+    """A file that cannot be written; `errno` and `filename` are those of the OSError behind it."""
+
+    def __init__(self, problem: str, path: str | os.PathLike[str], errno: int | None = None, **facts: Any):
+        super().__init__(problem, path=path, **facts)
+        self.errno, self.filename = errno, os.fspath(path)
+
+
+class MissingDependency(RosenblattError, ImportError):
+    """An optional package that is not installed.
+
+    Parameters
+    ----------
+    package : str
+        The package, as Python imports it.
+    extra : str
+        The extra of rosenblatt that installs it: ``pip install 'rosenblatt[extra]'``.
+    purpose : str
+        What needs it: "pictures".
+    """
+
+    def __init__(self, package: str, extra: str, purpose: str):
+        super().__init__(
+            f"{purpose} need the package {package}, which is not installed", hint=f"pip install 'rosenblatt[{extra}]'"
+        )
+        self.package, self.extra, self.name = package, extra, package

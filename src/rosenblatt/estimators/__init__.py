@@ -1,0 +1,1 @@
+"""Learners with the interface of scikit-learn, on the engine."""

@@ -1,0 +1,382 @@
+"""Kernel learners that never hold more rows than they are told to. A kernel perceptron keeps every row it was ever wrong
+about; these differ in what they do when there is no room."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.metaestimators import available_if
+
+from rosenblatt.engine.rows import Examples, Rows
+from rosenblatt.engine.train import NO_LIMIT, Visits
+from rosenblatt.estimators.callbacks import with_callbacks
+from rosenblatt.estimators.kernel.holdings import Holdings, Steward
+from rosenblatt.estimators.kernel.machine import KernelClassifier, takes_rows
+from rosenblatt.estimators.kernel.policies import ForgetAny, ForgetOldest, ForgetSafest, Project, Stop
+from rosenblatt.estimators.parameters import Flag, Number, OneOf
+from rosenblatt.estimators.plan import Plan
+from rosenblatt.modelfile.parts import Parts
+from rosenblatt.theory.bounds import forgetron_reach
+
+
+class Budgeted(KernelClassifier):
+    """A kernel perceptron whose weight vectors hold no more than `budget` rows each; how, a subclass says with a policy.
+
+    Parameters
+    ----------
+    kernel, degree, gamma, coef0
+        As those of `KernelPerceptron`.
+    budget : int, default=100
+        The most rows that a weight vector holds, at any time. Memory is `budget` rows and, where the policy compares them,
+        budget² kernels, for each class.
+    normalize : bool, default=True
+        Whether K(x, z)/√(K(x, x)·K(z, z)) takes the place of K, so that every row has length 1, as the theorems assume.
+        "rbf" has that already.
+    order, max_iter, tol, n_iter_no_change, warm_start, n_jobs, random_state, verbose
+        As those of `KernelPerceptron`.
+
+    Attributes
+    ----------
+    support_, support_vectors_, dual_coef_
+        As those of `KernelPerceptron`: all rows held by any weight vector, sorted by number; the coefficients are those
+        of K, not of the normalised kernel.
+    n_support_ : (vectors,) array
+        How many rows each weight vector holds.
+    classes_, n_mistakes_, n_updates_, n_seen_, n_iter_, history_, stop_reason_
+        As those of `Perceptron`.
+    """
+
+    _own = {
+        **KernelClassifier._kernel_parameters,
+        "budget": Number(1, whole=True),
+        "normalize": Flag(),
+    }
+
+    def __init__(
+        self,
+        kernel: Any = "rbf",
+        *,
+        degree: int = 3,
+        gamma: float | None = None,
+        coef0: float = 1.0,
+        budget: int | None = 100,
+        normalize: bool = True,
+        order: str = "shuffle",
+        max_iter: int = 1000,
+        tol: float | None = 1e-3,
+        n_iter_no_change: int = 5,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+        verbose: int = 0,
+    ):
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.budget = budget
+        self.normalize = normalize
+        self.order = order
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_iter_no_change = n_iter_no_change
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @abstractmethod
+    def _policy(self) -> Any:
+        """What is done with a row, from `rosenblatt.estimators.kernel.policies`."""
+
+    def _room(self) -> int:
+        return NO_LIMIT if self.budget is None else int(self.budget)
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any) -> Any:
+        """Learn from X (rows, features) and y (rows,) until one of the reasons to stop; the estimator itself.
+
+        With `kernel="precomputed"` X is the matrix of the kernels of all rows with all rows. An error leaves the estimator
+        as it was; Ctrl-C finishes the epoch, stores the model and then interrupts.
+        """
+        return self._fit(X, y)
+
+    @available_if(takes_rows)
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Any:
+        """Learn from these rows, once, in the order given; the estimator itself.
+
+        Cutting a stream of rows into calls in any way gives the same model. `classes` lists all classes on the first
+        call. `order` and the reasons to stop do not apply. An error leaves the estimator as it was.
+        """
+        return self._partial_fit(X, y, classes)
+
+    @property
+    def n_support_(self) -> NDArray:
+        return np.array([len(held.coef) for held in self._fitted().held])
+
+    def _fresh(self, plan: Plan, rows: Rows, features: int, classes: int, init: Any) -> Holdings:
+        kernel, seed = self._kernel_for(rows, features), int(plan.rng().integers(2**62))
+        return Holdings(plan.problem(classes), kernel, self._policy(), self.normalize, features, seed)
+
+    def _from_arrays(self, facts: Mapping[str, Any], arrays: dict[str, NDArray]) -> Holdings:
+        return Holdings.restored(Parts(facts, arrays), self._expected(), self.n_features_in_)
+
+    def _learner(self, plan: Plan, model: Holdings, X: Any, examples: Examples, visits: Visits) -> Steward:
+        self._look_at(model, X, examples.rows, visits.live)
+        return Steward(model, X, examples, visits)
+
+    def _keep(self, model: Holdings, X: Any, learner: Steward) -> None:
+        model.given += X.shape[0]
+
+    def _fixed(self, plan: Plan) -> list[tuple[str, Any, Any]]:
+        names = ", ".join(name for name in ("budget", "schedule", "eta") if hasattr(self, name)).replace(", ", " or ")
+        model = self._model
+        return [
+            *super()._fixed(plan),
+            (names, True, model.policy == self._policy()),
+            ("normalize", model.normalize, self.normalize),
+        ]
+
+
+class Stoptron(Budgeted):
+    """Learns until its budget is full, and then no more: what a budget costs, at the least effort (Orabona, Keshet and
+    Caputo 2009 compare with it).
+
+    The parameters and attributes are those of `Budgeted`.
+
+    Examples
+    --------
+    >>> from rosenblatt import Stoptron
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1]
+    >>> Stoptron(budget=2, order="cyclic", gamma=1.0).fit(X, y).support_
+    array([0, 1])
+    """
+
+    def _policy(self) -> Stop:
+        return Stop(self._room())
+
+
+class RandomBudgetPerceptron(Budgeted):
+    """Makes room for a row it was wrong about by forgetting one at random (Cavallanti, Cesa-Bianchi and Gentile 2007).
+
+    Its expected mistakes have a bound of the Forgetron's form, for separators of norm up to a constant times √(B/ln B). It
+    computes no kernels but those of the scores. Which row is forgotten depends on `random_state` and on how many were
+    forgotten before, not on how a stream is cut.
+
+    The parameters and attributes are those of `Budgeted`.
+
+    Examples
+    --------
+    >>> from rosenblatt import RandomBudgetPerceptron
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1]
+    >>> RandomBudgetPerceptron(budget=2, gamma=1.0, max_iter=3).fit(X, y).n_support_
+    array([2])
+    """
+
+    def _policy(self) -> ForgetAny:
+        return ForgetAny(self._room())
+
+
+class BudgetPerceptron(Budgeted):
+    """Makes room for a row it was wrong about by forgetting the safest: that which would have the widest margin without
+    itself, max yᵢ(f(xᵢ) − αᵢ·K(xᵢ, xᵢ)) (Crammer, Kandola and Singer 2004).
+
+    Without noise it does well, and it has no mistake bound. A forgotten row costs budget² multiplications.
+
+    The parameters and attributes are those of `Budgeted`.
+
+    Examples
+    --------
+    >>> from rosenblatt import BudgetPerceptron
+    >>> X, y = [[0.0], [0.1], [1.0], [1.1]], [0, 0, 1, 1]
+    >>> BudgetPerceptron(budget=2, gamma=1.0, order="cyclic").fit(X, y).predict(X)
+    array([0, 0, 1, 1])
+    """
+
+    def _policy(self) -> ForgetSafest:
+        return ForgetSafest(self._room())
+
+
+class Forgetron(Budgeted):
+    """Makes room for a row it was wrong about by shrinking all weights and forgetting the oldest row, with a mistake bound
+    (Dekel, Shalev-Shwartz and Singer 2008).
+
+    With B = `budget` ≥ 83 rows, K(x, x) ≤ 1 and any g in the feature space with ‖g‖ ≤ ¼·√((B + 1)/ln(B + 1)), the mistakes
+    of two classes in one pass are at most 2‖g‖² + 4·Σ max(0, 1 − y·g(x)).
+
+    Parameters
+    ----------
+    schedule : {"self-tuned", "fixed"}, default="self-tuned"
+        Shrink only as far as keeps the damage of forgetting, which is measured, below 15/32 of the mistakes; or by
+        min((B + 1)^(−1/(2(B + 1))), ¼·√((B + 1)/ln(B + 1))/‖f‖) each time.
+    normalize : bool, default=True
+        As that of `Budgeted`; without it, a row with K(x, x) > 1 is refused.
+
+    The other parameters and attributes are those of `Budgeted`, and:
+
+    Attributes
+    ----------
+    damage_ : (vectors,) array
+        Q, the damage of forgetting so far.
+    highest_damage_ : (vectors,) array
+        The largest share of the mistakes that it ever was; never above 15/32 if self-tuned.
+
+    Examples
+    --------
+    >>> from rosenblatt import Forgetron
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]] * 5, [0, 1, 0, 1] * 5
+    >>> clf = Forgetron(budget=3, gamma=1.0, max_iter=1).fit(X, y)
+    >>> clf.n_support_, bool(clf.highest_damage_[0] <= 15 / 32)
+    (array([3]), True)
+    """
+
+    _own = {**Budgeted._own, "schedule": OneOf(("self-tuned", "fixed"))}
+
+    def __init__(
+        self,
+        kernel: Any = "rbf",
+        *,
+        degree: int = 3,
+        gamma: float | None = None,
+        coef0: float = 1.0,
+        budget: int = 100,
+        schedule: str = "self-tuned",
+        normalize: bool = True,
+        order: str = "shuffle",
+        max_iter: int = 1000,
+        tol: float | None = 1e-3,
+        n_iter_no_change: int = 5,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+        verbose: int = 0,
+    ):
+        super().__init__(
+            kernel,
+            degree=degree,
+            gamma=gamma,
+            coef0=coef0,
+            budget=budget,
+            normalize=normalize,
+            order=order,
+            max_iter=max_iter,
+            tol=tol,
+            n_iter_no_change=n_iter_no_change,
+            warm_start=warm_start,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            verbose=verbose,
+        )
+        self.schedule = schedule
+
+    @property
+    def damage_(self) -> NDArray:
+        return np.array([held.memory[0] for held in self._fitted().held])
+
+    @property
+    def highest_damage_(self) -> NDArray:
+        return np.array([held.memory[2] for held in self._fitted().held])
+
+    def _policy(self) -> ForgetOldest:
+        size = self._room() + 1
+        reach = forgetron_reach(size - 1)
+        return ForgetOldest(size - 1, self.schedule == "self-tuned", size ** (-1 / (2 * size)), reach)
+
+
+class Projectron(Budgeted):
+    """Learns of a row that is near the span of those it holds only its projection onto them, which needs no room (Orabona,
+    Keshet and Caputo 2009).
+
+    For K(x, x) ≤ 1 and any g in the feature space with ‖g‖ ≤ U < 1/η, the mistakes M of two classes in one pass obey
+    M·(1 − ηU) ≤ Σ max(0, 1 − y·g(x)) + U·√M. Rows that lie in a bounded region need a finite number of rows for η > 0. With
+    `eta=0` it is the kernel perceptron, but for rows that depend on others.
+
+    Parameters
+    ----------
+    eta : float, default=0.1
+        The distance up to which a row is projected; 0 ≤ eta < 1.
+    budget : int or None, default=None
+        The most rows that a weight vector holds; when it is full, every row is projected, and the bound is lost. None: no
+        limit but that of `eta`. Memory is the square of the number of rows held.
+
+    The other parameters and attributes are those of `Budgeted`.
+
+    Examples
+    --------
+    >>> from rosenblatt import Projectron
+    >>> X, y = [[0.0], [0.01], [1.0], [1.01]] * 5, [0, 0, 1, 1] * 5
+    >>> Projectron(gamma=1.0, order="cyclic").fit(X, y).n_support_
+    array([2])
+    """
+
+    _own = {
+        **Budgeted._own,
+        "eta": Number(0, high=1),
+        "budget": Number(1, whole=True, optional=True),
+    }
+    _aggressive = False
+
+    def __init__(
+        self,
+        kernel: Any = "rbf",
+        *,
+        degree: int = 3,
+        gamma: float | None = None,
+        coef0: float = 1.0,
+        eta: float = 0.1,
+        budget: int | None = None,
+        normalize: bool = True,
+        order: str = "shuffle",
+        max_iter: int = 1000,
+        tol: float | None = 1e-3,
+        n_iter_no_change: int = 5,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+        verbose: int = 0,
+    ):
+        super().__init__(
+            kernel,
+            degree=degree,
+            gamma=gamma,
+            coef0=coef0,
+            budget=budget,
+            normalize=normalize,
+            order=order,
+            max_iter=max_iter,
+            tol=tol,
+            n_iter_no_change=n_iter_no_change,
+            warm_start=warm_start,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            verbose=verbose,
+        )
+        self.eta = eta
+
+    def _policy(self) -> Project:
+        return Project(self._room(), float(self.eta), self._aggressive)
+
+
+class ProjectronPlusPlus(Projectron):
+    """A Projectron that also learns from rows that are right by less than 1, where that needs no room (Orabona, Keshet and
+    Caputo 2009).
+
+    Such a row, at distance d from the span of those held and with loss ℓ = 1 − y·f(x) > d/η, is learned with the step
+    min(1, ℓ/p, 2(ℓ − d/η)/p), p the squared length of its projection. For K(x, x) ≤ 1 and any g with ‖g‖ ≤ U < 1/(2η) the
+    mistakes M of two classes in one pass obey M·(1 − 2ηU) ≤ U² + 2·Σ max(0, 1 − y·g(x)).
+
+    The parameters and attributes are those of `Projectron`.
+
+    Examples
+    --------
+    >>> from rosenblatt import ProjectronPlusPlus
+    >>> X, y = [[0.0], [0.01], [1.0], [1.01]] * 5, [0, 0, 1, 1] * 5
+    >>> ProjectronPlusPlus(gamma=1.0, order="cyclic").fit(X, y).n_support_
+    array([2])
+    """
+
+    _aggressive = True

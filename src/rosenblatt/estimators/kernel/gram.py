@@ -1,0 +1,285 @@
+"""A kernel K(x, z) is the inner product of two rows after a map that is never computed; that of (1 + x·z)² has all products
+of up to two features. Learners ask for matrices of kernels: between some rows and the rows they have kept.
+
+What is kept of a row is the row itself, or its number where the user gives the kernel matrix instead of rows. Rows are
+arrays or CSR matrices. Every matrix product is done by one thread on shapes that do not depend on how many threads there
+are, so neither do the bytes of its result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import reduce
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from rosenblatt.engine.blocks import one_blas_thread
+from rosenblatt.modelfile.parts import Parts, put_record, record
+
+SAMPLE = 100  # rows whose kernel matrix is looked at before a kernel that we did not write is believed
+BLOCK = 256  # rows learned at a time: the kernels inside a block cost as much as those with BLOCK kept rows
+PIECE = 512  # rows predicted at a time
+FEW = 32  # rows for which starting threads takes longer than computing
+TILE = 512  # kept rows multiplied at a time: with a block of 256 rows the product stays in a cache of 1 MB
+
+
+class Kernel(Protocol):
+    """What a kernel is asked."""
+
+    def keep(self, X: Any, which: NDArray) -> Any:
+        """What has to be kept of these rows of X."""
+
+    def between(self, rows: Any, kept: Any) -> NDArray:
+        """(rows, kept) array of kernels."""
+
+
+class Linear(NamedTuple):
+    """x·z"""
+
+    def keep(self, X: Any, which: NDArray) -> Any:
+        return X[which]
+
+    def between(self, rows: Any, kept: Any) -> NDArray:
+        return products(rows, kept)
+
+
+class Polynomial(NamedTuple):
+    """(γ x·z + c)ᵈ, which is positive for γ > 0, c ≥ 0 and whole d ≥ 1."""
+
+    degree: int
+    gamma: float
+    coef0: float
+
+    def keep(self, X: Any, which: NDArray) -> Any:
+        return X[which]
+
+    def between(self, rows: Any, kept: Any) -> NDArray:
+        result = products(rows, kept)
+        result *= result.dtype.type(self.gamma)
+        result += result.dtype.type(self.coef0)
+        return power(result, self.degree)
+
+
+class Gaussian(NamedTuple):
+    """exp(−γ‖x − z‖²). Distances are float64 whatever the rows are: as a difference of squares they would lose most of the
+    digits that float32 has, where rows are far from the origin."""
+
+    gamma: float
+
+    def keep(self, X: Any, which: NDArray) -> Any:
+        return X[which]
+
+    def between(self, rows: Any, kept: Any) -> NDArray:
+        rows, kept = rows.astype(np.float64), kept.astype(np.float64)
+        result = products(rows, kept)
+        result *= 2
+        result -= squares(rows)[:, None]
+        result -= squares(kept)
+        np.minimum(result, 0, out=result)
+        result *= self.gamma
+        return np.exp(result, out=result)
+
+
+class Function(NamedTuple):
+    """What a function of the user answers."""
+
+    function: Callable[[Any, Any], Any]
+
+    def keep(self, X: Any, which: NDArray) -> Any:
+        return X[which]
+
+    def between(self, rows: Any, kept: Any) -> NDArray:
+        answer = self.function(rows, kept)
+        result: NDArray = np.asarray(answer.toarray() if sp.issparse(answer) else answer)
+        if result.shape != (rows.shape[0], kept.shape[0]):
+            raise ValueError(
+                f"kernel(X, Z) must answer one number for each pair of rows, here an array of shape "
+                f"{(rows.shape[0], kept.shape[0])}; it answered one of shape {result.shape}"
+            )
+        return np.ascontiguousarray(result, dtype=np.float32 if result.dtype == np.float32 else np.float64)
+
+
+class Given(NamedTuple):
+    """A row of X has its kernels with all training rows, whose numbers are kept."""
+
+    def keep(self, X: Any, which: NDArray) -> Any:
+        return np.array(which)
+
+    def between(self, rows: Any, kept: Any) -> NDArray:
+        chosen = rows[:, kept]
+        return np.ascontiguousarray(chosen.toarray() if sp.issparse(chosen) else chosen)
+
+
+# Files
+
+KINDS: dict[str, type] = {"linear": Linear, "poly": Polynomial, "rbf": Gaussian, "precomputed": Given}
+
+
+def put_kernel(parts: Parts, kernel: Kernel) -> None:
+    """Put a kernel that has a name."""
+    if isinstance(kernel, Function):
+        raise TypeError(
+            f"the kernel {kernel.function!r} is a function, and a file holds no code; use a kernel that has a name, or "
+            "pickle"
+        )
+    parts.facts["kernel"] = put_record(kernel, KINDS)
+
+
+def kernel_of(parts: Parts) -> Any:
+    """The kernel that was put."""
+    kernel = record(parts.facts["kernel"], KINDS)
+    if not np.isfinite(kernel).all() or getattr(kernel, "degree", 1) < 1:
+        raise ValueError(f"{kernel} is no kernel")
+    return kernel
+
+
+def put_kept(parts: Parts, name: str, kept: Any) -> None:
+    """Put what is kept of some rows: rows, or their numbers."""
+    if isinstance(kept, np.ndarray) and kept.ndim == 1:
+        parts.put(name, kept)
+    else:
+        parts.put_rows(name, kept)
+
+
+def kept_of(parts: Parts, name: str, kernel: Kernel, count: int | None, features: int) -> Any:
+    """What was put, of so many rows (None: any number)."""
+    if isinstance(kernel, Given):
+        return parts.array(name, np.int64, (count,), 0, features - 1)
+    return parts.rows(name, count, features)
+
+
+def put_tiles(parts: Parts, tiles: Sequence[Any]) -> None:
+    """Put tiles, those of one layout and precision in one piece."""
+    kinds = [(type(tile), tile.dtype, tile.ndim) for tile in tiles]
+    begin = 0
+    while begin < len(tiles):
+        end = begin + 1
+        while end < len(tiles) and kinds[end] == kinds[begin]:
+            end += 1
+        put_kept(parts, f"rows/{begin}", reduce(stacked, tiles[begin:end]))
+        begin = end
+    parts.facts["tiles"] = len(tiles)
+
+
+def tiles_of(parts: Parts, kernel: Kernel, features: int) -> tuple[Any, ...]:
+    """The tiles that were put."""
+    count, tiles = parts.whole("tiles", 0, len(parts.arrays) * 2**40), ()
+    while len(tiles) < count:
+        piece = tiled((), kept_of(parts, f"rows/{len(tiles)}", kernel, None, features))
+        if not piece:
+            raise ValueError("a piece of rows is empty")
+        tiles += piece
+    return tiles
+
+
+def products(rows: Any, kept: Any) -> NDArray:
+    """(rows, kept) inner products, in the precision of the rows."""
+    result = rows @ kept.T
+    return np.ascontiguousarray(result.toarray() if sp.issparse(result) else result)
+
+
+def squares(rows: Any) -> NDArray:
+    """‖row‖² of each row."""
+    if sp.issparse(rows):
+        return np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
+    return np.einsum("ij,ij->i", rows, rows)
+
+
+def power(array: NDArray, degree: int) -> NDArray:
+    """array ** degree for a whole degree ≥ 1, by squaring and multiplying in place: several times faster than `pow`."""
+    result: NDArray | None = None
+    while degree > 1:
+        if degree % 2:
+            result = array.copy() if result is None else np.multiply(result, array, out=result)
+        array *= array
+        degree //= 2
+    return array if result is None else np.multiply(result, array, out=result)
+
+
+def matrix(kernel: Kernel, rows: Any, kept: Any) -> NDArray:
+    """(rows, kept) array of kernels. No warning where they overflow: whoever uses them notices, and names the row."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return kernel.between(rows, kept)
+
+
+def stacked(first: Any, then: Any) -> Any:
+    """What is kept, and then what more is kept, in the layout of the first."""
+    if sp.issparse(first):
+        return sp.vstack([first, then]).tocsr()
+    return np.concatenate([first, then.toarray() if sp.issparse(then) else then])
+
+
+def tiled(tiles: Sequence[Any], more: Any) -> tuple[Any, ...]:
+    """Tiles of TILE kept rows, the last of them of fewer, with more rows put behind them."""
+    if tiles and tiles[-1].shape[0] < TILE:
+        tiles, more = tiles[:-1], stacked(tiles[-1], more)
+    return (*tiles, *(more[start : start + TILE] for start in range(0, more.shape[0], TILE)))
+
+
+def with_all(kernel: Kernel, rows: Any, tiles: Sequence[Any]) -> NDArray:
+    """(rows, kept) float64: the kernels with all kept rows."""
+    return np.hstack([np.empty((rows.shape[0], 0)), *(matrix(kernel, rows, tile) for tile in tiles)])
+
+
+def weighed(kernel: Kernel, rows: Any, tiles: Sequence[Any], coef: NDArray, each: Callable = map) -> NDArray:
+    """(rows, columns) float64: Σ over the kept rows z of K(row, z) times their row of `coef` (kept, columns).
+
+    `each` maps a function over the tiles; their sums are added in the order of the tiles.
+    """
+
+    def part(tile: Any, share: NDArray) -> NDArray:
+        kernels = matrix(kernel, rows, tile)
+        return kernels @ share.astype(kernels.dtype)
+
+    total = np.zeros((rows.shape[0], coef.shape[1]))
+    shares = np.split(coef, np.cumsum([tile.shape[0] for tile in tiles])[:-1])
+    for sums in (map if len(tiles) < 2 else each)(part, tiles, shares):
+        total += sums
+    return total
+
+
+@contextmanager
+def workers(kernel: Kernel, threads: int) -> Iterator[Callable]:
+    """What maps a function over tasks by this many threads; a function of the user is called by one, ours."""
+    if isinstance(kernel, Function):
+        yield map
+        return
+    with one_blas_thread():
+        if threads < 2:
+            yield map
+            return
+        with ThreadPoolExecutor(threads) as pool:
+            yield pool.map
+
+
+def refuse_non_positive(kernel: Kernel, X: Any, which: NDArray) -> None:
+    """Raise a ValueError if the kernels among some of these rows of X are not those of an inner product.
+
+    Only kernels from outside are looked at. Passing is no proof: no finite sample is.
+    """
+    if not isinstance(kernel, Function | Given) or len(which) == 0:
+        return
+    which = which[np.unique(np.linspace(0, len(which) - 1, SAMPLE).astype(np.int64))]
+    gram = matrix(kernel, X[which], kernel.keep(X, which))
+    tolerance = float(np.sqrt(np.finfo(gram.dtype).eps) * np.abs(gram).max())
+    if not np.isfinite(tolerance):
+        row, other = which[np.argwhere(~np.isfinite(gram))[0]]
+        raise ValueError(f"the kernel of rows {row} and {other} is not a finite number")
+    uneven = np.abs(gram - gram.T)
+    if uneven.max() > tolerance:
+        i, j = np.unravel_index(uneven.argmax(), uneven.shape)
+        raise ValueError(
+            f"a kernel must be symmetric, but K is {gram[i, j]:g} for rows {which[i]}, {which[j]} and {gram[j, i]:g} for "
+            f"rows {which[j]}, {which[i]}"
+        )
+    lowest = float(np.linalg.eigvalsh(gram.astype(np.float64))[0])
+    if lowest < -tolerance * len(which):
+        raise ValueError(
+            f"a kernel must be positive, but the kernel matrix of {len(which)} rows has the eigenvalue {lowest:.3g}, so K "
+            "is no inner product and the mistake bound does not hold; use a positive kernel, such as 'rbf'"
+        )

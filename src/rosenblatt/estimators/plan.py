@@ -1,0 +1,111 @@
+"""Words are for users. Here, and nowhere else, the parameters of a learner become the types that the trainer takes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+from rosenblatt.engine.blocks import available_threads
+from rosenblatt.engine.problems import Binary, Joint, OneVsOne, OneVsRest, Problem
+from rosenblatt.engine.rows import Rows, lengths
+from rosenblatt.engine.train import NO_LIMIT, Limits, Visits
+from rosenblatt.estimators import parameters
+from rosenblatt.estimators.parameters import Clash, ClassWeight, Flag, Number, OneOf
+
+PROBLEMS: dict[str, Any] = {"joint": Joint, "ovr": OneVsRest, "ovo": OneVsOne}
+_WORST_FIRST = ("most-violated", "most-violated-normalised")
+
+# What the parameters that learners share may be.
+ALLOWED: dict[str, Any] = {
+    "fit_intercept": Flag(),
+    "intercept_scaling": Number(0, open_low=True),
+    "order": OneOf(("cyclic", "shuffle", "random", *_WORST_FIRST)),
+    "batch": Number(1, whole=True, words=("full",)),
+    "reduction": OneOf(("sum", "mean")),
+    "keep": OneOf(("last", "average", "pocket", "vote")),
+    "multiclass": OneOf(tuple(PROBLEMS)),
+    "max_iter": Number(1, whole=True),
+    "max_updates": Number(1, whole=True, optional=True),
+    "max_seconds": Number(0, open_low=True, optional=True),
+    "tol": Number(-math.inf, optional=True),
+    "weight_tol": Number(0, optional=True),
+    "n_iter_no_change": Number(1, whole=True),
+    "early_stopping": Flag(),
+    "validation_fraction": Number(0, open_low=True, high=1),
+    "class_weight": ClassWeight(),
+    "unknown_class": OneOf(("error", "grow")),
+    "warm_start": Flag(),
+    "n_jobs": Number(-math.inf, whole=True, optional=True),
+    "verbose": Number(0),
+}
+
+_MANY = (lambda batch: batch != 1,)
+CLASHES = (
+    Clash("order", _WORST_FIRST, "batch", _MANY, "the most violated row is chosen one at a time; use batch=1"),
+    Clash("order", _WORST_FIRST, "keep", ("pocket",),
+          "a pocket keeps the weights with the longest run of right answers, and the most violated row is never right"),
+    Clash("batch", _MANY, "keep", ("pocket",), "a pocket counts right answers row by row; use batch=1"),
+    Clash("reduction", ("mean",), "batch", (1,), "one row is its own mean; set batch to more rows or to 'full'"),
+    Clash("keep", ("vote",), "early_stopping", (True,),
+          "every epoch would have to count the votes of all weights so far; use keep='average', which is close"),
+)  # fmt: skip
+
+
+def generator(random_state: Any) -> np.random.Generator:
+    """The source of randomness that an int, RandomState, Generator or None stands for."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
+
+
+class Plan:
+    """What the parameters of a learner ask for; `rule` is that of a learner which has one."""
+
+    def __init__(self, params: Mapping[str, Any], own: Mapping[str, Any], problems: Mapping[str, Any]):
+        parameters.check(params, {**ALLOWED, **own}, CLASHES)
+        self.params = params
+        self.problems = problems
+        self.constant = float(params["intercept_scaling"]) if params["fit_intercept"] else 0.0
+
+    def problem(self, classes: int) -> Problem:
+        """The problem with this many classes."""
+        if classes == 2:
+            return Binary(2)
+        return self.problems[self.params["multiclass"]](classes) if classes > 2 else Joint(classes)
+
+    def rng(self) -> np.random.Generator:
+        """The source of randomness."""
+        return generator(self.params["random_state"])
+
+    def visits(self, live: NDArray, rows: Rows, rng: np.random.Generator) -> Visits:
+        """How the rows that count are visited, epoch by epoch."""
+        order, scales = self.params["order"], None
+        if order == "most-violated-normalised":
+            order, scales = "most-violated", np.sqrt(np.maximum(lengths(rows, self.constant), np.finfo(float).tiny))
+        return self._visits(live, order, rng, scales)
+
+    def visits_in_order(self, live: NDArray) -> Visits:
+        """How the rows of a stream are visited: as they come."""
+        return self._visits(live, "cyclic", np.random.default_rng(0), None)
+
+    def _visits(self, live: NDArray, order: str, rng: np.random.Generator, scales: NDArray | None) -> Visits:
+        batch = max(len(live), 1) if self.params["batch"] == "full" else int(self.params["batch"])
+        threads = available_threads(self.params["n_jobs"])
+        return Visits(live, order, rng, batch, self.params["reduction"] == "mean", scales, threads)
+
+    def limits(self) -> Limits:
+        """When to stop."""
+        updates, seconds = self.params["max_updates"], self.params["max_seconds"]
+        return Limits(
+            self.params["max_iter"],
+            NO_LIMIT if updates is None else int(updates),
+            math.inf if seconds is None else float(seconds),
+            self.params["tol"],
+            self.params["n_iter_no_change"],
+            self.params["weight_tol"],
+        )

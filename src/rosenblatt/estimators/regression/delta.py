@@ -1,0 +1,399 @@
+"""The delta rule, w += η(t − ⟨w, x⟩)x, as a regressor and, with targets ±1, as a classifier (Adaline). It moves on every
+example, by what is missing, and ends at least squares where the perceptron ends at a separator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_array
+from sklearn.utils.metaestimators import available_if
+
+from rosenblatt.engine.model import Model
+from rosenblatt.engine.problems import Binary, OneVsRest
+from rosenblatt.engine.rows import Examples, as_rows, lengths
+from rosenblatt.engine.train import Epoch, Limits, Visits
+from rosenblatt.engine.weights import Weights
+from rosenblatt.estimators import targets
+from rosenblatt.estimators.base import READ, Estimator, unchanged_on_error
+from rosenblatt.estimators.callbacks import Hooks
+from rosenblatt.estimators.linear import Linear
+from rosenblatt.estimators.parameters import Flag, Number, OneOf
+from rosenblatt.estimators.plan import Plan
+from rosenblatt.estimators.regression.errors import Delta, Sides, Task, as_task, lms, nlms
+from rosenblatt.estimators.regression.regressor import Lesson, Regressor
+from rosenblatt.estimators.regression.stability import Guard, Stability, Steps, longest, stability
+from rosenblatt.modelfile.parts import Parts
+
+
+def _rate_is_known(estimator: Any) -> bool:
+    """Whether the rate of a stream is known before the stream is."""
+    bounded = estimator.normalised and (estimator.batch != "full" or estimator.reduction == "mean")
+    if estimator.eta0 != "auto" or bounded:
+        return True
+    raise AttributeError(
+        "partial_fit and eta0='auto' do not go together: a stream does not show its longest row beforehand. Set eta0 to a "
+        "number, such as the rate_ of a fit or an eighth of stable_rate(X) for some rows, or set normalised=True"
+    )
+
+
+class DeltaRule(Estimator):
+    """What regressor and classifier share: the rate, whether it is stable on the rows, and when to stop."""
+
+    eta0: float | str
+    normalised: bool
+    epsilon: float
+
+    _own = {
+        "eta0": Number(0, open_low=True, words=("auto",)),
+        "normalised": Flag(),
+        "epsilon": Number(0),
+        "order": OneOf(("shuffle", "cyclic", "random")),
+        "keep": OneOf(("last", "average")),
+    }
+    _exact = False
+
+    def __init__(
+        self,
+        *,
+        eta0: float | str = "auto",
+        normalised: bool = False,
+        epsilon: float = 0.0,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        order: str = "shuffle",
+        batch: int | str = 1,
+        reduction: str = "sum",
+        keep: str = "last",
+        max_iter: int = 1000,
+        tol: float | None = 1e-4,
+        n_iter_no_change: int = 5,
+        warm_start: bool = False,
+        random_state: Any = 0,
+        verbose: int = 0,
+    ):
+        self.eta0 = eta0
+        self.normalised = normalised
+        self.epsilon = epsilon
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.order = order
+        self.batch = batch
+        self.reduction = reduction
+        self.keep = keep
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_iter_no_change = n_iter_no_change
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def stable_rate(self, X: Any, sample_weight: Any = None) -> float:
+        """The rate below which learning from X, in batches as this estimator takes them, is stable.
+
+        With `batch="full"` no higher rate is: 2/λ_max(XᵀX), or 2n/λ_max(XᵀX) for the mean of n rows. Otherwise every rate
+        below it is, whatever the order of the rows, and higher ones may be: 2/max‖x‖² for `batch=1`. Rows count with the
+        constant feature, and times the root of their weight; with `normalised=True` divided by √(epsilon + ‖x‖²).
+        """
+        plan = self._plan()
+        X = check_array(X, **READ)
+        weight = targets.sample_weights(sample_weight, X.shape[0])
+        live = targets.live_rows(weight, X.shape[0])
+        rows = as_rows(X)
+        long = lengths(rows, plan.constant)
+        stakes = np.ones(X.shape[0]) if weight is None else weight
+        visits = plan.visits(live, rows, np.random.default_rng(0))
+        return stability(X, plan.constant, long, self._stakes(stakes, long), _steps(visits)).limit
+
+    def _plan(self) -> Plan:
+        plan = super()._plan()
+        if self.normalised and self.eta0 != "auto" and float(self.eta0) >= 2:
+            raise ValueError(
+                f"eta0 must be less than 2 with normalised=True; got {self.eta0!r}. A step of 1 leaves the row no error, "
+                "one of 2 an error as large as it was"
+            )
+        return plan
+
+    def _rule(self) -> Delta:
+        return nlms(self.rate_, float(self.epsilon)) if self.normalised else lms(self.rate_)
+
+    def _stakes(self, stakes: NDArray, long: NDArray) -> NDArray:
+        """The stakes of rows of these squared lengths, divided by what a normalised step is divided by."""
+        return stakes / np.maximum(self.epsilon + long, np.finfo(np.float64).tiny) if self.normalised else stakes
+
+    def _taught(self, X: Any, task: Task, weights: Weights, visits: Visits) -> Lesson:
+        """What learns this task into these weights, at a rate that is found here unless it is given."""
+        own, by_class, long = task.gauge.T
+        one = weights.tally.size == 1
+        stakes = self._stakes(own * (by_class if one else np.maximum(by_class, 1.0)), long)
+        present = np.zeros_like(stakes)
+        present[visits.live] = stakes[visits.live]
+
+        @cache
+        def stable() -> Stability:
+            found = stability(X, task.constant, long, present, _steps(visits))
+            # Of many classes each has weights of its own, and these stakes are the largest of them.
+            return found._replace(exact=found.exact and (one or bool((by_class == 1).all())))
+
+        if "rate_" not in self.__dict__:
+            self.rate_ = stable().advised if self.eta0 == "auto" else float(self.eta0)
+        overshoot = self.rate_ * longest(long, present) * (1 if visits.mean else visits.batch)
+        guard = Guard(self.rate_, stable, self._words(task)) if overshoot >= 2 else None
+        return Lesson(task, weights, self._rule(), visits, guard)
+
+    def _words(self, task: Task) -> tuple[str, str]:
+        """How rows are taken together, and what counts as a row."""
+        together = f"batch={self.batch!r}" + (f" and reduction={self.reduction!r}" if self.batch != 1 else "")
+        parts = ["with its constant feature"] if task.constant else []
+        parts += ["times the root of its weight"] if (task.gauge[:, :2] != 1).any() else []
+        parts += ["divided by √(epsilon + ‖x‖²)"] if self.normalised else []
+        return together, " ".join(["x a row of X", ", ".join(parts)]).strip()
+
+    def _train(self, plan: Plan, learner: Any, X: Any, error: Any, hooks: Hooks) -> tuple[list[Epoch], str]:
+        if learner.guard is not None:
+            nothing = _power(learner.task, learner.visits.live, centred=False) / 2
+            learner.guard.expect(nothing, _steps(learner.visits).full)
+        return super()._train(plan, learner, X, error, hooks)
+
+    def _limits(self, plan: Plan, learner: Any) -> Limits:
+        limits = plan.limits()
+        if limits.tol is None:
+            return limits
+        return limits._replace(tol=limits.tol * _power(learner.task, learner.visits.live, plan.constant != 0) / 2)
+
+    def _above(self) -> Any:
+        """The kind of learner that the delta rule is mixed with, which has the model."""
+        return super()
+
+    def _arrays(self, model: Model, resume: bool) -> tuple[dict[str, Any], dict[str, NDArray]]:
+        facts, arrays = self._above()._arrays(model, resume)
+        return facts | {"rate": self.rate_}, arrays
+
+    def _from_arrays(self, facts: Mapping[str, Any], arrays: dict[str, NDArray]) -> Model:
+        self.rate_ = Parts(facts).real("rate")
+        return self._above()._from_arrays(facts, arrays)
+
+    def _model_to_fit(self, *given: Any) -> Model:
+        self.__dict__.pop("rate_", None)
+        return super()._model_to_fit(*given)
+
+    def _model_to_stream(self, *given: Any) -> Model:
+        if self.eta0 != "auto":
+            self.rate_ = float(self.eta0)
+        else:  # normalised rows are no longer than 1, whatever comes
+            self.rate_ = 0.25 if self.reduction == "mean" else min(0.25, 1 / int(self.batch))
+        return super()._model_to_stream(*given)
+
+
+def _steps(visits: Visits) -> Steps:
+    return Steps(len(visits.live), visits.batch, visits.mean, visits.order == "random")
+
+
+def _power(task: Task, live: NDArray, centred: bool) -> float:
+    """The mean square of the targets, about their mean if `centred`."""
+    if isinstance(task.goals, Sides):
+        return 1.0
+    values, weight = task.goals.values[live], task.gauge[live, 0]
+    centre = np.average(values, axis=0, weights=weight) if centred else 0.0
+    return float(np.average((values - centre) ** 2, axis=0, weights=weight).mean())
+
+
+class DeltaRuleRegressor(DeltaRule, Regressor):
+    """Moves on every example by what is missing: the delta rule of Widrow and Hoff, LMS, and its normalised form NLMS.
+
+    w += η(t − ⟨w, x⟩)x, a step down the gradient of (t − ⟨w, x⟩)²/2 (Widrow and Hoff 1960). Full batches approach least
+    squares if and only if η < 2/λ_max(XᵀX). Single rows are stable at every η < 2/max‖x‖²; their last weights go on
+    moving about least squares, by less the smaller η is, and the average of all weights approaches it (`keep="average"`;
+    at η = 1/(4·max‖x‖²) on independent rows the excess loss is at most 2(σ√d + √(max‖x‖²)‖w*‖)²/n: Bach and Moulines 2013).
+    A rate that is too high is refused when its effect shows, with an error that says which would do.
+
+    For least squares itself, all at once, use `sklearn.linear_model.LinearRegression`, and with a penalty `Ridge`; this is
+    for streams, for more rows than fit, and for looking at.
+
+    Parameters
+    ----------
+    eta0 : float or "auto", default="auto"
+        The rate. "auto" finds one in `fit`: 1/(4·max‖x‖²) for single rows, half of `stable_rate(X)` for full batches, the
+        smaller of both for batches in between; with `normalised=True` at most ¼. `partial_fit` alone takes "auto" only with
+        `normalised=True`.
+    normalised : bool, default=False
+        Whether to divide the step by epsilon + ‖x‖², so that the rate, which must be less than 2, no longer depends on the
+        scale of the data: NLMS.
+    epsilon : float, default=0
+        Keeps the steps of very short rows short, where steps are normalised.
+    fit_intercept : bool, default=True
+        Whether to learn an intercept, as the weight of a constant feature.
+    intercept_scaling : float, default=1
+        The size of that constant.
+    order : {"shuffle", "cyclic", "random"}, default="shuffle"
+        How each epoch visits the rows: shuffled anew, in the order given, or drawn with replacement.
+    batch : int or "full", default=1
+        How many rows are confronted with the same weights before these change.
+    reduction : {"sum", "mean"}, default="sum"
+        Whether a batch moves by the sum or by the mean of its steps.
+    keep : {"last", "average"}, default="last"
+        Which weights predict: the last, or the mean of those after every example.
+    max_iter : int, default=1000
+        The most epochs.
+    tol : float or None, default=1e-4
+        Stop when the mean loss of an epoch has not fallen by more than `tol` for `n_iter_no_change` epochs in a row. The
+        unit is the loss of the best constant, so `tol` is a difference of R². None: never for this reason.
+    n_iter_no_change : int, default=5
+        Epochs to wait for a fall.
+    warm_start : bool, default=False
+        Whether `fit` goes on from what was learned before.
+    random_state : int, RandomState, Generator or None, default=0
+        The source of order.
+    verbose : int, default=0
+        Whether to show a line for each epoch on stderr.
+
+    Attributes
+    ----------
+    coef_, intercept_ : (features,) and (1,) arrays; (targets, features) and (targets,) for y (rows, targets)
+        The weights that predict.
+    rate_ : float
+        The rate that was used.
+    n_updates_, n_seen_, n_iter_ : int
+        Changes of weight vectors, examples visited, and epochs.
+    history_ : list of Epoch
+        For each epoch: mean of (t − ⟨w, x⟩)²/2 of the rows when they were visited, updates, examples seen, norm of the last
+        weights, seconds.
+    stop_reason_ : str
+        converged (an epoch without an error), max_iter, training_error, callback, interrupted, or partial_fit for a model
+        that has only streamed.
+    weights_ : Weights
+        What the kernels work on: last weights, drift, counts.
+
+    Examples
+    --------
+    >>> from rosenblatt import DeltaRuleRegressor
+    >>> X, y = [[0], [1], [2], [3]], [1, 3, 5, 7]
+    >>> reg = DeltaRuleRegressor(tol=1e-12).fit(X, y)
+    >>> reg.coef_.round(3), reg.intercept_.round(3)
+    (array([2.]), array([1.]))
+    >>> DeltaRuleRegressor(eta0=0.2, batch="full").fit(X, y)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    rosenblatt.estimators.regression.stability.Diverged: the delta rule diverges with eta0=0.2: ...
+    """
+
+    @available_if(_rate_is_known)
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Learn from these rows, once, in the order given; the estimator itself.
+
+        Cutting a stream of rows into calls in any way gives the same model (with a `batch` of more than one row, the end of
+        a call ends the batch). `order` and the reasons to stop do not apply. A call that fails changes nothing.
+        """
+        return super().partial_fit(X, y, sample_weight)
+
+    def _lesson(self, X: Any, task: Task, weights: Weights, visits: Visits) -> Lesson:
+        return self._taught(X, task, weights, visits)
+
+
+class DeltaRuleClassifier(DeltaRule, Linear):
+    """Regresses on targets of ±1 and predicts the sign: Adaline (Widrow and Hoff 1960).
+
+    For two classes w += η(y − ⟨w, x⟩)x with y = ±1, on every example, right or wrong; many classes are learned one against
+    the rest, all in one pass. It minimises the squared error, so unlike the perceptron it settles on data that cannot be
+    separated, and unlike the perceptron it may fail to separate data that can: examples far on the right side pull, too,
+    because their score is not 1. No bound on its mistakes is known.
+
+    Parameters
+    ----------
+    eta0, normalised, epsilon, fit_intercept, intercept_scaling, order, batch, reduction, keep, max_iter, \
+n_iter_no_change, warm_start, random_state, verbose
+        As in `DeltaRuleRegressor`.
+    tol : float or None, default=1e-4
+        Stop when the mean loss of an epoch, in units of that of weights of zero, has not fallen by more than `tol` for
+        `n_iter_no_change` epochs in a row. None: never for this reason.
+    class_weight : dict, "balanced" or None, default=None
+        Multiplies the steps for examples of a class. In `partial_fit`, "balanced" weighs by the classes seen so far.
+
+    Attributes
+    ----------
+    coef_, intercept_ : (vectors, features) and (vectors,) arrays
+        The weights that predict. One vector for two classes, else one a class.
+    classes_ : array
+        The labels.
+    n_mistakes_ : int
+        Examples not predicted before they were learned from; a tie is not a prediction.
+    rate_, n_updates_, n_seen_, n_iter_, history_, stop_reason_, weights_
+        As in `DeltaRuleRegressor`; the history counts mistakes too.
+
+    Examples
+    --------
+    >>> from rosenblatt import DeltaRuleClassifier
+    >>> X, y = [[1, 1], [2, 0], [-1, 0], [0, -2]], ["up", "up", "down", "down"]
+    >>> clf = DeltaRuleClassifier(batch="full", tol=1e-9).fit(X, y)
+    >>> clf.predict([[3, 3], [-1, -1]]).tolist(), clf.decision_function([[1, 1]]).round(2).tolist()
+    (['up', 'down'], [0.86])
+    """
+
+    _problems = {"ovr": OneVsRest}
+
+    def __init__(
+        self,
+        *,
+        eta0: float | str = "auto",
+        normalised: bool = False,
+        epsilon: float = 0.0,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        order: str = "shuffle",
+        batch: int | str = 1,
+        reduction: str = "sum",
+        keep: str = "last",
+        max_iter: int = 1000,
+        tol: float | None = 1e-4,
+        n_iter_no_change: int = 5,
+        class_weight: Any = None,
+        warm_start: bool = False,
+        random_state: Any = 0,
+        verbose: int = 0,
+    ):
+        super().__init__(
+            eta0=eta0,
+            normalised=normalised,
+            epsilon=epsilon,
+            fit_intercept=fit_intercept,
+            intercept_scaling=intercept_scaling,
+            order=order,
+            batch=batch,
+            reduction=reduction,
+            keep=keep,
+            max_iter=max_iter,
+            tol=tol,
+            n_iter_no_change=n_iter_no_change,
+            warm_start=warm_start,
+            random_state=random_state,
+            verbose=verbose,
+        )
+        self.class_weight = class_weight
+
+    @available_if(_rate_is_known)
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
+        """Learn from these rows, once, in the order given; the estimator itself.
+
+        Cutting a stream of rows into calls in any way gives the same model (with a `batch` of more than one row, the end of
+        a call ends the batch). `classes` lists all classes on the first call. `order` and the reasons to stop do not apply.
+        A call that fails changes nothing.
+        """
+        with unchanged_on_error(self):
+            return super().partial_fit(X, y, classes, sample_weight)
+
+    def mistake_bound(self, radius: float, margin: float) -> float:
+        """Infinity: the delta rule may settle on weights that do not separate examples which could be separated."""
+        return np.inf
+
+    # Of Linear this one has the weights and their views, but not the rule: what learns is a lesson of regression.
+    def _learner(self, plan: Plan, model: Model, X: Any, examples: Examples, visits: Visits) -> Lesson:  # type: ignore[override]
+        self._check_finite(X, examples.rows)
+        goals = Sides(examples.labels - 1 if isinstance(model.problem, Binary) else examples.labels)
+        task = as_task(examples.rows, goals, examples.constant, examples.weight)
+        return self._taught(X, task, model.weights, visits)
+
+    def _keep(self, model: Model, X: Any, learner: Any) -> None:
+        """Nothing: no votes are kept."""

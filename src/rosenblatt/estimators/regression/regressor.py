@@ -1,0 +1,375 @@
+"""What learners of numbers have in common: reading targets, epochs, streams, predictions. Which rule turns an error into a
+step a subclass says; the passive-aggressive one is here."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.metrics import r2_score
+from sklearn.model_selection import train_test_split
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from rosenblatt.engine.loop import Pace, Progress
+from rosenblatt.engine.model import Model, fresh, model_of, parts_of
+from rosenblatt.engine.problems import Binary, OneVsRest, Problem
+from rosenblatt.engine.rows import Rows, ahead, as_rows, finite, frozen, refuse_too_long
+from rosenblatt.engine.train import NO_LIMIT, Broken, Visits
+from rosenblatt.engine.weights import Weights, norm
+from rosenblatt.estimators import targets
+from rosenblatt.estimators.base import READ, Estimator, ScikitLearnsWords, unchanged_on_error
+from rosenblatt.estimators.callbacks import with_callbacks
+from rosenblatt.estimators.parameters import Flag, Number, OneOf
+from rosenblatt.estimators.plan import Plan
+from rosenblatt.estimators.regression.errors import Targets, Task, Tube, as_task, epoch, pa1, pa2
+from rosenblatt.estimators.regression.stability import Guard
+from rosenblatt.modelfile.parts import Parts
+
+
+class Lesson:
+    """What `train` works with: weights that learn from their errors.
+
+    Where the rate may be too high for the rows there is a guard, and weights that an epoch ruins are put back.
+    """
+
+    def __init__(self, task: Task, weights: Weights, rule: Any, visits: Visits, guard: Guard | None = None):
+        self.task = task
+        self.weights = weights
+        self.rule = rule
+        self.visits = visits
+        self.guard = guard
+
+    @property
+    def seen(self) -> int:
+        """Examples visited so far."""
+        return int(self.weights.clock[0])
+
+    def epoch(self, order: NDArray, budget: int = NO_LIMIT) -> tuple[Progress, bool]:
+        """Visit the rows of `order` once; what was done, and whether nothing is left to learn."""
+        batch = None if self.visits.batch == 1 else self.visits.batch
+        pace = Pace(batch, self.visits.mean, budget, self.weights.tally.size, ahead(self.task.rows))
+        before = None if self.guard is None else self.weights.copy()
+        done = epoch(self.task, self.weights, self.rule, pace, order)
+        try:
+            self._judge(done)
+        except Exception:  # diverged, or too large: what was learned on the way is worthless
+            if before is not None:
+                for now, then in zip(self.weights, before, strict=True):
+                    if now is not None:
+                        now[...] = then
+            raise
+        return done, done.updates == 0 and self.visits.order in ("cyclic", "shuffle")
+
+    def _judge(self, done: Progress) -> None:
+        if self.guard is not None and done.loss is not None and (done.broken < 0 or finite(self.task.rows)):
+            self.guard.judge(done.loss)
+        if done.broken >= 0:
+            raise Broken(int(done.broken))
+
+    def size(self) -> float:
+        """The norm of all weights."""
+        return norm(self.weights.w)
+
+    def weights_now(self) -> NDArray:
+        """The weights, as they are changed in place."""
+        return self.weights.w
+
+    def finish(self) -> None:
+        """Nothing is left to do."""
+
+
+class Regressor(RegressorMixin, MultiOutputMixin, Estimator):
+    """A linear regressor: w += τx, with τ from a rule that sees the error and the length of x. Several targets, y (rows,
+    targets), are learned in one pass over the data."""
+
+    @abstractmethod
+    def _lesson(self, X: Any, task: Task, weights: Weights, visits: Visits) -> Lesson:
+        """What learns this task into these weights."""
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, coef_init: Any = None, intercept_init: Any = None, sample_weight: Any = None) -> Any:
+        """Learn from X (rows, features) and y (rows,) or (rows, targets) until one of the reasons to stop; the estimator
+        itself.
+
+        `coef_init` and `intercept_init`, of the shapes of `coef_` and `intercept_`, are where the weights start. A
+        `sample_weight` multiplies the steps of its row; rows of weight 0 are not there. An error leaves the estimator as it
+        was; Ctrl-C finishes the epoch, stores the model and then interrupts.
+        """
+        with unchanged_on_error(self):
+            plan = self._plan()
+            X, y = self._read(X, y, reset=True)
+            self._check_targets(y, self.warm_start)
+            rows = as_rows(X)
+            self._check_finite(X, rows)
+            rng = plan.rng()
+            model = self._model_to_fit(plan, rows, X.shape[1], _outputs(y), (coef_init, intercept_init))
+            task, live = self._task(plan, rows, y, sample_weight)
+            live, error = self._validation(model, X, y, live, rng)
+            lesson = self._lesson(X, task, model.weights, plan.visits(live, rows, rng))
+            reason = self._run(plan, model, lesson, (X, y), error, {"_flat": y.ndim == 1})
+        if reason == "interrupted":
+            raise KeyboardInterrupt
+        return self
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Learn from these rows, once, in the order given; the estimator itself.
+
+        Cutting a stream of rows into calls in any way gives the same model (with a `batch` of more than one row, the end of
+        a call ends the batch). `order` and the reasons to stop do not apply.
+        """
+        first = not self.__sklearn_is_fitted__()
+        with unchanged_on_error(self):
+            plan = self._plan()
+            X, y = self._read(X, y, reset=first)
+            self._check_targets(y, not first)
+            rows = as_rows(X)
+            self._check_finite(X, rows)
+            model = self._model_to_stream(plan, rows, X.shape[1], _outputs(y))
+            task, live = self._task(plan, rows, y, sample_weight)
+            lesson = self._lesson(X, task, model.weights, plan.visits_in_order(live))
+            try:
+                done, _ = lesson.epoch(live)
+            except Broken as broken:
+                raise self._not_finite(X, broken) from None
+            self._model, self._flat = model, y.ndim == 1
+            if first:
+                self.history_, self.stop_reason_, self.n_iter_ = [], "partial_fit", 1
+                self.n_updates_, self.n_seen_ = 0, 0
+            self.n_updates_ += done.updates
+            self.n_seen_ += len(live)
+        return self
+
+    def predict(self, X: Any) -> NDArray:
+        """The value of each row: (rows,), or (rows, targets) after learning from such a y."""
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, **READ)
+        return self._shaped(_values(self._model, X))
+
+    @property
+    def coef_(self) -> NDArray:
+        return self._shaped(self._fitted().kept()[0].T).T
+
+    @property
+    def intercept_(self) -> NDArray:
+        return self._fitted().kept()[1]
+
+    @property
+    def weights_(self) -> Weights:
+        model = self._fitted()
+        if model.only_predicts:
+            raise AttributeError("this model was saved for prediction only; save it with save(path, resume=True)")
+        return model.weights
+
+    # Steps of learning
+
+    def _read(self, X: Any, y: Any, reset: bool) -> tuple[Any, NDArray]:
+        how = READ | {"ensure_all_finite": False, "multi_output": True, "y_numeric": True}
+        X, y = validate_data(self, X, y, reset=reset, **how)
+        return X, np.ascontiguousarray(y, dtype=np.float64)
+
+    def _check_targets(self, y: NDArray, going_on: bool) -> None:
+        """Refuse to go on with a model of other targets."""
+        if going_on and self.__sklearn_is_fitted__() and (_outputs(y), y.ndim == 1) != (self._outputs, self._flat):
+            before = "(rows,)" if self._flat else f"(rows, {self._outputs})"
+            raise ValueError(f"y must have the shape {before}, as when this model began to learn; it has {y.shape}")
+
+    def _task(self, plan: Plan, rows: Rows, y: NDArray, sample_weight: Any) -> tuple[Task, NDArray]:
+        """(what is to be learned, the rows that count)."""
+        weight = targets.sample_weights(sample_weight, len(y))
+        goals = Targets(frozen(y.reshape(len(y), -1)))
+        task = as_task(rows, goals, plan.constant, targets.paired(weight, None, len(y)))
+        live = targets.live_rows(weight, len(y))
+        refuse_too_long(rows, task.gauge[:, 2], live)
+        return task, live
+
+    def _fresh(self, plan: Plan, rows: Rows, features: int, outputs: int, init: Any) -> Model:
+        return fresh(_problem(outputs), rows, features, plan.constant, self.keep, init or (None, None))
+
+    _widens = True
+
+    def _widened(self, model: Model, features: int) -> Model:
+        return model.widened(features)
+
+    def _arrays(self, model: Model, resume: bool) -> tuple[dict[str, Any], dict[str, NDArray]]:
+        parts = parts_of(model, resume, lambda: None)
+        targets = {"targets": self._outputs, "flat": self._flat}
+        return parts.facts | targets, parts.arrays
+
+    def _from_arrays(self, facts: Mapping[str, Any], arrays: dict[str, NDArray]) -> Model:
+        parts = Parts(facts, arrays)
+        outputs, self._flat = parts.whole("targets", 1), parts.flag("flat")
+        if self._flat and outputs != 1:
+            raise ValueError(f"y (rows,) has one target, not {outputs}")
+        return model_of(parts, self.n_features_in_, [_problem(outputs)], lambda: None)
+
+    def _fixed(self, plan: Plan) -> list[tuple[str, Any, Any]]:
+        return [("keep", self._model.keep, self.keep), *super()._fixed(plan)]
+
+    def _validation(
+        self, model: Model, X: Any, y: NDArray, live: NDArray, rng: np.random.Generator
+    ) -> tuple[NDArray, Callable[[], float] | None]:
+        """(rows to learn from, what tells 1 − R² on those held out)."""
+        if not self.early_stopping:
+            return live, None
+        train, held = train_test_split(live, test_size=self.validation_fraction, random_state=int(rng.integers(2**31)))
+        if len(held) < 2:
+            raise ValueError(
+                f"validation_fraction={self.validation_fraction:g} holds out one row of {len(live)}, on which R² means "
+                "nothing; hold out more, or set early_stopping=False"
+            )
+        X_val, y_val = X[held], y[held].reshape(len(held), -1)
+        return np.sort(train), lambda: 1.0 - float(r2_score(y_val, _values(model, X_val)))
+
+    @property
+    def _outputs(self) -> int:
+        return self._model.weights.tally.size
+
+    def _shaped(self, values: NDArray) -> NDArray:
+        """An array whose last axis is the targets, without that axis where y had none."""
+        return values[:, 0] if self._flat else values
+
+
+def _problem(outputs: int) -> Problem:
+    """One target has the one weight vector of two classes, several have one each, as classes against the rest have: ±1 is a
+    target too."""
+    return Binary(2) if outputs == 1 else OneVsRest(outputs)
+
+
+def _outputs(y: NDArray) -> int:
+    return 1 if y.ndim == 1 else y.shape[1]
+
+
+def _values(model: Model, X: Any) -> NDArray:
+    coef, intercept = model.kept()
+    return X @ coef.T + intercept
+
+
+class PassiveAggressiveRegressor(ScikitLearnsWords, Regressor):
+    """Moves just far enough to be within ε of the target: PA, PA-I and PA-II for regression.
+
+    Of all weights that predict the example up to ε, the step takes the nearest: τ = ±ℓ/‖x‖² with ℓ = max(0, |e| − ε) and
+    e = t − ⟨w, x⟩. PA-I caps it, τ = ±min(C, ℓ/‖x‖²), PA-II damps it, τ = ±ℓ/(‖x‖² + 1/(2C)) (Crammer, Dekel, Keshet,
+    Shalev-Shwartz and Singer 2006). On rows of norm ≤ R, in any order: if some u predicts all targets up to ε, PA loses at
+    most Σ ℓ² ≤ R²‖u‖²; PA-II at most (R² + 1/(2C))(‖u‖² + 2C Σ ℓ(u)²) against every u.
+
+    The parameters are those of scikit-learn's class of this name, with the same meaning. One thing differs on purpose: ‖x‖²
+    includes the constant feature that carries the intercept, without which a step would overshoot the tube that it aims at.
+    With `fit_intercept=False` the weights are scikit-learn's.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        The cap or the damping; `float("inf")` is PA, without either.
+    fit_intercept : bool, default=True
+        Whether to learn an intercept, as the weight of a constant feature.
+    intercept_scaling : float, default=1.0
+        The size of that constant.
+    max_iter : int, default=1000
+        The most epochs.
+    tol : float or None, default=1e-3
+        Stop when the mean loss of an epoch (or the validation error, 1 − R²) has not fallen by more than `tol` for
+        `n_iter_no_change` epochs in a row. None: never for this reason.
+    early_stopping : bool, default=False
+        Hold out `validation_fraction` of the rows and judge by R² on these.
+    validation_fraction : float, default=0.1
+        The share of rows held out.
+    n_iter_no_change : int, default=5
+        Epochs to wait for a fall.
+    shuffle : bool, default=True
+        Whether each epoch visits the rows in a new order.
+    verbose : int, default=0
+        Whether to show a line for each epoch on stderr.
+    loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}, default="epsilon_insensitive"
+        PA-I or PA-II.
+    epsilon : float, default=0.1
+        Errors up to this are no reason to move.
+    random_state : int, RandomState, Generator or None, default=0
+        The source of order and of held-out rows.
+    warm_start : bool, default=False
+        Whether `fit` goes on from what was learned before.
+    average : bool, default=False
+        Whether the mean of the weights after each example predicts, rather than the last.
+
+    Attributes
+    ----------
+    coef_, intercept_ : (features,) and (1,) arrays; (targets, features) and (targets,) for y (rows, targets)
+        The weights that predict.
+    n_updates_, n_seen_, n_iter_ : int
+        Changes of weight vectors, examples visited, and epochs.
+    history_ : list of Epoch
+        For each epoch: mean loss ℓ of the rows when they were visited, updates, examples seen, norm of the last weights,
+        validation error, seconds.
+    stop_reason_ : str
+        converged (an epoch without an update), max_iter, training_error, validation_error, callback, interrupted, or
+        partial_fit for a model that has only streamed.
+    weights_ : Weights
+        What the kernels work on: last weights, drift, counts.
+
+    Examples
+    --------
+    >>> from rosenblatt import PassiveAggressiveRegressor
+    >>> X, y = [[1, 0], [0, 1], [1, 1], [2, 1]], [2, -1, 1, 3]
+    >>> reg = PassiveAggressiveRegressor(C=float("inf"), epsilon=0.01, tol=None).fit(X, y)
+    >>> reg.stop_reason_, reg.predict([[3, 2]]).round(1).tolist()
+    ('converged', [4.0])
+    """
+
+    _own = {
+        "C": Number(0, open_low=True, closed_high=True),
+        "loss": OneOf(("epsilon_insensitive", "squared_epsilon_insensitive")),
+        "epsilon": Number(0),
+        "shuffle": Flag(),
+        "average": Flag(),
+    }
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        max_iter: int = 1000,
+        tol: float | None = 1e-3,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 5,
+        shuffle: bool = True,
+        verbose: int = 0,
+        loss: str = "epsilon_insensitive",
+        epsilon: float = 0.1,
+        random_state: Any = 0,
+        warm_start: bool = False,
+        average: bool = False,
+    ):
+        self.C = C
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.max_iter = max_iter
+        self.tol = tol
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.shuffle = shuffle
+        self.verbose = verbose
+        self.loss = loss
+        self.epsilon = epsilon
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.average = average
+
+    def loss_bound(self, radius: float, norm: float, losses: float = 0.0) -> float:
+        """The most that Σ ℓ² can come to from weights of zero, if no row is longer than `radius` and some u of this `norm`
+        has Σ ℓ² = `losses`, all measured with the constant feature. Infinity where no bound is known: PA-I with a finite C,
+        and PA against a u with losses."""
+        return self._rule().bound(radius, norm, losses)
+
+    def _rule(self) -> Tube:
+        rule = pa2 if self.loss == "squared_epsilon_insensitive" else pa1
+        return rule(float(self.C), float(self.epsilon))
+
+    def _lesson(self, X: Any, task: Task, weights: Weights, visits: Visits) -> Lesson:
+        return Lesson(task, weights, self._rule(), visits)

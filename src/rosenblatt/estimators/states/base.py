@@ -1,0 +1,318 @@
+"""Learners that need more than a margin and a step keep a state for each weight vector: a scale, a norm, a second matrix.
+Such a learner is a NamedTuple of arrays and two bodies, `score` and `learn`; many classes are learned one against the rest,
+all in one pass.
+
+By convention the arrays of a state have the weight vectors as their first axis and are float64, `tally` (vectors,) int64
+counts the updates of each and `clock` (1,) int64 the examples seen.
+"""
+
+from __future__ import annotations
+
+import copy
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rosenblatt.engine import problems
+from rosenblatt.engine.jit import generic, is_number, jit
+from rosenblatt.engine.loop import Progress
+from rosenblatt.engine.model import problem_of
+from rosenblatt.engine.problems import Binary, Problem, columns, decide
+from rosenblatt.engine.rows import Examples, Rows, fetch, take
+from rosenblatt.engine.train import NO_LIMIT, Broken, Visits
+from rosenblatt.estimators import parameters
+from rosenblatt.estimators.base import Classifier
+from rosenblatt.estimators.callbacks import with_callbacks
+from rosenblatt.estimators.parameters import OneOf
+from rosenblatt.estimators.plan import Plan
+from rosenblatt.modelfile.parts import Parts, put_record
+from rosenblatt.modelfile.saving import back, plainly
+
+
+@generic
+def score(state, vector, columns, values, constant):
+    """The score that a weight vector gives the row (columns, values) with its constant feature."""
+    raise TypeError(f"no score is defined for the state {type(state).__name__}")
+
+
+@generic
+def learn(state, vector, columns, values, constant, sign, score):
+    """Learn that the row, which the weight vector scored so, is on its side `sign`; whether anything changed."""
+    raise TypeError(f"{type(state).__name__} does not say how it learns")
+
+
+@jit
+def epoch(state, examples, order, budget):
+    """Visit the rows that `order` lists and learn from each, until `budget` updates have been made."""
+    rows, labels, constant = examples.rows, examples.labels, examples.constant
+    tally, clock = state.tally, state.clock
+    vectors = tally.size
+    scores = np.empty(vectors)
+    mistakes, updates = 0, 0
+    for t in range(order.size):
+        if updates >= budget:
+            return Progress(t, mistakes, updates, -1)
+        i = order[t]
+        fetch(rows, order[min(t + 2, order.size - 1)])
+        row_columns, values = take(rows, i)
+        label = labels[i] if vectors > 1 else labels[i] - 1  # two classes: the one vector is that of class 1
+        rival = 0.0 if vectors == 1 else -np.inf
+        for k in range(vectors):
+            scores[k] = score(state, k, row_columns, values, constant)
+            if not is_number(scores[k]):
+                return Progress(t, mistakes, updates, i)
+            if k != label and vectors > 1:
+                rival = max(rival, scores[k])
+        right = scores[label] > rival if label >= 0 else scores[0] < 0.0
+        mistakes += not right
+        for k in range(vectors):
+            if learn(state, k, row_columns, values, constant, 1.0 if k == label else -1.0, scores[k]):
+                tally[k] += 1
+                updates += 1
+        clock[0] += 1
+    return Progress(order.size, mistakes, updates, -1)
+
+
+class States:
+    """What has been learned: a state, the problem it solves, and the weight vectors that it amounts to; with the
+    parameters it was begun with."""
+
+    def __init__(self, problem: Problem, state: Any, constant: float, begun: Mapping[str, Any]):
+        self.problem = problem
+        self.state = state
+        self.constant = constant
+        self.begun = begun
+        self.only_predicts = False  # whether it comes from a file that holds no more
+        self._known: tuple[int, NDArray] | None = None
+
+    @property
+    def seen(self) -> int:
+        """Examples visited."""
+        return int(self.state.clock[0])
+
+    @property
+    def updates(self) -> int:
+        """Changes of weight vectors."""
+        return int(self.state.tally.sum())
+
+    def copy(self) -> States:
+        """The same, sharing nothing that learning changes."""
+        parts = (part.copy() if isinstance(part, np.ndarray) else part for part in self.state)
+        twin = copy.copy(self)
+        twin.state = type(self.state)(*parts)
+        return twin
+
+    def suit(self, rows: Rows) -> None:
+        """Nothing: a state serves rows of every layout."""
+
+    def vectors(self) -> NDArray:
+        """(vectors, features + 1): the weights that predict, the constant feature's last."""
+        if self._known is None or self._known[0] != self.seen:
+            self._known = (self.seen, self.state.vectors())
+        return self._known[1]
+
+    def shown(self) -> tuple[NDArray, NDArray]:
+        """(coef, intercept) of these weights."""
+        vectors = self.vectors()
+        return vectors[:, :-1], vectors[:, -1] * self.constant
+
+    def decision(self, X: Any) -> NDArray:
+        """The decision values of rows: see `problems.decide`."""
+        coef, intercept = self.shown()
+        return decide(self.problem, X @ coef.T + intercept)
+
+
+class Kept(NamedTuple):
+    """The state of a learner that only predicts: its weights."""
+
+    weights: NDArray  # (vectors, features + 1)
+    tally: NDArray
+    clock: NDArray
+
+    @classmethod
+    def fresh(cls, vectors: int, features: int) -> Kept:
+        """Weights of zero."""
+        return cls(np.zeros((vectors, features + 1)), np.zeros(vectors, np.int64), np.zeros(1, np.int64))
+
+    def vectors(self) -> NDArray:
+        """The weights."""
+        return self.weights
+
+
+class Pupil(NamedTuple):
+    """What `train` works with: a state that learns."""
+
+    model: States
+    examples: Examples
+    visits: Visits
+
+    @property
+    def seen(self) -> int:
+        """Examples visited so far."""
+        return self.model.seen
+
+    def epoch(self, order: NDArray, budget: int = NO_LIMIT) -> tuple[Progress, bool]:
+        """Visit the rows of `order` once; what was done, and whether nothing is left to learn."""
+        done = self._visit(self.model, order, budget)
+        return done, done.updates == 0 and self._none_left()
+
+    def _visit(self, model: States, order: NDArray, budget: int) -> Progress:
+        done = epoch(model.state, self.examples, order, budget)
+        if done.broken >= 0:
+            raise Broken(int(done.broken))
+        return done
+
+    def _none_left(self) -> bool:
+        """Whether no row would be learned from; an epoch that did not learn tells, unless it may have missed rows."""
+        return self.visits.order != "random" or self._visit(self.model.copy(), self.visits.live, 1).updates == 0
+
+    def size(self) -> float:
+        """The norm of all weights."""
+        return float(np.linalg.norm(self.model.vectors()))
+
+    def weights_now(self) -> NDArray:
+        """The weights that predict."""
+        return self.model.vectors()
+
+    def finish(self) -> None:
+        """Nothing is left to do."""
+
+
+class Stateful(Classifier):
+    """A linear classifier with a state for each weight vector; which state, a subclass says.
+
+    The state's `vectors()` are the weights that predict, (vectors, features + 1) with the constant feature's last. They are
+    held to `rosenblatt.testing.laws` up to rounding, unless a subclass says `_exact = True`.
+    """
+
+    _exact: ClassVar[bool] = False
+    _endless: ClassVar[tuple[str, ...]] = ()  # the arrays of a state that may hold −∞
+
+    @abstractmethod
+    def _state(self, vectors: int, features: int) -> Any:
+        """The state before the first example: `vectors` weight vectors for rows of this many features, without the
+        constant one."""
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any) -> Any:
+        """Learn from X (rows, features) and y (rows,) until one of the reasons to stop; the estimator itself.
+
+        An error leaves the estimator as it was; Ctrl-C finishes the epoch, stores the model and then interrupts.
+        """
+        return self._fit(X, y)
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Any:
+        """Learn from these rows, once, in the order given; the estimator itself.
+
+        Cutting a stream of rows into calls in any way gives the same model. `classes` lists all classes on the first
+        call. `order` and the reasons to stop do not apply.
+        """
+        return self._partial_fit(X, y, classes)
+
+    @property
+    def coef_(self) -> NDArray:
+        return self._fitted().shown()[0]
+
+    @property
+    def intercept_(self) -> NDArray:
+        return self._fitted().shown()[1]
+
+    def _fresh(self, plan: Plan, rows: Rows, features: int, classes: int, init: Any) -> States:
+        problem = plan.problem(classes)
+        vectors = 1 if isinstance(problem, Binary) else columns(problem)
+        return States(problem, self._state(vectors, features), plan.constant, self._own_values())
+
+    def _learner(self, plan: Plan, model: States, X: Any, examples: Examples, visits: Visits) -> Pupil:
+        return Pupil(model, examples, visits)
+
+    def _plan(self) -> Plan:
+        parameters.check({"order": self.order}, {"order": OneOf(("cyclic", "shuffle", "random"))}, ())
+        return super()._plan()
+
+    # Columns that come later
+
+    def _by_columns(self, model: States) -> bool:
+        """Whether what is known of a column depends neither on the others nor on how many there are."""
+        return isinstance(model.state, Kept)
+
+    def _widened(self, model: States, features: int) -> States:
+        if not self._by_columns(model):
+            return super()._widened(model, features)
+        vectors, both = len(model.state.tally), min(features, self.n_features_in_)
+        twin = type(self)(**self.get_params(deep=False) | model.begun)
+        begin: Callable = Kept.fresh if isinstance(model.state, Kept) else twin._state
+        blank, fresh = begin(vectors, self.n_features_in_), begin(vectors, features)
+        for old, unseen, new in zip(model.state, blank, fresh, strict=True):
+            if isinstance(new, np.ndarray) and new.shape == old.shape:
+                new[...] = old
+            elif isinstance(new, np.ndarray):
+                if not np.array_equal(old[:, both:-1], unseen[:, both:-1]):
+                    raise ValueError(f"{features} columns are too few: those after them have been learned from")
+                new[:, :both], new[:, -1] = old[:, :both], old[:, -1]
+        wider = model.copy()
+        wider.state, wider._known = fresh, None
+        return wider
+
+    # Files
+
+    def _arrays(self, model: States, resume: bool) -> tuple[dict[str, Any], dict[str, NDArray]]:
+        begun = {name: plainly(name, value) for name, value in model.begun.items()}
+        parts = Parts({"problem": put_record(model.problem, problems.KINDS), "constant": model.constant, "begun": begun})
+        state = self._compact(model.state) if resume else Kept(model.vectors(), model.state.tally, model.state.clock)
+        for name, value in state._asdict().items():
+            if isinstance(value, np.ndarray):
+                parts.put(name, value, name in self._endless)
+        return parts.facts, parts.arrays
+
+    def _from_arrays(self, facts: Mapping[str, Any], arrays: dict[str, NDArray]) -> States:
+        parts = Parts(facts, arrays)
+        problem = problem_of(parts, self._expected())
+        begun = {name: back(value) for name, value in facts["begun"].items()}
+        if set(begun) != set(self._own_values()):
+            raise ValueError(f"it began with {', '.join(begun)}; it must be {', '.join(self._own_values())}")
+        parameters.check(begun, {name: self._own[name] for name in begun}, ())
+        state = self._state_from(parts, begun, 1 if isinstance(problem, Binary) else columns(problem))
+        model = States(problem, state, parts.real("constant"), begun)
+        model.only_predicts = isinstance(state, Kept)
+        return model
+
+    def _state_from(self, parts: Parts, begun: Mapping[str, Any], vectors: int) -> Any:
+        """The state that arrays describe: a fresh one, of the parameters that the model began with, says what they must
+        be. No array of it that has the features on an axis may be larger than all that there is."""
+        width, held = self.n_features_in_ + 1, sum(array.nbytes for array in parts.arrays.values())
+        if 8 * vectors * width > held:
+            raise ValueError(f"{vectors} weight vectors of {width} weights need more than its {held} bytes")
+        counts = {"tally": parts.counts("tally", vectors), "clock": parts.counts("clock", 1)}
+        if set(parts.arrays) == {"weights"}:
+            return Kept(parts.array("weights", np.float64, (vectors, width)), **counts)
+        params = self.get_params(deep=False) | begun | self._harmless(held)
+        if "fit_intercept" in params:
+            params["fit_intercept"] = parts.real("constant") != 0
+        twin = type(self)(**params)
+        state = self._made_room(twin._state(vectors, self.n_features_in_), parts)
+        for name, value in state._asdict().items():
+            if isinstance(value, np.ndarray) and name not in counts:
+                counts[name] = parts.array(name, value.dtype, value.shape, endless=name in self._endless)
+        return state._replace(**counts)
+
+    def _compact(self, state: Any) -> Any:
+        """The state without what it does not use."""
+        return state
+
+    def _made_room(self, state: Any, parts: Parts) -> Any:
+        """A fresh state that has as much room as the one in these parts."""
+        return state
+
+    def _harmless(self, held: int) -> dict[str, Any]:
+        """Parameters with which a fresh state takes no more memory than a file has bytes."""
+        return {}
+
+    def _own_values(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self._own}
+
+    def _fixed(self, plan: Plan) -> list[tuple[str, Any, Any]]:
+        then, now = self._model.begun, self._own_values()
+        return [*super()._fixed(plan), *((name, then[name], now[name]) for name in now)]

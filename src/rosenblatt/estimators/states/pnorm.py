@@ -1,0 +1,234 @@
+"""The perceptron sees its sum of mistakes θ through a link: w = ∇½‖θ‖_p². With p = 2 the link is the identity; the larger p
+is, the more weight goes to the largest coordinates of θ, and the less it costs that there are many others.
+
+Weights change only on mistakes, so the link is applied there and kept: a look at a row costs one product a value, whatever
+p is.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rosenblatt.engine.jit import jit
+from rosenblatt.engine.loop import dot, place
+from rosenblatt.estimators.parameters import Number
+from rosenblatt.estimators.states.base import Stateful, learn, score
+from rosenblatt.theory import bounds
+
+EXTREME = 1e100  # a power past this, or below its inverse, is measured in another unit
+
+
+class PNorm(NamedTuple):
+    """Sums of mistakes θ and what the link makes of them: w = stretch · linked, linked = sign(θ)(|θ|/unit)^(p − 1).
+
+    `unit`, near the largest |θ|, keeps high powers within the range of numbers. For p = 2 it is 1, and w is θ exactly.
+    """
+
+    p: float
+    margin: float
+    theta: NDArray  # (vectors, features + 1)
+    linked: NDArray  # (vectors, features + 1)
+    unit: NDArray  # (vectors,)
+    power: NDArray  # (vectors,): (‖θ‖_p/unit)^p
+    peak: NDArray  # (vectors,): the highest power since it was last measured
+    stretch: NDArray  # (vectors,): unit · power^(−(p − 2)/p)
+    tally: NDArray  # (vectors,) int64: updates
+    clock: NDArray  # (1,) int64: examples seen
+
+    def vectors(self) -> NDArray:
+        """The weights w."""
+        return self.linked * self.stretch[:, None]
+
+
+@score.register
+def _(state: PNorm, vector, columns, values, constant):
+    linked = state.linked[vector]
+    return state.stretch[vector] * (dot(columns, values, linked, columns) + constant * linked[-1])
+
+
+@learn.register
+def _(state: PNorm, vector, columns, values, constant, sign, score):
+    if sign * score > state.margin:
+        return False
+    add(state, vector, columns, values, constant, sign)
+    return True
+
+
+@jit
+def add(state, vector, columns, values, constant, sign):
+    """θ += sign · (row, constant), with all that follows from it.
+
+    The power is brought up to date as long as it can be trusted: not where it is what is left of a much larger one.
+    Measured anew after as many updates as there are weights, it costs one weight an update.
+    """
+    p, unit, theta, linked = state.p, state.unit[vector], state.theta[vector], state.linked[vector]
+    power = state.power[vector]
+    for j in range(values.size):
+        power += shift(theta, linked, place(columns, j), sign * values[j], unit, p)
+    power += shift(theta, linked, theta.size - 1, sign * constant, unit, p)
+    state.power[vector] = power
+    state.peak[vector] = max(state.peak[vector], power)
+    due = (state.tally[vector] + 1) % theta.size == 0 or power < 1e-6 * state.peak[vector]
+    if due or not 1.0 / EXTREME < power < EXTREME:
+        measure(state, vector)
+    power = state.power[vector]
+    state.stretch[vector] = state.unit[vector] * power ** (2.0 / p - 1.0) if power > 0.0 else state.unit[vector]
+
+
+@jit
+def shift(theta, linked, feature, step, unit, p):
+    """θ_feature += step; by how much the power has grown."""
+    if step == 0.0:
+        return 0.0
+    before = abs(theta[feature]) / unit * abs(linked[feature])
+    theta[feature] += step
+    size = abs(theta[feature]) / unit
+    raised = size ** (p - 1.0)
+    linked[feature] = raised if theta[feature] >= 0.0 else -raised
+    return size * raised - before
+
+
+@jit
+def measure(state, vector):
+    """Choose the unit by the largest |θ|, and compute the linked weights and the power from θ."""
+    p, theta, linked = state.p, state.theta[vector], state.linked[vector]
+    largest = 0.0
+    for j in range(theta.size):
+        largest = max(largest, abs(theta[j]))
+    unit = largest if p > 2.0 and largest > 0.0 else 1.0
+    power = 0.0
+    for j in range(theta.size):
+        size = abs(theta[j]) / unit
+        raised = size ** (p - 1.0)
+        linked[j] = raised if theta[j] >= 0.0 else -raised
+        power += size * raised
+    state.unit[vector], state.power[vector], state.peak[vector] = unit, power, power
+
+
+class PNormPerceptron(Stateful):
+    """The perceptron in the geometry of a p-norm: few relevant features among many cost it little.
+
+    Mistakes add up in θ += y·x, and predict through w = ∇½‖θ‖_p², that is w_i = sign(θ_i)|θ_i|^(p − 1)/‖θ‖_p^(p − 2). With
+    1/p + 1/q = 1: if ‖x‖_p ≤ X for all rows, constant feature included, and some u of ‖u‖_q = 1 separates them with margin
+    γ, there are at most ((p − 1)X² + 2·margin)/γ² updates from w = 0, in any order (Grove, Littlestone and Schuurmans,
+    General convergence results for linear discriminant updates, Machine Learning 2001; Gentile, The robustness of the
+    p-norm algorithms, Machine Learning 2003).
+
+    p = 2 is the perceptron. With p = 2·ln d, d the number of features, X ≤ √e·max|x_ij| and ‖u‖_q ≤ ‖u‖₁, so that some u of
+    ‖u‖₁ = 1 and margin γ allows at most e(2·ln d − 1)·max|x_ij|²/γ² updates. That grows with the logarithm of the number of
+    features, as Winnow's bound does, and neither the signs of the weights nor a good rate need be known.
+
+    Parameters
+    ----------
+    p : float or "log", default=2
+        The norm, at least 2; "log": 2·ln of the number of features, the constant one included, but at least 2.
+    margin : float, default=0
+        Update whenever y·⟨w, x⟩ ≤ margin.
+    fit_intercept : bool, default=True
+        Whether to learn an intercept, as the weight of a constant feature.
+    intercept_scaling : float, default=1
+        The size of that constant.
+    order : {"shuffle", "cyclic", "random"}, default="shuffle"
+        How each epoch visits the rows: shuffled anew, in the order given, or drawn with replacement.
+    max_iter : int, default=1000
+        The most epochs.
+    tol : float or None, default=1e-3
+        Stop when the share of mistakes in an epoch has not fallen by more than `tol` for `n_iter_no_change` epochs in a
+        row. None: never for this reason.
+    n_iter_no_change : int, default=5
+        Epochs to wait for a fall.
+    warm_start : bool, default=False
+        Whether `fit` goes on from what was learned before.
+    random_state : int, RandomState, Generator or None, default=0
+        The source of the order.
+    verbose : int, default=0
+        Whether to show a line for each epoch on stderr.
+
+    Attributes
+    ----------
+    coef_, intercept_ : (vectors, features) and (vectors,) arrays
+        The weights w. One vector for two classes, else one a class, learned against the rest.
+    p_ : float
+        The p of the norm.
+    classes_ : array
+        The labels, sorted.
+    n_mistakes_, n_updates_, n_seen_ : int
+        Examples not predicted before they were learned from, changes of weight vectors, and examples visited.
+    n_iter_ : int
+        Epochs.
+    history_ : list of Epoch
+        For each epoch: mistakes, updates, examples seen, norm of the weights, seconds.
+    stop_reason_ : str
+        converged, max_iter, training_error, callback, interrupted, or partial_fit for a model that has only streamed.
+
+    Examples
+    --------
+    Three features of a thousand matter:
+
+    >>> import numpy as np
+    >>> from rosenblatt import PNormPerceptron
+    >>> X = np.random.default_rng(0).choice([-1, 1], (400, 1000))
+    >>> y = X[:, :3].sum(axis=1) > 0
+    >>> few, many = PNormPerceptron(p="log", tol=None).fit(X, y), PNormPerceptron(p=2, tol=None).fit(X, y)
+    >>> few.n_updates_ < many.n_updates_ / 2
+    True
+    >>> sorted(np.argsort(-np.abs(few.coef_[0]))[:3].tolist())
+    [0, 1, 2]
+    """
+
+    _own = {"p": Number(2, words=("log",)), "margin": Number(0)}
+
+    def __init__(
+        self,
+        *,
+        p: float | str = 2.0,
+        margin: float = 0.0,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        order: str = "shuffle",
+        max_iter: int = 1000,
+        tol: float | None = 1e-3,
+        n_iter_no_change: int = 5,
+        warm_start: bool = False,
+        random_state: Any = 0,
+        verbose: int = 0,
+    ):
+        self.p = p
+        self.margin = margin
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.order = order
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_iter_no_change = n_iter_no_change
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def mistake_bound(self, radius: float, margin: float) -> float:
+        """The most updates that two classes can cause from weights of zero, if ‖x‖_p ≤ `radius` for all rows and some u
+        with ‖u‖_q = 1, 1/p + 1/q = 1, separates them with this `margin`, both measured with the constant feature.
+
+        The radius is at most the Euclidean one, but a u of Euclidean length 1 may be longer in the q-norm. Infinity while
+        p = "log" waits for the number of features.
+        """
+        if not self.__sklearn_is_fitted__() and isinstance(self.p, str):
+            return math.inf
+        p = self.p_ if isinstance(self.p, str) else float(self.p)
+        return bounds.p_norm(radius, margin, p, delta=self.margin)
+
+    @property
+    def p_(self) -> float:
+        state = self._fitted().state
+        return state.p if isinstance(state, PNorm) else self._state(1, self.n_features_in_).p
+
+    def _state(self, vectors: int, features: int) -> PNorm:
+        p = max(2.0, 2 * math.log(features + bool(self.fit_intercept))) if isinstance(self.p, str) else float(self.p)
+        shape = (vectors, features + 1)
+        none, tally, clock = np.zeros(vectors), np.zeros(vectors, np.int64), np.zeros(1, np.int64)
+        theta, unit = np.zeros(shape), np.ones(vectors)
+        return PNorm(p, float(self.margin), theta, theta.copy(), unit, none, none.copy(), unit.copy(), tally, clock)

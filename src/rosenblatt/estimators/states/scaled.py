@@ -1,0 +1,405 @@
+"""Learners that shrink or stretch what they know as they add to it: w ← keep·w + add·yx. Kept as w = scale·v, with ‖w‖²
+beside it, an update costs as much as the row has values. How much to keep and to add, a blend says.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rosenblatt.engine.jit import jit
+from rosenblatt.engine.loop import axpy, dot
+from rosenblatt.estimators.parameters import Number
+from rosenblatt.estimators.states import blends
+from rosenblatt.estimators.states.base import Stateful, learn, score
+from rosenblatt.estimators.states.blends import blend
+
+EXTREME = 1e100  # a scale past this, or below its inverse, goes into v
+
+
+class Scaled(NamedTuple):
+    """Weight vectors w = scale·v, and what blends them with examples."""
+
+    rule: Any  # of rosenblatt.estimators.states.blends
+    v: NDArray  # (vectors, features + 1)
+    scale: NDArray  # (vectors,)
+    squared: NDArray  # (vectors,): ‖w‖²
+    tally: NDArray  # (vectors,) int64: updates
+    clock: NDArray  # (1,) int64: examples seen
+
+    def vectors(self) -> NDArray:
+        """The weights w."""
+        return self.v * self.scale[:, None]
+
+
+def zeros(rule: Any, vectors: int, features: int) -> Scaled:
+    """Weights of zero."""
+    v = np.zeros((vectors, features + 1))
+    return Scaled(rule, v, np.ones(vectors), np.zeros(vectors), np.zeros(vectors, np.int64), np.zeros(1, np.int64))
+
+
+@score.register
+def _(state: Scaled, vector, columns, values, constant):
+    v = state.v[vector]
+    return state.scale[vector] * (dot(columns, values, v, columns) + constant * v[-1])
+
+
+@learn.register
+def _(state: Scaled, vector, columns, values, constant, sign, score):
+    squared = state.squared[vector]
+    length, keep, add = verdict(state.rule, values, constant, sign * score, squared, state.tally[vector] + 1)
+    if add != 0.0:
+        mix(state, vector, columns, values, constant, keep, sign * add)
+        parts = keep * keep * squared + add * add * length
+        remember(state, vector, parts + 2.0 * keep * add * sign * score, parts)
+    return add != 0.0
+
+
+@jit
+def verdict(rule, values, constant, m, squared, k):
+    """(‖x‖², keep, add). A row of zeros adds nothing, and one whose length overflows a NaN, which the next score tells.
+
+    Apart from `learn`, into which the body of `blend` would be inlined: that was measured at twice the time to compile.
+    """
+    length = constant * constant
+    for j in range(values.size):
+        length += np.float64(values[j]) * np.float64(values[j])
+    keep, add = blend(rule, m, length, squared, k) if 0.0 < length < np.inf else (1.0, length - length)
+    return length, keep, add
+
+
+@jit
+def mix(state, vector, columns, values, constant, keep, add):
+    """w ← keep·w + add·(row, constant)."""
+    v = state.v[vector]
+    if keep == 0.0:
+        v[:] = 0.0
+        state.scale[vector] = 1.0
+    else:
+        state.scale[vector] *= keep
+    axpy(columns, values, constant, v, None, 0, add / state.scale[vector], 0)
+
+
+@jit
+def remember(state, vector, squared, parts):
+    """Keep ‖w‖², the sum of `parts` and a product that may cancel them, as long as it can be trusted; else measure it.
+
+    Measured anew after as many updates as there are weights, it costs one weight an update.
+    """
+    state.squared[vector] = squared
+    due = (state.tally[vector] + 1) % state.v.shape[1] == 0 or squared < 1e-6 * parts
+    if due or not 1.0 / EXTREME < abs(state.scale[vector]) < EXTREME:
+        fold(state, vector)
+
+
+@jit
+def fold(state, vector):
+    """Multiply the scale into v, and measure ‖w‖² anew."""
+    v, scale, total = state.v[vector], state.scale[vector], 0.0
+    for j in range(v.size):
+        v[j] *= scale
+        total += v[j] * v[j]
+    state.scale[vector] = 1.0
+    state.squared[vector] = total
+
+
+class Blended(Stateful):
+    """A linear classifier of weights that are a blend of the old ones and the example; which blend, a subclass says."""
+
+    @abstractmethod
+    def _rule(self) -> Any:
+        """The blend, from `rosenblatt.estimators.states.blends`."""
+
+    def _state(self, vectors: int, features: int) -> Scaled:
+        return zeros(self._rule(), vectors, features)
+
+    def mistake_bound(self, radius: float, margin: float) -> float:
+        """The most updates that two classes can cause from weights of zero, if no row is longer than `radius` and some
+        unit vector separates them with this `margin`, both measured with the constant feature. Infinity: no bound."""
+        return self._rule().bound(radius, margin)
+
+
+class ALMA(Blended):
+    """Comes as near to the largest margin as asked, by steps that shrink with the square root of their number.
+
+    Rows are scaled to length 1, x̂ = x/‖x‖. At the k-th update, on y·⟨w, x̂⟩ ≤ (1 − α)√8/(α√k): w += √(2/k)·y·x̂, and then w
+    is pulled back to length 1 if it is longer. If some unit vector separates the scaled rows with margin γ̂, there are at
+    most (2/γ̂²)(2/α − 1)² + 8/α − 4 updates from w = 0, in any order, and when none is left to make, the weights separate
+    them with margin (1 − α)γ̂ (Gentile, A new approximate maximal margin classification algorithm, JMLR 2001, for p = 2).
+    For ‖x‖ ≤ R and margin γ of the rows as they are, γ̂ ≥ γ/R.
+
+    Parameters
+    ----------
+    alpha : float in (0, 1], default=0.9
+        The share of the best margin that may be missed. 1 updates on mistakes only.
+    fit_intercept : bool, default=True
+        Whether to learn an intercept, as the weight of a constant feature, which counts in ‖x‖.
+    intercept_scaling : float, default=1
+        The size of that constant.
+    order : {"shuffle", "cyclic", "random"}, default="shuffle"
+        How each epoch visits the rows: shuffled anew, in the order given, or drawn with replacement.
+    max_iter : int, default=1000
+        The most epochs.
+    tol : float or None, default=1e-3
+        Stop when the share of mistakes in an epoch has not fallen by more than `tol` for `n_iter_no_change` epochs in a
+        row. None: never for this reason, which is what the margin asks for, since it grows after the last mistake.
+    n_iter_no_change : int, default=5
+        Epochs to wait for a fall.
+    warm_start : bool, default=False
+        Whether `fit` goes on from what was learned before.
+    random_state : int, RandomState, Generator or None, default=0
+        The source of the order.
+    verbose : int, default=0
+        Whether to show a line for each epoch on stderr.
+
+    Attributes
+    ----------
+    coef_, intercept_ : (vectors, features) and (vectors,) arrays
+        The weights. One vector for two classes, else one a class, learned against the rest.
+    classes_ : array
+        The labels, sorted.
+    n_mistakes_, n_updates_, n_seen_ : int
+        Examples not predicted before they were learned from, changes of weight vectors, and examples visited.
+    n_iter_ : int
+        Epochs.
+    history_ : list of Epoch
+        For each epoch: mistakes, updates, examples seen, norm of the weights, seconds.
+    stop_reason_ : str
+        converged, max_iter, training_error, callback, interrupted, or partial_fit for a model that has only streamed.
+
+    Notes
+    -----
+    A row of zeros, without a constant feature, has no direction and teaches nothing.
+
+    Examples
+    --------
+    >>> from rosenblatt import ALMA
+    >>> X, y = [[4, 3], [1, 2], [-1, 2], [-3, 1]], ["right", "right", "left", "left"]
+    >>> clf = ALMA(alpha=0.5, fit_intercept=False, tol=None).fit(X, y)
+    >>> clf.stop_reason_, clf.predict([[1, 1]]).tolist()
+    ('converged', ['right'])
+    """
+
+    _own = {"alpha": Number(0, open_low=True, high=1, closed_high=True)}
+
+    def __init__(
+        self,
+        *,
+        alpha: float = 0.9,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        order: str = "shuffle",
+        max_iter: int = 1000,
+        tol: float | None = 1e-3,
+        n_iter_no_change: int = 5,
+        warm_start: bool = False,
+        random_state: Any = 0,
+        verbose: int = 0,
+    ):
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.order = order
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_iter_no_change = n_iter_no_change
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _rule(self) -> blends.ALMA:
+        return blends.ALMA(float(self.alpha))
+
+
+class ROMMA(Blended):
+    """Keeps the shortest weights that its memory allows: they give the example at hand a margin of 1, and all examples
+    before it are remembered as one half-space.
+
+    On y·⟨w, x⟩ ≤ 1 − α, w becomes the shortest w' with y·⟨w', x⟩ ≥ 1 and ⟨w', w⟩ ≥ ‖w‖²: a blend of w and x, and y·x/‖x‖²
+    alone where that fulfils both. With α = 1 this is ROMMA, the relaxed online maximum margin algorithm, which learns from
+    its mistakes; with α < 1 it is aggressive ROMMA, which also learns from examples that are nearer than they need be (Li
+    and Long, The relaxed online maximum margin algorithm, Machine Learning 2002).
+
+    If the rows, constant feature included, have norm ≤ R and some unit vector separates them with margin γ, then from
+    w = 0, in any order, ‖w‖ ≤ 1/γ always, there are at most R²/γ² mistakes and R²/(αγ)² updates, and when none is left to
+    make, the weights separate the rows with margin (1 − α)γ.
+
+    Parameters
+    ----------
+    alpha : float in [1e-9, 1], default=1
+        The share of the best margin that may be missed. 1 updates on mistakes only; 0.01 ends with 99 % of the best margin.
+    fit_intercept : bool, default=True
+        Whether to learn an intercept, as the weight of a constant feature.
+    intercept_scaling : float, default=1
+        The size of that constant. R and γ are those of the data with it.
+    order : {"shuffle", "cyclic", "random"}, default="shuffle"
+        How each epoch visits the rows: shuffled anew, in the order given, or drawn with replacement.
+    max_iter : int, default=1000
+        The most epochs.
+    tol : float or None, default=1e-3
+        Stop when the share of mistakes in an epoch has not fallen by more than `tol` for `n_iter_no_change` epochs in a
+        row. None: never for this reason, which is what the margin asks for, since it grows after the last mistake.
+    n_iter_no_change : int, default=5
+        Epochs to wait for a fall.
+    warm_start : bool, default=False
+        Whether `fit` goes on from what was learned before.
+    random_state : int, RandomState, Generator or None, default=0
+        The source of the order.
+    verbose : int, default=0
+        Whether to show a line for each epoch on stderr.
+
+    Attributes
+    ----------
+    coef_, intercept_ : (vectors, features) and (vectors,) arrays
+        The weights. One vector for two classes, else one a class, learned against the rest.
+    classes_ : array
+        The labels, sorted.
+    n_mistakes_, n_updates_, n_seen_ : int
+        Examples not predicted before they were learned from, changes of weight vectors, and examples visited.
+    n_iter_ : int
+        Epochs.
+    history_ : list of Epoch
+        For each epoch: mistakes, updates, examples seen, norm of the weights, seconds.
+    stop_reason_ : str
+        converged, max_iter, training_error, callback, interrupted, or partial_fit for a model that has only streamed.
+
+    Notes
+    -----
+    No weights are the right ones for data that cannot be separated, and the half-spaces then drive them to infinity. Where
+    ‖w‖·‖x‖ would exceed 10⁶, which on separable data takes a margin below R/10⁶, the weights keep their direction and go
+    back to the length 1/‖x‖; an example exactly against them replaces them. A row of zeros, without a constant feature,
+    teaches nothing.
+
+    Examples
+    --------
+    >>> from rosenblatt import ROMMA
+    >>> X, y = [[4, 3], [1, 2], [-1, 2], [-3, 1]], ["right", "right", "left", "left"]
+    >>> clf = ROMMA(alpha=0.01, fit_intercept=False, tol=None).fit(X, y)
+    >>> clf.stop_reason_, clf.predict([[1, 1]]).tolist()
+    ('converged', ['right'])
+    """
+
+    _own = {"alpha": Number(1e-9, high=1, closed_high=True)}
+
+    def __init__(
+        self,
+        *,
+        alpha: float = 1.0,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        order: str = "shuffle",
+        max_iter: int = 1000,
+        tol: float | None = 1e-3,
+        n_iter_no_change: int = 5,
+        warm_start: bool = False,
+        random_state: Any = 0,
+        verbose: int = 0,
+    ):
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.order = order
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_iter_no_change = n_iter_no_change
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _rule(self) -> blends.ROMMA:
+        return blends.ROMMA(float(self.alpha))
+
+
+class Ballseptron(Blended):
+    """Separates not only the rows but balls round them: the margin it ends with is wider than the balls.
+
+    A mistake, y·⟨w, x⟩ ≤ 0, is learned as the perceptron does, w += y·x. A row within distance r of the separator, on the
+    right side, stands for the point of its ball that is furthest to the wrong side: w += y·x − r·w/‖w‖. If the rows,
+    constant feature included, have norm ≤ R and some unit vector separates them with margin γ > r, there are at most
+    (R² + r²)/(γ − r)² updates from w = 0, in any order, and when none is left to make, the weights separate the rows with a
+    margin wider than r (Shalev-Shwartz and Singer, A new perspective on an old perceptron algorithm, COLT 2005).
+
+    Parameters
+    ----------
+    ball : float, default=0.1
+        The radius r of the balls, in the units of the rows. 0 is the perceptron; γ or more asks for what no weights can do.
+    fit_intercept : bool, default=True
+        Whether to learn an intercept, as the weight of a constant feature.
+    intercept_scaling : float, default=1
+        The size of that constant. R and γ are those of the data with it.
+    order : {"shuffle", "cyclic", "random"}, default="shuffle"
+        How each epoch visits the rows: shuffled anew, in the order given, or drawn with replacement.
+    max_iter : int, default=1000
+        The most epochs.
+    tol : float or None, default=1e-3
+        Stop when the share of mistakes in an epoch has not fallen by more than `tol` for `n_iter_no_change` epochs in a
+        row. None: never for this reason, which is what the margin asks for, since it grows after the last mistake.
+    n_iter_no_change : int, default=5
+        Epochs to wait for a fall.
+    warm_start : bool, default=False
+        Whether `fit` goes on from what was learned before.
+    random_state : int, RandomState, Generator or None, default=0
+        The source of the order.
+    verbose : int, default=0
+        Whether to show a line for each epoch on stderr.
+
+    Attributes
+    ----------
+    coef_, intercept_ : (vectors, features) and (vectors,) arrays
+        The weights. One vector for two classes, else one a class, learned against the rest.
+    classes_ : array
+        The labels, sorted.
+    n_mistakes_, n_updates_, n_seen_ : int
+        Examples not predicted before they were learned from, changes of weight vectors, and examples visited.
+    n_iter_ : int
+        Epochs.
+    history_ : list of Epoch
+        For each epoch: mistakes, updates, examples seen, norm of the weights, seconds.
+    stop_reason_ : str
+        converged, max_iter, training_error, callback, interrupted, or partial_fit for a model that has only streamed.
+
+    Notes
+    -----
+    A row of zeros, without a constant feature, teaches nothing.
+
+    Examples
+    --------
+    >>> from rosenblatt import Ballseptron
+    >>> X, y = [[4, 3], [1, 2], [-1, 2], [-3, 1]], ["right", "right", "left", "left"]
+    >>> clf = Ballseptron(ball=0.5, fit_intercept=False, tol=None).fit(X, y)
+    >>> clf.stop_reason_, clf.predict([[1, 1]]).tolist()
+    ('converged', ['right'])
+    """
+
+    _own = {"ball": Number(0)}
+
+    def __init__(
+        self,
+        *,
+        ball: float = 0.1,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        order: str = "shuffle",
+        max_iter: int = 1000,
+        tol: float | None = 1e-3,
+        n_iter_no_change: int = 5,
+        warm_start: bool = False,
+        random_state: Any = 0,
+        verbose: int = 0,
+    ):
+        self.ball = ball
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.order = order
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_iter_no_change = n_iter_no_change
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _rule(self) -> blends.Ballseptron:
+        return blends.Ballseptron(float(self.ball))

@@ -1,0 +1,304 @@
+"""The second-order perceptron and AROW are one learner: a step of least squares on each row whose margin is at most 0, or
+below 1. What they remember of the rows, and in how much memory, is `curvature`'s business.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rosenblatt.engine.rows import Examples, lengths, refuse_too_long
+from rosenblatt.engine.train import Visits
+from rosenblatt.estimators.parameters import Number, OneOf
+from rosenblatt.estimators.plan import Plan
+from rosenblatt.estimators.states.base import Pupil, Stateful, States
+from rosenblatt.estimators.states.curvature import Collector, Gram, Matrix, Ratios, Variances
+from rosenblatt.modelfile.parts import Parts
+from rosenblatt.theory import bounds
+
+_BELOW_ONE = math.nextafter(1.0, 0.0)
+
+
+def spectral_bound(X: Any, y: Any, u: Any, a: float, near: int = 0) -> float:
+    """The most mistakes that a second-order learner can have made if it was X, y that it learned from, whatever u is.
+
+    X (updates, features) are the rows of all its updates, with the constant feature where there is one, y ∈ {−1, +1}
+    their sides, and `near` is how many of them were no mistakes: none for the second-order perceptron; for AROW, those of
+    margin in (0, 1). With hinge losses g = max(0, 1 − y⟨u, x⟩) and the eigenvalues λ of XᵀX,
+
+        mistakes ≤ Σg − near + √(a‖u‖² + ‖Xu‖²) · √(Σ ln(1 + λ/a) + near),
+
+    the theorem of Cesa-Bianchi, Conconi and Gentile (2005) and that of Crammer, Kulesza and Dredze (2009), a = r, with its
+    proof at `theory.bounds.spectral`.
+    """
+    X, y, u = np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64), np.asarray(u, dtype=np.float64)
+    if not len(X):
+        return 0.0
+    scores = X @ u
+    spread = np.linalg.svd(X, compute_uv=False) ** 2
+    losses = np.maximum(0.0, 1.0 - y * scores).sum()
+    return bounds.spectral(spread, a, float(np.linalg.norm(u)), scores @ scores, losses, near)
+
+
+class SecondOrder(Stateful):
+    """What the two learners share: the forms of M, and how much memory it may take."""
+
+    _margin: ClassVar[float]  # a row of this margin or less is learned
+    _forms: ClassVar[dict[str, Any]]
+
+    form: str
+    max_bytes: int
+
+    @abstractmethod
+    def _ridge(self) -> float:
+        """a, of M = aI before the first update."""
+
+    def _state(self, vectors: int, features: int) -> Any:
+        return self._forms[self.form].fresh(vectors, features, self._ridge(), self._margin, int(self.max_bytes))
+
+    def _learner(self, plan: Plan, model: States, X: Any, examples: Examples, visits: Visits) -> Pupil:
+        # A row whose length overflows would teach nothing.
+        refuse_too_long(examples.rows, lengths(examples.rows, examples.constant), visits.live)
+        if not isinstance(model.state, Gram):
+            return Pupil(model, examples, visits)
+        model.state = model.state._replace(limit=int(self.max_bytes))
+        return Collector(model, examples, visits)
+
+    def _by_columns(self, model: States) -> bool:
+        return isinstance(model.state, Ratios | Variances) or super()._by_columns(model)
+
+    def _compact(self, state: Any) -> Any:
+        return state.compact() if isinstance(state, Gram) else state
+
+    def _made_room(self, state: Any, parts: Parts) -> Any:
+        return state.roomy(parts.arrays) if isinstance(state, Gram) else state
+
+    def _state_from(self, parts: Parts, begun: Mapping[str, Any], vectors: int) -> Any:
+        state = super()._state_from(parts, begun, vectors)
+        if isinstance(state, Gram):
+            state.check()
+        return state
+
+    def _harmless(self, held: int) -> dict[str, Any]:
+        return {"max_bytes": max(held, 1)}
+
+    def _own_values(self) -> dict[str, Any]:
+        return {name: value for name, value in super()._own_values().items() if name != "max_bytes"}
+
+
+class SecondOrderPerceptron(SecondOrder):
+    """The perceptron that corrects for the shape of the data (Cesa-Bianchi, Conconi and Gentile 2005).
+
+    On a mistake, y⟨w, x⟩ ≤ 0, it adds yx to v and xxᵀ to M = aI; it predicts with w = M⁻¹v. (The paper's score,
+    vᵀ(M + xxᵀ)⁻¹x, is ⟨w, x⟩/(1 + xᵀM⁻¹x): the same sign.) If u separates the rows with margin γ, ‖u‖ = 1, and λ are the
+    eigenvalues of Σxxᵀ over the mistakes, then from the start, in any order,
+
+        mistakes ≤ (1/γ) √((a + Σ⟨u, x⟩²) · Σ ln(1 + λ/a)),
+
+    and `spectral_bound` says what hinge losses add on data that nothing separates. That is less than the perceptron's R²/γ²
+    where few eigenvalues are large and u lies where they are small.
+
+    Parameters
+    ----------
+    a : float, default=1
+        How much M weighs before the first mistake, on the scale of ‖x‖². As a → ∞ this becomes the perceptron, and its
+        mistakes are the same. a = 0, with a pseudo-inverse, is not offered; with an a many orders of magnitude below
+        ‖x‖², as many digits are lost.
+    form : {"full", "diagonal", "dual"}, default="full"
+        "full" keeps M⁻¹: O(features²) time a mistake, and memory for each weight vector. "dual" keeps the mistaken rows
+        and a factor of their inner products instead: time and memory grow with the square of the mistakes, so it pays
+        where mistakes are far fewer than features; the result is the same up to rounding. "diagonal" keeps only the
+        diagonal of M, w = v/(a + Σx²) in each coordinate: O(values of the row), and no theorem. In all forms a row that
+        is right costs as much as in the perceptron.
+    max_bytes : int, default=2**32
+        The most memory for what "full" and "dual" keep besides weights. "full" refuses before it begins; "dual", which
+        grows, when it is full, and then leaves the estimator as it was. While "dual" grows it holds the old and the new
+        for a moment.
+    fit_intercept, intercept_scaling, max_iter, tol, n_iter_no_change, warm_start, random_state, verbose
+        As in `Perceptron`. The constant feature is one of M's.
+    order : {"shuffle", "cyclic", "random"}, default="shuffle"
+        How each epoch visits the rows.
+
+    Attributes
+    ----------
+    coef_, intercept_ : (vectors, features) and (vectors,) arrays
+        w = M⁻¹v. One vector for two classes, otherwise one a class, each learned against the rest with an M of its own and
+        compared by ⟨w, x⟩.
+    classes_, n_mistakes_, n_updates_, n_seen_, n_iter_, history_, stop_reason_
+        As in `Perceptron`.
+
+    Examples
+    --------
+    >>> from rosenblatt import SecondOrderPerceptron
+    >>> X, y = [[10 * k, (-1) ** k] for k in range(8)], ["even", "odd"] * 4
+    >>> clf = SecondOrderPerceptron(order="cyclic").fit(X, y)
+    >>> clf.n_mistakes_, clf.stop_reason_, clf.predict([[85, -1]]).tolist()
+    (3, 'converged', ['odd'])
+    >>> from rosenblatt import Perceptron
+    >>> Perceptron(order="cyclic", tol=None).fit(X, y).n_mistakes_
+    675
+    """
+
+    _margin = 0.0
+    _forms = {"full": Matrix, "diagonal": Ratios, "dual": Gram}
+    _own = {
+        "a": Number(0, open_low=True),
+        "form": OneOf(("full", "diagonal", "dual")),
+        "max_bytes": Number(0, open_low=True, whole=True),
+    }
+
+    def __init__(
+        self,
+        *,
+        a: float = 1.0,
+        form: str = "full",
+        max_bytes: int = 2**32,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        order: str = "shuffle",
+        max_iter: int = 1000,
+        tol: float | None = 1e-3,
+        n_iter_no_change: int = 5,
+        warm_start: bool = False,
+        random_state: Any = 0,
+        verbose: int = 0,
+    ):
+        self.a = a
+        self.form = form
+        self.max_bytes = max_bytes
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.order = order
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_iter_no_change = n_iter_no_change
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def mistake_bound(self, radius: float, margin: float, features: int | None = None) -> float:
+        """The most mistakes that two classes can cause from the start, if no row is longer than `radius` and some unit
+        vector separates them with this `margin`, both measured with the constant feature, which `features` counts too.
+
+        Near R²/γ² for large a. For small a it is above R²/γ², since it knows nothing of the spectrum, as `spectral_bound`
+        does. By default `features` are those of the last fit, before which nothing is known of them. For form="diagonal"
+        there is no bound: infinity.
+        """
+        if self.form == "diagonal":
+            return math.inf
+        if features is None:
+            features = self.n_features_in_ + bool(self.fit_intercept) if self.__sklearn_is_fitted__() else None
+        return bounds.second_order(radius, margin, self.a, features)
+
+    def _ridge(self) -> float:
+        return float(self.a)
+
+
+class AROW(SecondOrder):
+    """Learns, from each example of margin below 1, weights and how far each can be trusted (Crammer, Kulesza and Dredze
+    2009).
+
+    The weights have a mean w = 0 and a covariance Σ = I. If the hinge loss ℓ = max(0, 1 − y⟨w, x⟩) is positive, then with
+    β = 1/(xᵀΣx + r)
+
+        w += ℓβ·yΣx,    Σ −= β·Σx(Σx)ᵀ.
+
+    Words that come often are soon trusted and change little; rare ones keep learning fast. With form "full" or "dual" and
+    a = r it is the second-order perceptron with another test: Σ = rM⁻¹. Among U updates of margin in (0, 1) and M mistakes,
+    in one pass or many, for every vector u and its hinge losses g on the updates,
+
+        M ≤ Σg − U + √(r‖u‖² + Σ⟨u, x⟩²) · √(ln det(I + Σxxᵀ/r) + U).
+
+    It is a bound after the fact, `spectral_bound(X, y, u, r, near=U)`, and needs no separability. Learning does not end
+    by itself even where it makes no more mistakes, since margins near 1 from below; `tol` ends it.
+
+    Parameters
+    ----------
+    r : float, default=1
+        How much one example counts against all before it: the larger, the slower w and Σ change. On the scale of ‖x‖².
+    form : {"diagonal", "full", "dual"}, default="diagonal"
+        "diagonal" keeps one variance a weight: O(values of the row), and no theorem. Of the two ways to do so it takes the
+        one that adds x²/r to the reciprocal of each variance (the diagonal Gaussian nearest to the updated one, by
+        Kullback–Leibler divergence); the other drops what is off the diagonal of the updated Σ. "full" keeps Σ, and "dual"
+        the rows it comes from, at the costs that `SecondOrderPerceptron` names; more rows are learned here than there.
+    max_bytes : int, default=2**32
+        The most memory for what "full" and "dual" keep besides weights.
+    fit_intercept, intercept_scaling, max_iter, tol, n_iter_no_change, warm_start, random_state, verbose
+        As in `Perceptron`. The constant feature has a variance like the others.
+    order : {"shuffle", "cyclic", "random"}, default="shuffle"
+        How each epoch visits the rows.
+
+    Attributes
+    ----------
+    coef_, intercept_ : (vectors, features) and (vectors,) arrays
+        The mean weights. One vector for two classes, otherwise one a class, each learned against the rest.
+    covariance_ : (vectors, features + 1) or (vectors, features + 1, features + 1) array
+        The variances, or Σ, the constant feature's last. form="dual" has none at hand.
+    classes_, n_mistakes_, n_updates_, n_seen_, n_iter_, history_, stop_reason_
+        As in `Perceptron`.
+
+    Examples
+    --------
+    >>> from rosenblatt import AROW
+    >>> X = [[1, 1, 0, 1, 1], [0, 0, 1, 1, 0], [0, 1, 1, 0, 0], [1, 0, 0, 1, 0], [1, 0, 1, 0, 1], [1, 0, 1, 1, 0]]
+    >>> y = ["spam", "ham", "spam", "ham", "spam", "ham"]
+    >>> clf = AROW(order="cyclic").fit(X, y)
+    >>> clf.predict([[0, 1, 0, 0, 0]]).tolist(), clf.stop_reason_
+    (['spam'], 'training_error')
+    """
+
+    _margin = _BELOW_ONE
+    _forms = {"full": Matrix, "diagonal": Variances, "dual": Gram}
+    _own = {
+        "r": Number(0, open_low=True),
+        "form": OneOf(("diagonal", "full", "dual")),
+        "max_bytes": Number(0, open_low=True, whole=True),
+    }
+
+    def __init__(
+        self,
+        *,
+        r: float = 1.0,
+        form: str = "diagonal",
+        max_bytes: int = 2**32,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        order: str = "shuffle",
+        max_iter: int = 1000,
+        tol: float | None = 1e-3,
+        n_iter_no_change: int = 5,
+        warm_start: bool = False,
+        random_state: Any = 0,
+        verbose: int = 0,
+    ):
+        self.r = r
+        self.form = form
+        self.max_bytes = max_bytes
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.order = order
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_iter_no_change = n_iter_no_change
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @property
+    def covariance_(self) -> NDArray:
+        state = self._fitted().state
+        if isinstance(state, Matrix):
+            return state.ridge * state.inverse
+        if isinstance(state, Variances):
+            return state.ridge / state.squares
+        if isinstance(state, Gram):
+            raise AttributeError("form='dual' keeps no covariance; fit with form='full' or 'diagonal' to see it")
+        raise AttributeError("this model was saved for prediction only; save it with save(path, resume=True)")
+
+    def _ridge(self) -> float:
+        return float(self.r)

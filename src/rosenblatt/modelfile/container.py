@@ -1,0 +1,268 @@
+"""A model is one file of arrays and a header of facts, and never code: the format is safetensors, with the facts as JSON in
+its metadata. What is loaded is checked before it is believed, sizes before anything is allocated for them; what is saved
+replaces the old file at once or not at all.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from importlib import import_module
+from io import BytesIO
+from math import isfinite, prod
+from os import PathLike
+from typing import IO, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rosenblatt.modelfile.atomic import replacing
+
+FORMAT = 1
+VERSION: str = import_module("rosenblatt").__version__  # by name, because the package imports what imports this
+_NAME = "rosenblatt"
+_LARGEST_HEADER = 1 << 26  # bytes
+_MOST_ARRAYS = 1 << 16
+_MOST_AXES = 8
+_LARGEST = 1 << 47  # bytes, and numbers on an axis
+_DIGITS = 20  # of a whole number: those of 2⁶⁴
+_DEEPEST = 40  # lists and objects within each other
+_AT_ONCE = 1 << 24  # bytes handed to the disk, so that Ctrl-C is heard in between
+
+_TYPES = {
+    "F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "|i1",
+    "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "|u1", "BOOL": "|b1",
+}  # fmt: skip
+_WORDS = {np.dtype(code): word for word, code in _TYPES.items()}
+
+
+class UnreadableModel(ValueError):
+    """A file that is no model of this library, or a damaged one."""
+
+
+class Place(NamedTuple):
+    """Where an array lies in the data of a file."""
+
+    dtype: np.dtype
+    shape: tuple[int, ...]
+    begin: int  # bytes
+    end: int
+
+
+def write(path: str | PathLike, facts: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> None:
+    """Save facts (values of JSON) and arrays in one file, which replaces an old one only when it is complete.
+
+    The facts also tell the format, the version of the library and when the file was saved: now, or at SOURCE_DATE_EPOCH
+    where that is set, so that the same model has the same bytes.
+    """
+    held = {name: _plain(name, arrays[name]) for name in sorted(arrays)}
+    held = dict(
+        sorted(held.items(), key=lambda item: -item[1].dtype.itemsize)
+    )  # each then begins at a multiple of its size
+    header = _header({"format": FORMAT, "version": VERSION, "saved": _now(), **facts}, held)
+    with replacing(path) as file:
+        file.write(len(header).to_bytes(8, "little") + header)
+        for array in held.values():
+            if array.size:
+                flat = array.reshape(-1).view(np.uint8)
+                for start in range(0, len(flat), _AT_ONCE):
+                    file.write(flat[start : start + _AT_ONCE].data)
+
+
+def read(path: str | PathLike) -> tuple[dict[str, Any], dict[str, NDArray]]:
+    """The facts and the arrays of a file; an UnreadableModel says what is wrong with one that is no model."""
+    with open(path, "rb") as file:
+        return _read(file, _size(file), str(path))
+
+
+def read_bytes(content: bytes, path: str = "this content") -> tuple[dict[str, Any], dict[str, NDArray]]:
+    """The facts and the arrays of a file with this content; `path` is what messages call it."""
+    return _read(BytesIO(content), len(content), path)
+
+
+def facts(path: str | PathLike) -> dict[str, Any]:
+    """The facts of a file, however large it is: only its header is read."""
+    with open(path, "rb") as file:
+        return _opened(file, _size(file), str(path))[0]
+
+
+# Writing
+
+
+def _plain(name: str, array: NDArray) -> NDArray:
+    dtype = array.dtype.newbyteorder("<")
+    if dtype not in _WORDS:
+        raise TypeError(f"the array {name} cannot be written: a file holds numbers and truth values, not {array.dtype}")
+    return np.asarray(array, dtype=dtype, order="C")
+
+
+def _header(facts: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> bytes:
+    told = json.dumps(facts, ensure_ascii=True, allow_nan=False)
+    table: dict[str, Any] = {"__metadata__": {_NAME: told}}
+    begin = 0
+    for name, array in arrays.items():
+        end = begin + array.nbytes
+        table[name] = {"dtype": _WORDS[array.dtype], "shape": list(array.shape), "data_offsets": [begin, end]}
+        begin = end
+    header = json.dumps(table, ensure_ascii=True, separators=(",", ":")).encode()
+    header += b" " * (-len(header) % 8)
+    if len(header) > _LARGEST_HEADER or len(arrays) > _MOST_ARRAYS:
+        raise ValueError(
+            f"the model has {len(arrays):,} arrays and a header of {len(header):,} bytes; a file can have "
+            f"{_MOST_ARRAYS:,} and {_LARGEST_HEADER:,}"
+        )
+    return header
+
+
+def _now() -> str:
+    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
+    moment = datetime.fromtimestamp(int(epoch), UTC) if epoch.isdigit() else datetime.now(UTC)
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+# Reading
+
+
+def _size(file: IO[bytes]) -> int | None:
+    """The size of a plain file; None of a pipe or a device, which tells it only by ending."""
+    status = os.fstat(file.fileno())
+    return status.st_size if stat.S_ISREG(status.st_mode) else None
+
+
+def _read(file: IO[bytes], size: int | None, path: str) -> tuple[dict[str, Any], dict[str, NDArray]]:
+    told, places = _opened(file, size, path)
+    if size is None:
+        promised = max((place.end for place in places.values()), default=0)
+        content = _up_to(file, promised + 1)
+        if len(content) != promised:
+            more = "more" if len(content) > promised else len(content)
+            raise UnreadableModel(f"{path} is damaged: its arrays have {promised} bytes, and it holds {more}")
+        file = BytesIO(content)
+    arrays = {}
+    for name, place in places.items():
+        array = np.empty(place.shape, place.dtype)
+        if array.size and file.readinto(array.reshape(-1).view(np.uint8)) != array.nbytes:  # type: ignore[attr-defined]  # bytes
+            raise UnreadableModel(f"{path} is damaged: it ends within the array {name}")
+        arrays[name] = array
+    return told, arrays
+
+
+def _up_to(file: IO[bytes], most: int) -> bytearray:
+    """The next bytes of a file, as they come, so that memory is needed for those only that are there."""
+    content = bytearray()
+    while len(content) < most and (block := file.read(min(_AT_ONCE, most - len(content)))):
+        content += block
+    return content
+
+
+def _opened(file: IO[bytes], size: int | None, path: str) -> tuple[dict[str, Any], dict[str, Place]]:
+    """The facts, and where the arrays lie, in the order in which they do; the file is then at the first of them."""
+    start = file.read(9)
+    length = int.from_bytes(start[:8], "little")
+    room = _LARGEST_HEADER if size is None else min(size - 8, _LARGEST_HEADER)
+    if len(start) < 9 or not 2 <= length <= room or start[8:] != b"{":
+        known = "" if size is None else f" ({size} bytes)"
+        raise UnreadableModel(f"{path} is not a model of rosenblatt: it does not begin as one{known}")
+    try:
+        table = _parsed(start[8:] + file.read(length - 1))
+        metadata = table.pop("__metadata__", {})
+        told = _parsed(metadata[_NAME]) if isinstance(metadata, dict) and _NAME in metadata else None
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise UnreadableModel(f"{path} is damaged: its header cannot be read ({error})") from None
+    if told is None:
+        raise UnreadableModel(f"{path} is a file of arrays, but not a model of rosenblatt: it has no facts about one")
+    _check_format(told, path)
+    try:
+        return told, _places(table, None if size is None else size - 8 - length)
+    except (ValueError, TypeError, KeyError) as error:
+        raise UnreadableModel(f"{path} is damaged: {error}") from None
+
+
+def _parsed(text: str | bytes) -> dict[str, Any]:
+    hooks: Any = {"parse_constant": _refused, "parse_float": _finite, "parse_int": _whole}
+    value = json.loads(text, object_pairs_hook=_distinct, **hooks)
+    if not isinstance(value, dict):
+        raise ValueError(f"an object is needed, not {type(value).__name__}")
+    _check_depth(value)
+    return value
+
+
+def _distinct(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    known: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in known:
+            raise ValueError(f"it says {key!r} twice")
+        known[key] = value
+    return known
+
+
+def _refused(word: str) -> float:
+    raise ValueError(f"{word} is no number of JSON")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not isfinite(value):
+        raise ValueError(f"{text} is larger than any number")
+    return value
+
+
+def _whole(text: str) -> int:
+    if len(text) > _DIGITS:
+        raise ValueError(f"{text[:_DIGITS]}… has more than {_DIGITS} digits")
+    return int(text)
+
+
+def _check_depth(value: Any) -> None:
+    level = [value]
+    for _ in range(_DEEPEST):
+        level = [part for whole in level if isinstance(whole, dict | list)
+                 for part in (whole.values() if isinstance(whole, dict) else whole)]  # fmt: skip
+        if not level:
+            return
+    raise ValueError(f"lists within lists are more than {_DEEPEST} deep")
+
+
+def _check_format(told: Mapping[str, Any], path: str) -> None:
+    found = told.get("format")
+    if found == FORMAT and not isinstance(found, bool):
+        return
+    if isinstance(found, int) and found > FORMAT:
+        raise UnreadableModel(
+            f"{path} has format {found}, of version {told.get('version')}; this is rosenblatt {VERSION}, which reads "
+            f"format {FORMAT}: upgrade it, or save the model with this version"
+        )
+    raise UnreadableModel(f"{path} is damaged: its format is {found!r}, and formats are whole numbers from {FORMAT} on")
+
+
+def _places(table: Mapping[str, Any], size: int | None) -> dict[str, Place]:
+    """Where each array lies, if all lie one after the other and fill the file, where its size is known."""
+    if len(table) > _MOST_ARRAYS:
+        raise ValueError(f"it has {len(table):,} arrays; {_MOST_ARRAYS:,} are the most")
+    places = {name: _place(name, entry) for name, entry in table.items()}
+    end = 0
+    for name, place in sorted(places.items(), key=lambda item: (item[1].begin, item[1].end)):
+        if place.begin != end:
+            raise ValueError(f"the array {name} begins at byte {place.begin}, the one before ends at {end}")
+        end = place.end
+    if size is not None and end != size:
+        raise ValueError(f"its arrays have {end} bytes, and it holds {size}")
+    return dict(sorted(places.items(), key=lambda item: (item[1].begin, item[1].end)))
+
+
+def _place(name: str, entry: Any) -> Place:
+    word, shape, (begin, end) = entry["dtype"], entry["shape"], entry["data_offsets"]
+    if set(entry) != {"dtype", "shape", "data_offsets"} or not isinstance(shape, list) or len(shape) > _MOST_AXES:
+        raise ValueError(f"the array {name} is described as {str(entry)[:200]}")
+    if not isinstance(word, str) or word not in _TYPES:
+        raise ValueError(f"the array {name} has the type {str(word)[:20]!r}; a model has {', '.join(_TYPES)}")
+    numbers = (*shape, begin, end, prod(number or 1 for number in shape))
+    if any(type(number) is not int or not 0 <= number <= _LARGEST for number in numbers):
+        raise ValueError(f"the array {name} has the shape {str(shape)[:200]} from byte {str(begin)[:20]} on")
+    dtype = np.dtype(_TYPES[word])
+    if end - begin != prod(shape) * dtype.itemsize:
+        raise ValueError(f"the array {name} of shape {shape} has {end - begin} bytes")
+    return Place(dtype, tuple(shape), begin, end)

@@ -1,0 +1,264 @@
+"""A run of the perceptron with its proof beside it.
+
+Each update adds at least ηγ to ⟨w, u⟩ and at most η²R² + 2ηδ to ‖w‖². So ⟨w, u⟩ is above a wall that rises like k, ‖w‖
+below one that rises like √k, and ⟨w, u⟩ ≤ ‖w‖: between the walls there is room for finitely many updates.
+`rosenblatt.plot.proof` draws it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from rosenblatt.feasibility.rows import row_lengths
+from rosenblatt.theory import bounds
+from rosenblatt.theory.geometry import NotSeparable, gamma_seen
+from rosenblatt.theory.signed import read
+
+ORDERS = ("cyclic", "shuffle", "random", "most-violated", "most-violated-normalised")
+_ROUNDING = 1e-9  # what floats may be wrong by, in parts of the wall
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """What was true after each of t updates: arrays over k = 0 … t, where 0 is the start; and what each of the t did."""
+
+    example: NDArray  # (t,): the row of each update
+    margin: NDArray  # (t,): its margin ⟨w, a⟩ ≤ δ before the update
+    progress: NDArray  # (t + 1,): ⟨w, u⟩
+    norm: NDArray  # (t + 1,): ‖w‖
+    cosine: NDArray  # (t + 1,): ⟨w, u⟩/‖w‖, which is no number while w = 0
+    weights: NDArray  # the last w; the weight of the constant feature, if there is one, comes last
+    separator: NDArray  # u, of length 1, with the same coordinates
+    gamma: float  # the margin that the lower wall claims of u
+    radius: float
+    delta: float
+    rate: float
+    bound: float  # where the walls meet: no update can come later; infinity if they do not
+    converged: bool  # whether no row was left to learn from
+
+    def walls(self, k: Any) -> tuple[Any, Any]:
+        """(⟨w₀, u⟩ + kηγ, √(‖w₀‖² + k(η²R² + 2ηδ))): what ⟨w, u⟩ is at least, and ‖w‖ at most, after k updates.
+
+        The notes of IIIT-H SMAI print ‖w‖² ≤ kR² for the weights after k + 1 updates, which the first update refutes
+        (k = 0); those of CMU 10-607 print ‖x‖² = R² for ≤ R².
+        """
+        growth = self.rate * (self.rate * self.radius**2 + 2 * self.delta)
+        return self.progress[0] + k * (self.rate * self.gamma), np.sqrt(self.norm[0] ** 2 + k * growth)
+
+    @property
+    def k(self) -> NDArray:
+        """0 … t."""
+        return np.arange(len(self.norm))
+
+    @property
+    def lower(self) -> NDArray:
+        """(t + 1,): the wall below ⟨w, u⟩."""
+        return self.walls(self.k)[0]
+
+    @property
+    def upper(self) -> NDArray:
+        """(t + 1,): the wall above ‖w‖."""
+        return self.walls(self.k)[1]
+
+    @property
+    def updates(self) -> int:
+        """t."""
+        return len(self.example)
+
+    @property
+    def used(self) -> float:
+        """The share of the bound that the run took."""
+        return self.updates / self.bound if self.bound else 0.0
+
+    @property
+    def broken(self) -> int | None:
+        """The first k at which a wall was passed; None for a true γ, and for every run that keeps the theorem's conditions.
+
+        ⟨w, u⟩ falls through the lower wall if γ was claimed larger than the margin of u is.
+        """
+        slack = _ROUNDING * np.maximum(self.upper, np.abs(self.lower))
+        passed = (self.progress < self.lower - slack) | (self.norm > self.upper + slack)
+        return int(passed.argmax()) if passed.any() else None
+
+    def __str__(self) -> str:
+        end = "converged" if self.converged else "not converged"
+        return f"{self.updates:,} updates, {end}; at most {self.bound:,.6g} by R = {self.radius:.4g}, γ = {self.gamma:.4g}"
+
+
+def trace(
+    X: Any,
+    y: Any,
+    *,
+    constant: float = 1.0,
+    delta: float = 0.0,
+    rate: float = 1.0,
+    order: str | Sequence[int] = "cyclic",
+    separator: Any = None,
+    gamma: float | None = None,
+    start: Any = None,
+    max_updates: int = 100_000,
+    random_state: int | np.random.Generator = 0,
+) -> Trace:
+    """Run the perceptron on two classes until no row is left to learn from, and measure the proof at every update.
+
+    Parameters
+    ----------
+    X, y : rows (array, table or sparse) and two labels
+    constant : float
+        κ, the constant feature that the intercept is the weight of; 0 for none. R and γ are measured with it.
+    delta, rate : float
+        δ and η: w += η·a whenever ⟨w, a⟩ ≤ δ, a = y·(x, κ).
+    order : a word, or a sequence of row numbers
+        As in `Perceptron`: "cyclic", "shuffle", "random", "most-violated", "most-violated-normalised". A sequence of row
+        numbers is repeated until the weights rest on all rows.
+    separator : array or None
+        u, of any length above 0, with the weight of the constant feature last, if there is one. None: the widest one.
+        On rows that nothing separates it must be given.
+    gamma : float or None
+        The margin that the lower wall claims. None: that of u, which makes the wall true. On rows that nothing separates
+        no wall that rises is: claim one and see where it breaks.
+    start : array or None
+        w₀, with the coordinates of u. None: 0.
+    max_updates : int
+        Where to stop on rows that take longer, or for ever.
+    random_state : int or Generator
+        For the orders that draw.
+
+    The potential of the notes of Georgia Tech CS 4540, cos(w, u), "starts at 0" there; at w = 0 it is 0/0 and has no value,
+    so `cosine` begins with the first update.
+
+    >>> from rosenblatt.theory.tracing import trace
+    >>> X = [[1, 1, 0, 1, 1], [0, 0, 1, 1, 0], [0, 1, 1, 0, 0], [1, 0, 0, 1, 0], [1, 0, 1, 0, 1], [1, 0, 1, 1, 0]]
+    >>> run = trace(X, ["spam", "ham", "spam", "ham", "spam", "ham"])
+    >>> run.updates, round(run.bound, 6), run.converged, run.broken
+    (4, 15.0, True, None)
+    >>> for wall in (run.lower, run.norm, run.upper):
+    ...     print(wall.round(2))
+    [0.   0.58 1.15 1.73 2.31]
+    [0.   2.24 2.   2.65 2.45]
+    [0.   2.24 3.16 3.87 4.47]
+    """
+    if delta < 0 or not math.isfinite(delta):
+        raise ValueError(f"delta must be at least 0 and finite; got {delta}: below 0, rows that are wrong are passed over")
+    if not (rate > 0 and math.isfinite(rate)):
+        raise ValueError(f"rate must be positive and finite; got {rate}")
+    if max_updates < 1:
+        raise ValueError(f"max_updates must be at least 1; got {max_updates}")
+    A = read(X, y, constant).A
+    norms = row_lengths(A)
+    radius = float(norms.max())
+    u, measured = _widest(X, y, constant) if separator is None else _given(A, separator)
+    claimed = measured if gamma is None else float(gamma)
+    w = np.zeros(A.shape[1]) if start is None else _vector("start", start, A.shape[1])
+    begin = (float(np.linalg.norm(w)), float(w @ u))
+    epoch = _epochs(order, norms, delta, np.random.default_rng(random_state))
+    run = _run(A, w, u, delta, rate, epoch, max_updates)
+    bound = math.inf
+    if claimed > 0:
+        bound = bounds.novikoff(radius, claimed, delta=delta, rate=rate, start=begin[0], along=begin[1])
+    progress, norm = np.array(run.progress), np.array(run.norm)
+    cosine = np.divide(progress, norm, out=np.full(len(norm), np.nan), where=norm > 0)
+    return Trace(np.array(run.example, dtype=np.int64), np.array(run.margin), progress, norm, cosine, run.w, u,
+                 claimed, radius, float(delta), float(rate), bound, run.converged)  # fmt: skip
+
+
+class _Run:
+    """What is written down on the way."""
+
+    def __init__(self, w: NDArray, u: NDArray):
+        self.w, self.u = w, u
+        self.example: list[int] = []
+        self.margin: list[float] = []
+        self.norm, self.progress = [float(np.linalg.norm(w))], [float(w @ u)]
+        self.converged = False
+
+    def update(self, i: int, m: float, step: NDArray) -> None:
+        self.w = self.w + step
+        self.example.append(i)
+        self.margin.append(m)
+        self.norm.append(float(np.linalg.norm(self.w)))
+        self.progress.append(float(self.w @ self.u))
+
+
+def _run(A: Any, w: NDArray, u: NDArray, delta: float, rate: float, epoch: Callable[[NDArray], NDArray], most: int) -> _Run:
+    """Visit the rows that each epoch names, until none is left to learn from or there were so many updates."""
+    run = _Run(w, u)
+    while True:
+        scores = A @ run.w
+        if (scores > delta).all():
+            run.converged = True
+            return run
+        visits, at = epoch(scores), 0
+        while (wrong := scores[visits[at:]] <= delta).any():
+            if len(run.example) >= most:
+                return run
+            at += int(wrong.argmax())
+            i = int(visits[at])
+            run.update(i, float(scores[i]), rate * _row(A, i))
+            scores, at = A @ run.w, at + 1
+
+
+def _epochs(
+    order: str | Sequence[int], norms: NDArray, delta: float, rng: np.random.Generator
+) -> Callable[[NDArray], NDArray]:
+    """What names the rows of the next epoch, from the margins of all."""
+    count = len(norms)
+    if not isinstance(order, str):
+        given = np.asarray(order)
+        if given.ndim != 1 or given.dtype.kind not in "iu" or not ((given >= 0) & (given < count)).all():
+            raise ValueError(f"order must be one of {', '.join(ORDERS)}, or numbers of rows from 0 to {count - 1}")
+        if len(set(given.tolist())) < count:
+            raise ValueError("order must name every row at least once, or rows that are wrong might never be visited")
+        return lambda scores: given
+    divisors = np.maximum(norms, np.finfo(float).tiny)
+    words: dict[str, Callable[[NDArray], NDArray]] = {
+        "cyclic": lambda scores: np.arange(count),
+        "shuffle": lambda scores: rng.permutation(count),
+        "random": lambda scores: rng.integers(count, size=count),
+        "most-violated": lambda scores: np.array([scores.argmin()]),
+        "most-violated-normalised": lambda scores: np.array(
+            [np.where(scores <= delta, scores / divisors, np.inf).argmin()]
+        ),
+    }
+    if order not in words:
+        raise ValueError(f"order must be one of {', '.join(ORDERS)}, or a sequence of row numbers; got {order!r}")
+    return words[order]
+
+
+def _widest(X: Any, y: Any, constant: float) -> tuple[NDArray, float]:
+    """(the unit vector of widest margin, its margin)."""
+    try:
+        found = gamma_seen(X, y, constant)
+    except NotSeparable as none:
+        raise ValueError(f"{none}. So there is no wall to draw; pass separator=u to see the walls of any u") from none
+    return found.separator, found.lower
+
+
+def _given(A: Any, given: Any) -> tuple[NDArray, float]:
+    """(the vector given, of length 1, its margin)."""
+    u = _vector("separator", given, A.shape[1])
+    length = float(np.linalg.norm(u))
+    if length == 0:
+        raise ValueError("separator must be a direction; got a vector of length 0")
+    return u / length, float((A @ (u / length)).min())
+
+
+def _vector(name: str, given: Any, size: int) -> NDArray:
+    vector = np.array(given, dtype=np.float64)
+    if vector.shape != (size,) or not np.isfinite(vector).all():
+        raise ValueError(
+            f"{name} must be {size} finite numbers, one a feature and, if there is one, the last for the constant one; "
+            f"got the shape {vector.shape}"
+        )
+    return vector
+
+
+def _row(A: Any, i: int) -> NDArray:
+    return A[[i]].toarray()[0] if sp.issparse(A) else A[i]
