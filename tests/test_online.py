@@ -692,6 +692,7 @@ for params in ({}, {"keep": "average"}, {"hashing": 16}, {"max_features": 5}):
             capture_output=True,
             text=True,
             check=True,
+            timeout=300,
         ).stdout
         for flag in ("0", "1")
     ]
