@@ -391,7 +391,7 @@ def test_a_pipe_with_a_name_is_read_once(data, tmp_path):
     same(train(path, reading_for([path]), rosenblatt.Perceptron(), Options(stream=True)), model, wide(X))
     bare = tmp_path / "pipe"
     os.mkfifo(bare)
-    with pytest.raises(ValueError, match="no name to tell its format"):
+    with pytest.raises(ValueError, match="no name that tells it"):
         reading_for([str(bare)])
 
 

@@ -70,6 +70,21 @@ def solved(equations: Sequence[Row], width: int) -> Solved:
     return Solved(len(equations), width, tuple(pivots), free, tuple(map(tuple, lines)), tuple(map(tuple, origin)))
 
 
+def first_dependence(rows: Sequence[Row]) -> list[Fraction] | None:
+    """Coefficients with which the first rows that depend on one another add up to zero, the last of them 1; None if all
+    rows are independent."""
+    basis: list[tuple[int, list[Fraction], list[Fraction]]] = []  # (a column, a row that is 1 there, what it is made of)
+    for k, row in enumerate(rows):
+        rest, origin = list(row), [Fraction(i == k) for i in range(len(rows))]
+        for column, pivot, how in basis:
+            _subtract(rest, rest[column], pivot, origin, how)
+        at = next((j for j, value in enumerate(rest) if value), None)
+        if at is None:
+            return origin[: k + 1]
+        basis.append((at, [value / rest[at] for value in rest], [value / rest[at] for value in origin]))
+    return None
+
+
 def _subtract(line: list[Fraction], factor: Fraction, other: Row, made: list[Fraction], how: Row) -> None:
     """line −= factor · other, and the same of how they were made."""
     if factor:

@@ -72,9 +72,9 @@ def finished(total, w, scores):
 def measure(x, table, w, scores):
     """⟨x, w⟩ with the intercept, which is the last weight; names without a slot count nothing.
 
-    Many weight vectors: their products go to `scores`, zero so far, and the answer is 0. NaN if a value is no number, or
-    too large, or a product is not finite. Memory is what this waits for, so it asks for a name two items before it looks
-    at it, and for the entry of the table one item before.
+    Many weight vectors: their products go to `scores`, zero so far, and the answer is 0. NaN if a value is not a number, or
+    too large, or a product is not finite. Memory is what this waits for, so it asks for a name two items before it looks at
+    it, and for the entry of the table one item before.
     """
     total, position = 0.0, 0
     now, position, name, value = following(x, position)

@@ -193,7 +193,7 @@ def radius(X: Any, constant: float = 0.0) -> float:
 def gamma_origin(X: Any, y: Any) -> Margin:
     """γ of hyperplanes through the origin, y·⟨w, x⟩ / ‖w‖: the distance from the origin to the hull of the y·x.
 
-    1/γ² is the least ‖w‖² with all y·⟨w, x⟩ ≥ 1.
+    1/γ² is the least ‖w‖² with all y·⟨w, x⟩ ≥ 1. One class alone is a question too: whether some half-space holds it.
 
     >>> X, y = [[2.0, 1.0], [2.0, -1.0], [-3.0, 5.0]], [1, 1, -1]
     >>> margin = gamma_origin(X, y)
@@ -233,6 +233,8 @@ def gamma_seen(X: Any, y: Any, constant: float) -> Margin:
 
 def _gamma(X: Any, y: Any, constant: float) -> Margin:
     data = read(X, y, constant if constant < inf else 0.0)
+    if constant == inf:
+        two_valued(y, len(data.y))
     with np.errstate(all="ignore"):  # what overflows is of no use, and nothing below trusts it
         cloud = Cloud(data.A, data.y, free=constant == inf)
         if not cloud.norms.all() and constant == 0:

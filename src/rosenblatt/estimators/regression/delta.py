@@ -22,7 +22,17 @@ from rosenblatt.estimators import targets
 from rosenblatt.estimators.base import READ, Estimator, unchanged_on_error
 from rosenblatt.estimators.callbacks import Hooks
 from rosenblatt.estimators.linear import Linear
-from rosenblatt.estimators.parameters import Flag, Number, OneOf
+from rosenblatt.estimators.parameters import (
+    BatchParameters,
+    ClassWeightParameters,
+    Flag,
+    KeepParameters,
+    LinearParameters,
+    Number,
+    OneOf,
+    parameter,
+    with_parameters,
+)
 from rosenblatt.estimators.plan import Plan
 from rosenblatt.estimators.regression.regressor import RegressionTrainer, Regressor
 from rosenblatt.estimators.regression.stability import Guard, Stability, Steps, longest, stability
@@ -41,56 +51,35 @@ def _rate_is_known(estimator: Any) -> bool:
     )
 
 
-class DeltaRule(Estimator):
-    """What regressor and classifier share: the rate, whether it is stable on the rows, and when to stop."""
+@with_parameters
+class DeltaRule(Estimator, LinearParameters, BatchParameters, KeepParameters):
+    """What regressor and classifier share: the rate, whether it is stable on the rows, and when to stop.
 
-    eta0: float | str
-    normalised: bool
-    epsilon: float
+    Parameters
+    ----------
+    eta0
+        The rate. "auto" finds one in `fit`: 1/(4·max‖x‖²) for single rows, half of `stable_rate(X)` for full batches, the
+        smaller of both for batches in between; with `normalised=True` at most ¼. `partial_fit` alone takes "auto" only with
+        `normalised=True`.
+    normalised
+        Whether to divide the step by epsilon + ‖x‖², so that the rate, which must be less than 2, no longer depends on the
+        scale of the data: NLMS.
+    epsilon
+        Keeps the steps of very short rows short, where steps are normalised.
+    keep
+        Which weights predict: the last, or the mean of those after every example.
+    tol
+        Stop when the mean loss of an epoch has not fallen by more than `tol` for `n_iter_no_change` epochs in a row. The
+        unit is the loss of the best constant, so `tol` is a difference of R². None: never for this reason.
+    """
 
-    _own = {
-        "eta0": Number(0, open_low=True, words=("auto",)),
-        "normalised": Flag(),
-        "epsilon": Number(0),
-        "order": OneOf(("shuffle", "cyclic", "random")),
-        "keep": OneOf(("last", "average")),
-    }
+    eta0: float | str = parameter("auto", Number(0, open_low=True, words=("auto",)))
+    normalised: bool = parameter(False, Flag())
+    epsilon: float = parameter(0.0, Number(0))
+    keep: str = parameter("last", OneOf(("last", "average")))
+    tol: float | None = parameter(1e-4)
+
     _exact = False
-
-    def __init__(
-        self,
-        *,
-        eta0: float | str = "auto",
-        normalised: bool = False,
-        epsilon: float = 0.0,
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        order: str = "shuffle",
-        batch: int | str = 1,
-        reduction: str = "sum",
-        keep: str = "last",
-        max_iter: int = 1000,
-        tol: float | None = 1e-4,
-        n_iter_no_change: int = 5,
-        warm_start: bool = False,
-        random_state: Any = 0,
-        verbose: int = 0,
-    ):
-        self.eta0 = eta0
-        self.normalised = normalised
-        self.epsilon = epsilon
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.order = order
-        self.batch = batch
-        self.reduction = reduction
-        self.keep = keep
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_iter_no_change = n_iter_no_change
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.verbose = verbose
 
     def stable_rate(self, X: Any, sample_weight: Any = None) -> float:
         """The rate below which learning from X, in batches as this estimator takes them, is stable.
@@ -206,6 +195,7 @@ def _power(task: Task, live: NDArray, centred: bool) -> float:
     return power
 
 
+@with_parameters
 class DeltaRuleRegressor(DeltaRule, Regressor):
     """Moves on every example by what is missing: the delta rule of Widrow and Hoff, LMS, and its normalised form NLMS.
 
@@ -217,43 +207,6 @@ class DeltaRuleRegressor(DeltaRule, Regressor):
 
     For least squares itself, all at once, use `sklearn.linear_model.LinearRegression`, and with a penalty `Ridge`; this is
     for streams, for more rows than fit, and for looking at.
-
-    Parameters
-    ----------
-    eta0 : float or "auto", default="auto"
-        The rate. "auto" finds one in `fit`: 1/(4·max‖x‖²) for single rows, half of `stable_rate(X)` for full batches, the
-        smaller of both for batches in between; with `normalised=True` at most ¼. `partial_fit` alone takes "auto" only with
-        `normalised=True`.
-    normalised : bool, default=False
-        Whether to divide the step by epsilon + ‖x‖², so that the rate, which must be less than 2, no longer depends on the
-        scale of the data: NLMS.
-    epsilon : float, default=0
-        Keeps the steps of very short rows short, where steps are normalised.
-    fit_intercept : bool, default=True
-        Whether to learn an intercept, as the weight of a constant feature.
-    intercept_scaling : float, default=1
-        The size of that constant.
-    order : {"shuffle", "cyclic", "random"}, default="shuffle"
-        How each epoch visits the rows: shuffled anew, in the order given, or drawn with replacement.
-    batch : int or "full", default=1
-        How many rows are confronted with the same weights before these change.
-    reduction : {"sum", "mean"}, default="sum"
-        Whether a batch moves by the sum or by the mean of its steps.
-    keep : {"last", "average"}, default="last"
-        Which weights predict: the last, or the mean of those after every example.
-    max_iter : int, default=1000
-        The most epochs.
-    tol : float or None, default=1e-4
-        Stop when the mean loss of an epoch has not fallen by more than `tol` for `n_iter_no_change` epochs in a row. The
-        unit is the loss of the best constant, so `tol` is a difference of R². None: never for this reason.
-    n_iter_no_change : int, default=5
-        Epochs to wait for a fall.
-    warm_start : bool, default=False
-        Whether `fit` goes on from what was learned before.
-    random_state : int, RandomState, Generator or None, default=0
-        The source of order.
-    verbose : int, default=0
-        Whether to show a line for each epoch on stderr.
 
     Attributes
     ----------
@@ -298,7 +251,8 @@ class DeltaRuleRegressor(DeltaRule, Regressor):
         return self._taught(X, task, weights, visits)
 
 
-class DeltaRuleClassifier(DeltaRule, Linear):
+@with_parameters
+class DeltaRuleClassifier(DeltaRule, Linear, ClassWeightParameters):
     """Regresses on targets of ±1 and predicts the sign: Adaline (Widrow and Hoff 1960).
 
     For two classes w += η(y − ⟨w, x⟩)x with y = ±1, on every example, right or wrong; many classes are learned one against
@@ -308,13 +262,10 @@ class DeltaRuleClassifier(DeltaRule, Linear):
 
     Parameters
     ----------
-    eta0, normalised, epsilon, fit_intercept, intercept_scaling, order, batch, reduction, keep, max_iter, \
-n_iter_no_change, warm_start, random_state, verbose
-        As in `DeltaRuleRegressor`.
-    tol : float or None, default=1e-4
+    tol
         Stop when the mean loss of an epoch, in units of that of weights of zero, has not fallen by more than `tol` for
         `n_iter_no_change` epochs in a row. None: never for this reason.
-    class_weight : dict, "balanced" or None, default=None
+    class_weight
         Multiplies the steps for examples of a class. In `partial_fit`, "balanced" weighs by the classes seen so far.
 
     Attributes
@@ -338,45 +289,6 @@ n_iter_no_change, warm_start, random_state, verbose
     """
 
     _problems = {"ovr": OneVsRest}
-
-    def __init__(
-        self,
-        *,
-        eta0: float | str = "auto",
-        normalised: bool = False,
-        epsilon: float = 0.0,
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        order: str = "shuffle",
-        batch: int | str = 1,
-        reduction: str = "sum",
-        keep: str = "last",
-        max_iter: int = 1000,
-        tol: float | None = 1e-4,
-        n_iter_no_change: int = 5,
-        class_weight: Any = None,
-        warm_start: bool = False,
-        random_state: Any = 0,
-        verbose: int = 0,
-    ):
-        super().__init__(
-            eta0=eta0,
-            normalised=normalised,
-            epsilon=epsilon,
-            fit_intercept=fit_intercept,
-            intercept_scaling=intercept_scaling,
-            order=order,
-            batch=batch,
-            reduction=reduction,
-            keep=keep,
-            max_iter=max_iter,
-            tol=tol,
-            n_iter_no_change=n_iter_no_change,
-            warm_start=warm_start,
-            random_state=random_state,
-            verbose=verbose,
-        )
-        self.class_weight = class_weight
 
     @available_if(_rate_is_known)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:

@@ -21,9 +21,17 @@ from rosenblatt.engine.rows import CSR, Rows, ahead, as_rows, finite, frozen, re
 from rosenblatt.engine.train import NO_LIMIT, Broken, Visits
 from rosenblatt.engine.weights import Weights, norm
 from rosenblatt.estimators import targets
-from rosenblatt.estimators.base import READ, Estimator, ScikitLearnsWords, unchanged_on_error
+from rosenblatt.estimators.base import READ, Estimator, ShuffleAndAverage, unchanged_on_error
 from rosenblatt.estimators.callbacks import with_callbacks
-from rosenblatt.estimators.parameters import Flag, Number, OneOf
+from rosenblatt.estimators.parameters import (
+    EpochParameters,
+    InterceptParameters,
+    Number,
+    OneOf,
+    ValidationParameters,
+    parameter,
+    with_parameters,
+)
 from rosenblatt.estimators.plan import Plan
 from rosenblatt.estimators.regression.stability import Guard
 from rosenblatt.estimators.regression.updates import Targets, Task, Tube, as_task, epoch, pa1, pa2
@@ -276,7 +284,8 @@ def _values(model: Model, X: Any) -> NDArray:
     return X @ coef.T + intercept
 
 
-class PassiveAggressiveRegressor(ScikitLearnsWords, Regressor):
+@with_parameters
+class PassiveAggressiveRegressor(ShuffleAndAverage, Regressor, InterceptParameters, EpochParameters, ValidationParameters):
     """Moves just far enough to be within ε of the target: PA, PA-I and PA-II for regression.
 
     Of all weights that predict the example up to ε, the step takes the nearest: τ = ±ℓ/‖x‖² with ℓ = max(0, |e| − ε) and
@@ -290,37 +299,17 @@ class PassiveAggressiveRegressor(ScikitLearnsWords, Regressor):
 
     Parameters
     ----------
-    C : float, default=1.0
+    C
         The cap or the damping; `float("inf")` is PA, without either.
-    fit_intercept : bool, default=True
-        Whether to learn an intercept, as the weight of a constant feature.
-    intercept_scaling : float, default=1.0
-        The size of that constant.
-    max_iter : int, default=1000
-        The most epochs.
-    tol : float or None, default=1e-3
+    tol
         Stop when the mean loss of an epoch (or the validation error, 1 − R²) has not fallen by more than `tol` for
         `n_iter_no_change` epochs in a row. None: never for this reason.
-    early_stopping : bool, default=False
+    early_stopping
         Hold out `validation_fraction` of the rows and judge by R² on these.
-    validation_fraction : float, default=0.1
-        The share of rows held out.
-    n_iter_no_change : int, default=5
-        Epochs to wait for a fall.
-    shuffle : bool, default=True
-        Whether each epoch visits the rows in a new order.
-    verbose : int, default=0
-        Whether to show a line for each epoch on stderr.
-    loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}, default="epsilon_insensitive"
+    loss
         PA-I or PA-II.
-    epsilon : float, default=0.1
+    epsilon
         Errors up to this are no reason to move.
-    random_state : int, RandomState, Generator or None, default=0
-        The source of order and of held-out rows.
-    warm_start : bool, default=False
-        Whether `fit` goes on from what was learned before.
-    average : bool, default=False
-        Whether the mean of the weights after each example predicts, rather than the last.
 
     Attributes
     ----------
@@ -346,48 +335,9 @@ class PassiveAggressiveRegressor(ScikitLearnsWords, Regressor):
     ('converged', [4.0])
     """
 
-    _own = {
-        "C": Number(0, open_low=True, closed_high=True),
-        "loss": OneOf(("epsilon_insensitive", "squared_epsilon_insensitive")),
-        "epsilon": Number(0),
-        "shuffle": Flag(),
-        "average": Flag(),
-    }
-
-    def __init__(
-        self,
-        *,
-        C: float = 1.0,
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        max_iter: int = 1000,
-        tol: float | None = 1e-3,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 5,
-        shuffle: bool = True,
-        verbose: int = 0,
-        loss: str = "epsilon_insensitive",
-        epsilon: float = 0.1,
-        random_state: Any = 0,
-        warm_start: bool = False,
-        average: bool = False,
-    ):
-        self.C = C
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.max_iter = max_iter
-        self.tol = tol
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.shuffle = shuffle
-        self.verbose = verbose
-        self.loss = loss
-        self.epsilon = epsilon
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.average = average
+    C: float = parameter(1.0, Number(0, open_low=True, closed_high=True))
+    loss: str = parameter("epsilon_insensitive", OneOf(("epsilon_insensitive", "squared_epsilon_insensitive")))
+    epsilon: float = parameter(0.1, Number(0))
 
     def loss_bound(self, radius: float, norm: float, losses: float = 0.0) -> float:
         """The most that Σ ℓ² can come to from weights of zero, if no row is longer than `radius` and some u of this `norm`
