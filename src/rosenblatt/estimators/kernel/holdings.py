@@ -23,15 +23,15 @@ from rosenblatt.engine.train import NO_LIMIT, Broken, Visits
 from rosenblatt.estimators.kernel.gram import (
     BLOCK,
     FEW,
+    KERNEL_TYPES,
     PIECE,
     Gaussian,
     Given,
     Kernel,
-    kept_of,
-    kernel_of,
+    kept_from_parts,
+    kernel_from_parts,
     matrix,
     put_kept,
-    put_kernel,
     stacked,
     tiled,
     weighed,
@@ -102,9 +102,8 @@ class Holdings:
         parts = Parts({
             "problem": encode_record(self.problem, KINDS), "policy": encode_record(self.policy, POLICIES),
             "normalize": bool(self.normalize), "seed": self.seed, "given": self.given, "clock": self.clock,
-            "drawn": [held.drawn for held in self.held],
+            "drawn": [held.drawn for held in self.held], "kernel": encode_record(self.kernel, KERNEL_TYPES),
         })  # fmt: skip
-        put_kernel(parts, self.kernel)
         parts.put("tally", self.tally)
         for vector, held in enumerate(self.held):
             if held.kept is not None:
@@ -116,7 +115,7 @@ class Holdings:
     @classmethod
     def from_parts(cls, parts: Parts, expected: Collection[Problem], features: int) -> Holdings:
         """Return what parts describe, for one of the problems expected."""
-        problem, kernel = problem_of(parts, expected), kernel_of(parts)
+        problem, kernel = problem_of(parts, expected), kernel_from_parts(parts)
         policy = decode_record(parts.facts["policy"], POLICIES)
         if policy.budget < 1:
             raise ValueError(f"a budget must be at least 1; got {policy.budget}")
@@ -137,7 +136,7 @@ class Holdings:
         if not ((reals["scales"] > 0).all() and (reals["factor"].diagonal() > 0).all()):
             raise ValueError("what is divided by must be positive")
         there = f"{vector}/rows" in (*parts.facts, *parts.arrays)
-        kept = kept_of(parts, f"{vector}/rows", self.kernel, count, self.features) if there or count else None
+        kept = kept_from_parts(parts, f"{vector}/rows", self.kernel, count, self.features) if there or count else None
         return Held(kept=kept, numbers=numbers, drawn=drawn, **reals)
 
     def copy(self) -> Holdings:

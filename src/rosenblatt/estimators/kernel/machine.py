@@ -47,6 +47,7 @@ from rosenblatt.estimators.callbacks import with_callbacks
 from rosenblatt.estimators.kernel.gram import (
     BLOCK,
     FEW,
+    KERNEL_TYPES,
     PIECE,
     Function,
     Gaussian,
@@ -55,14 +56,13 @@ from rosenblatt.estimators.kernel.gram import (
     KernelFunction,
     Linear,
     Polynomial,
-    kernel_of,
+    kernel_from_parts,
     matrix,
-    put_kernel,
     put_tiles,
     refuse_non_positive,
     stacked,
     tiled,
-    tiles_of,
+    tiles_from_parts,
     weighed,
     with_all,
     workers,
@@ -136,8 +136,8 @@ class Machine:
         parts = Parts({
             "problem": encode_record(self.problem, KINDS), "constant": self.constant, "keep": self.keep,
             "given": self.given, "square": self.square, "widest": self.widest,
+            "kernel": encode_record(self.kernel, KERNEL_TYPES),
         })  # fmt: skip
-        put_kernel(parts, self.kernel)
         put_tiles(parts, self.tiles)
         parts.put("support", self.support)
         parts.put("coef", self.coef)
@@ -152,11 +152,11 @@ class Machine:
     @classmethod
     def from_parts(cls, parts: Parts, expected: Collection[Problem], features: int) -> Machine:
         """Return the machine that parts describe, for one of the problems expected."""
-        problem, kernel = problem_of(parts, expected), kernel_of(parts)
+        problem, kernel = problem_of(parts, expected), kernel_from_parts(parts)
         keep = parts.text("keep", ("last", "average", "vote"))
         machine = cls(problem, kernel, parts.real("constant"), keep, features)
         machine.given, machine.square, machine.widest = parts.whole("given"), parts.real("square"), parts.real("widest")
-        machine.tiles = tiles_of(parts, kernel, features)
+        machine.tiles = tiles_from_parts(parts, kernel, features)
         count = sum(tile.shape[0] for tile in machine.tiles)
         machine.support = parts.array("support", np.int64, (count,), 0, machine.given - 1)
         machine.coef = parts.array("coef", np.float64, (count, columns(problem)))
