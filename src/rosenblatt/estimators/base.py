@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from rosenblatt.engine.problems import Binary, Joint, Problem, winner
 from rosenblatt.engine.rows import Examples, Rows, as_rows, finite
 from rosenblatt.engine.train import Broken, Epoch, Learner, Limits, Visits, train
+from rosenblatt.errors import NumericOverflow
 from rosenblatt.estimators import targets
 from rosenblatt.estimators.callbacks import CallbackSupportMixin, Hooks
 from rosenblatt.estimators.parameters import SHARED, Flag, parameter, with_parameters
@@ -245,9 +246,11 @@ class Estimator(SavedEstimator, CallbackSupportMixin, BaseEstimator):
         except ValueError as error:
             return error
         wider = ", or use float64" if X.dtype == np.float32 else ""
-        return ValueError(
+        return NumericOverflow(
             f"the weights or scores overflowed at row {broken.row}: the values of X, or the weights of examples, are too "
-            f"large for {X.dtype}; scale them down{wider}"
+            f"large for {X.dtype}",
+            hint=f"scale them down{wider}",
+            row=broken.row,
         )
 
 

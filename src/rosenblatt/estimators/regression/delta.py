@@ -14,9 +14,10 @@ from sklearn.utils.metaestimators import available_if
 
 from rosenblatt.engine.model import Model
 from rosenblatt.engine.problems import Binary, OneVsRest
-from rosenblatt.engine.rows import Examples, as_rows, lengths
+from rosenblatt.engine.rows import Examples, as_rows, lengths, refuse_too_long
 from rosenblatt.engine.train import Epoch, Limits, Visits
 from rosenblatt.engine.weights import Weights
+from rosenblatt.errors import NumericOverflow
 from rosenblatt.estimators import targets
 from rosenblatt.estimators.base import READ, Estimator, unchanged_on_error
 from rosenblatt.estimators.callbacks import Hooks
@@ -33,9 +34,9 @@ from rosenblatt.estimators.parameters import (
     with_parameters,
 )
 from rosenblatt.estimators.plan import Plan
-from rosenblatt.estimators.regression.errors import Delta, Sides, Task, as_task, lms, nlms
-from rosenblatt.estimators.regression.regressor import Lesson, Regressor
+from rosenblatt.estimators.regression.regressor import RegressionTrainer, Regressor
 from rosenblatt.estimators.regression.stability import Guard, Stability, Steps, longest, stability
+from rosenblatt.estimators.regression.updates import Delta, Sides, Task, as_task, lms, nlms
 from rosenblatt.modelfile.parts import Parts
 
 
@@ -113,7 +114,7 @@ class DeltaRule(Estimator, LinearParameters, BatchParameters, KeepParameters):
         """The stakes of rows of these squared lengths, divided by what a normalised step is divided by."""
         return stakes / np.maximum(self.epsilon + long, np.finfo(np.float64).tiny) if self.normalised else stakes
 
-    def _taught(self, X: Any, task: Task, weights: Weights, visits: Visits) -> Lesson:
+    def _taught(self, X: Any, task: Task, weights: Weights, visits: Visits) -> RegressionTrainer:
         """What learns this task into these weights, at a rate that is found here unless it is given."""
         own, by_class, long = task.gauge.T
         one = weights.tally.size == 1
@@ -131,7 +132,7 @@ class DeltaRule(Estimator, LinearParameters, BatchParameters, KeepParameters):
             self.rate_ = stable().advised if self.eta0 == "auto" else float(self.eta0)
         overshoot = self.rate_ * longest(long, present) * (1 if visits.mean else visits.batch)
         guard = Guard(self.rate_, stable, self._words(task)) if overshoot >= 2 else None
-        return Lesson(task, weights, self._rule(), visits, guard)
+        return RegressionTrainer(task, weights, self._rule(), visits, guard)
 
     def _words(self, task: Task) -> tuple[str, str]:
         """How rows are taken together, and what counts as a row."""
@@ -186,8 +187,12 @@ def _power(task: Task, live: NDArray, centred: bool) -> float:
     if isinstance(task.goals, Sides):
         return 1.0
     values, weight = task.goals.values[live], task.gauge[live, 0]
-    centre = np.average(values, axis=0, weights=weight) if centred else 0.0
-    return float(np.average((values - centre) ** 2, axis=0, weights=weight).mean())
+    with np.errstate(over="ignore"):
+        centre = np.average(values, axis=0, weights=weight) if centred else 0.0
+        power = float(np.average((values - centre) ** 2, axis=0, weights=weight).mean())
+    if not np.isfinite(power):
+        raise NumericOverflow("the mean square of y overflows", hint="scale y down")
+    return power
 
 
 @with_parameters
@@ -242,7 +247,7 @@ class DeltaRuleRegressor(DeltaRule, Regressor):
         """
         return super().partial_fit(X, y, sample_weight)
 
-    def _lesson(self, X: Any, task: Task, weights: Weights, visits: Visits) -> Lesson:
+    def _trainer(self, X: Any, task: Task, weights: Weights, visits: Visits) -> RegressionTrainer:
         return self._taught(X, task, weights, visits)
 
 
@@ -300,11 +305,12 @@ class DeltaRuleClassifier(DeltaRule, Linear, ClassWeightParameters):
         """Infinity: the delta rule may settle on weights that do not separate examples which could be separated."""
         return np.inf
 
-    # Of Linear this one has the weights and their views, but not the rule: what learns is a lesson of regression.
-    def _learner(self, plan: Plan, model: Model, X: Any, examples: Examples, visits: Visits) -> Lesson:  # type: ignore[override]
+    # Of Linear this one has the weights and their views, but not the rule: it learns as a regressor does.
+    def _learner(self, plan: Plan, model: Model, X: Any, examples: Examples, visits: Visits) -> RegressionTrainer:  # type: ignore[override]
         self._check_finite(X, examples.rows)
         goals = Sides(examples.labels - 1 if isinstance(model.problem, Binary) else examples.labels)
         task = as_task(examples.rows, goals, examples.constant, examples.weight)
+        refuse_too_long(task.rows, task.gauge[:, 2], visits.live)
         return self._taught(X, task, model.weights, visits)
 
     def _keep(self, model: Model, X: Any, learner: Any) -> None:
