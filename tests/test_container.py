@@ -88,7 +88,7 @@ def test_arrays_without_facts_are_no_model(tmp_path):
     from safetensors.numpy import save_file
 
     save_file({"a": np.zeros(2)}, tmp_path / "other")
-    with pytest.raises(UnreadableModel, match="no facts"):
+    with pytest.raises(UnreadableModel, match="without facts"):
         container.read(tmp_path / "other")
 
 
@@ -97,7 +97,7 @@ def test_a_format_of_the_future_is_refused_by_name(model):
     changed = content.replace(b'{\\"format\\": 1', b'{\\"format\\": 9')
     assert changed != content
     model.write_bytes(changed)
-    with pytest.raises(UnreadableModel, match=r"has format 9, of version 0.1.0; .* reads format 1: upgrade it"):
+    with pytest.raises(UnreadableModel, match=r"has format 9, of version 0.1.0; .* reads format 1; upgrade it"):
         container.read(model)
 
 
@@ -322,7 +322,7 @@ def test_a_number_that_could_not_be_read_again_is_not_written(tmp_path):
             learner.save(path)
             assert rosenblatt.load(path).random_state == seed
         else:
-            with pytest.raises(ValueError, match="random_state=1180591620717411303424 cannot be written"):
+            with pytest.raises(ValueError, match="random_state=1180591620717411303424 cannot be"):
                 learner.save(path)
             assert not path.exists()
 
