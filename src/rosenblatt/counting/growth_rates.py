@@ -29,7 +29,7 @@ import numpy as np
 from rosenblatt.counting.meter import KINDS, Flag
 from rosenblatt.counting.operations import Operations, count_operations
 from rosenblatt.errors import InvalidParameter, InvalidParameterType, UnsupportedOperation
-from rosenblatt.exact.elimination import first_dependence
+from rosenblatt.exact.elimination import echelon
 
 
 class Term(NamedTuple):
@@ -295,7 +295,7 @@ def find_formula(sizes: tuple[int, ...], counts: tuple[int, ...]) -> dict[Term, 
     for family in families:
         terms = family[: len(sizes) - SPARE]
         values = [[Fraction(count) for count in counts], *([Fraction(term.whole(n)) for n in sizes] for term in terms)]
-        weights = first_dependence(values)
+        weights = echelon(values, len(sizes)).dependence
         if weights is None or not weights[0]:
             continue
         formula = {term: -c / weights[0] for term, c in zip(terms, weights[1:], strict=False) if c}

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from rosenblatt.exact.certificates import Interior
 from rosenblatt.exact.dyadic import fractions, lowest_exponent
-from rosenblatt.exact.elimination import solved
+from rosenblatt.exact.elimination import echelon
 from rosenblatt.exact.reading import numbers
 
 _BITS = 20
@@ -133,10 +133,10 @@ class SecondOrder:
             return None  # floats are enough to see that there is none
         columns, c = [fractions(column) for column in self.P.T], fractions(self.c)
         normal = [[*(_dot(a, b) for b in columns), -value] for a, value in zip(columns, c, strict=True)]
-        system = solved(normal, len(c) + 1)  # in (z, 1)
+        system = echelon(normal, len(c) + 1)  # in (z, 1)
         if len(c) not in system.free:
             return None
-        z = system.completed([Fraction(j == len(c)) for j in system.free])[:-1]
+        z = system.complete([Fraction(j == len(c)) for j in system.free])[:-1]
         v = tuple(_dot(fractions(row), z) for row in self.P)
         return v if self.refuted_by(v) else None
 

@@ -25,7 +25,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from rosenblatt.exact.certificates import Combination, as_floats, entries, transposed
+from rosenblatt.exact.certificates import Combination, as_floats, columns_as_rows, entries
 from rosenblatt.exact.dyadic import cleared, fractions, products
 from rosenblatt.exact.rounding import combination
 from rosenblatt.feasibility.rows import row_lengths
@@ -284,9 +284,7 @@ def _nearest(cloud: Cloud) -> Found:
     found = in_floats(Cloud(in_fewer_dimensions(cloud.A), cloud.y, cloud.free))
     if not found.w:
         return found
-    w, _ = products(
-        transposed(cloud.A[found.rows]), found.weights
-    )  # the weights are the same, so the separator is their sum
+    w, _ = products(columns_as_rows(cloud.A[found.rows]), found.weights)  # the weights are the same: w is their sum
     return found._replace(w=w)
 
 
@@ -351,8 +349,7 @@ def _lower(data: Signed, constant: float, normal: Any, intercept: Fraction) -> f
 
 def _upper(data: Signed, rows: Any, weights: Any) -> float:
     """The length of the weighted mean of these rows, rounded up."""
-    part = data.A[list(rows)].T
-    sums, e = products(sp.csr_array(part) if sp.issparse(part) else np.ascontiguousarray(part), list(weights))
+    sums, e = products(columns_as_rows(data.A[list(rows)]), list(weights))
     return _root(Fraction(sum(value * value for value in sums)) * Fraction(4) ** e / sum(weights) ** 2, up=True)
 
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from rosenblatt.exact.certificates import Combination, Interior
 from rosenblatt.exact.dyadic import cleared
-from rosenblatt.exact.elimination import first_dependence
+from rosenblatt.exact.elimination import echelon
 from rosenblatt.exact.simplex import alternative
 from rosenblatt.theory.signed import numbers
 
@@ -193,7 +193,7 @@ def _opposite(labels: Labels) -> Labels:
 
 def _dependence(P: NDArray) -> list[int] | None:
     """Integers, not all 0, the first of them positive, with which the first rows that are dependent add up to zero."""
-    found = first_dependence([[Fraction(value) for value in row] for row in P.tolist()])
+    found = echelon([[Fraction(value) for value in row] for row in P.tolist()], P.shape[1]).dependence
     if found is None:
         return None
     weights = cleared([*found, *[Fraction(0)] * (len(P) - len(found))])
