@@ -53,7 +53,7 @@ COUNT = Quantity(1, whole=True)
 
 def dense(A: Matrix) -> NDArray:
     """The matrix as an array."""
-    return A.toarray() if sp.issparse(A) else np.asarray(A)
+    return A if isinstance(A, np.ndarray) else A.toarray()
 
 
 def numbers(X: MatrixLike, name: str = "X", *, integers: bool = False) -> Any:
