@@ -382,7 +382,7 @@ def test_as_many_rows_as_labels():
         ({"hash_bits": 16}, "hash_bits must be one of 32, 64; got 16"),
         ({"max_features": 0}, "max_features must be a whole number ≥ 1"),
         ({"max_classes": 1}, "max_classes must be a whole number ≥ 2"),
-        ({"max_features": 5, "hashing": 8}, "hashing=8 and max_features=5 do not go together"),
+        ({"max_features": 5, "hashing": 8}, "hashing=8 and max_features=5 cannot be used together"),
     ],
 )
 def test_parameters_are_checked_at_the_first_example(params, words):
