@@ -211,7 +211,7 @@ def count_operations(
         except RecursionError:
             raise Uncountable(
                 f"{each.__qualname__} holds an expression nested too deeply to be rewritten",
-                hint="split a sum of hundreds of terms, or what it is, into several statements",
+                hint="split it, a sum of hundreds of terms perhaps, into several statements",
             ) from None
 
     def owns(each: object) -> bool:

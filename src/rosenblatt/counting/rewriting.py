@@ -161,7 +161,7 @@ def same(definition: ast.FunctionDef | ast.AsyncFunctionDef, code: CodeType) -> 
 def refuse_async(definition: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
     for node in ast.walk(definition):
         if isinstance(node, ast.AsyncFunctionDef | ast.AsyncFor | ast.AsyncWith | ast.Await) or getattr(
-            node, "is_async", 0
+            node, "is_async", False
         ):
             line = getattr(node, "lineno", definition.lineno)
             raise Uncountable(
