@@ -1,15 +1,13 @@
-"""What was asked for in words: a format by the name of a file or by its first line, a learner by its name."""
+"""The format of a file, by its name or by its first line."""
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import rosenblatt
 from rosenblatt.data.opening import rereadable
 from rosenblatt.data.reading import Reading
 from rosenblatt.workflow.model import READINGS
@@ -29,14 +27,6 @@ _PEEKED = 1 << 16
 _SVMLIGHT = re.compile(r"\S+(\s+qid:\d+)?(\s+\d+:\S+)*\s*(#.*)?")
 _PAIR = re.compile(r"\s\d+:\S")
 _VW = re.compile(r"[^|]*\|\S*(\s|$)")
-
-LEARNERS = (
-    "Perceptron", "PassiveAggressiveClassifier", "MIRA", "PAUM", "ALMA", "ROMMA", "Ballseptron", "PNormPerceptron",
-    "SecondOrderPerceptron", "AROW", "NormalisedWinnow", "BalancedWinnow", "Winnow1", "Winnow2", "KernelPerceptron",
-    "Forgetron", "RandomBudgetPerceptron", "Projectron", "ProjectronPlusPlus", "Stoptron", "BudgetPerceptron",
-    "SigmaPerceptron", "DeltaRuleClassifier", "DeltaRuleRegressor", "PassiveAggressiveRegressor",
-)  # fmt: skip
-_SHORT = {"PA": "PassiveAggressiveClassifier", "PARegressor": "PassiveAggressiveRegressor", "Delta": "DeltaRuleClassifier"}
 
 
 def format_of(path: str) -> str:
@@ -95,33 +85,3 @@ def reading_for(paths: Iterable[str], format: str | None = None, **options: Any)
             raise ValueError(f"{strange[0]} is about columns of a table, and the files are {name}")
         return kind(**options)
     return kind(format=name, **options)
-
-
-def learner_named(name: str, settings: Mapping[str, Any] | None = None) -> Any:
-    """The learner with this name (upper or lower case, hyphens as you like) and these parameters."""
-    plain = {_plain(known): known for known in LEARNERS} | {_plain(short): known for short, known in _SHORT.items()}
-    if _plain(name) not in plain:
-        raise ValueError(f"there is no learner called {name!r}; there are {', '.join(LEARNERS)}")
-    kind = getattr(rosenblatt, plain[_plain(name)])
-    settings = dict(settings or {})
-    known = kind().get_params(deep=False)
-    strange = [parameter for parameter in settings if parameter not in known]
-    if strange:
-        raise ValueError(f"{kind.__name__} has no parameter {strange[0]!r}; it has {', '.join(sorted(known))}")
-    defaults = {"keep": "average"} if "keep" in known else {"average": True} if "average" in known else {}
-    return kind(**(defaults | settings))
-
-
-def setting(text: str) -> tuple[str, Any]:
-    """(name, value) of "name=value"; the value is JSON, or else text."""
-    name, equals, value = text.partition("=")
-    if not equals or not name:
-        raise ValueError(f"{text!r}: a setting is name=value, as margin=0.5")
-    try:
-        return name, json.loads({"None": "null", "True": "true", "False": "false"}.get(value, value))
-    except ValueError:
-        return name, value
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[-_ ]", "", name).lower().replace("plusplus", "++")

@@ -80,15 +80,17 @@ class TableBatches:
         for path in paths:
             with opening.Input(path, digest=self._digest) as stream:
                 source = opened(path, stream, self._asking, self.schema, self._labelled, self._size)
-                for piece in self._known(source):
-                    self.taken = before + stream.taken
-                    batch = self._checked(piece, source)
-                    rows += batch.rows
-                    if batch.rows:
-                        yield batch
-                while stream.read(1 << 20):
-                    pass
-                self.taken = before = before + stream.taken
+                try:
+                    for piece in self._known(source):
+                        self.taken = before + stream.taken
+                        batch = self._checked(piece, source)
+                        rows += batch.rows
+                        if batch.rows:
+                            yield batch
+                    while stream.read(1 << 20):
+                        pass
+                finally:
+                    self.taken = before = before + stream.taken
         if not rows and not self.skipped:
             raise TableError(opening.name_of(paths[0]), None, EMPTY)
 
