@@ -105,8 +105,8 @@ class DataOptions(NamedTuple):
 
     def make_reading(self, paths: list[str]) -> Any:
         """Return the reading that these options describe."""
+        from rosenblatt.data.formats import detect_format
         from rosenblatt.workflow import reading_for
-        from rosenblatt.workflow.choosing import format_of
 
         options: dict[str, Any] = {
             "target": _column(self.target), "weight": _column(self.weight), "header": self.header,
@@ -119,7 +119,7 @@ class DataOptions(NamedTuple):
         }.items():  # fmt: skip
             options[name] = [_column(column) for column in columns] if columns else None
         if self.hash_bits is not None:
-            options["bits" if (self.format or format_of(paths[0])) == "vw" else "hashing"] = self.hash_bits
+            options["bits" if (self.format or detect_format(paths[0])) == "vw" else "hashing"] = self.hash_bits
         return reading_for(paths, self.format, **{name: value for name, value in options.items() if value is not None})
 
 

@@ -61,11 +61,11 @@ def read_examples(paths: Sequence[str], columns: DataOptions) -> Examples:
     """Read the rows of files. Numbers of a table stay as they are unless `--scale` is given: a proof is about the data."""
     import numpy as np
 
-    from rosenblatt.workflow.choosing import format_of
+    from rosenblatt.data.formats import detect_format
     from rosenblatt.workflow.model import file_list
 
     files = file_list(paths)
-    if (columns.format or format_of(files[0])) not in ("svmlight", "vw"):
+    if (columns.format or detect_format(files[0])) not in ("svmlight", "vw"):
         columns = columns._replace(scale=columns.scale or "none")
     reading = columns.make_reading(files)
     batches = reading.batches(files)

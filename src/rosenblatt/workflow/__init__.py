@@ -7,7 +7,7 @@ evaluate(model, "more.tsv").accuracy
 model.save("mail.model")
 """
 
-from rosenblatt.workflow.choosing import reading_for
+from rosenblatt.data.formats import reading_for
 from rosenblatt.workflow.evaluation import cross_validate, evaluate, learning_curve
 from rosenblatt.workflow.explanation import explain_row, top_features
 from rosenblatt.workflow.learners import make_learner

@@ -13,16 +13,12 @@ from numpy.typing import NDArray
 from sklearn.base import is_regressor
 
 from rosenblatt.data import opening
+from rosenblatt.data.formats import READINGS
 from rosenblatt.data.reading import Chunk, Reading
 from rosenblatt.errors import InvalidData
 from rosenblatt.modelfile import container, registry
 from rosenblatt.modelfile.saving import WRONG
 
-READINGS = {
-    "svmlight": ("rosenblatt.data.svmlight", "Svmlight"),
-    "vw": ("rosenblatt.data.vw", "Vw"),
-    "table": ("rosenblatt.data.tables", "Table"),
-}
 Paths = str | PathLike | Sequence[str | PathLike]  # files, folders or patterns
 _PARTS = ("learner", "reading")
 _NO_FEATURES = ("target", "weight", "ignored")  # what a column can be beside something to learn from
