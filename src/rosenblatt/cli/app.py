@@ -1,12 +1,12 @@
-"""A sub-command is a line in a table and a function in its module. The table is enough for --help; a module is imported
-when its command runs, and imports what it needs of the library inside the function.
+"""A sub-command is a line in a table and a function in the module of the same name; its options are the parameters of the
+function. The table is enough for --help; a module is imported when its command runs, and imports what it needs of the
+library inside the function.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from importlib import import_module
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -17,41 +17,30 @@ from rosenblatt.cli import errors
 SETTINGS = {"help_option_names": ["--help", "-h"]}
 
 
-class Command(NamedTuple):
-    """The module and the help of a sub-command; its options are the parameters of its function."""
-
-    module: str
-    help: str  # no longer than a line of the table
-
-    def function(self, name: str) -> Callable[..., int | None]:
-        """Return the function, which has the name of the command. It returns the exit code; None is 0."""
-        return getattr(import_module(self.module), name)
-
-
 SECTIONS = {
     "Classification and regression": {
-        "train": Command("rosenblatt.cli.train", "Train a model on files and save it."),
-        "predict": Command("rosenblatt.cli.predict", "Predict the label of each row with a trained model."),
-        "evaluate": Command("rosenblatt.cli.evaluate", "Accuracy of a model, cross-validation, learning curves."),
-        "explain": Command("rosenblatt.cli.explain", "Show the weights of a model, or explain one prediction."),
-        "info": Command("rosenblatt.cli.info", "Show what a model file holds."),
-        "convert": Command("rosenblatt.cli.convert", "Convert a model to ONNX or text, data to LIBSVM format."),
+        "train": "Train a model on files and save it.",
+        "predict": "Predict the label of each row with a trained model.",
+        "evaluate": "Accuracy of a model, cross-validation, learning curves.",
+        "explain": "Show the weights of a model, or explain one prediction.",
+        "info": "Show what a model file holds.",
+        "convert": "Convert a model to ONNX or text, data to LIBSVM format.",
     },
     "Tagging and parsing": {
-        "tag": Command("rosenblatt.cli.tag", "Tag words: train, run or measure a tagger."),
-        "parse": Command("rosenblatt.cli.parse", "Parse sentences: train, run or measure a dependency parser."),
+        "tag": "Tag words: train, run or measure a tagger.",
+        "parse": "Parse sentences: train, run or measure a dependency parser.",
     },
     "Proofs": {
-        "certify": Command("rosenblatt.cli.certify", "Are two classes linearly separable? With a proof either way."),
-        "feasible": Command("rosenblatt.cli.feasible", "Find x with A x > 0, or solve a linear program, with a proof."),
-        "trace": Command("rosenblatt.cli.trace", "Trace the perceptron, update by update, with its bounds."),
+        "certify": "Are two classes linearly separable? With a proof either way.",
+        "feasible": "Find x with A x > 0, or solve a linear program, with a proof.",
+        "trace": "Trace the perceptron, update by update, with its bounds.",
     },
     "This machine": {
-        "bench": Command("rosenblatt.cli.bench", "Benchmark against scikit-learn."),
-        "doctor": Command("rosenblatt.cli.doctor", "Check the installation."),
+        "bench": "Benchmark against scikit-learn.",
+        "doctor": "Check the installation.",
     },
 }
-COMMANDS = {name: command for commands in SECTIONS.values() for name, command in commands.items()}
+COMMANDS = {name: help for commands in SECTIONS.values() for name, help in commands.items()}
 
 
 class Commands(TyperGroup):
@@ -68,7 +57,8 @@ class Commands(TyperGroup):
         if cmd_name not in COMMANDS:
             return None
         app = typer.Typer(add_completion=False, rich_markup_mode=None, context_settings=SETTINGS)
-        app.command(cmd_name, short_help=COMMANDS[cmd_name].help)(COMMANDS[cmd_name].function(cmd_name))
+        function = getattr(import_module(f"rosenblatt.cli.{cmd_name}"), cmd_name)  # returns the exit code; None is 0
+        app.command(cmd_name, short_help=COMMANDS[cmd_name])(function)
         command: Any = typer.main.get_command(app)
         for parameter in command.params:
             if parameter.param_type_name == "argument":
@@ -79,7 +69,7 @@ class Commands(TyperGroup):
         longest = max(map(len, COMMANDS))
         for title, commands in SECTIONS.items():
             with formatter.section(title):
-                formatter.write_dl([(f"{name:{longest}}", command.help) for name, command in commands.items()])
+                formatter.write_dl([(f"{name:{longest}}", help) for name, help in commands.items()])
 
     def invoke(self, ctx: Any) -> Any:
         try:

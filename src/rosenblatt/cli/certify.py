@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
+from rosenblatt.cli import options as opts
 from rosenblatt.cli.console import Console
 from rosenblatt.cli.errors import Code
-from rosenblatt.cli.options import Check, DataOptions, Files, Json, Proof, Quiet, expand_groups, refuse_options
 from rosenblatt.cli.proofs import (
     MOST,
     Examples,
@@ -24,28 +24,21 @@ from rosenblatt.errors import UnreadableCertificate
 _QUESTION = "separability"
 
 
-@expand_groups
+@opts.expand_groups
 def certify(
     context: typer.Context,
-    data: Files,
-    columns: DataOptions,
+    data: opts.Files,
+    columns: opts.DataOptions,
     intercept: Annotated[
-        bool,
-        typer.Option(
-            "--intercept/--no-intercept", help="Whether the hyperplane has an intercept, or goes through the origin."
-        ),
+        bool, opts.option("--intercept/--no-intercept", None, "Hyperplane with an intercept, or not.")
     ] = True,
-    positive: Annotated[
-        str | None, typer.Option(metavar="LABEL", help="Separate this class from all others (one against the rest).")
-    ] = None,
-    margin: Annotated[
-        bool, typer.Option("--margin", help="Also compute the largest margin, with a proof of both bounds.")
-    ] = False,
-    max_seconds: Annotated[float, typer.Option(min=0, metavar="S", help="Time limit in seconds.")] = 600.0,
-    output: Proof = None,
-    check: Check = None,
-    json: Json = False,
-    quiet: Quiet = False,
+    positive: Annotated[opts.Text, opts.option("--positive", "LABEL", "Separate this class from the rest.")] = None,
+    margin: Annotated[bool, opts.option("--margin", None, "Also prove bounds of the largest margin.")] = False,
+    max_seconds: Annotated[float, opts.option("--max-seconds", "S", "Time limit in seconds.", min=0)] = 600.0,
+    output: opts.Proof = None,
+    check: opts.Check = None,
+    json: opts.Json = False,
+    quiet: opts.Quiet = False,
 ) -> int:
     """Decide whether two classes are linearly separable, with a proof either way.
 
@@ -59,7 +52,7 @@ def certify(
     console = Console(json, quiet)
     check_output(output, check, opening.paths(data))
     if check is not None:
-        refuse_options(context, ("intercept", "margin", "max_seconds"), "it has no effect with --check")
+        opts.refuse_options(context, ("intercept", "margin", "max_seconds"), "it has no effect with --check")
         return _check(check, data, columns, positive, console)
 
     from rosenblatt.theory import gamma_affine, gamma_origin, separability
@@ -137,16 +130,20 @@ def _rows(answer: Any, examples: Examples, classes: list[str]) -> list[str]:
     ]
 
 
-def _check(path: str, data: list[str], columns: DataOptions, positive: str | None, console: Console) -> int:
+def _check(path: str, data: list[str], columns: opts.DataOptions, positive: str | None, console: Console) -> int:
     from rosenblatt.exact.documents import read as read_proof
     from rosenblatt.theory import Inseparable, Margin, Separable
 
     proofs, facts = read_proof(path, _QUESTION, {"separable": Separable, "inseparable": Inseparable, "margin": Margin})
     options, label = facts.get("columns"), facts.get("positive")
-    if not isinstance(options, dict) or not options.keys() <= set(DataOptions._fields) or not isinstance(label, str | None):
+    if (
+        not isinstance(options, dict)
+        or not options.keys() <= set(opts.DataOptions._fields)
+        or not isinstance(label, str | None)
+    ):
         raise UnreadableCertificate("it is damaged: it does not say how its data were read", path=path)
-    if columns == DataOptions():
-        columns = DataOptions(**options)
+    if columns == opts.DataOptions():
+        columns = opts.DataOptions(**options)
     positive = positive or label
     examples = read_examples(data, columns).one_against_rest(positive)
     named = ", ".join(data)

@@ -12,8 +12,8 @@ import re
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from numbers import Integral, Real
 from typing import Any, TextIO
 
@@ -42,23 +42,13 @@ class Console:
         """Return rows as aligned text for a result; columns of numbers are aligned right."""
         return table(headings, rows, has_style(sys.stdout))
 
-    @contextmanager
-    def progress(self, total: int | None = None, unit: str = "") -> Iterator[Progress]:
-        """Show a progress line on stderr while this block runs."""
-        line = Progress(None if self.quiet else sys.stderr, total, unit)
-        try:
-            yield line
-        finally:
-            line.close()
+    def progress(self, total: int | None = None, unit: str = "") -> closing[Progress]:
+        """Show a progress line on stderr while a block runs."""
+        return closing(Progress(None if self.quiet else sys.stderr, total, unit))
 
-    @contextmanager
-    def progressive(self) -> Iterator[Progressive]:
+    def progressive(self) -> closing[Progressive]:
         """Show the table of progressive error on stderr: each row is for twice as many examples as the one before."""
-        table = Progressive(None if self.quiet else sys.stderr)
-        try:
-            yield table
-        finally:
-            table.close()
+        return closing(Progressive(None if self.quiet else sys.stderr))
 
 
 def as_json(facts: Mapping[str, Any], stream: TextIO) -> str:

@@ -8,29 +8,26 @@ from typing import Annotated, Any
 
 import typer
 
+from rosenblatt.cli import options as opts
 from rosenblatt.cli.console import Console
 from rosenblatt.cli.errors import Code, Failure
 from rosenblatt.cli.files import check_writable, load_model, writing
-from rosenblatt.cli.options import DataOptions, Json, Quiet, SkipErrors, expand_groups, refuse_options
 
 _TARGETS = {".onnx": "onnx", ".txt": "text", ".svm": "svmlight", ".libsvm": "svmlight", ".svmlight": "svmlight"}
 
 
-@expand_groups
+@opts.expand_groups
 def convert(
     context: typer.Context,
     source: Annotated[
         str, typer.Argument(metavar="FROM", help="A model file, or a data file in any format that train reads.")
     ],
     place: Annotated[str, typer.Argument(metavar="TO", help='File to write; "-" is standard output, for text.')],
-    columns: DataOptions,
-    to: Annotated[
-        str | None,
-        typer.Option("--to", metavar="onnx|text|svmlight", help="Format to write; by default from the suffix of TO."),
-    ] = None,
-    skip_errors: SkipErrors = False,
-    json: Json = False,
-    quiet: Quiet = False,
+    columns: opts.DataOptions,
+    to: Annotated[opts.Text, opts.option("--to", "onnx|text|svmlight", "Format; by default from the suffix of TO.")] = None,
+    skip_errors: opts.SkipErrors = False,
+    json: opts.Json = False,
+    quiet: opts.Quiet = False,
 ) -> None:
     """Write a linear model as ONNX (.onnx) or as readable text (.txt), or data of any format as LIBSVM text (.svm).
 
@@ -45,7 +42,7 @@ def convert(
     if kind == "svmlight":
         facts = _convert_data(source, place, columns, skip_errors, console)
     else:
-        refuse_options(context, (*columns._fields, "skip_errors"), f"it is about data, and {source} must be a model")
+        opts.refuse_options(context, (*columns._fields, "skip_errors"), f"it is about data, and {source} must be a model")
         facts = _convert_model(source, place, kind)
     if place != "-":
         console.result(
@@ -69,7 +66,9 @@ def _convert_model(source: str, target: str, kind: str) -> dict[str, Any]:
     return {"bytes": len(content)}
 
 
-def _convert_data(source: str, target: str, columns: DataOptions, skip_errors: bool, console: Console) -> dict[str, Any]:
+def _convert_data(
+    source: str, target: str, columns: opts.DataOptions, skip_errors: bool, console: Console
+) -> dict[str, Any]:
     """Features are counted from 1, as is usual in LIBSVM text; those of LIBSVM text keep their numbers."""
     from rosenblatt.data import svmlight
     from rosenblatt.workflow.model import file_list

@@ -11,9 +11,9 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
 
+from rosenblatt.cli import options as opts
 from rosenblatt.cli.console import Console
 from rosenblatt.cli.errors import Code
-from rosenblatt.cli.options import Json, Quiet
 
 NEEDED = ("numpy", "scipy", "scikit-learn", "numba", "llvmlite", "threadpoolctl")
 EXTRAS = {"cli": ("typer",), "tables": ("pyarrow",), "plot": ("matplotlib",), "onnx": ("onnx",)}
@@ -27,7 +27,7 @@ class TestResult(NamedTuple):
     wrong: str
 
 
-def doctor(json: Json = False, quiet: Quiet = False) -> int:
+def doctor(json: opts.Json = False, quiet: opts.Quiet = False) -> int:
     """Check the installation: versions, optional packages, cache of compiled code, and a short self-test.
 
     The first run takes longer, because it compiles code.

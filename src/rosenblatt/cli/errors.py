@@ -11,22 +11,12 @@ import sys
 import traceback
 from collections.abc import Callable
 from enum import IntEnum
-from typing import Any, NamedTuple
+from typing import Any
 
 import typer
 
-from rosenblatt.errors import (
-    IncompatibleParameters,
-    InvalidData,
-    InvalidParameter,
-    MissingDependency,
-    OutputError,
-    RosenblattError,
-    UnreadableCertificate,
-    UnreadableModel,
-    UnsupportedOperation,
-    shown,
-)
+from rosenblatt import errors
+from rosenblatt.errors import IncompatibleParameters, InvalidParameter, RosenblattError, shown
 
 
 class Code(IntEnum):
@@ -56,12 +46,12 @@ _UsageError: Any = typer.BadParameter.__base__  # every wrong command line; type
 CODES: tuple[tuple[type[BaseException], Code], ...] = (
     (_UsageError, Code.USAGE),
     (InvalidParameter, Code.USAGE),
-    (UnsupportedOperation, Code.USAGE),
-    (MissingDependency, Code.USAGE),
-    (InvalidData, Code.INPUT),
-    (UnreadableCertificate, Code.INPUT),
-    (UnreadableModel, Code.MODEL),
-    (OutputError, Code.OUTPUT),
+    (errors.UnsupportedOperation, Code.USAGE),
+    (errors.MissingDependency, Code.USAGE),
+    (errors.InvalidData, Code.INPUT),
+    (errors.UnreadableCertificate, Code.INPUT),
+    (errors.UnreadableModel, Code.MODEL),
+    (errors.OutputError, Code.OUTPUT),
     (KeyboardInterrupt, Code.INTERRUPTED),
     (BrokenPipeError, Code.CLOSED),
     (OSError, Code.INPUT),
@@ -122,38 +112,27 @@ def option(name: str, value: object) -> str | None:
     return known if value is None else f"{known} {value}"
 
 
-class Message(NamedTuple):
-    """What is shown of an error."""
-
-    code: Code
-    text: str
-    hint: str | None
-
-
-def describe(error: BaseException) -> Message:
+def describe(error: BaseException) -> tuple[Code, str, str | None]:
     """Return the exit code, the text and the advice for an error."""
     code = exit_code(error)
     if isinstance(error, Failure):
-        return Message(code, _one_line(str(error)), error.hint)
+        return code, _one_line(str(error)), error.hint
     if isinstance(error, _UsageError):
         context = getattr(error, "ctx", None)
         text = _one_line(error.format_message()).rstrip(".").replace(": Value error, ", ": ")
-        return Message(code, text, f"{context.command_path if context else 'rosenblatt'} --help")
+        return code, text, f"{context.command_path if context else 'rosenblatt'} --help"
     if isinstance(error, RosenblattError):
         return _describe_ours(error, code)
     if isinstance(error, MemoryError):
-        return Message(code, f"there is not enough memory{': ' if str(error) else ''}{_one_line(str(error))}", None)
+        return code, f"there is not enough memory{': ' if str(error) else ''}{_one_line(str(error))}", None
     if code is Code.BUG:
-        return Message(
-            code,
-            f"this is a bug in rosenblatt: {type(error).__name__}: {_one_line(str(error))}",
-            "the same command with ROSENBLATT_DEBUG=1 shows where it happened; please report it",
-        )
+        text = f"this is a bug in rosenblatt: {type(error).__name__}: {_one_line(str(error))}"
+        return code, text, "the same command with ROSENBLATT_DEBUG=1 shows where it happened; please report it"
     if isinstance(error, OSError) and error.errno is not None:
         text = _OS_ERRORS.get(error.errno, (error.strerror or "it cannot be used").lower())
         place = f"{os.fspath(error.filename)}: " if isinstance(error.filename, str | os.PathLike) else ""
-        return Message(code, place + text, None)
-    return Message(code, _one_line(str(error)) or type(error).__name__, None)
+        return code, place + text, None
+    return code, _one_line(str(error)) or type(error).__name__, None
 
 
 def exit_code(error: BaseException) -> Code:
@@ -165,7 +144,7 @@ def exit_code(error: BaseException) -> Code:
     return next((code for kind, code in (*CODES, *_UNTYPED) if isinstance(error, kind)), Code.BUG)
 
 
-def _describe_ours(error: RosenblattError, code: Code) -> Message:
+def _describe_ours(error: RosenblattError, code: Code) -> tuple[Code, str, str | None]:
     text = error.problem
     if isinstance(error, IncompatibleParameters):
         one, other = (
@@ -179,7 +158,7 @@ def _describe_ours(error: RosenblattError, code: Code) -> Message:
         text = f"{name or error.parameter} must be {error.allowed}; got {shown(error.value)}"
     remedies = [remedy for name, value in error.settings.items() if (remedy := option(name, value)) is not None]
     hint = "; ".join([*([error.hint] if error.hint else []), *([" or ".join(remedies)] if remedies else [])])
-    return Message(code, _one_line(f"{error.place}: {text}" if error.place else text), hint or None)
+    return code, _one_line(f"{error.place}: {text}" if error.place else text), hint or None
 
 
 def report(error: BaseException) -> int:

@@ -6,19 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rosenblatt.cli import options as opts
 from rosenblatt.cli.console import Console, table, width
 from rosenblatt.cli.errors import Code, Failure
 from rosenblatt.cli.files import check_plot, load_model, save_plot
-from rosenblatt.cli.options import (
-    DataOptions,
-    Json,
-    LearnerOptions,
-    Plot,
-    Quiet,
-    SkipErrors,
-    expand_groups,
-    refuse_options,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -29,33 +20,24 @@ _MOST_CLASSES = 12  # for which the whole confusion matrix is shown
 _MOST_JSON = 100  # and which JSON has
 
 
-@expand_groups
+@opts.expand_groups
 def evaluate(
     context: typer.Context,
     paths: Annotated[
         list[str],
         typer.Argument(metavar="[MODEL] DATA", help="A model and labelled files; without a model, --folds or --curve."),
     ],
-    columns: DataOptions,
-    learning: LearnerOptions,
-    folds: Annotated[
-        int | None,
-        typer.Option("--folds", "-k", min=2, metavar="K", help="Number of cross-validation folds; no model is needed."),
-    ] = None,
-    curve: Annotated[
-        bool,
-        typer.Option(
-            "--curve", help="Learning curve: train on 1/32, 1/16, … of the rows, measure on a fifth that is held out."
-        ),
-    ] = False,
+    columns: opts.DataOptions,
+    learning: opts.LearnerOptions,
+    folds: Annotated[int | None, opts.option("--folds -k", "K", "Number of cross-validation folds.", min=2)] = None,
+    curve: Annotated[bool, opts.option("--curve", None, "Learning curve: scores after 1/32, 1/16, … of the rows.")] = False,
     at_least: Annotated[
-        float | None,
-        typer.Option("--at-least", metavar="SCORE", help="Exit with 1 if the accuracy (or R²) is lower than this."),
+        float | None, opts.option("--at-least", "SCORE", "Exit with 1 if the accuracy (or R²) is lower.")
     ] = None,
-    skip_errors: SkipErrors = False,
-    plot: Plot = None,
-    json: Json = False,
-    quiet: Quiet = False,
+    skip_errors: opts.SkipErrors = False,
+    plot: opts.Plot = None,
+    json: opts.Json = False,
+    quiet: opts.Quiet = False,
 ) -> int:
     """Measure a model on labelled files: accuracy, precision and recall of each class, confusion matrix.
 
@@ -73,7 +55,7 @@ def evaluate(
             raise Failure(
                 "a model and labelled files are needed", Code.USAGE, "evaluate MODEL DATA, or evaluate DATA --folds 10"
             )
-        refuse_options(
+        opts.refuse_options(
             context,
             (*columns._fields, *learning._fields),
             "without --folds or --curve nothing is trained, and the model reads the files as in training",
@@ -82,7 +64,7 @@ def evaluate(
         model = load_model(paths[0], FileModel)
         return _report(console, evaluate_model(model, paths[1:], on_error), at_least, plot)
     if curve:
-        refuse_options(context, ("folds", "at_least"), "it has no effect with --curve")
+        opts.refuse_options(context, ("folds", "at_least"), "it has no effect with --curve")
     files = file_list(paths)
     reading, learner = columns.make_reading(files), learning.make_learner()
     options = Options(passes=learning.passes, order=learning.order.value, seed=learning.seed, on_error=on_error)

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rosenblatt.cli import options as opts
 from rosenblatt.cli.console import Console
 from rosenblatt.cli.files import load_model
-from rosenblatt.cli.options import Json, Model, Quiet, refuse_options
 from rosenblatt.errors import InvalidData, InvalidParameter
 
 if TYPE_CHECKING:
@@ -17,26 +17,23 @@ if TYPE_CHECKING:
 
 def explain(
     context: typer.Context,
-    model: Model,
+    model: opts.Model,
     data: Annotated[
         list[str] | None,
         typer.Argument(metavar="DATA", help="Files with a row to explain; without files, the model is explained."),
     ] = None,
-    row: Annotated[int, typer.Option("--row", "-r", min=1, metavar="N", help="Number of the row, from 1.")] = 1,
-    label: Annotated[
-        str | None,
-        typer.Option("--label", metavar="LABEL", help="Explain the score of this label; by default the predicted one."),
-    ] = None,
-    top: Annotated[int, typer.Option("--top", metavar="N", min=1, help="Number of features to show.")] = 20,
-    json: Json = False,
-    quiet: Quiet = False,
+    row: Annotated[int, opts.option("--row -r", "N", "Number of the row, from 1.", min=1)] = 1,
+    label: Annotated[opts.Text, opts.option("--label", "LABEL", "Label to explain; by default the predicted one.")] = None,
+    top: Annotated[int, opts.option("--top", "N", "Number of features to show.", min=1)] = 20,
+    json: opts.Json = False,
+    quiet: opts.Quiet = False,
 ) -> None:
     """Show the features with the largest weights for each class; or, with data, what each feature adds to a row's score."""
     from rosenblatt.workflow import FileModel, top_features
 
     console = Console(json, quiet)
     if not data:
-        refuse_options(context, ("row",), "there are no files with rows; give DATA")
+        opts.refuse_options(context, ("row",), "there are no files with rows; give DATA")
     trained = load_model(model, FileModel)
     if data:
         _explain_row(console, trained, data, row, label, top)

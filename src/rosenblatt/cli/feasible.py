@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
+from rosenblatt.cli import options as opts
 from rosenblatt.cli.console import Console
 from rosenblatt.cli.errors import Code
-from rosenblatt.cli.options import Check, Json, Proof, Quiet, Seed, refuse_options
 from rosenblatt.cli.proofs import check_output, first_lines, number_text, save_proofs, show_check, vector_text
 
 _SYSTEM, _PROGRAM = "A x > 0", "linear program"
@@ -31,15 +31,13 @@ def feasible(
         str,
         typer.Argument(metavar="FILE", help="A matrix as text or .npy, or a linear program as .json; - is standard input."),
     ],
-    method: Annotated[Method, typer.Option(help="Algorithm that searches for x.")] = Method.rescaling,
-    max_updates: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Number of updates after which to give up.")
-    ] = None,
-    output: Proof = None,
-    check: Check = None,
-    seed: Seed = 0,
-    json: Json = False,
-    quiet: Quiet = False,
+    method: Annotated[Method, opts.option("--method", None, "Algorithm that searches for x.")] = Method.rescaling,
+    max_updates: Annotated[int | None, opts.option("--max-updates", "N", "Give up after this many updates.", min=1)] = None,
+    output: opts.Proof = None,
+    check: opts.Check = None,
+    seed: opts.Seed = 0,
+    json: opts.Json = False,
+    quiet: opts.Quiet = False,
 ) -> int:
     """Find x with A x > 0, or prove that there is none; or solve a linear program.
 
@@ -54,7 +52,7 @@ def feasible(
     options = {"method": method.value, "max_updates": max_updates, "random_state": seed}
     question = _question(system)
     if check is not None:
-        refuse_options(context, ("method", "max_updates", "seed"), "it has no effect with --check")
+        opts.refuse_options(context, ("method", "max_updates", "seed"), "it has no effect with --check")
         return question.check(check, console)
     return question.answer(console, output, options)
 

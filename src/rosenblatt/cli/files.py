@@ -70,7 +70,7 @@ def load_model(path: str, *kinds: type) -> Any:
     try:
         model = registry.load(path)
     except OSError as error:
-        raise UnreadableModel(describe(error).text) from error
+        raise UnreadableModel(describe(error)[1]) from error
     if kinds and not isinstance(model, kinds):
         name = type(model).__name__
         command = "tag" if "Tag" in name and "Parse" not in name else "parse" if "Pars" in name else None

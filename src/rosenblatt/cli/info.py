@@ -6,11 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
+from rosenblatt.cli import options as opts
 from rosenblatt.cli.console import Console, wrap
 from rosenblatt.cli.errors import describe
-from rosenblatt.cli.options import Json, Model, Quiet
 from rosenblatt.errors import UnreadableModel
 
 _MOST = 100  # characters of a value
@@ -18,10 +16,10 @@ _FEW = 12  # values of a list
 
 
 def info(
-    model: Model,
-    all: Annotated[bool, typer.Option("--all", help="Show every entry of the header.")] = False,
-    json: Json = False,
-    quiet: Quiet = False,
+    model: opts.Model,
+    all: Annotated[bool, opts.option("--all", None, "Show every entry of the header.")] = False,
+    json: opts.Json = False,
+    quiet: opts.Quiet = False,
 ) -> None:
     """Show what a model file holds: learner, parameters, classes, columns, training, version and date."""
     from rosenblatt.modelfile import container
@@ -31,7 +29,7 @@ def info(
         facts = container.facts(model)
         size = Path(model).stat().st_size
     except OSError as error:
-        raise UnreadableModel(describe(error).text) from error
+        raise UnreadableModel(describe(error)[1]) from error
     rows = [("file", f"{model}, {size:,} bytes, saved {facts.get('saved')} by version {facts.get('version')}")]
     try:
         rows += _flatten("", facts) if all else _summary(facts)

@@ -17,90 +17,51 @@ import typer
 from rosenblatt.cli.errors import Code, Failure
 from rosenblatt.errors import InvalidParameter
 
-Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the result: no progress, no notes.")]
-Seed = Annotated[
-    int, typer.Option("--seed", metavar="N", min=0, max=2**32 - 1, help="Random seed: the same seed gives the same result.")
-]
-Output = Annotated[
-    str | None, typer.Option("--output", "-o", metavar="FILE", help="Write the result to this file instead of stdout.")
-]
-Plot = Annotated[
-    str | None, typer.Option("--plot", metavar="FILE", help="Save a plot as .png, .svg or .pdf. Needs matplotlib.")
-]
-Proof = Annotated[str | None, typer.Option("--output", "-o", metavar="FILE", help="Save the proof to this file, as JSON.")]
-Check = Annotated[
-    str | None, typer.Option("--check", metavar="FILE", help="Check the proof in this file instead of searching for one.")
-]
+Text = str | None
+Texts = list[str] | None
+
+
+def option(flags: str, metavar: str | None, help: str, **limits: Any) -> Any:
+    """Return an option with these flags, the name of its value, and its help."""
+    return typer.Option(*flags.split(), metavar=metavar, help=help, **limits)
+
+
+Json = Annotated[bool, option("--json", None, "Print the result as one JSON object.")]
+Quiet = Annotated[bool, option("--quiet -q", None, "Print only the result: no progress, no notes.")]
+Seed = Annotated[int, option("--seed", "N", "Random seed: same seed, same result.", min=0, max=2**32 - 1)]
+Output = Annotated[Text, option("--output -o", "FILE", "Write the result to this file instead of stdout.")]
+Plot = Annotated[Text, option("--plot", "FILE", "Save a plot as .png, .svg or .pdf. Needs matplotlib.")]
+Proof = Annotated[Text, option("--output -o", "FILE", "Save the proof to this file, as JSON.")]
+Check = Annotated[Text, option("--check", "FILE", "Check the proof in this file instead of searching for one.")]
 Files = Annotated[
     list[str], typer.Argument(metavar="DATA", help='Files, folders or patterns of one format; "-" is standard input.')
 ]
 Model = Annotated[str, typer.Argument(metavar="MODEL", help="A model file.")]
-SkipErrors = Annotated[
-    bool, typer.Option("--skip-errors", help="Leave out rows that cannot be read, and say how many there were.")
-]
+SkipErrors = Annotated[bool, option("--skip-errors", None, "Leave out rows that cannot be read, and count them.")]
 
 
 class DataOptions(NamedTuple):
     """How files become rows."""
 
-    format: Annotated[
-        str | None,
-        typer.Option(
-            "--format", metavar="NAME",
-            help="File format: svmlight, vw, csv, tsv, parquet, arrow or jsonl; by default detected from the file.",
-        ),
-    ] = None  # fmt: skip
-    target: Annotated[
-        str | None,
-        typer.Option(
-            "--target",
-            metavar="COLUMN",
-            help="Column that holds the label: its name, or its number from 0.",
-        ),
-    ] = None
-    text: Annotated[
-        list[str] | None,
-        typer.Option("--text", metavar="COLUMN", help="Column with free text, split into words; repeatable."),
-    ] = None
-    category: Annotated[
-        list[str] | None, typer.Option("--category", metavar="COLUMN", help="Column with categories (one-hot); repeatable.")
-    ] = None
-    numeric: Annotated[
-        list[str] | None, typer.Option("--numeric", metavar="COLUMN", help="Column with numbers; repeatable.")
-    ] = None
-    ignore: Annotated[
-        list[str] | None, typer.Option("--ignore", metavar="COLUMN", help="Column to leave out; repeatable.")
-    ] = None
-    weight: Annotated[
-        str | None, typer.Option("--weight", metavar="COLUMN", help="Column with the weight of each row (sample weight).")
-    ] = None
+    format: Annotated[Text, option(
+        "--format", "NAME", "File format: svmlight, vw, csv, tsv, parquet, arrow or jsonl; by default detected."
+    )] = None  # fmt: skip
+    target: Annotated[Text, option("--target", "COLUMN", "Column that holds the label: name, or number from 0.")] = None
+    text: Annotated[Texts, option("--text", "COLUMN", "Column with free text (bag of words); repeatable.")] = None
+    category: Annotated[Texts, option("--category", "COLUMN", "Column with categories; repeatable.")] = None
+    numeric: Annotated[Texts, option("--numeric", "COLUMN", "Column with numbers; repeatable.")] = None
+    ignore: Annotated[Texts, option("--ignore", "COLUMN", "Column to leave out; repeatable.")] = None
+    weight: Annotated[Text, option("--weight", "COLUMN", "Column with the weight of each row (sample weight).")] = None
     header: Annotated[
-        bool | None,
-        typer.Option("--header/--no-header", help="Whether the first line has the column names; by default detected."),
+        bool | None, option("--header/--no-header", None, "Whether the first line has the column names; else detected.")
     ] = None
-    delimiter: Annotated[
-        str | None, typer.Option("--delimiter", metavar="C", help="Character between the columns of csv.")
-    ] = None
-    missing: Annotated[
-        str | None,
-        typer.Option("--missing", metavar="error|fill", help="Missing values: an error (default), or filled in."),
-    ] = None
-    scale: Annotated[
-        str | None,
-        typer.Option("--scale", metavar="standard|none", help="Scale numbers to mean 0 and variance 1, or keep them."),
-    ] = None
-    ngrams: Annotated[
-        str | None, typer.Option("--ngrams", metavar="LOW-HIGH", help="Word n-grams of text columns: 1-2 adds bigrams.")
-    ] = None
-    characters: Annotated[
-        str | None, typer.Option("--characters", metavar="LOW-HIGH", help="Character n-grams of text columns too, as 3-5.")
-    ] = None
+    delimiter: Annotated[Text, option("--delimiter", "C", "Character between the columns of csv.")] = None
+    missing: Annotated[Text, option("--missing", "error|fill", "Refuse missing values, or fill them in.")] = None
+    scale: Annotated[Text, option("--scale", "standard|none", "Scale numbers to mean 0 and variance 1, or not.")] = None
+    ngrams: Annotated[Text, option("--ngrams", "LOW-HIGH", "Word n-grams of text columns; 1-2 adds bigrams.")] = None
+    characters: Annotated[Text, option("--characters", "LOW-HIGH", "Character n-grams of text too, as 3-5.")] = None
     hash_bits: Annotated[
-        int | None,
-        typer.Option(
-            "--hash-bits", min=1, max=30, metavar="BITS", help="Hash features into 2^BITS columns (the hashing trick)."
-        ),
+        int | None, option("--hash-bits", "BITS", "Hash features into 2^BITS columns (hashing trick).", min=1, max=30)
     ] = None
 
     def make_reading(self, paths: list[str]) -> Any:
@@ -108,16 +69,13 @@ class DataOptions(NamedTuple):
         from rosenblatt.data.formats import detect_format
         from rosenblatt.workflow import reading_for
 
+        delimiter = {"\\t": "\t", "tab": "\t"}.get(self.delimiter or "", self.delimiter)
         options: dict[str, Any] = {
-            "target": _column(self.target), "weight": _column(self.weight), "header": self.header,
-            "delimiter": {"\\t": "\t", "tab": "\t"}.get(self.delimiter or "", self.delimiter),
-            "missing": self.missing, "scale": self.scale,
+            "target": _column(self.target), "weight": _column(self.weight), "header": self.header, "delimiter": delimiter,
+            "missing": self.missing, "scale": self.scale, "text": _columns(self.text), "numeric": _columns(self.numeric),
+            "categories": _columns(self.category), "ignore": _columns(self.ignore),
             "ngrams": _range("ngrams", self.ngrams), "characters": _range("characters", self.characters),
         }  # fmt: skip
-        for name, columns in {
-            "text": self.text, "categories": self.category, "numeric": self.numeric, "ignore": self.ignore,
-        }.items():  # fmt: skip
-            options[name] = [_column(column) for column in columns] if columns else None
         if self.hash_bits is not None:
             options["bits" if (self.format or detect_format(paths[0])) == "vw" else "hashing"] = self.hash_bits
         return reading_for(paths, self.format, **{name: value for name, value in options.items() if value is not None})
@@ -140,31 +98,17 @@ def complete_learner(incomplete: str) -> list[str]:
 class LearnerOptions(NamedTuple):
     """What to learn with."""
 
-    learner: Annotated[
-        str,
-        typer.Option(
-            "--learner", "-l", metavar="NAME", autocompletion=complete_learner,
-            help="Learning algorithm: perceptron, pa (passive-aggressive), arow, mira, …",
-        ),
-    ] = "perceptron"  # fmt: skip
-    set: Annotated[
-        list[str] | None,
-        typer.Option("--set", "-s", metavar="NAME=VALUE", help="Parameter of the learner, as margin=1; repeatable."),
-    ] = None
-    passes: Annotated[
-        int | None,
-        typer.Option(
-            "--passes",
-            "--epochs",
-            "-p",
-            min=1,
-            metavar="N",
-            help="Number of epochs (passes over the data); default 10, or 1 for a stream.",
-        ),
-    ] = None
-    order: Annotated[
-        Order, typer.Option("--order", help="Shuffle loaded rows before each epoch, or take them in order (cyclic).")
-    ] = Order.shuffle
+    learner: Annotated[str, option(
+        "--learner -l", "NAME", "Learning algorithm: perceptron, pa (passive-aggressive), arow, mira, …",
+        autocompletion=complete_learner,
+    )] = "perceptron"  # fmt: skip
+    set: Annotated[Texts, option("--set -s", "NAME=VALUE", "Parameter of the learner: margin=1; repeatable.")] = None
+    passes: Annotated[int | None, option(
+        "--passes --epochs -p", "N", "Number of epochs (passes over the data); default 10, or 1 for a stream.", min=1
+    )] = None  # fmt: skip
+    order: Annotated[Order, option("--order", None, "Shuffle loaded rows before each epoch, or not (cyclic).")] = (
+        Order.shuffle
+    )
     seed: Seed = 0
 
     def make_learner(self) -> Any:
@@ -180,6 +124,10 @@ class LearnerOptions(NamedTuple):
 
 def _column(text: str | None) -> str | int | None:
     return int(text) if text is not None and text.isdecimal() else text
+
+
+def _columns(texts: Texts) -> list[str | int | None] | None:
+    return [_column(text) for text in texts] if texts else None
 
 
 def _range(name: str, text: str | None) -> tuple[int, int] | None:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rosenblatt.cli import options as opts
 from rosenblatt.cli import text
 from rosenblatt.cli.console import Console
 from rosenblatt.cli.errors import Code
 from rosenblatt.cli.files import check_plot, load_model, save_plot
-from rosenblatt.cli.options import Json, Output, Plot, Quiet, Seed, refuse_options
 
 if TYPE_CHECKING:
     from rosenblatt.data.conllu import Sentence
@@ -25,23 +25,18 @@ def parse(
     dev: text.Dev = None,
     test: text.Test = None,
     taggers: Annotated[
-        bool,
-        typer.Option("--taggers/--no-taggers", help="Train taggers too, for plain words; else the files must have tags."),
+        bool, opts.option("--taggers/--no-taggers", None, "Train taggers too, for input without tags.")
     ] = True,
-    tags: Annotated[str, typer.Option(metavar="A,B,…", help="Columns with tags that the parser uses.")] = "upos,xpos",
-    beam: Annotated[int, typer.Option(min=1, metavar="N", help="Beam width; 8 is slower and more accurate.")] = 1,
-    graph: Annotated[
-        bool, typer.Option("--graph", help="Graph-based parser, which searches all projective trees (Eisner).")
-    ] = False,
-    crossing: Annotated[
-        bool, typer.Option("--crossing", help="Graph-based parser whose arcs may cross (non-projective, Chu-Liu-Edmonds).")
-    ] = False,
+    tags: Annotated[str, opts.option("--tags", "A,B,…", "Columns with tags that the parser uses.")] = "upos,xpos",
+    beam: Annotated[int, opts.option("--beam", "N", "Beam width; 8 is slower and more accurate.", min=1)] = 1,
+    graph: Annotated[bool, opts.option("--graph", None, "Graph-based parser: projective trees (Eisner).")] = False,
+    crossing: Annotated[bool, opts.option("--crossing", None, "Graph-based parser: non-projective trees.")] = False,
     epochs: text.Epochs = 10,
-    output: Output = None,
-    plot: Plot = None,
-    seed: Seed = 0,
-    json: Json = False,
-    quiet: Quiet = False,
+    output: opts.Output = None,
+    plot: opts.Plot = None,
+    seed: opts.Seed = 0,
+    json: opts.Json = False,
+    quiet: opts.Quiet = False,
 ) -> int:
     """Parse sentences into dependency trees: train a parser, measure it, annotate files.
 
@@ -55,7 +50,7 @@ def parse(
     text.check_arguments(context, ("taggers", "tags", "beam", "graph", "crossing", "epochs", "seed"))
     check_plot(plot)
     if graph or crossing:
-        refuse_options(context, ("beam",), "a graph-based parser has no beam")
+        opts.refuse_options(context, ("beam",), "a graph-based parser has no beam")
     facts: dict[str, Any] = {"model": model}
     lines: list[str] = []
     learner: Any

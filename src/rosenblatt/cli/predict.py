@@ -6,11 +6,9 @@ import json as _json
 import sys
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
+from rosenblatt.cli import options as opts
 from rosenblatt.cli.console import Console, is_utf8
 from rosenblatt.cli.files import check_writable, load_model, writing
-from rosenblatt.cli.options import Files, Model, Output, Quiet, SkipErrors
 
 if TYPE_CHECKING:
     from rosenblatt.workflow import FileModel
@@ -18,15 +16,13 @@ if TYPE_CHECKING:
 
 
 def predict(
-    model: Model,
-    data: Files,
-    output: Output = None,
-    scores: Annotated[bool, typer.Option("--scores", help="Print the score behind each label, after a tab.")] = False,
-    json: Annotated[
-        bool, typer.Option("--json", help="Print a JSON object for each row, with the label and the score of each class.")
-    ] = False,
-    skip_errors: SkipErrors = False,
-    quiet: Quiet = False,
+    model: opts.Model,
+    data: opts.Files,
+    output: opts.Output = None,
+    scores: Annotated[bool, opts.option("--scores", None, "Print the score behind each label, after a tab.")] = False,
+    json: Annotated[bool, opts.option("--json", None, "Print each row as a JSON object: label, scores.")] = False,
+    skip_errors: opts.SkipErrors = False,
+    quiet: opts.Quiet = False,
 ) -> None:
     """Predict the label of each row with a trained model: one label a line, in the order of the rows.
 

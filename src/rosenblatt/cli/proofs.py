@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+from rosenblatt.cli import options as opts
 from rosenblatt.cli.console import Console
 from rosenblatt.cli.errors import Code, Failure
 from rosenblatt.cli.files import check_writable
-from rosenblatt.cli.options import DataOptions
 from rosenblatt.errors import InvalidData, InvalidParameter
 
 MOST = 12  # coordinates or rows that are shown
@@ -57,7 +57,7 @@ class Examples(NamedTuple):
         return list(map(label_text, np.unique(self.y).tolist()))
 
 
-def read_examples(paths: Sequence[str], columns: DataOptions) -> Examples:
+def read_examples(paths: Sequence[str], columns: opts.DataOptions) -> Examples:
     """Read the rows of files. Numbers of a table stay as they are unless `--scale` is given: a proof is about the data."""
     import numpy as np
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rosenblatt.cli import options as opts
 from rosenblatt.cli import text
 from rosenblatt.cli.console import Console
 from rosenblatt.cli.errors import Code
 from rosenblatt.cli.files import load_model
-from rosenblatt.cli.options import Json, Output, Quiet, Seed
 
 if TYPE_CHECKING:
     from rosenblatt.data.conllu import Sentence
@@ -35,22 +35,19 @@ def tag(
     dev: text.Dev = None,
     test: text.Test = None,
     column: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", help="Column with the tags; by default upos in CoNLL-U, else the last. MODEL remembers it."
-        ),
+        opts.Text, opts.option("--column", "NAME", "Column with the tags; default: upos, or the last.")
     ] = None,
     columns: Annotated[
-        str | None, typer.Option(metavar="A,B,…", help="Names of the columns, for files in columns: form,pos,chunk.")
+        opts.Text, opts.option("--columns", "A,B,…", "Names of the columns of the files: form,pos,chunk.")
     ] = None,
     preset: Annotated[
-        Preset, typer.Option(help="Kind of tagger to train: fast, accurate, or chunking (reads form and pos).")
+        Preset, opts.option("--preset", None, "Kind of tagger to train; chunking reads form and pos.")
     ] = Preset.fast,
     epochs: text.Epochs = 10,
-    output: Output = None,
-    seed: Seed = 0,
-    json: Json = False,
-    quiet: Quiet = False,
+    output: opts.Output = None,
+    seed: opts.Seed = 0,
+    json: opts.Json = False,
+    quiet: opts.Quiet = False,
 ) -> int:
     """Tag words (part-of-speech tags, chunks, named entities): train a tagger, measure it, annotate files.
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import typer
 
+from rosenblatt.cli import options as opts
 from rosenblatt.cli.console import Console
 from rosenblatt.cli.errors import Code, Failure
 from rosenblatt.cli.files import check_replaceable, check_writable, writing
-from rosenblatt.cli.options import refuse_options
 
 if TYPE_CHECKING:
     from rosenblatt.data.conllu import Sentence
@@ -56,9 +56,9 @@ def check_arguments(context: typer.Context, training: tuple[str, ...]) -> None:
             "there is nothing to do", Code.USAGE, "files to annotate, --train FILE to train, or --test FILE to measure"
         )
     if not train:
-        refuse_options(context, ("dev", *training), "it has no effect without --train")
+        opts.refuse_options(context, ("dev", *training), "it has no effect without --train")
     if not files:
-        refuse_options(context, ("output", "plot"), "there are no FILES to annotate")
+        opts.refuse_options(context, ("output", "plot"), "there are no FILES to annotate")
     inputs = opening.paths([*files, *train, *test, *dev])
     check_writable(values["output"], values["model"], *inputs)
     if train:

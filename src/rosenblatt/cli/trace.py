@@ -7,10 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
+from rosenblatt.cli import options as opts
 from rosenblatt.cli.console import Console
 from rosenblatt.cli.errors import Code, Failure
 from rosenblatt.cli.files import check_plot, save_plot
-from rosenblatt.cli.options import DataOptions, Json, Plot, Quiet, Seed, expand_groups, refuse_options
 from rosenblatt.cli.proofs import read_examples
 
 # Do e-mails contain the words? An example of lecture notes of the University of Waterloo.
@@ -30,30 +30,24 @@ class RowOrder(StrEnum):
     most_violated_normalised = "most-violated-normalised"
 
 
-@expand_groups
+@opts.expand_groups
 def trace(
     context: typer.Context,
-    columns: DataOptions,
+    columns: opts.DataOptions,
     data: Annotated[
         list[str] | None,
         typer.Argument(metavar="DATA", help="Files of labelled rows; without files, an example of six e-mails."),
     ] = None,
-    order: Annotated[RowOrder, typer.Option(help="Order in which rows are visited.")] = RowOrder.cyclic,
-    constant: Annotated[
-        float, typer.Option(metavar="K", help="Value of the constant feature whose weight is the intercept; 0 for none.")
-    ] = 1.0,
-    delta: Annotated[
-        float, typer.Option(min=0, metavar="D", help="Update if the margin is at most this (0 is the perceptron).")
-    ] = 0.0,
-    rate: Annotated[float, typer.Option(metavar="R", help="Learning rate.")] = 1.0,
-    max_updates: Annotated[int, typer.Option(min=1, metavar="N", help="Number of updates after which to stop.")] = 100_000,
-    rows: Annotated[
-        int, typer.Option(min=2, metavar="N", help="Number of updates to show, at most: the first and the last.")
-    ] = 40,
-    plot: Plot = None,
-    seed: Seed = 0,
-    json: Json = False,
-    quiet: Quiet = False,
+    order: Annotated[RowOrder, opts.option("--order", None, "Order in which rows are visited.")] = RowOrder.cyclic,
+    constant: Annotated[float, opts.option("--constant", "K", "Constant feature for the intercept; 0 for none.")] = 1.0,
+    delta: Annotated[float, opts.option("--delta", "D", "Update if the margin is at most this.", min=0)] = 0.0,
+    rate: Annotated[float, opts.option("--rate", "R", "Learning rate.")] = 1.0,
+    max_updates: Annotated[int, opts.option("--max-updates", "N", "Stop after this many updates.", min=1)] = 100_000,
+    rows: Annotated[int, opts.option("--rows", "N", "Number of updates to show, at most.", min=2)] = 40,
+    plot: opts.Plot = None,
+    seed: opts.Seed = 0,
+    json: opts.Json = False,
+    quiet: opts.Quiet = False,
 ) -> int:
     """Trace the perceptron update by update, with the bounds of its convergence theorem.
 
@@ -69,7 +63,7 @@ def trace(
         raise Failure(f"--rate must be above 0; got {rate:g}", Code.USAGE)
     X, y, names = (EMAILS, KINDS, WORDS.__getitem__)
     if not data:
-        refuse_options(context, columns._fields, "there are no files to read; give DATA")
+        opts.refuse_options(context, columns._fields, "there are no files to read; give DATA")
     if data:
         X, y, _, names = read_examples(data, columns)
 
@@ -80,14 +74,7 @@ def trace(
     signed_rows = signed.read(X, y, constant)
     try:
         run = traced(
-            X,
-            y,
-            constant=constant,
-            delta=delta,
-            rate=rate,
-            order=order.value,
-            max_updates=max_updates,
-            random_state=seed,
+            X, y, constant=constant, delta=delta, rate=rate, order=order.value, max_updates=max_updates, random_state=seed
         )
     except ValueError as error:
         if isinstance(error.__cause__, NotSeparable):

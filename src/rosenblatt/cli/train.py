@@ -11,21 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rosenblatt.cli import options as opts
 from rosenblatt.cli.console import Console, Progress, Progressive, round_digits, wrap
 from rosenblatt.cli.errors import Code, Failure
 from rosenblatt.cli.files import check_plot, check_replaceable, check_writable, load_model, save_plot
-from rosenblatt.cli.options import (
-    DataOptions,
-    Files,
-    Json,
-    LearnerOptions,
-    Plot,
-    Quiet,
-    SkipErrors,
-    expand_groups,
-    options_in_use,
-    refuse_options,
-)
 
 if TYPE_CHECKING:
     from rosenblatt.data.reading import Reading
@@ -38,56 +27,34 @@ _SHOWN_CLASSES = 8
 _MANY_CLASSES = 20  # labels that are numbers, from which on these may be numbers to predict
 
 
-@expand_groups
+@opts.expand_groups
 def train(
     context: typer.Context,
-    data: Files,
-    columns: DataOptions,
-    learning: LearnerOptions,
-    model: Annotated[
-        str | None,
-        typer.Option("--model", "-m", metavar="FILE", help="Model file to save; by default the name of DATA with .model."),
-    ] = None,
+    data: opts.Files,
+    columns: opts.DataOptions,
+    learning: opts.LearnerOptions,
+    model: Annotated[opts.Text, opts.option("--model -m", "FILE", "Model file to save; by default DATA.model.")] = None,
     stream: Annotated[
-        bool | None,
-        typer.Option(
-            "--stream/--load", help="Read the files again in each pass, or load them into memory; by default by size."
-        ),
+        bool | None, opts.option("--stream/--load", None, "Read files again in each pass, or load them; else by size.")
     ] = None,
-    memory: Annotated[
-        float, typer.Option("--memory", metavar="GIB", min=0, help="Stream files with more text than this.")
-    ] = 2.0,
+    memory: Annotated[float, opts.option("--memory", "GIB", "Stream files with more text than this.", min=0)] = 2.0,
     holdout: Annotated[
         float,
-        typer.Option(
-            "--holdout",
-            metavar="SHARE",
-            min=0,
-            max=0.99,
-            help="Train/test split: hold out this share of the rows and measure the error on them after each pass.",
-        ),
+        opts.option("--holdout", "SHARE", "Train/test split: share of rows to test on after each pass.", min=0, max=0.99),
     ] = 0.0,
     classes: Annotated[
-        str | None,
-        typer.Option("--classes", metavar="A,B,…", help="All labels, for standard input, which cannot be read twice."),
+        opts.Text, opts.option("--classes", "A,B,…", "All labels, for standard input, which is read once.")
     ] = None,
-    skip_errors: SkipErrors = False,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Resume the training that Ctrl-C interrupted, exactly where it stopped.")
-    ] = False,
+    skip_errors: opts.SkipErrors = False,
+    resume: Annotated[bool, opts.option("--resume", None, "Resume training where Ctrl-C interrupted it.")] = False,
     start: Annotated[
-        str | None, typer.Option("--from", metavar="MODEL", help="Continue from this model with more data (warm start).")
+        opts.Text, opts.option("--from", "MODEL", "Continue from this model with more data (warm start).")
     ] = None,
-    small: Annotated[
-        bool, typer.Option("--small", help="Save a smaller model that predicts but cannot be trained further.")
-    ] = False,
-    top: Annotated[
-        int,
-        typer.Option("--top", metavar="N", min=0, help="Number of features with large weights to show per class."),
-    ] = _TOP_FEATURES,
-    plot: Plot = None,
-    json: Json = False,
-    quiet: Quiet = False,
+    small: Annotated[bool, opts.option("--small", None, "Save a smaller model, which cannot be trained further.")] = False,
+    top: Annotated[int, opts.option("--top", "N", "Number of top features to show per class.", min=0)] = _TOP_FEATURES,
+    plot: opts.Plot = None,
+    json: opts.Json = False,
+    quiet: opts.Quiet = False,
 ) -> int:
     """Train a classifier or regressor on files and save the model.
 
@@ -110,10 +77,10 @@ def train(
     if classes and "-" not in files:
         raise Failure("--classes is for standard input only: files are read again if a new label comes late", Code.USAGE)
     if stream is not None:
-        refuse_options(context, ("memory",), "--stream or --load decides already")
+        opts.refuse_options(context, ("memory",), "--stream or --load decides already")
     if start:
         fixed = tuple(name for name in learning._fields if name not in ("passes", "order", "seed"))
-        refuse_options(context, (*columns._fields, *fixed), f"{start} keeps its columns and its learner")
+        opts.refuse_options(context, (*columns._fields, *fixed), f"{start} keeps its columns and its learner")
     before: FileModel | None = load_model(start or place, FileModel) if resume or start else None
     if before is not None and resume:
         _check_same(context, before, columns, learning)
@@ -151,7 +118,9 @@ def train(
     return Code.DONE
 
 
-def _check_same(context: typer.Context, before: FileModel, columns: DataOptions, learning: LearnerOptions) -> None:
+def _check_same(
+    context: typer.Context, before: FileModel, columns: opts.DataOptions, learning: opts.LearnerOptions
+) -> None:
     """Refuse to resume with another learner or other columns than those of the model."""
     learner, wanted = before.learner, learning.make_learner()
     names = [setting.partition("=")[0] for setting in learning.set or []]
@@ -159,7 +128,7 @@ def _check_same(context: typer.Context, before: FileModel, columns: DataOptions,
         for name in names:
             if getattr(wanted, name) != getattr(learner, name):
                 raise Failure(f"--set {name}={getattr(wanted, name)}: the model has {getattr(learner, name)}", Code.USAGE)
-    elif options_in_use(context, "learner"):
+    elif opts.options_in_use(context, "learner"):
         raise Failure(f"--learner {learning.learner}: the model is a {type(learner).__name__}", Code.USAGE)
     elif names:
         raise Failure(f"--set {names[0]}: give --learner too, as in the command that was interrupted", Code.USAGE)

@@ -21,18 +21,6 @@ learner_named = make_learner
 reasons = explain_row
 
 __all__ = [
-    "FileModel",
-    "Options",
-    "cross_validate",
-    "cross_validated",
-    "evaluate",
-    "explain_row",
-    "heaviest",
-    "learner_named",
-    "learning_curve",
-    "make_learner",
-    "reading_for",
-    "reasons",
-    "top_features",
-    "train",
-]
+    "FileModel", "Options", "cross_validate", "cross_validated", "evaluate", "explain_row", "heaviest", "learner_named",
+    "learning_curve", "make_learner", "reading_for", "reasons", "top_features", "train",
+]  # fmt: skip

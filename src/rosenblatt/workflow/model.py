@@ -81,11 +81,7 @@ class FileModel:
         return np.concatenate(found)
 
     def answers(
-        self,
-        paths: Paths,
-        labelled: bool = True,
-        scores: bool = True,
-        on_error: str = "error",
+        self, paths: Paths, labelled: bool = True, scores: bool = True, on_error: str = "error"
     ) -> Iterator[Answers]:
         """Yield the predictions batch by batch, in the order of the rows.
 

@@ -28,13 +28,7 @@ from rosenblatt.data.opening import rereadable
 from rosenblatt.data.parsing.fingerprint import Fingerprint
 from rosenblatt.data.reading import Batch, Chunk, OfRows, Reading
 from rosenblatt.data.svmlight import LabelError
-from rosenblatt.errors import (
-    IncompatibleParameters,
-    InvalidData,
-    InvalidParameter,
-    UnknownLabel,
-    UnsupportedOperation,
-)
+from rosenblatt.errors import IncompatibleParameters, InvalidData, InvalidParameter, UnknownLabel, UnsupportedOperation
 from rosenblatt.estimators.linear import Linear, Perceptron
 from rosenblatt.workflow.labels import Labels, label_text
 from rosenblatt.workflow.model import FileModel, Paths, file_list, match_columns
