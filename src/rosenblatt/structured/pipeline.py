@@ -73,8 +73,12 @@ class TagAndParse(BaseEstimator):
         self.taggers = taggers
         self.folds = folds
 
-    def fit(self, X: Any, y: Any) -> TagAndParse:
-        """Learn taggers and parser from sentences (lists of words) and what is right for their words."""
+    def fit(self, X: Any, y: Any, X_val: Any = None, y_val: Any = None) -> TagAndParse:
+        """Learn taggers and parser from sentences (lists of words) and what is right for their words.
+
+        With `X_val` and `y_val`, the error of the parser on these sentences, tagged by the taggers, is measured after each
+        epoch.
+        """
         with unchanged_on_error(self):
             X, y = checked_pair(X, y)
             if not isinstance(self.parser, DependencyParser):
@@ -92,7 +96,12 @@ class TagAndParse(BaseEstimator):
             if self.folds:
                 read = [jackknifed(asked[tag], X, gold[i], self.folds) for i, tag in enumerate(tags)]
             taggers = {tag: clone(asked[tag]).fit(X, gold[i]) for i, tag in enumerate(tags)}
-            parser = clone(self.parser).fit(_tokens(X, read), trees)
+            validation: tuple[Any, Any] = (None, None)
+            if X_val is not None:
+                X_val, y_val = checked_pair(X_val, y_val)
+                guesses = [tagger.predict(X_val) for tagger in taggers.values()]
+                validation = _tokens(X_val, guesses), _columns(y_val, len(tags))[1]
+            parser = clone(self.parser).fit(_tokens(X, read), trees, *validation)
             self.taggers_, self.parser_ = taggers, parser
         return self
 
