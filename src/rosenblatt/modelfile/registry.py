@@ -19,7 +19,7 @@ _ELSEWHERE = {
     "OnlinePerceptron": "rosenblatt.online.perceptron",
     "OnlineToBatch": "rosenblatt.online.conversion",
     "SequenceTagger": "rosenblatt.structured.tags.tagger",
-    "StructuredPerceptron": "rosenblatt.structured.perceptron",
+    "StructuredPerceptron": "rosenblatt.structured.search.perceptron",
     "TagAndParse": "rosenblatt.structured.pipeline",
     "TransitionParser": "rosenblatt.structured.transition.parser",
 }
