@@ -1,4 +1,4 @@
-"""Every dotted name that a docstring or an error message recommends exists."""
+"""Every dotted name that a docstring or an error message recommends exists, and stands for one thing."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import ast
 import re
 from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules, walk_packages
+from types import ModuleType
 
 import pytest
 
@@ -50,3 +52,16 @@ def test_every_dotted_name_in_a_docstring_or_message_can_be_imported():
 @pytest.mark.parametrize(("name", "known"), [("rosenblatt.rules.PA1", True), ("rosenblatt.structured.schemes", False)])
 def test_what_exists_is_told_from_what_does_not(name, known):
     assert exists(name) == known
+
+
+PACKAGES = ["rosenblatt", *(info.name for info in walk_packages(rosenblatt.__path__, "rosenblatt.") if info.ispkg)]
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_exported_name_hides_a_module_of_the_package(package):
+    """`import rosenblatt.theory.trace` must not give a function where another import of the same name gives a module."""
+    owner = import_module(package)
+    modules = {info.name for info in iter_modules(owner.__path__)} - {"__main__"}
+    exported = {*getattr(owner, "__all__", ()), *(name for name in vars(owner) if not name.startswith("_"))}
+    hidden = [name for name in sorted(modules & exported) if not isinstance(getattr(owner, name), ModuleType)]
+    assert not hidden

@@ -234,7 +234,7 @@ def test_a_full_disk_leaves_the_old_file_and_nothing_else(model):
         "try: container.write(sys.argv[1], {}, {'a': np.zeros(100_000)})\n"
         "except OSError as error: print(type(error).__name__, error.errno)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code, str(model)], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", code, str(model)], capture_output=True, text=True, check=True, timeout=120)
     assert done.stdout.split() == ["OSError", str(errno.EFBIG)]
     assert model.read_bytes() == before
     assert [path.name for path in model.parent.iterdir()] == ["model"]
