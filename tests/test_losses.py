@@ -355,7 +355,7 @@ def test_from_zero_the_targets_of_one_class_teach_nothing():
         (lambda: log.joint([[1.0]], [0]), r"two classes or more; the shape is \(1, 1\)"),
         (lambda: log.joint([[1.0, 2.0]], [2]), "the label 2 is not one of the known classes: 0, 1"),
         (lambda: log.joint([[1.0, 2.0]], [-1]), "the label -1 is not one of the known classes"),
-        (lambda: log.joint([[1.0, 2.0]], [0, 1]), r"labels must have the shape \(1,\), one for each row of scores; it is \(2,\)"),
+        (lambda: log.joint([[1.0, 2.0]], [0, 1]), r"labels must have the shape \(1,\), .*; it is \(2,\)"),
         (lambda: log.joint([[1.0, 2.0]], ["a"]), "class numbers from 0 to 1; these are of type <U1"),
         (lambda: log.joint([[1.0, 2.0]], [0], cost=[1, 1]), r"cost must be a \(2, 2\) matrix"),
         (lambda: log.joint([[1.0, 2.0]], [0], cost=np.eye(2)), "the diagonal of cost must be 0"),
