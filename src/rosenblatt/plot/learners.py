@@ -110,7 +110,7 @@ def passes(history: Sequence[Mapping[str, Any]], ax: Axes | None = None) -> Axes
     return ax
 
 
-def learning_curve(points: Sequence[tuple[int, float, float]], ax: Axes | None = None) -> Axes:
+def learning_curve(points: Sequence[Sequence[float]], ax: Axes | None = None) -> Axes:
     """Draw scores against the number of rows learned from.
 
     Parameters
