@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import reduce
+from itertools import groupby
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -148,15 +149,12 @@ def kept_from_parts(parts: Parts, name: str, kernel: Kernel, count: int | None, 
 
 
 def put_tiles(parts: Parts, tiles: Sequence[Any]) -> None:
-    """Store tiles, those of one layout and precision in one piece."""
-    kinds = [(type(tile), tile.dtype, tile.ndim) for tile in tiles]
+    """Store tiles, those of one layout and precision that follow each other in one piece."""
     begin = 0
-    while begin < len(tiles):
-        end = begin + 1
-        while end < len(tiles) and kinds[end] == kinds[begin]:
-            end += 1
-        put_kept(parts, f"rows/{begin}", reduce(stacked, tiles[begin:end]))
-        begin = end
+    for _, run in groupby(tiles, key=lambda tile: (type(tile), tile.dtype, tile.ndim)):
+        piece = list(run)
+        put_kept(parts, f"rows/{begin}", reduce(stacked, piece))
+        begin += len(piece)
     parts.facts["tiles"] = len(tiles)
 
 
