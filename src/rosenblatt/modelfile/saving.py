@@ -166,8 +166,10 @@ class EstimatorSaveLoadMixin(LearnerSaveLoadMixin):
 
     def _model_to_parts(self, resume: bool) -> Parts:
         """Return the model as parts; with `resume`, all that learning needs to go on."""
-        raise NotImplementedError
+        learner: Any = self
+        return learner._model.to_parts(resume)
 
+    @abstractmethod
     def _model_from_parts(self, parts: Parts) -> Any:
         """Return the model that these parts describe; its arrays are taken out of them."""
 

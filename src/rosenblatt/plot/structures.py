@@ -53,8 +53,8 @@ def tree(words: Sequence[str | Sequence[str]], arcs: Heads, gold: Heads | None =
     lines = max(map(len, columns), default=1)
     widths = [max(len(str(line)) for line in column) * 0.11 + 0.35 for column in columns]
     centres = np.cumsum(widths) - np.array(widths) / 2
-    every = [Arc(*head, _colour(i, guesses, answers)) for i, head in _numbered(guesses)]
-    every += [Arc(*head, GREY) for i, head in _numbered(answers or []) if head[0] != guesses[i][0]]
+    every = [Arc(head, i, label, _colour(i - 1, guesses, answers)) for i, (head, label) in enumerate(guesses, 1)]
+    every += [Arc(head, i, label, GREY) for i, (head, label) in enumerate(answers or (), 1) if head != guesses[i - 1][0]]
     levels = _levels([arc for arc in every if arc.head != 0])
     top = max(levels, default=0) + 1.4
     ax = ax or new_axes(figsize=(max(3.0, sum(widths)), 0.42 * top + 0.3 * lines + 0.3))
@@ -81,11 +81,6 @@ def _heads(name: str, arcs: Heads, words: int) -> list[Head]:
     if problem := trees.why_no_tree(np.array([head for head, _ in pairs], np.int64)):
         raise InvalidData(f"{name}: {problem}")
     return pairs
-
-
-def _numbered(heads: Sequence[Head]) -> list[tuple[int, tuple[int, int, str | None]]]:
-    """Return (place, (head, word, label)) for each word."""
-    return [(i, (head, i + 1, label)) for i, (head, label) in enumerate(heads)]
 
 
 def _colour(i: int, heads: Sequence[Head], gold: Sequence[Head] | None) -> Colour:

@@ -97,8 +97,8 @@ class Holdings:
         """Changes of weight vectors."""
         return int(self.tally.sum())
 
-    def to_parts(self) -> Parts:
-        """Return all of it as parts."""
+    def to_parts(self, resume: bool = True) -> Parts:
+        """Return all of it as parts, whatever `resume` says: what predicts is nearly all there is."""
         parts = Parts({
             "problem": encode_record(self.problem, KINDS), "policy": encode_record(self.policy, POLICIES),
             "normalize": bool(self.normalize), "seed": self.seed, "given": self.given, "clock": self.clock,

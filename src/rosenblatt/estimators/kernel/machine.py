@@ -131,8 +131,8 @@ class Machine:
         """Changes of weight vectors."""
         return int(self.tally.sum())
 
-    def to_parts(self) -> Parts:
-        """Return all of it as parts."""
+    def to_parts(self, resume: bool = True) -> Parts:
+        """Return all of it as parts, whatever `resume` says: what predicts is nearly all there is."""
         parts = Parts({
             "problem": encode_record(self.problem, KINDS), "constant": self.constant, "keep": self.keep,
             "given": self.given, "square": self.square, "widest": self.widest,
@@ -434,9 +434,6 @@ class KernelClassifier(Classifier, OrderParameters, EpochParameters, ThreadParam
         )
 
     _always_resumes = True  # what predicts is nearly all there is
-
-    def _model_to_parts(self, resume: bool) -> Parts:
-        return self._model.to_parts()
 
     def _fixed(self, plan: Plan) -> list[tuple[str, Any, Any]]:
         then, now = self._model.kernel, self._kernel(self._model.features)
