@@ -15,7 +15,7 @@ from rosenblatt.engine.problems import JOINT, MOVE, Binary, OneVsOne, Problem, c
 from rosenblatt.engine.rows import Rows, is_sparse
 from rosenblatt.engine.train import Pocket
 from rosenblatt.engine.votes import Votes, no_votes
-from rosenblatt.engine.weights import Weights, grown, hidden, suited, widened, zeros
+from rosenblatt.engine.weights import WeightBound, Weights, grown, hidden, suited, widened, zeros
 from rosenblatt.modelfile.parts import MOST, Parts, put_record, record
 from rosenblatt.theory.conditions import RunConditions
 
@@ -31,6 +31,7 @@ class Model:
         self.pocket = Pocket(weights.w) if keep == "pocket" else None
         self.votes: Votes | None = no_votes(weights.w) if keep == "vote" else None
         self.conditions = RunConditions()
+        self.bound = WeightBound()
         self.only_predicts = False  # whether it comes from a file that holds no more
         self._known: tuple[int, NDArray, NDArray] | None = None
 

@@ -34,6 +34,7 @@ class CSR(NamedTuple):
 
 
 Rows = Dense | CSR
+FEW_ROWS = 16  # of so many rows the columns are listed row by row, of more all at once
 
 
 class Examples(NamedTuple):
@@ -108,6 +109,24 @@ def count(rows: Rows) -> int:
 def is_sparse(rows: Rows) -> bool:
     """Whether rows list the columns of their values."""
     return isinstance(rows, CSR)
+
+
+def touched_columns(rows: Rows, order: NDArray, features: int) -> NDArray | slice:
+    """An index of all features that learning from the rows of `order` can change, each any number of times; all features
+    where that is as cheap. The constant feature is not among them."""
+    if isinstance(rows, Dense):
+        return slice(None)
+    if len(order) > FEW_ROWS:
+        columns = rows.columns
+    else:
+        columns = np.concatenate([rows.columns[:0], *(take(rows, i)[0] for i in order)])
+    return columns.view(f"i{columns.itemsize}") if 8 * columns.size < features else slice(None)
+
+
+def largest_value(rows: Rows) -> float:
+    """The largest |value|; NaN if there is a NaN."""
+    values = rows.values
+    return float(max(values.max(), -values.min())) if values.size else 0.0
 
 
 def row_bytes(rows: Rows) -> int:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt import rules
 from rosenblatt.engine.model import Model, fresh, model_of, parts_of
@@ -21,7 +21,7 @@ from rosenblatt.engine.rows import Examples, Rows, lengths, refuse_too_long
 from rosenblatt.engine.train import Log, Trainer, Visits
 from rosenblatt.engine.weights import Weights
 from rosenblatt.estimators import targets
-from rosenblatt.estimators.base import READ, Classifier
+from rosenblatt.estimators.base import Classifier, read_rows
 from rosenblatt.estimators.callbacks import with_callbacks
 from rosenblatt.estimators.parameters import Number, OneOf
 from rosenblatt.estimators.plan import Plan
@@ -94,7 +94,7 @@ class Linear(Classifier):
             )
         if not (sp.issparse(x) or hasattr(x, "columns") or np.ndim(x) == 2):
             x = np.asarray(x)[None]
-        x = validate_data(self, x, reset=False, **READ)
+        x = read_rows(self, x)
         if x.shape[0] != 1:
             raise ValueError(f"explain takes one row; got {x.shape[0]}")
         if label is None:
@@ -223,7 +223,7 @@ class Linear(Classifier):
         weighted = examples.weight is not None and bool((examples.weight[visits.live] != 1).any())
         batch, in_turn = 1 if visits.mean else visits.batch, visits.order in ("cyclic", "shuffle")
         model.conditions = model.conditions.further(rule, batch, in_turn, weighted)
-        return Trainer(examples, model.weights, model.problem, rule, visits, log, model.pocket, errors)
+        return Trainer(examples, model.weights, model.problem, rule, visits, log, model.pocket, model.bound, errors)
 
     def _keep(self, model: Model, X: Any, learner: Trainer) -> None:
         if learner.log is not None:

@@ -63,6 +63,9 @@ def generator(random_state: Any) -> np.random.Generator:
     return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
 
 
+_UNUSED = np.random.default_rng(0)  # by rows that are visited as they come
+
+
 class Plan:
     """What the parameters of a learner ask for; `rule` is that of a learner which has one."""
 
@@ -91,7 +94,7 @@ class Plan:
 
     def visits_in_order(self, live: NDArray) -> Visits:
         """How the rows of a stream are visited: as they come."""
-        return self._visits(live, "cyclic", np.random.default_rng(0), None)
+        return self._visits(live, "cyclic", _UNUSED, None)
 
     def _visits(self, live: NDArray, order: str, rng: np.random.Generator, scales: NDArray | None) -> Visits:
         batch = max(len(live), 1) if self.params["batch"] == "full" else int(self.params["batch"])

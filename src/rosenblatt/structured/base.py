@@ -18,7 +18,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt import rules
-from rosenblatt.engine.train import Broken, Learner, Limits, Visits
+from rosenblatt.engine.train import Learner, Limits, NumericFailure, Visits
 from rosenblatt.estimators.base import Estimator, unchanged_on_error
 from rosenblatt.estimators.callbacks import with_callbacks
 from rosenblatt.estimators.parameters import Number, OneOf, RuleName
@@ -132,7 +132,7 @@ class Structured(Estimator):
             learner = self._learner(plan, model, corpus, Visits(np.arange(len(X)), "cyclic", np.random.default_rng(0)))
             try:
                 done, _ = learner.epoch(np.arange(len(X)))
-            except Broken as broken:
+            except NumericFailure as broken:
                 raise self._not_finite(X, broken) from None
             learner.finish()
             if not isinstance(self.rule, str) and not np.isfinite(learner.size()):
@@ -216,7 +216,7 @@ class Structured(Estimator):
             parts += len(right)
         return wrong, parts
 
-    def _not_finite(self, X: Any, broken: Broken) -> ValueError:
+    def _not_finite(self, X: Any, broken: NumericFailure) -> ValueError:
         return ValueError(
             f"the weights or scores of {self._part} {broken.row} are no longer finite numbers; make the rule's rate smaller"
         )

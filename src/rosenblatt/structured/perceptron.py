@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from rosenblatt import rules
 from rosenblatt.engine.blocks import available_threads
-from rosenblatt.engine.train import Broken, Learner, Visits
+from rosenblatt.engine.train import Learner, NumericFailure, Visits
 from rosenblatt.estimators.linear import Explanation
 from rosenblatt.estimators.parameters import Number
 from rosenblatt.estimators.plan import Plan
@@ -211,7 +211,7 @@ class StructuredPerceptron(Structured):
             )
         return plan
 
-    def _not_finite(self, X: Any, broken: Broken) -> ValueError:
+    def _not_finite(self, X: Any, broken: NumericFailure) -> ValueError:
         return ValueError(
             "the weights have become too large for finite numbers; make the features or the rule's rate smaller"
         )

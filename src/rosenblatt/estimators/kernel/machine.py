@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt import rules
 from rosenblatt.engine.blocks import available_threads, scan
@@ -38,10 +38,10 @@ from rosenblatt.engine.problems import (
     moves_per_row,
 )
 from rosenblatt.engine.rows import CSR, Examples, Rows, count, frozen
-from rosenblatt.engine.train import NO_LIMIT, Broken, Visits
+from rosenblatt.engine.train import NO_LIMIT, NumericFailure, Visits
 from rosenblatt.engine.votes import AT_ONCE, poll
 from rosenblatt.engine.weights import Weights
-from rosenblatt.estimators.base import READ, Classifier
+from rosenblatt.estimators.base import Classifier, read_rows
 from rosenblatt.estimators.callbacks import with_callbacks
 from rosenblatt.estimators.kernel.gram import (
     BLOCK,
@@ -275,7 +275,7 @@ class BlockTrainer(NamedTuple):
         weights, clock = Weights(w, None, machine.tally, machine.clock), machine.seen
         done = scan(examples, weights, machine.problem, self.rule, moves_per_row(machine.problem), 0, scores, gram)
         if done.broken >= 0:
-            raise Broken(int(which[done.broken]))
+            raise NumericFailure(int(which[done.broken]))
         taken = w[:-1]
         machine.square += float((taken * (2 * scores + taken * lengths[:, None])).sum())  # ‖w + τx‖² − ‖w‖², move by move
         machine.widest = max(machine.widest, float(lengths.max()))
@@ -295,6 +295,14 @@ class BlockTrainer(NamedTuple):
     def weights_now(self) -> NDArray:
         """The coefficients."""
         return self.machine.coef
+
+    def backup(self, order: NDArray) -> Callable[[], None]:
+        """Nothing: a stream is learned into a copy of the model, since kernels may fail at any time."""
+        return lambda: None
+
+    def finite(self, order: NDArray) -> bool:
+        """Whether every coefficient is a finite number."""
+        return bool(np.isfinite(self.machine.coef).all())
 
     def finish(self) -> None:
         """Nothing is left to do."""
@@ -350,8 +358,7 @@ class KernelClassifier(Classifier):
         X has rows, or with `kernel="precomputed"` the kernels of rows with all training rows.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, **READ)
-        return self._model.decision(X, available_threads(self.n_jobs))
+        return self._model.decision(read_rows(self, X), available_threads(self.n_jobs))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -387,7 +394,7 @@ class KernelClassifier(Classifier):
         return self._kernel(features)
 
     def _model_to_stream(self, plan: Plan, rows: Rows, features: int, classes: int) -> Any:
-        return super()._model_to_stream(plan, rows, features, classes).copy()  # kernels may fail, and undo nothing
+        return super()._model_to_stream(plan, rows, features, classes).copy()
 
     def _look_at(self, model: Any, X: Any, rows: Rows, live: NDArray) -> None:
         """Refuse rows and kernels that cannot be learned from, before anything is allocated."""

@@ -152,11 +152,11 @@ class DeltaRule(Estimator):
         parts += ["divided by √(epsilon + ‖x‖²)"] if self.normalised else []
         return together, " ".join(["x a row of X", ", ".join(parts)]).strip()
 
-    def _train(self, plan: Plan, learner: Any, X: Any, error: Any, hooks: Hooks) -> tuple[list[Epoch], str]:
+    def _train(self, plan: Plan, learner: Any, error: Any, hooks: Hooks) -> tuple[list[Epoch], str]:
         if learner.guard is not None:
             nothing = _power(learner.task, learner.visits.live, centred=False) / 2
             learner.guard.expect(nothing, _steps(learner.visits).full)
-        return super()._train(plan, learner, X, error, hooks)
+        return super()._train(plan, learner, error, hooks)
 
     def _limits(self, plan: Plan, learner: Any) -> Limits:
         limits = plan.limits()

@@ -12,16 +12,23 @@ from numpy.typing import NDArray
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.model_selection import train_test_split
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt.engine.loop import Pace, Progress
 from rosenblatt.engine.model import Model, fresh, model_of, parts_of
 from rosenblatt.engine.problems import Binary, OneVsRest, Problem
 from rosenblatt.engine.rows import Rows, ahead, as_rows, finite, frozen, refuse_too_long
-from rosenblatt.engine.train import NO_LIMIT, Broken, Visits
+from rosenblatt.engine.train import NO_LIMIT, NumericFailure, Visits
 from rosenblatt.engine.weights import Weights, norm
 from rosenblatt.estimators import targets
-from rosenblatt.estimators.base import READ, Estimator, ScikitLearnsWords, unchanged_on_error
+from rosenblatt.estimators.base import (
+    Estimator,
+    ScikitLearnsWords,
+    all_or_nothing,
+    read_examples,
+    read_rows,
+    unchanged_on_error,
+)
 from rosenblatt.estimators.callbacks import with_callbacks
 from rosenblatt.estimators.parameters import Flag, Number, OneOf
 from rosenblatt.estimators.plan import Plan
@@ -68,7 +75,7 @@ class Lesson:
         if self.guard is not None and done.loss is not None and (done.broken < 0 or finite(self.task.rows)):
             self.guard.judge(done.loss)
         if done.broken >= 0:
-            raise Broken(int(done.broken))
+            raise NumericFailure(int(done.broken))
 
     def size(self) -> float:
         """The norm of all weights."""
@@ -77,6 +84,14 @@ class Lesson:
     def weights_now(self) -> NDArray:
         """The weights, as they are changed in place."""
         return self.weights.w
+
+    def backup(self, order: NDArray) -> Callable[[], None]:
+        """Copy what learning from the rows of `order` changes."""
+        return self.weights.backup(self.task.rows)
+
+    def finite(self, order: NDArray) -> bool:
+        """Whether everything that the rows of `order` can have changed is a finite number."""
+        return self.weights.finite(self.task.rows, order)
 
     def finish(self) -> None:
         """Nothing is left to do."""
@@ -109,8 +124,16 @@ class Regressor(RegressorMixin, MultiOutputMixin, Estimator):
             model = self._model_to_fit(plan, rows, X.shape[1], _outputs(y), (coef_init, intercept_init))
             task, live = self._task(plan, rows, y, sample_weight)
             live, error = self._validation(model, X, y, live, rng)
-            lesson = self._lesson(X, task, model.weights, plan.visits(live, rows, rng))
-            reason = self._run(plan, model, lesson, (X, y), error, {"_flat": y.ndim == 1})
+            state = rng.bit_generator.state
+
+            def begin(model: Model) -> Lesson:
+                rng.bit_generator.state = state
+                return self._lesson(X, task, model.weights, plan.visits(live, rows, rng))
+
+            def replay() -> Lesson:
+                return begin(self._model_to_fit(plan, rows, X.shape[1], _outputs(y), (coef_init, intercept_init)))
+
+            reason = self._run(plan, model, begin(model), (X, y), error, {"_flat": y.ndim == 1}, replay)
         if reason == "interrupted":
             raise KeyboardInterrupt
         return self
@@ -122,19 +145,18 @@ class Regressor(RegressorMixin, MultiOutputMixin, Estimator):
         a call ends the batch). `order` and the reasons to stop do not apply.
         """
         first = not self.__sklearn_is_fitted__()
-        with unchanged_on_error(self):
+        with all_or_nothing(self):
             plan = self._plan()
             X, y = self._read(X, y, reset=first)
             self._check_targets(y, not first)
             rows = as_rows(X)
             self._check_finite(X, rows)
-            model = self._model_to_stream(plan, rows, X.shape[1], _outputs(y))
             task, live = self._task(plan, rows, y, sample_weight)
-            lesson = self._lesson(X, task, model.weights, plan.visits_in_order(live))
-            try:
-                done, _ = lesson.epoch(live)
-            except Broken as broken:
-                raise self._not_finite(X, broken) from None
+            model, done = self._learn_stream(
+                lambda: self._model_to_stream(plan, rows, X.shape[1], _outputs(y)),
+                X,
+                lambda model, visit: visit(self._lesson(X, task, model.weights, plan.visits_in_order(live)), live),
+            )
             self._model, self._flat = model, y.ndim == 1
             if first:
                 self.history_, self.stop_reason_, self.n_iter_ = [], "partial_fit", 1
@@ -146,8 +168,7 @@ class Regressor(RegressorMixin, MultiOutputMixin, Estimator):
     def predict(self, X: Any) -> NDArray:
         """The value of each row: (rows,), or (rows, targets) after learning from such a y."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, **READ)
-        return self._shaped(_values(self._model, X))
+        return self._shaped(_values(self._model, read_rows(self, X)))
 
     @property
     def coef_(self) -> NDArray:
@@ -167,8 +188,7 @@ class Regressor(RegressorMixin, MultiOutputMixin, Estimator):
     # Steps of learning
 
     def _read(self, X: Any, y: Any, reset: bool) -> tuple[Any, NDArray]:
-        how = READ | {"ensure_all_finite": False, "multi_output": True, "y_numeric": True}
-        X, y = validate_data(self, X, y, reset=reset, **how)
+        X, y = read_examples(self, X, y, reset, ensure_all_finite=False, multi_output=True, y_numeric=True)
         return X, np.ascontiguousarray(y, dtype=np.float64)
 
     def _check_targets(self, y: NDArray, going_on: bool) -> None:

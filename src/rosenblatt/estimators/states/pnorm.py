@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from rosenblatt.engine.jit import jit
 from rosenblatt.engine.loop import dot, place
+from rosenblatt.engine.rows import Rows
 from rosenblatt.estimators.parameters import Number
-from rosenblatt.estimators.states.base import Stateful, learn, score
+from rosenblatt.estimators.states.base import MODERATE, Stateful, everything_unless, learn, score
 from rosenblatt.theory import bounds
 
 EXTREME = 1e100  # a power past this, or below its inverse, is measured in another unit
@@ -38,6 +39,11 @@ class PNorm(NamedTuple):
     stretch: NDArray  # (vectors,): unit · power^(−(p − 2)/p)
     tally: NDArray  # (vectors,) int64: updates
     clock: NDArray  # (1,) int64: examples seen
+
+    def touched(self, rows: Rows, constant: float) -> slice | None:
+        """All weights, since they are measured in another unit now and then; none if ‖θ‖_p and the rows are moderate."""
+        bounded = float((self.unit * self.power ** (1 / self.p)).max()) <= MODERATE
+        return everything_unless(bounded, self.theta.size, rows, constant)
 
     def vectors(self) -> NDArray:
         """The weights w."""

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from rosenblatt.engine.jit import jit
 from rosenblatt.engine.loop import axpy, dot
+from rosenblatt.engine.rows import Rows
 from rosenblatt.estimators.parameters import Number
 from rosenblatt.estimators.states import blends
-from rosenblatt.estimators.states.base import Stateful, learn, score
+from rosenblatt.estimators.states.base import MODERATE, Stateful, everything_unless, learn, score
 from rosenblatt.estimators.states.blends import blend
 
 EXTREME = 1e100  # a scale past this, or below its inverse, goes into v
@@ -33,6 +34,10 @@ class Scaled(NamedTuple):
     def vectors(self) -> NDArray:
         """The weights w."""
         return self.v * self.scale[:, None]
+
+    def touched(self, rows: Rows, constant: float) -> slice | None:
+        """All weights, since they are rescaled now and then; none if ‖w‖ and the rows are moderate."""
+        return everything_unless(float(self.squared.max()) <= MODERATE**2, self.v.size, rows, constant)
 
 
 def zeros(rule: Any, vectors: int, features: int) -> Scaled:
