@@ -6,12 +6,14 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import rosenblatt
 from rosenblatt import Perceptron
 from rosenblatt.engine.blocks import available_threads
 from rosenblatt.engine.rows import as_rows
+from rosenblatt.errors import InvalidData, InvalidParameter, NumericOverflow, UnknownLabel
 
 rng = np.random.default_rng(0)
 X = rng.integers(-3, 4, (20, 3)).astype(float)
@@ -282,3 +284,163 @@ def test_advice_names_only_parameters_that_there_are():
         with pytest.raises(ValueError, match="classes must be passed") as error:
             learner.partial_fit([[0.0], [1.0]], [0, 1])
         assert ("unknown_class" in str(error.value)) == ("unknown_class" in learner.get_params())
+
+
+def overflowing(rows=6, culprit=3):
+    """Rows of two classes of which one is so large that adding it to weights of its size overflows."""
+    X = np.ones((rows, 2))
+    X[1::2] *= -1
+    X[culprit] = 1.7e308
+    return X, np.arange(rows) % 2
+
+
+def test_a_failed_partial_fit_with_a_new_class_leaves_classes_and_weights_together():
+    clf = Perceptron(unknown_class="grow", fit_intercept=False).partial_fit([[1.0, 0.0], [0.0, 1.0]], [0, 1])
+    before = clf.coef_.copy()
+    huge = np.array([[1.0, 1.0], [1.7e308, 1.7e308], [1.7e308, -1.7e308], [-1.7e308, 1.7e308]])
+    with pytest.raises(NumericOverflow):
+        clf.partial_fit(huge, [2, 0, 1, 2])
+    assert clf.classes_.tolist() == [0, 1]
+    assert np.array_equal(clf.coef_, before)
+    assert clf.predict([[1.0, 0.0]]).tolist() == [0]
+
+
+LAST_ROW = {
+    "ALMA": (rosenblatt.ALMA(fit_intercept=False), [[1e200, 1e200]]),
+    "ROMMA": (rosenblatt.ROMMA(fit_intercept=False), [[1e200, 1e200]]),
+    "Ballseptron": (rosenblatt.Ballseptron(fit_intercept=False), [[1e200, 1e200]]),
+    "BalancedWinnow": (rosenblatt.BalancedWinnow(alpha=10.0, fit_intercept=False), [[1e5, 1e5]]),
+    "Winnow2": (rosenblatt.Winnow2(alpha=1e300, theta=1e9), [[1.0, 1.0], [1.0, 1.0]]),
+    "Perceptron": (Perceptron(fit_intercept=False), [[1.7e308, 0.0], [-1.7e308, 1.0]]),
+    "PA": (rosenblatt.PassiveAggressiveClassifier(C=float("inf"), fit_intercept=False), [[1e-200, 1e-200]]),
+    "DeltaRule": (rosenblatt.DeltaRuleRegressor(eta0=1e-9, fit_intercept=False), [[1e200, 1e200]]),
+}
+
+
+@pytest.mark.parametrize("name", LAST_ROW)
+def test_an_overflow_in_the_last_row_of_a_call_is_an_error(name):
+    learner, bad = LAST_ROW[name]
+    learner = clone(learner)
+    known = {"classes": [0, 1]} if name != "DeltaRule" else {}
+    with np.errstate(all="ignore"):
+        learner.partial_fit([[0.0, 1.0], [1.0, 0.0]], [0, 1], **known)
+        before = learner.coef_.copy()
+        labels = [1] * len(bad) if name == "Winnow2" else [1, 0][: len(bad)]
+        try:
+            learner.partial_fit(bad, labels)
+        except InvalidData as error:
+            assert np.array_equal(learner.coef_, before)
+            assert error.row == len(bad) - 1
+        else:
+            assert np.isfinite(learner.coef_).all()
+            assert name == "ALMA", "it has nothing to overflow but the length of a row"
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_the_row_that_overflows_is_named(batch, sparse):
+    rows, labels = overflowing()
+    rows[4] = -rows[3] / 2  # which makes the weights too large, after a row which they bear
+    data = sp.csr_matrix(rows) if sparse else rows
+    for culprit in (3, 4):
+        start = Perceptron(fit_intercept=False, batch=batch, order="cyclic", tol=None, max_iter=3)
+        with pytest.raises(NumericOverflow, match="overflowed at row") as error:
+            start.partial_fit(data[: culprit + 1], labels[: culprit + 1], classes=[0, 1])
+            start.partial_fit(data, labels)
+        assert error.value.row in (3, 4)
+    with pytest.raises(NumericOverflow) as error:
+        Perceptron(fit_intercept=False, batch=batch, order="cyclic", tol=None, max_iter=3).fit(data, labels)
+    assert error.value.row in (3, 4)
+
+
+@pytest.mark.parametrize("learner", [rosenblatt.BalancedWinnow(alpha=10.0, fit_intercept=False, order="cyclic"),
+                                     rosenblatt.Ballseptron(fit_intercept=False, order="cyclic")],
+                         ids=lambda learner: type(learner).__name__)  # fmt: skip
+def test_a_fit_that_overflows_names_the_row(learner):
+    rows = np.array([[1.0, 0.0], [-1.0, 0.0], [1.0, 1.0], [0.0, 1e200], [0.0, 1.0], [1.0, 2.0]])
+    with pytest.raises(NumericOverflow) as error, np.errstate(all="ignore"):
+        learner.fit(rows, [1, 0, 1, 0, 1, 0])
+    assert error.value.row == 3
+
+
+def test_what_scikit_learn_refuses_has_our_types():
+    clf = Perceptron().fit(X, Y)
+    refused = [
+        lambda: clf.fit(spoiled(np.nan), Y),
+        lambda: clf.partial_fit(spoiled(np.inf), Y),
+        lambda: clf.predict(X[:, :2]),
+        lambda: clf.fit(X, Y[:-1]),
+        lambda: clf.fit(X, Y + 0.5),
+        lambda: clf.fit(X[0], Y),
+        lambda: clf.explain(np.full(3, np.nan)),
+        lambda: rosenblatt.KernelPerceptron().fit(X, Y).predict(spoiled(np.nan)),
+        lambda: rosenblatt.SigmaPerceptron().fit(spoiled(np.nan), Y),
+        lambda: rosenblatt.DeltaRuleRegressor().fit(spoiled(np.nan), Y),
+        lambda: rosenblatt.NormalisedWinnow().conditions(spoiled(np.nan), Y),
+        lambda: rosenblatt.DeltaRuleRegressor().stable_rate(spoiled(np.nan)),
+        lambda: clf.fit(X, Y, X_val=spoiled(np.nan), y_val=Y),
+        lambda: Perceptron(early_stopping=True).fit(X[:3], [0, 1, 1]),
+    ]
+    for call in refused:
+        with pytest.raises(InvalidData):
+            call()
+    with pytest.raises(NotFittedError):
+        Perceptron().predict(X)
+
+
+def test_validation_rows_need_a_known_label_each():
+    clf = Perceptron(max_iter=2, tol=None)
+    with pytest.raises(InvalidData, match="y_val"):
+        clf.fit(X, Y, X_val=X, y_val=Y[:1])
+    with pytest.raises(InvalidData, match="y_val"):
+        clf.fit(X, Y, X_val=X[:1], y_val=Y)
+    with pytest.raises(UnknownLabel):
+        clf.fit(X, Y, X_val=X, y_val=Y + 1)
+    assert clf.fit(X, Y, X_val=X, y_val=Y).history_[-1].validation_error is not None
+
+
+def test_verbose_takes_true(capsys):
+    Perceptron(verbose=True, max_iter=1).fit(X, Y)
+    assert "epoch 1" in capsys.readouterr().err
+    Perceptron(verbose=False, max_iter=1).fit(X, Y)
+    assert capsys.readouterr().err == ""
+    rosenblatt.SigmaPerceptron(verbose=True).fit([[1.0], [-1.0]], [0, 1])
+    with pytest.raises(InvalidParameter, match="verbose"):
+        Perceptron(verbose="yes").fit(X, Y)
+
+
+def test_a_batch_of_one_row_is_its_own_mean():
+    mean = Perceptron(batch=1, reduction="mean").fit(X, Y)
+    assert np.array_equal(mean.coef_, Perceptron().fit(X, Y).coef_)
+    assert mean.mistake_bound(2.0, 1.0) == 4.0
+    regressor = rosenblatt.DeltaRuleRegressor(batch=1, reduction="mean").fit(X, Y)
+    assert np.array_equal(regressor.coef_, rosenblatt.DeltaRuleRegressor().fit(X, Y).coef_)
+
+
+def test_the_most_violated_row_can_move():
+    """Of three classes against the rest, the rows of one without a weight can only push the others away."""
+    rows = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0]])
+    learner = Perceptron(multiclass="ovr", order="most-violated", class_weight={0: 0.0}, tol=None, max_iter=50)
+    learner.fit(rows, [0, 1, 2])
+    assert learner.stop_reason_ == "converged"
+    assert learner.n_seen_ < 50
+
+
+@pytest.mark.parametrize("reason", ["training_error", "max_updates", "max_seconds", "weight_change", "validation_error"])
+def test_the_last_weights_are_judged_for_the_pocket_whatever_stops_the_training(reason):
+    stops = {
+        "training_error": {"tol": 1.0, "n_iter_no_change": 1},
+        "max_updates": {"max_updates": 2, "tol": None},
+        "max_seconds": {"max_seconds": 1e-9, "tol": None},
+        "weight_change": {"weight_tol": 1e9, "tol": None},
+        "validation_error": {"tol": 1.0, "n_iter_no_change": 1},
+    }
+    rows, labels = [[1.0], [1.0], [1.0], [1.0], [-1.0]], [1, 1, 1, 1, 1]
+    rows, labels = [[-1.0], [1.0], [1.0], [1.0], [1.0], [-2.0]], [0, 1, 1, 1, 1, 1]
+    clf = Perceptron(keep="pocket", order="cyclic", fit_intercept=False, **stops[reason])
+    validation = {"X_val": rows, "y_val": labels} if reason == "validation_error" else {}
+    clf.fit(rows, labels, **validation)
+    assert clf.stop_reason_ == reason
+    pocket = clf._model.pocket
+    assert pocket.fewest is not None
+    assert pocket.run[0] == 0
