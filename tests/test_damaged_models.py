@@ -29,10 +29,10 @@ from rosenblatt import (
     Perceptron,
     RandomBudgetPerceptron,
     SigmaPerceptron,
-    loading,
     store,
 )
 from rosenblatt.data.tables import Table
+from rosenblatt.modelfile import registry
 from rosenblatt.modelfile.container import UnreadableModel
 from rosenblatt.online import OnlinePerceptron, OnlineToBatch
 from rosenblatt.testing import laws
@@ -95,7 +95,7 @@ def steady():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for name in MODELS:
-            use(loading.restored(*store.read_bytes(content(name)), name))
+            use(registry.restored(*store.read_bytes(content(name)), name))
 
 
 @cache
@@ -139,7 +139,7 @@ def use_reading(model):
 def tried(data):
     """Whether a file of this content can be read; if so, the model works."""
     try:
-        model = loading.restored(*store.read_bytes(data), "the file")
+        model = registry.restored(*store.read_bytes(data), "the file")
     except UnreadableModel:
         return False
     use(model)
@@ -214,7 +214,7 @@ def test_facts_that_somebody_made_up_are_refused_or_work(data, name):
         facts = changed(facts, path, data.draw(STRANGE | st.just(...)))
     tracemalloc.start()
     try:
-        model = loading.restored(facts, arrays, "the file")
+        model = registry.restored(facts, arrays, "the file")
     except UnreadableModel:
         model = None
     finally:
@@ -249,13 +249,13 @@ def test_arrays_that_somebody_made_up_are_refused_or_work(name):
         for change in ARRAYS.values():
             other = arrays | {array: change(arrays[array])}
             try:
-                model = loading.restored(facts, {key: value.copy() for key, value in other.items()}, "the file")
+                model = registry.restored(facts, {key: value.copy() for key, value in other.items()}, "the file")
             except UnreadableModel:
                 continue
             use(model)
         for missing in ({key: value for key, value in arrays.items() if key != array}, arrays | {"more": np.zeros(1)}):
             with pytest.raises(UnreadableModel):
-                loading.restored(facts, missing, "the file")
+                registry.restored(facts, missing, "the file")
 
 
 # The header of the format itself

@@ -42,10 +42,10 @@ from rosenblatt import (
     Stoptron,
     Winnow1,
     Winnow2,
-    loading,
     rules,
     store,
 )
+from rosenblatt.modelfile import registry
 from rosenblatt.modelfile.container import UnreadableModel
 from rosenblatt.online import OnlinePerceptron, OnlineToBatch
 from rosenblatt.testing import laws
@@ -169,9 +169,9 @@ def test_what_need_only_predict_does(name, tmp_path):
 
 def test_every_learner_is_in_the_table_and_can_be_loaded():
     ours = {type(learner).__name__ for learner in LEARNERS.values()} | {"OnlinePerceptron"}
-    assert set(loading.names()) - {"FileModel"} == ours | STRUCTURED  # which is tested with the files that it is made from
-    for name in loading.names():
-        home = loading._LEARNERS[name]
+    assert set(registry.names()) - {"FileModel"} == ours | STRUCTURED  # which is tested with the files that it is made from
+    for name in registry.names():
+        home = registry._LEARNERS[name]
         assert getattr(__import__(home, fromlist=[name]), name).__name__ == name
 
 

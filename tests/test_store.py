@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 import rosenblatt
 from rosenblatt.modelfile import container
 from rosenblatt.modelfile.container import UnreadableModel
+from rosenblatt.modelfile.parts import Parts
 
 FACTS = {"learner": "Nobody", "parameters": {"margin": 0.5, "templates": ["form[0]"], "note": "γ 🙂"}}
 ARRAYS = {
@@ -233,7 +234,7 @@ def test_a_full_disk_leaves_the_old_file_and_nothing_else(model):
         "try: container.write(sys.argv[1], {}, {'a': np.zeros(100_000)})\n"
         "except OSError as error: print(type(error).__name__, error.errno)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code, str(model)], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", code, str(model)], capture_output=True, text=True, check=True, timeout=120)
     assert done.stdout.split() == ["OSError", str(errno.EFBIG)]
     assert model.read_bytes() == before
     assert [path.name for path in model.parent.iterdir()] == ["model"]
@@ -324,3 +325,22 @@ def test_a_number_that_could_not_be_read_again_is_not_written(tmp_path):
             with pytest.raises(ValueError, match="random_state=1180591620717411303424 cannot be written"):
                 learner.save(path)
             assert not path.exists()
+
+
+def test_parts_within_parts_come_back_with_their_own_names():
+    whole, inner, model = (
+        Parts({"learner": "A"}),
+        Parts({"x": 1}, {"w": np.zeros(2)}),
+        Parts({"n": 2}, {"drift": np.ones(1)}),
+    )
+    whole.put_parts("inner", inner)
+    whole.put_parts("model", model, prefix="")
+    whole.put_parts("weights", Parts(arrays={"keys": np.arange(3)}), prefix="weights.")
+    assert whole.facts == {"learner": "A", "inner": {"x": 1}, "model": {"n": 2}}
+    assert sorted(whole.arrays) == ["drift", "inner/w", "weights.keys"]
+    assert whole.parts("inner").arrays.keys() == {"w"}
+    assert whole.parts("weights", "weights.").arrays.keys() == {"keys"}
+    shared = whole.parts("model", prefix="")
+    assert shared.whole("n") == 2
+    assert shared.array("drift", np.float64, (1,)) == 1
+    assert not whole.arrays

@@ -341,6 +341,18 @@ def test_a_label_that_comes_after_an_interrupt_begins_again_too(tmp_path, small_
     assert np.array_equal(resumed.learner.coef_, whole.learner.coef_)
 
 
+def test_a_training_that_was_started_with_sigint_ignored_goes_on_ignoring_it(tmp_path):
+    path = tmp_path / "rows.svm"
+    path.write_text("1 1:1\n2 2:1\n" * 3)
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        model = train(str(path), reading_for([str(path)]), watch=lambda step: os.kill(os.getpid(), signal.SIGINT))
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert model.training["stopped"] != "interrupted"
+
+
 def test_resuming_keeps_passes_and_columns(tmp_path, small_blocks):
     path = tmp_path / "rows.svm"
     path.write_text("1 1:1\n2 2:1 9:1\n" * 60 + "1 29:1 30:1\n2 2:3\n" * 20)
@@ -379,7 +391,7 @@ def test_a_pipe_with_a_name_is_read_once(data, tmp_path):
     same(train(path, reading_for([path]), rosenblatt.Perceptron(), Options(stream=True)), model, wide(X))
     bare = tmp_path / "pipe"
     os.mkfifo(bare)
-    with pytest.raises(ValueError, match="no name to tell its format"):
+    with pytest.raises(ValueError, match="no name that tells it"):
         reading_for([str(bare)])
 
 

@@ -188,6 +188,9 @@ class OutputError(RosenblattError, OSError):
         super().__init__(problem, path=path, **facts)
         self.errno, self.filename = errno, os.fspath(path)
 
+    def __reduce__(self) -> Any:
+        return OutputError, (self.problem, self.filename, self.errno)
+
 
 class MissingDependency(RosenblattError, ImportError):
     """An optional package that is not installed.

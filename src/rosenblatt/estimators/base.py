@@ -41,7 +41,8 @@ from rosenblatt.engine.train import (
 from rosenblatt.errors import InvalidData, InvalidDataType, NumericOverflow, RosenblattError, UnknownLabel
 from rosenblatt.estimators import targets
 from rosenblatt.estimators.callbacks import CallbackSupportMixin, Hooks
-from rosenblatt.estimators.plan import ALLOWED, PROBLEMS, Plan
+from rosenblatt.estimators.parameters import SHARED, Flag, parameter, with_parameters
+from rosenblatt.estimators.plan import PROBLEMS, Plan
 from rosenblatt.estimators.progress import Bar
 from rosenblatt.modelfile.saving import SavedEstimator
 
@@ -150,8 +151,8 @@ class Learned(Protocol):
 class Estimator(SavedEstimator, CallbackSupportMixin, BaseEstimator):
     """A learner with the manners of scikit-learn.
 
-    The class attributes are the values of those parameters that a learner does not offer; `_own` says what the parameters
-    that only this learner has may be.
+    The class attributes are the values of those parameters that a learner does not offer; `_own` says what its
+    parameters may be, as `with_parameters` finds out.
     """
 
     fit_intercept: bool = True
@@ -235,7 +236,7 @@ class Estimator(SavedEstimator, CallbackSupportMixin, BaseEstimator):
     # Steps of learning
 
     def _plan(self) -> Plan:
-        names = (*ALLOWED, *self._own, "random_state")
+        names = (*SHARED, *self._own)
         return Plan({name: getattr(self, name) for name in names}, self._own, self._problems)
 
     def _fixed(self, plan: Plan) -> list[tuple[str, Any, Any]]:
@@ -366,11 +367,20 @@ class Estimator(SavedEstimator, CallbackSupportMixin, BaseEstimator):
             raise self._not_finite(X, failure) from None
 
 
-class ScikitLearnsWords(Estimator):
-    """An estimator that takes `shuffle` and `average`, as scikit-learn's do, where others take `order` and `keep`."""
+@with_parameters
+class ShuffleAndAverage(Estimator):
+    """An estimator that takes `shuffle` and `average`, as scikit-learn's do, where others take `order` and `keep`.
 
-    shuffle: bool
-    average: bool
+    Parameters
+    ----------
+    shuffle
+        Whether each epoch visits the rows in a new order.
+    average
+        Whether the mean of the weights after each example predicts, rather than the last.
+    """
+
+    shuffle: bool = parameter(True, Flag())
+    average: bool = parameter(False, Flag())
 
     # What is a parameter elsewhere follows from another one here, and is not to be set: hence a property over an attribute.
     @property

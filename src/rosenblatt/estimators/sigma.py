@@ -27,20 +27,19 @@ from rosenblatt.engine.problems import winner
 from rosenblatt.engine.rows import Examples, Rows, as_rows, columns_of, count, lengths, row_bytes, take
 from rosenblatt.estimators import parameters, targets
 from rosenblatt.estimators.base import invalid_data, read_examples, read_rows, unchanged_on_error
-from rosenblatt.estimators.parameters import Flag, Number
+from rosenblatt.estimators.parameters import (
+    Flag,
+    InterceptParameters,
+    Number,
+    RandomParameters,
+    parameter,
+    with_parameters,
+)
 from rosenblatt.estimators.plan import generator
 from rosenblatt.modelfile.parts import Parts
 from rosenblatt.modelfile.saving import Saved, epoch, fact, labels, put_labels, put_names, take_names
 from rosenblatt.theory import bounds
 
-_ALLOWED = {
-    "sigma": Number(1e-8, high=1),  # below this, 1 − σ² is 1 in float64
-    "delta": Number(0, open_low=True, high=1),
-    "pairs": Flag(),
-    "fit_intercept": Flag(),
-    "intercept_scaling": Number(0, open_low=True),
-    "verbose": Number(0),
-}
 _STRETCH = 2**28  # bytes of rows to look at before Python is asked whether to go on: well under a second
 _SHORT = 2.0**-20  # a squared length below which the weights are measured anew, before rounding shows
 _NOTHING = 1e-12  # a length that is what rounding leaves of zero
@@ -201,7 +200,8 @@ def _starts(rng: np.random.Generator, n: int, draws: int, pairs: bool) -> Iterat
             yield draw, mirrored, -w if mirrored else w
 
 
-class SigmaPerceptron(Saved, ClassifierMixin, BaseEstimator):
+@with_parameters
+class SigmaPerceptron(Saved, ClassifierMixin, InterceptParameters, RandomParameters, BaseEstimator):
     """Finds weights that are right on every training row which is not near their plane, however small the margin.
 
     A row is far if |cos(w, x)| ≥ `sigma`, both with the constant feature. If a hyperplane separates the classes, then with
@@ -216,20 +216,18 @@ class SigmaPerceptron(Saved, ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    sigma : float in (0, 1), default=0.1
+    sigma
         How far is far; at least 1e-8, where rounding begins. Rows in general position have cosines of about 1/√n with any
         w, so a sigma well above that promises nothing about them.
-    delta : float in (0, 1), default=0.05
+    delta
         The probability of failing on data that can be separated. There are ⌈log(1/delta)/log(4/3)⌉ pairs of starts.
-    pairs : bool, default=True
+    pairs
         Whether each vector drawn is also tried with its sign turned; otherwise there are ⌈log(1/delta)/log(8/7)⌉ starts.
-    fit_intercept : bool, default=True
-        Whether to learn an intercept, as the weight of a constant feature.
-    intercept_scaling : float, default=1
+    intercept_scaling
         The size of that constant. Cosines are those of the rows with it.
-    random_state : int, RandomState, Generator or None, default=0
+    random_state
         The source of the starts.
-    verbose : int, default=0
+    verbose
         Whether to show a line for each round on stderr.
 
     Attributes
@@ -268,24 +266,9 @@ class SigmaPerceptron(Saved, ClassifierMixin, BaseEstimator):
     ('no_far_mistake', 1, True)
     """
 
-    def __init__(
-        self,
-        *,
-        sigma: float = 0.1,
-        delta: float = 0.05,
-        pairs: bool = True,
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        random_state: Any = 0,
-        verbose: int = 0,
-    ):
-        self.sigma = sigma
-        self.delta = delta
-        self.pairs = pairs
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.random_state = random_state
-        self.verbose = verbose
+    sigma: float = parameter(0.1, Number(1e-8, high=1))  # below this, 1 − σ² is 1 in float64
+    delta: float = parameter(0.05, Number(0, open_low=True, high=1))
+    pairs: bool = parameter(True, Flag())
 
     def fit(self, X: Any, y: Any) -> SigmaPerceptron:
         """Draw starts until one leads to weights without a far mistake on X (rows, features) and y (rows,); the estimator.
@@ -293,7 +276,7 @@ class SigmaPerceptron(Saved, ClassifierMixin, BaseEstimator):
         An error leaves it as it was. Failing is no error but a ConvergenceWarning.
         """
         with unchanged_on_error(self):
-            parameters.check(self.get_params(deep=False), _ALLOWED, ())
+            parameters.check(self.get_params(deep=False), self._own)
             targets.refuse_mixed(y)
             X, y = read_examples(self, X, y, reset=True)
             with invalid_data():
@@ -364,7 +347,7 @@ class SigmaPerceptron(Saved, ClassifierMixin, BaseEstimator):
         return parts
 
     def _put_together(self, parts: Parts, resume: bool) -> None:
-        parameters.check(self.get_params(deep=False), _ALLOWED, ())
+        parameters.check(self.get_params(deep=False), self._own)
         self.n_features_in_ = parts.whole("features", 1)
         take_names(parts, self)
         self.classes_ = labels(parts.facts["classes"])

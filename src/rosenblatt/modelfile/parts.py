@@ -55,6 +55,29 @@ class Parts:
             raise ValueError(f"{name} must be {allowed}; it is {value!r:.40}")
         return value
 
+    # Parts within parts
+
+    def put_parts(self, name: str, other: Parts, prefix: str | None = None) -> None:
+        """Store other parts under a name: their facts as the fact `name`, their arrays as `prefix` + their own name.
+
+        The prefix is `name/` where none is given; "" keeps the names of the arrays. Parts without facts store no fact.
+        """
+        if other.facts:
+            self.facts[name] = other.facts
+        prefix = f"{name}/" if prefix is None else prefix
+        self.arrays.update({prefix + own: array for own, array in other.arrays.items()})
+
+    def parts(self, name: str, prefix: str | None = None) -> Parts:
+        """Return the parts that `put_parts` stored under a name, and take their arrays out of these parts.
+
+        With the prefix "" both share the arrays: what is taken from one is taken from the other.
+        """
+        prefix = f"{name}/" if prefix is None else prefix
+        arrays = self.arrays
+        if prefix:
+            arrays = {own[len(prefix) :]: arrays.pop(own) for own in [*arrays] if own.startswith(prefix)}
+        return Parts(self.facts.get(name), arrays)
+
     # Arrays
 
     def array(

@@ -12,15 +12,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import is_regressor
 
+from rosenblatt.data.formats import READINGS
 from rosenblatt.data.reading import Chunk, Reading
 from rosenblatt.modelfile import container, registry
 from rosenblatt.modelfile.saving import WRONG
 
-READINGS = {
-    "svmlight": ("rosenblatt.data.svmlight", "Svmlight"),
-    "vw": ("rosenblatt.data.vw", "Vw"),
-    "table": ("rosenblatt.data.tables", "Table"),
-}
 _PARTS = ("learner", "reading")
 _NO_FEATURES = ("target", "weight", "ignored")  # what a column can be beside something to learn from
 

@@ -18,8 +18,7 @@ from rosenblatt.data import opening
 from rosenblatt.data.parsing.fingerprint import Fingerprint
 from rosenblatt.data.tables.checking import Check, misfit
 from rosenblatt.data.tables.delimited import Delimited
-from rosenblatt.data.tables.files import Form, Piece, Source, TableError
-from rosenblatt.data.tables.json_lines import JsonLines
+from rosenblatt.data.tables.files import Piece, Source, TableError
 from rosenblatt.data.tables.schema import SAMPLE, Schema, decided
 from rosenblatt.data.tables.sources import Asking, opened
 from rosenblatt.data.tables.values import NUMBER, as_text, plain
@@ -111,15 +110,12 @@ class TableBatches:
 
     def _decided(self, source: Source, names: list[str], sample: Any) -> Schema:
         asking, file, notes = self._asking, source.stream.name, []
-        form = Form("jsonl" if isinstance(source, JsonLines) else "parquet")
-        header = True
-        if isinstance(source, Delimited):
-            form, header = source.form, source.header
-            if asking.header is None:
-                notes = [
-                    f"the first line of {file} is {'the names of the columns' if header else 'a row, not names of columns'}"
-                ]
-        schema = decided(asking.choice, names, sample, form, header, file, notes)
+        header = source.header
+        if isinstance(source, Delimited) and asking.header is None:
+            notes = [
+                f"the first line of {file} is {'the names of the columns' if header else 'a row, not names of columns'}"
+            ]
+        schema = decided(asking.choice, names, sample, source.form, header, file, notes)
         if notes and not header and (label := _lone(sample[schema.target])) is not None:
             doubt = f"{label!r} is the label of the first line only; if that line names the columns: --header, header=True"
             schema = replace(schema, notes=(schema.notes[0], doubt, *schema.notes[1:]))

@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyarrow import ipc
 from pyarrow.parquet import ParquetFile
 
-from rosenblatt.data.tables.files import Piece, Source, TableError
+from rosenblatt.data.tables.files import Form, Piece, Source, TableError
 
 DAMAGE = (pa.ArrowException, OSError, MemoryError, UnicodeError)  # what Arrow makes of a file that is none
 
@@ -25,8 +25,8 @@ class Columnar(Source):
 
     unit = "row"
 
-    def __init__(self, stream: Any, size: int, names: list[str], batches: Iterator[Any]):
-        super().__init__(stream, size)
+    def __init__(self, stream: Any, form: Form, size: int, names: list[str], batches: Iterator[Any]):
+        super().__init__(stream, form, size)
         self.names = names
         self._batches = batches
 
@@ -99,7 +99,7 @@ def _within(rows: dict[int, str], begin: int, count: int) -> dict[int, str]:
     return {row - begin: what for row, what in rows.items() if begin <= row < begin + count}
 
 
-def parquet(stream: Any, path: str, size: int) -> Columnar:
+def parquet(stream: Any, form: Form, path: str, size: int) -> Columnar:
     """The rows of a Parquet file, which must be one that can be read from its end."""
     if path == "-":
         raise TableError(stream.name, None, "Parquet is read from its end, which standard input does not have; name a file")
@@ -118,10 +118,10 @@ def parquet(stream: Any, path: str, size: int) -> Columnar:
                 stream.read(int(share * batch.num_rows))  # which says how far it is
                 yield batch
 
-    return Columnar(stream, size, list(file.schema_arrow.names), batches())
+    return Columnar(stream, form, size, list(file.schema_arrow.names), batches())
 
 
-def arrow(stream: Any, size: int) -> Columnar:
+def arrow(stream: Any, form: Form, size: int) -> Columnar:
     """The rows of an Arrow file, which begins with its name, or of a stream of Arrow, which does not."""
     if stream.head.startswith(b"ARROW1"):
         stream.read(8)  # what follows, up to the footer, is a stream
@@ -129,7 +129,7 @@ def arrow(stream: Any, size: int) -> Columnar:
         reader = ipc.open_stream(pa.PythonFile(_Readable(stream), mode="r"))
     except DAMAGE as reason:
         raise TableError(stream.name, None, f"the file cannot be read as Arrow: {reason}") from None
-    return Columnar(stream, size, list(reader.schema.names), iter(reader))
+    return Columnar(stream, form, size, list(reader.schema.names), iter(reader))
 
 
 class _Readable(io.RawIOBase):

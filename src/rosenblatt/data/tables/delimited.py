@@ -45,8 +45,7 @@ class Delimited(Source):
     `head`."""
 
     def __init__(self, stream: Any, form: Form, size: int):
-        super().__init__(stream, size)
-        self.form = form
+        super().__init__(stream, form, size)
         self._codes = ord(form.delimiter), ord(form.quote) if form.quote else -1
         self._records = self._cut()
         self._first = b""

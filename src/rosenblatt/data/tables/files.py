@@ -9,10 +9,10 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from rosenblatt.data.opening import SUFFIXES, FormatError, pieces
+from rosenblatt.data.formats import DELIMITERS, START, TABLES, format_of_start, format_of_suffix
+from rosenblatt.data.opening import FormatError, pieces
 
 try:
     import pyarrow as pa
@@ -20,13 +20,8 @@ except ImportError as missing:
     raise ModuleNotFoundError("tables need pyarrow, which is not installed: pip install 'rosenblatt[tables]'") from missing
 
 SIZE = 1 << 21  # bytes of a piece, about
-BEGINNING = 1 << 16  # bytes that are looked at to tell a format
 _LINES = 20  # that are looked at to tell what separates fields
-FORMATS = ("csv", "tsv", "jsonl", "parquet", "arrow", "lines")
-_BY_SUFFIX = {
-    ".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl",
-    ".parquet": "parquet", ".pq": "parquet", ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow", ".arrows": "arrow",
-}  # fmt: skip
+FORMATS = (*TABLES, "lines")
 
 
 class TableError(FormatError):
@@ -64,7 +59,10 @@ def names_of(header: Sequence[str]) -> list[str]:
 def form_of(path: str, start: bytes, format: str | None, delimiter: str | None, quote: str | None) -> Form:
     """The form of a file: as it was asked for, or as its suffix says, or else as it begins."""
     if format is None:
-        format = "csv" if delimiter is not None else suffix_of(path) or _guess(start)
+        detected = format_of_suffix(path, TABLES) or format_of_start(start, TABLES) or "lines"
+        format = "csv" if delimiter is not None else detected
+    if format in ("parquet", "arrow", "jsonl"):
+        return Form(format)
     if format == "tsv":
         return Form(format, delimiter or "\t", quote)
     quote = '"' if quote is None else quote
@@ -79,30 +77,12 @@ def _delimiter(start: bytes, quote: str) -> str:
         mark = re.escape(quote)
         text = re.sub(f"(?:(?<=[,;\t|\n])|^){mark}(?:[^{mark}]|{mark}{mark})*{mark}", "", text)
     lines = text.split("\n")
-    if len(lines) > 1 and len(start) >= BEGINNING:
+    if len(lines) > 1 and len(start) >= START:
         lines.pop()  # which is cut off
     lines = [line for line in lines if line][:_LINES]
-    candidates = [one for one in ",;\t|" if lines and one in lines[0]]
+    candidates = [one for one in DELIMITERS if lines and one in lines[0]]
     steady = [one for one in candidates if len({line.count(one) for line in lines}) == 1]
     return next(iter(steady + candidates), ",")
-
-
-def suffix_of(path: str) -> str | None:
-    """The format that the suffix of a file names, under that of a compression; None if it names none."""
-    name = Path(path)
-    suffix = name.with_suffix("").suffix if name.suffix in SUFFIXES else name.suffix
-    return _BY_SUFFIX.get(suffix.lower())
-
-
-def _guess(start: bytes) -> str:
-    first = start.split(b"\n", 1)[0].lstrip(b"\xef\xbb\xbf \t")
-    if start.startswith(b"PAR1"):
-        return "parquet"
-    if start.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
-        return "arrow"
-    if first.startswith((b"{", b"[{")) or first.strip() == b"[":
-        return "jsonl"
-    return "tsv" if b"\t" in first else "csv" if b"," in first or b";" in first else "lines"
 
 
 def whole_lines(stream: Any, size: int) -> Iterator[bytes]:
@@ -155,8 +135,9 @@ class Source(ABC):
 
     unit = "line"
 
-    def __init__(self, stream: Any, size: int):
-        self.stream, self.size = stream, size
+    def __init__(self, stream: Any, form: Form, size: int):
+        self.stream, self.form, self.size = stream, form, size
+        self.header = True  # whether the columns have names of their own
         self.names: list[str] = []
 
     @abstractmethod
@@ -167,8 +148,8 @@ class Source(ABC):
 class Lines(Source):
     """Plain text, of which each line is the one field of a row."""
 
-    def __init__(self, stream: Any, size: int, name: str):
-        super().__init__(stream, size)
+    def __init__(self, stream: Any, form: Form, size: int, name: str):
+        super().__init__(stream, form, size)
         self.names = [name]
 
     def __iter__(self) -> Iterator[Piece]:

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.json
 
-from rosenblatt.data.tables.files import Piece, Source, TableError, whole_lines
+from rosenblatt.data.tables.files import Form, Piece, Source, TableError, whole_lines
 from rosenblatt.data.tables.values import number_text
 
 EXACT = 2**53  # below it float64 has every whole number
@@ -23,8 +23,8 @@ _NESTED = "a list or an object is no number and no text; on_error='skip' leaves 
 class JsonLines(Source):
     """JSON, an object a line. Its columns are the keys that occur in the pieces looked at first."""
 
-    def __init__(self, stream: Any, size: int):
-        super().__init__(stream, size)
+    def __init__(self, stream: Any, form: Form, size: int):
+        super().__init__(stream, form, size)
         self.text: set[str] = set()  # columns known to hold text, even where it looks like a date
 
     def __iter__(self) -> Iterator[Piece]:

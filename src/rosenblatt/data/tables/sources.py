@@ -8,9 +8,10 @@ from itertools import zip_longest
 from typing import Any, NamedTuple
 
 from rosenblatt.data import opening
+from rosenblatt.data.formats import START, TABLES, format_of_suffix
 from rosenblatt.data.tables import files
 from rosenblatt.data.tables.delimited import Delimited, first_records
-from rosenblatt.data.tables.files import BEGINNING, Form, Lines, Source, TableError
+from rosenblatt.data.tables.files import Form, Lines, Source, TableError
 from rosenblatt.data.tables.json_lines import JsonLines
 from rosenblatt.data.tables.schema import LABELS, Choice, Schema, is_number
 from rosenblatt.data.tables.values import NUMBER
@@ -33,7 +34,7 @@ class Peeked:
     def __init__(self, stream: opening.Input):
         self.name = stream.name
         self._stream = stream
-        self.head = self._ahead = stream.read(BEGINNING)
+        self.head = self._ahead = stream.read(START)
 
     def readinto(self, buffer: Any) -> int:
         view = memoryview(buffer).cast("B")
@@ -50,7 +51,7 @@ def opened(path: str, stream: opening.Input, asking: Asking, known: Schema | Non
     """The file as a source of rows, with names for its columns."""
     start = Peeked(stream)
     form = files.form_of(path, start.head, asking.format, asking.delimiter, asking.quote)
-    nameless = files.suffix_of(path) is None
+    nameless = format_of_suffix(path, TABLES) is None
     if known is not None and asking.format is None and asking.delimiter is None:
         alike = form.format in ("csv", "tsv", "lines") and known.form.format in ("csv", "tsv")
         if form.format == known.form.format or (nameless and alike):
@@ -58,20 +59,20 @@ def opened(path: str, stream: opening.Input, asking: Asking, known: Schema | Non
     if form.format == "parquet":
         from rosenblatt.data.tables.columnar import parquet
 
-        return parquet(start, path, size)
+        return parquet(start, form, path, size)
     if form.format == "arrow":
         from rosenblatt.data.tables.columnar import arrow
 
-        return arrow(start, size)
+        return arrow(start, form, size)
     files.check_encoding(start.head, start.name)
     if form.format == "jsonl":
-        return JsonLines(start, size)
+        return JsonLines(start, form, size)
     if known is None:
         return _undecided(start, form, asking, size)
     if nameless and not labelled and known.only_text is not None:
         names = _names(known, first_records(start.head, form, start.name), labelled)
         if names is None or known.only_text not in names:
-            return Lines(start, size, known.only_text)
+            return Lines(start, form, size, known.only_text)
     source = Delimited(start, form, size)
     names = _names(known, source.head, labelled)
     if names is None:

@@ -217,7 +217,10 @@ class Table:
             own, some = treatment.written()
             facts.append({"kind": treatment.kind, **own})
             arrays |= {f"{number}.{name}": array for name, array in some.items()}
-        asked = {"missing": self._asking.missing, "dtype": self.dtype}
+        asked: dict[str, Any] = {"missing": self._asking.missing, "dtype": self.dtype}
+        layout = {name: getattr(self._asking, name) for name in _LAYOUT}
+        if any(value is not None for value in layout.values()):
+            asked["layout"] = layout  # what files that come later are read with, whatever they are called
         return {"format": self.format, **asked, "schema": schema.written(), "treatments": facts}, arrays
 
     @classmethod
@@ -229,7 +232,11 @@ class Table:
                 f"a reading of format {facts.get('format')!r} is not one of a table with a schema and treatments"
             )
         missing, dtype = facts.get("missing"), facts.get("dtype")
-        self = cls(missing=missing if isinstance(missing, str) else "?", dtype=dtype if isinstance(dtype, str) else "?")
+        layout = facts.get("layout", {})
+        if not isinstance(layout, Mapping) or not set(layout) <= set(_LAYOUT):
+            raise ValueError(f"a table has the layout {layout!r}")
+        missing, dtype = (value if isinstance(value, str) else "?" for value in (missing, dtype))
+        self = cls(missing=missing, dtype=dtype, **layout)
         self._schema = Schema.restored(schema)
         for number, own in enumerate(treatments):
             if not isinstance(own, Mapping) or own.get("kind") not in list(TREATMENTS):
@@ -291,6 +298,7 @@ class Table:
                 raise ValueError(f"{name}={value!r}: it must be one ASCII character, such as {example!r}")
 
 
+_LAYOUT = ("format", "delimiter", "quote")
 _ALLOWED: dict[str, tuple] = {
     "missing": ("error", "fill"),
     "scale": ("standard", "none"),

@@ -85,10 +85,13 @@ class Gaussian(NamedTuple):
         return np.exp(result, out=result)
 
 
+KernelFunction = Callable[[Any, Any], Any]  # of two sets of rows, to the matrix of their kernels
+
+
 class Function(NamedTuple):
     """What a function of the user answers."""
 
-    function: Callable[[Any, Any], Any]
+    function: KernelFunction
 
     def keep(self, X: Any, which: NDArray) -> Any:
         return X[which]

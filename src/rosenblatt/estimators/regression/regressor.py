@@ -23,24 +23,32 @@ from rosenblatt.engine.weights import Weights, norm
 from rosenblatt.estimators import targets
 from rosenblatt.estimators.base import (
     Estimator,
-    ScikitLearnsWords,
+    ShuffleAndAverage,
     all_or_nothing,
     read_examples,
     read_rows,
     unchanged_on_error,
 )
 from rosenblatt.estimators.callbacks import with_callbacks
-from rosenblatt.estimators.parameters import Flag, Number, OneOf
+from rosenblatt.estimators.parameters import (
+    EpochParameters,
+    InterceptParameters,
+    Number,
+    OneOf,
+    ValidationParameters,
+    parameter,
+    with_parameters,
+)
 from rosenblatt.estimators.plan import Plan
-from rosenblatt.estimators.regression.errors import Targets, Task, Tube, as_task, epoch, pa1, pa2
 from rosenblatt.estimators.regression.stability import Guard
+from rosenblatt.estimators.regression.updates import Targets, Task, Tube, as_task, epoch, pa1, pa2
 from rosenblatt.modelfile.parts import Parts
 
 
-class Lesson:
+class RegressionTrainer:
     """What `train` works with: weights that learn from their errors.
 
-    Where the rate may be too high for the rows there is a guard, and weights that an epoch ruins are put back.
+    Where the rate may be too high for the rows there is a guard.
     """
 
     def __init__(self, task: Task, weights: Weights, rule: Any, visits: Visits, guard: Guard | None = None):
@@ -58,24 +66,15 @@ class Lesson:
     def epoch(self, order: NDArray, budget: int = NO_LIMIT) -> tuple[Progress, bool]:
         """Visit the rows of `order` once; what was done, and whether nothing is left to learn."""
         batch = None if self.visits.batch == 1 else self.visits.batch
-        pace = Pace(batch, self.visits.mean, budget, self.weights.tally.size, ahead(self.task.rows))
-        before = None if self.guard is None else self.weights.copy()
+        pace = Pace(batch, self.visits.mean, NO_LIMIT, self.weights.tally.size, ahead(self.task.rows))
         done = epoch(self.task, self.weights, self.rule, pace, order)
-        try:
-            self._judge(done)
-        except Exception:  # diverged, or too large: what was learned on the way is worthless
-            if before is not None:
-                for now, then in zip(self.weights, before, strict=True):
-                    if now is not None:
-                        now[...] = then
-            raise
-        return done, done.updates == 0 and self.visits.order in ("cyclic", "shuffle")
-
-    def _judge(self, done: Progress) -> None:
         if self.guard is not None and done.loss is not None and (done.broken < 0 or finite(self.task.rows)):
-            self.guard.judge(done.loss)
+            diverged = self.guard.judge(done.loss)
+            if diverged is not None:
+                raise diverged
         if done.broken >= 0:
             raise NumericFailure(int(done.broken))
+        return done, done.updates == 0 and self.visits.order in ("cyclic", "shuffle")
 
     def size(self) -> float:
         """The norm of all weights."""
@@ -102,7 +101,7 @@ class Regressor(RegressorMixin, MultiOutputMixin, Estimator):
     targets), are learned in one pass over the data."""
 
     @abstractmethod
-    def _lesson(self, X: Any, task: Task, weights: Weights, visits: Visits) -> Lesson:
+    def _trainer(self, X: Any, task: Task, weights: Weights, visits: Visits) -> RegressionTrainer:
         """What learns this task into these weights."""
 
     @with_callbacks
@@ -126,11 +125,11 @@ class Regressor(RegressorMixin, MultiOutputMixin, Estimator):
             live, error = self._validation(model, X, y, live, rng)
             state = rng.bit_generator.state
 
-            def begin(model: Model) -> Lesson:
+            def begin(model: Model) -> RegressionTrainer:
                 rng.bit_generator.state = state
-                return self._lesson(X, task, model.weights, plan.visits(live, rows, rng))
+                return self._trainer(X, task, model.weights, plan.visits(live, rows, rng))
 
-            def replay() -> Lesson:
+            def replay() -> RegressionTrainer:
                 return begin(self._model_to_fit(plan, rows, X.shape[1], _outputs(y), (coef_init, intercept_init)))
 
             reason = self._run(plan, model, begin(model), (X, y), error, {"_flat": y.ndim == 1}, replay)
@@ -155,7 +154,7 @@ class Regressor(RegressorMixin, MultiOutputMixin, Estimator):
             model, done = self._learn_stream(
                 lambda: self._model_to_stream(plan, rows, X.shape[1], _outputs(y)),
                 X,
-                lambda model, visit: visit(self._lesson(X, task, model.weights, plan.visits_in_order(live)), live),
+                lambda model, visit: visit(self._trainer(X, task, model.weights, plan.visits_in_order(live)), live),
             )
             self._model, self._flat = model, y.ndim == 1
             if first:
@@ -268,7 +267,8 @@ def _values(model: Model, X: Any) -> NDArray:
     return X @ coef.T + intercept
 
 
-class PassiveAggressiveRegressor(ScikitLearnsWords, Regressor):
+@with_parameters
+class PassiveAggressiveRegressor(ShuffleAndAverage, Regressor, InterceptParameters, EpochParameters, ValidationParameters):
     """Moves just far enough to be within ε of the target: PA, PA-I and PA-II for regression.
 
     Of all weights that predict the example up to ε, the step takes the nearest: τ = ±ℓ/‖x‖² with ℓ = max(0, |e| − ε) and
@@ -282,37 +282,17 @@ class PassiveAggressiveRegressor(ScikitLearnsWords, Regressor):
 
     Parameters
     ----------
-    C : float, default=1.0
+    C
         The cap or the damping; `float("inf")` is PA, without either.
-    fit_intercept : bool, default=True
-        Whether to learn an intercept, as the weight of a constant feature.
-    intercept_scaling : float, default=1.0
-        The size of that constant.
-    max_iter : int, default=1000
-        The most epochs.
-    tol : float or None, default=1e-3
+    tol
         Stop when the mean loss of an epoch (or the validation error, 1 − R²) has not fallen by more than `tol` for
         `n_iter_no_change` epochs in a row. None: never for this reason.
-    early_stopping : bool, default=False
+    early_stopping
         Hold out `validation_fraction` of the rows and judge by R² on these.
-    validation_fraction : float, default=0.1
-        The share of rows held out.
-    n_iter_no_change : int, default=5
-        Epochs to wait for a fall.
-    shuffle : bool, default=True
-        Whether each epoch visits the rows in a new order.
-    verbose : int, default=0
-        Whether to show a line for each epoch on stderr.
-    loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}, default="epsilon_insensitive"
+    loss
         PA-I or PA-II.
-    epsilon : float, default=0.1
+    epsilon
         Errors up to this are no reason to move.
-    random_state : int, RandomState, Generator or None, default=0
-        The source of order and of held-out rows.
-    warm_start : bool, default=False
-        Whether `fit` goes on from what was learned before.
-    average : bool, default=False
-        Whether the mean of the weights after each example predicts, rather than the last.
 
     Attributes
     ----------
@@ -338,48 +318,9 @@ class PassiveAggressiveRegressor(ScikitLearnsWords, Regressor):
     ('converged', [4.0])
     """
 
-    _own = {
-        "C": Number(0, open_low=True, closed_high=True),
-        "loss": OneOf(("epsilon_insensitive", "squared_epsilon_insensitive")),
-        "epsilon": Number(0),
-        "shuffle": Flag(),
-        "average": Flag(),
-    }
-
-    def __init__(
-        self,
-        *,
-        C: float = 1.0,
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        max_iter: int = 1000,
-        tol: float | None = 1e-3,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 5,
-        shuffle: bool = True,
-        verbose: int = 0,
-        loss: str = "epsilon_insensitive",
-        epsilon: float = 0.1,
-        random_state: Any = 0,
-        warm_start: bool = False,
-        average: bool = False,
-    ):
-        self.C = C
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.max_iter = max_iter
-        self.tol = tol
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.shuffle = shuffle
-        self.verbose = verbose
-        self.loss = loss
-        self.epsilon = epsilon
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.average = average
+    C: float = parameter(1.0, Number(0, open_low=True, closed_high=True))
+    loss: str = parameter("epsilon_insensitive", OneOf(("epsilon_insensitive", "squared_epsilon_insensitive")))
+    epsilon: float = parameter(0.1, Number(0))
 
     def loss_bound(self, radius: float, norm: float, losses: float = 0.0) -> float:
         """The most that Σ ℓ² can come to from weights of zero, if no row is longer than `radius` and some u of this `norm`
@@ -391,5 +332,5 @@ class PassiveAggressiveRegressor(ScikitLearnsWords, Regressor):
         rule = pa2 if self.loss == "squared_epsilon_insensitive" else pa1
         return rule(float(self.C), float(self.epsilon))
 
-    def _lesson(self, X: Any, task: Task, weights: Weights, visits: Visits) -> Lesson:
-        return Lesson(task, weights, self._rule(), visits)
+    def _trainer(self, X: Any, task: Task, weights: Weights, visits: Visits) -> RegressionTrainer:
+        return RegressionTrainer(task, weights, self._rule(), visits)

@@ -28,7 +28,7 @@ from rosenblatt.engine.weights import backup
 from rosenblatt.estimators import parameters
 from rosenblatt.estimators.base import Classifier
 from rosenblatt.estimators.callbacks import with_callbacks
-from rosenblatt.estimators.parameters import OneOf
+from rosenblatt.estimators.parameters import SHARED
 from rosenblatt.estimators.plan import Plan
 from rosenblatt.modelfile.parts import Parts, put_record
 from rosenblatt.modelfile.saving import back, plainly
@@ -243,6 +243,7 @@ class Stateful(Classifier):
 
     _exact: ClassVar[bool] = False
     _endless: ClassVar[tuple[str, ...]] = ()  # the arrays of a state that may hold −∞
+    _adjustable: ClassVar[tuple[str, ...]] = ()  # parameters of its own that may change while it learns
 
     @abstractmethod
     def _state(self, vectors: int, features: int) -> Any:
@@ -280,10 +281,6 @@ class Stateful(Classifier):
 
     def _learner(self, plan: Plan, model: States, X: Any, examples: Examples, visits: Visits) -> Pupil:
         return Pupil(model, examples, visits)
-
-    def _plan(self) -> Plan:
-        parameters.check({"order": self.order}, {"order": OneOf(("cyclic", "shuffle", "random"))}, ())
-        return super()._plan()
 
     # Columns that come later
 
@@ -326,7 +323,7 @@ class Stateful(Classifier):
         begun = {name: back(value) for name, value in facts["begun"].items()}
         if set(begun) != set(self._own_values()):
             raise ValueError(f"it began with {', '.join(begun)}; it must be {', '.join(self._own_values())}")
-        parameters.check(begun, {name: self._own[name] for name in begun}, ())
+        parameters.check(begun, {name: self._own[name] for name in begun})
         state = self._state_from(parts, begun, 1 if isinstance(problem, Binary) else columns(problem))
         model = States(problem, state, parts.real("constant"), begun)
         model.only_predicts = isinstance(state, Kept)
@@ -364,7 +361,9 @@ class Stateful(Classifier):
         return {}
 
     def _own_values(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self._own}
+        """The parameters that only this learner has, which must not change while it learns."""
+        shared = (*SHARED, *self._adjustable)
+        return {name: getattr(self, name) for name in self._own if name not in shared}
 
     def _fixed(self, plan: Plan) -> list[tuple[str, Any, Any]]:
         then, now = self._model.begun, self._own_values()
