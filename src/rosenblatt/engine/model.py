@@ -16,6 +16,7 @@ from rosenblatt.engine.rows import Rows, is_sparse
 from rosenblatt.engine.train import Pocket
 from rosenblatt.engine.votes import Votes, no_votes
 from rosenblatt.engine.weights import WeightBound, Weights, grown, hidden, suited, widened, zeros
+from rosenblatt.errors import InvalidData
 from rosenblatt.modelfile.parts import MOST, Parts, put_record, record
 from rosenblatt.theory.conditions import RunConditions
 
@@ -234,14 +235,14 @@ def _start(problem: Problem, features: int, constant: float, coef_init: Any, int
     coef = np.zeros((vectors, features)) if coef_init is None else np.asarray(coef_init, dtype=np.float64)
     intercept = np.zeros(vectors) if intercept_init is None else np.asarray(intercept_init, dtype=np.float64)
     if coef.size != vectors * features or intercept.size != vectors:
-        raise ValueError(
+        raise InvalidData(
             f"coef_init must have shape {(vectors, features)} and intercept_init {(vectors,)}; "
             f"got {coef.shape} and {intercept.shape}"
         )
     if not (np.isfinite(coef).all() and np.isfinite(intercept).all()):
-        raise ValueError("coef_init and intercept_init must be finite")
+        raise InvalidData("coef_init and intercept_init must be finite")
     if intercept.any() and not constant:
-        raise ValueError("intercept_init and fit_intercept=False do not go together: there is no intercept to start")
+        raise InvalidData("intercept_init cannot be used with fit_intercept=False: there is no intercept to start")
     return hidden(problem, coef.reshape(vectors, features), intercept.reshape(vectors), constant)
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from rosenblatt.engine.jit import jit
 from rosenblatt.engine.problems import JOINT, Binary, OneVsOne, Problem, columns, counters, pairs
 from rosenblatt.engine.rows import Rows, count, touched_columns
+from rosenblatt.errors import InvalidData
 
 
 class Weights(NamedTuple):
@@ -99,7 +100,7 @@ def widened(w: NDArray, features: int, what: str = "weights") -> NDArray:
     known = len(w) - 1
     if features < known and (used := np.flatnonzero(w[features:known].reshape(known - features, -1).any(axis=1))).size:
         column = features + int(used[0])
-        raise ValueError(f"{features} columns are too few: column {column} has been learned from, and has {what}")
+        raise InvalidData(f"{features} columns are too few: column {column} has been learned from, and has {what}")
     wider = np.zeros((features + 1, *w.shape[1:]), w.dtype, "F" if w.flags.f_contiguous else "C")
     wider[: min(known, features)] = w[: min(known, features)]
     wider[-1] = w[-1]

@@ -6,6 +6,7 @@ learns, and what predicts.
 from __future__ import annotations
 
 import copy
+import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -23,7 +24,7 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rosenblatt.engine.loop import Progress
-from rosenblatt.engine.problems import Binary, Joint, Problem, winner
+from rosenblatt.engine.problems import Binary, Joint, OneVsOne, OneVsRest, Problem, Spread, winner
 from rosenblatt.engine.rows import Examples, Rows, as_rows, finite
 from rosenblatt.engine.train import (
     Epoch,
@@ -38,7 +39,15 @@ from rosenblatt.engine.train import (
     learn_once,
     train,
 )
-from rosenblatt.errors import InvalidData, InvalidDataType, NumericOverflow, RosenblattError, UnknownLabel
+from rosenblatt.errors import (
+    InvalidData,
+    InvalidDataType,
+    InvalidParameter,
+    NumericOverflow,
+    RosenblattError,
+    UnknownLabel,
+    UnsupportedOperation,
+)
 from rosenblatt.estimators import targets
 from rosenblatt.estimators.callbacks import CallbackSupportMixin, Hooks
 from rosenblatt.estimators.parameters import SHARED, Flag, parameter, with_parameters
@@ -219,18 +228,20 @@ class Estimator(SavedEstimator, CallbackSupportMixin, BaseEstimator):
         have never been learned from."""
         check_is_fitted(self)
         if isinstance(features, bool) or not isinstance(features, Integral) or features < 1:
-            raise ValueError(f"features must be a number of columns, at least 1; got {features!r}")
+            raise InvalidParameter("features", features, "a whole number ≥ 1")
         if hasattr(self, "feature_names_in_"):
-            raise ValueError("this model learned from columns with names, and further ones would have none; fit it anew")
+            raise UnsupportedOperation(
+                "this model learned from columns with names, and further ones would have none", hint="fit it anew"
+            )
         self._model = self._widened(self._model, int(features))
         self.n_features_in_ = int(features)
         return self
 
     def _widened(self, model: Any, features: int) -> Any:
         """The model for rows of so many columns."""
-        raise TypeError(
-            f"{type(self).__name__} cannot take other columns than it began with: how it learns depends on how many there "
-            "are; fit it with all of them"
+        raise UnsupportedOperation(
+            f"{type(self).__name__} cannot take other columns than it began with: how it learns depends on their number",
+            hint="fit it with all of them",
         )
 
     # Steps of learning
@@ -247,7 +258,9 @@ class Estimator(SavedEstimator, CallbackSupportMixin, BaseEstimator):
         """Refuse to go on with a model that was begun with other parameters than those of now."""
         for names, then, now in self._fixed(plan):
             if then is not now and not np.array_equal(then, now):
-                raise ValueError(f"{names} has changed since this model began to learn; fit a new one, or change it back")
+                raise UnsupportedOperation(
+                    f"{names} has changed since this model began to learn", hint="fit a new one, or change it back"
+                )
 
     def _model_to_fit(self, plan: Plan, rows: Rows, features: int, outputs: int, init: Any) -> Any:
         if self.warm_start and self.__sklearn_is_fitted__():
@@ -416,7 +429,7 @@ class Classifier(ClassifierMixin, Estimator):
             live = targets.live_rows(weight, len(y))
             classes = targets.distinct(y if weight is None else y[live])
             if len(classes) < 2:
-                raise ValueError(f"y must name at least two classes; it has one class only: {classes[0].item()!r}")
+                raise InvalidData(f"y must name at least two classes; it has one class only: {classes[0].item()!r}")
             labels = targets.numbers(y, classes)
             by_class = self._class_weights(classes, labels, live)
             live = self._live(live, by_class, len(classes))
@@ -425,7 +438,7 @@ class Classifier(ClassifierMixin, Estimator):
             if self.order not in ("cyclic", "shuffle") or self.early_stopping or self.max_updates is not None:
                 self._check_finite(X, rows)  # a run that visits every row notices by itself, without another pass
             if self.warm_start and self.__sklearn_is_fitted__() and not np.array_equal(classes, self.classes_):
-                raise ValueError(
+                raise InvalidData(
                     f"warm_start=True goes on with the classes {self.classes_.tolist()}, but y has {classes.tolist()}"
                 )
             model = self._model_to_fit(plan, rows, X.shape[1], len(classes), init)
@@ -510,6 +523,21 @@ class Classifier(ClassifierMixin, Estimator):
         decision = self.decision_function(X)
         return self.classes_[winner(decision)]
 
+    def _bound_for(self, classes: int | None, radius: float, bound: Callable[[float], float]) -> float:
+        """The bound for so many classes, by default those of the last fit, where `bound(radius)` is that of two.
+
+        Each class against the rest, and each pair of classes, is a problem of two. A joint decision is one with rows that
+        are √2 times as long, x for the label and −x for the rival (Kesler: see `theory.bounds.multiclass`); if the step is
+        shared among several rivals, no bound is known.
+        """
+        if classes is None:
+            classes = len(self.classes_) if self.__sklearn_is_fitted__() else 2
+        kind = self._problems[self.multiclass] if classes > 2 else Binary
+        if kind is Spread:
+            return math.inf
+        count = {OneVsRest: classes, OneVsOne: classes * (classes - 1) // 2}.get(kind, 1)
+        return count * bound(math.sqrt(2) * radius if kind is Joint else radius)
+
     # Steps of learning
 
     def _read(self, X: Any, y: Any, reset: bool) -> tuple[Any, NDArray]:
@@ -532,7 +560,9 @@ class Classifier(ClassifierMixin, Estimator):
             return None
         strange = [name for name in self.class_weight if name not in set(classes.tolist())]
         if strange and self.unknown_class != "grow":
-            raise ValueError(f"class_weight names {strange[0]!r}, which is none of the classes {classes.tolist()}")
+            raise InvalidParameter(
+                "class_weight", self.class_weight, f"a dictionary whose keys are among the classes {classes.tolist()}"
+            )
         return targets.weights_of_classes(self.class_weight, classes)[labels]
 
     def _live(self, live: NDArray, by_class: NDArray | None, classes: int) -> NDArray:
@@ -545,10 +575,8 @@ class Classifier(ClassifierMixin, Estimator):
         """The classes known before this call of `partial_fit`."""
         if self.__sklearn_is_fitted__():
             if classes is not None and not np.array_equal(np.unique(classes), np.sort(self.classes_)):
-                raise ValueError(
-                    f"classes={np.unique(classes).tolist()} is not the same as on the first call to partial_fit: "
-                    f"{self.classes_.tolist()}"
-                )
+                first = f"the same as on the first call to partial_fit, {self.classes_.tolist()}"
+                raise InvalidParameter("classes", np.unique(classes).tolist(), first)
             return self.classes_
         if classes is not None:
             return np.unique(classes)
@@ -606,20 +634,36 @@ class Classifier(ClassifierMixin, Estimator):
         """(rows to learn from, what tells the validation error), from rows given or held out."""
         X_val, y_val, classes = given
         if (X_val is None) != (y_val is None):
-            raise ValueError("X_val and y_val go together: pass both, or neither")
+            raise InvalidData("X_val and y_val must be passed together, or neither of them")
         if X_val is not None:
             if self.keep == "vote":
-                raise ValueError("keep='vote' and X_val do not go together: every epoch would count all votes anew")
+                raise UnsupportedOperation(
+                    "keep='vote' cannot be judged on X_val: every epoch would count all votes anew",
+                    settings={"keep": "average"},
+                )
             X_val = read_rows(self, X_val)
-            y_val = targets.numbers(np.asarray(y_val), classes)
+            y_val = self._validation_labels(y_val, X_val.shape[0], classes)
         elif self.early_stopping:
-            train, held = train_test_split(
-                live, test_size=self.validation_fraction, stratify=labels[live], random_state=int(rng.integers(2**31))
-            )
+            seed = int(rng.integers(2**31))
+            with invalid_data():
+                train, held = train_test_split(
+                    live, test_size=self.validation_fraction, stratify=labels[live], random_state=seed
+                )
             live, X_val, y_val = np.sort(train), X[held], labels[held]
         else:
             return live, None
         return live, lambda: float(np.mean(winner(model.decision(X_val)) != y_val))
+
+    def _validation_labels(self, y: Any, rows: int, classes: NDArray) -> NDArray:
+        """The class numbers of labels to validate with, one for each row."""
+        y = np.asarray(y)
+        if y.shape != (rows,):
+            raise InvalidData(f"y_val must have one label for each of the {rows} rows of X_val; its shape is {y.shape}")
+        numbers = targets.numbers(y, classes)
+        if (numbers < 0).any():
+            row = int(np.flatnonzero(numbers < 0)[0])
+            raise UnknownLabel(y[row].item(), classes.tolist(), row=row, hint="y_val must have labels of y only")
+        return numbers
 
     def _set(self, model: Any, classes: NDArray) -> None:
         self._model = model

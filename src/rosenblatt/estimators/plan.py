@@ -25,7 +25,6 @@ CLASHES = (
     Clash("order", WORST_FIRST, "keep", ("pocket",),
           "a pocket keeps the weights with the longest run of right answers, and the most violated row is never right"),
     Clash("batch", _MANY, "keep", ("pocket",), "a pocket counts right answers row by row; use batch=1"),
-    Clash("reduction", ("mean",), "batch", (1,), "one row is its own mean; set batch to more rows or to 'full'"),
     Clash("keep", ("vote",), "early_stopping", (True,),
           "every epoch would have to count the votes of all weights so far; use keep='average', which is close"),
 )  # fmt: skip
@@ -74,7 +73,8 @@ class Plan:
     def _visits(self, live: NDArray, order: str, rng: np.random.Generator, scales: NDArray | None) -> Visits:
         batch = max(len(live), 1) if self.params["batch"] == "full" else int(self.params["batch"])
         threads = available_threads(self.params["n_jobs"])
-        return Visits(live, order, rng, batch, self.params["reduction"] == "mean", scales, threads)
+        mean = self.params["reduction"] == "mean" and self.params["batch"] != 1  # one row is its own mean
+        return Visits(live, order, rng, batch, mean, scales, threads)
 
     def limits(self) -> Limits:
         """When to stop."""

@@ -475,10 +475,28 @@ class KernelMachine(KernelClassifier):
         """
         return self._partial_fit(X, y, classes, sample_weight)
 
-    def mistake_bound(self, radius: float, margin: float) -> float:
-        """The most updates that two classes can cause from weights of zero, if no row is longer than `radius` and some
-        unit vector separates them with this `margin`, both measured in the feature space: `radius_` tells the one."""
-        return self._rule().bound(radius, margin)
+    def mistake_bound(self, radius: float, margin: float, classes: int | None = None) -> float:
+        """Compute the most updates that rows can cause from weights of zero, if they can be separated.
+
+        Radius and margin are measured in the feature space; `radius_` is the radius of the rows met.
+
+        Parameters
+        ----------
+        radius : float
+            The length of the longest row.
+        margin : float
+            The margin of a unit vector that separates two classes; of more, the least margin of the unit vectors that
+            separate each class from the rest (`multiclass="ovr"`) or each pair ("ovo"), or with "joint" the least lead of
+            a row's class over the others, by weight vectors of Frobenius norm 1.
+        classes : int, optional
+            The number of classes, by default that of the last fit, or 2.
+
+        Returns
+        -------
+        float
+            The bound; infinity where none is known.
+        """
+        return self._bound_for(classes, radius, lambda radius: self._rule().bound(radius, margin))
 
     @property
     def last_dual_coef_(self) -> NDArray:

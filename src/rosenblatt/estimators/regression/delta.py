@@ -19,7 +19,7 @@ from rosenblatt.engine.train import Epoch, Limits, Visits
 from rosenblatt.engine.weights import Weights
 from rosenblatt.errors import NumericOverflow
 from rosenblatt.estimators import targets
-from rosenblatt.estimators.base import READ, Estimator, unchanged_on_error
+from rosenblatt.estimators.base import READ, Estimator, invalid_data, unchanged_on_error
 from rosenblatt.estimators.callbacks import Hooks
 from rosenblatt.estimators.linear import Linear
 from rosenblatt.estimators.parameters import (
@@ -89,7 +89,8 @@ class DeltaRule(Estimator, LinearParameters, BatchParameters, KeepParameters):
         constant feature, and times the root of their weight; with `normalised=True` divided by √(epsilon + ‖x‖²).
         """
         plan = self._plan()
-        X = check_array(X, **READ)
+        with invalid_data():
+            X = check_array(X, **READ)
         weight = targets.sample_weights(sample_weight, X.shape[0])
         live = targets.live_rows(weight, X.shape[0])
         rows = as_rows(X)
@@ -301,7 +302,7 @@ class DeltaRuleClassifier(DeltaRule, Linear, ClassWeightParameters):
         with unchanged_on_error(self):
             return super().partial_fit(X, y, classes, sample_weight)
 
-    def mistake_bound(self, radius: float, margin: float) -> float:
+    def mistake_bound(self, radius: float, margin: float, classes: int | None = None) -> float:
         """Infinity: the delta rule may settle on weights that do not separate examples which could be separated."""
         return np.inf
 

@@ -25,6 +25,7 @@ from rosenblatt.engine.problems import Binary, Problem, columns, decide
 from rosenblatt.engine.rows import Examples, Rows, count, fetch, take, touched_columns
 from rosenblatt.engine.train import NO_LIMIT, NumericFailure, Visits
 from rosenblatt.engine.weights import backup
+from rosenblatt.errors import InvalidData
 from rosenblatt.estimators import parameters
 from rosenblatt.estimators.base import Classifier
 from rosenblatt.estimators.callbacks import with_callbacks
@@ -300,7 +301,7 @@ class Stateful(Classifier):
                 new[...] = old
             elif isinstance(new, np.ndarray):
                 if not np.array_equal(old[:, both:-1], unseen[:, both:-1]):
-                    raise ValueError(f"{features} columns are too few: those after them have been learned from")
+                    raise InvalidData(f"{features} columns are too few: those after them have been learned from")
                 new[:, :both], new[:, -1] = old[:, :both], old[:, -1]
         wider = model.copy()
         wider.state, wider._known = fresh, None
