@@ -19,7 +19,7 @@ from rosenblatt.engine.loop import Progress
 from rosenblatt.engine.model import problem_of
 from rosenblatt.engine.problems import KINDS, Binary, Problem, columns, decide
 from rosenblatt.engine.rows import Examples, Rows
-from rosenblatt.engine.train import NO_LIMIT, Broken, Visits
+from rosenblatt.engine.train import NO_LIMIT, NumericFailure, Visits
 from rosenblatt.estimators.kernel.gram import (
     BLOCK,
     FEW,
@@ -271,7 +271,7 @@ class Steward(NamedTuple):
         answers = list((map if len(vectors) < 2 else each)(lambda vector: model.learn(vector, block), vectors))
         for _, broken in answers:
             if broken >= 0:
-                raise Broken(int(which[broken]))
+                raise NumericFailure(int(which[broken]))
         model.clock += len(which)
         model._known = None
         return _mistakes(model.problem, np.column_stack([scores for scores, _ in answers]), block.labels)
@@ -298,6 +298,14 @@ class Steward(NamedTuple):
     def weights_now(self) -> NDArray:
         """The coefficients."""
         return self.model.kept_coef()
+
+    def backup(self, order: NDArray) -> Callable[[], None]:
+        """Nothing: a stream is learned into a copy of the model, since kernels may fail at any time."""
+        return lambda: None
+
+    def finite(self, order: NDArray) -> bool:
+        """Whether every coefficient is a finite number."""
+        return all(bool(np.isfinite(held.coef).all()) for held in self.model.held)
 
     def finish(self) -> None:
         """Nothing is left to do."""
