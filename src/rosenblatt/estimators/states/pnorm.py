@@ -132,20 +132,8 @@ class PNormPerceptron(Stateful, LinearParameters):
 
     Attributes
     ----------
-    coef_, intercept_ : (vectors, features) and (vectors,) arrays
-        The weights w. One vector for two classes, else one a class, learned against the rest.
     p_ : float
         The p of the norm.
-    classes_ : array
-        The labels, sorted.
-    n_mistakes_, n_updates_, n_seen_ : int
-        Examples not predicted before they were learned from, changes of weight vectors, and examples visited.
-    n_iter_ : int
-        Epochs.
-    history_ : list of Epoch
-        For each epoch: mistakes, updates, examples seen, norm of the weights, seconds.
-    stop_reason_ : str
-        converged, max_iter, training_error, callback, interrupted, or partial_fit for a model that has only streamed.
 
     Examples
     --------

@@ -142,21 +142,6 @@ class ALMA(Blended, LinearParameters):
         Stop when the share of mistakes in an epoch has not fallen by more than `tol` for `n_iter_no_change` epochs in a
         row. None: never for this reason, which is what the margin asks for, since it grows after the last mistake.
 
-    Attributes
-    ----------
-    coef_, intercept_ : (vectors, features) and (vectors,) arrays
-        The weights. One vector for two classes, else one a class, learned against the rest.
-    classes_ : array
-        The labels, sorted.
-    n_mistakes_, n_updates_, n_seen_ : int
-        Examples not predicted before they were learned from, changes of weight vectors, and examples visited.
-    n_iter_ : int
-        Epochs.
-    history_ : list of Epoch
-        For each epoch: mistakes, updates, examples seen, norm of the weights, seconds.
-    stop_reason_ : str
-        converged, max_iter, training_error, callback, interrupted, or partial_fit for a model that has only streamed.
-
     Notes
     -----
     A row of zeros, without a constant feature, has no direction and teaches nothing.
@@ -198,21 +183,6 @@ class ROMMA(Blended, LinearParameters):
         Stop when the share of mistakes in an epoch has not fallen by more than `tol` for `n_iter_no_change` epochs in a
         row. None: never for this reason, which is what the margin asks for, since it grows after the last mistake.
 
-    Attributes
-    ----------
-    coef_, intercept_ : (vectors, features) and (vectors,) arrays
-        The weights. One vector for two classes, else one a class, learned against the rest.
-    classes_ : array
-        The labels, sorted.
-    n_mistakes_, n_updates_, n_seen_ : int
-        Examples not predicted before they were learned from, changes of weight vectors, and examples visited.
-    n_iter_ : int
-        Epochs.
-    history_ : list of Epoch
-        For each epoch: mistakes, updates, examples seen, norm of the weights, seconds.
-    stop_reason_ : str
-        converged, max_iter, training_error, callback, interrupted, or partial_fit for a model that has only streamed.
-
     Notes
     -----
     No weights are the right ones for data that cannot be separated, and the half-spaces then drive them to infinity. Where
@@ -252,21 +222,6 @@ class Ballseptron(Blended, LinearParameters):
     tol
         Stop when the share of mistakes in an epoch has not fallen by more than `tol` for `n_iter_no_change` epochs in a
         row. None: never for this reason, which is what the margin asks for, since it grows after the last mistake.
-
-    Attributes
-    ----------
-    coef_, intercept_ : (vectors, features) and (vectors,) arrays
-        The weights. One vector for two classes, else one a class, learned against the rest.
-    classes_ : array
-        The labels, sorted.
-    n_mistakes_, n_updates_, n_seen_ : int
-        Examples not predicted before they were learned from, changes of weight vectors, and examples visited.
-    n_iter_ : int
-        Epochs.
-    history_ : list of Epoch
-        For each epoch: mistakes, updates, examples seen, norm of the weights, seconds.
-    stop_reason_ : str
-        converged, max_iter, training_error, callback, interrupted, or partial_fit for a model that has only streamed.
 
     Notes
     -----

@@ -125,8 +125,6 @@ class SecondOrderPerceptron(SecondOrder, LinearParameters):
     coef_, intercept_ : (vectors, features) and (vectors,) arrays
         w = M⁻¹v. One vector for two classes, otherwise one a class, each learned against the rest with an M of its own and
         compared by ⟨w, x⟩.
-    classes_, n_mistakes_, n_updates_, n_seen_, n_iter_, history_, stop_reason_
-        As in `Perceptron`.
 
     Examples
     --------
@@ -202,8 +200,6 @@ class AROW(SecondOrder, LinearParameters):
         The mean weights. One vector for two classes, otherwise one a class, each learned against the rest.
     covariance_ : (vectors, features + 1) or (vectors, features + 1, features + 1) array
         The variances, or Σ, the constant feature's last. form="dual" has none at hand.
-    classes_, n_mistakes_, n_updates_, n_seen_, n_iter_, history_, stop_reason_
-        As in `Perceptron`.
 
     Examples
     --------

@@ -79,8 +79,6 @@ class NormalisedWinnow(Stateful, LinearParameters):
         w. One vector for two classes, otherwise one a class, each learned against the rest.
     p_ : float
         Infinity: the norm in which `mistake_bound` measures rows.
-    classes_, n_mistakes_, n_updates_, n_seen_, n_iter_, history_, stop_reason_
-        As in `Perceptron`.
 
     Notes
     -----
@@ -221,8 +219,6 @@ class BalancedWinnow(Stateful, LinearParameters):
         w⁺ − w⁻. One vector for two classes, otherwise one a class, each learned against the rest.
     p_ : float
         Infinity: the norm in which `mistake_bound` measures rows.
-    classes_, n_mistakes_, n_updates_, n_seen_, n_iter_, history_, stop_reason_
-        As in `Perceptron`.
 
     Examples
     --------
@@ -327,8 +323,6 @@ class Winnow1(Littlestone):
         w ≥ 0. One vector for two classes, otherwise one a class, each learned against the rest.
     intercept_ : (vectors,) array
         −θ, which is not learned.
-    classes_, n_mistakes_, n_updates_, n_seen_, n_iter_, history_, stop_reason_
-        As in `Perceptron`.
 
     Examples
     --------
@@ -370,8 +364,6 @@ class Winnow2(Littlestone):
         w > 0. One vector for two classes, otherwise one a class, each learned against the rest.
     intercept_ : (vectors,) array
         −θ, which is not learned.
-    classes_, n_mistakes_, n_updates_, n_seen_, n_iter_, history_, stop_reason_
-        As in `Perceptron`.
 
     Notes
     -----
