@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rosenblatt.errors import InvalidDataType, UnreadableModel, UnsupportedOperation
-from rosenblatt.modelfile.atomic import replacing
+from rosenblatt.modelfile.atomic import atomic_write
 
 __all__ = ["UnreadableModel", "decoding", "facts", "read", "read_bytes", "write"]
 
@@ -74,7 +74,7 @@ def write(path: str | PathLike, facts: Mapping[str, Any], arrays: Mapping[str, N
     # Each array begins at a multiple of the size of its numbers, because larger ones come first.
     columns = dict(sorted(columns.items(), key=lambda item: -item[1].dtype.itemsize))
     header = _header({"format": FORMAT, "version": VERSION, "saved": _now(), **facts}, columns)
-    with replacing(path) as file:
+    with atomic_write(path) as file:
         file.write(len(header).to_bytes(8, "little") + header)
         for array in columns.values():
             if array.size:
