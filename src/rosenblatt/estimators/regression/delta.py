@@ -70,6 +70,11 @@ class DeltaRule(Estimator, LinearParameters, BatchParameters, KeepParameters):
     tol
         Stop when the mean loss of an epoch has not fallen by more than `tol` for `n_iter_no_change` epochs in a row. The
         unit is the loss of the best constant, so `tol` is a difference of R². None: never for this reason.
+
+    Attributes
+    ----------
+    rate_ : float
+        The rate that was used.
     """
 
     eta0: float | str = parameter("auto", Number(0, open_low=True, words=("auto",)))
@@ -210,20 +215,12 @@ class DeltaRuleRegressor(DeltaRule, Regressor):
 
     Attributes
     ----------
-    coef_, intercept_ : (features,) and (1,) arrays; (targets, features) and (targets,) for y (rows, targets)
-        The weights that predict.
-    rate_ : float
-        The rate that was used.
-    n_updates_, n_seen_, n_iter_ : int
-        Changes of weight vectors, examples visited, and epochs.
     history_ : list of Epoch
         For each epoch: mean of (t − ⟨w, x⟩)²/2 of the rows when they were visited, updates, examples seen, norm of the last
         weights, seconds.
     stop_reason_ : str
         converged (an epoch without an error), max_iter, training_error, callback, interrupted, or partial_fit for a model
         that has only streamed.
-    weights_ : Weights
-        What the kernels work on: last weights, drift, counts.
 
     Examples
     --------
@@ -272,12 +269,9 @@ class DeltaRuleClassifier(DeltaRule, Linear, ClassWeightParameters):
     ----------
     coef_, intercept_ : (vectors, features) and (vectors,) arrays
         The weights that predict. One vector for two classes, else one a class.
-    classes_ : array
-        The labels.
-    n_mistakes_ : int
-        Examples not predicted before they were learned from; a tie is not a prediction.
-    rate_, n_updates_, n_seen_, n_iter_, history_, stop_reason_, weights_
-        As in `DeltaRuleRegressor`; the history counts mistakes too.
+    history_ : list of Epoch
+        For each epoch: mean of (y − ⟨w, x⟩)²/2 of the rows when they were visited, mistakes, updates, examples seen, norm
+        of the last weights, seconds.
 
     Examples
     --------
