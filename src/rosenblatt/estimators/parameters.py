@@ -24,13 +24,13 @@ import inspect
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field
 from numbers import Integral, Real
 from typing import Any, NamedTuple, Protocol, TypeVar, dataclass_transform
 
 import numpy as np
 
-from rosenblatt.errors import IncompatibleParameters, InvalidParameter
+from rosenblatt.errors import IncompatibleParameters, InvalidParameter, shown
 
 T = TypeVar("T")
 C = TypeVar("C", bound=type)
@@ -201,9 +201,9 @@ def parameter(default: T, allowed: Allowed | None = None, positional: bool = Fal
     allowed : Allowed, optional
         What it may be: a `Number`, `OneOf`, `Flag`, … None: the same as in the base class that declares it too.
     positional : bool, default=False
-        Whether it may be passed without its name.
+        Whether it may be passed without its name; the default may then be `dataclasses.MISSING`.
     """
-    return field(default=default, kw_only=not positional, metadata={"allowed": allowed})
+    return field(default=default, kw_only=False if positional else MISSING, metadata={"allowed": allowed})
 
 
 @dataclass_transform(kw_only_default=True, eq_default=False)
@@ -244,8 +244,7 @@ def _documentation(cls: Any, defaults: Mapping[str, Any]) -> str:
         described = set(_names(own))
         attributes = own | {name: text for name, text in attributes.items() if described.isdisjoint(_names([name]))}
     parameters = (
-        f"{name} : {cls._own[name].type_name}, default={_shown(default)}\n{meaning[name]}"
-        for name, default in defaults.items()
+        f"{name} : {cls._own[name].type_name}{_shown(default)}\n{meaning[name]}" for name, default in defaults.items()
     )
     sections = {"Parameters": "".join(parameters), "Attributes": "".join(attributes.values()), **sections}
     texts = (f"{title}\n{'-' * len(title)}\n{text.rstrip()}\n" for title, text in sections.items() if text)
@@ -268,7 +267,9 @@ def _names(entries: Iterable[str]) -> list[str]:
 
 
 def _shown(default: object) -> str:
-    return f'"{default}"' if isinstance(default, str) else f"{default!r}"
+    if default is inspect.Parameter.empty:
+        return ""
+    return f', default="{default}"' if isinstance(default, str) else f", default={shown(default)}"
 
 
 # The parameters that several learners have, in the order in which constructors have them

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -85,7 +84,7 @@ def can_stream(estimator: KernelClassifier) -> bool:
     return True
 
 
-@dataclass(eq=False, repr=False, match_args=False)
+@with_parameters
 class KernelClassifier(Classifier, OrderParameters, EpochParameters, ThreadParameters):
     """A classifier whose weights are a sum over rows, in the feature space of a kernel.
 
@@ -117,8 +116,7 @@ class KernelClassifier(Classifier, OrderParameters, EpochParameters, ThreadParam
         one a class.
     """
 
-    kernel: str | KernelFunction = parameter("rbf", KernelName())
-    _: KW_ONLY
+    kernel: str | KernelFunction = parameter("rbf", KernelName(), positional=True)
     degree: int = parameter(3, Number(1, whole=True))
     gamma: float | None = parameter(None, Number(0, open_low=True, optional=True))
     coef0: float = parameter(1.0, Number(0))
