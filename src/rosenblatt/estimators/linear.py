@@ -257,7 +257,7 @@ class Linear(Classifier):
 
 @with_parameters
 class Perceptron(Linear, SharedParameters):
-    """Learns linear separators from its mistakes, exactly as the textbook does, at the speed of memory.
+    """The perceptron: a linear classifier that learns from its mistakes.
 
     On an example with margin m ≤ `margin`, w += eta0 · Δ, where Δ = y·x for two classes. If the rows, constant feature
     included, have norm ≤ R and some unit vector separates them with margin γ, then from w = 0 there are at most

@@ -124,8 +124,9 @@ class Budgeted(KernelClassifier):
 
 @with_parameters
 class Stoptron(Budgeted):
-    """Learns until its budget is full, and then no more: what a budget costs, at the least effort (Orabona, Keshet and
-    Caputo 2009 compare with it).
+    """The Stoptron: a kernel perceptron that stops learning when its budget is full.
+
+    It shows what a budget costs, at the least effort (Orabona, Keshet and Caputo 2009 compare with it).
 
     Examples
     --------
@@ -141,11 +142,12 @@ class Stoptron(Budgeted):
 
 @with_parameters
 class RandomBudgetPerceptron(Budgeted):
-    """Makes room for a row it was wrong about by forgetting one at random (Cavallanti, Cesa-Bianchi and Gentile 2007).
+    """A kernel perceptron on a budget that forgets rows at random (Cavallanti, Cesa-Bianchi and Gentile 2007).
 
-    Its expected mistakes have a bound of the Forgetron's form, for separators of norm up to a constant times √(B/ln B). It
-    computes no kernels but those of the scores. Which row is forgotten depends on `random_state` and on how many were
-    forgotten before, not on how a stream is cut.
+    It makes room for a row it was wrong about by forgetting one of those it holds. Its expected mistakes have a bound of
+    the Forgetron's form, for separators of norm up to a constant times √(B/ln B). It computes no kernels but those of the
+    scores. Which row is forgotten depends on `random_state` and on how many were forgotten before, not on how a stream is
+    cut.
 
     Examples
     --------
@@ -161,10 +163,11 @@ class RandomBudgetPerceptron(Budgeted):
 
 @with_parameters
 class BudgetPerceptron(Budgeted):
-    """Makes room for a row it was wrong about by forgetting the safest: that which would have the widest margin without
-    itself, max yᵢ(f(xᵢ) − αᵢ·K(xᵢ, xᵢ)) (Crammer, Kandola and Singer 2004).
+    """A kernel perceptron on a budget that forgets the safest row (Crammer, Kandola and Singer 2004).
 
-    Without noise it does well, and it has no mistake bound. A forgotten row costs budget² multiplications.
+    It makes room for a row it was wrong about by forgetting the row that would have the widest margin without itself, max
+    yᵢ(f(xᵢ) − αᵢ·K(xᵢ, xᵢ)). Without noise it does well, and it has no mistake bound. A forgotten row costs budget²
+    multiplications.
 
     Examples
     --------
@@ -180,11 +183,11 @@ class BudgetPerceptron(Budgeted):
 
 @with_parameters
 class Forgetron(Budgeted):
-    """Makes room for a row it was wrong about by shrinking all weights and forgetting the oldest row, with a mistake bound
-    (Dekel, Shalev-Shwartz and Singer 2008).
+    """The Forgetron: a kernel perceptron on a budget with a mistake bound (Dekel, Shalev-Shwartz and Singer 2008).
 
-    With B = `budget` ≥ 83 rows, K(x, x) ≤ 1 and any g in the feature space with ‖g‖ ≤ ¼·√((B + 1)/ln(B + 1)), the mistakes
-    of two classes in one pass are at most 2‖g‖² + 4·Σ max(0, 1 − y·g(x)).
+    It makes room for a row it was wrong about by shrinking all weights and forgetting the oldest row. With B = `budget` ≥
+    83 rows, K(x, x) ≤ 1 and any g in the feature space with ‖g‖ ≤ ¼·√((B + 1)/ln(B + 1)), the mistakes of two classes in
+    one pass are at most 2‖g‖² + 4·Σ max(0, 1 − y·g(x)).
 
     Parameters
     ----------
@@ -229,11 +232,11 @@ class Forgetron(Budgeted):
 
 @with_parameters
 class Projectron(Budgeted):
-    """Learns of a row that is near the span of those it holds only its projection onto them, which needs no room (Orabona,
-    Keshet and Caputo 2009).
+    """The Projectron: a kernel perceptron that stores only rows which others cannot replace (Orabona, Keshet, Caputo 2009).
 
-    For K(x, x) ≤ 1 and any g in the feature space with ‖g‖ ≤ U < 1/η, the mistakes M of two classes in one pass obey
-    M·(1 − ηU) ≤ Σ max(0, 1 − y·g(x)) + U·√M. Rows that lie in a bounded region need a finite number of rows for η > 0. With
+    Of a row that is near the span of those it holds it learns only the projection onto them, which needs no room. For
+    K(x, x) ≤ 1 and any g in the feature space with ‖g‖ ≤ U < 1/η, the mistakes M of two classes in one pass obey M·(1 −
+    ηU) ≤ Σ max(0, 1 − y·g(x)) + U·√M. Rows that lie in a bounded region need a finite number of rows for η > 0. With
     `eta=0` it is the kernel perceptron, but for rows that depend on others.
 
     Parameters
@@ -263,12 +266,12 @@ class Projectron(Budgeted):
 
 @with_parameters
 class ProjectronPlusPlus(Projectron):
-    """A Projectron that also learns from rows that are right by less than 1, where that needs no room (Orabona, Keshet and
-    Caputo 2009).
+    """Projectron++: a Projectron that also learns from rows with a margin below 1 (Orabona, Keshet and Caputo 2009).
 
-    Such a row, at distance d from the span of those held and with loss ℓ = 1 − y·f(x) > d/η, is learned with the step
-    min(1, ℓ/p, 2(ℓ − d/η)/p), p the squared length of its projection. For K(x, x) ≤ 1 and any g with ‖g‖ ≤ U < 1/(2η) the
-    mistakes M of two classes in one pass obey M·(1 − 2ηU) ≤ U² + 2·Σ max(0, 1 − y·g(x)).
+    A row that is right by less than 1 is learned where that needs no room. Such a row, at distance d from the span of
+    those held and with loss ℓ = 1 − y·f(x) > d/η, is learned with the step min(1, ℓ/p, 2(ℓ − d/η)/p), p the squared
+    length of its projection. For K(x, x) ≤ 1 and any g with ‖g‖ ≤ U < 1/(2η) the mistakes M of two classes in one pass
+    obey M·(1 − 2ηU) ≤ U² + 2·Σ max(0, 1 − y·g(x)).
 
     Examples
     --------

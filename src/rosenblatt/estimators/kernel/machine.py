@@ -205,7 +205,7 @@ class KernelClassifier(Classifier, OrderParameters, EpochParameters, ThreadParam
 
 
 class KernelMachine(KernelClassifier):
-    """w += τΔ in the feature space of a kernel, with τ from a rule that sees the margin and the length of Δ."""
+    """A kernel classifier that learns by a rule of `rosenblatt.rules`: w += τΔ in the feature space of a kernel."""
 
     @abstractmethod
     def _rule(self) -> Any:
@@ -310,7 +310,7 @@ class KernelMachine(KernelClassifier):
 
 @with_parameters
 class KernelPerceptron(KernelMachine, InterceptParameters, KeepParameters, ClassWeightParameters):
-    """Learns separators in the feature space of a kernel from its mistakes, as the textbook does, but by matrix products.
+    """The kernel perceptron: a classifier that learns from its mistakes in the feature space of a kernel.
 
     On a row with margin m = y·Σ αⱼ K(xⱼ, x) ≤ `margin`, the row joins the sum with α = y (Aizerman, Braverman and Rozonoer
     1964). If K(x, x) ≤ R² and some unit vector of the feature space separates the rows with margin γ, there are at most

@@ -202,7 +202,7 @@ def _power(task: Task, live: NDArray, centred: bool) -> float:
 
 @with_parameters
 class DeltaRuleRegressor(DeltaRule, Regressor):
-    """Moves on every example by what is missing: the delta rule of Widrow and Hoff, LMS, and its normalised form NLMS.
+    """The delta rule of Widrow and Hoff (LMS), and its normalised form (NLMS), as a linear regressor.
 
     w += η(t − ⟨w, x⟩)x, a step down the gradient of (t − ⟨w, x⟩)²/2 (Widrow and Hoff 1960). Full batches approach least
     squares if and only if η < 2/λ_max(XᵀX). Single rows are stable at every η < 2/max‖x‖²; their last weights go on
@@ -250,7 +250,7 @@ class DeltaRuleRegressor(DeltaRule, Regressor):
 
 @with_parameters
 class DeltaRuleClassifier(DeltaRule, Linear, ClassWeightParameters):
-    """Regresses on targets of ±1 and predicts the sign: Adaline (Widrow and Hoff 1960).
+    """Adaline: a linear classifier that learns targets of ±1 by the delta rule (Widrow and Hoff 1960).
 
     For two classes w += η(y − ⟨w, x⟩)x with y = ±1, on every example, right or wrong; many classes are learned one against
     the rest, all in one pass. It minimises the squared error, so unlike the perceptron it settles on data that cannot be

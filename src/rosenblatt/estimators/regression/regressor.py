@@ -295,7 +295,7 @@ def _values(model: Model, X: Any) -> NDArray:
 
 @with_parameters
 class PassiveAggressiveRegressor(ShuffleAndAverage, Regressor, InterceptParameters, EpochParameters, ValidationParameters):
-    """Moves just far enough to be within ε of the target: PA, PA-I and PA-II for regression.
+    """Passive-aggressive regressor (PA, PA-I, PA-II): moves just far enough to be within ε of the target.
 
     Of all weights that predict the example up to ε, the step takes the nearest: τ = ±ℓ/‖x‖² with ℓ = max(0, |e| − ε) and
     e = t − ⟨w, x⟩. PA-I caps it, τ = ±min(C, ℓ/‖x‖²), PA-II damps it, τ = ±ℓ/(‖x‖² + 1/(2C)) (Crammer, Dekel, Keshet,

@@ -111,7 +111,7 @@ def measure(state, vector):
 
 @with_parameters
 class PNormPerceptron(Stateful, LinearParameters):
-    """The perceptron in the geometry of a p-norm: few relevant features among many cost it little.
+    """The p-norm perceptron: a linear classifier for data in which few of many features are relevant.
 
     Mistakes add up in θ += y·x, and predict through w = ∇½‖θ‖_p², that is w_i = sign(θ_i)|θ_i|^(p − 1)/‖θ‖_p^(p − 2). With
     1/p + 1/q = 1: if ‖x‖_p ≤ X for all rows, constant feature included, and some u of ‖u‖_q = 1 separates them with margin
