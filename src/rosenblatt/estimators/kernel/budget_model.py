@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from rosenblatt.engine.model import problem_of
 from rosenblatt.engine.problems import KINDS, Binary, Problem, columns
-from rosenblatt.engine.train import Broken
+from rosenblatt.engine.train import NumericFailure
 from rosenblatt.errors import InvalidData
 from rosenblatt.estimators.kernel.gram import (
     GaussianKernel,
@@ -245,7 +245,7 @@ class BudgetTrainer(BlockTrainer[BudgetModel]):
         answers = list((map if len(vectors) < 2 else each)(lambda vector: model.learn(vector, block), vectors))
         for _, broken in answers:
             if broken >= 0:
-                raise Broken(int(which[broken]))
+                raise NumericFailure(int(which[broken]))
         model.clock += len(which)
         model._merged = None
         return _mistakes(model.problem, np.column_stack([scores for scores, _ in answers]), block.labels)
@@ -270,6 +270,10 @@ class BudgetTrainer(BlockTrainer[BudgetModel]):
     def size(self) -> float:
         """The norm of all weights."""
         return self.model.norm(self.X)
+
+    def finite(self, order: NDArray) -> bool:
+        """Whether every coefficient is a finite number."""
+        return all(bool(np.isfinite(held.coef).all()) for held in self.model.held)
 
 
 def _mistakes(problem: Problem, scores: NDArray, labels: NDArray) -> int:

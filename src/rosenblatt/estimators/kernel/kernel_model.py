@@ -100,5 +100,13 @@ class BlockTrainer(Generic[M]):
         """The coefficients that predict."""
         return self.model.predicting_coef()
 
+    def backup(self, order: NDArray) -> Callable[[], None]:
+        """Nothing: a stream is learned into a copy of the model, since kernels may fail at any time."""
+        return lambda: None
+
+    def finite(self, order: NDArray) -> bool:
+        """Whether every coefficient is a finite number."""
+        return bool(np.isfinite(self.weights_now()).all())
+
     def finish(self) -> None:
         """Nothing is left to do."""

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt import rules
 from rosenblatt.engine.blocks import available_threads
@@ -18,7 +18,7 @@ from rosenblatt.engine.problems import Joint, OneVsRest
 from rosenblatt.engine.rows import Examples, Rows, count
 from rosenblatt.engine.train import Visits
 from rosenblatt.errors import InvalidData, UnsupportedOperation
-from rosenblatt.estimators.base import READ, Classifier
+from rosenblatt.estimators.base import Classifier, read_rows
 from rosenblatt.estimators.callbacks import with_callbacks
 from rosenblatt.estimators.kernel.gram import (
     FunctionKernel,
@@ -138,8 +138,7 @@ class KernelClassifier(Classifier, OrderParameters, EpochParameters, ThreadParam
         (rows,) or (rows, classes) array
         """
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, **READ)
-        return self._model.decision(X, available_threads(self.n_jobs))
+        return self._model.decision(read_rows(self, X), available_threads(self.n_jobs))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -175,7 +174,7 @@ class KernelClassifier(Classifier, OrderParameters, EpochParameters, ThreadParam
         return self._kernel(features)
 
     def _model_to_stream(self, plan: Plan, rows: Rows, features: int, classes: int) -> Any:
-        return super()._model_to_stream(plan, rows, features, classes).copy()  # kernels may fail, and undo nothing
+        return super()._model_to_stream(plan, rows, features, classes).copy()
 
     def _check_rows(self, model: KernelModel, X: Matrix, rows: Rows, live: NDArray) -> None:
         """Raise an error for rows and kernels that cannot be learned from, before anything is allocated."""
@@ -262,10 +261,28 @@ class KernelMachine(KernelClassifier):
         """
         return self._partial_fit(X, y, classes, sample_weight)
 
-    def mistake_bound(self, radius: float, margin: float) -> float:
-        """The most updates that two classes can cause from weights of zero, if no row is longer than `radius` and some
-        unit vector separates them with this `margin`, both measured in the feature space: `radius_` tells the one."""
-        return self._rule().bound(radius, margin)
+    def mistake_bound(self, radius: float, margin: float, classes: int | None = None) -> float:
+        """Compute the most updates that rows can cause from weights of zero, if they can be separated.
+
+        Radius and margin are measured in the feature space; `radius_` is the radius of the rows met.
+
+        Parameters
+        ----------
+        radius : float
+            The length of the longest row.
+        margin : float
+            The margin of a unit vector that separates two classes; of more, the least margin of the unit vectors that
+            separate each class from the rest (`multiclass="ovr"`) or each pair ("ovo"), or with "joint" the least lead of
+            a row's class over the others, by weight vectors of Frobenius norm 1.
+        classes : int, optional
+            The number of classes, by default that of the last fit, or 2.
+
+        Returns
+        -------
+        float
+            The bound; infinity where none is known.
+        """
+        return self._bound_for(classes, radius, lambda radius: self._rule().bound(radius, margin))
 
     @property
     def last_dual_coef_(self) -> NDArray:

@@ -23,7 +23,7 @@ from rosenblatt.engine.loop import Progress
 from rosenblatt.engine.model import move_bounds, problem_of
 from rosenblatt.engine.problems import JOINT, KINDS, MOVE, Problem, columns, counters, moves_per_row
 from rosenblatt.engine.rows import CSR, Examples, frozen
-from rosenblatt.engine.train import NO_LIMIT, Broken, Visits
+from rosenblatt.engine.train import NO_LIMIT, NumericFailure, Visits
 from rosenblatt.engine.votes import AT_ONCE, poll
 from rosenblatt.engine.weights import Weights
 from rosenblatt.errors import InvalidData
@@ -203,7 +203,7 @@ class KernelPerceptronTrainer(BlockTrainer[KernelPerceptronModel]):
         weights, clock = Weights(w, None, model.tally, model.clock), model.seen
         done = scan(block, weights, model.problem, self.rule, moves_per_row(model.problem), 0, scores, gram)
         if done.broken >= 0:
-            raise Broken(int(which[done.broken]))
+            raise NumericFailure(int(which[done.broken]))
         steps = w[:-1]
         model.square += float((steps * (2 * scores + steps * lengths[:, None])).sum())  # ‖w + τx‖² − ‖w‖², move by move
         model.widest = max(model.widest, float(lengths.max()))
