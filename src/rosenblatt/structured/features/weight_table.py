@@ -1,0 +1,335 @@
+"""The weights of features that speak for many outcomes, kept as short lists. A feature of a tagger or parser is seen with a
+few outcomes only (4 % of a parser's weights are not zero), so it has a list of (outcome, weight), and no list at all before
+its first update: memory is bounded by what has been learned, and a score touches only weights that are there.
+
+A `WeightTable` learns. A `FrozenTable` predicts: it is made from the table once, and its lists, `WeightLists`, are
+contiguous and without zeros.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from rosenblatt.engine.hashtable import ABSENT, capacity_for, claim, find, new_slots, resized
+from rosenblatt.engine.jit import exact, jit, prefetch
+from rosenblatt.modelfile.parts import Parts
+
+OUTCOMES = 2**16  # as many as a list can name
+_SIZE_BITS = np.uint64(17)
+_SIZE_MASK = np.uint64(2**17 - 1)
+
+
+class WeightTable(NamedTuple):
+    """The weights of (feature, outcome) and what their average needs, while they are learned."""
+
+    slots: NDArray  # a hash table from a feature's key to its row
+    spans: NDArray  # (rows, 3) int64: where the row's list starts, how long it is, how long it may become
+    outcomes: NDArray  # (room,) uint16
+    w: NDArray  # (room,) float32
+    drift: NDArray  # (room,) float64
+    used: NDArray  # (3,) int64: rows, places taken by lists, the longest list
+
+    def copy(self) -> WeightTable:
+        """Return a table that shares nothing with this one."""
+        return WeightTable(*(part.copy() for part in self))
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that is used; what is only reserved has not been touched, and costs none."""
+        rows, places, _ = self.used.tolist()
+        lists = sum(part.itemsize for part in (self.outcomes, self.w, self.drift)) * places
+        return self.slots.nbytes + rows * self.spans.strides[0] + lists
+
+    def to_parts(self) -> Parts:
+        """Return the arrays for a file: the same for the same weights, however much room is reserved."""
+        return Parts(arrays=dict(zip(_ARRAYS, _flatten(self), strict=True)))
+
+    @classmethod
+    def from_parts(cls, parts: Parts, outcomes: int) -> WeightTable:
+        """Return the table that was saved, after a check that its lists name only so many outcomes."""
+        keys, sizes, named, w, drift = (parts.array(name, dtype, (None,)) for name, dtype in _ARRAYS.items())
+        check_lists(WeightLists(keys, sizes, named, w), outcomes)
+        if len(drift) != len(w):
+            raise ValueError(f"there are {len(w)} weights, but {len(drift)} drifts")
+        return _rebuild(*(part.copy() for part in (keys, sizes, named, w, drift)))
+
+
+_ARRAYS = {"keys": np.uint64, "sizes": np.int64, "outcomes": np.uint16, "w": np.float32, "drift": np.float64}
+
+
+def new_weight_table() -> WeightTable:
+    """Return a table without a feature."""
+    return WeightTable(
+        new_slots(16),
+        np.zeros((8, 3), np.int64),
+        np.zeros(16, np.uint16),
+        np.zeros(16, np.float32),
+        np.zeros(16),
+        np.zeros(3, np.int64),
+    )
+
+
+@jit
+def _longer(array, size):
+    longer = np.empty(size, array.dtype)
+    for i in range(array.size):  # a slice would do, and take seconds to compile
+        longer[i] = array[i]
+    return longer
+
+
+@jit
+def reserve(table, pushes):
+    """The table, with room for this many more pushes, whatever they are.
+
+    A list that is full moves to where it has twice the room. If it had s places and gets p pushes, it takes at most
+    4(s + p) new ones; hence what is asked for here. What is not used is never touched, and costs no memory.
+    """
+    slots, spans, outcomes, w, drift, used = table
+    rows = used[0] + pushes
+    capacity = slots.shape[0]
+    while 4 * rows >= 3 * capacity:
+        capacity *= 2
+    if capacity > slots.shape[0]:
+        slots = resized(slots, capacity)
+    if rows > spans.shape[0]:
+        larger = np.empty((max(rows, spans.shape[0] * 5 // 4), 3), np.int64)
+        for row in range(used[0]):
+            larger[row, 0], larger[row, 1], larger[row, 2] = spans[row, 0], spans[row, 1], spans[row, 2]
+        spans = larger
+    needed = used[1] + 4 * (min(pushes * used[2], used[1]) + pushes)
+    if needed > outcomes.size:
+        size = max(needed, outcomes.size * 5 // 4)
+        outcomes, w, drift = _longer(outcomes, size), _longer(w, size), _longer(drift, size)
+    return WeightTable(slots, spans, outcomes, w, drift, used)
+
+
+@jit
+def find_row(table, key):
+    """The row of a feature, or −1 if it has no weights."""
+    row = find(table.slots, key)
+    return np.int64(row) if row != ABSENT else np.int64(-1)
+
+
+@jit
+def add_row(table, key):
+    """The row of a feature, which gets one if it is new; `reserve` must have made room."""
+    slots, spans, used = table.slots, table.spans, table.used
+    at = claim(slots, key)
+    if slots[at, 1] == ABSENT:
+        row = used[0]
+        slots[at, 1] = np.uint64(row)
+        spans[row, 0], spans[row, 1], spans[row, 2] = used[1], 0, 2
+        used[1] += 2
+        used[0] += 1
+    return np.int64(slots[at, 1])
+
+
+@jit
+def update_row(table, row, outcome, tau, clock):
+    """w[row, outcome] += tau and drift[row, outcome] += clock·tau; `reserve` must have made room."""
+    _, spans, outcomes, w, drift, used = table
+    start, size = spans[row, 0], spans[row, 1]
+    for at in range(start, start + size):
+        if outcomes[at] == outcome:
+            w[at] += tau
+            drift[at] += clock * tau
+            return
+    if size == spans[row, 2]:
+        moved = used[1]
+        for i in range(size):
+            outcomes[moved + i], w[moved + i], drift[moved + i] = outcomes[start + i], w[start + i], drift[start + i]
+        spans[row, 0], spans[row, 2] = moved, 2 * size
+        used[1] += 2 * size
+        start = moved
+    outcomes[start + size], w[start + size], drift[start + size] = outcome, tau, clock * tau
+    spans[row, 1] = size + 1
+    used[2] = max(used[2], size + 1)
+
+
+@jit
+def update(table, key, outcome, tau, clock):
+    """The same for a feature's key, which may be new."""
+    update_row(table, add_row(table, key), outcome, tau, clock)
+
+
+@jit
+def prefetch_row(table, row):
+    """Ask the processor for the list of a row, which will be needed soon."""
+    start = table.spans[row, 0]
+    prefetch(table.outcomes, start)
+    prefetch(table.w, start)
+
+
+@jit
+def add_row_scores(table, row, scores):
+    """scores[outcome] += w for each outcome in the row's list."""
+    spans, outcomes, w = table.spans, table.outcomes, table.w
+    start = spans[row, 0]
+    for at in range(start, start + spans[row, 1]):
+        scores[outcomes[at]] += w[at]
+
+
+@jit
+def squared_norm(table):
+    """The sum of the squares of all weights."""
+    spans, w = table.spans, table.w
+    total = 0.0
+    for row in range(table.used[0]):
+        for at in range(spans[row, 0], spans[row, 0] + spans[row, 1]):
+            total += np.float64(w[at]) * w[at]
+    return total
+
+
+@exact
+def mean_weight(w, drift, clock):
+    """The average of a weight over `clock` examples: 0 exactly where it is 0."""
+    return np.float32(w - drift / clock)
+
+
+@jit
+def row_keys(slots, rows):
+    """The keys of a table whose payloads are rows, by row."""
+    keys = np.zeros(rows, np.uint64)
+    for at in range(slots.shape[0]):
+        if slots[at, 0] != 0:
+            keys[np.int64(slots[at, 1])] = slots[at, 0]
+    return keys
+
+
+@jit
+def _flatten(table):
+    """The lists one after the other, without the room between them: (keys, sizes, outcomes, w, drift)."""
+    slots, spans, outcomes, w, drift, used = table
+    keys = row_keys(slots, used[0])
+    sizes = spans[: used[0], 1].copy()
+    total = sizes.sum()
+    parts = np.empty(total, np.uint16), np.empty(total, np.float32), np.empty(total)
+    to = 0
+    for row in range(used[0]):
+        for at in range(spans[row, 0], spans[row, 0] + spans[row, 1]):
+            parts[0][to], parts[1][to], parts[2][to] = outcomes[at], w[at], drift[at]
+            to += 1
+    return keys, sizes, *parts
+
+
+@jit
+def _rebuild(keys, sizes, outcomes, w, drift):
+    slots = new_slots(capacity_for(keys.size))
+    spans = np.empty((max(keys.size, 8), 3), np.int64)
+    start, longest = 0, 0
+    for row in range(keys.size):
+        slots[claim(slots, keys[row]), 1] = np.uint64(row)
+        spans[row, 0], spans[row, 1], spans[row, 2] = start, sizes[row], sizes[row]
+        start += sizes[row]
+        longest = max(longest, sizes[row])
+    return WeightTable(slots, spans, outcomes, w, drift, np.array([keys.size, start, longest]))
+
+
+class WeightLists(NamedTuple):
+    """The weights that predict, list after list."""
+
+    keys: NDArray  # (features,) uint64
+    sizes: NDArray  # (features,) int64
+    outcomes: NDArray  # (weights,) uint16
+    weights: NDArray  # (weights,) float32, or whole multiples of a unit
+
+    def to_parts(self, sizes: DTypeLike = np.int64, outcomes: DTypeLike = np.uint16) -> Parts:
+        """Return the arrays for a file, the sizes and the outcomes in these types."""
+        arrays = [self.keys, self.sizes.astype(sizes), self.outcomes.astype(outcomes), self.weights]
+        return Parts(arrays=dict(zip(self._fields, arrays, strict=True)))
+
+    @classmethod
+    def from_parts(cls, parts: Parts, outcomes: int, dtype: DTypeLike = np.float32) -> WeightLists:
+        """Return the lists that were saved, after a check that they name only so many outcomes."""
+        sizes, named = parts.arrays.pop("sizes"), parts.arrays.pop("outcomes")
+        if sizes.dtype.kind not in "iu" or named.dtype.kind != "u":
+            raise TypeError(f"sizes and outcomes must be whole numbers; they are {sizes.dtype} and {named.dtype}")
+        keys, weights = parts.array("keys", np.uint64, (None,)), parts.array("weights", dtype, (None,))
+        lists = cls(keys.copy(), sizes.astype(np.int64), named.astype(np.uint16), weights.copy())
+        check_lists(lists, outcomes)
+        return lists
+
+
+def check_lists(lists: WeightLists, outcomes: int) -> None:
+    """Raise an error if lists of a file do not fit together: compiled code checks no index."""
+    keys, sizes, named, weights = lists
+    if any(part.ndim != 1 for part in lists):
+        raise ValueError("a list has one dimension")
+    if len(keys) != len(sizes) or len(named) != len(weights):
+        raise ValueError(f"{len(keys)} keys with {len(sizes)} lists, {len(named)} outcomes with {len(weights)} weights")
+    if len(sizes) and (sizes.min() < 1 or sizes.max() > OUTCOMES or (keys == 0).any() or len(np.unique(keys)) < len(keys)):
+        raise ValueError("a feature has no list, or a list no feature of its own")
+    if int(sizes.sum()) != len(weights):
+        raise ValueError(f"the lists have {int(sizes.sum())} entries, but there are {len(weights)} weights")
+    if len(named) and named.max() >= outcomes:
+        raise ValueError(f"a weight is for outcome {named.max()}, but there are {outcomes}")
+
+
+class FrozenTable(NamedTuple):
+    """Weights that predict: the list of each feature that has one, without zeros."""
+
+    slots: NDArray  # a table from a feature's key to start << 17 | size of its list
+    outcomes: NDArray  # (weights,) uint16
+    weights: NDArray  # (weights,) float32
+
+
+@jit
+def _freeze_lists(table, clock, average, prune):
+    slots, spans, outcomes, w, drift, used = table
+    keys = row_keys(slots, used[0])
+    sizes = np.zeros(used[0], np.int64)
+    kept_outcomes, kept = np.empty(used[1], np.uint16), np.empty(used[1], np.float32)
+    to = 0
+    for row in range(used[0]):
+        for at in range(spans[row, 0], spans[row, 0] + spans[row, 1]):
+            value = mean_weight(w[at], drift[at], clock) if average else w[at]
+            if abs(value) > prune:
+                kept_outcomes[to], kept[to] = outcomes[at], value
+                sizes[row] += 1
+                to += 1
+    live = sizes > 0
+    return keys[live], sizes[live], kept_outcomes[:to].copy(), kept[:to].copy()
+
+
+def freeze_lists(table: WeightTable, clock: int, average: bool, prune: float = 0.0) -> WeightLists:
+    """Return the weights that predict: averages over `clock` examples or the last ones, without those of |w| ≤ prune."""
+    return WeightLists(*_freeze_lists(table, float(max(clock, 1)), average, prune))
+
+
+@jit
+def index_lists(keys, sizes, outcomes, weights):
+    """Make a hash table of these lists."""
+    slots = new_slots(capacity_for(keys.size))
+    start = np.uint64(0)
+    for i in range(keys.size):
+        slots[claim(slots, keys[i]), 1] = start << _SIZE_BITS | np.uint64(sizes[i])
+        start += np.uint64(sizes[i])
+    return FrozenTable(slots, outcomes, weights)
+
+
+@jit
+def prefetch_list(table, found):
+    """Ask the processor for the list that `find` found in a table, which will be needed soon."""
+    at = np.intp(found >> _SIZE_BITS)
+    prefetch(table.outcomes, at)
+    prefetch(table.weights, at)
+
+
+@jit
+def add_list(table, found, scores):
+    """scores[outcome] += weight for the list that `find` found in a table."""
+    outcomes, weights = table.outcomes, table.weights
+    start = found >> _SIZE_BITS
+    for at in range(start, start + (found & _SIZE_MASK)):
+        scores[outcomes[at]] += weights[at]
+
+
+@jit
+def add_feature_scores(table, key, scores):
+    """scores[outcome] += weight for the list of a feature, if it has one."""
+    found = find(table.slots, key)
+    if found != ABSENT:
+        add_list(table, found, scores)
