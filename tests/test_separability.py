@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rosenblatt.exact.certificates import Combination, Interior
-from rosenblatt.exact.simplex import alternative
+from rosenblatt.exact.solve import alternative
 from rosenblatt.testing import rational
 from rosenblatt.theory import Inseparable, Separable, Undecided, separability
 from rosenblatt.theory.alternative import STAGES

@@ -23,8 +23,7 @@ from rosenblatt.exact import rounding
 from rosenblatt.exact.certificates import Combination, Interior, as_floats
 from rosenblatt.exact.dyadic import cleared, products
 from rosenblatt.exact.reading import Matrix, Quantity, dense
-from rosenblatt.exact.simplex import alternative
-from rosenblatt.exact.solve import Late, independent_columns
+from rosenblatt.exact.solve import Late, alternative, independent_columns
 from rosenblatt.feasibility import find_interior
 from rosenblatt.feasibility.rows import row_lengths, scale_rows
 from rosenblatt.theory.nearest import MOST, Cloud, in_fewer_dimensions, in_floats

@@ -19,8 +19,8 @@ from rosenblatt.exact.certificates import Interior
 from rosenblatt.exact.dyadic import dot, fractions
 from rosenblatt.exact.reading import COUNT, NOT_NEGATIVE, POSITIVE, MatrixLike, Quantity, dense, numbers
 from rosenblatt.theory import bounds
+from rosenblatt.theory.cycles import Walk, exact_rows
 from rosenblatt.theory.signed import RandomSeed, read
-from rosenblatt.theory.walk import Walk, exact_rows
 
 _SIZE = Quantity(1, high=500, open_high=False, whole=True, advice="beyond, the square of the margin is no float")
 

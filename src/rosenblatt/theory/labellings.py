@@ -21,7 +21,7 @@ from rosenblatt.exact.certificates import Combination, Interior
 from rosenblatt.exact.dyadic import cleared
 from rosenblatt.exact.elimination import echelon
 from rosenblatt.exact.reading import COUNT, MatrixLike, dense, numbers
-from rosenblatt.exact.simplex import alternative
+from rosenblatt.exact.solve import alternative
 
 Labels = tuple[int, ...]  # −1 or +1 for each point
 

@@ -19,9 +19,9 @@ from rosenblatt.errors import InvalidParameter
 from rosenblatt.exact.reading import COUNT, POSITIVE, Matrix, MatrixLike
 from rosenblatt.feasibility.rows import dense_row, row_lengths
 from rosenblatt.theory import bounds
+from rosenblatt.theory.cycles import DELTA
 from rosenblatt.theory.geometry import NotSeparable, gamma_seen
 from rosenblatt.theory.signed import RandomSeed, read
-from rosenblatt.theory.walk import DELTA
 
 ORDERS = ("cyclic", "shuffle", "random", "most-violated", "most-violated-normalised")
 _ROUNDING = 1e-9  # what floats may be wrong by, in parts of the wall
