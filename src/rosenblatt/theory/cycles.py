@@ -48,15 +48,27 @@ _EXACT = 2**53  # up to here every integer is a float
 class Cycle:
     """The weights came back: after `preperiod` epochs they are what they are again after every `period` epochs more.
 
-    So nothing separates the data, and `combination` proves it: each row with the number of times it moved the weights in
-    one period.
+    So nothing separates the data, and `combination` proves it.
+
+    Attributes
+    ----------
+    preperiod, period : int
+        Epochs before the cycle is entered, and epochs of the cycle, as few as there are.
+    updates : int
+        Updates in one period.
+    weights : tuple
+        Where the cycle is entered, exactly; the intercept's last.
+    largest : float
+        ‖w‖ never is larger, for ever.
+    combination : Combination
+        Each row with the number of times it moved the weights in one period.
     """
 
-    preperiod: int  # epochs before the cycle is entered
-    period: int  # epochs, as few as there are
-    updates: int  # in one period
-    weights: tuple[Any, ...]  # where the cycle is entered, exactly; the intercept's last
-    largest: float  # ‖w‖ never is larger, for ever
+    preperiod: int
+    period: int
+    updates: int
+    weights: tuple[Any, ...]
+    largest: float
     combination: Combination
 
 
@@ -103,18 +115,31 @@ def find_cycle(
     start: Sequence[Number] | None = None,
     max_epochs: int = 10_000,
 ) -> Cycle | Converged | NoRepeat:
-    """What becomes of the perceptron on these rows, taken in their order again and again, without any rounding.
+    """Find out what becomes of the perceptron on these rows, taken in their order again and again, without any rounding.
 
     Weights are compared at the ends of epochs by Brent's method (1980), which keeps one earlier weight vector and finds
     the least period p within 3·max(m, p) + 1 epochs, m the preperiod; m is then found by walking again.
 
     Parameters
     ----------
-    X, y : the rows, and two labels for them. X may be an array of objects: integers and fractions of any size, or numbers
-        of any type that adds, multiplies and compares exactly, with its like and with integers, and has a float.
-    constant : κ, the constant feature, last; 0 for none.
-    delta, rate, start : the perceptron's: rows with ⟨w, a⟩ ≤ δ move w by rate·a; weights to start from, else 0.
-    max_epochs : after so many without an answer it is `NoRepeat`.
+    X : (rows, features) array or scipy sparse matrix
+        It may be an array of objects: integers and fractions of any size, or numbers of any type that adds, multiplies and
+        compares exactly, with its like and with integers, and has a float.
+    y : (rows,) array
+        Two labels; without a constant feature also one.
+    constant : number, default=1.0
+        κ, the constant feature, last; 0 for none.
+    delta, rate : number, default=0 and 1
+        Rows with ⟨w, a⟩ ≤ δ move w by rate·a.
+    start : sequence of numbers, optional
+        The weights to start from; 0 by default.
+    max_epochs : int, default=10_000
+        After so many epochs without an answer it is `NoRepeat`.
+
+    Returns
+    -------
+    Cycle, Converged or NoRepeat
+        The weights came back, or an epoch passed without an update, or neither happened yet.
 
     Examples
     --------
@@ -154,7 +179,15 @@ def lengths(
     rate: Number = 1,
     start: Sequence[Number] | None = None,
 ) -> NDArray:
-    """‖w‖ at the start and at the end of each epoch, of a walk without rounding: (epochs + 1,)."""
+    """Return ‖w‖ at the start and at the end of each epoch, of a walk without rounding: (epochs + 1,).
+
+    Parameters
+    ----------
+    X, y, constant, delta, rate, start
+        As in `find_cycle`.
+    epochs : int
+        How many epochs to walk.
+    """
     walk = Walk(exact_rows(X, y, constant), delta=delta, rate=rate, start=start)
     found = [walk.length()]
     for _ in range(epochs):
@@ -164,11 +197,20 @@ def lengths(
 
 
 def mixture(X: MatrixLike, y: ArrayLike, counts: ArrayLike, *, constant: Number = 1.0) -> Mixture:
-    """The mean of the rows weighted with non-negative integers, such as how often each moved the weights in any run.
+    """Return the mean of the rows weighted with non-negative integers, such as how often each moved the weights in any run.
 
     After t updates from 0 it is at most √((R² + 2δ/η)/t) long, in any order; after t updates of a run that
     never stops, at most a constant over t, since the weights stay bounded.
 
+    Parameters
+    ----------
+    X, y, constant
+        As in `find_cycle`.
+    counts : (rows,) array of int
+        The weights, not all of them 0.
+
+    Examples
+    --------
     >>> mixture([[2], [3]], [1, -1], [2, 1], constant=0).residual < 1 / 3 + 1e-15  # (2·2 − 3) / 3
     True
     """
