@@ -29,8 +29,8 @@ Labels = tuple[int, ...]  # −1 or +1 for each point
 def cover(n: int, d: int) -> int:
     """Count the labellings of n points in general position in d dimensions by hyperplanes through 0.
 
-    There are 2·Σ (n−1 choose k), k < d. Hyperplanes with an intercept are hyperplanes through 0 in one more dimension: of four points in the plane, lines make
-    cover(4, 3) = 14 of the 16 labellings. Cover (1965), and Schläfli a century before.
+    There are 2·Σ (n−1 choose k), k < d. Hyperplanes with an intercept are hyperplanes through 0 in one more dimension: of
+    four points in the plane, lines make cover(4, 3) = 14 of the 16 labellings. Cover (1965), and Schläfli a century before.
 
     Parameters
     ----------
