@@ -1,46 +1,52 @@
-"""The kinds of comparison. Each takes the folder of data and the number of turns, and returns a result."""
+"""Comparisons of linear learners with peers. Each takes the folder of data and the number of runs, and returns a Result."""
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn import linear_model
 from sklearn.base import clone
 from sklearn.linear_model import SGDClassifier
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
-from bench.contenders import (
-    as_accurate,
-    joined,
-    ours,
-    passive_aggressive,
-    peer,
-    peer_passive_aggressive,
-    same_weights,
-)
 from bench.data import Missing, load, mnist, news20
-from bench.measure import Turn, alternate, clocked, in_new_process
+from bench.measure import in_new_process
 from bench.report import Result
 from rosenblatt import KernelPerceptron, PassiveAggressiveClassifier, Perceptron
+from rosenblatt.cli.workloads import (
+    Measurement,
+    compare_accuracy,
+    compare_weights,
+    measure_in_turns,
+    our_perceptron,
+    peer_perceptron,
+    timed,
+    with_intercept,
+)
 
 Folder = Path | None
 
 
-def race(folder: Folder, repeat: int, source: str, order: str) -> Result:
-    """scikit-learn's time / ours, five epochs each."""
+def perceptron(folder: Folder, repeat: int, source: str, order: str) -> Result:
+    """Return scikit-learn's time / ours, five epochs each."""
     name, X, y = load(source, folder)
-    a, b = alternate(
-        clocked(lambda: ours(X, order).fit(X, y)), clocked(lambda: peer(X, order).fit(X, y)), repeat=repeat, warm=1
+    a, b = measure_in_turns(
+        timed(lambda: our_perceptron(X, order).fit(X, y)),
+        timed(lambda: peer_perceptron(X, order).fit(X, y)),
+        repeat=repeat,
+        warm_up=1,
     )
     if order == "cyclic":
-        weights = (joined(model.coef_, model.intercept_) for model in (a.result, b.result))
-        right, note = same_weights(X, *weights)
+        weights = (with_intercept(model.coef_, model.intercept_) for model in (a.result, b.result))
+        right, note = compare_weights(X, *weights)
     else:
-        right, note = as_accurate(X, y, a.result, b.result)
+        right, note = compare_accuracy(X, y, a.result, b.result)
     note += f"; {a.result.n_mistakes_ / a.result.n_seen_:.0%} mistakes"
     if sp.issparse(X):
         note += "; no intercept, as scikit-learn damps that of sparse data"
@@ -48,45 +54,62 @@ def race(folder: Folder, repeat: int, source: str, order: str) -> Result:
     return Result(f"{name}, {words}", a.cost, b.cost, b.cost / a.cost, right, note)
 
 
-def passive(folder: Folder, repeat: int, source: str, loss: str) -> Result:
-    """scikit-learn's time / ours for passive-aggressive learning, five epochs each in order, without an intercept."""
+def peer_passive_aggressive() -> Any:
+    """Return scikit-learn's class, which version 1.10 no longer has."""
+    if not hasattr(linear_model, "PassiveAggressiveClassifier"):
+        raise Missing("this scikit-learn has no PassiveAggressiveClassifier any more")
+    return linear_model.PassiveAggressiveClassifier
+
+
+def passive_aggressive(folder: Folder, repeat: int, source: str, loss: str) -> Result:
+    """Return scikit-learn's time / ours for passive-aggressive learning, five epochs each in order, no intercept."""
+
+    def fit(kind: Any) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)
+            model = kind(loss=loss, C=0.1, max_iter=5, tol=None, shuffle=False, fit_intercept=False)
+        return model.fit(X, y)
+
     name, X, y = load(source, folder)
-    a, b = alternate(
-        clocked(lambda: passive_aggressive(PassiveAggressiveClassifier, loss).fit(X, y)),
-        clocked(lambda: passive_aggressive(peer_passive_aggressive(), loss).fit(X, y)),
+    a, b = measure_in_turns(
+        timed(lambda: fit(PassiveAggressiveClassifier)),
+        timed(lambda: fit(peer_passive_aggressive())),
         repeat=repeat,
-        warm=1,
+        warm_up=1,
     )
-    right, note = same_weights(X, *(joined(model.coef_, 0.0) for model in (a.result, b.result)))
+    right, note = compare_weights(X, *(with_intercept(model.coef_, 0.0) for model in (a.result, b.result)))
     words = {"hinge": "PA-I", "squared_hinge": "PA-II"}[loss]
     return Result(f"{name}, {words} in order", a.cost, b.cost, b.cost / a.cost, right, note + "; no intercept")
 
 
 def averaging(folder: Folder, repeat: int, source: str) -> Result:
-    """The extra cost, in percent, of keeping the average and not the last weights."""
+    """Return the extra cost, in percent, of keeping the average and not the last weights."""
     name, X, y = load(source, folder)
-    a, b = alternate(
-        clocked(lambda: ours(X, keep="average").fit(X, y)), clocked(lambda: ours(X).fit(X, y)), repeat=repeat, warm=2
+    a, b = measure_in_turns(
+        timed(lambda: our_perceptron(X, keep="average").fit(X, y)),
+        timed(lambda: our_perceptron(X).fit(X, y)),
+        repeat=repeat,
+        warm_up=2,
     )
-    average, last = a.result, b.result
-    right, note = same_weights(X, joined(average.last_coef_, average.last_intercept_), joined(last.coef_, last.intercept_))
+    average = with_intercept(a.result.last_coef_, a.result.last_intercept_)
+    right, note = compare_weights(X, average, with_intercept(b.result.coef_, b.result.intercept_))
     note = f"peer: ours that keeps the last; last {note}"
     return Result(f"{name}, averaging", a.cost, b.cost, 100 * (a.cost / b.cost - 1), right, note)
 
 
 def bandwidth(folder: Folder, repeat: int, threads: int | None) -> Result:
-    """Our time for one epoch / the time of X @ w, which reads the same memory."""
+    """Return our time for one epoch / the time of X @ w, which reads the same memory."""
     name, X, y = load("dense-1000", folder)
     w = np.ones(X.shape[1], X.dtype)
 
     def fit(epochs: int) -> Any:
-        return clocked(lambda: ours(X, epochs=epochs).fit(X, y))
+        return timed(lambda: our_perceptron(X, epochs=epochs).fit(X, y))
 
-    def product() -> Turn:
+    def product() -> Measurement:
         with threadpool_limits(threads):
-            return clocked(lambda: X @ w)()
+            return timed(lambda: X @ w)()
 
-    six, one, read = alternate(fit(6), fit(1), product, repeat=repeat, warm=3)
+    six, one, read = measure_in_turns(fit(6), fit(1), product, repeat=repeat, warm_up=3)
     epoch = (six.cost - one.cost) / 5
     note = f"an epoch is (fit of 6 − fit of 1) / 5 and reads {X.nbytes / 1e9 / epoch:.1f} GB/s, peer: X @ w"
     name += f", one epoch / X @ w on {'all threads' if threads is None else 'one thread'}"
@@ -95,20 +118,20 @@ def bandwidth(folder: Folder, repeat: int, threads: int | None) -> Result:
 
 def importing(folder: Folder, repeat: int) -> Result:
     modules = ("rosenblatt.estimators.linear", "sklearn.linear_model")  # `import rosenblatt` alone imports nothing yet
-    a, b = alternate(*(in_new_process("import_seconds", module) for module in modules), repeat=repeat, warm=2)
+    a, b = measure_in_turns(*(in_new_process("import_seconds", module) for module in modules), repeat=repeat, warm_up=2)
     name = "`from rosenblatt import Perceptron` beyond `import sklearn.linear_model`"
     return Result(name, a.cost, b.cost, a.cost - b.cost, True, "each in a new process; the difference")
 
 
 def first_fit(folder: Folder, repeat: int, layout: str) -> Result:
-    (a,) = alternate(in_new_process("first_fit_seconds", layout), repeat=repeat, warm=1)
+    (a,) = measure_in_turns(in_new_process("first_fit_seconds", layout), repeat=repeat, warm_up=1)
     return Result(f"first fit, {layout}", a.cost, None, a.cost, True, "new process, kernels on disk; without the imports")
 
 
 def memory(folder: Folder, repeat: int) -> Result:
     if not Path("/proc/self/clear_refs").exists():
         raise Missing("peak memory is read from /proc, which this system does not have")
-    a, b = alternate(*(in_new_process("fit_megabytes", side) for side in ("ours", "peer")), repeat=1, warm=0)
+    a, b = measure_in_turns(*(in_new_process("fit_megabytes", side) for side in ("ours", "peer")), repeat=1, warm_up=0)
     note = "rise of peak resident memory during fit, in a new process with 160 MB of data loaded"
     return Result("peak memory, dense 400,000 × 100", a.cost, b.cost, None, True, note, "MB")
 
@@ -122,8 +145,8 @@ def mnist_accuracy(folder: Folder, repeat: int) -> Result:
 
 
 def kernel_epoch(folder: Folder, repeat: int, degree: int) -> Result:
-    """Our time for one epoch of the voted kernel perceptron of Freund and Schapire (1999), ten classes one against the
-    rest; scikit-learn's SVC with the same kernel is the peer, on a tenth of the rows."""
+    """Return our time for one epoch of the voted kernel perceptron of Freund and Schapire (1999), ten classes one against
+    the rest; scikit-learn's SVC with the same kernel is the peer, on a tenth of the rows."""
     _, X, y = mnist(folder)
     _, unseen, answers = mnist(folder, "test")
     order = np.random.default_rng(0).permutation(len(y))
@@ -131,10 +154,10 @@ def kernel_epoch(folder: Folder, repeat: int, degree: int) -> Result:
     same: Any = {"kernel": "poly", "degree": degree, "gamma": 1, "coef0": 1}
     voted = KernelPerceptron(**same, keep="vote", order="cyclic", max_iter=1, tol=None)
     part = slice(len(y) // 10)
-    (a,) = alternate(clocked(lambda: voted.fit(X, y)), repeat=min(repeat, 2), warm=0)
+    (a,) = measure_in_turns(timed(lambda: voted.fit(X, y)), repeat=min(repeat, 2), warm_up=0)
     less, named = X[part], y[part]
-    small, b = alternate(
-        clocked(lambda: clone(voted).fit(less, named)), clocked(lambda: SVC(**same).fit(less, named)), repeat=1, warm=0
+    small, b = measure_in_turns(
+        timed(lambda: clone(voted).fit(less, named)), timed(lambda: SVC(**same).fit(less, named)), repeat=1, warm_up=0
     )
     wrong = 1 - a.result.score(unseen, answers)
     note = (
@@ -145,7 +168,7 @@ def kernel_epoch(folder: Folder, repeat: int, degree: int) -> Result:
 
 
 def news20_accuracy(folder: Folder, repeat: int, multiclass: str, with_margin: bool) -> Result:
-    """Our accuracy − that of scikit-learn's averaged perceptron, on the same folds.
+    """Return our accuracy − that of scikit-learn's averaged perceptron, on the same folds.
 
     The margin is fixed before any label is looked at: the mean squared length of a row, the scale on which margins grow.
     """

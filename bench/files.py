@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bench.data import Missing, file_in
-from bench.measure import Turn, alternate, clocked
 from bench.report import Result
+from rosenblatt.cli.workloads import Measurement, measure_in_turns, timed
 from rosenblatt.data import svmlight
 from rosenblatt.workflow import Options, learner_named, reading_for, train
 
@@ -77,7 +77,9 @@ def vowpal_wabbit(path: Path) -> Any:
 def against_vowpal_wabbit(folder: Path | None, repeat: int) -> Result:
     """Text to saved model, one pass, in a process that is already running."""
     data = texts()
-    us, them = alternate(clocked(lambda: ours(data.svm)), clocked(lambda: vowpal_wabbit(data.vw)), repeat=repeat, warm=1)
+    us, them = measure_in_turns(
+        timed(lambda: ours(data.svm)), timed(lambda: vowpal_wabbit(data.vw)), repeat=repeat, warm_up=1
+    )
     training = us.result.training
     note = f"{100 * training['history'][0]['mistakes'] / training['history'][0]['rows']:.1f} % mistakes on the way"
     name = f"{data.megabytes:.0f} MB of LIBSVM text to a model, one pass, against Vowpal Wabbit on its own text"
@@ -92,7 +94,7 @@ def against_vowpal_wabbit_as_processes(folder: Path | None, repeat: int) -> Resu
         "Workspace(f'-d {sys.argv[1]} -f {sys.argv[1]}.model --loss_function hinge -b 18 --quiet').finish()"
     )
     train = ("train", data.svm, "--stream", "-q", "--set", "keep=last", "-m", data.svm.with_suffix(".model"))
-    us, them = alternate(command(*train), process(script, data.vw), repeat=repeat, warm=2)
+    us, them = measure_in_turns(command(*train), process(script, data.vw), repeat=repeat, warm_up=2)
     return Result("the same, each a new process", us.cost, them.cost, them.cost / us.cost, True, "start-up included")
 
 
@@ -115,7 +117,7 @@ def against_scikit_learn(folder: Path | None, repeat: int) -> Result:
         model.save(data.svm.with_suffix(".model"))
         return model
 
-    us, them = alternate(clocked(mine), clocked(theirs), repeat=min(repeat, 2), warm=1)
+    us, them = measure_in_turns(timed(mine), timed(theirs), repeat=min(repeat, 2), warm_up=1)
     found = us.result.learner.coef_[0, 1:]  # a column for each index from 0, and the file counts from 1
     same = np.allclose(found, them.result.coef_[0], rtol=1e-9, atol=1e-9)
     return Result(
@@ -129,7 +131,7 @@ def parsing(folder: Path | None, repeat: int) -> Result:
     from sklearn.datasets import load_svmlight_file
 
     data = texts()
-    (us,) = alternate(clocked(lambda: svmlight.read(str(data.svm))), repeat=repeat, warm=1)
+    (us,) = measure_in_turns(timed(lambda: svmlight.read(str(data.svm))), repeat=repeat, warm_up=1)
     X, y = us.result[0], us.result[1]
     theirs, labels = load_svmlight_file(str(data.svm))
     same = np.array_equal(X.data, theirs.data) and np.array_equal(X.indices, theirs.indices) and np.array_equal(y, labels)
@@ -160,12 +162,12 @@ def predicting(folder: Path | None, repeat: int) -> Result:
     with open(data.svm, "rb") as lines, open(rows, "wb") as some:
         for _ in range(100_000):
             some.write(next(lines))
-    (us,) = alternate(command("predict", model, rows, "-q"), repeat=repeat, warm=1)
+    (us,) = measure_in_turns(command("predict", model, rows, "-q"), repeat=repeat, warm_up=1)
     return Result("`rosenblatt predict`, 100,000 rows, a new process", us.cost, None, us.cost, True, "")
 
 
 def helping(folder: Path | None, repeat: int) -> Result:
-    (us,) = alternate(command("--help"), repeat=repeat, warm=1)
+    (us,) = measure_in_turns(command("--help"), repeat=repeat, warm_up=1)
     return Result("`rosenblatt --help`", us.cost, None, us.cost, True, "")
 
 
@@ -189,25 +191,25 @@ def newsgroups(folder: Path | None, repeat: int) -> Result:
     return Result("20 newsgroups by date, from JSON lines", seconds, None, accuracy, seconds < 20, "train and evaluate")
 
 
-def command(*arguments: Any, keep_output: bool = False) -> Callable[[], Turn]:
+def command(*arguments: Any, keep_output: bool = False) -> Callable[[], Measurement]:
     """`rosenblatt` with these arguments in a new process: seconds, and what it printed or else its peak memory in bytes."""
     return _measured([sys.executable, "-m", "rosenblatt", *map(str, arguments)], keep_output)
 
 
-def process(script: str, *arguments: Any) -> Callable[[], Turn]:
+def process(script: str, *arguments: Any) -> Callable[[], Measurement]:
     """A script in a new process."""
     return _measured([sys.executable, "-c", script, *map(str, arguments)], False)
 
 
-def _measured(line: list[str], keep_output: bool) -> Callable[[], Turn]:
+def _measured(line: list[str], keep_output: bool) -> Callable[[], Measurement]:
     watcher = "import resource, subprocess, sys; code = subprocess.run(sys.argv[1:]).returncode; " \
               "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.stderr); sys.exit(code)"  # fmt: skip
 
-    def turn() -> Turn:
-        done = clocked(lambda: subprocess.run([sys.executable, "-c", watcher, *line], capture_output=True, text=True))()
+    def turn() -> Measurement:
+        done = timed(lambda: subprocess.run([sys.executable, "-c", watcher, *line], capture_output=True, text=True))()
         if done.result.returncode:
             raise RuntimeError(f"{' '.join(line)}: {done.result.stderr}")
         peak = int(done.result.stderr.split()[-1]) * 1024
-        return Turn(done.cost, done.result.stdout if keep_output else peak)
+        return Measurement(done.cost, done.result.stdout if keep_output else peak)
 
     return turn

@@ -1,4 +1,4 @@
-"""Turns in this process, as `rosenblatt.cli.timing` takes them, and in a new one."""
+"""Measure something in a new process."""
 
 from __future__ import annotations
 
@@ -7,17 +7,15 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from rosenblatt.cli.timing import Turn, alternate, clocked
-
-__all__ = ["Turn", "alternate", "clocked", "in_new_process"]
+from rosenblatt.cli.workloads import Measurement
 
 
-def in_new_process(question: str, argument: str) -> Callable[[], Turn]:
-    """What `python -m bench.fresh question argument` measures, as a turn."""
-    command = [sys.executable, "-m", "bench.fresh", question, argument]
+def in_new_process(question: str, argument: str) -> Callable[[], Measurement]:
+    """Return a function that runs `python -m bench.new_process question argument` and returns the number it prints."""
+    command = [sys.executable, "-m", "bench.new_process", question, argument]
 
-    def turn() -> Turn:
+    def run() -> Measurement:
         done = subprocess.run(command, cwd=Path(__file__).parents[1], stdout=subprocess.PIPE, text=True, check=True)
-        return Turn(float(done.stdout))
+        return Measurement(float(done.stdout))
 
-    return turn
+    return run

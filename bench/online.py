@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from bench.data import Missing
-from bench.measure import alternate, clocked
 from bench.report import Result
 from rosenblatt import Perceptron
+from rosenblatt.cli.workloads import measure_in_turns, timed
 from rosenblatt.online import OnlinePerceptron
 
 Stream = list[tuple[dict[str, float], bool]]
@@ -57,11 +57,11 @@ def one_at_a_time(
     except ImportError:
         raise Missing("River is not installed") from None
     stream = mails(10_000, vocabulary, valued=valued)
-    a, b = alternate(
-        clocked(pass_over(stream, lambda: OnlinePerceptron(keep=keep))),
-        clocked(pass_over(stream, linear_model.Perceptron)),
+    a, b = measure_in_turns(
+        timed(pass_over(stream, lambda: OnlinePerceptron(keep=keep))),
+        timed(pass_over(stream, linear_model.Perceptron)),
         repeat=repeat,
-        warm=1,
+        warm_up=1,
     )
     each = [turn.cost / len(stream) * 1e6 for turn in (a, b)]
     name = f"10,000 rows of 60 named features out of {vocabulary:,}, predicted and learned one by one"
@@ -79,7 +79,7 @@ def one_dense_row(folder: Path | None, repeat: int, features: int = 100) -> Resu
     X = rng.standard_normal((1000, features))
     model = OnlinePerceptron()
     model.learn_many(X, X[:, 0] > 0)
-    (turn,) = alternate(clocked(lambda: [model.predict_one(x) for x in X]), repeat=max(repeat, 5), warm=1)
+    (turn,) = measure_in_turns(timed(lambda: [model.predict_one(x) for x in X]), repeat=max(repeat, 5), warm_up=1)
     expected = Perceptron(unknown_class="grow").partial_fit(X, X[:, 0] > 0).predict(X)
     right = turn.result == expected.tolist()
     each = turn.cost / len(X) * 1e6

@@ -1,4 +1,4 @@
-"""A result is a number, and the check that makes it mean something; a target is what the number should reach."""
+"""The result of a workload, the target it should reach, and the table and the JSON file of all results."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HEADINGS = ("workload", "ours (s)", "peer (s)", "ratio", "at least", "aim", "not
 
 
 class Target(NamedTuple):
-    """The least and the hoped-for value; with "≤" the most."""
+    """The least value that is good enough, and the one aimed at; with "≤" the most."""
 
     least: float | None = None
     aim: float | str | None = None
@@ -42,7 +42,7 @@ class Target(NamedTuple):
 
 
 class Result(NamedTuple):
-    """`right` is False where a check of the answers failed, None where nothing was measured."""
+    """What a workload measured; `right` is False where a check of the answers failed, None where nothing was measured."""
 
     name: str
     ours: float | None
@@ -55,19 +55,19 @@ class Result(NamedTuple):
     target: Target = Target()
 
 
-def written(number: float | None, unit: str) -> str:
+def format_number(number: float | None, unit: str) -> str:
     return "" if number is None else FORMATS[unit].format(number)
 
 
 def line(result: Result) -> str:
-    target, value = result.target, written(result.value, result.target.unit)
+    target, value = result.target, format_number(result.value, result.target.unit)
     if result.right is None:
         value = "skipped"
     elif not result.right:
         value = f"**FAILED** {value}"
     elif not target.met_by(result.value):
         value = f"**{value}** missed"
-    times = (written(number, result.unit) for number in (result.ours, result.peer))
+    times = (format_number(number, result.unit) for number in (result.ours, result.peer))
     cells = (result.name, *times, value, target.cell(target.least), target.cell(target.aim), result.note)
     return f"| {' | '.join(' '.join(cell.replace('|', '/').split()) for cell in cells)} |"
 

@@ -1,5 +1,5 @@
-"""Taggers and parsers: how right, how fast and how large, beside CRFsuite and NLTK. UD English-EWT and CoNLL-2000 from the
-folder of data, gold tokens throughout; what is right is counted as conlleval and the script of CoNLL 2018 count it."""
+"""Taggers and parsers: accuracy, speed and size, beside CRFsuite and NLTK. UD English-EWT and CoNLL-2000 from the folder of
+data, gold tokens throughout; accuracy is counted as conlleval and the script of CoNLL 2018 count it."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from bench.data import Missing, file_in
-from bench.measure import alternate, clocked, in_new_process
+from bench.measure import in_new_process
 from bench.report import Result
 from bench.taggers import NLTK, CRFsuite, plain_features, rich_features
+from rosenblatt.cli.workloads import measure_in_turns, timed
 from rosenblatt.data import columns, conllu
 from rosenblatt.structured import GraphParser, SequenceTagger, TagAndParse, TransitionParser, evaluation
 from rosenblatt.structured.pipeline import examples
 
 TREEBANK = "en_ewt-ud-{}.conllu.gz"
-MAKERS: dict[str, Callable[[], Any]] = {
+MODELS: dict[str, Callable[[], Any]] = {
     "fast": SequenceTagger.fast,
     "accurate": SequenceTagger.accurate,
     "graph": GraphParser,
@@ -32,38 +33,38 @@ def treebank(folder: Path | None, part: str) -> list[conllu.Sentence]:
     return list(conllu.read(file_in(folder, TREEBANK.format(part))))
 
 
-def tagged(folder: Path | None, part: str) -> tuple[list, list]:
+def tagger_examples(folder: Path | None, part: str) -> tuple[list, list]:
     bank = treebank(folder, part)
     return [sentence.forms for sentence in bank], [sentence.column("upos") for sentence in bank]
 
 
-def parsed(folder: Path | None, part: str) -> tuple[list, list]:
+def parser_examples(folder: Path | None, part: str) -> tuple[list, list]:
     bank = treebank(folder, part)
     return [sentence.tokens("form", "upos", "xpos") for sentence in bank], [sentence.tree() for sentence in bank]
 
 
-def words(sentences: Sequence) -> int:
+def count_words(sentences: Sequence) -> int:
     return sum(map(len, sentences))
 
 
-def reader(name: str) -> Callable[[Path | None, str], tuple[list, list]]:
-    return tagged if name in ("fast", "accurate") else parsed
+def examples_for(name: str) -> Callable[[Path | None, str], tuple[list, list]]:
+    return tagger_examples if name in ("fast", "accurate") else parser_examples
 
 
 @cache
-def fitted(folder: Path | None, name: str) -> Any:
-    """The model of this name, fitted once for all rows that ask for it."""
-    return MAKERS[name]().fit(*reader(name)(folder, "train"))
+def fit(folder: Path | None, name: str) -> Any:
+    """Return the model of this name, fitted once for all workloads that use it."""
+    return MODELS[name]().fit(*examples_for(name)(folder, "train"))
 
 
-def learned(folder: Path | None, name: str, keep: str = "average") -> Any:
-    """The same, predicting by these weights: a model has both."""
-    return fitted(folder, name).set_params(keep=keep)
+def fitted_model(folder: Path | None, name: str, keep: str = "average") -> Any:
+    """Return the same model, predicting with the average or with the last weights."""
+    return fit(folder, name).set_params(keep=keep)
 
 
 @cache
 def crfsuite(folder: Path | None, rich: bool) -> CRFsuite:
-    return CRFsuite(rich_features if rich else plain_features, 5).fit(*tagged(folder, "train"))
+    return CRFsuite(rich_features if rich else plain_features, 5).fit(*tagger_examples(folder, "train"))
 
 
 def accuracy(model: Any, X: list, y: list) -> float:
@@ -71,9 +72,9 @@ def accuracy(model: Any, X: list, y: list) -> float:
 
 
 def tagging(folder: Path | None, repeat: int, name: str) -> Result:
-    """The share of words of the test part whose UPOS is right."""
-    X, y = tagged(folder, "test")
-    ours, last = (accuracy(learned(folder, name, keep), X, y) for keep in ("average", "last"))
+    """Return the share of words of the test part whose UPOS is right."""
+    X, y = tagger_examples(folder, "test")
+    ours, last = (accuracy(fitted_model(folder, name, keep), X, y) for keep in ("average", "last"))
     peer = accuracy(crfsuite(folder, rich=True), X, y)
     plain = accuracy(crfsuite(folder, rich=False), X, y)
     note = f"averaged {ours:.4f}, last {last:.4f}; peer: CRFsuite, rich features (plain ones {plain:.4f})"
@@ -81,7 +82,7 @@ def tagging(folder: Path | None, repeat: int, name: str) -> Result:
 
 
 def chunking(folder: Path | None, repeat: int) -> Result:
-    """F1 of all chunks of CoNLL-2000, from words and their given parts of speech."""
+    """Return the F1 of all chunks of CoNLL-2000, from words and their given parts of speech."""
     (X, y), (X_test, y_test) = (chunks(file_in(folder, f"conll2000.{part}.txt.gz")) for part in ("train", "test"))
     tagger, f1 = SequenceTagger.chunking().fit(X, y), {}
     for keep in ("average", "last"):
@@ -97,16 +98,16 @@ def chunks(path: Path) -> tuple[list, list]:
 
 
 def parsing(folder: Path | None, repeat: int, name: str) -> Result:
-    """The labelled attachment score on the test part, gold tags."""
-    X, y = parsed(folder, "test")
-    ours, last = (evaluation.trees(y, learned(folder, name, keep).predict(X)) for keep in ("average", "last"))
+    """Return the labelled attachment score on the test part, gold tags."""
+    X, y = parser_examples(folder, "test")
+    ours, last = (evaluation.trees(y, fitted_model(folder, name, keep).predict(X)) for keep in ("average", "last"))
     note = f"UAS {ours.uas:.4f}, LAS {ours.las:.4f}, CLAS {ours.clas:.4f}; last UAS {last.uas:.4f}, LAS {last.las:.4f}"
     return Result(f"trees of EWT, {name} parser, LAS", ours.las, None, ours.las, last.las < ours.las, note, "accuracy")
 
 
-def predicted(folder: Path | None, repeat: int) -> Result:
-    """The labelled attachment score on plain words: own tags, own trees."""
-    pipeline = TagAndParse(MAKERS["beam"](), SequenceTagger.fast()).fit(*examples(treebank(folder, "train")))
+def plain_words(folder: Path | None, repeat: int) -> Result:
+    """Return the labelled attachment score on plain words, tagged and parsed by our own models."""
+    pipeline = TagAndParse(MODELS["beam"](), SequenceTagger.fast()).fit(*examples(treebank(folder, "train")))
     X, y = examples(treebank(folder, "test"))
     guess = pipeline.predict(X)
     scores = evaluation.trees(*([[word[-2:] for word in sentence] for sentence in part] for part in (y, guess)))
@@ -116,21 +117,21 @@ def predicted(folder: Path | None, repeat: int) -> Result:
 
 
 def training(folder: Path | None, repeat: int) -> Result:
-    """CRFsuite's time / ours: from the file to a model, ten epochs of ours against five of CRFsuite's."""
+    """Return CRFsuite's time / ours: from the file to a model, ten epochs of ours against five of CRFsuite's."""
     path = file_in(folder, TREEBANK.format("train"))
 
     def read() -> tuple[list, list]:
         bank = list(conllu.read(path))
         return [sentence.forms for sentence in bank], [sentence.column("upos") for sentence in bank]
 
-    ours, peer = alternate(
-        clocked(lambda: SequenceTagger.fast().set_params(max_iter=10).fit(*read())),
-        clocked(lambda: CRFsuite(rich_features, 5).fit(*read())),
+    ours, peer = measure_in_turns(
+        timed(lambda: SequenceTagger.fast().set_params(max_iter=10).fit(*read())),
+        timed(lambda: CRFsuite(rich_features, 5).fit(*read())),
         repeat=min(repeat, 3),
-        warm=1,
+        warm_up=1,
     )
-    plain = clocked(lambda: CRFsuite(plain_features, 5).fit(*read()))()
-    X, y = tagged(folder, "test")
+    plain = timed(lambda: CRFsuite(plain_features, 5).fit(*read()))()
+    X, y = tagger_examples(folder, "test")
     note = (
         f"accuracy {accuracy(ours.result, X, y):.4f} and {accuracy(peer.result, X, y):.4f}; CRFsuite with plain features "
     )
@@ -140,38 +141,40 @@ def training(folder: Path | None, repeat: int) -> Result:
 
 
 def tagging_speed(folder: Path | None, repeat: int, name: str) -> Result:
-    """Words tagged a second on one core, lists in and lists out."""
-    X, _ = tagged(folder, "test")
-    model = learned(folder, name).set_params(n_jobs=1)
+    """Return the words tagged per second on one core, lists in and lists out."""
+    X, _ = tagger_examples(folder, "test")
+    model = fitted_model(folder, name).set_params(n_jobs=1)
     suite = crfsuite(folder, rich=True)
-    ours, peer = alternate(clocked(lambda: model.predict(X)), clocked(lambda: suite.predict(X)), repeat=repeat, warm=2)
-    nltk = NLTK(1).fit(*tagged(folder, "dev"))
-    slow = clocked(lambda: nltk.predict(X[:500]))()
-    note = f"NLTK (of fewer features: trained on the small part) {words(X[:500]) / slow.cost:,.0f}"
-    speeds = words(X) / ours.cost, words(X) / peer.cost
+    ours, peer = measure_in_turns(
+        timed(lambda: model.predict(X)), timed(lambda: suite.predict(X)), repeat=repeat, warm_up=2
+    )
+    nltk = NLTK(1).fit(*tagger_examples(folder, "dev"))
+    slow = timed(lambda: nltk.predict(X[:500]))()
+    note = f"NLTK (of fewer features: trained on the small part) {count_words(X[:500]) / slow.cost:,.0f}"
+    speeds = count_words(X) / ours.cost, count_words(X) / peer.cost
     return Result(f"tagging, {name}, one core", *speeds, speeds[0], True, note, "tokens/s")
 
 
 def parsing_speed(folder: Path | None, repeat: int, name: str) -> Result:
-    """Words parsed a second on one core, lists in and lists out."""
-    X, _ = parsed(folder, "test")
-    model = learned(folder, name).set_params(n_jobs=1)
-    (ours,) = alternate(clocked(lambda: model.predict(X)), repeat=repeat, warm=1)
-    speed = words(X) / ours.cost
+    """Return the words parsed per second on one core, lists in and lists out."""
+    X, _ = parser_examples(folder, "test")
+    model = fitted_model(folder, name).set_params(n_jobs=1)
+    (ours,) = measure_in_turns(timed(lambda: model.predict(X)), repeat=repeat, warm_up=1)
+    speed = count_words(X) / ours.cost
     return Result(f"parsing, {name}, one core", speed, None, speed, True, "", "tokens/s")
 
 
 def size(folder: Path | None, repeat: int, name: str) -> Result:
-    """The size of a model's file."""
+    """Return the size of the file of a model."""
     with tempfile.TemporaryDirectory() as place:
         path = Path(place) / "model"
-        learned(folder, name).save(path)
+        fitted_model(folder, name).save(path)
         megabytes = path.stat().st_size / 1e6
     return Result(f"file of the {name} model", megabytes, None, megabytes, True, "what predicts, ready to load", "MB")
 
 
 def memory(folder: Path | None, repeat: int, name: str) -> Result:
-    """The peak of a process that trains a parser."""
+    """Return the peak memory of a process that trains a parser."""
     file_in(folder, TREEBANK.format("train"))
     if not Path("/proc/self/clear_refs").exists():
         raise Missing("peak memory is read from /proc, which this system does not have")

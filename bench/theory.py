@@ -10,8 +10,8 @@ from scipy.optimize import OptimizeResult, linprog
 from sklearn.svm import SVC
 
 from bench.data import svmlight
-from bench.measure import alternate, clocked
 from bench.report import Result
+from rosenblatt.cli.workloads import measure_in_turns, timed
 from rosenblatt.feasibility import find_interior
 from rosenblatt.theory import Inseparable, Separable, gamma_affine, separability
 from rosenblatt.theory.hard import exponential
@@ -35,7 +35,7 @@ def proof(folder: Folder, repeat: int, file: str, method: str) -> Result:
         found = separability(X, y, method=method)
         return found, found.verify(X, y)
 
-    a, b = alternate(clocked(prove), clocked(lambda: widest_box(X, y)), repeat=min(repeat, 2), warm=1)
+    a, b = measure_in_turns(timed(prove), timed(lambda: widest_box(X, y)), repeat=min(repeat, 2), warm_up=1)
     (found, true), floats = a.result, b.result
     agrees = isinstance(found, Separable) == (-floats.fun > 1e-6)
     few = isinstance(found, Separable) or len(found.rows) <= X.shape[1] + 2
@@ -59,7 +59,7 @@ def generated(folder: Folder, repeat: int, noise: float) -> Result:
         found = separability(X, y)
         return found, found.verify(X, y)
 
-    (turn,) = alternate(clocked(prove), repeat=1, warm=0)
+    (turn,) = measure_in_turns(timed(prove), repeat=1, warm_up=0)
     found, true = turn.result
     right = true and isinstance(found, Inseparable if noise else Separable)
     return Result(
@@ -71,11 +71,11 @@ def certified_margin(folder: Folder, repeat: int, file: str) -> Result:
     """scikit-learn's time for a hard margin / ours for a bracket of it that is proved from both sides."""
     name, X, y = svmlight(folder, file)
     dense = X.toarray()  # its sparse path refuses the 64-bit indices that the file is read with
-    a, b = alternate(
-        clocked(lambda: gamma_affine(X, y)),
-        clocked(lambda: SVC(kernel="linear", C=1e6, tol=1e-6).fit(dense, y)),
+    a, b = measure_in_turns(
+        timed(lambda: gamma_affine(X, y)),
+        timed(lambda: SVC(kernel="linear", C=1e6, tol=1e-6).fit(dense, y)),
         repeat=min(repeat, 3),
-        warm=1,
+        warm_up=1,
     )
     theirs = 1 / float(np.linalg.norm(b.result.coef_))
     right = a.result.verify(X, y) and a.result.gap <= 1e-6 and abs(theirs - a.result.lower) < 1e-3 * theirs
@@ -87,11 +87,11 @@ def rescaled(folder: Folder, repeat: int, n: int) -> Result:
     """The perceptron's time on its exponential instance / the rescaled perceptron's."""
     hard = exponential(n)
     rows = hard.X * hard.y[:, None]
-    a, b = alternate(
-        clocked(lambda: find_interior(rows, "rescaling")),
-        clocked(lambda: find_interior(rows, "perceptron")),
+    a, b = measure_in_turns(
+        timed(lambda: find_interior(rows, "rescaling")),
+        timed(lambda: find_interior(rows, "perceptron")),
         repeat=min(repeat, 3),
-        warm=2,
+        warm_up=2,
     )
     right = a.result.verify(rows) and b.result.verify(rows) and b.result.n_updates == (4**n - 1) // 3
     ours, theirs = (f"{run.result.n_updates:,} updates" for run in (a, b))

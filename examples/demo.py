@@ -1,5 +1,5 @@
-"""The perceptron at work: six e-mails by hand, irises with the mistake bound, tumours with four ways to keep weights, and
-digits with three ways to tell ten classes apart. Prints what happens and draws demo.png in the current directory."""
+"""Four demonstrations of the perceptron: six e-mails step by step, irises with the mistake bound, tumours with four choices
+of weights, and digits with three multiclass methods. Prints tables and saves demo.png in the current directory."""
 
 import matplotlib
 
@@ -26,8 +26,8 @@ def heading(text):
 
 
 def geometry(X, positive):
-    """(radius, margin) of the rows with a constant feature of 1: the length of the longest, and the margin of a separating
-    unit vector. Any separator is a certificate; a support vector machine through the origin finds the widest one."""
+    """Return (radius, margin) of the rows with a constant feature of 1: the length of the longest row, and the margin of a
+    separating unit vector. Any separator is a certificate; a support vector machine through the origin finds the widest."""
     directions = np.where(positive, 1, -1)[:, None] * np.column_stack([X, np.ones(len(X))])
     mirrored = np.vstack([directions, -directions])
     separator = SVC(kernel="linear", C=1e6).fit(mirrored, np.repeat([1, -1], len(X))).coef_[0]
@@ -43,10 +43,10 @@ def emails():
         score = clf.decision_function([x])[0] if i else 0.0
         updates = clf.n_updates_ if i else 0
         clf.partial_fit([x], [kind], classes=["ham", "spam"])
-        learned = "update" if clf.n_updates_ > updates else "right"
+        outcome = "update" if clf.n_updates_ > updates else "right"
         words = " ".join(word for word, there in zip(WORDS, x, strict=True) if there)
         weights = " ".join(f"{w:2.0f}" for w in clf.coef_[0])
-        print(f"{i + 1:4} {kind:5} {words:22} {score:5.0f}  {learned:7} {weights:>14} {clf.intercept_[0]:5.0f}")
+        print(f"{i + 1:4} {kind:5} {words:22} {score:5.0f}  {outcome:7} {weights:>14} {clf.intercept_[0]:5.0f}")
     radius, margin = geometry(EMAILS, KINDS == "spam")
     print(f"{clf.n_updates_} updates; the bound R²/γ² is {clf.mistake_bound(radius, margin):.0f}")
     reasons = clf.explain([0, 1, 0, 1, 0]).contributions
@@ -60,7 +60,7 @@ def irises(left, middle, right):
     sepals, kind = X[:, :2], np.where(species == "setosa", "setosa", "the others")
     radius, margin = geometry(sepals, kind == "setosa")
     print(f"longest row R = {radius:.2f}, widest margin γ = {margin:.4f}, both with the constant feature")
-    print(f"{'':20} {'epochs':>7} {'updates':>8} {'bound':>8} {'its margin':>11}  stopped")
+    print(f"{'':20} {'epochs':>7} {'updates':>8} {'bound':>8} {'its margin':>11}  stop reason")
     for settings in ({"order": "cyclic"}, {"order": "most-violated"}, {"margin": 10.0}, {}):
         clf = Perceptron(tol=None, max_iter=100_000, **settings).fit(sepals, kind)
         bound = clf.mistake_bound(radius, margin)
@@ -81,25 +81,25 @@ def irises(left, middle, right):
 
 
 def tumours():
-    heading("Breast cancer: which weights to keep (standardised, 30 % held out)")
+    heading("Breast cancer: which weights predict best (standardised, 30 % for testing)")
     X, y = load_breast_cancer(return_X_y=True)
     parts = train_test_split(X, y, test_size=0.3, random_state=0, stratify=y)
-    print(f"{'keep':10} {'epochs':>7} {'updates':>8} {'on training rows':>17} {'held out':>9}")
+    print(f"{'keep':10} {'epochs':>7} {'updates':>8} {'training accuracy':>17} {'test':>9}")
     for keep in ("last", "average", "pocket", "vote"):
         model = make_pipeline(StandardScaler(), Perceptron(keep=keep, max_iter=50, tol=None)).fit(parts[0], parts[2])
-        clf, seen, held = model[-1], model.score(parts[0], parts[2]), model.score(parts[1], parts[3])
-        print(f"{keep:10} {clf.n_iter_:7} {clf.n_updates_:8,} {seen:17.1%} {held:9.1%}")
+        clf, training, test = model[-1], model.score(parts[0], parts[2]), model.score(parts[1], parts[3])
+        print(f"{keep:10} {clf.n_iter_:7} {clf.n_updates_:8,} {training:17.1%} {test:9.1%}")
 
 
 def digits():
-    heading("Digits: ten classes (8 × 8 pixels, 30 % held out)")
+    heading("Digits: ten classes (8 × 8 pixels, 30 % for testing)")
     X, y = load_digits(return_X_y=True)
     parts = train_test_split(X / 16, y, test_size=0.3, random_state=0, stratify=y)
-    print(f"{'multiclass':10} {'vectors':>7} {'epochs':>7} {'updates':>8} {'held out':>9}  stopped")
+    print(f"{'multiclass':10} {'vectors':>7} {'epochs':>7} {'updates':>8} {'test':>9}  stop reason")
     for multiclass in ("joint", "ovr", "ovo"):
         clf = Perceptron(multiclass=multiclass, keep="average").fit(parts[0], parts[2])
-        held = clf.score(parts[1], parts[3])
-        print(f"{multiclass:10} {len(clf.coef_):7} {clf.n_iter_:7} {clf.n_updates_:8,} {held:9.1%}  {clf.stop_reason_}")
+        test = clf.score(parts[1], parts[3])
+        print(f"{multiclass:10} {len(clf.coef_):7} {clf.n_iter_:7} {clf.n_updates_:8,} {test:9.1%}  {clf.stop_reason_}")
 
 
 def main():
@@ -109,7 +109,7 @@ def main():
     tumours()
     digits()
     figure.savefig("demo.png", dpi=110)
-    print("\ndemo.png: the irises")
+    print("\nsaved demo.png: the irises")
 
 
 if __name__ == "__main__":

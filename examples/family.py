@@ -1,9 +1,9 @@
-"""The family on one picture: the boundary that each learner draws through the same two-dimensional data, and the mistakes
-that each makes along a real stream, predicting every row before learning from it.
+"""Compare all learners in one picture: the decision boundary of each on the same two-dimensional data, and the mistakes of
+each on a real stream, where every row is predicted before it is learned from.
 
     python examples/family.py [family.png] [--data FOLDER]
 
-The stream is the breast-cancer data that scikit-learn brings; with a folder that has a9a.train.svm.gz, the 32,561 rows of
+The stream is the breast-cancer data of scikit-learn; with a folder that contains a9a.train.svm.gz, the 32,561 rows of
 Adult.
 """
 
@@ -35,7 +35,7 @@ BUDGET = {**KERNEL, "budget": 20}
 
 
 def linear() -> dict[str, Any]:
-    """The learners whose boundary is a line."""
+    """Return the learners whose decision boundary is a line."""
     return {
         "Perceptron": rb.Perceptron(),
         "averaged": rb.Perceptron(keep="average"),
@@ -61,7 +61,7 @@ def linear() -> dict[str, Any]:
 
 
 def curved() -> dict[str, Any]:
-    """The learners with a kernel, and the two Winnows, which see which of a few bins each feature falls into."""
+    """Return the learners with a kernel, and the two Winnows, on features that are split into a few bins."""
     bins = KBinsDiscretizer(BINS, encode="onehot-dense", strategy="uniform", quantile_method="averaged_inverted_cdf")
     return {
         "kernel": rb.KernelPerceptron(**KERNEL),
@@ -78,7 +78,7 @@ def curved() -> dict[str, Any]:
 
 
 def crescents(rows: int = 120, seed: int = 3) -> tuple[NDArray, NDArray]:
-    """Two bent clouds in the unit square, which no line separates quite."""
+    """Generate two bent clouds of points in the unit square, which no line separates perfectly."""
     rng = np.random.default_rng(seed)
     y = np.arange(rows) % 2
     angle = np.pi * (rng.random(rows) + y)
@@ -87,7 +87,7 @@ def crescents(rows: int = 120, seed: int = 3) -> tuple[NDArray, NDArray]:
 
 
 def boundaries(figure: Any) -> None:
-    """A panel for each learner."""
+    """Draw the decision boundary of each learner in a panel of its own."""
     X, y = crescents()
     panels = {**linear(), **curved()}
     axes = figure.subplots(-(-len(panels) // 6), 6, sharex=True, sharey=True).ravel()
@@ -108,7 +108,7 @@ def boundaries(figure: Any) -> None:
 
 
 def stream(folder: Path | None) -> tuple[str, Any, NDArray]:
-    """(name, rows, labels) in a fixed random order, features between 0 and 1."""
+    """Return (name, rows, labels) of the stream, in a fixed random order, features between 0 and 1."""
     if folder is not None:
         X, y = load_svmlight_file(str(folder / "a9a.train.svm.gz"))
         name = "Adult"
@@ -120,8 +120,8 @@ def stream(folder: Path | None) -> tuple[str, Any, NDArray]:
 
 
 def mistakes(learner: Any, X: Any, y: NDArray, pieces: int = 60) -> tuple[NDArray, NDArray]:
-    """(rows seen, mistakes made so far). A learner counts its mistakes before it learns from a row, so the size of the
-    pieces does not matter."""
+    """Return (rows seen, mistakes so far). A learner counts its mistakes before it learns from a row, so the size
+    of the pieces does not matter."""
     ends = np.unique(np.linspace(0, len(y), pieces + 1).astype(int))
     counts = [0]
     for start, end in pairwise(ends):
@@ -129,8 +129,8 @@ def mistakes(learner: Any, X: Any, y: NDArray, pieces: int = 60) -> tuple[NDArra
     return ends, np.array(counts)
 
 
-def race(ax: Any, folder: Path | None) -> list[tuple[str, int, float]]:
-    """Draw the share of mistakes so far of each learner that can stream; (name, mistakes, share), fewest first."""
+def compare_on_stream(ax: Any, folder: Path | None) -> list[tuple[str, int, float]]:
+    """Draw the share of mistakes so far of each learner with partial_fit; return (name, mistakes, share), fewest first."""
     name, X, y = stream(folder)
     learners = {label: learner for label, learner in linear().items() if hasattr(learner, "partial_fit")}
     runs = {label: mistakes(learner, X, y) for label, learner in learners.items() if learner.keep == "last"}
@@ -154,17 +154,17 @@ def race(ax: Any, folder: Path | None) -> list[tuple[str, int, float]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("picture", nargs="?", type=Path, default=Path("family.png"))
-    parser.add_argument("--data", type=Path, metavar="FOLDER", help="where a9a.train.svm.gz is")
-    given = parser.parse_args()
+    parser.add_argument("--data", type=Path, metavar="FOLDER", help="the folder that contains a9a.train.svm.gz")
+    options = parser.parse_args()
     figure = plt.figure(figsize=(15, 19), layout="constrained")
     above, below = figure.subfigures(2, 1, height_ratios=[2.4, 1])
     boundaries(above)
-    ranked = race(below.subplots(), given.data)
-    figure.savefig(given.picture, dpi=100)
+    ranked = compare_on_stream(below.subplots(), options.data)
+    figure.savefig(options.picture, dpi=100)
     print(f"{'learner':20} {'mistakes':>9} {'share':>7}")
     for label, made, share in ranked:
         print(f"{label:20} {made:9,} {share:7.2%}")
-    print(f"drawn: {given.picture}")
+    print(f"saved {options.picture}")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""Run the pages of docs/ that show pictures, and save what their code draws, in the order in which it draws.
+"""Run the code on the pages of docs/ that show figures, and save the figures in the order in which they are drawn.
 
-python examples/figures.py [folder, docs/figures unless given]
+python examples/figures.py [FOLDER, by default docs/figures]
 """
 
 from __future__ import annotations

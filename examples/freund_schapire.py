@@ -1,9 +1,9 @@
-"""The experiment of Freund and Schapire (1999): voted kernel perceptrons on MNIST, ten classes one against the rest, with
-the kernel (1 + x·z)^d. Prints test errors, support vectors and mistakes beside the published ones.
+"""Reproduce the experiment of Freund and Schapire (1999): voted kernel perceptrons on MNIST, ten classes one against the
+rest, with the kernel (1 + x·z)^d. Prints test errors, support vectors and mistakes beside the published ones.
 
     python examples/freund_schapire.py FOLDER --degree 2 3 4 --epochs 1
 
-FOLDER has mnist.npz, with the arrays x_train, y_train, x_test, y_test.
+FOLDER contains mnist.npz, with the arrays x_train, y_train, x_test, y_test.
 """
 
 import argparse
@@ -24,8 +24,8 @@ PUBLISHED = {
 }  # fmt: skip
 
 
-def read(folder):
-    """(rows, labels, test rows, test labels): pixels from 0 to 1, the training rows in one random order."""
+def read_mnist(folder):
+    """Return (rows, labels, test rows, test labels): pixels from 0 to 1, the training rows in one random order."""
     path = Path(folder) / "mnist.npz"
     if not path.exists():
         sys.exit(f"{path} is missing: it should hold the arrays x_train, y_train, x_test and y_test of MNIST")
@@ -42,7 +42,7 @@ def main():
     parser.add_argument("--degree", type=int, nargs="+", default=[2, 3, 4])
     parser.add_argument("--epochs", type=int, nargs="+", default=[1])
     options = parser.parse_args()
-    X, y, X_test, y_test = read(options.folder)
+    X, y, X_test, y_test = read_mnist(options.folder)
     KernelPerceptron("poly", keep="vote", max_iter=1, tol=None).fit(X[:200], y[:200]).predict(X_test[:2])  # compiles
     print("test error in % by vote, average and last weights; in brackets as published")
     print(" d  T  vote         avg  last  support         mistakes            fit  predict")

@@ -1,5 +1,5 @@
-"""Selling to customers who never say what they would have paid: prices by ellipsoid, perceptron, ε-greedy and by fiat, on
-the same customers. Prints a table for three kinds of customers and draws the regret for random ones.
+"""Compare four ways of setting prices for customers who only buy or refuse: ellipsoid, perceptron, ε-greedy, fixed price.
+Prints a table for three kinds of customers and draws the regret for random ones.
 
     python examples/pricing.py pricing.png
 """
@@ -37,7 +37,7 @@ def table(rounds=3_000):
 
 
 def picture(path):
-    """Draw the regret of each pricer; the ellipsoid, which is told the horizon, begins anew for each."""
+    """Draw the regret of each pricer; the ellipsoid depends on the horizon, so it is run once for each."""
     customers = market(DIMENSION, HORIZONS[-1])
     runs = {
         name: simulate(make(HORIZONS[-1]), customers.contexts, customers.theta)
@@ -49,12 +49,12 @@ def picture(path):
     ax.figure.savefig(path, dpi=110)
     growth = [f"{sales.regret.sum():.0f}" for sales in horizons]
     print(f"regret of the ellipsoid for {', '.join(f'{h:,}' for h in HORIZONS)} rounds: {', '.join(growth)}")
-    print(f"{path}: regret against rounds")
+    print(f"saved {path}: regret against rounds")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("path", nargs="?", default="pricing.png", help="where to write the picture")
+    parser.add_argument("path", nargs="?", default="pricing.png", help="file to save the picture in")
     path = parser.parse_args().path
     table()
     picture(path)

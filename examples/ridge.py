@@ -1,4 +1,4 @@
-"""Least squares three ways: the delta rule walks there, LinearRegression jumps there, Ridge stops short of it on purpose.
+"""Compare three ways to least squares: the delta rule in epochs, LinearRegression at once, and Ridge with a penalty.
 
 The notes of Waterloo's CS489/698 minimise ½‖Xw − y‖² + λ‖w‖². Setting the gradient XᵀXw − Xᵀy + 2λw to zero gives
 w = (XᵀX + 2λI)⁻¹Xᵀy: with the ½ on one term only, scikit-learn's `alpha` is 2λ. Here X has an example in each row. The
@@ -23,15 +23,15 @@ EPOCHS = [1, 10, 100, 1000]
 
 
 def closed_form(X, y, penalty):
-    """(coef, intercept) that minimise ½‖Xw + b − y‖² + λ‖w‖²: centring takes the intercept out of the penalty."""
+    """Return (coef, intercept) that minimise ½‖Xw + b − y‖² + λ‖w‖²: centring takes the intercept out of the penalty."""
     centre, level = X.mean(axis=0), y.mean()
     inner = (X - centre).T @ (X - centre) + 2 * penalty * np.eye(X.shape[1])
     coef = np.linalg.solve(inner, (X - centre).T @ (y - level))
     return coef, level - centre @ coef
 
 
-def left_out(X, y, penalty):
-    """The error at each row of the model that has not seen it, from one fit: e_i/(1 − h_ii).
+def leave_one_out_errors(X, y, penalty):
+    """Return the error at each row of the model fitted without it, from one fit: e_i/(1 − h_ii).
 
     H takes y to the fitted values: 1/n for the intercept, and the penalised projection on the centred columns.
     """
@@ -42,8 +42,8 @@ def left_out(X, y, penalty):
     return (y - X @ coef - intercept) / (1 - leverage)
 
 
-def left_out_by_force(X, y, penalty):
-    """The same from as many fits as rows."""
+def leave_one_out_errors_by_refitting(X, y, penalty):
+    """Return the same errors, from one fit for each row."""
     errors = np.empty(len(X))
     for i in range(len(X)):
         rest = np.arange(len(X)) != i
@@ -56,16 +56,16 @@ def root_mean_square(errors):
     return float(np.sqrt(np.mean(errors**2)))
 
 
-def penalised(X, y):
-    """A line for each λ."""
+def print_ridge(X, y):
+    """Print a line for each λ."""
     folds = KFold(10, shuffle=True, random_state=0)
-    print(f"{'λ':>6} {'alpha=2λ':>8} {'‖w‖':>8} {'R²':>6} {'left out':>9} {'by force':>9} {'10 folds, R²':>13}")
+    print(f"{'λ':>6} {'alpha=2λ':>8} {'‖w‖':>8} {'R²':>6} {'left out':>9} {'refitted':>9} {'10 folds, R²':>13}")
     for penalty in PENALTIES:
         model = Ridge(alpha=2 * penalty).fit(X, y)
         coef, intercept = closed_form(X, y, penalty)
         assert np.allclose(model.coef_, coef)
         assert np.allclose(model.intercept_, intercept)
-        fast, slow = left_out(X, y, penalty), left_out_by_force(X, y, penalty)
+        fast, slow = leave_one_out_errors(X, y, penalty), leave_one_out_errors_by_refitting(X, y, penalty)
         assert np.allclose(fast, slow)
         scores = cross_val_score(make_pipeline(StandardScaler(), Ridge(alpha=2 * penalty)), X, y, cv=folds)
         print(
@@ -74,8 +74,8 @@ def penalised(X, y):
         )
 
 
-def walked(X, y):
-    """A line for each number k of epochs of the delta rule, which is like a penalty of 2λ ≈ 1/(ηk)."""
+def print_delta_rule(X, y):
+    """Print a line for each number k of epochs of the delta rule, which is like a penalty of 2λ ≈ 1/(ηk)."""
     print(f"\n{'epochs':>6} {'1/(ηk)':>8} {'‖w‖':>8} {'R²':>6} {'from least squares':>19}")
     exact = LinearRegression().fit(X, y)
     for epochs in EPOCHS:
@@ -89,7 +89,7 @@ def walked(X, y):
 
 
 def draw(path, X, y, names):
-    """The weights against λ, and against the epochs of the delta rule, from all to none and from none to all."""
+    """Draw the weights against λ, and against the epochs of the delta rule."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -106,15 +106,15 @@ def draw(path, X, y, names):
     right.set(xlabel="epochs of the delta rule", title="So does stopping early")
     right.legend(names, fontsize="small", loc="lower right")
     figure.savefig(path, dpi=110)
-    print(f"\n{path}: the weights against λ and against epochs")
+    print(f"\nsaved {path}: the weights against λ and against epochs")
 
 
 def main(picture=None):
     X, y = load_diabetes(return_X_y=True)
     X = StandardScaler().fit_transform(X)
     print("Diabetes: 442 patients, 10 measurements, how far the disease has gone a year later\n")
-    penalised(X, y)
-    walked(X, y)
+    print_ridge(X, y)
+    print_delta_rule(X, y)
     if picture:
         draw(picture, X, y, load_diabetes().feature_names)
 

@@ -1,6 +1,6 @@
-"""Learn to tag and to parse from a treebank, judge what was learned, and read a sentence aloud.
+"""Train a tagger and a parser on a treebank, evaluate them, and parse a sentence.
 
-python examples/treebank.py TRAIN.conllu TEST.conllu ["A sentence , in tokens ."] [picture.png]
+    python examples/treebank.py TRAIN.conllu TEST.conllu ["A sentence , in tokens ."] [picture.png]
 
 Any treebank of Universal Dependencies will do; files may end in .gz, .bz2 or .xz.
 """
@@ -20,13 +20,13 @@ def main(train: str, test: str, text: str = "Dogs that bark do not bite .", pict
     print(f"{len(X):,} sentences, {sum(map(len, X)):,} words")
     start = perf_counter()
     model = TagAndParse(TransitionParser(), SequenceTagger.fast()).fit(X, y)
-    print(f"taggers and parser learned in {perf_counter() - start:.0f} s, tags by jackknife")
+    print(f"taggers and parser trained in {perf_counter() - start:.0f} s, with jackknifed tags")
 
     X, y = examples(conllu.read(test))
-    model.predict(X[:1])  # the first time, what predicts is compiled
+    model.predict(X[:1])  # compiles the code that predicts
     start = perf_counter()
     guess = model.predict(X)
-    print(f"{sum(map(len, X)) / (perf_counter() - start):,.0f} words a second, tagged and parsed")
+    print(f"{sum(map(len, X)) / (perf_counter() - start):,.0f} words per second, tagged and parsed")
     for place, name in enumerate(model.taggers_):
         scores = evaluation.tags(*([[word[place] for word in answer] for answer in part] for part in (y, guess)))
         print(f"{name} {scores.words}")
@@ -43,7 +43,7 @@ def main(train: str, test: str, text: str = "Dogs that bark do not bite .", pict
 
         tokens = [(word, tags[0]) for word, tags in zip(words, answer, strict=True)]
         plot.tree(tokens, [tags[-2:] for tags in answer]).figure.savefig(picture, dpi=110)
-        print(f"drawn in {picture}")
+        print(f"saved {picture}")
 
 
 if __name__ == "__main__":

@@ -148,7 +148,7 @@ def test_unfitted_use_says_so():
     [
         ({"margin": -1}, "margin must be a number ≥ 0; got -1"),
         ({"eta0": 0}, "eta0 must be a number > 0; got 0"),
-        ({"order": "sorted"}, "order must be one of 'cyclic', 'shuffle'.*got 'sorted'"),
+        ({"order": "sorted"}, "order must be one of 'shuffle', 'cyclic'.*got 'sorted'"),
         ({"batch": 0}, "batch must be a whole number ≥ 1 or 'full'; got 0"),
         ({"batch": 2.5}, "whole number"),
         ({"max_iter": None}, "max_iter must be a whole number ≥ 1; got None"),
@@ -159,7 +159,7 @@ def test_unfitted_use_says_so():
         ({"class_weight": {5: 1.0}}, r"class_weight names 5, which is none of the classes \[0, 1\]"),
         ({"class_weight": {0: -1.0}}, "class_weight must be finite and not negative"),
         ({"n_jobs": 0}, "n_jobs must not be 0"),
-        ({"order": "most-violated", "batch": 8}, "order='most-violated' and batch=8 do not go together"),
+        ({"order": "most-violated", "batch": 8}, "order='most-violated' and batch=8 cannot be used together"),
         ({"order": "most-violated", "keep": "pocket"}, "order='most-violated' and keep='pocket'"),
         ({"batch": "full", "keep": "pocket"}, "batch='full' and keep='pocket'"),
         ({"reduction": "mean"}, "reduction='mean' and batch=1"),

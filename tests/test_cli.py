@@ -161,13 +161,13 @@ def test_help_is_light():
         "from rosenblatt.cli.app import COMMANDS; [main([name, '--help']) for name in COMMANDS]; "
         f"loaded = sorted({heavy!r} & sys.modules.keys()); sys.exit(f'help imports {{loaded}}' if loaded else 0)"
     )
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     assert ended.returncode == 0, ended.stderr
 
 
 def test_without_typer_the_next_step_is_said():
     code = "import sys; sys.modules['typer'] = None; from rosenblatt.cli import main; sys.exit(main([]))"
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     assert (ended.returncode, ended.stdout) == (2, "")
     assert "pip install 'rosenblatt[cli]'" in ended.stderr
 
@@ -197,6 +197,7 @@ def test_an_interrupt_is_said_and_has_its_code():
     )
     streams = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     with subprocess.Popen([sys.executable, "-c", code], text=True, **streams) as waiting:
+        waiting.wait(timeout=60)
         said = waiting.stderr.read()
     assert (waiting.returncode, said) == (130, "interrupted\n")
 
@@ -231,7 +232,7 @@ def test_a_full_disk_is_said():
         pytest.skip("this system has no /dev/full")
     with open("/dev/full", "w") as full:
         ended = subprocess.run(
-            [sys.executable, "-m", "rosenblatt", "--help"], stdout=full, stderr=subprocess.PIPE, text=True
+            [sys.executable, "-m", "rosenblatt", "--help"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=120
         )
     assert (ended.returncode, ended.stderr) == (5, "error: the disk is full\n")
 
@@ -240,7 +241,7 @@ def test_closed_streams_are_no_bug():
     code = (
         "import sys; sys.stdin = sys.stdout = sys.stderr = None; from rosenblatt.cli import main; sys.exit(main(['trace']))"
     )
-    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+    assert subprocess.run([sys.executable, "-c", code], timeout=120).returncode == 0
 
 
 def test_an_interrupted_training_is_said_even_in_quiet(tmp_path, monkeypatch):

@@ -16,6 +16,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LinearRegression, SGDRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from rosenblatt.errors import NumericOverflow
 from rosenblatt.estimators.regression.delta import DeltaRuleClassifier, DeltaRuleRegressor
 from rosenblatt.estimators.regression.stability import Diverged
 from rosenblatt.testing import laws
@@ -314,6 +315,38 @@ def test_what_fails_changes_nothing():
     assert pickle.dumps(clf) == before
 
 
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_row_whose_length_overflows_is_refused_by_its_number(classes, method):
+    X, _ = measured()
+    y = np.arange(60) % classes
+    clf = DeltaRuleClassifier(normalised=True).fit(X, y)
+    before = pickle.dumps(clf)
+    X[7] = 1e200
+    with pytest.raises(NumericOverflow, match="squared length of row 7") as caught:
+        getattr(clf, method)(X, y)
+    assert caught.value.row == 7
+    assert pickle.dumps(clf) == before
+
+
+@pytest.mark.parametrize("rows", [np.asarray, sp.csr_matrix])
+@pytest.mark.parametrize("targets", [1, 2])
+@pytest.mark.parametrize("keep", ["last", "average"])
+def test_targets_that_overflow_change_nothing(keep, targets, rows):
+    X = np.tile([[1.0, 0.0, 2.0]], (20, 1))
+    y = np.where(np.arange(20) < 15, 1.7e308, -1.7e308)[:, None].repeat(targets, axis=1)
+    reg = DeltaRuleRegressor(eta0=0.05, keep=keep).partial_fit(rows(X[:3]), np.ones((3, targets)))
+    before = pickle.dumps(reg)
+    for method in (reg.partial_fit, reg.fit):
+        with pytest.raises(NumericOverflow, match=r"overflowed at row (4|15)|square of y"):
+            method(rows(X), y)
+        assert pickle.dumps(reg) == before
+    new = DeltaRuleRegressor(eta0=0.05, keep=keep)
+    with pytest.raises(NumericOverflow):
+        new.partial_fit(rows(X), y)
+    assert not new.__sklearn_is_fitted__()
+
+
 def test_a_stream_needs_a_rate():
     X, y = measured()
     for learner in (DeltaRuleRegressor(), DeltaRuleClassifier()):
@@ -532,7 +565,7 @@ def test_layouts_and_seeds_agree(form, tmp_path):
         np.load(tmp_path / "X.npy", mmap_mode="r"),
         sp.csr_matrix(X),
         sp.csc_matrix(X),
-        laws.jumbled(X),
+        laws.unsorted_csr(X),
     ):
         before = pickle.dumps(layout)
         same(expected, clone(REGRESSORS[form]).fit(layout, fixed), X, 1e-9)

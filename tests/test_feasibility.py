@@ -1,5 +1,6 @@
 """Every answer is checked in exact arithmetic, the methods agree with one another and with an LP, and the theorems hold."""
 
+import dataclasses
 import math
 import re
 from fractions import Fraction
@@ -575,9 +576,45 @@ def test_the_length_of_a_cut_does_not_matter(scale):
     assert find_in_cone(orthant(scale), 3).exists
 
 
-def test_a_cone_without_an_inside_that_rounding_hides_is_undecided():
-    found = find_in_cone(SecondOrder(np.eye(2), [1, 0]))  # ‖x‖ < x₁
-    assert (found.exists, found.reason, found.checked) == (None, "precision", False)
+def test_a_dual_vector_proves_that_a_cone_has_no_inside():
+    cone = SecondOrder(np.eye(2), [1, 0])  # ‖x‖ < x₁
+    found = find_in_cone(cone)
+    assert (found.exists, found.reason, found.checked, found.n_updates) == (False, "combination", True, 0)
+    assert found.dual == (1, 0)
+    assert found.verify(cone)
+    assert not found.verify(SecondOrder(np.eye(2), [1, 1]))
+    assert not found.verify(Polyhedral(np.eye(2)))
+    assert "a dual vector proves it" in str(found)
+    both = Intersection(Polyhedral([[1, 1]]), cone)
+    assert find_in_cone(both).exists is False
+    assert find_in_cone(both).verify(both)
+
+
+@given(st.integers(1, 4), st.integers(1, 5), st.data())
+@settings(max_examples=60)
+def test_every_second_order_cone_of_integers_without_an_inside_is_decided(d, m, data):
+    number = st.integers(-3, 3)
+    P = np.array(data.draw(st.lists(st.lists(number, min_size=d, max_size=d), min_size=m, max_size=m)))
+    # Nothing is inside if and only if c = Pᵀv with ‖v‖ ≤ 1; these v are on the edge, or near to it.
+    v = [Fraction(value, 5) for value in data.draw(st.permutations([3, 4, 0, 0, 0, 0][: max(2, m)]))[:m]]
+    c = [sum((value * int(row[j]) for value, row in zip(v, P, strict=True)), Fraction(0)) * 5 for j in range(d)]
+    cone = SecondOrder(5 * P, [int(value) for value in c])
+    found = find_in_cone(cone)
+    assert found.exists is False
+    assert found.verify(cone)
+    corrupted = dataclasses.replace(found, dual=(found.dual[0] + 1, *found.dual[1:]))
+    assert not corrupted.verify(cone) or (P[0] == 0).all()
+
+
+@given(st.integers(1, 3), st.integers(1, 4), st.data())
+@settings(max_examples=60)
+def test_a_second_order_cone_of_integers_has_an_inside_or_a_dual_vector(d, m, data):
+    number = st.integers(-3, 3)
+    P = np.array(data.draw(st.lists(st.lists(number, min_size=d, max_size=d), min_size=m, max_size=m)))
+    cone = SecondOrder(P, data.draw(st.lists(number, min_size=d, max_size=d)))
+    found = find_in_cone(cone)
+    assert found.exists is (cone.dual_vector() is None)
+    assert found.verify(cone)
 
 
 def test_an_oracle_may_write_to_its_point():

@@ -1,5 +1,6 @@
 """Projections, distances, margins; and γ, between two bounds that anyone can check."""
 
+import math
 import re
 import warnings
 from dataclasses import replace
@@ -17,7 +18,8 @@ from worked import EIGHT, EIGHT_Y, SIX, SIX_Y, SPAM, SPAM_Y
 
 from rosenblatt import Perceptron
 from rosenblatt.testing.strategies import samples, separated
-from rosenblatt.theory import geometry, nearest
+from rosenblatt.theory import find_cycle, geometry, nearest, separability, trace
+from rosenblatt.theory.cycles import Converged
 from rosenblatt.theory.geometry import (
     NotSeparable,
     distance,
@@ -430,6 +432,24 @@ def test_an_open_gap_is_a_warning_and_still_true(monkeypatch):
     assert margin.lower <= better.lower <= better.upper <= margin.upper
 
 
+@pytest.mark.parametrize("label", [1, -1, 0, True, "spam"])
+def test_one_class_through_the_origin_has_a_margin(label):
+    X = np.array([[3.0, 4.0], [4.0, 3.0], [9.0, 9.0]])
+    margin = gamma_origin(X, [label] * 3)
+    assert margin.lower <= math.sqrt(24.5) <= margin.upper, (
+        "the distance of the segment between the first two to the origin"
+    )
+    assert margin.verify(X, [label] * 3)
+    assert np.allclose(margin.w, (-1 if label in (-1, 0) else 1) * np.sqrt([0.5, 0.5]))
+    assert trace(X, [label] * 3, constant=0).updates == 1
+    assert separability(X, [label] * 3, intercept=False).verify(X, [label] * 3)
+    assert isinstance(find_cycle(X, [label] * 3, constant=0), Converged)
+    with pytest.raises(NotSeparable, match="add up to zero"):
+        gamma_origin([[1.0], [-2.0]], [label] * 2)
+    with pytest.raises(ValueError, match=r"two labels; got 1: .*; with an intercept, a plane far enough away"):
+        gamma_affine(X, [label] * 3)
+
+
 @pytest.mark.parametrize(
     ("X", "y", "message"),
     [
@@ -440,7 +460,7 @@ def test_an_open_gap_is_a_warning_and_still_true(monkeypatch):
     ],
 )
 def test_nonsense_is_refused(X, y, message):
-    for gamma in ALL:
+    for gamma in ALL[1:] if message == "two labels" else ALL:
         with pytest.raises(ValueError, match=message):
             gamma(X, y)
 

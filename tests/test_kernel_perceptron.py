@@ -19,6 +19,7 @@ from rosenblatt import Perceptron
 from rosenblatt.estimators.kernel import gram
 from rosenblatt.estimators.kernel import machine as kernel
 from rosenblatt.estimators.kernel.machine import KernelMachine, KernelPerceptron
+from rosenblatt.estimators.parameters import parameter, with_parameters
 from rosenblatt.rules import PA1
 from rosenblatt.testing import laws
 from rosenblatt.testing.reference import demands, predicted, width
@@ -102,13 +103,13 @@ def test_equals_the_textbook(sample, multiclass, keep, margin, constant, block, 
     assert np.isclose(clf.radius_**2, K.diagonal().max())
 
 
+@with_parameters
 class KernelPassiveAggressive(KernelMachine):
     """PA-I: its rule uses the lengths of rows."""
 
-    _own = KernelPerceptron._own
-
-    def __init__(self, kernel="rbf", margin=0.0, max_iter=2, tol=None, order="cyclic"):
-        self.kernel, self.margin, self.max_iter, self.tol, self.order = kernel, margin, max_iter, tol, order
+    max_iter: int = parameter(2)
+    tol: float | None = parameter(None)
+    order: str = parameter("cyclic")
 
     def _rule(self):
         return PA1(0.5)

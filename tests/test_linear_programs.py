@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.optimize import Bounds, linprog
 from scipy.sparse import csr_array
 
-from rosenblatt.exact.elimination import solved
+from rosenblatt.exact.elimination import echelon
 from rosenblatt.feasibility import METHODS, solve_lp
 from rosenblatt.feasibility.programs import Infeasible
 
@@ -250,12 +250,12 @@ def test_nonsense_is_refused(problem, words):
 def test_elimination_keeps_what_the_equations_say(seed):
     rng = np.random.default_rng(seed)
     E = [[Fraction(int(v)) for v in row] for row in rng.integers(-2, 3, (int(rng.integers(0, 5)), 4))]
-    system = solved(E, 4)
-    y = system.completed([Fraction(int(v)) for v in rng.integers(-3, 4, len(system.free))])
+    system = echelon(E, 4)
+    y = system.complete([Fraction(int(v)) for v in rng.integers(-3, 4, len(system.free))])
     assert all(sum(a * b for a, b in zip(row, y, strict=True)) == 0 for row in E)
     row = [Fraction(int(v)) for v in rng.integers(-3, 4, 4)]
     by_hand = sum(a * b for a, b in zip(row, y, strict=True))
-    assert sum(a * y[j] for a, j in zip(system.reduced(row), system.free, strict=True)) == by_hand
+    assert sum(a * y[j] for a, j in zip(system.restrict(row), system.free, strict=True)) == by_hand
     mixed = [sum(((k + 1) * e[j] for k, e in enumerate(E)), Fraction(0)) for j in range(4)]
     nu = system.multipliers(mixed)
     assert [sum((v * e[j] for v, e in zip(nu, E, strict=True)), Fraction(0)) for j in range(4)] == mixed

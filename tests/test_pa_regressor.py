@@ -15,6 +15,7 @@ from sklearn.datasets import load_diabetes
 from sklearn.model_selection import cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from rosenblatt.errors import NumericOverflow
 from rosenblatt.estimators.regression.regressor import PassiveAggressiveRegressor
 from rosenblatt.testing import laws
 
@@ -177,6 +178,22 @@ def test_refusals_name_the_value():
             PassiveAggressiveRegressor(**params).fit(X, y)
 
 
+@pytest.mark.parametrize("rows", [np.asarray, sp.csr_matrix])
+@pytest.mark.parametrize("after", [0, 3])
+@pytest.mark.parametrize("average", [False, True])
+def test_a_row_that_makes_the_weights_infinite_is_named_and_changes_nothing(average, after, rows):
+    X = rows(np.array([[1.0, 0.0], [1.0, 0.0], [1e-3, 0.0]] + [[0.0, 1.0]] * after + [[1.0, 1.0]] * (after > 0)))
+    y = np.array([1.0, 2.0, 1.7e308] + [1.0] * (X.shape[0] - 3))
+    reg = PassiveAggressiveRegressor(C=np.inf, fit_intercept=False, average=average, shuffle=False)
+    reg.partial_fit(X[:2], y[:2])
+    before = pickle.dumps(reg)
+    for method in (reg.partial_fit, reg.fit):
+        with pytest.raises(NumericOverflow) as caught:
+            method(X, y)
+        assert caught.value.row == 2
+        assert pickle.dumps(reg) == before
+
+
 def test_the_line_of_an_epoch_tells_the_loss(capsys):
     X, y = measured(20)
     reg = PassiveAggressiveRegressor(max_iter=1, tol=None, verbose=1).fit(X, y)
@@ -218,7 +235,7 @@ def test_chunks_weights_of_zero_and_seeds(average):
 def test_layouts_agree():
     X, y = numbers()
     expected = PassiveAggressiveRegressor(max_iter=6).fit(X, y)
-    for layout in (np.asfortranarray(X), X.tolist(), sp.csr_matrix(X), sp.csc_matrix(X), laws.jumbled(X)):
+    for layout in (np.asfortranarray(X), X.tolist(), sp.csr_matrix(X), sp.csc_matrix(X), laws.unsorted_csr(X)):
         before = pickle.dumps(layout)
         same(expected, PassiveAggressiveRegressor(max_iter=6).fit(layout, y), X, 1e-9)
         assert pickle.dumps(layout) == before

@@ -1,15 +1,22 @@
 """The estimator is a scikit-learn classifier, and its weights are scikit-learn's where both run the same algorithm."""
 
+import inspect
+import pickle
+import re
+from functools import partial
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn import linear_model
+from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import rosenblatt
 from rosenblatt import Perceptron
 
 WEIGHTS_ARE_RATES = (
@@ -28,6 +35,39 @@ EXPECTED = {
 )
 def test_scikit_learn_check(estimator, check):
     check(estimator)
+
+
+ESTIMATORS = [
+    kind
+    for kind in map(partial(getattr, rosenblatt), rosenblatt.__all__)
+    if isinstance(kind, type) and hasattr(kind, "fit")
+]
+
+
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_every_parameter_is_in_the_signature_and_documented_once_with_its_default(kind):
+    signature = inspect.signature(kind)
+    defaults = {name: each.default for name, each in signature.parameters.items()}
+    assert [name for name, each in signature.parameters.items() if each.kind is not each.KEYWORD_ONLY] in ([], ["kernel"])
+    section = kind.__doc__.split("Parameters\n----------\n")[1].split("\n\n")[0] + "\n"
+    shown = re.findall(r"^(\w+) : .+, default=(.+)\n    \S", section, flags=re.MULTILINE)
+    assert [(name, str(default)) for name, default in defaults.items()] == [(name, text.strip('"')) for name, text in shown]
+    assert all(re.fullmatch(r"\w+ : .+|    .+", line) for line in section.splitlines())
+    assert kind().get_params() == defaults
+
+
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_parameters_are_cloned_pickled_set_and_shown(kind):
+    estimator = kind(verbose=3)
+    for twin in (clone(estimator), pickle.loads(pickle.dumps(estimator)), eval(repr(estimator), {kind.__name__: kind})):
+        assert type(twin) is kind
+        assert twin.get_params() == estimator.get_params()
+    assert repr(estimator) == f"{kind.__name__}(verbose=3)"
+    assert estimator.set_params(verbose=0).verbose == 0
+    assert estimator != kind()
+    assert hash(estimator) != hash(kind())
+    with pytest.raises(TypeError, match="unexpected keyword argument 'verbosity'"):
+        kind(verbosity=1)
 
 
 def blobs(classes, rows=300, features=5, seed=0):

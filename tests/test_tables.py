@@ -572,7 +572,7 @@ def test_words_speak_for_spam(tmp_path):
 
 def test_without_pyarrow_the_message_says_what_to_install():
     code = "import sys; sys.modules['pyarrow'] = None; import rosenblatt.data.tables"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=120)
     assert "MissingDependency: tables need the package pyarrow" in done.stderr
     assert "pip install 'rosenblatt[tables]'" in done.stderr
 

@@ -49,7 +49,7 @@ def small_blocks(monkeypatch):
 
 
 def same(one, other, X):
-    laws.same(one.learner, other.learner, X, "the models")
+    laws.assert_same_model(one.learner, other.learner, X, "the models")
 
 
 def wide(X):
@@ -77,7 +77,7 @@ def test_loaded_in_order_is_partial_fit(data):
     by_hand = rosenblatt.Perceptron(keep="average")
     for _ in range(2):
         by_hand.partial_fit(sp.csr_matrix(wide(X)), y, classes=[0, 1, 2])
-    laws.same(by_hand, model.learner, wide(X), "training from a file")
+    laws.assert_same_model(by_hand, model.learner, wide(X), "training from a file")
     assert model.classes_.tolist() == [0, 1, 2]
 
 
@@ -339,6 +339,18 @@ def test_a_label_that_comes_after_an_interrupt_begins_again_too(tmp_path, small_
     resumed = train(str(path), half.reading, None, options, resume=half)
     assert resumed.classes_.tolist() == [1, 2, 3]
     assert np.array_equal(resumed.learner.coef_, whole.learner.coef_)
+
+
+def test_a_training_that_was_started_with_sigint_ignored_goes_on_ignoring_it(tmp_path):
+    path = tmp_path / "rows.svm"
+    path.write_text("1 1:1\n2 2:1\n" * 3)
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        model = train(str(path), reading_for([str(path)]), watch=lambda step: os.kill(os.getpid(), signal.SIGINT))
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert model.training["stopped"] != "interrupted"
 
 
 def test_resuming_keeps_passes_and_columns(tmp_path, small_blocks):

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from rosenblatt.cli.console import Console
 from rosenblatt.cli.errors import Code
 from rosenblatt.cli.options import Json, Quiet
+
+if TYPE_CHECKING:
+    from rosenblatt.cli.workloads import Dataset, Matrix
 
 
 class Row(NamedTuple):
@@ -67,25 +70,25 @@ def bench(
 
 def _dense(repeat: int, scale: float) -> Iterator[Row]:
     """dense"""
-    from rosenblatt.cli import workloads
+    from rosenblatt.cli.workloads import dense_dataset
 
-    yield from _race(workloads.dense(max(10, round(100_000 * scale)), 100), repeat, ("cyclic", "shuffle"))
+    yield from _race(dense_dataset(max(10, round(100_000 * scale)), 100), repeat, ("cyclic", "shuffle"))
 
 
 def _sparse(repeat: int, scale: float) -> Iterator[Row]:
     """sparse rows"""
-    from rosenblatt.cli import workloads
+    from rosenblatt.cli.workloads import text_dataset
 
     rows = max(10, round(50_000 * scale))
-    yield from _race(workloads.text(f"CSR {rows:,} × 100,000, 60 a row", (rows, 100_000), 60, 2), repeat, ("cyclic",))
+    yield from _race(text_dataset(f"CSR {rows:,} × 100,000, 60 a row", (rows, 100_000), 60, 2), repeat, ("cyclic",))
 
 
 def _classes(repeat: int, scale: float) -> Iterator[Row]:
     """many classes"""
-    from rosenblatt.cli import workloads
+    from rosenblatt.cli.workloads import text_dataset
 
     rows = max(100, round(4_000 * scale))
-    yield from _race(workloads.text(f"CSR {rows:,} × 10,000, 20 classes", (rows, 10_000), 80, 20), repeat, ("cyclic",))
+    yield from _race(text_dataset(f"CSR {rows:,} × 10,000, 20 classes", (rows, 10_000), 80, 20), repeat, ("cyclic",))
 
 
 def _text(repeat: int, scale: float) -> Iterator[Row]:
@@ -95,42 +98,43 @@ def _text(repeat: int, scale: float) -> Iterator[Row]:
 
     from sklearn.datasets import load_svmlight_file
 
-    from rosenblatt.cli import workloads
-    from rosenblatt.cli.timing import alternate, clocked
+    from rosenblatt.cli.workloads import measure_in_turns, text_dataset, timed
     from rosenblatt.data import svmlight
 
-    data = workloads.text("", (max(10, round(20_000 * scale)), 100_000), 60, 2)
+    data = text_dataset("", (max(10, round(20_000 * scale)), 100_000), 60, 2)
     with TemporaryDirectory() as folder:
         path = Path(folder) / "rows.svm"
         svmlight.write(path, data.X, data.y)
         size = path.stat().st_size / 1e6
-        a, b = alternate(
-            clocked(lambda: svmlight.read(path)), clocked(lambda: load_svmlight_file(str(path))), repeat=repeat, warm=1
+        ours, peer = measure_in_turns(
+            timed(lambda: svmlight.read(path)), timed(lambda: load_svmlight_file(str(path))), repeat=repeat, warm_up=1
         )
-    same = all((mine != theirs).sum() == 0 for mine, theirs in zip(a.result, b.result, strict=True))
-    yield Row(f"LIBSVM text, {size:.1f} MB, read", a.cost, b.cost, same, "the same rows" if same else "other rows")
+    same = all((mine != theirs).sum() == 0 for mine, theirs in zip(ours.result, peer.result, strict=True))
+    yield Row(f"LIBSVM text, {size:.1f} MB, read", ours.cost, peer.cost, same, "the same rows" if same else "other rows")
 
 
 WORKLOADS: list[Callable[[int, float], Iterator[Row]]] = [_dense, _sparse, _classes, _text]
 
 
-def _fitted(make: Any, X: Any, y: Any, order: str) -> Any:
-    return make(X, order).fit(X, y)
-
-
-def _race(data: Any, repeat: int, orders: tuple[str, ...]) -> Iterator[Row]:
-    from rosenblatt.cli.contenders import as_accurate, joined, ours, peer, same_weights
-    from rosenblatt.cli.timing import alternate, clocked
+def _race(data: Dataset, repeat: int, orders: tuple[str, ...]) -> Iterator[Row]:
+    """Five epochs of our perceptron and of scikit-learn's, in each of these orders."""
+    from rosenblatt.cli import workloads
 
     name, X, y = data
     for order in orders:
-        contenders = [clocked(partial(_fitted, make, X, y, order)) for make in (ours, peer)]
-        a, b = alternate(*contenders, repeat=repeat, warm=1)
+        makers = (workloads.our_perceptron, workloads.peer_perceptron)
+        programs = [workloads.timed(partial(_fit, make, data, order)) for make in makers]
+        ours, peer = workloads.measure_in_turns(*programs, repeat=repeat, warm_up=1)
         if order == "cyclic":
-            verdict = same_weights(X, *(joined(model.coef_, model.intercept_) for model in (a.result, b.result)))
-            note = "the same weights" if verdict.right else verdict.note
+            weights = (workloads.with_intercept(run.result.coef_, run.result.intercept_) for run in (ours, peer))
+            equal, note = workloads.compare_weights(X, *weights)
         else:
-            verdict = as_accurate(X, y, a.result, b.result)
-            note = "as accurate" if verdict.right else verdict.note
+            equal, note = workloads.compare_accuracy(X, y, ours.result, peer.result)
+        if equal:
+            note = {"cyclic": "the same weights", "shuffle": "as accurate"}[order]
         words = {"cyclic": "in order", "shuffle": "shuffled"}[order]
-        yield Row(f"{name}, {words}", a.cost, b.cost, bool(verdict.right), note)
+        yield Row(f"{name}, {words}", ours.cost, peer.cost, equal, note)
+
+
+def _fit(make: Callable[[Matrix, str], Any], data: Dataset, order: str) -> Any:
+    return make(data.X, order).fit(data.X, data.y)

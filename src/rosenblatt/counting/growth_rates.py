@@ -1,10 +1,16 @@
 """How fast does the number of operations grow with the size of the input? `growth` counts at several sizes and finds the
-law behind the counts: 1, log n, n, n log n, n², n³, 2ⁿ or n·2ⁿ.
+law behind the counts.
 
 Counts are whole numbers, so a law is first asked to meet all of them exactly, with rational coefficients, at two sizes more
-than it has coefficients. If one does, that is the answer, and it is a formula. Only if none does are the laws fitted by
-least squares, each with the terms that usually come with it, and compared by what they leave unexplained: the information
-criterion of Schwarz (1978), which charges ln m for each coefficient where there are m sizes.
+than it has coefficients: a polynomial of any degree, bⁿ or n·bⁿ with a polynomial beside it, log n or n log n. If one does,
+that is the answer, and it is a formula. Powers and exponentials cannot be mistaken for one another in this way: a sum of k
+terms nᵖbⁿ has at most k − 1 positive zeros, so two formulas of k coefficients that have all but two terms in common do not
+agree at k + 2 sizes.
+
+Only if none does are laws fitted by least squares, each with the terms that usually come with it, and compared by what they
+leave unexplained: the information criterion of Schwarz (1978), which charges ln m for each coefficient where there are m
+sizes. A fit is believed if it is within 2 % of the counts, foretells the two largest from the others as well as that, and
+the sizes span a factor of 8; otherwise the law is undecided.
 """
 
 from __future__ import annotations
@@ -14,50 +20,65 @@ import operator
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from math import inf, log, log2
+from math import ceil, inf, log, log2
 from numbers import Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from rosenblatt.counting.meter import KINDS, Flag
 from rosenblatt.counting.operations import Operations, count_operations
+from rosenblatt.errors import InvalidParameter, InvalidParameterType, UnsupportedOperation
+from rosenblatt.exact.elimination import echelon
 
-TERMS: dict[str, Callable[[int], float]] = {
-    "1": lambda n: 1,
-    "log n": lambda n: log2(n),
-    "n": lambda n: n,
-    "n log n": lambda n: n * log2(n),
-    "n²": lambda n: n**2,
-    "n³": lambda n: n**3,
-    "2ⁿ": lambda n: 2**n,
-    "n·2ⁿ": lambda n: n * 2**n,
-}
-NAMES = {**{term: term for term in TERMS}, "log n": " log₂ n", "n log n": "n log₂ n"}
-WHOLE_NAMES = {**NAMES, "log n": "⌊log₂ n⌋", "n log n": "n⌊log₂ n⌋"}
+
+class Term(NamedTuple):
+    """baseⁿ · n^power · (log₂ n)^logs. Terms are in the order of their growth, since tuples are compared from the left."""
+
+    base: int = 1
+    power: int = 0
+    logs: int = 0
+
+    def at(self, n: float) -> float:
+        """The value at a size."""
+        return self.base**n * n**self.power * (log2(n) if self.logs else 1)
+
+    def whole(self, n: int) -> int:
+        """The same with ⌊log₂ n⌋, how often n can be halved before it is 1."""
+        return self.base**n * n**self.power * (n.bit_length() - 1 if self.logs else 1)
+
+    def spell(self, logarithm: str = " log n") -> str:
+        """The term as one writes it, with this for the logarithm; empty for 1."""
+        power = "n" + (str(self.power).translate(_RAISED) if self.power > 1 else "") if self.power else ""
+        if self.base > 1:
+            return f"{power}·{self.base}ⁿ" if power else f"{self.base}ⁿ"
+        return power + logarithm if self.logs else power
+
+    @property
+    def name(self) -> str:
+        """As a law is called: "n²", "n log n", "n·2ⁿ"."""
+        return self.spell().strip() or "1"
+
+
+_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+ONE, LOG, N, N_LOG = Term(), Term(logs=1), Term(power=1), Term(power=1, logs=1)
+
+# The terms of a fitted law: itself, last, and what usually comes with it.
+FITTED = [
+    (ONE,), (ONE, LOG), (ONE, N), (ONE, N, N_LOG), (ONE, N, Term(1, 2)), (ONE, Term(1, 2), Term(1, 3)), (ONE, Term(2)),
+    (ONE, Term(2), Term(2, 1)),
+]  # fmt: skip
+TERMS: dict[str, Callable[[float], float]] = {terms[-1].name: terms[-1].at for terms in FITTED}
+
 MEASURES = (*KINDS, "total", "steps", "flops")
 UNDECIDED = "undecided"
-SPARE = 2  # sizes, beside one for each coefficient, that could have contradicted an exact formula
+SPARE = 2  # sizes, beside one for each coefficient, that could have contradicted a formula
 SIZES = 4 + SPARE  # a cubic has four coefficients
+BASES = range(2, 17)  # of the exponentials that are tried
 DECISIVE = 6.0  # the difference of two criteria from which on one law is called far likelier than the other
-COARSE = 0.2  # a law whose errors are larger than this part of the counts does not explain them
-
+COARSE = 0.02  # a law whose errors are larger than this part of the counts does not explain them
+SPAN = 8  # the largest size over the smallest: from closer sizes nothing fitted can be foretold of others
 LONGEST = 64  # nobody has counted to 2⁶⁴, so beyond that size no count is exponential
-
-# Whole numbers take the place of the logarithm: how often n can be halved before it is 1.
-WHOLE = {**TERMS, "log n": lambda n: n.bit_length() - 1, "n log n": lambda n: n * (n.bit_length() - 1)}
-
-# The terms of an exact formula, its law last, by their number.
-EXACT = [
-    ("1",), ("1", "n"), ("1", "log n"), ("1", "2ⁿ"), ("1", "n", "n²"), ("1", "n", "n log n"), ("1", "n", "2ⁿ"),
-    ("1", "2ⁿ", "n·2ⁿ"), ("1", "n", "n²", "n³"), ("1", "log n", "n", "n log n"), ("1", "n", "2ⁿ", "n·2ⁿ"),
-]  # fmt: skip
-
-# The terms of a fitted law: itself and what usually comes with it.
-FITTED = [
-    ("1",), ("1", "log n"), ("1", "n"), ("1", "n", "n log n"), ("1", "n", "n²"), ("1", "n²", "n³"), ("1", "2ⁿ"),
-    ("1", "2ⁿ", "n·2ⁿ"),
-]  # fmt: skip
 
 
 @dataclass(frozen=True, repr=False)
@@ -67,48 +88,106 @@ class Growth:
     Attributes
     ----------
     law : str
-        The term that grows fastest, "1", "log n", "n", "n log n", "n²", "n³", "2ⁿ" or "n·2ⁿ"; "undecided" where several
-        explain the counts equally well, or none to within a fifth. That the list has no n⁴ does not make n⁴ undecided at
-        sizes at which another law comes near.
+        The term that grows fastest: "1", "log n", "n", "n log n", "n²", "n³", "n⁴", …, "2ⁿ", "n·2ⁿ", "3ⁿ", …; "undecided"
+        where no formula meets the counts and several laws fit them equally well, or none fits within 2 %.
     formula : str
         The whole of it. An exact formula meets every count; one that begins with ≈ was fitted. Empty if undecided.
     exact : bool
-    coefficients : dict
-        By term: a Fraction if exact, a float if fitted.
+        Whether the formula meets every count.
+    terms, coefficients : dict
+        The terms of the formula with their coefficients, by `Term` and by name: Fractions if exact, floats if fitted.
     sizes, counts : tuple of int
+        What was counted, and at which sizes.
     fits : dict
-        For each law, fitted by least squares with the terms that come with it: the root mean square of its relative
-        errors. NaN for the exponential ones where n exceeds 64: nobody has counted so far.
+        For each law that can be fitted, with the terms that come with it: the root mean square of its relative errors.
+        NaN for the exponential ones where n exceeds 64: nobody has counted so far.
     flags : tuple of Flag
         Calls whose cost the counts leave out and whose size changes with n: the counts of the function are then not its
         cost.
     """
 
-    law: str
-    formula: str
+    terms: Mapping[Term, Fraction | float]
     exact: bool
-    coefficients: Mapping[str, Fraction | float]
     sizes: tuple[int, ...]
     counts: tuple[int, ...]
     fits: Mapping[str, float]
     flags: tuple[Flag, ...]
 
+    @property
+    def law(self) -> str:
+        """The term that grows fastest, or "undecided"."""
+        return max(self.terms, default=ONE).name if self.terms or self.exact else UNDECIDED
+
+    @property
+    def formula(self) -> str:
+        """The whole of it, the fastest term first: 2n² + (1/2)n − 3."""
+        text = ""
+        for term, c in sorted(self.terms.items(), reverse=True):
+            number = f"{abs(c)}" if isinstance(c, Fraction) else f"{abs(c):.4g}"
+            number = f"({number})" if "/" in number else number
+            name = term.spell("⌊log₂ n⌋" if self.exact else " log₂ n")
+            number = ("" if number == "1" else number + "·" * name[0].isdigit()) if name else number
+            text += (" − " if c < 0 else " + ") + number + name
+        text = text.removeprefix(" + ").replace(" − ", "−", int(text.startswith(" − ")))
+        return (text or "0") if self.exact else text and f"≈ {text}"
+
+    @property
+    def coefficients(self) -> dict[str, Fraction | float]:
+        """The coefficients by the name of their term."""
+        return {term.name: c for term, c in self.terms.items()}
+
     def __call__(self, n: int) -> Fraction | float:
-        """What the formula says of a size."""
+        """Return what the formula says of a size.
+
+        Parameters
+        ----------
+        n : int
+            The size.
+
+        Returns
+        -------
+        Fraction or float
+            A Fraction if the formula is exact.
+
+        Raises
+        ------
+        UnsupportedOperation
+            If the law is undecided.
+        """
         if self.law == UNDECIDED:
-            raise ValueError("the law is undecided: count at more sizes, or at sizes that double")
-        terms = WHOLE if self.exact else TERMS
-        return sum((c * terms[term](n) for term, c in self.coefficients.items()), start=Fraction(0) if self.exact else 0.0)
+            raise UnsupportedOperation("the law is undecided", hint="count at more sizes, or at sizes that double")
+        values = (c * (term.whole(n) if self.exact else term.at(n)) for term, c in self.terms.items())
+        return sum(values, start=Fraction(0) if self.exact else 0.0)
 
     def witness(self) -> tuple[Fraction, int]:
-        """(c, n₀) such that the count is O(law): at most c times the law for every n ≥ n₀, as far as the formula holds.
+        """Return (c, n₀) such that the count is at most c times the law for every n ≥ n₀, as far as the formula holds.
 
         For n ≥ n₀ no term exceeds the law, so c is the sum of the positive coefficients.
+
+        Raises
+        ------
+        UnsupportedOperation
+            If the formula is not exact.
         """
         if not self.exact:
-            raise ValueError(f"{self.formula or self.law} was not met exactly, and only an exact formula proves a bound")
-        c = sum((Fraction(c) for c in self.coefficients.values() if c > 0), start=Fraction(0))
-        return c, 2 if self.law in ("log n", "n log n") else 1
+            raise UnsupportedOperation(
+                f"{self.formula or self.law} was not met exactly, and only an exact formula proves a bound"
+            )
+        positive = {term: Fraction(c) for term, c in self.terms.items() if c > 0}
+        law, start = max(self.terms, default=ONE), 1
+        for term in positive:  # nᵖbⁿ over the law falls from n = p/ln(B/b) on
+            start = max(start, 2) if law.logs else start
+            if law.base > term.base and term.power > law.power:
+                start = max(start, ceil((term.power - law.power) / log(law.base / term.base)))
+
+        def exceeded(n: int) -> bool:
+            return any(term.whole(n) > law.whole(n) for term in positive)
+
+        while exceeded(start):
+            start += 1
+        while start > 1 and not exceeded(start - 1):
+            start -= 1
+        return sum(positive.values(), start=Fraction(0)), start
 
     def __repr__(self) -> str:
         head = f"{self.law}: {self.formula}" if self.formula else self.law
@@ -132,12 +211,16 @@ def growth(
 ) -> Growth:
     """Count the operations of a function at several sizes and find the law of their growth.
 
+    A formula that meets all counts exactly is looked for first: a polynomial of any degree that the sizes allow, bⁿ, n·bⁿ,
+    log n, n log n. Where there is none, laws are fitted, and one that is within 2 % is named; otherwise the law is
+    "undecided".
+
     Parameters
     ----------
     function : function, method or str
         As in `count_operations`.
     sizes : iterable of int
-        At least six different ones, from 1.
+        At least six different ones, from 1. A polynomial of degree k is recognised at k + 3 sizes.
     make : callable, optional
         `make(n)` gives the arguments for size n: a tuple of them, or the only one. By default the function is given n.
         It decides which case is counted: the best, the worst, or a random one.
@@ -146,6 +229,18 @@ def growth(
         "indexing", "assignment", "calls", "control"), or a function of `Operations`.
     follow : bool or collection of functions, default=True
         As in `count_operations`.
+
+    Returns
+    -------
+    Growth
+        The law, its formula, and the counts.
+
+    Raises
+    ------
+    InvalidParameter
+        For sizes or a measure from which no law can be found.
+    TypeError
+        For a function that cannot be counted.
 
     Examples
     --------
@@ -161,143 +256,116 @@ def growth(
     >>> found(1000) == count_operations(pairs, 1000).total
     True
     """
-    sizes = checked(sizes)
+    sizes = check_sizes(sizes)
     if not (callable(measure) or measure in MEASURES):
-        raise ValueError(f"measure={measure!r}: it must be one of {', '.join(MEASURES)}, or a function of Operations")
+        raise InvalidParameter("measure", measure, f"one of {', '.join(MEASURES)}, or a function of Operations")
     if make is None:
-        takes_one(function)
+        check_takes_size(function)
     runs = []
     for n in sizes:
-        made = n if make is None else make(n)
-        runs.append(count_operations(function, *(made if isinstance(made, tuple) else (made,)), follow=follow))
+        arguments = n if make is None else make(n)
+        arguments = arguments if isinstance(arguments, tuple) else (arguments,)
+        runs.append(count_operations(function, *arguments, follow=follow))
     counts = tuple(measure(run) if callable(measure) else getattr(run.counts, measure) for run in runs)
     if not all(isinstance(count, Real) and 0 <= float(count) < inf for count in counts):
-        raise TypeError(f"measure={measure!r} must give a count, a number of at least 0, for each run; got {counts}")
-    return fit(sizes, counts, growing(runs))
+        raise InvalidParameterType(
+            "measure", measure, f"a function that must give a count, a number of at least 0, for each run, not {counts}"
+        )
+    return fit(sizes, counts, growing_flags(runs))
 
 
 def fit(sizes: tuple[int, ...], counts: tuple[int, ...], flags: tuple[Flag, ...] = ()) -> Growth:
     """The law behind counts, whatever they count: exact where one is, fitted otherwise."""
-    tried = {terms[-1]: least_squares(terms, sizes, counts) for terms in FITTED}
-    errors = {name: error for name, (_, error) in tried.items()}
-    found = exact(sizes, counts)
-    if found is not None:
-        return Growth(dominant(found), written(found, WHOLE_NAMES), True, found, sizes, counts, errors, flags)
-    name = decided(errors, {name: coefficients[name] for name, (coefficients, _) in tried.items()}, len(sizes))
-    coefficients = tried[name][0] if name != UNDECIDED else {}
-    formula = f"≈ {written(coefficients, NAMES)}" if coefficients else ""
-    return Growth(name, formula, False, coefficients, sizes, counts, errors, flags)
+    fits = {terms[-1]: least_squares(terms, sizes, counts) for terms in FITTED}
+    errors = {law.name: error for law, (_, error) in fits.items()}
+    formula = find_formula(sizes, counts)
+    if formula is not None:
+        return Growth(formula, True, sizes, counts, errors, flags)
+    law = choose_law(fits, sizes, counts)
+    return Growth(fits[law][0] if law is not None else {}, False, sizes, counts, errors, flags)
 
 
-def exact(sizes: tuple[int, ...], counts: tuple[int, ...]) -> dict[str, Fraction] | None:
+def find_formula(sizes: tuple[int, ...], counts: tuple[int, ...]) -> dict[Term, Fraction] | None:
     """The formula with the fewest terms that meets every count; None if there is none, or two of different laws."""
-    for length in range(1, 5):
-        found = []
-        for terms in EXACT:
-            if len(terms) == length <= len(sizes) - SPARE and possible(terms, sizes):
-                coefficients = solve([[Fraction(WHOLE[term](n)) for term in terms] for n in sizes], counts)
-                if coefficients is None:
-                    continue
-                formula = {term: c for term, c in zip(terms, coefficients, strict=True) if c}
-                if formula.get(dominant(formula), 0) >= 0:  # no count is negative
-                    found.append(formula)
-        if len({dominant(formula) for formula in found}) == 1:
-            return found[0]
-        if found:
-            return None
-    return None
-
-
-def possible(terms: tuple[str, ...], sizes: tuple[int, ...]) -> bool:
-    return sizes[-1] <= LONGEST or not {"2ⁿ", "n·2ⁿ"} & set(terms)
-
-
-def solve(matrix: list[list[Fraction]], right: Iterable[int]) -> list[Fraction] | None:
-    """The only solution of more equations than unknowns; None if there is none, or more than one (Gauss and Jordan)."""
-    rows = [[*row, Fraction(value)] for row, value in zip(matrix, right, strict=True)]
-    unknowns = len(matrix[0])
-    for k in range(unknowns):
-        pivot = next((i for i in range(k, len(rows)) if rows[i][k]), None)
-        if pivot is None:
-            return None
-        rows[k], rows[pivot] = rows[pivot], rows[k]
-        rows[k] = [value / rows[k][k] for value in rows[k]]
-        for i, row in enumerate(rows):
-            if i != k and row[k]:
-                rows[i] = [a - row[k] * b for a, b in zip(row, rows[k], strict=True)]
-    return None if any(row[-1] for row in rows[unknowns:]) else [row[-1] for row in rows[:unknowns]]
+    powers = [Term(power=k) for k in range(len(sizes))]
+    families = [powers, [ONE, LOG, N, N_LOG], [ONE, N, N_LOG]]
+    for base in BASES if sizes[-1] <= LONGEST else ():
+        families += [[Term(base), *powers[:4]], [Term(base), Term(base, 1), *powers[:4]]]
+    found: dict[int, dict[Term, dict[Term, Fraction]]] = {}  # by the number of terms, and then by the law
+    for family in families:
+        terms = family[: len(sizes) - SPARE]
+        values = [[Fraction(count) for count in counts], *([Fraction(term.whole(n)) for n in sizes] for term in terms)]
+        weights = echelon(values, len(sizes)).dependence
+        if weights is None or not weights[0]:
+            continue
+        formula = {term: -c / weights[0] for term, c in zip(terms, weights[1:], strict=False) if c}
+        law = max(formula, default=ONE)
+        levels = SPARE + 2 if any(term.logs for term in formula) else 0  # a line in log n needs as many as one in n
+        if formula.get(law, 0) >= 0 and len({n.bit_length() for n in sizes}) >= levels:  # no count is negative
+            found.setdefault(len(weights), {})[law] = formula
+    fewest = found.get(min(found, default=0), {})
+    return next(iter(fewest.values())) if len(fewest) == 1 else None
 
 
 def least_squares(
-    terms: tuple[str, ...], sizes: tuple[int, ...], counts: tuple[int, ...]
-) -> tuple[dict[str, float], float]:
+    terms: tuple[Term, ...], sizes: tuple[int, ...], counts: tuple[int, ...]
+) -> tuple[dict[Term, float], float]:
     """The coefficients with the least relative errors, and the root mean square of these."""
-    if not possible(terms, sizes):
+    if sizes[-1] > LONGEST and terms[-1].base > 1:
         return dict.fromkeys(terms, np.nan), np.nan
-    matrix = np.array([[TERMS[term](n) for term in terms] for n in sizes], dtype=float)
     weight = 1 / np.maximum(np.array(counts, dtype=float), 1.0)
-    scaled = matrix * weight[:, None]
+    scaled = np.array([[term.at(n) for term in terms] for n in sizes], dtype=float) * weight[:, None]
     lengths = np.abs(scaled).max(axis=0)
     target = np.array(counts, dtype=float) * weight
-    found = np.linalg.lstsq(scaled / lengths, target, rcond=None)[0]
-    error = float(np.sqrt(np.mean((scaled / lengths @ found - target) ** 2)))
-    return dict(zip(terms, (found / lengths).tolist(), strict=True)), error
+    coefficients = np.linalg.lstsq(scaled / lengths, target, rcond=None)[0]
+    error = float(np.sqrt(np.mean((scaled / lengths @ coefficients - target) ** 2)))
+    return dict(zip(terms, (coefficients / lengths).tolist(), strict=True)), error
 
 
-def decided(errors: Mapping[str, float], leading: Mapping[str, float], sizes: int) -> str:
+def choose_law(
+    fits: Mapping[Term, tuple[dict[Term, float], float]], sizes: tuple[int, ...], counts: tuple[int, ...]
+) -> Term | None:
     """The law that explains the counts, and far better than the others, if there is one.
 
     A law whose terms another has too is preferred to that other unless the other is far better. A law whose own term comes
     out negative cannot be the answer, but if it is far better than the answer, the counts bend as none of the laws does.
     """
-    terms = {each[-1]: set(each) for each in FITTED}
     criteria = {
-        name: 2 * sizes * log(max(error, 1e-9)) + len(terms[name]) * log(sizes)
-        for name, error in errors.items()
+        law: 2 * len(sizes) * log(max(error, 1e-9)) + len(terms) * log(len(sizes))
+        for law, (terms, error) in fits.items()
         if not np.isnan(error)
     }
-    close = [name for name, value in criteria.items() if value <= min(criteria.values()) + DECISIVE]
-    simplest = min(close, key=lambda name: len(terms[name]))
-    certain = all(terms[simplest] <= terms[name] or leading[name] < 0 for name in close)
-    return simplest if certain and leading[simplest] > 0 and errors[simplest] <= COARSE else UNDECIDED
+    close = [law for law, value in criteria.items() if value <= min(criteria.values()) + DECISIVE]
+    law = min(close, key=lambda law: len(fits[law][0]))
+    terms, error = fits[law]
+    certain = all(terms.keys() <= fits[other][0].keys() or fits[other][0][other] < 0 for other in close)
+    wide = sizes[-1] >= SPAN * sizes[0] or law.base > 1
+    if not (certain and wide and terms[law] > 0 and error <= COARSE):
+        return None
+    before, _ = least_squares(tuple(terms), sizes[:-SPARE], counts[:-SPARE])
+    rest = zip(sizes[-SPARE:], counts[-SPARE:], strict=True)
+    missed = [sum(c * term.at(n) for term, c in before.items()) / max(count, 1) - 1 for n, count in rest]
+    return law if float(np.sqrt(np.mean(np.square(missed)))) <= COARSE else None
 
 
-def dominant(coefficients: Collection[str]) -> str:
-    """The fastest of the terms that a formula has; a formula without terms is 0, and constant."""
-    return next((term for term in reversed(TERMS) if term in coefficients), "1")
-
-
-def written(coefficients: Mapping[str, Fraction | float], names: Mapping[str, str]) -> str:
-    """A formula as one writes it, the fastest term first: 2n² + (1/2)n − 3."""
-    text = ""
-    for term in reversed(TERMS):
-        c = coefficients.get(term, 0)
-        if c == 0:
-            continue
-        number = f"{abs(c)}" if isinstance(c, Fraction) else f"{abs(c):.4g}"
-        number = f"({number})" if "/" in number else number
-        if term != "1":
-            number = ("" if number == "1" else number + "·" * (term == "2ⁿ")) + names[term]
-        text += (" − " if c < 0 else " + ") + number
-    return text.removeprefix(" + ").replace(" − ", "−", int(text.startswith(" − "))) or "0"
-
-
-def takes_one(function: Any) -> None:
+def check_takes_size(function: Callable[..., Any] | str) -> None:
     """Refuse a function that one number is not enough for."""
     if isinstance(function, str) or not callable(function):
         return
     try:
         inspect.signature(function).bind(1)
     except TypeError as error:
-        raise TypeError(
-            f"{getattr(function, '__qualname__', function)}{inspect.signature(function)} cannot be called with a size "
-            f"alone ({error}): say how its arguments are made, as in make=lambda n: (list(range(n)), n)"
+        raise InvalidParameterType(
+            "function",
+            f"{getattr(function, '__qualname__', function)}{inspect.signature(function)}",
+            f"one that can be called with a size alone ({error})",
+            hint="say how its arguments are made, as in make=lambda n: (list(range(n)), n)",
         ) from None
     except ValueError:  # no signature: counting it says why
         return
 
 
-def growing(runs: list[Operations]) -> tuple[Flag, ...]:
+def growing_flags(runs: list[Operations]) -> tuple[Flag, ...]:
     """The flags of the last run whose size is not the same in every run."""
     seen: dict[tuple[Any, ...], set[int]] = {}
     for run in runs:
@@ -307,17 +375,18 @@ def growing(runs: list[Operations]) -> tuple[Flag, ...]:
     return tuple(last[place] for place in sorted(last) if len(seen[place]) > 1)
 
 
-def checked(sizes: Iterable[int]) -> tuple[int, ...]:
+def check_sizes(sizes: Iterable[int]) -> tuple[int, ...]:
     """The sizes in rising order, each once."""
     try:
-        given = sorted({operator.index(n) for n in sizes})
+        each = sorted({operator.index(n) for n in sizes})
     except TypeError as error:
-        raise TypeError(f"sizes={sizes!r}: they must be whole numbers, such as [1, 2, 4, 8, 16, 32]") from error
-    if given and given[0] < 1:
-        raise ValueError(f"sizes={given}: the smallest is {given[0]}, and log n needs sizes from 1")
-    if len(given) < SIZES:
-        raise ValueError(
-            f"sizes={given}: {len(given)} different sizes, and at least {SIZES} are needed: a cubic has four coefficients, "
-            f"and {SPARE} more sizes have to agree with it"
+        raise InvalidParameterType("sizes", sizes, "whole numbers, such as [1, 2, 4, 8, 16, 32]") from error
+    if each and each[0] < 1:
+        raise InvalidParameter("sizes", each, "at least 1: log n needs that")
+    if len(each) < SIZES:
+        raise InvalidParameter(
+            "sizes",
+            each,
+            f"at least {SIZES} different numbers: a cubic has four coefficients, and {SPARE} more have to agree with it",
         )
-    return tuple(given)
+    return tuple(each)

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from rosenblatt.engine.jit import generic, jit, prefetch
+from rosenblatt.errors import NumericOverflow
 
 
 class Dense(NamedTuple):
@@ -179,7 +180,7 @@ def refuse_too_long(rows: Rows, squared: NDArray, live: NDArray) -> None:
     """An error if the squared length of one of the live rows overflows although its values are finite."""
     for i in live[np.isinf(squared[live])].tolist():
         if np.isfinite(take(rows, i)[1]).all():
-            raise ValueError(f"the squared length of row {i} of X overflows: its values are too large; scale X down")
+            raise NumericOverflow(f"the squared length of row {i} of X overflows", hint="scale X down", row=i)
 
 
 @jit

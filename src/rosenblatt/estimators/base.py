@@ -22,11 +22,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from rosenblatt.engine.problems import Binary, Joint, Problem, winner
 from rosenblatt.engine.rows import Examples, Rows, as_rows, finite
 from rosenblatt.engine.train import Broken, Epoch, Learner, Limits, Visits, train
+from rosenblatt.errors import NumericOverflow
 from rosenblatt.estimators import targets
 from rosenblatt.estimators.callbacks import CallbackSupportMixin, Hooks
-from rosenblatt.estimators.plan import ALLOWED, PROBLEMS, Plan
+from rosenblatt.estimators.parameters import SHARED, Flag, parameter, with_parameters
+from rosenblatt.estimators.plan import PROBLEMS, Plan
 from rosenblatt.estimators.progress import Bar
-from rosenblatt.modelfile.saving import SavedEstimator
+from rosenblatt.modelfile.saving import EstimatorSaveLoadMixin
 
 READ: dict[str, Any] = {"accept_sparse": "csr", "dtype": (np.float64, np.float32), "order": "C"}
 
@@ -70,11 +72,11 @@ class Learned(Protocol):
         """The decision values of rows: see `problems.decide`."""
 
 
-class Estimator(SavedEstimator, CallbackSupportMixin, BaseEstimator):
+class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, BaseEstimator):
     """A learner with the manners of scikit-learn.
 
-    The class attributes are the values of those parameters that a learner does not offer; `_own` says what the parameters
-    that only this learner has may be.
+    The class attributes are the values of those parameters that a learner does not offer; `_own` says what its
+    parameters may be, as `with_parameters` finds out.
     """
 
     fit_intercept: bool = True
@@ -158,7 +160,7 @@ class Estimator(SavedEstimator, CallbackSupportMixin, BaseEstimator):
     # Steps of learning
 
     def _plan(self) -> Plan:
-        names = (*ALLOWED, *self._own, "random_state")
+        names = (*SHARED, *self._own)
         return Plan({name: getattr(self, name) for name in names}, self._own, self._problems)
 
     def _fixed(self, plan: Plan) -> list[tuple[str, Any, Any]]:
@@ -244,17 +246,28 @@ class Estimator(SavedEstimator, CallbackSupportMixin, BaseEstimator):
         except ValueError as error:
             return error
         wider = ", or use float64" if X.dtype == np.float32 else ""
-        return ValueError(
+        return NumericOverflow(
             f"the weights or scores overflowed at row {broken.row}: the values of X, or the weights of examples, are too "
-            f"large for {X.dtype}; scale them down{wider}"
+            f"large for {X.dtype}",
+            hint=f"scale them down{wider}",
+            row=broken.row,
         )
 
 
-class ScikitLearnsWords(Estimator):
-    """An estimator that takes `shuffle` and `average`, as scikit-learn's do, where others take `order` and `keep`."""
+@with_parameters
+class ShuffleAndAverage(Estimator):
+    """An estimator that takes `shuffle` and `average`, as scikit-learn's do, where others take `order` and `keep`.
 
-    shuffle: bool
-    average: bool
+    Parameters
+    ----------
+    shuffle
+        Whether each epoch visits the rows in a new order.
+    average
+        Whether the mean of the weights after each example predicts, rather than the last.
+    """
+
+    shuffle: bool = parameter(True, Flag())
+    average: bool = parameter(False, Flag())
 
     # What is a parameter elsewhere follows from another one here, and is not to be set: hence a property over an attribute.
     @property

@@ -6,7 +6,6 @@ from __future__ import annotations
 import math
 import warnings
 from abc import abstractmethod
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rosenblatt import rules
-from rosenblatt.engine.model import Model, fresh, model_of, parts_of
+from rosenblatt.engine.model import Model, fresh
 from rosenblatt.engine.problems import Binary, OneVsOne, winner
 from rosenblatt.engine.rows import Examples, Rows, lengths, refuse_too_long
 from rosenblatt.engine.train import Log, Trainer, Visits
@@ -23,7 +22,7 @@ from rosenblatt.engine.weights import Weights
 from rosenblatt.estimators import targets
 from rosenblatt.estimators.base import READ, Classifier
 from rosenblatt.estimators.callbacks import with_callbacks
-from rosenblatt.estimators.parameters import Number, OneOf
+from rosenblatt.estimators.parameters import Number, OneOf, SharedParameters, parameter, with_parameters
 from rosenblatt.estimators.plan import Plan
 from rosenblatt.modelfile.parts import Parts
 from rosenblatt.theory.certification import Certified, Ran, certify
@@ -234,12 +233,11 @@ class Linear(Classifier):
     def _widened(self, model: Model, features: int) -> Model:
         return model.widened(features)
 
-    def _arrays(self, model: Model, resume: bool) -> tuple[dict[str, Any], dict[str, NDArray]]:
-        parts = parts_of(model, resume, self._rule)
-        return parts.facts, parts.arrays
+    def _model_to_parts(self, resume: bool) -> Parts:
+        return self._model.to_parts(resume, self._rule)
 
-    def _from_arrays(self, facts: Mapping[str, Any], arrays: dict[str, NDArray]) -> Model:
-        return model_of(Parts(facts, arrays), self.n_features_in_, self._expected(), self._rule)
+    def _model_from_parts(self, parts: Parts) -> Model:
+        return Model.from_parts(parts, self.n_features_in_, self._expected(), self._rule)
 
     def _fixed(self, plan: Plan) -> list[tuple[str, Any, Any]]:
         problem = self._model.problem
@@ -247,7 +245,8 @@ class Linear(Classifier):
         return [("keep", self._model.keep, self.keep), *super()._fixed(plan), kinds]
 
 
-class Perceptron(Linear):
+@with_parameters
+class Perceptron(Linear, SharedParameters):
     """Learns linear separators from its mistakes, exactly as the textbook does, at the speed of memory.
 
     On an example with margin m ≤ `margin`, w += eta0 · Δ, where Δ = y·x for two classes. If the rows, constant feature
@@ -256,63 +255,17 @@ class Perceptron(Linear):
 
     Parameters
     ----------
-    margin : float, default=0
+    margin
         Update whenever y·⟨w, x⟩ ≤ margin. With a margin the final separator is at least γδ/(R² + 2δ) wide, δ =
         margin/eta0: towards half the best as δ grows.
-    eta0 : float, default=1
+    eta0
         The rate. From w = 0 without a margin it only scales the weights.
-    learning_rate : {"constant", "invsqrt", "inverse"}, default="constant"
+    learning_rate
         eta0, eta0/√k or eta0/k at the k-th update. The last two void the mistake bound (1/√k keeps it up to a logarithm;
         1/k allows exp(πR/(√6γ)) updates) and say so in a warning.
-    fit_intercept : bool, default=True
-        Whether to learn an intercept, as the weight of a constant feature.
-    intercept_scaling : float, default=1
+    intercept_scaling
         The size of that constant. R and γ are those of the data with it; about R is a good size for uncentred data.
         scikit-learn learns the intercept of sparse data with an effective 0.1.
-    order : {"shuffle", "cyclic", "random", "most-violated", "most-violated-normalised"}, default="shuffle"
-        How each epoch visits the rows: shuffled anew, in the order given, drawn with replacement, or always the row with
-        the lowest margin (divided by its norm), which costs a pass over the data for each update.
-    batch : int or "full", default=1
-        How many rows are confronted with the same weights before these change. 1 is the online algorithm.
-    reduction : {"sum", "mean"}, default="sum"
-        Whether a batch moves by the sum or by the mean of its moves.
-    keep : {"last", "average", "pocket", "vote"}, default="last"
-        Which weights predict: the last; the mean of those after every example; the pocket, those with the longest run of
-        right answers that also made the fewest errors on the training set; or the vote of them all, each with the
-        examples it survived (Freund and Schapire 1999), which stores every mistake. `last_coef_` has the last weights in
-        any case.
-    multiclass : {"joint", "ovr", "ovo"}, default="joint"
-        One argmax over all classes, each class against the rest, or each against each. All learn in one pass.
-    max_iter : int, default=1000
-        The most epochs.
-    max_updates : int or None, default=None
-        The most updates.
-    max_seconds : float or None, default=None
-        Stop at the end of the first epoch that ends later than this.
-    tol : float or None, default=1e-3
-        Stop when the share of mistakes in an epoch (or the validation error) has not fallen by more than `tol` for
-        `n_iter_no_change` epochs in a row. None: never for this reason.
-    weight_tol : float or None, default=None
-        Stop when an epoch moves the weights by no more than this distance.
-    n_iter_no_change : int, default=5
-        Epochs to wait for a fall.
-    early_stopping : bool, default=False
-        Hold out `validation_fraction` of the rows and judge by the error on these. Rows given to `fit` as `X_val, y_val`
-        do the same without holding any out.
-    validation_fraction : float, default=0.1
-        The share of rows held out.
-    class_weight : dict, "balanced" or None, default=None
-        Multiplies the rate for examples of a class. In `partial_fit`, "balanced" weighs by the classes seen so far.
-    unknown_class : {"error", "grow"}, default="error"
-        What `partial_fit` does with a class it was not told of: refuse, or add it, at the example that brings it.
-    warm_start : bool, default=False
-        Whether `fit` goes on from what was learned before.
-    n_jobs : int or None, default=None
-        Threads; None and −1 take every core. Results do not depend on it.
-    random_state : int, RandomState, Generator or None, default=0
-        The source of order and of held-out rows.
-    verbose : int, default=0
-        Whether to show a line for each epoch on stderr.
 
     Attributes
     ----------
@@ -352,64 +305,9 @@ class Perceptron(Linear):
     ['spam']
     """
 
-    _own = {
-        "margin": Number(0),
-        "eta0": Number(0, open_low=True),
-        "learning_rate": OneOf(("constant", *_POWERS)),
-    }
-
-    def __init__(
-        self,
-        *,
-        margin: float = 0.0,
-        eta0: float = 1.0,
-        learning_rate: str = "constant",
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        order: str = "shuffle",
-        batch: int | str = 1,
-        reduction: str = "sum",
-        keep: str = "last",
-        multiclass: str = "joint",
-        max_iter: int = 1000,
-        max_updates: int | None = None,
-        max_seconds: float | None = None,
-        tol: float | None = 1e-3,
-        weight_tol: float | None = None,
-        n_iter_no_change: int = 5,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        class_weight: Any = None,
-        unknown_class: str = "error",
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-        verbose: int = 0,
-    ):
-        self.margin = margin
-        self.eta0 = eta0
-        self.learning_rate = learning_rate
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.order = order
-        self.batch = batch
-        self.reduction = reduction
-        self.keep = keep
-        self.multiclass = multiclass
-        self.max_iter = max_iter
-        self.max_updates = max_updates
-        self.max_seconds = max_seconds
-        self.tol = tol
-        self.weight_tol = weight_tol
-        self.n_iter_no_change = n_iter_no_change
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.class_weight = class_weight
-        self.unknown_class = unknown_class
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    margin: float = parameter(0.0, Number(0))
+    eta0: float = parameter(1.0, Number(0, open_low=True))
+    learning_rate: str = parameter("constant", OneOf(("constant", *_POWERS)))
 
     def _rule(self) -> rules.Perceptron | rules.Diminishing:
         margin, rate = float(self.margin), float(self.eta0)

@@ -1,17 +1,62 @@
-"""What each parameter of an estimator may be, and which may not go together. Every refusal names the value received,
-what is allowed and, where two parameters disagree, both of them."""
+"""The parameters of estimators, each declared in one place: its name, type, default, what is allowed, and what it means.
+
+    @with_parameters
+    class MIRA(Linear, MarginParameters):
+        \"""...
+
+        Parameters
+        ----------
+        margin
+            β: the margin that a step aims at.
+        \"""
+
+        margin: float = parameter(1.0, Number(0))
+
+A parameter is a field of a dataclass, described in the docstring of the class that declares it. `with_parameters` makes the
+constructor from the fields of a class and of its bases, and completes the Parameters section of its docstring, with types,
+defaults, and the parameters that it inherits. A class that declares a parameter again changes its default, and may change
+what is allowed and the description.
+"""
 
 from __future__ import annotations
 
+import inspect
+import math
+import re
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, TypeVar, dataclass_transform
+
+import numpy as np
+
+from rosenblatt.errors import IncompatibleParameters, InvalidParameter
+
+T = TypeVar("T")
+C = TypeVar("C", bound=type)
+
+# What a parameter may be
+
+
+class Allowed(Protocol):
+    """What a parameter may be."""
+
+    @property
+    def type_name(self) -> str:
+        """The type as documentation shows it."""
+
+    def refusal(self, value: Any) -> str | None:
+        """Return what is allowed if the value is not, else None."""
 
 
 class OneOf(NamedTuple):
     """One of a few words."""
 
     words: tuple[str, ...]
+
+    @property
+    def type_name(self) -> str:
+        return "{" + ", ".join(f'"{word}"' for word in self.words) + "}"
 
     def refusal(self, value: Any) -> str | None:
         if isinstance(value, str) and value in self.words:
@@ -20,40 +65,59 @@ class OneOf(NamedTuple):
 
 
 class Number(NamedTuple):
-    """A real (or whole) number in a range; None too where it is optional."""
+    """A real (or whole) number in a range; None too where it is optional, True and False where it may be a flag."""
 
     low: float
     open_low: bool = False
-    high: float = float("inf")
+    high: float = math.inf
     whole: bool = False
     optional: bool = False
     words: tuple[str, ...] = ()
     closed_high: bool = False
+    flag: bool = False
+
+    @property
+    def type_name(self) -> str:
+        name = "int" if self.whole else "float"
+        if self.high < math.inf:
+            name += f" in {'(' if self.open_low else '['}{self.low:g}, {self.high:g}{']' if self.closed_high else ')'}"
+        elif self.low > -math.inf:
+            name += f" {'>' if self.open_low else '≥'} {self.low:g}"
+        others = ["bool"] * self.flag + [f'"{word}"' for word in self.words] + ["None"] * self.optional
+        return " or ".join([name, *others])
 
     def refusal(self, value: Any) -> str | None:
         kind: Any = Integral if self.whole else Real
         if (value is None and self.optional) or (isinstance(value, str) and value in self.words):
             return None
-        if isinstance(value, kind) and not isinstance(value, bool):
+        if isinstance(value, kind) and (self.flag or not isinstance(value, bool)):
             number = float(value)
             above = number > self.low or (number == self.low and not self.open_low)
             if above and (number < self.high or (number == self.high and self.closed_high)):
                 return None
         sentence = f"a {'whole ' if self.whole else ''}number {'>' if self.open_low else '≥'} {self.low:g}"
-        sentence += f" and {'≤' if self.closed_high else '<'} {self.high:g}" if self.high < float("inf") else ""
-        extra = [repr(word) for word in self.words] + (["None"] if self.optional else [])
+        sentence += f" and {'≤' if self.closed_high else '<'} {self.high:g}" if self.high < math.inf else ""
+        extra = ["True or False"] * self.flag + [repr(word) for word in self.words] + ["None"] * self.optional
         return " or ".join([sentence, *extra])
 
 
 class Flag(NamedTuple):
     """True or False."""
 
+    @property
+    def type_name(self) -> str:
+        return "bool"
+
     def refusal(self, value: Any) -> str | None:
-        return None if isinstance(value, bool) or type(value).__name__ == "bool" else "True or False"
+        return None if isinstance(value, bool | np.bool_) else "True or False"
 
 
 class ClassWeight(NamedTuple):
     """A weight for each class."""
+
+    @property
+    def type_name(self) -> str:
+        return 'dict, "balanced" or None'
 
     def refusal(self, value: Any) -> str | None:
         if value is None or isinstance(value, Mapping) or (isinstance(value, str) and value == "balanced"):
@@ -64,10 +128,39 @@ class ClassWeight(NamedTuple):
 class RuleName(NamedTuple):
     """A rule of `rosenblatt.rules`, or the word for the plain perceptron's."""
 
+    @property
+    def type_name(self) -> str:
+        return 'rule of rosenblatt.rules or "perceptron"'
+
     def refusal(self, value: Any) -> str | None:
         if value == "perceptron" or (isinstance(value, tuple) and hasattr(value, "bound")):
             return None
         return "'perceptron' or a rule, such as rosenblatt.rules.PA1(C=1.0)"
+
+
+class Seed(NamedTuple):
+    """A source of random numbers, or a number to start one from."""
+
+    @property
+    def type_name(self) -> str:
+        return "int, RandomState, Generator or None"
+
+    def refusal(self, value: Any) -> str | None:
+        sources = np.random.RandomState | np.random.Generator
+        if value is None or value is np.random or isinstance(value, sources):
+            return None
+        if isinstance(value, Integral) and 0 <= int(value) < 2**32:
+            return None
+        return "a whole number from 0 to 2³² − 1, a numpy.random.Generator, a numpy.random.RandomState or None"
+
+
+class Anything(NamedTuple):
+    """A value that is checked where it is used, since what is allowed depends on the data."""
+
+    type_name: str
+
+    def refusal(self, value: Any) -> str | None:
+        return None
 
 
 class Clash(NamedTuple):
@@ -80,18 +173,293 @@ class Clash(NamedTuple):
     reason: str
 
 
-def check(params: Mapping[str, Any], allowed: Mapping[str, Any], clashes: tuple[Clash, ...]) -> None:
-    """Raise a ValueError for the first parameter that is not allowed, or for the first two that clash."""
+def check(params: Mapping[str, Any], allowed: Mapping[str, Any], clashes: tuple[Clash, ...] = ()) -> None:
+    """Raise InvalidParameter for the first parameter that is not allowed, or IncompatibleParameters for two that clash."""
     for name, kind in allowed.items():
         if (expected := kind.refusal(params[name])) is not None:
-            raise ValueError(f"{name} must be {expected}; got {params[name]!r}")
+            raise InvalidParameter(name, params[name], expected)
     for clash in clashes:
         if _among(params[clash.one], clash.values) and _among(params[clash.other], clash.others):
-            raise ValueError(
-                f"{clash.one}={params[clash.one]!r} and {clash.other}={params[clash.other]!r} do not go together: "
-                f"{clash.reason}"
-            )
+            one, other = ((name, params[name]) for name in (clash.one, clash.other))
+            raise IncompatibleParameters(one, other, clash.reason)
 
 
 def _among(value: Any, values: tuple[Any, ...]) -> bool:
     return any(test(value) if callable(test) else value == test for test in values)
+
+
+# How a class declares its parameters
+
+
+def parameter(default: T, allowed: Allowed | None = None) -> T:
+    """Declare a parameter of an estimator, as a field of a class that is decorated by `with_parameters`.
+
+    Parameters
+    ----------
+    default : object
+        The default. Its type must be that of the annotation.
+    allowed : Allowed, optional
+        What it may be: a `Number`, `OneOf`, `Flag`, … None: the same as in the base class that declares it too.
+    """
+    return field(default=default, metadata={"allowed": allowed})
+
+
+@dataclass_transform(kw_only_default=True, eq_default=False)
+def with_parameters(cls: C) -> C:
+    """Give a class the constructor and the documentation of the parameters that it declares or inherits.
+
+    All are keywords, but those that a base declares as positional. `cls._own` tells what each may be.
+    """
+    made: Any = dataclass(kw_only=True, eq=False, repr=False, match_args=False)(cls)
+    signature = inspect.signature(made.__init__)
+    ranked = sorted(signature.parameters.values(), key=lambda each: (each.kind, _rank(each.name)))
+    made.__init__.__signature__ = signature.replace(parameters=ranked)
+    made._own = {each.name: _allowed(made, each.name) for each in ranked[1:]}
+    if made.__doc__ is not None:  # which python -OO takes away
+        made.__doc__ = _documentation(made, {each.name: each.default for each in ranked[1:]})
+    return made
+
+
+def _rank(name: str) -> int:
+    """Where a parameter stands in the constructor: those of a learner itself come first."""
+    return _ORDER.index(name) if name in _ORDER else -1
+
+
+def _allowed(cls: type, name: str) -> Allowed:
+    """What a parameter may be, as the class says or the nearest base that does."""
+    declared = (vars(base).get("__dataclass_fields__", {}).get(name) for base in cls.__mro__)
+    return next(each.metadata["allowed"] for each in declared if each is not None and each.metadata["allowed"] is not None)
+
+
+def _documentation(cls: Any, defaults: Mapping[str, Any]) -> str:
+    """The docstring of a class with all of its parameters, described there or in the docstrings of its bases."""
+    meaning: dict[str, str] = {}
+    for base in reversed(cls.__mro__):
+        head, sections = _sections(base.__doc__ or "")
+        meaning |= re.findall(r"^(\w+)(?: :.*)?\n((?: +.*\n)+)", sections.pop("Parameters", ""), flags=re.MULTILINE)
+    entries = (
+        f"{name} : {cls._own[name].type_name}, default={_shown(default)}\n{meaning[name]}"
+        for name, default in defaults.items()
+    )
+    sections = {"Parameters": "".join(entries) + "\n", **sections}
+    return head + "".join(f"{title}\n{'-' * len(title)}\n{text}" for title, text in sections.items())
+
+
+def _sections(doc: str) -> tuple[str, dict[str, str]]:
+    """What a docstring says before its sections, and each section by its title."""
+    head, *rest = re.split(r"^([A-Z]\w+)\n-+\n", inspect.cleandoc(doc) + "\n", flags=re.MULTILINE)
+    return head if rest else head + "\n", dict(zip(rest[::2], rest[1::2], strict=True))
+
+
+def _shown(default: object) -> str:
+    return f'"{default}"' if isinstance(default, str) else f"{default!r}"
+
+
+# The parameters that several learners have, in the order in which constructors have them
+
+WORST_FIRST = ("most-violated", "most-violated-normalised")
+_ORDER = [
+    "fit_intercept", "intercept_scaling", "order", "shuffle", "batch", "reduction", "keep", "average", "multiclass",
+    "max_iter", "max_updates", "max_seconds", "tol", "weight_tol", "n_iter_no_change", "early_stopping",
+    "validation_fraction", "class_weight", "unknown_class", "warm_start", "n_jobs", "random_state", "verbose",
+]  # fmt: skip
+
+
+@with_parameters
+class InterceptParameters:
+    """Parameters of learners that may have an intercept.
+
+    Parameters
+    ----------
+    fit_intercept
+        Whether to learn an intercept, as the weight of a constant feature.
+    intercept_scaling
+        The size of that constant. R and γ are those of the data with it; about R is a good size for uncentred data.
+    """
+
+    fit_intercept: bool = parameter(True, Flag())
+    intercept_scaling: float = parameter(1.0, Number(0, open_low=True))
+
+
+@with_parameters
+class OrderParameters:
+    """The parameter of learners that visit rows in a certain order.
+
+    Parameters
+    ----------
+    order
+        How each epoch visits the rows: shuffled anew, in the order given, or drawn with replacement.
+    """
+
+    order: str = parameter("shuffle", OneOf(("shuffle", "cyclic", "random")))
+
+
+@with_parameters
+class RandomParameters:
+    """Parameters of learners that use random numbers and show their progress.
+
+    Parameters
+    ----------
+    random_state
+        The source of random numbers, for the order of rows and the like. The same seed gives the same model.
+    verbose
+        Whether to show progress on stderr: a line for each epoch.
+    """
+
+    random_state: Any = parameter(0, Seed())
+    verbose: int = parameter(0, Number(0, whole=True, flag=True))
+
+
+@with_parameters
+class EpochParameters(RandomParameters):
+    """Parameters of learners that go over the data in epochs.
+
+    Parameters
+    ----------
+    max_iter
+        The most epochs.
+    tol
+        Stop when the share of mistakes in an epoch (or the validation error) has not fallen by more than `tol` for
+        `n_iter_no_change` epochs in a row. None: never for this reason.
+    n_iter_no_change
+        Epochs to wait for a fall.
+    warm_start
+        Whether `fit` goes on from what was learned before.
+    """
+
+    max_iter: int = parameter(1000, Number(1, whole=True))
+    tol: float | None = parameter(1e-3, Number(-math.inf, optional=True))
+    n_iter_no_change: int = parameter(5, Number(1, whole=True))
+    warm_start: bool = parameter(False, Flag())
+
+
+@with_parameters
+class LinearParameters(InterceptParameters, OrderParameters, EpochParameters):
+    """Parameters that nearly all linear learners have."""
+
+
+@with_parameters
+class BatchParameters:
+    """Parameters of learners that can learn from several rows at once.
+
+    Parameters
+    ----------
+    batch
+        How many rows are confronted with the same weights before these change. 1 is the online algorithm.
+    reduction
+        Whether a batch moves by the sum or by the mean of its moves.
+    """
+
+    batch: int | str = parameter(1, Number(1, whole=True, words=("full",)))
+    reduction: str = parameter("sum", OneOf(("sum", "mean")))
+
+
+@with_parameters
+class KeepParameters:
+    """The parameter of learners that can predict with other weights than the last.
+
+    Parameters
+    ----------
+    keep
+        Which weights predict: the last; the mean of those after every example; the pocket, those with the longest run of
+        right answers that also made the fewest errors on the training set; or the vote of them all, each with the
+        examples it survived (Freund and Schapire 1999), which stores every mistake. `last_coef_` has the last weights in
+        any case.
+    """
+
+    keep: str = parameter("last", OneOf(("last", "average", "pocket", "vote")))
+
+
+@with_parameters
+class ClassWeightParameters:
+    """The parameter of classifiers that can weigh classes.
+
+    Parameters
+    ----------
+    class_weight
+        Multiplies the step for examples of a class. In `partial_fit`, "balanced" weighs by the classes seen so far.
+    """
+
+    class_weight: Any = parameter(None, ClassWeight())
+
+
+@with_parameters
+class ThreadParameters:
+    """The parameter of learners that use several threads.
+
+    Parameters
+    ----------
+    n_jobs
+        Threads; None and −1 take every core. Results do not depend on it.
+    """
+
+    n_jobs: int | None = parameter(None, Number(-math.inf, whole=True, optional=True))
+
+
+@with_parameters
+class ClassificationParameters(ClassWeightParameters, ThreadParameters):
+    """Parameters of classifiers that learn many classes in several ways.
+
+    Parameters
+    ----------
+    multiclass
+        One argmax over all classes, each class against the rest, or each against each. All learn in one pass.
+    unknown_class
+        What `partial_fit` does with a class it was not told of: refuse, or add it, at the example that brings it.
+    """
+
+    multiclass: str = parameter("joint", OneOf(("joint", "ovr", "ovo")))
+    unknown_class: str = parameter("error", OneOf(("error", "grow")))
+
+
+@with_parameters
+class ValidationParameters:
+    """Parameters of learners that can hold out rows to decide when to stop.
+
+    Parameters
+    ----------
+    early_stopping
+        Hold out `validation_fraction` of the rows and judge by the error on these. Rows given to `fit` as `X_val, y_val`
+        do the same without holding any out.
+    validation_fraction
+        The share of rows held out.
+    """
+
+    early_stopping: bool = parameter(False, Flag())
+    validation_fraction: float = parameter(0.1, Number(0, open_low=True, high=1))
+
+
+@with_parameters
+class MarginParameters(LinearParameters, KeepParameters, ClassificationParameters):
+    """Parameters of linear classifiers that are a margin and a step.
+
+    Parameters
+    ----------
+    order
+        How each epoch visits the rows: shuffled anew, in the order given, drawn with replacement, or always the row with
+        the lowest margin (divided by its norm), which costs a pass over the data for each update.
+    """
+
+    order: str = parameter("shuffle", OneOf(("shuffle", "cyclic", "random", *WORST_FIRST)))
+
+
+@with_parameters
+class SharedParameters(MarginParameters, BatchParameters, ValidationParameters):
+    """All parameters that several learners have, and further reasons to stop.
+
+    Parameters
+    ----------
+    max_updates
+        The most updates.
+    max_seconds
+        Stop at the end of the first epoch that ends later than this.
+    weight_tol
+        Stop when an epoch moves the weights by no more than this distance.
+    """
+
+    max_updates: int | None = parameter(None, Number(1, whole=True, optional=True))
+    max_seconds: float | None = parameter(None, Number(0, open_low=True, optional=True))
+    weight_tol: float | None = parameter(None, Number(0, optional=True))
+
+
+SHARED: Mapping[str, Allowed] = vars(SharedParameters)["_own"]  # what they may be, unless a learner says otherwise

@@ -15,39 +15,14 @@ from rosenblatt.engine.problems import Binary, Joint, OneVsOne, OneVsRest, Probl
 from rosenblatt.engine.rows import Rows, lengths
 from rosenblatt.engine.train import NO_LIMIT, Limits, Visits
 from rosenblatt.estimators import parameters
-from rosenblatt.estimators.parameters import Clash, ClassWeight, Flag, Number, OneOf
+from rosenblatt.estimators.parameters import SHARED, WORST_FIRST, Clash
 
 PROBLEMS: dict[str, Any] = {"joint": Joint, "ovr": OneVsRest, "ovo": OneVsOne}
-_WORST_FIRST = ("most-violated", "most-violated-normalised")
-
-# What the parameters that learners share may be.
-ALLOWED: dict[str, Any] = {
-    "fit_intercept": Flag(),
-    "intercept_scaling": Number(0, open_low=True),
-    "order": OneOf(("cyclic", "shuffle", "random", *_WORST_FIRST)),
-    "batch": Number(1, whole=True, words=("full",)),
-    "reduction": OneOf(("sum", "mean")),
-    "keep": OneOf(("last", "average", "pocket", "vote")),
-    "multiclass": OneOf(tuple(PROBLEMS)),
-    "max_iter": Number(1, whole=True),
-    "max_updates": Number(1, whole=True, optional=True),
-    "max_seconds": Number(0, open_low=True, optional=True),
-    "tol": Number(-math.inf, optional=True),
-    "weight_tol": Number(0, optional=True),
-    "n_iter_no_change": Number(1, whole=True),
-    "early_stopping": Flag(),
-    "validation_fraction": Number(0, open_low=True, high=1),
-    "class_weight": ClassWeight(),
-    "unknown_class": OneOf(("error", "grow")),
-    "warm_start": Flag(),
-    "n_jobs": Number(-math.inf, whole=True, optional=True),
-    "verbose": Number(0),
-}
 
 _MANY = (lambda batch: batch != 1,)
 CLASHES = (
-    Clash("order", _WORST_FIRST, "batch", _MANY, "the most violated row is chosen one at a time; use batch=1"),
-    Clash("order", _WORST_FIRST, "keep", ("pocket",),
+    Clash("order", WORST_FIRST, "batch", _MANY, "the most violated row is chosen one at a time; use batch=1"),
+    Clash("order", WORST_FIRST, "keep", ("pocket",),
           "a pocket keeps the weights with the longest run of right answers, and the most violated row is never right"),
     Clash("batch", _MANY, "keep", ("pocket",), "a pocket counts right answers row by row; use batch=1"),
     Clash("reduction", ("mean",), "batch", (1,), "one row is its own mean; set batch to more rows or to 'full'"),
@@ -67,7 +42,7 @@ class Plan:
     """What the parameters of a learner ask for; `rule` is that of a learner which has one."""
 
     def __init__(self, params: Mapping[str, Any], own: Mapping[str, Any], problems: Mapping[str, Any]):
-        parameters.check(params, {**ALLOWED, **own}, CLASHES)
+        parameters.check(params, {**SHARED, **own}, CLASHES)
         self.params = params
         self.problems = problems
         self.constant = float(params["intercept_scaling"]) if params["fit_intercept"] else 0.0

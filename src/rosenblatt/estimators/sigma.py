@@ -27,20 +27,20 @@ from rosenblatt.engine.problems import winner
 from rosenblatt.engine.rows import Examples, Rows, as_rows, columns_of, count, lengths, row_bytes, take
 from rosenblatt.estimators import parameters, targets
 from rosenblatt.estimators.base import READ, unchanged_on_error
-from rosenblatt.estimators.parameters import Flag, Number
+from rosenblatt.estimators.parameters import (
+    Flag,
+    InterceptParameters,
+    Number,
+    RandomParameters,
+    parameter,
+    with_parameters,
+)
 from rosenblatt.estimators.plan import generator
 from rosenblatt.modelfile.parts import Parts
-from rosenblatt.modelfile.saving import Saved, epoch, fact, labels, put_labels, put_names, take_names
+from rosenblatt.modelfile.saving import LearnerSaveLoadMixin, put_feature_names, set_feature_names
+from rosenblatt.modelfile.values import decode_labels, decode_row, encode_labels, encode_value
 from rosenblatt.theory import bounds
 
-_ALLOWED = {
-    "sigma": Number(1e-8, high=1),  # below this, 1 − σ² is 1 in float64
-    "delta": Number(0, open_low=True, high=1),
-    "pairs": Flag(),
-    "fit_intercept": Flag(),
-    "intercept_scaling": Number(0, open_low=True),
-    "verbose": Number(0),
-}
 _STRETCH = 2**28  # bytes of rows to look at before Python is asked whether to go on: well under a second
 _SHORT = 2.0**-20  # a squared length below which the weights are measured anew, before rounding shows
 _NOTHING = 1e-12  # a length that is what rounding leaves of zero
@@ -201,7 +201,8 @@ def _starts(rng: np.random.Generator, n: int, draws: int, pairs: bool) -> Iterat
             yield draw, mirrored, -w if mirrored else w
 
 
-class SigmaPerceptron(Saved, ClassifierMixin, BaseEstimator):
+@with_parameters
+class SigmaPerceptron(LearnerSaveLoadMixin, ClassifierMixin, InterceptParameters, RandomParameters, BaseEstimator):
     """Finds weights that are right on every training row which is not near their plane, however small the margin.
 
     A row is far if |cos(w, x)| ≥ `sigma`, both with the constant feature. If a hyperplane separates the classes, then with
@@ -216,20 +217,18 @@ class SigmaPerceptron(Saved, ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    sigma : float in (0, 1), default=0.1
+    sigma
         How far is far; at least 1e-8, where rounding begins. Rows in general position have cosines of about 1/√n with any
         w, so a sigma well above that promises nothing about them.
-    delta : float in (0, 1), default=0.05
+    delta
         The probability of failing on data that can be separated. There are ⌈log(1/delta)/log(4/3)⌉ pairs of starts.
-    pairs : bool, default=True
+    pairs
         Whether each vector drawn is also tried with its sign turned; otherwise there are ⌈log(1/delta)/log(8/7)⌉ starts.
-    fit_intercept : bool, default=True
-        Whether to learn an intercept, as the weight of a constant feature.
-    intercept_scaling : float, default=1
+    intercept_scaling
         The size of that constant. Cosines are those of the rows with it.
-    random_state : int, RandomState, Generator or None, default=0
+    random_state
         The source of the starts.
-    verbose : int, default=0
+    verbose
         Whether to show a line for each round on stderr.
 
     Attributes
@@ -268,24 +267,9 @@ class SigmaPerceptron(Saved, ClassifierMixin, BaseEstimator):
     ('no_far_mistake', 1, True)
     """
 
-    def __init__(
-        self,
-        *,
-        sigma: float = 0.1,
-        delta: float = 0.05,
-        pairs: bool = True,
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        random_state: Any = 0,
-        verbose: int = 0,
-    ):
-        self.sigma = sigma
-        self.delta = delta
-        self.pairs = pairs
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.random_state = random_state
-        self.verbose = verbose
+    sigma: float = parameter(0.1, Number(1e-8, high=1))  # below this, 1 − σ² is 1 in float64
+    delta: float = parameter(0.05, Number(0, open_low=True, high=1))
+    pairs: bool = parameter(True, Flag())
 
     def fit(self, X: Any, y: Any) -> SigmaPerceptron:
         """Draw starts until one leads to weights without a far mistake on X (rows, features) and y (rows,); the estimator.
@@ -293,7 +277,7 @@ class SigmaPerceptron(Saved, ClassifierMixin, BaseEstimator):
         An error leaves it as it was. Failing is no error but a ConvergenceWarning.
         """
         with unchanged_on_error(self):
-            parameters.check(self.get_params(deep=False), _ALLOWED, ())
+            parameters.check(self.get_params(deep=False), self._own)
             targets.refuse_mixed(y)
             X, y = validate_data(self, X, y, **READ)
             classes = targets.distinct(targets.checked_labels(y))
@@ -353,27 +337,27 @@ class SigmaPerceptron(Saved, ClassifierMixin, BaseEstimator):
 
     _always_resumes = True  # there is no more than what predicts
 
-    def _parts(self, resume: bool) -> Parts:
+    def _learned_to_parts(self, resume: bool) -> Parts:
         parts = Parts({
-            "features": int(self.n_features_in_), "classes": put_labels(self.classes_), "constant": self._constant,
-            "sigma": self._sigma, "history": [[fact(value) for value in record] for record in self.history_],
+            "features": int(self.n_features_in_), "classes": encode_labels(self.classes_), "constant": self._constant,
+            "sigma": self._sigma, "history": [[encode_value(value) for value in record] for record in self.history_],
         })  # fmt: skip
-        put_names(parts, self)
+        put_feature_names(parts, self)
         for name in ("coef", "intercept", "solved"):
             parts.put(name, getattr(self, f"{name}_"))
         return parts
 
-    def _put_together(self, parts: Parts, resume: bool) -> None:
-        parameters.check(self.get_params(deep=False), _ALLOWED, ())
+    def _learned_from_parts(self, parts: Parts, resume: bool) -> None:
+        parameters.check(self.get_params(deep=False), self._own)
         self.n_features_in_ = parts.whole("features", 1)
-        take_names(parts, self)
-        self.classes_ = labels(parts.facts["classes"])
+        set_feature_names(parts, self)
+        self.classes_ = decode_labels(parts.facts["classes"])
         self._constant, self._sigma = parts.real("constant"), parts.real("sigma")
         vectors = 1 if len(self.classes_) == 2 else len(self.classes_)
         self.coef_ = parts.array("coef", np.float64, (vectors, self.n_features_in_))
         self.intercept_ = parts.array("intercept", np.float64, (vectors,))
         self.solved_ = parts.array("solved", np.bool_, (vectors,))
-        self.history_ = [epoch(values, Round) for values in parts.facts["history"]]
+        self.history_ = [decode_row(values, Round) for values in parts.facts["history"]]
         self._count()
 
     def _solve(

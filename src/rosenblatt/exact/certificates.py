@@ -5,41 +5,65 @@ found it: each float is a rational number, and the check computes with those.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from rosenblatt.exact.dyadic import about, cleared, fractions, products
+from rosenblatt.exact.reading import Matrix
+
+
+class Certificate:
+    """A statement with its proof, which can be checked by whoever has what it is about."""
+
+    refutation: Callable[..., str | None]  # None if the statement is true; otherwise a sentence that says why it is not
+
+    def verify(self, *subject: Any) -> bool:
+        """Return whether the statement is true, in exact arithmetic, believing nothing but what it is about.
+
+        Parameters
+        ----------
+        *subject
+            What it is about, as `refutation` takes it: the rows A, or the examples X and y, or a linear program.
+        """
+        return self.refutation(*subject) is None
 
 
 @dataclass(frozen=True)
-class Interior:
-    """A point x with ⟨aᵢ, x⟩ > 0 for every row."""
+class Interior(Certificate):
+    """A point x with ⟨aᵢ, x⟩ > 0 for every row.
+
+    Attributes
+    ----------
+    x : tuple of Fraction
+        The point. `numpy.asarray` gives it as floats.
+    """
 
     x: tuple[Fraction, ...]
 
     @staticmethod
-    def of(x: Any) -> Interior:
+    def of(x: Iterable[Any]) -> Interior:
+        """Return the point with these coordinates: integers, fractions or floats."""
         return Interior(tuple(fractions(x)))
 
-    def __array__(self, dtype: Any = None, copy: Any = None) -> NDArray:
+    def __array__(self, dtype: DTypeLike = None, copy: bool | None = None) -> NDArray:
         return as_floats(self.x).astype(dtype or np.float64)
 
-    def values(self, A: Any) -> list[Fraction]:
-        """⟨aᵢ, x⟩ for each row, exactly."""
+    def values(self, A: Matrix) -> list[Fraction]:
+        """Return ⟨aᵢ, x⟩ for each row, exactly."""
         numbers = cleared(self.x)
         scale = next((value / number for value, number in zip(self.x, numbers, strict=True) if number), Fraction(1))
         found, e = products(A, numbers)
         scale *= Fraction(2) ** e
         return [p * scale for p in found]
 
-    def refutation(self, A: Any) -> str | None:
-        """None if it is true of these rows; otherwise a sentence that says why not."""
+    def refutation(self, A: Matrix) -> str | None:
+        """Return None if it is true of these rows; otherwise a sentence that says why it is not."""
         if A.shape[1] != len(self.x):
             return f"the point has {len(self.x)} coordinates, the rows have {A.shape[1]}"
         if not all(isinstance(value, Fraction) for value in self.x):
@@ -48,52 +72,47 @@ class Interior:
         low = next((i for i, p in enumerate(found) if p <= 0), None)
         if low is None:
             return None
-        return (
-            f"row {low} has the product {'0' if found[low] == 0 else 'of negative sign'} with the point, not a positive one"
-        )
-
-    def verify(self, A: Any) -> bool:
-        """Whether every row has a positive product with the point, in exact arithmetic."""
-        return self.refutation(A) is None
+        sign = "0" if found[low] == 0 else "of negative sign"
+        return f"row {low} has the product {sign} with the point, not a positive one"
 
 
 @dataclass(frozen=True)
-class Combination:
-    """Positive integer weights with which some rows add up to zero; so no point has positive products with all of them."""
+class Combination(Certificate):
+    """Positive integer weights with which some rows add up to zero; so no point has positive products with all of them.
+
+    Attributes
+    ----------
+    rows : tuple of int
+        The numbers of these rows.
+    weights : tuple of int
+        The weight of each of them.
+    """
 
     rows: tuple[int, ...]
     weights: tuple[int, ...]
 
-    def refutation(self, A: Any) -> str | None:
-        """None if it is true of these rows; otherwise a sentence that says why not."""
+    def refutation(self, A: Matrix) -> str | None:
+        """Return None if it is true of these rows; otherwise a sentence that says why it is not."""
         n = A.shape[0]
         if not self.rows or len(self.rows) != len(self.weights):
-            return (
-                f"a combination needs as many weights as rows, at least one; got {len(self.weights)} and {len(self.rows)}"
-            )
+            return f"it needs as many weights as rows, at least one; got {len(self.weights)} and {len(self.rows)}"
         if not all(type(i) is int and 0 <= i < n for i in self.rows) or len(set(self.rows)) != len(self.rows):
             return f"the rows must be different numbers from 0 to {n - 1}"
         if not all(type(weight) is int and weight > 0 for weight in self.weights):
             return "the weights must be positive integers"
-        sums, e = products(transposed(A[list(self.rows)]), self.weights)
+        sums, e = products(columns_as_rows(A[list(self.rows)]), self.weights)
         column = next((j for j, total in enumerate(sums) if total), None)
-        return (
-            None
-            if column is None
-            else f"the combination is not zero in column {column}: {about(sums[column] * Fraction(2) ** e)}"
-        )
-
-    def verify(self, A: Any) -> bool:
-        """Whether the weighted rows add up to zero, in exact arithmetic."""
-        return self.refutation(A) is None
+        if column is None:
+            return None
+        return f"the combination is not zero in column {column}: {about(sums[column] * Fraction(2) ** e)}"
 
 
-def transposed(A: Any) -> Any:
-    """Columns as rows, in C order or CSR."""
+def columns_as_rows(A: Matrix) -> Matrix:
+    """The transpose, in C order or CSR."""
     return sp.csr_array(A.T) if sp.issparse(A) else np.ascontiguousarray(A.T)
 
 
-def entries(A: Any, i: int) -> list[tuple[int, float]]:
+def entries(A: Matrix, i: int) -> list[tuple[int, float]]:
     """(column, value) of one row, dense or CSR."""
     if sp.issparse(A):
         part = slice(A.indptr[i], A.indptr[i + 1])

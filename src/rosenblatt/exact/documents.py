@@ -10,11 +10,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import fields
 from fractions import Fraction
 from os import PathLike
-from typing import Any, NamedTuple, get_type_hints
+from typing import Any, NamedTuple, cast, get_type_hints
 
+from rosenblatt.errors import UnreadableCertificate
+from rosenblatt.exact.certificates import Certificate
 from rosenblatt.modelfile.atomic import replacing
 
 FORMAT = 1
@@ -25,10 +28,6 @@ _INTEGER = r"-?(?:0x[0-9a-f]+|[0-9]{1,20})"
 _FRACTION = re.compile(rf"({_INTEGER})(?:/({_INTEGER}))?")
 
 
-class UnreadableCertificate(ValueError):
-    """A file that is no certificate, or a damaged one."""
-
-
 class Document(NamedTuple):
     """What a file of certificates says: certificates by name, and facts about what they are certificates of."""
 
@@ -36,56 +35,90 @@ class Document(NamedTuple):
     facts: dict[str, Any]
 
 
-def write(path: str | PathLike, question: str, certificates: Mapping[str, Any], facts: Mapping[str, Any]) -> None:
-    """Save the answers to a question, which replace an old file only when they are complete."""
+def write(
+    path: str | PathLike, question: str, certificates: Mapping[str, Certificate], facts: Mapping[str, object]
+) -> None:
+    """Save certificates as a file of JSON, which replaces an old one only when it is complete.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+    question : str
+        What the certificates answer, such as "separability"; `read` asks for the same.
+    certificates : mapping of str to Certificate
+        The certificates by name: dataclasses of numbers, texts and tuples of them.
+    facts : mapping
+        What they are about, as values of JSON.
+    """
     header = {"what": _NAME, "format": FORMAT, "question": question, **facts}
     proofs = {name: as_facts(certificate) for name, certificate in certificates.items()}
     with replacing(path) as file:
-        file.write((_laid_out({**header, "certificates": proofs}) + "\n").encode("utf-8"))
+        file.write((_json_text({**header, "certificates": proofs}) + "\n").encode("utf-8"))
 
 
 def read(path: str | PathLike, question: str, kinds: Mapping[str, type]) -> Document:
-    """The certificates in a file that answers this question, each of the kind that its name has here."""
+    """Read the certificates of a file that answers this question.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+    question : str
+        What the certificates are to answer.
+    kinds : mapping of str to type
+        The type of certificate that each name stands for.
+
+    Returns
+    -------
+    Document
+        The certificates by name, and the facts. Whether a certificate is true, its own `verify` says.
+
+    Raises
+    ------
+    UnreadableCertificate
+        If the file is no certificate, or a damaged one, or answers another question.
+    """
     with open(path, "rb") as file:
         content = file.read(_LARGEST + 1)
     if len(content) > _LARGEST:
-        raise UnreadableCertificate(f"{path} is larger than any certificate, {_LARGEST >> 20} MiB")
+        raise UnreadableCertificate(f"larger than any certificate, {_LARGEST >> 20} MiB", path=path)
     try:
-        said = json.loads(content)
+        facts = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise UnreadableCertificate(f"{path} is no certificate: it is not JSON ({error})") from None
-    if not isinstance(said, dict) or said.get("what") != _NAME:
-        raise UnreadableCertificate(f"{path} is no certificate of rosenblatt")
-    if said.get("format") != FORMAT:
-        raise UnreadableCertificate(f"{path} has format {said.get('format')!r}; this version reads format {FORMAT}")
-    if said.get("question") != question:
-        raise UnreadableCertificate(f"{path} answers another question: {said.get('question')!r}, not {question!r}")
-    proofs = said.pop("certificates", None)
+        raise UnreadableCertificate(f"not a certificate: it is not JSON ({error})", path=path) from None
+    if not isinstance(facts, dict) or facts.get("what") != _NAME:
+        raise UnreadableCertificate("not a certificate of rosenblatt", path=path)
+    if facts.get("format") != FORMAT:
+        raise UnreadableCertificate(f"format {facts.get('format')!r}; this version reads format {FORMAT}", path=path)
+    if facts.get("question") != question:
+        raise UnreadableCertificate(f"answers another question: {facts.get('question')!r}, not {question!r}", path=path)
+    proofs = facts.pop("certificates", None)
     if not isinstance(proofs, dict) or not proofs:
-        raise UnreadableCertificate(f"{path} is damaged: it holds no certificates")
+        raise UnreadableCertificate("damaged: it holds no certificates", path=path)
     found = {}
-    for name, facts in proofs.items():
+    for name, proof in proofs.items():
         if name not in kinds:
-            raise UnreadableCertificate(f"{path} is damaged: {name!r} is none of {', '.join(kinds)}")
+            raise UnreadableCertificate(f"damaged: {name!r} is none of {', '.join(kinds)}", path=path)
         try:
-            found[name] = from_facts(kinds[name], facts)
+            found[name] = from_facts(kinds[name], proof)
         except ValueError as error:
-            raise UnreadableCertificate(f"{path} is damaged: {name}: {error}") from None
-    return Document(found, said)
+            raise UnreadableCertificate(f"damaged: {name}: {error}", path=path) from None
+    return Document(found, facts)
 
 
-def as_facts(certificate: Any) -> dict[str, Any]:
-    """A certificate (a dataclass of numbers, texts and tuples of them) as values of JSON, exactly.
+def as_facts(certificate: Certificate) -> dict[str, Any]:
+    """Return a certificate (a dataclass of numbers, texts and tuples of them) as values of JSON, exactly.
 
     >>> from rosenblatt.exact.certificates import Interior
     >>> as_facts(Interior((Fraction(-3, 4), Fraction(2**70))))
     {'x': ['-3/4', '0x400000000000000000']}
     """
-    return {field.name: _written(getattr(certificate, field.name)) for field in fields(certificate)}
+    return {field.name: _to_json(getattr(certificate, field.name)) for field in fields(cast(Any, certificate))}
 
 
-def from_facts(kind: type, facts: Any) -> Any:
-    """The certificate of this kind that the facts describe; ValueError where they cannot be of one.
+def from_facts(kind: type, facts: object) -> Any:
+    """Return the certificate of this kind that the facts describe; ValueError where they cannot be of one.
 
     >>> from rosenblatt.exact.certificates import Combination
     >>> from_facts(Combination, {"rows": [0, 3], "weights": [1, "0x400000000000000000"]}).weights[1] == 2**70
@@ -96,21 +129,21 @@ def from_facts(kind: type, facts: Any) -> Any:
     if not isinstance(facts, dict) or facts.keys() != set(names):
         got = sorted(facts) if isinstance(facts, dict) else type(facts).__name__
         raise ValueError(f"it must have {', '.join(names)}; it has {got}")
-    return kind(**{name: _read(hints[name], facts[name], name) for name in names})
+    return kind(**{name: _from_json(hints[name], facts[name], name) for name in names})
 
 
-def _laid_out(value: Any, depth: int = 3) -> str:
+def _json_text(value: object, depth: int = 3) -> str:
     """JSON with a line for each key; lists stay on one."""
     if not isinstance(value, dict) or not depth or not value:
         return json.dumps(value, ensure_ascii=False, allow_nan=False)
     blanks = "  " * (4 - depth)
-    lines = [f"{blanks}{json.dumps(key)}: {_laid_out(part, depth - 1)}" for key, part in value.items()]
+    lines = [f"{blanks}{json.dumps(key)}: {_json_text(part, depth - 1)}" for key, part in value.items()]
     return "{\n" + ",\n".join(lines) + f"\n{blanks[2:]}}}"
 
 
-def _written(value: Any) -> Any:
+def _to_json(value: object) -> object:
     if isinstance(value, tuple):
-        return [_written(part) for part in value]
+        return [_to_json(part) for part in value]
     if isinstance(value, Fraction):
         ends = (value.numerator, value.denominator)[: 1 if value.denominator == 1 else 2]
         return "/".join(map(str if max(map(abs, ends)) < _EXACT else hex, ends))
@@ -119,11 +152,11 @@ def _written(value: Any) -> Any:
     return value.hex() if isinstance(value, float) else value
 
 
-def _read(kind: Any, value: Any, name: str) -> Any:
+def _from_json(kind: Any, value: object, name: str) -> Any:
     if getattr(kind, "__origin__", None) is tuple:
         if not isinstance(value, list):
             raise ValueError(f"{name} must be a list; got {value!r:.40}")
-        return tuple(_read(kind.__args__[0], part, name) for part in value)
+        return tuple(_from_json(kind.__args__[0], part, name) for part in value)
     if kind is int and type(value) is int:
         return value
     if kind in (int, Fraction) and isinstance(value, str) and (found := _FRACTION.fullmatch(value)):
@@ -131,10 +164,8 @@ def _read(kind: Any, value: Any, name: str) -> Any:
         if under > 0 and (kind is Fraction or found[2] is None):
             return over if kind is int else Fraction(over, under)
     if kind is float and isinstance(value, str):
-        try:
+        with suppress(ValueError, OverflowError):
             return float.fromhex(value)
-        except (ValueError, OverflowError):
-            pass
     if kind in (bool, str) and type(value) is kind:
         return value
     raise ValueError(f"{name} must be {_NAMES[kind]}; got {value!r:.40}")

@@ -5,7 +5,7 @@ that no sum of products of limbs needs more than the 53 bits a float holds.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from decimal import MAX_EMAX, MIN_EMIN, Decimal, localcontext
 from fractions import Fraction
 from math import lcm
@@ -14,7 +14,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+
+from rosenblatt.exact.reading import Matrix
 
 _BITS = 53  # of a float's mantissa
 _NONE = 2**31  # above every exponent
@@ -34,7 +36,7 @@ def mantissas(values: NDArray) -> tuple[NDArray, NDArray]:
     return m >> trailing, e
 
 
-def lowest_exponent(values: Any) -> int:
+def lowest_exponent(values: ArrayLike) -> int:
     """The greatest e for which all values are multiples of 2^e; 0 if all are 0."""
     flat = np.asarray(values, dtype=np.float64).reshape(-1)
     lowest = _NONE
@@ -44,18 +46,15 @@ def lowest_exponent(values: Any) -> int:
     return lowest if lowest < _NONE else 0
 
 
-def whole(values: Any) -> tuple[NDArray, int]:
+def whole(values: NDArray) -> tuple[NDArray, int]:
     """(V, e) with values = V · 2^e exactly, V an array of Python integers, e the same for all of them."""
     if values.dtype == object:
         return values, 0
     m, e = mantissas(values)
     base = lowest_exponent(values)
     V = m.astype(object)
-    for index in np.ndindex(V.shape):
-        if m[index]:
-            V[index] = int(m[index]) << int(e[index] - base)
-        else:
-            V[index] = 0
+    for index in zip(*np.nonzero(m), strict=True):
+        V[index] = int(m[index]) << int(e[index] - base)
     return V, base
 
 
@@ -68,7 +67,7 @@ def unit_floats(V: NDArray) -> NDArray:
     return found
 
 
-def fractions(values: Any) -> list[Fraction]:
+def fractions(values: Iterable[Any]) -> list[Fraction]:
     """Each number as the rational number it is; integers, fractions and floats alike."""
     return [_fraction(value) for value in (values.tolist() if isinstance(values, np.ndarray) else values)]
 
@@ -95,7 +94,7 @@ def cleared(values: Sequence[Fraction]) -> list[int]:
     return [value.numerator * (common // value.denominator) for value in values]
 
 
-def products(A: Any, w: Sequence[int]) -> tuple[list[int], int]:
+def products(A: Matrix, w: Sequence[int]) -> tuple[list[int], int]:
     """(P, e) with A @ w = P · 2^e exactly, for integers w of any size and a matrix of floats (dense, or scipy's CSR) or of
     Python's integers."""
     n, d = A.shape
@@ -130,7 +129,7 @@ def _limbs_of_integers(w: Sequence[int], limb: int) -> NDArray:
     return W
 
 
-def assembled(digits: Sequence[NDArray], base: int) -> NDArray:
+def join_digits(digits: Sequence[NDArray], base: int) -> NDArray:
     """Σ digitsₖ · baseᵏ, Python's integers, two halves at a time."""
     level: list[Any] = [digit.astype(np.int64).astype(object) for digit in digits]
     while len(level) > 1:
@@ -141,7 +140,7 @@ def assembled(digits: Sequence[NDArray], base: int) -> NDArray:
     return level[0]
 
 
-def _chunk_products(chunk: Any, W: NDArray, limb: int) -> tuple[list[int], list[int]]:
+def _chunk_products(chunk: Matrix, W: NDArray, limb: int) -> tuple[list[int], list[int]]:
     """(P, e) with the products P · 2^e, an e for each row: from the highest limb of the row's largest number down, until
     nothing is left of any."""
     sparse = sp.issparse(chunk)
@@ -164,6 +163,6 @@ def _chunk_products(chunk: Any, W: NDArray, limb: int) -> tuple[list[int], list[
         rest -= part * unit
         P = (sp.csr_array((part, chunk.indices, chunk.indptr), shape=chunk.shape) if sparse else part) @ W
         total *= [1 << shift for shift in (exponent - lower).tolist()]
-        total += assembled(list(P.T), 1 << limb)
+        total += join_digits(list(P.T), 1 << limb)
         exponent = lower
     return total.tolist(), exponent.tolist()

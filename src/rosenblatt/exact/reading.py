@@ -1,40 +1,86 @@
-"""A matrix is the numbers it was given, each of them: what floats cannot hold is refused, not rounded."""
+"""A matrix is the numbers it was given, each of them: what floats cannot hold is refused, not rounded. A parameter is a
+number of its range, or it is refused by name."""
 
 from __future__ import annotations
 
-from typing import Any
+from math import inf
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+
+from rosenblatt.errors import InvalidData, InvalidParameter, InvalidParameterType
+
+Matrix: TypeAlias = NDArray | sp.csr_array  # rows of floats, dense in C order or CSR, or of Python's integers
+MatrixLike: TypeAlias = ArrayLike | sp.sparray | sp.spmatrix  # what users give: arrays, lists, tables, sparse matrices
 
 
-def numbers(X: Any, name: str = "X", *, integers: bool = False) -> Any:
+class Quantity(NamedTuple):
+    """The numbers that a parameter may be."""
+
+    low: float = 0.0
+    open_low: bool = False
+    high: float = inf
+    open_high: bool = True
+    whole: bool = False
+    advice: str | None = None
+
+    def check(self, name: str, value: object) -> float:
+        """The value as a float, if it is one of these numbers."""
+        try:
+            number = float(value)  # type: ignore[arg-type]  # that is the question
+        except (TypeError, ValueError):
+            hint = "take its `lower`" if hasattr(value, "lower") and hasattr(value, "upper") else None
+            raise InvalidParameterType(name, value, "a number", hint=hint) from None
+        above = number > self.low or (number == self.low and not self.open_low)
+        below = number < self.high or (number == self.high and not self.open_high)
+        if above and below and (not self.whole or number.is_integer()):
+            return number
+        kind = "a whole number" if self.whole else "a number"
+        low = f" {'>' if self.open_low else '≥'} {self.low:g}" if self.low > -inf else ""
+        high = f" {'<' if self.open_high else '≤'} {self.high:g}" if self.high < inf else ""
+        finite = " and finite" if self.high == inf and self.open_high else ""
+        allowed = f"{kind}{low}{' and' if low and high else ''}{high}{finite}"
+        raise InvalidParameter(name, value, allowed, hint=self.advice)
+
+
+NUMBER = Quantity(-inf, open_low=True)
+NOT_NEGATIVE = Quantity()
+POSITIVE = Quantity(open_low=True)
+COUNT = Quantity(1, whole=True)
+
+
+def dense(A: Matrix) -> NDArray:
+    """The matrix as an array."""
+    return A.toarray() if sp.issparse(A) else np.asarray(A)
+
+
+def numbers(X: MatrixLike, name: str = "X", *, integers: bool = False) -> Any:
     """X as float64, dense in C order or CSR without duplicates, each number exactly the one given; NaN and infinity are
     refused. With `integers`, a dense array of Python's integers that floats cannot hold stays as it is."""
     if np.ma.isMaskedArray(X) and np.ma.getmaskarray(X).any():
-        raise ValueError(f"{name} has masked entries; nothing can be said of numbers that are missing")
-    if sp.issparse(X):
-        if X.ndim != 2:
-            raise ValueError(f"{name} must have two dimensions, rows and columns; got {X.ndim}")
-        X = sp.csr_array(X, copy=False)
-        if not X.has_canonical_format:
-            X = X.copy()
-            X.sum_duplicates()
-        values = _exactly(X.data, name)
-        X = sp.csr_array((values, X.indices, X.indptr), shape=X.shape)
+        raise InvalidData(f"{name} has masked entries; nothing can be said of numbers that are missing")
+    A: Any = sp.csr_array(X, copy=False) if sp.issparse(X) and np.ndim(X) == 2 else X if sp.issparse(X) else np.asarray(X)
+    if A.ndim != 2:
+        raise InvalidData(
+            f"{name} must have two dimensions, rows and columns; got {A.ndim}", hint="try reshape(-1, 1), or [x]"
+        )
+    if sp.issparse(A):
+        if not A.has_canonical_format:
+            A = A.copy()
+            A.sum_duplicates()
+        values = _exactly(A.data, name)
+        A = sp.csr_array((values, A.indices, A.indptr), shape=A.shape)
     else:
-        X = np.asarray(X)
-        if X.ndim != 2:
-            raise ValueError(f"{name} must have two dimensions, rows and columns; got {X.ndim}: try reshape(-1, 1), or [x]")
-        if integers and X.dtype == object and all(type(value) is int for value in X.flat) and not _held(X):
-            return X
-        X = values = np.ascontiguousarray(_exactly(X, name))
-    if X.shape[0] == 0 or X.shape[1] == 0:
-        raise ValueError(f"{name} must have at least one row and one column; got {X.shape[0]} rows of {X.shape[1]}")
+        if integers and A.dtype == object and all(type(value) is int for value in A.flat) and not _held(A):
+            return A
+        A = values = np.ascontiguousarray(_exactly(A, name))
+    if A.shape[0] == 0 or A.shape[1] == 0:
+        raise InvalidData(f"{name} must have at least one row and one column; got {A.shape[0]} rows of {A.shape[1]}")
     if not np.isfinite(values).all():
-        raise ValueError(f"{name} holds NaN or infinity; nothing can be said of rows that are no points")
-    return X
+        raise InvalidData(f"{name} holds NaN or infinity; nothing can be said of rows that are no points")
+    return A
 
 
 def _held(X: NDArray) -> bool:
@@ -44,17 +90,18 @@ def _held(X: NDArray) -> bool:
 
 def _exactly(values: NDArray, name: str) -> NDArray:
     if values.dtype.kind not in "biufO":
-        raise ValueError(f"{name} must hold {'real ' * (values.dtype.kind == 'c')}numbers; got {values.dtype}")
+        raise InvalidData(f"{name} must hold {'real ' * (values.dtype.kind == 'c')}numbers; got {values.dtype}")
     if values.dtype == object and (odd := [v for v in values.flat if v is None or isinstance(v, (str, bytes))]):
-        raise ValueError(f"{name} must hold numbers; got {odd[0]!r}")
+        raise InvalidData(f"{name} must hold numbers; got {odd[0]!r}")
     try:
         floats = values.astype(np.float64)
     except (TypeError, ValueError, OverflowError) as error:
-        raise ValueError(f"{name} must hold numbers; got {values.dtype}: {error}") from None
+        raise InvalidData(f"{name} must hold numbers; got {values.dtype}: {error}") from None
     # Whether a conversion was exact, Python's own comparison of an integer with a float knows; numpy's converts first.
     if values.dtype.kind in "iuO" or values.dtype.itemsize > 8:
         wide = np.abs(floats) >= 2.0**53 if values.dtype.kind in "iu" else np.ones(values.shape, dtype=bool)
-        for given, got in zip(values[wide].tolist(), floats[wide].tolist(), strict=True):
-            if given == given and given != got:
-                raise ValueError(f"{name} holds {given!r}, which no float is equal to; scale the data, or round them first")
+        for value, near in zip(values[wide].tolist(), floats[wide].tolist(), strict=True):
+            if value == value and value != near:
+                hint = "scale the data, or round them first"
+                raise InvalidData(f"{name} holds {value!r}, which no float is equal to", hint=hint)
     return floats

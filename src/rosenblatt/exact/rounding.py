@@ -6,19 +6,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from math import inf
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rosenblatt.exact.certificates import Combination, Interior
 from rosenblatt.exact.dyadic import unit_floats, whole
+from rosenblatt.exact.reading import Matrix, dense
 from rosenblatt.exact.solve import dependence
 
 _LADDER = (4, 8, 16, 26, 40)
 
 
-def interior(A: Any, x: NDArray, shift: NDArray | None = None) -> Interior | None:
+def interior(A: Matrix, x: NDArray, shift: NDArray | None = None) -> Interior | None:
     """A point near x with positive products, of as few bits as will do; None if neither x nor a rounding of it is one.
 
     With a `shift`, the point is x · 2^shift: columns of different sizes are best rounded before they are given them.
@@ -40,31 +40,30 @@ def interior(A: Any, x: NDArray, shift: NDArray | None = None) -> Interior | Non
     return point if point.verify(A) else None
 
 
-def _promising(A: Any, rounded: NDArray, powers: list[int]) -> bool:
+def _promising(A: Matrix, point: NDArray, powers: list[int]) -> bool:
     """Whether floats see no product that is clearly negative: a look that costs little and saves most exact checks."""
     if A.dtype == object:
         return True
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        x = np.ldexp(rounded, powers)
+        x = np.ldexp(point, powers)
         least = (A @ x).min()
     return not least < -1e-6 * np.abs(x).max()
 
 
 def _point(numbers: Sequence[int], powers: Sequence[int]) -> Interior:
-    low = min((p for v, p in zip(numbers, powers, strict=True) if v), default=0)
-    return Interior(
-        tuple(Fraction(int(v) << (p - low)) if v else Fraction(0) for v, p in zip(numbers, powers, strict=True))
-    )
+    pairs = list(zip(numbers, powers, strict=True))
+    low = min((p for v, p in pairs if v), default=0)
+    return Interior(tuple(Fraction(int(v) << (p - low)) if v else Fraction(0) for v, p in pairs))
 
 
-def combination(A: Any, rows: Sequence[int], weights: NDArray | None = None, until: float = inf) -> Combination | None:
+def combination(A: Matrix, rows: Sequence[int], weights: NDArray | None = None, until: float = inf) -> Combination | None:
     """A combination of some of these rows, as few as depend on one another; None if none has positive weights.
 
     `weights`, nearly right, say which rows to drop first when the rows have more than one dependence.
     """
     rows = [int(i) for i in rows]
     near = np.ones(len(rows)) if weights is None else np.asarray(weights, dtype=np.float64)
-    part = _dense(A, rows)
+    part = dense(A[rows])
     while rows:
         scale = np.abs(part).max(axis=1)
         if not scale.all():
@@ -101,8 +100,3 @@ def _fewer(part: NDArray, near: NDArray) -> tuple[NDArray, NDArray] | None:
     keep = np.ones(len(part), dtype=bool)
     keep[out] = False
     return keep, moved
-
-
-def _dense(A: Any, rows: Sequence[int]) -> NDArray:
-    part = A[list(rows)]
-    return part.toarray() if hasattr(part, "toarray") else np.array(part)

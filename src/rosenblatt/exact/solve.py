@@ -6,16 +6,27 @@ digits by Euclid's algorithm.
 from __future__ import annotations
 
 from math import gcd, inf, isqrt
+from time import perf_counter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rosenblatt.exact.deadline import ask
-from rosenblatt.exact.dyadic import assembled, unit_floats, whole
+from rosenblatt.errors import RosenblattError
+from rosenblatt.exact.dyadic import join_digits, unit_floats, whole
 
 # The largest primes below 2²⁶: small enough that products of two residues are exact in int64 and in float64 sums of a few.
 _PRIMES = (67108859, 67108837)
+
+
+class Late(RosenblattError):
+    """The time allowed is over."""
+
+
+def check_time(until: float) -> None:
+    """Go on, if the clock (`time.perf_counter`) is not past `until`."""
+    if perf_counter() > until:
+        raise Late("the time allowed is over")
 
 
 def dependence(rows: NDArray, until: float = inf) -> list[int] | None:
@@ -72,7 +83,7 @@ def _independent(V: NDArray, prime: int, until: float = inf) -> tuple[list[int],
     order = np.arange(len(M))
     unknowns, free, r = [], [], 0
     for j in range(M.shape[1]):
-        ask(until)
+        check_time(until)
         nonzero = np.flatnonzero(M[r:, j])
         if r == len(M) or not len(nonzero):
             free.append(j)
@@ -100,14 +111,14 @@ def _lift(B: NDArray, b: NDArray, prime: int, until: float = inf) -> tuple[list[
     residue = b.copy()
     digits: list[NDArray] = []
     while True:
-        ask(until)
+        check_time(until)
         r = (residue % prime).astype(np.float64)
         digit = ((low @ r) % prime + ((high @ r) % prime) * 8192) % prime
         digits.append(digit.astype(np.int64))
         residue = (residue - limbs.times(digit)) // prime
         if len(digits) in attempts:
             modulus = prime ** len(digits)
-            found = _reconstruct(assembled(digits, prime).tolist(), modulus)
+            found = _reconstruct(join_digits(digits, prime).tolist(), modulus)
             if found is not None and not any(B @ np.array(found[0], dtype=object) - b * found[1]):
                 return found
             if len(digits) >= steps_in_all:
@@ -139,7 +150,7 @@ def _inverse(M: NDArray, prime: int, until: float) -> NDArray:
     n = len(M)
     M = np.hstack([M, np.eye(n, dtype=np.int64)])
     for j in range(n):
-        ask(until)
+        check_time(until)
         swap = j + int(np.flatnonzero(M[j:, j])[0])
         if swap != j:
             M[[j, swap]] = M[[swap, j]]

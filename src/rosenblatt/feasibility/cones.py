@@ -12,17 +12,19 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rosenblatt.exact.certificates import Interior
 from rosenblatt.exact.dyadic import fractions, lowest_exponent
+from rosenblatt.exact.elimination import echelon
 from rosenblatt.exact.reading import numbers
 
 _BITS = 20
 _BITS_HELD = 52
+_NEAR = 1e-6  # what floats may be wrong by where exact arithmetic decides
 
 
 class Cut(NamedTuple):
@@ -45,6 +47,19 @@ class Cone(Protocol):
 
     def contains(self, x: Sequence[Fraction]) -> bool:
         """Whether x is inside, in exact arithmetic."""
+        ...
+
+
+@runtime_checkable
+class WithDual(Protocol):
+    """A cone that can tell by a vector of its dual that nothing is inside."""
+
+    def dual_vector(self) -> tuple[Fraction, ...] | None:
+        """A vector that proves that nothing is inside; None if there is none, or none is found."""
+        ...
+
+    def refuted_by(self, v: Sequence[Fraction]) -> bool:
+        """Whether the vector proves that nothing is inside, in exact arithmetic."""
         ...
 
 
@@ -103,9 +118,33 @@ class SecondOrder:
         return Cut(self.c * s - v @ self.P, _held(size, unit))  # ⟨a, z⟩ ≥ (⟨c, z⟩ − ‖P z‖)·s: positive inside
 
     def contains(self, x: Sequence[Fraction]) -> bool:
-        t = sum((a * b for a, b in zip(fractions(self.c), x, strict=True)), Fraction(0))
-        u = [sum((a * b for a, b in zip(fractions(row), x, strict=True)), Fraction(0)) for row in self.P]
-        return t > 0 and t * t > sum((value * value for value in u), Fraction(0))
+        t, u = _dot(fractions(self.c), x), [_dot(fractions(row), x) for row in self.P]
+        return t > 0 and t * t > _dot(u, u)
+
+    def dual_vector(self) -> tuple[Fraction, ...] | None:
+        """v with Pᵀv = c and ‖v‖ ≤ 1, so that ⟨c, x⟩ = ⟨v, P x⟩ ≤ ‖P x‖ and nothing is inside; None if something is.
+
+        There is such a v if and only if nothing is inside: c is then in the closed convex set of all Pᵀv, ‖v‖ ≤ 1. The
+        shortest v with Pᵀv = c is P z with PᵀP z = c: rational, as P and c are.
+        """
+        near = np.linalg.lstsq(self.P.T, self.c, rcond=None)[0]
+        missed = np.linalg.norm(self.P.T @ near - self.c)
+        if not (np.linalg.norm(near) <= 1 + _NEAR and missed <= _NEAR * np.linalg.norm(self.c)):
+            return None  # floats are enough to see that there is none
+        columns, c = [fractions(column) for column in self.P.T], fractions(self.c)
+        normal = [[*(_dot(a, b) for b in columns), -value] for a, value in zip(columns, c, strict=True)]
+        system = echelon(normal, len(c) + 1)  # in (z, 1)
+        if len(c) not in system.free:
+            return None
+        z = system.complete([Fraction(j == len(c)) for j in system.free])[:-1]
+        v = tuple(_dot(fractions(row), z) for row in self.P)
+        return v if self.refuted_by(v) else None
+
+    def refuted_by(self, v: Sequence[Fraction]) -> bool:
+        """Whether Pᵀv = c and ‖v‖ ≤ 1, in exact arithmetic; then nothing is inside."""
+        exact = len(v) == len(self.P) and all(isinstance(value, Fraction) for value in v)
+        columns = zip(self.P.T, fractions(self.c), strict=True)
+        return exact and _dot(v, v) <= 1 and all(_dot(fractions(column), v) == value for column, value in columns)
 
 
 @dataclass(frozen=True)
@@ -172,6 +211,15 @@ class Intersection:
     def contains(self, x: Sequence[Fraction]) -> bool:
         return all(cone.contains(x) for cone in self.cones)
 
+    def dual_vector(self) -> tuple[Fraction, ...] | None:
+        """A dual vector of one of the cones, which proves that nothing is inside it; None if none of them has one."""
+        found = (cone.dual_vector() for cone in self.cones if isinstance(cone, WithDual))
+        return next((v for v in found if v is not None), None)
+
+    def refuted_by(self, v: Sequence[Fraction]) -> bool:
+        """Whether v proves of one of the cones that nothing is inside it."""
+        return any(cone.refuted_by(v) for cone in self.cones if isinstance(cone, WithDual))
+
 
 def as_cut(cut: Any) -> Cut:
     """A cut as it is, or a vector, whose maker vouches for it."""
@@ -192,6 +240,10 @@ def symmetric(k: int) -> NDArray:
     F = np.zeros((len(rows), k, k))
     F[np.arange(len(rows)), rows, columns] = F[np.arange(len(rows)), columns, rows] = 1
     return F
+
+
+def _dot(a: Sequence[Fraction], b: Sequence[Fraction]) -> Fraction:
+    return sum((x * y for x, y in zip(a, b, strict=True)), Fraction(0))
 
 
 def _dense(values: Any, name: str) -> NDArray:

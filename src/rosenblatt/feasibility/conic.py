@@ -29,7 +29,7 @@ from scipy.optimize import nnls
 
 from rosenblatt.exact.certificates import Combination, Interior
 from rosenblatt.feasibility.budgets import generator, whole
-from rosenblatt.feasibility.cones import as_cut
+from rosenblatt.feasibility.cones import WithDual, as_cut
 from rosenblatt.feasibility.found import Answer, count
 from rosenblatt.feasibility.proof import prove
 
@@ -63,6 +63,9 @@ class FoundInCone(Answer):
     reason : str
         "interior" or "combination"; otherwise "max_updates", "max_rescalings", "no_improvement" (47 draws failed: there is
         probably nothing inside) or "precision" (the cone is thinner than floats can tell from one without an inside).
+    dual : tuple of Fraction, or None
+        Where it alone proves that nothing is inside: v with Pᵀv = c and ‖v‖ ≤ 1 for the cone ‖P x‖ < ⟨c, x⟩, so that
+        ⟨c, x⟩ = ⟨v, P x⟩ ≤ ‖P x‖. The only cut is then c − Pᵀv = 0.
     """
 
     certificate: Interior | Combination | None
@@ -73,6 +76,7 @@ class FoundInCone(Answer):
     n_cuts: int
     reason: str
     method: str = "belloni-freund-vempala"
+    dual: tuple[Fraction, ...] | None = None
 
     def verify(self, cone: Any) -> bool:
         """Whether there is a certificate and it is true in exact arithmetic: of the cone, or of the cuts that it named."""
@@ -80,12 +84,16 @@ class FoundInCone(Answer):
             if not hasattr(cone, "contains"):
                 raise ValueError(f"a point is checked by a cone with `contains`; {cone!r} has none: ask it about `x`")
             return cone.dimension == len(self.certificate.x) and cone.contains(self.certificate.x)
+        if self.dual is not None:
+            return isinstance(cone, WithDual) and cone.refuted_by(self.dual)
         return self.certificate is not None and self.certificate.verify(self.cuts)
 
     def __str__(self) -> str:
         work = f"{count(self.n_updates, 'update')}, {count(self.n_rescalings, 'rescaling')}, {count(self.n_cuts, 'cut')}"
         if isinstance(self.certificate, Interior):
             return f"a point inside, {'checked exactly' if self.checked else 'by the word of the oracle'} ({work})"
+        if self.dual is not None:
+            return "nothing inside: a dual vector proves it, exactly"
         if isinstance(self.certificate, Combination):
             few = count(len(self.certificate.rows), "cut")
             return f"nothing inside: {few} with positive weights add up to 0, exactly ({work})"
@@ -128,6 +136,9 @@ def find_in_cone(
     separate, contains, d = _oracle(cone, dimension)
     limit = whole(max_updates, "max_updates", 1) or 100_000
     stretches = whole(max_rescalings, "max_rescalings", 0)
+    dual = cone.dual_vector() if isinstance(cone, WithDual) else None
+    if dual is not None:  # the cut c − Pᵀv is zero
+        return FoundInCone(Combination((0,), (1,)), np.zeros((1, d)), True, 0, 0, 1, "combination", dual=dual)
     search = _Search(separate, contains, d, limit, generator(random_state))
     try:
         reason = search.run(math.inf if stretches is None else stretches)

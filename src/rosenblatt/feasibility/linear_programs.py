@@ -23,7 +23,7 @@ import numpy as np
 
 from rosenblatt.exact.certificates import Combination, Interior
 from rosenblatt.exact.dyadic import cleared
-from rosenblatt.exact.elimination import solved
+from rosenblatt.exact.elimination import echelon
 from rosenblatt.feasibility.budgets import whole
 from rosenblatt.feasibility.found import count
 from rosenblatt.feasibility.interior import find_interior
@@ -63,7 +63,7 @@ class _Systems:
         The extra rows are numbered −1, −2, …; the multipliers of open and extra rows are ≥ 0, those of equations any.
         """
         width = len(self.rows[0]) if self.rows else len(extra[0])
-        system = solved([self.rows[k] for k in self.equations], width)
+        system = echelon([self.rows[k] for k in self.equations], width)
         numbers = [*self.open, *(-1 - k for k in range(len(extra)))]
         rows = [*(self.rows[i] for i in self.open), *extra]
         if not system.free:  # y = 0 is the only solution of the equations
@@ -72,7 +72,7 @@ class _Systems:
         else:
             if self.n_rounds >= self.max_rounds:
                 raise _Unanswered(f"{count(self.n_rounds, 'system')} solved, which is max_rounds")
-            matrix = [system.reduced(row) for row in rows]
+            matrix = [system.restrict(row) for row in rows]
             scaled = [cleared(row) for row in matrix]
             answer = find_interior(np.array(scaled, dtype=object).reshape(len(rows), len(system.free)), **self.options)
             self.n_updates += answer.n_updates
@@ -82,7 +82,7 @@ class _Systems:
                 raise _Unanswered(f"a system was left open ({answer.reason}), its margin at most {answer.margin[1]:.2g}")
             found = answer.certificate
         if isinstance(found, Interior):
-            return tuple(system.completed(found.x)), {}
+            return tuple(system.complete(found.x)), {}
         multipliers: dict[int, Fraction] = {}
         total = [Fraction(0)] * width
         for position, weight in zip(found.rows, found.weights, strict=True):
@@ -260,16 +260,16 @@ def descended(program: Program, x: Vector) -> Vector:
     while True:
         slack = [row[-1] - dot(row[:-1], x) for row in program.inequalities]
         tight = [row[:-1] for row, s in zip(program.inequalities, slack, strict=True) if not s]
-        kernel = solved([*tight, *(row[:-1] for row in program.equations)], len(c))
+        kernel = echelon([*tight, *(row[:-1] for row in program.equations)], len(c))
         if not kernel.free:
             return x
-        slope = kernel.reduced(c)
+        slope = kernel.restrict(c)
         level = not any(slope)
         directions = (
             [[-value for value in slope]] if not level else [[s * value for value in _first(len(slope))] for s in (1, -1)]
         )
         for free in directions:
-            direction = kernel.completed(free)
+            direction = kernel.complete(free)
             steps = [
                 s / fall
                 for row, s in zip(program.inequalities, slack, strict=True)

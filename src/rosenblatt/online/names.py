@@ -9,7 +9,7 @@ their address; a dictionary from names to integers visits three places in memory
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import isfinite, nan
+from math import nan
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from rosenblatt.engine.jit import prefetch
 from rosenblatt.online.objects import append, approach, equal, following, hash_of, inlined, locked, number, size_of
 
 LARGEST = np.finfo(np.float64).max
+LARGEST_VALUE = 1e100  # of a feature, and of a step: no sum of their products, however long the stream, is infinite
 LOW = 2**32 - 1
 
 
@@ -71,9 +72,9 @@ def finished(total, w, scores):
 def measure(x, table, w, scores):
     """⟨x, w⟩ with the intercept, which is the last weight; names without a slot count nothing.
 
-    Many weight vectors: their products go to `scores`, zero so far, and the answer is 0. NaN if a value or a product is no
-    finite number. Memory is what this waits for, so it asks for a name two items before it looks at it, and for the entry
-    of the table one item before.
+    Many weight vectors: their products go to `scores`, zero so far, and the answer is 0. NaN if a value is not a number, or
+    too large, or a product is not finite. Memory is what this waits for, so it asks for a name two items before it looks at
+    it, and for the entry of the table one item before.
     """
     total, position = 0.0, 0
     now, position, name, value = following(x, position)
@@ -85,7 +86,7 @@ def measure(x, table, w, scores):
         next_hashed = hash_of(next_name) if next_ else 0
         prefetch(table, 2 * np.int64(spread(next_hashed, table)[0]))
         v = number(value)
-        if not abs(v) <= LARGEST:
+        if not abs(v) <= LARGEST_VALUE:
             return nan
         code = find(table, name, hashed)
         if code >= 0:
@@ -106,7 +107,7 @@ def measure_positions(x, slots, w, scores):
     """The same of an array of numbers, the first of which have the slots 0, 1, 2, …, as many as there are `slots`."""
     total = 0.0
     for j in range(x.size):
-        if not abs(x[j]) <= LARGEST:
+        if not abs(x[j]) <= LARGEST_VALUE:
             return nan
     for j in range(min(slots, x.size)):
         if w.ndim == 1:
@@ -180,32 +181,15 @@ def strangers(x, table, found):
 
 
 @locked
-def length(x, table, scratch):
-    """‖x‖²; NaN if a value is no finite number. With a `scratch`, zero for every slot before and after, the values of names
-    that share a slot are added up first, and those without one left out."""
-    total = 0.0
-    for phase in range(3):
-        position = 0
-        while True:
-            more, position, name, value = following(x, position)
-            if not more:
-                break
-            v = number(value)
-            if scratch is None:
-                total += v * v if abs(v) <= LARGEST else nan
-            else:
-                code = find(table, name, hash_of(name))
-                if code >= 0:
-                    v, slot = -v if code & 1 else v, code >> 1
-                    if phase == 0:
-                        scratch[slot] += v
-                    elif phase == 1:
-                        total += v * scratch[slot]
-                    else:
-                        scratch[slot] = 0.0
-        if scratch is None:
-            break
-    return total
+def length(x):
+    """‖x‖²; NaN if a value is no number, or too large."""
+    total, position = 0.0, 0
+    while True:
+        more, position, _, value = following(x, position)
+        if not more:
+            return total
+        v = number(value)
+        total += v * v if abs(v) <= LARGEST_VALUE else nan
 
 
 @locked
@@ -286,28 +270,6 @@ class Names:
         survivors = [self.known[place] for place in places]
         self.forget()
         self.enter(survivors, range(0, 2 * len(survivors), 2))
-
-
-def put_name(name: Any) -> Any:
-    """A name, or a label, as a value of JSON."""
-    if isinstance(name, np.generic):
-        name = name.item()
-    if name is None or isinstance(name, str | bool | int) or (isinstance(name, float) and isfinite(name)):
-        return name
-    if isinstance(name, bytes):
-        return {"bytes": name.decode("latin-1")}
-    if type(name) is tuple:
-        return [put_name(part) for part in name]
-    raise TypeError(
-        f"{name!r} cannot be written into a file; names and labels of text, bytes, numbers, None and tuples of them can"
-    )
-
-
-def name_of(value: Any) -> Any:
-    """The name that was put."""
-    if isinstance(value, list):
-        return tuple(map(name_of, value))
-    return value["bytes"].encode("latin-1") if isinstance(value, dict) else value
 
 
 def addresses(things: list[Any]) -> NDArray:

@@ -15,26 +15,26 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from rosenblatt import rules
+from rosenblatt.errors import NumericOverflow, UnsupportedOperation
 from rosenblatt.estimators import parameters
 from rosenblatt.estimators.linear import Explanation
 from rosenblatt.estimators.parameters import Clash, Flag, Number, OneOf
 from rosenblatt.modelfile.parts import Parts
-from rosenblatt.modelfile.saving import Saved
+from rosenblatt.modelfile.saving import LearnerSaveLoadMixin
+from rosenblatt.modelfile.values import decode_name, encode_name
 from rosenblatt.online.hashing import HASHES
-from rosenblatt.online.names import name_of, put_name
+from rosenblatt.online.names import LARGEST_VALUE
 from rosenblatt.online.reading import row_of, rows_of, weighs
 from rosenblatt.online.weights import NamedWeights
 
 _COUNTS = ("n_seen_", "n_mistakes_", "n_updates_")
 RULES = {"perceptron": rules.Perceptron(0.0, 1.0)}
 
-FARTHEST = 1e100  # a longer step might make a weight infinite
-
 _GIVEN = (lambda value: value is not None,)
 ALLOWED = {
     "keep": OneOf(("last", "average")),
     "fit_intercept": Flag(),
-    "intercept_scaling": Number(0, open_low=True),
+    "intercept_scaling": Number(0, open_low=True, high=1e50),
     "hashing": Number(2, whole=True, high=2**31, optional=True),
     "max_features": Number(1, whole=True, high=2**31, optional=True),
     "max_classes": Number(2, whole=True, optional=True),
@@ -49,7 +49,7 @@ def stepper(rule: Any) -> Callable[[float, float, int, bool], float]:
     return partial(rules.step.dispatch(type(rule)), rule)
 
 
-class OnlinePerceptron(Saved, BaseEstimator):
+class OnlinePerceptron(LearnerSaveLoadMixin, BaseEstimator):
     """Learns from one example at a time: features by name, classes as they come, and at once.
 
     An example proposes a direction Δ: y·x for two classes; for more, x at its label and −x at the rival with the highest
@@ -152,7 +152,8 @@ class OnlinePerceptron(Saved, BaseEstimator):
             return
         number = self._numbers.get(y)
         if number is None:
-            x, number = self._welcome(x, y)
+            self._learn_new_class(x, y, w)
+            return
         classes = len(self.classes_)
         if classes == 1:
             weights.checked(weights.read(x))
@@ -172,9 +173,10 @@ class OnlinePerceptron(Saved, BaseEstimator):
         squared = weights.length(x) * (1 if classes == 2 else 2) if self._uses_length else 0.0
         tau = w * self._step(m, squared, self.n_updates_ + 1, positive)
         if tau != 0.0:
-            if not -FARTHEST < tau < FARTHEST:
-                raise ValueError(
-                    f"a step of {tau:g} is too long: the weight of the example, or the rule's rate, is too large"
+            if not -LARGEST_VALUE <= tau <= LARGEST_VALUE:
+                raise NumericOverflow(
+                    f"a step of {tau:g} is too long; at most {LARGEST_VALUE:g} is allowed",
+                    hint="use a smaller weight of the example, a smaller rate, or rows that are not so short",
                 )
             weights.push(x, gains, loses, tau if positive else -tau, self.n_seen_)
             self.n_updates_ += 1
@@ -303,24 +305,25 @@ class OnlinePerceptron(Saved, BaseEstimator):
     # Files
 
     def _check_learned(self) -> None:
-        self._fitted()
+        if not self.n_seen_:
+            raise UnsupportedOperation("this model has not seen an example yet", hint="call learn_one before save")
 
-    def _parts(self, resume: bool) -> Parts:
-        parts = self._fitted().parts()
-        parts.facts["classes"] = [put_name(label) for label in self.classes_]
+    def _learned_to_parts(self, resume: bool) -> Parts:
+        parts = self._fitted().to_parts()
+        parts.facts["classes"] = [encode_name(label) for label in self.classes_]
         parts.facts["counts"] = {name: int(getattr(self, name)) for name in _COUNTS}
         return parts
 
-    def _put_together(self, parts: Parts, resume: bool) -> None:
+    def _learned_from_parts(self, parts: Parts, resume: bool) -> None:
         classes = parts.facts["classes"]
-        self.classes_ = tuple(map(name_of, classes)) if isinstance(classes, list) else ()
+        self.classes_ = tuple(map(decode_name, classes)) if isinstance(classes, list) else ()
         if not self.classes_ or len(set(self.classes_)) != len(self.classes_):
-            raise ValueError(f"{str(classes)[:80]} are no labels, each another")
+            raise ValueError(f"classes must be non-empty and distinct; they are {str(classes)[:80]}")
         if self.hashing is not None and parts.arrays["weights"].shape[:1] != (self.hashing + 1,):
             raise ValueError(f"there must be weights for {self.hashing} buckets")  # before there is room for as many
-        self._begun().take(parts, len(self.classes_))
+        self._begun().set_from_parts(parts, len(self.classes_))
         self._numbers = {label: number for number, label in enumerate(self.classes_)}
-        counts = Parts(parts.facts["counts"])
+        counts = parts.parts("counts")
         self.__dict__.update({name: counts.whole(name) for name in _COUNTS})
         if self.n_seen_ < 1:
             raise ValueError("a model that has classes has seen an example")
@@ -341,21 +344,27 @@ class OnlinePerceptron(Saved, BaseEstimator):
         return self._weights
 
     def _fitted(self) -> NamedWeights:
-        if self._weights is None:
+        if self._weights is None or not self.classes_:
             raise ValueError("this model has not seen an example yet; call learn_one first")
         return self._weights
 
-    def _welcome(self, x: Any, label: Any) -> tuple[Any, int]:
-        """(the row, checked, the number of its class), which is new."""
-        weights = self._fitted()
+    def _learn_new_class(self, x: Any, label: Any, w: float) -> None:
+        """Learn from the first example of a class; an error leaves the classes as they were."""
+        weights = self._weights
+        assert weights is not None
         row = weights.checked(weights.read(x))
-        if len(self.classes_) > 1:
-            row, _ = weights.clear(row)  # what could fail fails before anything changes
         self._check_classes({label})
+        classes, before = self.classes_, (weights.w, weights.vectors)
         self.classes_ += (label.item() if isinstance(label, np.generic) else label,)
-        self._numbers[label] = len(self._numbers)
-        weights.grow(len(self.classes_))
-        return row, self._numbers[label]
+        self._numbers[label] = len(classes)
+        try:
+            weights.grow(len(self.classes_))
+            self.learn_one(row, label, w)
+        except BaseException:
+            self.classes_ = classes
+            del self._numbers[label]
+            weights.hold(*before)
+            raise
 
     def _check_classes(self, labels: set[Any]) -> None:
         new = [label for label in labels if label not in self._numbers]

@@ -10,6 +10,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from rosenblatt.errors import InvalidData, NumericOverflow
+from rosenblatt.online.names import LARGEST_VALUE
+
 
 def row_of(x: Any) -> Any:
     """x as a dictionary, or as an array of float64 with one axis."""
@@ -59,9 +62,16 @@ def clarified(x: dict) -> dict:
                 f"the value of a feature must be a number, a truth value or text; {name!r} is {x[name]!r}; leave out what "
                 "is not known"
             )
-        if not math.isfinite(value):
-            raise ValueError(f"the value of a feature must be finite; {name!r} is {x[name]!r}; leave out what is not known")
         row[name] = row.get(name, 0.0) + value
+        if not math.isfinite(value):
+            raise InvalidData(
+                f"the value of a feature must be finite; {name!r} is {x[name]!r}", hint="leave out what is not known"
+            )
+        if abs(row[name]) > LARGEST_VALUE:
+            raise NumericOverflow(
+                f"the value of a feature is too large: {name!r} is {row[name]:g}, and at most {LARGEST_VALUE:g} is allowed",
+                hint="scale it down",
+            )
     return row
 
 

@@ -15,16 +15,16 @@ from numpy.typing import NDArray
 from rosenblatt.engine.problems import Binary, Joint
 from rosenblatt.engine.weights import Weights, grown
 from rosenblatt.modelfile.parts import Parts
+from rosenblatt.modelfile.values import decode_name, encode_name
 from rosenblatt.online import hashing
 from rosenblatt.online.names import (
+    LARGEST_VALUE,
     Names,
     length,
     measure,
     measure_positions,
-    name_of,
     push,
     push_positions,
-    put_name,
 )
 from rosenblatt.online.reading import clarified, row_of
 
@@ -43,17 +43,16 @@ class NamedWeights:
         self.limit = limit
         self.buckets = buckets
         self.bits = bits
-        self.vectors = 1
-        self.usual = buckets is None  # one weight vector, and a slot for each name
         self.names = Names()
         slots = buckets or 0
         # (slots + 1,) or (slots + 1, columns); the last is the intercept, the constant times the weight of the constant
-        self._hold(np.zeros((slots + 1, 2) if averaged else slots + 1))
+        self.hold(np.zeros((slots + 1, 2) if averaged else slots + 1), 1)
         self.positions = 0  # the first slots belong to the names 0, 1, 2, … up to here
-        self.scratch: NDArray | None = None
 
-    def _hold(self, w: NDArray) -> None:
-        self.w = w
+    def hold(self, w: NDArray, vectors: int) -> None:
+        """Have these weights, of so many weight vectors."""
+        self.w, self.vectors = w, vectors
+        self.usual = self.buckets is None and vectors == 1  # one weight vector, and a slot for each name
         self.one = w.view(np.complex128)[:, 0] if self.usual and self.averaged else w
 
     def __getstate__(self) -> dict[str, Any]:
@@ -61,33 +60,32 @@ class NamedWeights:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._hold(self.w)
+        self.hold(self.w, self.vectors)
 
     # Files
 
-    def parts(self) -> Parts:
-        """The names and their weights, without room that is free."""
-        names = [put_name(name) for name in self.names.known]
+    def to_parts(self) -> Parts:
+        """Return the names and their weights, without room that is free."""
+        names = [encode_name(name) for name in self.names.known]
         w = self._columns()
         parts = Parts({"positions": self.positions})
-        parts.put_texts("names", names)
+        parts.put_json("names", names)
         parts.put("weights", w if self.buckets is not None else np.concatenate([w[: len(names)], w[-1:]]))
         return parts
 
-    def take(self, parts: Parts, classes: int) -> None:
-        """Have the names and weights that were put, for so many classes; there are none yet."""
-        names = [name_of(name) for name in parts.texts("names")]
+    def set_from_parts(self, parts: Parts, classes: int) -> None:
+        """Set the names and weights to those that parts describe, for so many classes; there are none yet."""
+        names = [decode_name(name) for name in parts.json_list("names")]
         most = self.buckets if self.limit is None else self.limit
         if len(set(names)) != len(names) or len(names) > (len(names) if most is None else most):
             raise ValueError(f"{len(names)} names must differ, and be at most {most}")
         self.positions = parts.whole("positions", 0, len(names))
         if names[: self.positions] != list(range(self.positions)):
             raise ValueError(f"the first {self.positions} names must be the positions 0, 1, 2, …")
-        self.vectors = 1 if classes < 3 else classes
-        self.usual = self.buckets is None and self.vectors == 1
-        columns = self.vectors * (1 + self.averaged)
+        vectors = 1 if classes < 3 else classes
+        columns = vectors * (1 + self.averaged)
         w = parts.array("weights", np.float64, ((len(names) if self.buckets is None else self.buckets) + 1, columns))
-        self._hold(w if self.averaged or self.vectors > 1 else w[:, 0])
+        self.hold(w if self.averaged or vectors > 1 else w[:, 0], vectors)
         slots = range(0, 2 * len(names), 2)
         self.names.enter(names, slots if self.buckets is None else map(self.code, names))
 
@@ -159,8 +157,8 @@ class NamedWeights:
     def checked(self, row: Any) -> Any:
         """The row with text as one feature a value, if all else is a finite number."""
         if isinstance(row, dict):
-            return row if length(id(row), self.names.table, None) >= 0.0 else clarified(row)
-        if not np.isfinite(row).all():
+            return row if length(id(row)) >= 0.0 else clarified(row)
+        if not (np.abs(row) <= LARGEST_VALUE).all():
             clarified(dict(enumerate(row.tolist())))
         return row
 
@@ -186,13 +184,23 @@ class NamedWeights:
         if not isinstance(row, dict):
             squared = float(row.dot(row))
         elif self.buckets is None:
-            squared = length(id(row), self.names.table, None)
+            squared = length(id(row))
         else:
-            self.admit(row, 0)
-            if self.scratch is None:
-                self.scratch = np.zeros(self.buckets)
-            squared = length(id(row), self.names.table, self.scratch)
+            squared = self._length_in_buckets(row)
         return squared + self.constant**2
+
+    def _length_in_buckets(self, row: dict) -> float:
+        """‖row‖², the values of names that share a bucket added up first."""
+        sums: dict[int, float] = {}
+        signed = []
+        for (name, value), known in zip(row.items(), self.names.codes(row).tolist(), strict=True):
+            code = known if known >= 0 else self.code(name)
+            signed.append((code >> 1, -float(value) if code & 1 else float(value)))
+            sums[code >> 1] = sums.get(code >> 1, 0.0) + signed[-1][1]
+        total = 0.0
+        for bucket, value in signed:
+            total += value * sums[bucket]
+        return total
 
     def code(self, name: Any) -> int:
         """Twice the slot of a feature, plus one where it counts with the opposite sign; −1 if it has none."""
@@ -233,8 +241,8 @@ class NamedWeights:
             last, drift = last[:, 0], None if drift is None else drift[:, 0]
         now = Weights(last, drift, np.zeros(1, np.int64), np.zeros(1, np.int64))
         later = grown(now, Binary(2) if classes == 3 else Joint(classes - 1), Joint(classes))
-        self.vectors, self.usual = classes, False
-        self._hold(np.ascontiguousarray(later.w if later.drift is None else np.hstack([later.w, later.drift])))
+        columns = later.w if later.drift is None else np.hstack([later.w, later.drift])
+        self.hold(np.ascontiguousarray(columns), classes)
 
     def admit(self, row: dict, clock: int) -> None:
         """Give the features of a row slots where those are limited, as far as there are; after `clock` examples."""
@@ -263,7 +271,7 @@ class NamedWeights:
             more = max(needed, 2 * slots, FEWEST)
             larger = np.zeros(((more if self.limit is None else min(more, self.limit)) + 1, *self.w.shape[1:]))
             larger[:slots], larger[-1] = self.w[:-1], self.w[-1]
-            self._hold(larger)
+            self.hold(larger, self.vectors)
 
     def _forget(self, row: dict, needed: int, clock: int) -> None:
         """Take their slots from the features with the smallest weights, but from none that is in the row; the others move

@@ -14,8 +14,7 @@ The questions asked most often, and what answers them:
     How many operations does a function execute?      count_operations(f, ...), and how they grow: growth(f, sizes)
 """
 
-from rosenblatt.counting.growth_rates import Growth, growth
-from rosenblatt.counting.operations import Operations, count_operations
+from rosenblatt.counting import Growth, Operations, count_operations, growth
 from rosenblatt.theory import bounds, cycles, hard
 from rosenblatt.theory.cycles import find_cycle
 from rosenblatt.theory.geometry import (

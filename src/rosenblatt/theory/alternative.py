@@ -21,10 +21,9 @@ from scipy.optimize import linprog
 
 from rosenblatt.exact import rounding
 from rosenblatt.exact.certificates import Combination, Interior, as_floats
-from rosenblatt.exact.deadline import Late
 from rosenblatt.exact.dyadic import cleared, products
 from rosenblatt.exact.simplex import alternative
-from rosenblatt.exact.solve import independent_columns
+from rosenblatt.exact.solve import Late, independent_columns
 from rosenblatt.feasibility import find_interior
 from rosenblatt.feasibility.rows import row_lengths, scaled
 from rosenblatt.theory.nearest import MOST, Cloud, in_fewer_dimensions, in_floats

@@ -25,7 +25,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from rosenblatt.exact.certificates import Combination, as_floats, entries, transposed
+from rosenblatt.exact.certificates import Combination, as_floats, columns_as_rows, entries
 from rosenblatt.exact.dyadic import cleared, fractions, products
 from rosenblatt.exact.rounding import combination
 from rosenblatt.feasibility.rows import row_lengths
@@ -193,7 +193,7 @@ def radius(X: Any, constant: float = 0.0) -> float:
 def gamma_origin(X: Any, y: Any) -> Margin:
     """γ of hyperplanes through the origin, y·⟨w, x⟩ / ‖w‖: the distance from the origin to the hull of the y·x.
 
-    1/γ² is the least ‖w‖² with all y·⟨w, x⟩ ≥ 1.
+    1/γ² is the least ‖w‖² with all y·⟨w, x⟩ ≥ 1. One class alone is a question too: whether some half-space holds it.
 
     >>> X, y = [[2.0, 1.0], [2.0, -1.0], [-3.0, 5.0]], [1, 1, -1]
     >>> margin = gamma_origin(X, y)
@@ -233,6 +233,8 @@ def gamma_seen(X: Any, y: Any, constant: float) -> Margin:
 
 def _gamma(X: Any, y: Any, constant: float) -> Margin:
     data = read(X, y, constant if constant < inf else 0.0)
+    if constant == inf:
+        two_valued(y, len(data.y))
     with np.errstate(all="ignore"):  # what overflows is of no use, and nothing below trusts it
         cloud = Cloud(data.A, data.y, free=constant == inf)
         if not cloud.norms.all() and constant == 0:
@@ -282,9 +284,7 @@ def _nearest(cloud: Cloud) -> Found:
     found = in_floats(Cloud(in_fewer_dimensions(cloud.A), cloud.y, cloud.free))
     if not found.w:
         return found
-    w, _ = products(
-        transposed(cloud.A[found.rows]), found.weights
-    )  # the weights are the same, so the separator is their sum
+    w, _ = products(columns_as_rows(cloud.A[found.rows]), found.weights)  # the weights are the same: w is their sum
     return found._replace(w=w)
 
 
@@ -349,8 +349,7 @@ def _lower(data: Signed, constant: float, normal: Any, intercept: Fraction) -> f
 
 def _upper(data: Signed, rows: Any, weights: Any) -> float:
     """The length of the weighted mean of these rows, rounded up."""
-    part = data.A[list(rows)].T
-    sums, e = products(sp.csr_array(part) if sp.issparse(part) else np.ascontiguousarray(part), list(weights))
+    sums, e = products(columns_as_rows(data.A[list(rows)]), list(weights))
     return _root(Fraction(sum(value * value for value in sums)) * Fraction(4) ** e / sum(weights) ** 2, up=True)
 
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from rosenblatt.exact.certificates import Combination, Interior
 from rosenblatt.exact.dyadic import cleared
+from rosenblatt.exact.elimination import echelon
 from rosenblatt.exact.simplex import alternative
 from rosenblatt.theory.signed import numbers
 
@@ -192,18 +193,8 @@ def _opposite(labels: Labels) -> Labels:
 
 def _dependence(P: NDArray) -> list[int] | None:
     """Integers, not all 0, the first of them positive, with which the first rows that are dependent add up to zero."""
-    basis: list[tuple[int, list[Fraction], list[Fraction]]] = []  # (a column, a row that is 1 there, what it is made of)
-    for i, row in enumerate(P):
-        rest = [Fraction(value) for value in row.tolist()]
-        made = [Fraction(0)] * len(P)
-        made[i] = Fraction(1)
-        for column, pivot, of in basis:
-            if factor := rest[column]:
-                rest = [a - factor * b for a, b in zip(rest, pivot, strict=True)]
-                made = [a - factor * b for a, b in zip(made, of, strict=True)]
-        at = next((j for j, value in enumerate(rest) if value), None)
-        if at is None:
-            weights = cleared(made)
-            return weights if next(filter(None, weights)) > 0 else [-weight for weight in weights]
-        basis.append((at, [value / rest[at] for value in rest], [value / rest[at] for value in made]))
-    return None
+    found = echelon([[Fraction(value) for value in row] for row in P.tolist()], P.shape[1]).dependence
+    if found is None:
+        return None
+    weights = cleared([*found, *[Fraction(0)] * (len(P) - len(found))])
+    return weights if next(filter(None, weights)) > 0 else [-weight for weight in weights]

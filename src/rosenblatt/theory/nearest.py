@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from scipy.linalg import qr_delete
 from scipy.linalg.lapack import dtrtrs
 
-from rosenblatt.exact.deadline import ask
 from rosenblatt.exact.dyadic import lowest_exponent, mantissas, products
+from rosenblatt.exact.solve import check_time
 from rosenblatt.feasibility.rows import row_lengths
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -160,8 +160,8 @@ class Support:
         again = z @ self._basis()
         return c + again, z - self._basis() @ again
 
-    def _triangular(self, c: NDArray, transposed: bool = False) -> NDArray:
-        return dtrtrs(self._R, c, trans=transposed)[0] if len(c) else c
+    def _triangular(self, c: NDArray, transpose: bool = False) -> NDArray:
+        return dtrtrs(self._R, c, trans=transpose)[0] if len(c) else c
 
     def solution(self) -> tuple[NDArray, NDArray]:
         """(w, weights) on this support."""
@@ -170,7 +170,7 @@ class Support:
         return self._solved
 
     def _solve(self) -> tuple[NDArray, NDArray]:
-        c = self._triangular(np.ones(len(self.active)), transposed=True)
+        c = self._triangular(np.ones(len(self.active)), transpose=True)
         w = self._basis() @ c
         if self.free:
             q = self._basis()[-1]
@@ -307,7 +307,7 @@ def climb(support: Any, until: float = inf) -> NDArray | None:
     weights of the support with which they do."""
     best, stuck = 0.0, 0
     while True:
-        ask(until)
+        check_time(until)
         weights = support.weights()
         while len(weights) > 1 + support.free and weights.min() <= 0:  # by rounding only
             support.drop(int(np.argmin(weights)))

@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from rosenblatt.errors import InvalidData, InvalidParameter
 from rosenblatt.exact.reading import numbers
 
 
@@ -16,7 +17,7 @@ class Signed(NamedTuple):
 
     A: Any  # (rows, features + (κ ≠ 0)): float64, C order, or scipy's CSR
     y: NDArray  # (rows,): −1.0 or +1.0
-    classes: NDArray  # the two labels; the second is the positive one
+    classes: NDArray  # the two labels, of which the second is the positive one; or the one label there is
     constant: float  # κ, or 0 without an intercept
 
     @property
@@ -28,8 +29,8 @@ def read(X: Any, y: Any, constant: float = 1.0) -> Signed:
     """The rows of X (array, DataFrame or sparse) with the sign of their label and the constant feature κ; 0 for none."""
     X = numbers(X)
     if not np.isfinite(constant):
-        raise ValueError(f"the constant feature must be a finite number; got {constant!r}")
-    signs, classes = two_valued(y, X.shape[0])
+        raise InvalidParameter("constant", constant, "a finite number, the constant feature")
+    signs, classes = two_valued(y, X.shape[0], one=not constant)
     if sp.issparse(X):
         A = sp.csr_array(sp.diags_array(signs) @ X)
         if constant:
@@ -43,22 +44,26 @@ def read(X: Any, y: Any, constant: float = 1.0) -> Signed:
     return Signed(A, signs, classes, float(constant))
 
 
-def two_valued(y: Any, rows: int) -> tuple[NDArray, NDArray]:
-    """(−1.0 or +1.0 for each label, the two labels in order)."""
+def two_valued(y: ArrayLike, rows: int, *, one: bool = False) -> tuple[NDArray, NDArray]:
+    """(−1.0 or +1.0 for each label, the two labels in order).
+
+    With `one`, for hyperplanes through the origin, there may be one class alone: numbers up to 0 are then the negative
+    label, and all others the positive one.
+    """
     y = np.asarray(y)
     if y.shape != (rows,):
-        raise ValueError(f"y must have one label for each of the {rows} rows; got the shape {y.shape}")
+        raise InvalidData(f"y must have one label for each of the {rows} rows; got the shape {y.shape}")
     if y.dtype.kind == "f" and not np.isfinite(y).all():
-        raise ValueError("y holds NaN or infinity; labels must be two values")
+        raise InvalidData("y holds NaN or infinity; labels must be two values")
     try:
         classes = np.unique(y)
     except TypeError:  # labels without an order, so without a second one
         kinds = sorted({type(label).__name__ for label in y.tolist()})
-        raise ValueError(f"y must hold labels of one type; got {', '.join(kinds)}") from None
+        raise InvalidData(f"y must hold labels of one type; got {', '.join(kinds)}") from None
+    if one and len(classes) == 1:
+        return np.full(rows, -1.0 if y.dtype.kind in "biuf" and classes[0] <= 0 else 1.0), classes
     if len(classes) != 2:
         some = ", ".join(map(repr, classes[:4].tolist())) + (", …" if len(classes) > 4 else "")
-        raise ValueError(
-            f"y must hold two labels; got {len(classes)}: {some}"
-            + (". One class alone is separable by any constant; give −1 and +1" if len(classes) == 1 else "")
-        )
+        alone = "with an intercept, a plane far enough away has one class alone on either side"
+        raise InvalidData(f"y must hold two labels; got {len(classes)}: {some}", hint=alone if len(classes) == 1 else None)
     return np.where(y == classes[1], 1.0, -1.0), classes

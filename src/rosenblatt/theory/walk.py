@@ -134,8 +134,8 @@ def exact_rows(X: Any, y: Any, constant: Any = 1.0) -> NDArray:
         return read(given, y, float(constant)).A
     if given.ndim != 2 or not given.size:
         raise ValueError(f"X must have two dimensions, rows and features, none of them empty; got the shape {given.shape}")
-    signs, _ = two_valued(y, len(given))
     constant = number(constant)
+    signs, _ = two_valued(y, len(given), one=constant == 0)
     last = [constant] if constant != 0 else []
     A = np.empty((len(given), given.shape[1] + len(last)), dtype=object)
     for i, sign in enumerate(signs):

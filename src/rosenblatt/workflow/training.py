@@ -146,10 +146,11 @@ def catching_interrupts() -> Iterator[Callable[[], bool]]:
             raise KeyboardInterrupt
         came.set()
 
-    if threading.current_thread() is not threading.main_thread():
-        yield came.is_set
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or before in (signal.SIG_IGN, None):
+        yield came.is_set  # a background job ignores Ctrl-C, and goes on doing so
         return
-    before = signal.signal(signal.SIGINT, note)
+    signal.signal(signal.SIGINT, note)
     try:
         yield came.is_set
     finally:

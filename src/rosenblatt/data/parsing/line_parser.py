@@ -197,12 +197,7 @@ class LineParser(ABC):
             state[PLACE] = line_after(piece.buffer, state[PLACE])
 
     def read(
-        self,
-        paths: Paths,
-        on_error: str = "error",
-        size: int = SIZE,
-        threads: int | None = None,
-        digest: bool = False,
+        self, paths: Paths, on_error: str = "error", size: int = SIZE, threads: int | None = None, digest: bool = False
     ) -> ParallelReader[Chunk]:
         """Return an iterator over the rows of these files, in order."""
         how: dict[str, Any] = {"on_error": on_error, "size": size, "threads": threads, "digest": digest}

@@ -4,7 +4,6 @@ about; these differ in what they do when there is no room."""
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -17,27 +16,24 @@ from rosenblatt.estimators.callbacks import with_callbacks
 from rosenblatt.estimators.kernel.holdings import Holdings, Steward
 from rosenblatt.estimators.kernel.machine import KernelClassifier, takes_rows
 from rosenblatt.estimators.kernel.policies import ForgetAny, ForgetOldest, ForgetSafest, Project, Stop
-from rosenblatt.estimators.parameters import Flag, Number, OneOf
+from rosenblatt.estimators.parameters import Flag, Number, OneOf, parameter, with_parameters
 from rosenblatt.estimators.plan import Plan
 from rosenblatt.modelfile.parts import Parts
 from rosenblatt.theory.bounds import forgetron_reach
 
 
+@with_parameters
 class Budgeted(KernelClassifier):
     """A kernel perceptron whose weight vectors hold no more than `budget` rows each; how, a subclass says with a policy.
 
     Parameters
     ----------
-    kernel, degree, gamma, coef0
-        As those of `KernelPerceptron`.
-    budget : int, default=100
+    budget
         The most rows that a weight vector holds, at any time. Memory is `budget` rows and, where the policy compares them,
         budget² kernels, for each class.
-    normalize : bool, default=True
+    normalize
         Whether K(x, z)/√(K(x, x)·K(z, z)) takes the place of K, so that every row has length 1, as the theorems assume.
         "rbf" has that already.
-    order, max_iter, tol, n_iter_no_change, warm_start, n_jobs, random_state, verbose
-        As those of `KernelPerceptron`.
 
     Attributes
     ----------
@@ -50,44 +46,8 @@ class Budgeted(KernelClassifier):
         As those of `Perceptron`.
     """
 
-    _own = {
-        **KernelClassifier._kernel_parameters,
-        "budget": Number(1, whole=True),
-        "normalize": Flag(),
-    }
-
-    def __init__(
-        self,
-        kernel: Any = "rbf",
-        *,
-        degree: int = 3,
-        gamma: float | None = None,
-        coef0: float = 1.0,
-        budget: int | None = 100,
-        normalize: bool = True,
-        order: str = "shuffle",
-        max_iter: int = 1000,
-        tol: float | None = 1e-3,
-        n_iter_no_change: int = 5,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-        verbose: int = 0,
-    ):
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.budget = budget
-        self.normalize = normalize
-        self.order = order
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_iter_no_change = n_iter_no_change
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    budget: int | None = parameter(100, Number(1, whole=True))
+    normalize: bool = parameter(True, Flag())
 
     @abstractmethod
     def _policy(self) -> Any:
@@ -122,8 +82,8 @@ class Budgeted(KernelClassifier):
         kernel, seed = self._kernel_for(rows, features), int(plan.rng().integers(2**62))
         return Holdings(plan.problem(classes), kernel, self._policy(), self.normalize, features, seed)
 
-    def _from_arrays(self, facts: Mapping[str, Any], arrays: dict[str, NDArray]) -> Holdings:
-        return Holdings.restored(Parts(facts, arrays), self._expected(), self.n_features_in_)
+    def _model_from_parts(self, parts: Parts) -> Holdings:
+        return Holdings.from_parts(parts, self._expected(), self.n_features_in_)
 
     def _learner(self, plan: Plan, model: Holdings, X: Any, examples: Examples, visits: Visits) -> Steward:
         self._look_at(model, X, examples.rows, visits.live)
@@ -142,11 +102,12 @@ class Budgeted(KernelClassifier):
         ]
 
 
+@with_parameters
 class Stoptron(Budgeted):
     """Learns until its budget is full, and then no more: what a budget costs, at the least effort (Orabona, Keshet and
     Caputo 2009 compare with it).
 
-    The parameters and attributes are those of `Budgeted`.
+    The attributes are those of `Budgeted`.
 
     Examples
     --------
@@ -160,6 +121,7 @@ class Stoptron(Budgeted):
         return Stop(self._room())
 
 
+@with_parameters
 class RandomBudgetPerceptron(Budgeted):
     """Makes room for a row it was wrong about by forgetting one at random (Cavallanti, Cesa-Bianchi and Gentile 2007).
 
@@ -167,7 +129,7 @@ class RandomBudgetPerceptron(Budgeted):
     computes no kernels but those of the scores. Which row is forgotten depends on `random_state` and on how many were
     forgotten before, not on how a stream is cut.
 
-    The parameters and attributes are those of `Budgeted`.
+    The attributes are those of `Budgeted`.
 
     Examples
     --------
@@ -181,13 +143,14 @@ class RandomBudgetPerceptron(Budgeted):
         return ForgetAny(self._room())
 
 
+@with_parameters
 class BudgetPerceptron(Budgeted):
     """Makes room for a row it was wrong about by forgetting the safest: that which would have the widest margin without
     itself, max yᵢ(f(xᵢ) − αᵢ·K(xᵢ, xᵢ)) (Crammer, Kandola and Singer 2004).
 
     Without noise it does well, and it has no mistake bound. A forgotten row costs budget² multiplications.
 
-    The parameters and attributes are those of `Budgeted`.
+    The attributes are those of `Budgeted`.
 
     Examples
     --------
@@ -201,6 +164,7 @@ class BudgetPerceptron(Budgeted):
         return ForgetSafest(self._room())
 
 
+@with_parameters
 class Forgetron(Budgeted):
     """Makes room for a row it was wrong about by shrinking all weights and forgetting the oldest row, with a mistake bound
     (Dekel, Shalev-Shwartz and Singer 2008).
@@ -210,13 +174,12 @@ class Forgetron(Budgeted):
 
     Parameters
     ----------
-    schedule : {"self-tuned", "fixed"}, default="self-tuned"
+    schedule
         Shrink only as far as keeps the damage of forgetting, which is measured, below 15/32 of the mistakes; or by
         min((B + 1)^(−1/(2(B + 1))), ¼·√((B + 1)/ln(B + 1))/‖f‖) each time.
-    normalize : bool, default=True
-        As that of `Budgeted`; without it, a row with K(x, x) > 1 is refused.
-
-    The other parameters and attributes are those of `Budgeted`, and:
+    normalize
+        Whether K(x, z)/√(K(x, x)·K(z, z)) takes the place of K, so that every row has length 1, as the theorem assumes.
+        Without it, a row with K(x, x) > 1 is refused.
 
     Attributes
     ----------
@@ -234,44 +197,7 @@ class Forgetron(Budgeted):
     (array([3]), True)
     """
 
-    _own = {**Budgeted._own, "schedule": OneOf(("self-tuned", "fixed"))}
-
-    def __init__(
-        self,
-        kernel: Any = "rbf",
-        *,
-        degree: int = 3,
-        gamma: float | None = None,
-        coef0: float = 1.0,
-        budget: int = 100,
-        schedule: str = "self-tuned",
-        normalize: bool = True,
-        order: str = "shuffle",
-        max_iter: int = 1000,
-        tol: float | None = 1e-3,
-        n_iter_no_change: int = 5,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-        verbose: int = 0,
-    ):
-        super().__init__(
-            kernel,
-            degree=degree,
-            gamma=gamma,
-            coef0=coef0,
-            budget=budget,
-            normalize=normalize,
-            order=order,
-            max_iter=max_iter,
-            tol=tol,
-            n_iter_no_change=n_iter_no_change,
-            warm_start=warm_start,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            verbose=verbose,
-        )
-        self.schedule = schedule
+    schedule: str = parameter("self-tuned", OneOf(("self-tuned", "fixed")))
 
     @property
     def damage_(self) -> NDArray:
@@ -287,6 +213,7 @@ class Forgetron(Budgeted):
         return ForgetOldest(size - 1, self.schedule == "self-tuned", size ** (-1 / (2 * size)), reach)
 
 
+@with_parameters
 class Projectron(Budgeted):
     """Learns of a row that is near the span of those it holds only its projection onto them, which needs no room (Orabona,
     Keshet and Caputo 2009).
@@ -297,13 +224,11 @@ class Projectron(Budgeted):
 
     Parameters
     ----------
-    eta : float, default=0.1
+    eta
         The distance up to which a row is projected; 0 ≤ eta < 1.
-    budget : int or None, default=None
+    budget
         The most rows that a weight vector holds; when it is full, every row is projected, and the bound is lost. None: no
         limit but that of `eta`. Memory is the square of the number of rows held.
-
-    The other parameters and attributes are those of `Budgeted`.
 
     Examples
     --------
@@ -313,54 +238,16 @@ class Projectron(Budgeted):
     array([2])
     """
 
-    _own = {
-        **Budgeted._own,
-        "eta": Number(0, high=1),
-        "budget": Number(1, whole=True, optional=True),
-    }
-    _aggressive = False
+    eta: float = parameter(0.1, Number(0, high=1))
+    budget: int | None = parameter(None, Number(1, whole=True, optional=True))
 
-    def __init__(
-        self,
-        kernel: Any = "rbf",
-        *,
-        degree: int = 3,
-        gamma: float | None = None,
-        coef0: float = 1.0,
-        eta: float = 0.1,
-        budget: int | None = None,
-        normalize: bool = True,
-        order: str = "shuffle",
-        max_iter: int = 1000,
-        tol: float | None = 1e-3,
-        n_iter_no_change: int = 5,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-        verbose: int = 0,
-    ):
-        super().__init__(
-            kernel,
-            degree=degree,
-            gamma=gamma,
-            coef0=coef0,
-            budget=budget,
-            normalize=normalize,
-            order=order,
-            max_iter=max_iter,
-            tol=tol,
-            n_iter_no_change=n_iter_no_change,
-            warm_start=warm_start,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            verbose=verbose,
-        )
-        self.eta = eta
+    _aggressive = False
 
     def _policy(self) -> Project:
         return Project(self._room(), float(self.eta), self._aggressive)
 
 
+@with_parameters
 class ProjectronPlusPlus(Projectron):
     """A Projectron that also learns from rows that are right by less than 1, where that needs no room (Orabona, Keshet and
     Caputo 2009).
@@ -369,7 +256,7 @@ class ProjectronPlusPlus(Projectron):
     min(1, ℓ/p, 2(ℓ − d/η)/p), p the squared length of its projection. For K(x, x) ≤ 1 and any g with ‖g‖ ≤ U < 1/(2η) the
     mistakes M of two classes in one pass obey M·(1 − 2ηU) ≤ U² + 2·Σ max(0, 1 − y·g(x)).
 
-    The parameters and attributes are those of `Projectron`.
+    The attributes are those of `Budgeted`.
 
     Examples
     --------

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -51,6 +52,7 @@ from rosenblatt.estimators.kernel.gram import (
     Gaussian,
     Given,
     Kernel,
+    KernelFunction,
     Linear,
     Polynomial,
     kernel_of,
@@ -65,9 +67,21 @@ from rosenblatt.estimators.kernel.gram import (
     with_all,
     workers,
 )
-from rosenblatt.estimators.parameters import Number, OneOf
+from rosenblatt.estimators.parameters import (
+    ClassWeightParameters,
+    EpochParameters,
+    InterceptParameters,
+    KeepParameters,
+    Number,
+    OneOf,
+    OrderParameters,
+    ThreadParameters,
+    parameter,
+    with_parameters,
+)
 from rosenblatt.estimators.plan import Plan
-from rosenblatt.modelfile.parts import Parts, put_record
+from rosenblatt.modelfile.parts import Parts
+from rosenblatt.modelfile.values import encode_record
 
 # The kernels that have a name, from the parameters of an estimator and its number of features.
 KERNELS: dict[str, Callable[[Any, int], Kernel]] = {
@@ -117,11 +131,11 @@ class Machine:
         """Changes of weight vectors."""
         return int(self.tally.sum())
 
-    def parts(self) -> Parts:
-        """All of it as facts and arrays."""
+    def to_parts(self) -> Parts:
+        """Return all of it as parts."""
         parts = Parts({
-            "problem": put_record(self.problem, KINDS), "constant": self.constant, "keep": self.keep, "given": self.given,
-            "square": self.square, "widest": self.widest,
+            "problem": encode_record(self.problem, KINDS), "constant": self.constant, "keep": self.keep,
+            "given": self.given, "square": self.square, "widest": self.widest,
         })  # fmt: skip
         put_kernel(parts, self.kernel)
         put_tiles(parts, self.tiles)
@@ -136,8 +150,8 @@ class Machine:
         return parts
 
     @classmethod
-    def restored(cls, parts: Parts, expected: Collection[Problem], features: int) -> Machine:
-        """What facts and arrays describe, for one of the problems expected."""
+    def from_parts(cls, parts: Parts, expected: Collection[Problem], features: int) -> Machine:
+        """Return the machine that parts describe, for one of the problems expected."""
         problem, kernel = problem_of(parts, expected), kernel_of(parts)
         keep = parts.text("keep", ("last", "average", "vote"))
         machine = cls(problem, kernel, parts.real("constant"), keep, features)
@@ -309,6 +323,10 @@ def _units(rows: int) -> CSR:
 class KernelName(NamedTuple):
     """The name of a kernel, or a function that computes one."""
 
+    @property
+    def type_name(self) -> str:
+        return "{" + ", ".join(f'"{word}"' for word in KERNELS) + "} or function"
+
     def refusal(self, value: Any) -> str | None:
         if callable(value) or (isinstance(value, str) and value in KERNELS):
             return None
@@ -325,23 +343,36 @@ def takes_rows(estimator: Any) -> bool:
     return True
 
 
-class KernelClassifier(Classifier):
-    """A classifier whose weights are a sum over rows, in the feature space of a kernel."""
+@dataclass(eq=False, repr=False, match_args=False)
+class KernelClassifier(Classifier, OrderParameters, EpochParameters, ThreadParameters):
+    """A classifier whose weights are a sum over rows, in the feature space of a kernel.
 
-    kernel: Any = "rbf"
-    degree: int = 3
-    gamma: float | None = None
-    coef0: float = 1.0
-    fit_intercept: bool = False
+    Parameters
+    ----------
+    kernel
+        "linear" is x·z, "poly" (gamma·x·z + coef0)**degree, "rbf" exp(−gamma‖x − z‖²), and "precomputed" stands for the
+        values in X. A function `kernel(X, Z)` returns an array with a row for each row of X and a column for each row of
+        Z. A function or a matrix that is not symmetric, or whose matrix of kernels of up to 100 rows has a negative
+        eigenvalue, is refused.
+    degree
+        That of "poly".
+    gamma
+        That of "rbf" and "poly". None: 1/features, which suits standardised features; otherwise 1/(features · variance) is
+        a good start.
+    coef0
+        That of "poly"; with 1 all products of up to `degree` features take part.
+    order
+        How each epoch visits the rows: shuffled anew, or in the order given.
+    """
 
-    _kernel_parameters = {
-        "kernel": KernelName(),
-        "degree": Number(1, whole=True),
-        "gamma": Number(0, open_low=True, optional=True),
-        "coef0": Number(0),
-        "order": OneOf(("shuffle", "cyclic")),
-    }
-    _own = _kernel_parameters
+    kernel: str | KernelFunction = parameter("rbf", KernelName())
+    _: KW_ONLY
+    degree: int = parameter(3, Number(1, whole=True))
+    gamma: float | None = parameter(None, Number(0, open_low=True, optional=True))
+    coef0: float = parameter(1.0, Number(0))
+    order: str = parameter("shuffle", OneOf(("shuffle", "cyclic")))
+
+    fit_intercept = False
     _problems = {"joint": Joint, "ovr": OneVsRest}
 
     def decision_function(self, X: Any) -> NDArray:
@@ -404,9 +435,8 @@ class KernelClassifier(Classifier):
 
     _always_resumes = True  # what predicts is nearly all there is
 
-    def _arrays(self, model: Any, resume: bool) -> tuple[dict[str, Any], dict[str, NDArray]]:
-        parts = model.parts()
-        return parts.facts, parts.arrays
+    def _model_to_parts(self, resume: bool) -> Parts:
+        return self._model.to_parts()
 
     def _fixed(self, plan: Plan) -> list[tuple[str, Any, Any]]:
         then, now = self._model.kernel, self._kernel(self._model.features)
@@ -463,8 +493,8 @@ class KernelMachine(KernelClassifier):
     def _fresh(self, plan: Plan, rows: Rows, features: int, classes: int, init: Any) -> Machine:
         return Machine(plan.problem(classes), self._kernel_for(rows, features), plan.constant, self.keep, features)
 
-    def _from_arrays(self, facts: Mapping[str, Any], arrays: dict[str, NDArray]) -> Machine:
-        return Machine.restored(Parts(facts, arrays), self._expected(), self.n_features_in_)
+    def _model_from_parts(self, parts: Parts) -> Machine:
+        return Machine.from_parts(parts, self._expected(), self.n_features_in_)
 
     def _learner(self, plan: Plan, model: Machine, X: Any, examples: Examples, visits: Visits) -> BlockTrainer:
         self._look_at(model, X, examples.rows, visits.live)
@@ -483,7 +513,8 @@ class KernelMachine(KernelClassifier):
         ]
 
 
-class KernelPerceptron(KernelMachine):
+@with_parameters
+class KernelPerceptron(KernelMachine, InterceptParameters, KeepParameters, ClassWeightParameters):
     """Learns separators in the feature space of a kernel from its mistakes, as the textbook does, but by matrix products.
 
     On a row with margin m = y·Σ αⱼ K(xⱼ, x) ≤ `margin`, the row joins the sum with α = y (Aizerman, Braverman and Rozonoer
@@ -496,47 +527,17 @@ class KernelPerceptron(KernelMachine):
 
     Parameters
     ----------
-    kernel : {"rbf", "linear", "poly", "precomputed"} or function, default="rbf"
-        exp(−gamma‖x − z‖²), x·z, (gamma·x·z + coef0)**degree, the values in X, or what `kernel(X, Z)` answers for two sets
-        of rows, as an array with a row for each row of X and a column for each of Z. A function or a matrix that is not
-        symmetric, or whose matrix of kernels of up to 100 rows has a negative eigenvalue, is refused.
-    degree : int, default=3
-        That of "poly".
-    gamma : float or None, default=None
-        That of "rbf" and "poly". None: 1/features, which suits standardised features; otherwise 1/(features · variance) is
-        a good start.
-    coef0 : float, default=1
-        That of "poly"; with 1 all products of up to `degree` features take part.
-    margin : float, default=0
+    margin
         Update whenever the margin is at most this.
-    fit_intercept : bool, default=False
+    fit_intercept
         Whether to learn an intercept: K(x, z) + intercept_scaling² takes the place of K. "rbf" and "poly" rarely need one.
-    intercept_scaling : float, default=1
+    intercept_scaling
         The size of that constant feature.
-    order : {"shuffle", "cyclic"}, default="shuffle"
-        How each epoch visits the rows: shuffled anew, or in the order given.
-    keep : {"last", "average", "vote"}, default="last"
+    keep
         Which weights predict: the last, the mean of those after every example, or all of them by vote, each with as many
         votes as examples it survived.
-    multiclass : {"ovr", "joint"}, default="ovr"
+    multiclass
         Each class against the rest, or one argmax over all classes. All learn in one pass.
-    max_iter : int, default=1000
-        The most epochs.
-    tol : float or None, default=1e-3
-        Stop when the share of mistakes in an epoch has not fallen by more than `tol` for `n_iter_no_change` epochs in a
-        row. None: never for this reason.
-    n_iter_no_change : int, default=5
-        Epochs to wait for a fall.
-    class_weight : dict, "balanced" or None, default=None
-        Multiplies the step for examples of a class.
-    warm_start : bool, default=False
-        Whether `fit` goes on from what was learned before.
-    n_jobs : int or None, default=None
-        Threads; None and −1 take every core. Results do not depend on it.
-    random_state : int, RandomState, Generator or None, default=0
-        The source of order.
-    verbose : int, default=0
-        Whether to show a line for each epoch on stderr.
 
     Attributes
     ----------
@@ -567,53 +568,10 @@ class KernelPerceptron(KernelMachine):
     (array([0, 1, 2, 3]), array([[ 7., -5., -5.,  4.]]), 21)
     """
 
-    _own = {
-        **KernelClassifier._kernel_parameters,
-        "margin": Number(0),
-        "keep": OneOf(("last", "average", "vote")),
-        "multiclass": OneOf(("ovr", "joint")),
-    }
-
-    def __init__(
-        self,
-        kernel: Any = "rbf",
-        *,
-        degree: int = 3,
-        gamma: float | None = None,
-        coef0: float = 1.0,
-        margin: float = 0.0,
-        fit_intercept: bool = False,
-        intercept_scaling: float = 1.0,
-        order: str = "shuffle",
-        keep: str = "last",
-        multiclass: str = "ovr",
-        max_iter: int = 1000,
-        tol: float | None = 1e-3,
-        n_iter_no_change: int = 5,
-        class_weight: Any = None,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-        verbose: int = 0,
-    ):
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.margin = margin
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.order = order
-        self.keep = keep
-        self.multiclass = multiclass
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_iter_no_change = n_iter_no_change
-        self.class_weight = class_weight
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    margin: float = parameter(0.0, Number(0))
+    fit_intercept: bool = parameter(False)
+    keep: str = parameter("last", OneOf(("last", "average", "vote")))
+    multiclass: str = parameter("ovr", OneOf(("ovr", "joint")))
 
     def _rule(self) -> rules.Perceptron:
         return rules.Perceptron(float(self.margin), 1.0)

@@ -3,7 +3,6 @@ example, by what is missing, and ends at least squares where the perceptron ends
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -14,18 +13,29 @@ from sklearn.utils.metaestimators import available_if
 
 from rosenblatt.engine.model import Model
 from rosenblatt.engine.problems import Binary, OneVsRest
-from rosenblatt.engine.rows import Examples, as_rows, lengths
+from rosenblatt.engine.rows import Examples, as_rows, lengths, refuse_too_long
 from rosenblatt.engine.train import Epoch, Limits, Visits
 from rosenblatt.engine.weights import Weights
+from rosenblatt.errors import NumericOverflow
 from rosenblatt.estimators import targets
 from rosenblatt.estimators.base import READ, Estimator, unchanged_on_error
 from rosenblatt.estimators.callbacks import Hooks
 from rosenblatt.estimators.linear import Linear
-from rosenblatt.estimators.parameters import Flag, Number, OneOf
+from rosenblatt.estimators.parameters import (
+    BatchParameters,
+    ClassWeightParameters,
+    Flag,
+    KeepParameters,
+    LinearParameters,
+    Number,
+    OneOf,
+    parameter,
+    with_parameters,
+)
 from rosenblatt.estimators.plan import Plan
-from rosenblatt.estimators.regression.errors import Delta, Sides, Task, as_task, lms, nlms
-from rosenblatt.estimators.regression.regressor import Lesson, Regressor
+from rosenblatt.estimators.regression.regressor import RegressionTrainer, Regressor
 from rosenblatt.estimators.regression.stability import Guard, Stability, Steps, longest, stability
+from rosenblatt.estimators.regression.updates import Delta, Sides, Task, as_task, lms, nlms
 from rosenblatt.modelfile.parts import Parts
 
 
@@ -40,56 +50,35 @@ def _rate_is_known(estimator: Any) -> bool:
     )
 
 
-class DeltaRule(Estimator):
-    """What regressor and classifier share: the rate, whether it is stable on the rows, and when to stop."""
+@with_parameters
+class DeltaRule(Estimator, LinearParameters, BatchParameters, KeepParameters):
+    """What regressor and classifier share: the rate, whether it is stable on the rows, and when to stop.
 
-    eta0: float | str
-    normalised: bool
-    epsilon: float
+    Parameters
+    ----------
+    eta0
+        The rate. "auto" finds one in `fit`: 1/(4·max‖x‖²) for single rows, half of `stable_rate(X)` for full batches, the
+        smaller of both for batches in between; with `normalised=True` at most ¼. `partial_fit` alone takes "auto" only with
+        `normalised=True`.
+    normalised
+        Whether to divide the step by epsilon + ‖x‖², so that the rate, which must be less than 2, no longer depends on the
+        scale of the data: NLMS.
+    epsilon
+        Keeps the steps of very short rows short, where steps are normalised.
+    keep
+        Which weights predict: the last, or the mean of those after every example.
+    tol
+        Stop when the mean loss of an epoch has not fallen by more than `tol` for `n_iter_no_change` epochs in a row. The
+        unit is the loss of the best constant, so `tol` is a difference of R². None: never for this reason.
+    """
 
-    _own = {
-        "eta0": Number(0, open_low=True, words=("auto",)),
-        "normalised": Flag(),
-        "epsilon": Number(0),
-        "order": OneOf(("shuffle", "cyclic", "random")),
-        "keep": OneOf(("last", "average")),
-    }
+    eta0: float | str = parameter("auto", Number(0, open_low=True, words=("auto",)))
+    normalised: bool = parameter(False, Flag())
+    epsilon: float = parameter(0.0, Number(0))
+    keep: str = parameter("last", OneOf(("last", "average")))
+    tol: float | None = parameter(1e-4)
+
     _exact = False
-
-    def __init__(
-        self,
-        *,
-        eta0: float | str = "auto",
-        normalised: bool = False,
-        epsilon: float = 0.0,
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        order: str = "shuffle",
-        batch: int | str = 1,
-        reduction: str = "sum",
-        keep: str = "last",
-        max_iter: int = 1000,
-        tol: float | None = 1e-4,
-        n_iter_no_change: int = 5,
-        warm_start: bool = False,
-        random_state: Any = 0,
-        verbose: int = 0,
-    ):
-        self.eta0 = eta0
-        self.normalised = normalised
-        self.epsilon = epsilon
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.order = order
-        self.batch = batch
-        self.reduction = reduction
-        self.keep = keep
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_iter_no_change = n_iter_no_change
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.verbose = verbose
 
     def stable_rate(self, X: Any, sample_weight: Any = None) -> float:
         """The rate below which learning from X, in batches as this estimator takes them, is stable.
@@ -124,7 +113,7 @@ class DeltaRule(Estimator):
         """The stakes of rows of these squared lengths, divided by what a normalised step is divided by."""
         return stakes / np.maximum(self.epsilon + long, np.finfo(np.float64).tiny) if self.normalised else stakes
 
-    def _taught(self, X: Any, task: Task, weights: Weights, visits: Visits) -> Lesson:
+    def _taught(self, X: Any, task: Task, weights: Weights, visits: Visits) -> RegressionTrainer:
         """What learns this task into these weights, at a rate that is found here unless it is given."""
         own, by_class, long = task.gauge.T
         one = weights.tally.size == 1
@@ -142,7 +131,7 @@ class DeltaRule(Estimator):
             self.rate_ = stable().advised if self.eta0 == "auto" else float(self.eta0)
         overshoot = self.rate_ * longest(long, present) * (1 if visits.mean else visits.batch)
         guard = Guard(self.rate_, stable, self._words(task)) if overshoot >= 2 else None
-        return Lesson(task, weights, self._rule(), visits, guard)
+        return RegressionTrainer(task, weights, self._rule(), visits, guard)
 
     def _words(self, task: Task) -> tuple[str, str]:
         """How rows are taken together, and what counts as a row."""
@@ -168,13 +157,14 @@ class DeltaRule(Estimator):
         """The kind of learner that the delta rule is mixed with, which has the model."""
         return super()
 
-    def _arrays(self, model: Model, resume: bool) -> tuple[dict[str, Any], dict[str, NDArray]]:
-        facts, arrays = self._above()._arrays(model, resume)
-        return facts | {"rate": self.rate_}, arrays
+    def _model_to_parts(self, resume: bool) -> Parts:
+        parts = self._above()._model_to_parts(resume)
+        parts.facts["rate"] = self.rate_
+        return parts
 
-    def _from_arrays(self, facts: Mapping[str, Any], arrays: dict[str, NDArray]) -> Model:
-        self.rate_ = Parts(facts).real("rate")
-        return self._above()._from_arrays(facts, arrays)
+    def _model_from_parts(self, parts: Parts) -> Model:
+        self.rate_ = parts.real("rate")
+        return self._above()._model_from_parts(parts)
 
     def _model_to_fit(self, *given: Any) -> Model:
         self.__dict__.pop("rate_", None)
@@ -197,10 +187,15 @@ def _power(task: Task, live: NDArray, centred: bool) -> float:
     if isinstance(task.goals, Sides):
         return 1.0
     values, weight = task.goals.values[live], task.gauge[live, 0]
-    centre = np.average(values, axis=0, weights=weight) if centred else 0.0
-    return float(np.average((values - centre) ** 2, axis=0, weights=weight).mean())
+    with np.errstate(over="ignore"):
+        centre = np.average(values, axis=0, weights=weight) if centred else 0.0
+        power = float(np.average((values - centre) ** 2, axis=0, weights=weight).mean())
+    if not np.isfinite(power):
+        raise NumericOverflow("the mean square of y overflows", hint="scale y down")
+    return power
 
 
+@with_parameters
 class DeltaRuleRegressor(DeltaRule, Regressor):
     """Moves on every example by what is missing: the delta rule of Widrow and Hoff, LMS, and its normalised form NLMS.
 
@@ -212,43 +207,6 @@ class DeltaRuleRegressor(DeltaRule, Regressor):
 
     For least squares itself, all at once, use `sklearn.linear_model.LinearRegression`, and with a penalty `Ridge`; this is
     for streams, for more rows than fit, and for looking at.
-
-    Parameters
-    ----------
-    eta0 : float or "auto", default="auto"
-        The rate. "auto" finds one in `fit`: 1/(4·max‖x‖²) for single rows, half of `stable_rate(X)` for full batches, the
-        smaller of both for batches in between; with `normalised=True` at most ¼. `partial_fit` alone takes "auto" only with
-        `normalised=True`.
-    normalised : bool, default=False
-        Whether to divide the step by epsilon + ‖x‖², so that the rate, which must be less than 2, no longer depends on the
-        scale of the data: NLMS.
-    epsilon : float, default=0
-        Keeps the steps of very short rows short, where steps are normalised.
-    fit_intercept : bool, default=True
-        Whether to learn an intercept, as the weight of a constant feature.
-    intercept_scaling : float, default=1
-        The size of that constant.
-    order : {"shuffle", "cyclic", "random"}, default="shuffle"
-        How each epoch visits the rows: shuffled anew, in the order given, or drawn with replacement.
-    batch : int or "full", default=1
-        How many rows are confronted with the same weights before these change.
-    reduction : {"sum", "mean"}, default="sum"
-        Whether a batch moves by the sum or by the mean of its steps.
-    keep : {"last", "average"}, default="last"
-        Which weights predict: the last, or the mean of those after every example.
-    max_iter : int, default=1000
-        The most epochs.
-    tol : float or None, default=1e-4
-        Stop when the mean loss of an epoch has not fallen by more than `tol` for `n_iter_no_change` epochs in a row. The
-        unit is the loss of the best constant, so `tol` is a difference of R². None: never for this reason.
-    n_iter_no_change : int, default=5
-        Epochs to wait for a fall.
-    warm_start : bool, default=False
-        Whether `fit` goes on from what was learned before.
-    random_state : int, RandomState, Generator or None, default=0
-        The source of order.
-    verbose : int, default=0
-        Whether to show a line for each epoch on stderr.
 
     Attributes
     ----------
@@ -289,11 +247,12 @@ class DeltaRuleRegressor(DeltaRule, Regressor):
         """
         return super().partial_fit(X, y, sample_weight)
 
-    def _lesson(self, X: Any, task: Task, weights: Weights, visits: Visits) -> Lesson:
+    def _trainer(self, X: Any, task: Task, weights: Weights, visits: Visits) -> RegressionTrainer:
         return self._taught(X, task, weights, visits)
 
 
-class DeltaRuleClassifier(DeltaRule, Linear):
+@with_parameters
+class DeltaRuleClassifier(DeltaRule, Linear, ClassWeightParameters):
     """Regresses on targets of ±1 and predicts the sign: Adaline (Widrow and Hoff 1960).
 
     For two classes w += η(y − ⟨w, x⟩)x with y = ±1, on every example, right or wrong; many classes are learned one against
@@ -303,13 +262,10 @@ class DeltaRuleClassifier(DeltaRule, Linear):
 
     Parameters
     ----------
-    eta0, normalised, epsilon, fit_intercept, intercept_scaling, order, batch, reduction, keep, max_iter, \
-n_iter_no_change, warm_start, random_state, verbose
-        As in `DeltaRuleRegressor`.
-    tol : float or None, default=1e-4
+    tol
         Stop when the mean loss of an epoch, in units of that of weights of zero, has not fallen by more than `tol` for
         `n_iter_no_change` epochs in a row. None: never for this reason.
-    class_weight : dict, "balanced" or None, default=None
+    class_weight
         Multiplies the steps for examples of a class. In `partial_fit`, "balanced" weighs by the classes seen so far.
 
     Attributes
@@ -334,45 +290,6 @@ n_iter_no_change, warm_start, random_state, verbose
 
     _problems = {"ovr": OneVsRest}
 
-    def __init__(
-        self,
-        *,
-        eta0: float | str = "auto",
-        normalised: bool = False,
-        epsilon: float = 0.0,
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        order: str = "shuffle",
-        batch: int | str = 1,
-        reduction: str = "sum",
-        keep: str = "last",
-        max_iter: int = 1000,
-        tol: float | None = 1e-4,
-        n_iter_no_change: int = 5,
-        class_weight: Any = None,
-        warm_start: bool = False,
-        random_state: Any = 0,
-        verbose: int = 0,
-    ):
-        super().__init__(
-            eta0=eta0,
-            normalised=normalised,
-            epsilon=epsilon,
-            fit_intercept=fit_intercept,
-            intercept_scaling=intercept_scaling,
-            order=order,
-            batch=batch,
-            reduction=reduction,
-            keep=keep,
-            max_iter=max_iter,
-            tol=tol,
-            n_iter_no_change=n_iter_no_change,
-            warm_start=warm_start,
-            random_state=random_state,
-            verbose=verbose,
-        )
-        self.class_weight = class_weight
-
     @available_if(_rate_is_known)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
         """Learn from these rows, once, in the order given; the estimator itself.
@@ -388,11 +305,12 @@ n_iter_no_change, warm_start, random_state, verbose
         """Infinity: the delta rule may settle on weights that do not separate examples which could be separated."""
         return np.inf
 
-    # Of Linear this one has the weights and their views, but not the rule: what learns is a lesson of regression.
-    def _learner(self, plan: Plan, model: Model, X: Any, examples: Examples, visits: Visits) -> Lesson:  # type: ignore[override]
+    # Of Linear this one has the weights and their views, but not the rule: it learns as a regressor does.
+    def _learner(self, plan: Plan, model: Model, X: Any, examples: Examples, visits: Visits) -> RegressionTrainer:  # type: ignore[override]
         self._check_finite(X, examples.rows)
         goals = Sides(examples.labels - 1 if isinstance(model.problem, Binary) else examples.labels)
         task = as_task(examples.rows, goals, examples.constant, examples.weight)
+        refuse_too_long(task.rows, task.gauge[:, 2], visits.live)
         return self._taught(X, task, model.weights, visits)
 
     def _keep(self, model: Model, X: Any, learner: Any) -> None:

@@ -4,7 +4,7 @@ step a subclass says; the passive-aggressive one is here."""
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,25 +15,53 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rosenblatt.engine.loop import Pace, Progress
-from rosenblatt.engine.model import Model, fresh, model_of, parts_of
+from rosenblatt.engine.model import Model, fresh
 from rosenblatt.engine.problems import Binary, OneVsRest, Problem
-from rosenblatt.engine.rows import Rows, ahead, as_rows, finite, frozen, refuse_too_long
+from rosenblatt.engine.rows import CSR, Rows, ahead, as_rows, finite, frozen, refuse_too_long
 from rosenblatt.engine.train import NO_LIMIT, Broken, Visits
 from rosenblatt.engine.weights import Weights, norm
 from rosenblatt.estimators import targets
-from rosenblatt.estimators.base import READ, Estimator, ScikitLearnsWords, unchanged_on_error
+from rosenblatt.estimators.base import READ, Estimator, ShuffleAndAverage, unchanged_on_error
 from rosenblatt.estimators.callbacks import with_callbacks
-from rosenblatt.estimators.parameters import Flag, Number, OneOf
+from rosenblatt.estimators.parameters import (
+    EpochParameters,
+    InterceptParameters,
+    Number,
+    OneOf,
+    ValidationParameters,
+    parameter,
+    with_parameters,
+)
 from rosenblatt.estimators.plan import Plan
-from rosenblatt.estimators.regression.errors import Targets, Task, Tube, as_task, epoch, pa1, pa2
 from rosenblatt.estimators.regression.stability import Guard
+from rosenblatt.estimators.regression.updates import Targets, Task, Tube, as_task, epoch, pa1, pa2
 from rosenblatt.modelfile.parts import Parts
 
 
-class Lesson:
+class Undo:
+    """The weights before an epoch, of all columns or, where that is less, of those that the rows have."""
+
+    def __init__(self, weights: Weights, rows: Rows):
+        touched: Any = slice(None)
+        if isinstance(rows, CSR) and len(rows.columns) < len(weights.w):
+            touched = np.append(np.unique(rows.columns).astype(np.int64), len(weights.w) - 1)
+        places = ((weights.w, touched), (weights.drift, touched), (weights.tally, ...), (weights.clock, ...))
+        self.before = [(array, at, array[at].copy(order="K")) for array, at in places if array is not None]
+
+    def finite(self) -> bool:
+        """Return whether what has changed is still finite."""
+        return all(np.isfinite(array[at]).all() for array, at, _ in self.before)
+
+    def restore(self) -> None:
+        """Put the weights back."""
+        for array, at, before in self.before:
+            array[at] = before
+
+
+class RegressionTrainer:
     """What `train` works with: weights that learn from their errors.
 
-    Where the rate may be too high for the rows there is a guard, and weights that an epoch ruins are put back.
+    Where the rate may be too high for the rows there is a guard. An epoch that fails leaves the weights as they were.
     """
 
     def __init__(self, task: Task, weights: Weights, rule: Any, visits: Visits, guard: Guard | None = None):
@@ -50,25 +78,33 @@ class Lesson:
 
     def epoch(self, order: NDArray, budget: int = NO_LIMIT) -> tuple[Progress, bool]:
         """Visit the rows of `order` once; what was done, and whether nothing is left to learn."""
-        batch = None if self.visits.batch == 1 else self.visits.batch
-        pace = Pace(batch, self.visits.mean, budget, self.weights.tally.size, ahead(self.task.rows))
-        before = None if self.guard is None else self.weights.copy()
-        done = epoch(self.task, self.weights, self.rule, pace, order)
-        try:
-            self._judge(done)
-        except Exception:  # diverged, or too large: what was learned on the way is worthless
-            if before is not None:
-                for now, then in zip(self.weights, before, strict=True):
-                    if now is not None:
-                        now[...] = then
-            raise
+        undo = Undo(self.weights, self.task.rows)
+        done = self._visit(order)
+        error: Exception | None = None
+        if self.guard is not None and done.loss is not None and (done.broken < 0 or finite(self.task.rows)):
+            error = self.guard.judge(done.loss)
+        if error is None and (done.broken >= 0 or not undo.finite()):
+            error = Broken(self._culprit(order, undo))
+        if error is not None:
+            undo.restore()
+            raise error
         return done, done.updates == 0 and self.visits.order in ("cyclic", "shuffle")
 
-    def _judge(self, done: Progress) -> None:
-        if self.guard is not None and done.loss is not None and (done.broken < 0 or finite(self.task.rows)):
-            self.guard.judge(done.loss)
-        if done.broken >= 0:
-            raise Broken(int(done.broken))
+    def _visit(self, order: NDArray) -> Progress:
+        batch = None if self.visits.batch == 1 else self.visits.batch
+        pace = Pace(batch, self.visits.mean, NO_LIMIT, self.weights.tally.size, ahead(self.task.rows))
+        return epoch(self.task, self.weights, self.rule, pace, order)
+
+    def _culprit(self, order: NDArray, undo: Undo) -> int:
+        """Find the row that makes the weights, or its own score, overflow: the first of its batch, by bisection."""
+        size = min(self.visits.batch, len(order))
+        good, bad = 0, -(-len(order) // size)  # batches that can, and that cannot be learned from
+        while bad - good > 1:
+            middle = (good + bad) // 2
+            undo.restore()
+            done = self._visit(order[: middle * size])
+            good, bad = (middle, bad) if done.broken < 0 and undo.finite() else (good, middle)
+        return int(order[good * size])
 
     def size(self) -> float:
         """The norm of all weights."""
@@ -87,7 +123,7 @@ class Regressor(RegressorMixin, MultiOutputMixin, Estimator):
     targets), are learned in one pass over the data."""
 
     @abstractmethod
-    def _lesson(self, X: Any, task: Task, weights: Weights, visits: Visits) -> Lesson:
+    def _trainer(self, X: Any, task: Task, weights: Weights, visits: Visits) -> RegressionTrainer:
         """What learns this task into these weights."""
 
     @with_callbacks
@@ -109,8 +145,8 @@ class Regressor(RegressorMixin, MultiOutputMixin, Estimator):
             model = self._model_to_fit(plan, rows, X.shape[1], _outputs(y), (coef_init, intercept_init))
             task, live = self._task(plan, rows, y, sample_weight)
             live, error = self._validation(model, X, y, live, rng)
-            lesson = self._lesson(X, task, model.weights, plan.visits(live, rows, rng))
-            reason = self._run(plan, model, lesson, (X, y), error, {"_flat": y.ndim == 1})
+            trainer = self._trainer(X, task, model.weights, plan.visits(live, rows, rng))
+            reason = self._run(plan, model, trainer, (X, y), error, {"_flat": y.ndim == 1})
         if reason == "interrupted":
             raise KeyboardInterrupt
         return self
@@ -130,9 +166,9 @@ class Regressor(RegressorMixin, MultiOutputMixin, Estimator):
             self._check_finite(X, rows)
             model = self._model_to_stream(plan, rows, X.shape[1], _outputs(y))
             task, live = self._task(plan, rows, y, sample_weight)
-            lesson = self._lesson(X, task, model.weights, plan.visits_in_order(live))
+            trainer = self._trainer(X, task, model.weights, plan.visits_in_order(live))
             try:
-                done, _ = lesson.epoch(live)
+                done, _ = trainer.epoch(live)
             except Broken as broken:
                 raise self._not_finite(X, broken) from None
             self._model, self._flat = model, y.ndim == 1
@@ -194,17 +230,16 @@ class Regressor(RegressorMixin, MultiOutputMixin, Estimator):
     def _widened(self, model: Model, features: int) -> Model:
         return model.widened(features)
 
-    def _arrays(self, model: Model, resume: bool) -> tuple[dict[str, Any], dict[str, NDArray]]:
-        parts = parts_of(model, resume, lambda: None)
-        targets = {"targets": self._outputs, "flat": self._flat}
-        return parts.facts | targets, parts.arrays
+    def _model_to_parts(self, resume: bool) -> Parts:
+        parts = self._model.to_parts(resume, lambda: None)
+        parts.facts |= {"targets": self._outputs, "flat": self._flat}
+        return parts
 
-    def _from_arrays(self, facts: Mapping[str, Any], arrays: dict[str, NDArray]) -> Model:
-        parts = Parts(facts, arrays)
+    def _model_from_parts(self, parts: Parts) -> Model:
         outputs, self._flat = parts.whole("targets", 1), parts.flag("flat")
         if self._flat and outputs != 1:
             raise ValueError(f"y (rows,) has one target, not {outputs}")
-        return model_of(parts, self.n_features_in_, [_problem(outputs)], lambda: None)
+        return Model.from_parts(parts, self.n_features_in_, [_problem(outputs)], lambda: None)
 
     def _fixed(self, plan: Plan) -> list[tuple[str, Any, Any]]:
         return [("keep", self._model.keep, self.keep), *super()._fixed(plan)]
@@ -248,7 +283,8 @@ def _values(model: Model, X: Any) -> NDArray:
     return X @ coef.T + intercept
 
 
-class PassiveAggressiveRegressor(ScikitLearnsWords, Regressor):
+@with_parameters
+class PassiveAggressiveRegressor(ShuffleAndAverage, Regressor, InterceptParameters, EpochParameters, ValidationParameters):
     """Moves just far enough to be within ε of the target: PA, PA-I and PA-II for regression.
 
     Of all weights that predict the example up to ε, the step takes the nearest: τ = ±ℓ/‖x‖² with ℓ = max(0, |e| − ε) and
@@ -262,37 +298,17 @@ class PassiveAggressiveRegressor(ScikitLearnsWords, Regressor):
 
     Parameters
     ----------
-    C : float, default=1.0
+    C
         The cap or the damping; `float("inf")` is PA, without either.
-    fit_intercept : bool, default=True
-        Whether to learn an intercept, as the weight of a constant feature.
-    intercept_scaling : float, default=1.0
-        The size of that constant.
-    max_iter : int, default=1000
-        The most epochs.
-    tol : float or None, default=1e-3
+    tol
         Stop when the mean loss of an epoch (or the validation error, 1 − R²) has not fallen by more than `tol` for
         `n_iter_no_change` epochs in a row. None: never for this reason.
-    early_stopping : bool, default=False
+    early_stopping
         Hold out `validation_fraction` of the rows and judge by R² on these.
-    validation_fraction : float, default=0.1
-        The share of rows held out.
-    n_iter_no_change : int, default=5
-        Epochs to wait for a fall.
-    shuffle : bool, default=True
-        Whether each epoch visits the rows in a new order.
-    verbose : int, default=0
-        Whether to show a line for each epoch on stderr.
-    loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}, default="epsilon_insensitive"
+    loss
         PA-I or PA-II.
-    epsilon : float, default=0.1
+    epsilon
         Errors up to this are no reason to move.
-    random_state : int, RandomState, Generator or None, default=0
-        The source of order and of held-out rows.
-    warm_start : bool, default=False
-        Whether `fit` goes on from what was learned before.
-    average : bool, default=False
-        Whether the mean of the weights after each example predicts, rather than the last.
 
     Attributes
     ----------
@@ -318,48 +334,9 @@ class PassiveAggressiveRegressor(ScikitLearnsWords, Regressor):
     ('converged', [4.0])
     """
 
-    _own = {
-        "C": Number(0, open_low=True, closed_high=True),
-        "loss": OneOf(("epsilon_insensitive", "squared_epsilon_insensitive")),
-        "epsilon": Number(0),
-        "shuffle": Flag(),
-        "average": Flag(),
-    }
-
-    def __init__(
-        self,
-        *,
-        C: float = 1.0,
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        max_iter: int = 1000,
-        tol: float | None = 1e-3,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 5,
-        shuffle: bool = True,
-        verbose: int = 0,
-        loss: str = "epsilon_insensitive",
-        epsilon: float = 0.1,
-        random_state: Any = 0,
-        warm_start: bool = False,
-        average: bool = False,
-    ):
-        self.C = C
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.max_iter = max_iter
-        self.tol = tol
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.shuffle = shuffle
-        self.verbose = verbose
-        self.loss = loss
-        self.epsilon = epsilon
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.average = average
+    C: float = parameter(1.0, Number(0, open_low=True, closed_high=True))
+    loss: str = parameter("epsilon_insensitive", OneOf(("epsilon_insensitive", "squared_epsilon_insensitive")))
+    epsilon: float = parameter(0.1, Number(0))
 
     def loss_bound(self, radius: float, norm: float, losses: float = 0.0) -> float:
         """The most that Σ ℓ² can come to from weights of zero, if no row is longer than `radius` and some u of this `norm`
@@ -371,5 +348,5 @@ class PassiveAggressiveRegressor(ScikitLearnsWords, Regressor):
         rule = pa2 if self.loss == "squared_epsilon_insensitive" else pa1
         return rule(float(self.C), float(self.epsilon))
 
-    def _lesson(self, X: Any, task: Task, weights: Weights, visits: Visits) -> Lesson:
-        return Lesson(task, weights, self._rule(), visits)
+    def _trainer(self, X: Any, task: Task, weights: Weights, visits: Visits) -> RegressionTrainer:
+        return RegressionTrainer(task, weights, self._rule(), visits)

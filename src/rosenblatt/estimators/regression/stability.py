@@ -129,14 +129,15 @@ class Guard:
         """Judge the losses of rows that come again and again."""
         self.nothing, self.full = nothing, full
 
-    def judge(self, loss: float) -> None:
-        """Take note of the mean loss of an epoch."""
+    def judge(self, loss: float) -> Diverged | None:
+        """Record the mean loss of an epoch; return the error if it shows that the rate is too high."""
         self.losses.append(loss)
         rose = len(self.losses) == 1 or loss > self.losses[-2]
         doubt = not np.isfinite(loss) or (rose and loss > 100 * self.nothing)
         doubt = doubt or (self.full and rose and len(self.losses) > 1)
         if doubt and self.rate >= (stable := self.stable()).limit:
-            raise Diverged(self._message(stable), self.losses, self.rate, stable.limit, stable.advised)
+            return Diverged(self._message(stable), self.losses, self.rate, stable.limit, stable.advised)
+        return None
 
     def _message(self, stable: Stability) -> str:
         came = f"the mean loss came to {self.losses[-1]:.6g}"

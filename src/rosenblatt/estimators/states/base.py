@@ -26,10 +26,11 @@ from rosenblatt.engine.train import NO_LIMIT, Broken, Visits
 from rosenblatt.estimators import parameters
 from rosenblatt.estimators.base import Classifier
 from rosenblatt.estimators.callbacks import with_callbacks
-from rosenblatt.estimators.parameters import OneOf
+from rosenblatt.estimators.parameters import SHARED
 from rosenblatt.estimators.plan import Plan
-from rosenblatt.modelfile.parts import Parts, put_record
-from rosenblatt.modelfile.saving import back, plainly
+from rosenblatt.modelfile.parts import Parts
+from rosenblatt.modelfile.saving import decode_parameter, encode_parameter
+from rosenblatt.modelfile.values import encode_record
 
 
 @generic
@@ -190,6 +191,7 @@ class Stateful(Classifier):
 
     _exact: ClassVar[bool] = False
     _endless: ClassVar[tuple[str, ...]] = ()  # the arrays of a state that may hold −∞
+    _adjustable: ClassVar[tuple[str, ...]] = ()  # parameters of its own that may change while it learns
 
     @abstractmethod
     def _state(self, vectors: int, features: int) -> Any:
@@ -228,10 +230,6 @@ class Stateful(Classifier):
     def _learner(self, plan: Plan, model: States, X: Any, examples: Examples, visits: Visits) -> Pupil:
         return Pupil(model, examples, visits)
 
-    def _plan(self) -> Plan:
-        parameters.check({"order": self.order}, {"order": OneOf(("cyclic", "shuffle", "random"))}, ())
-        return super()._plan()
-
     # Columns that come later
 
     def _by_columns(self, model: States) -> bool:
@@ -258,22 +256,22 @@ class Stateful(Classifier):
 
     # Files
 
-    def _arrays(self, model: States, resume: bool) -> tuple[dict[str, Any], dict[str, NDArray]]:
-        begun = {name: plainly(name, value) for name, value in model.begun.items()}
-        parts = Parts({"problem": put_record(model.problem, problems.KINDS), "constant": model.constant, "begun": begun})
+    def _model_to_parts(self, resume: bool) -> Parts:
+        model: States = self._model
+        begun = {name: encode_parameter(name, value) for name, value in model.begun.items()}
+        parts = Parts({"problem": encode_record(model.problem, problems.KINDS), "constant": model.constant, "begun": begun})
         state = self._compact(model.state) if resume else Kept(model.vectors(), model.state.tally, model.state.clock)
         for name, value in state._asdict().items():
             if isinstance(value, np.ndarray):
                 parts.put(name, value, name in self._endless)
-        return parts.facts, parts.arrays
+        return parts
 
-    def _from_arrays(self, facts: Mapping[str, Any], arrays: dict[str, NDArray]) -> States:
-        parts = Parts(facts, arrays)
+    def _model_from_parts(self, parts: Parts) -> States:
         problem = problem_of(parts, self._expected())
-        begun = {name: back(value) for name, value in facts["begun"].items()}
+        begun = {name: decode_parameter(value) for name, value in parts.facts["begun"].items()}
         if set(begun) != set(self._own_values()):
             raise ValueError(f"it began with {', '.join(begun)}; it must be {', '.join(self._own_values())}")
-        parameters.check(begun, {name: self._own[name] for name in begun}, ())
+        parameters.check(begun, {name: self._own[name] for name in begun})
         state = self._state_from(parts, begun, 1 if isinstance(problem, Binary) else columns(problem))
         model = States(problem, state, parts.real("constant"), begun)
         model.only_predicts = isinstance(state, Kept)
@@ -295,7 +293,7 @@ class Stateful(Classifier):
         state = self._made_room(twin._state(vectors, self.n_features_in_), parts)
         for name, value in state._asdict().items():
             if isinstance(value, np.ndarray) and name not in counts:
-                counts[name] = parts.array(name, value.dtype, value.shape, endless=name in self._endless)
+                counts[name] = parts.array(name, value.dtype, value.shape, minus_infinity=name in self._endless)
         return state._replace(**counts)
 
     def _compact(self, state: Any) -> Any:
@@ -311,7 +309,9 @@ class Stateful(Classifier):
         return {}
 
     def _own_values(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self._own}
+        """The parameters that only this learner has, which must not change while it learns."""
+        shared = (*SHARED, *self._adjustable)
+        return {name: getattr(self, name) for name in self._own if name not in shared}
 
     def _fixed(self, plan: Plan) -> list[tuple[str, Any, Any]]:
         then, now = self._model.begun, self._own_values()

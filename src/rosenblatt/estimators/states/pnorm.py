@@ -8,14 +8,14 @@ p is.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rosenblatt.engine.jit import jit
 from rosenblatt.engine.loop import dot, place
-from rosenblatt.estimators.parameters import Number
+from rosenblatt.estimators.parameters import LinearParameters, Number, parameter, with_parameters
 from rosenblatt.estimators.states.base import Stateful, learn, score
 from rosenblatt.theory import bounds
 
@@ -109,7 +109,8 @@ def measure(state, vector):
     state.unit[vector], state.power[vector], state.peak[vector] = unit, power, power
 
 
-class PNormPerceptron(Stateful):
+@with_parameters
+class PNormPerceptron(Stateful, LinearParameters):
     """The perceptron in the geometry of a p-norm: few relevant features among many cost it little.
 
     Mistakes add up in θ += y·x, and predict through w = ∇½‖θ‖_p², that is w_i = sign(θ_i)|θ_i|^(p − 1)/‖θ‖_p^(p − 2). With
@@ -124,29 +125,10 @@ class PNormPerceptron(Stateful):
 
     Parameters
     ----------
-    p : float or "log", default=2
+    p
         The norm, at least 2; "log": 2·ln of the number of features, the constant one included, but at least 2.
-    margin : float, default=0
+    margin
         Update whenever y·⟨w, x⟩ ≤ margin.
-    fit_intercept : bool, default=True
-        Whether to learn an intercept, as the weight of a constant feature.
-    intercept_scaling : float, default=1
-        The size of that constant.
-    order : {"shuffle", "cyclic", "random"}, default="shuffle"
-        How each epoch visits the rows: shuffled anew, in the order given, or drawn with replacement.
-    max_iter : int, default=1000
-        The most epochs.
-    tol : float or None, default=1e-3
-        Stop when the share of mistakes in an epoch has not fallen by more than `tol` for `n_iter_no_change` epochs in a
-        row. None: never for this reason.
-    n_iter_no_change : int, default=5
-        Epochs to wait for a fall.
-    warm_start : bool, default=False
-        Whether `fit` goes on from what was learned before.
-    random_state : int, RandomState, Generator or None, default=0
-        The source of the order.
-    verbose : int, default=0
-        Whether to show a line for each epoch on stderr.
 
     Attributes
     ----------
@@ -180,34 +162,8 @@ class PNormPerceptron(Stateful):
     [0, 1, 2]
     """
 
-    _own = {"p": Number(2, words=("log",)), "margin": Number(0)}
-
-    def __init__(
-        self,
-        *,
-        p: float | str = 2.0,
-        margin: float = 0.0,
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        order: str = "shuffle",
-        max_iter: int = 1000,
-        tol: float | None = 1e-3,
-        n_iter_no_change: int = 5,
-        warm_start: bool = False,
-        random_state: Any = 0,
-        verbose: int = 0,
-    ):
-        self.p = p
-        self.margin = margin
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.order = order
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_iter_no_change = n_iter_no_change
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.verbose = verbose
+    p: float | str = parameter(2.0, Number(2, words=("log",)))
+    margin: float = parameter(0.0, Number(0))
 
     def mistake_bound(self, radius: float, margin: float) -> float:
         """The most updates that two classes can cause from weights of zero, if ‖x‖_p ≤ `radius` for all rows and some u

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from rosenblatt.engine.jit import jit
 from rosenblatt.engine.loop import axpy, dot
-from rosenblatt.estimators.parameters import Number
+from rosenblatt.estimators.parameters import LinearParameters, Number, parameter, with_parameters
 from rosenblatt.estimators.states import blends
 from rosenblatt.estimators.states.base import Stateful, learn, score
 from rosenblatt.estimators.states.blends import blend
@@ -122,7 +122,8 @@ class Blended(Stateful):
         return self._rule().bound(radius, margin)
 
 
-class ALMA(Blended):
+@with_parameters
+class ALMA(Blended, LinearParameters):
     """Comes as near to the largest margin as asked, by steps that shrink with the square root of their number.
 
     Rows are scaled to length 1, x̂ = x/‖x‖. At the k-th update, on y·⟨w, x̂⟩ ≤ (1 − α)√8/(α√k): w += √(2/k)·y·x̂, and then w
@@ -133,27 +134,13 @@ class ALMA(Blended):
 
     Parameters
     ----------
-    alpha : float in (0, 1], default=0.9
+    alpha
         The share of the best margin that may be missed. 1 updates on mistakes only.
-    fit_intercept : bool, default=True
+    fit_intercept
         Whether to learn an intercept, as the weight of a constant feature, which counts in ‖x‖.
-    intercept_scaling : float, default=1
-        The size of that constant.
-    order : {"shuffle", "cyclic", "random"}, default="shuffle"
-        How each epoch visits the rows: shuffled anew, in the order given, or drawn with replacement.
-    max_iter : int, default=1000
-        The most epochs.
-    tol : float or None, default=1e-3
+    tol
         Stop when the share of mistakes in an epoch has not fallen by more than `tol` for `n_iter_no_change` epochs in a
         row. None: never for this reason, which is what the margin asks for, since it grows after the last mistake.
-    n_iter_no_change : int, default=5
-        Epochs to wait for a fall.
-    warm_start : bool, default=False
-        Whether `fit` goes on from what was learned before.
-    random_state : int, RandomState, Generator or None, default=0
-        The source of the order.
-    verbose : int, default=0
-        Whether to show a line for each epoch on stderr.
 
     Attributes
     ----------
@@ -183,38 +170,14 @@ class ALMA(Blended):
     ('converged', ['right'])
     """
 
-    _own = {"alpha": Number(0, open_low=True, high=1, closed_high=True)}
-
-    def __init__(
-        self,
-        *,
-        alpha: float = 0.9,
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        order: str = "shuffle",
-        max_iter: int = 1000,
-        tol: float | None = 1e-3,
-        n_iter_no_change: int = 5,
-        warm_start: bool = False,
-        random_state: Any = 0,
-        verbose: int = 0,
-    ):
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.order = order
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_iter_no_change = n_iter_no_change
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.verbose = verbose
+    alpha: float = parameter(0.9, Number(0, open_low=True, high=1, closed_high=True))
 
     def _rule(self) -> blends.ALMA:
         return blends.ALMA(float(self.alpha))
 
 
-class ROMMA(Blended):
+@with_parameters
+class ROMMA(Blended, LinearParameters):
     """Keeps the shortest weights that its memory allows: they give the example at hand a margin of 1, and all examples
     before it are remembered as one half-space.
 
@@ -229,27 +192,11 @@ class ROMMA(Blended):
 
     Parameters
     ----------
-    alpha : float in [1e-9, 1], default=1
+    alpha
         The share of the best margin that may be missed. 1 updates on mistakes only; 0.01 ends with 99 % of the best margin.
-    fit_intercept : bool, default=True
-        Whether to learn an intercept, as the weight of a constant feature.
-    intercept_scaling : float, default=1
-        The size of that constant. R and γ are those of the data with it.
-    order : {"shuffle", "cyclic", "random"}, default="shuffle"
-        How each epoch visits the rows: shuffled anew, in the order given, or drawn with replacement.
-    max_iter : int, default=1000
-        The most epochs.
-    tol : float or None, default=1e-3
+    tol
         Stop when the share of mistakes in an epoch has not fallen by more than `tol` for `n_iter_no_change` epochs in a
         row. None: never for this reason, which is what the margin asks for, since it grows after the last mistake.
-    n_iter_no_change : int, default=5
-        Epochs to wait for a fall.
-    warm_start : bool, default=False
-        Whether `fit` goes on from what was learned before.
-    random_state : int, RandomState, Generator or None, default=0
-        The source of the order.
-    verbose : int, default=0
-        Whether to show a line for each epoch on stderr.
 
     Attributes
     ----------
@@ -282,38 +229,14 @@ class ROMMA(Blended):
     ('converged', ['right'])
     """
 
-    _own = {"alpha": Number(1e-9, high=1, closed_high=True)}
-
-    def __init__(
-        self,
-        *,
-        alpha: float = 1.0,
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        order: str = "shuffle",
-        max_iter: int = 1000,
-        tol: float | None = 1e-3,
-        n_iter_no_change: int = 5,
-        warm_start: bool = False,
-        random_state: Any = 0,
-        verbose: int = 0,
-    ):
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.order = order
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_iter_no_change = n_iter_no_change
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.verbose = verbose
+    alpha: float = parameter(1.0, Number(1e-9, high=1, closed_high=True))
 
     def _rule(self) -> blends.ROMMA:
         return blends.ROMMA(float(self.alpha))
 
 
-class Ballseptron(Blended):
+@with_parameters
+class Ballseptron(Blended, LinearParameters):
     """Separates not only the rows but balls round them: the margin it ends with is wider than the balls.
 
     A mistake, y·⟨w, x⟩ ≤ 0, is learned as the perceptron does, w += y·x. A row within distance r of the separator, on the
@@ -324,27 +247,11 @@ class Ballseptron(Blended):
 
     Parameters
     ----------
-    ball : float, default=0.1
+    ball
         The radius r of the balls, in the units of the rows. 0 is the perceptron; γ or more asks for what no weights can do.
-    fit_intercept : bool, default=True
-        Whether to learn an intercept, as the weight of a constant feature.
-    intercept_scaling : float, default=1
-        The size of that constant. R and γ are those of the data with it.
-    order : {"shuffle", "cyclic", "random"}, default="shuffle"
-        How each epoch visits the rows: shuffled anew, in the order given, or drawn with replacement.
-    max_iter : int, default=1000
-        The most epochs.
-    tol : float or None, default=1e-3
+    tol
         Stop when the share of mistakes in an epoch has not fallen by more than `tol` for `n_iter_no_change` epochs in a
         row. None: never for this reason, which is what the margin asks for, since it grows after the last mistake.
-    n_iter_no_change : int, default=5
-        Epochs to wait for a fall.
-    warm_start : bool, default=False
-        Whether `fit` goes on from what was learned before.
-    random_state : int, RandomState, Generator or None, default=0
-        The source of the order.
-    verbose : int, default=0
-        Whether to show a line for each epoch on stderr.
 
     Attributes
     ----------
@@ -374,32 +281,7 @@ class Ballseptron(Blended):
     ('converged', ['right'])
     """
 
-    _own = {"ball": Number(0)}
-
-    def __init__(
-        self,
-        *,
-        ball: float = 0.1,
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        order: str = "shuffle",
-        max_iter: int = 1000,
-        tol: float | None = 1e-3,
-        n_iter_no_change: int = 5,
-        warm_start: bool = False,
-        random_state: Any = 0,
-        verbose: int = 0,
-    ):
-        self.ball = ball
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.order = order
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_iter_no_change = n_iter_no_change
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.verbose = verbose
+    ball: float = parameter(0.1, Number(0))
 
     def _rule(self) -> blends.Ballseptron:
         return blends.Ballseptron(float(self.ball))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from rosenblatt.engine.rows import Examples, lengths, refuse_too_long
 from rosenblatt.engine.train import Visits
-from rosenblatt.estimators.parameters import Number, OneOf
+from rosenblatt.estimators.parameters import LinearParameters, Number, OneOf, parameter, with_parameters
 from rosenblatt.estimators.plan import Plan
 from rosenblatt.estimators.states.base import Pupil, Stateful, States
 from rosenblatt.estimators.states.curvature import Collector, Gram, Matrix, Ratios, Variances
@@ -87,11 +87,11 @@ class SecondOrder(Stateful):
     def _harmless(self, held: int) -> dict[str, Any]:
         return {"max_bytes": max(held, 1)}
 
-    def _own_values(self) -> dict[str, Any]:
-        return {name: value for name, value in super()._own_values().items() if name != "max_bytes"}
+    _adjustable = ("max_bytes",)
 
 
-class SecondOrderPerceptron(SecondOrder):
+@with_parameters
+class SecondOrderPerceptron(SecondOrder, LinearParameters):
     """The perceptron that corrects for the shape of the data (Cesa-Bianchi, Conconi and Gentile 2005).
 
     On a mistake, y⟨w, x⟩ ≤ 0, it adds yx to v and xxᵀ to M = aI; it predicts with w = M⁻¹v. (The paper's score,
@@ -105,24 +105,20 @@ class SecondOrderPerceptron(SecondOrder):
 
     Parameters
     ----------
-    a : float, default=1
+    a
         How much M weighs before the first mistake, on the scale of ‖x‖². As a → ∞ this becomes the perceptron, and its
         mistakes are the same. a = 0, with a pseudo-inverse, is not offered; with an a many orders of magnitude below
         ‖x‖², as many digits are lost.
-    form : {"full", "diagonal", "dual"}, default="full"
+    form
         "full" keeps M⁻¹: O(features²) time a mistake, and memory for each weight vector. "dual" keeps the mistaken rows
         and a factor of their inner products instead: time and memory grow with the square of the mistakes, so it pays
         where mistakes are far fewer than features; the result is the same up to rounding. "diagonal" keeps only the
         diagonal of M, w = v/(a + Σx²) in each coordinate: O(values of the row), and no theorem. In all forms a row that
         is right costs as much as in the perceptron.
-    max_bytes : int, default=2**32
+    max_bytes
         The most memory for what "full" and "dual" keep besides weights. "full" refuses before it begins; "dual", which
         grows, when it is full, and then leaves the estimator as it was. While "dual" grows it holds the old and the new
         for a moment.
-    fit_intercept, intercept_scaling, max_iter, tol, n_iter_no_change, warm_start, random_state, verbose
-        As in `Perceptron`. The constant feature is one of M's.
-    order : {"shuffle", "cyclic", "random"}, default="shuffle"
-        How each epoch visits the rows.
 
     Attributes
     ----------
@@ -144,42 +140,12 @@ class SecondOrderPerceptron(SecondOrder):
     675
     """
 
+    a: float = parameter(1.0, Number(0, open_low=True))
+    form: str = parameter("full", OneOf(("full", "diagonal", "dual")))
+    max_bytes: int = parameter(2**32, Number(0, open_low=True, whole=True))
+
     _margin = 0.0
     _forms = {"full": Matrix, "diagonal": Ratios, "dual": Gram}
-    _own = {
-        "a": Number(0, open_low=True),
-        "form": OneOf(("full", "diagonal", "dual")),
-        "max_bytes": Number(0, open_low=True, whole=True),
-    }
-
-    def __init__(
-        self,
-        *,
-        a: float = 1.0,
-        form: str = "full",
-        max_bytes: int = 2**32,
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        order: str = "shuffle",
-        max_iter: int = 1000,
-        tol: float | None = 1e-3,
-        n_iter_no_change: int = 5,
-        warm_start: bool = False,
-        random_state: Any = 0,
-        verbose: int = 0,
-    ):
-        self.a = a
-        self.form = form
-        self.max_bytes = max_bytes
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.order = order
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_iter_no_change = n_iter_no_change
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.verbose = verbose
 
     def mistake_bound(self, radius: float, margin: float, features: int | None = None) -> float:
         """The most mistakes that two classes can cause from the start, if no row is longer than `radius` and some unit
@@ -199,7 +165,8 @@ class SecondOrderPerceptron(SecondOrder):
         return float(self.a)
 
 
-class AROW(SecondOrder):
+@with_parameters
+class AROW(SecondOrder, LinearParameters):
     """Learns, from each example of margin below 1, weights and how far each can be trusted (Crammer, Kulesza and Dredze
     2009).
 
@@ -219,19 +186,15 @@ class AROW(SecondOrder):
 
     Parameters
     ----------
-    r : float, default=1
+    r
         How much one example counts against all before it: the larger, the slower w and Σ change. On the scale of ‖x‖².
-    form : {"diagonal", "full", "dual"}, default="diagonal"
+    form
         "diagonal" keeps one variance a weight: O(values of the row), and no theorem. Of the two ways to do so it takes the
         one that adds x²/r to the reciprocal of each variance (the diagonal Gaussian nearest to the updated one, by
         Kullback–Leibler divergence); the other drops what is off the diagonal of the updated Σ. "full" keeps Σ, and "dual"
         the rows it comes from, at the costs that `SecondOrderPerceptron` names; more rows are learned here than there.
-    max_bytes : int, default=2**32
+    max_bytes
         The most memory for what "full" and "dual" keep besides weights.
-    fit_intercept, intercept_scaling, max_iter, tol, n_iter_no_change, warm_start, random_state, verbose
-        As in `Perceptron`. The constant feature has a variance like the others.
-    order : {"shuffle", "cyclic", "random"}, default="shuffle"
-        How each epoch visits the rows.
 
     Attributes
     ----------
@@ -252,42 +215,12 @@ class AROW(SecondOrder):
     (['spam'], 'training_error')
     """
 
+    r: float = parameter(1.0, Number(0, open_low=True))
+    form: str = parameter("diagonal", OneOf(("diagonal", "full", "dual")))
+    max_bytes: int = parameter(2**32, Number(0, open_low=True, whole=True))
+
     _margin = _BELOW_ONE
     _forms = {"full": Matrix, "diagonal": Variances, "dual": Gram}
-    _own = {
-        "r": Number(0, open_low=True),
-        "form": OneOf(("diagonal", "full", "dual")),
-        "max_bytes": Number(0, open_low=True, whole=True),
-    }
-
-    def __init__(
-        self,
-        *,
-        r: float = 1.0,
-        form: str = "diagonal",
-        max_bytes: int = 2**32,
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        order: str = "shuffle",
-        max_iter: int = 1000,
-        tol: float | None = 1e-3,
-        n_iter_no_change: int = 5,
-        warm_start: bool = False,
-        random_state: Any = 0,
-        verbose: int = 0,
-    ):
-        self.r = r
-        self.form = form
-        self.max_bytes = max_bytes
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.order = order
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_iter_no_change = n_iter_no_change
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.verbose = verbose
 
     @property
     def covariance_(self) -> NDArray:

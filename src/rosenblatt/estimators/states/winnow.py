@@ -10,12 +10,21 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linprog
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_X_y
 
-from rosenblatt.estimators.parameters import Flag, Number
+from rosenblatt.estimators.parameters import (
+    Anything,
+    EpochParameters,
+    Flag,
+    LinearParameters,
+    Number,
+    OrderParameters,
+    parameter,
+    with_parameters,
+)
 from rosenblatt.estimators.states import multiplicative
 from rosenblatt.estimators.states.base import Stateful, States
 from rosenblatt.estimators.states.multiplicative import outside
@@ -35,7 +44,8 @@ class Conditions(NamedTuple):
     separator: NDArray  # the weights on the simplex that have that margin
 
 
-class NormalisedWinnow(Stateful):
+@with_parameters
+class NormalisedWinnow(Stateful, LinearParameters):
     """Learns weights that are not negative and sum up to 1, by multiplying them: w ∝ w ⊙ exp(ηyx) whenever y⟨w, x⟩ ≤ δ.
 
     It is the exponentiated gradient, and the form of Winnow in the notes of Waterloo CS489/698, whose theorem lacks two
@@ -51,21 +61,17 @@ class NormalisedWinnow(Stateful):
 
     Parameters
     ----------
-    eta0 : float or None, default=None
+    eta0
         η. None takes 0.1 over the largest value met so far, which leaves the scale of the data out of it and keeps the
         bound with the η of the largest value of all: it holds if γ − δ > 0.05 R.
-    margin : float, default=0
+    margin
         δ: update whenever y⟨w, x⟩ ≤ margin.
-    signed : bool, default=True
+    signed
         Whether to learn weights of either sign, by giving each row its negative as further features: w = w⁺ − w⁻, with
         Σ(w⁺ + w⁻) = 1. Then γ is the margin of any u with Σ|u| ≤ 1. False: weights on the simplex as such.
-    init : array or None, default=None
+    init
         w₀, of each weight vector: positive numbers for the features and, last, the constant feature; with `signed` once
         more for their negatives. They are divided by their sum. None: all equal.
-    fit_intercept, intercept_scaling, max_iter, tol, n_iter_no_change, warm_start, random_state, verbose
-        As in `Perceptron`. The constant feature is one more feature, with its negative where `signed`.
-    order : {"shuffle", "cyclic", "random"}, default="shuffle"
-        How each epoch visits the rows.
 
     Attributes
     ----------
@@ -91,43 +97,13 @@ class NormalisedWinnow(Stateful):
     (True, 'converged', ['spam'])
     """
 
-    _endless = ("logs",)
-    _own = {
-        "eta0": Number(0, open_low=True, optional=True),
-        "margin": Number(0),
-        "signed": Flag(),
-    }
+    eta0: float | None = parameter(None, Number(0, open_low=True, optional=True))
+    margin: float = parameter(0.0, Number(0))
+    signed: bool = parameter(True, Flag())
+    init: ArrayLike | None = parameter(None, Anything("array or None"))
 
-    def __init__(
-        self,
-        *,
-        eta0: float | None = None,
-        margin: float = 0.0,
-        signed: bool = True,
-        init: Any = None,
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        order: str = "shuffle",
-        max_iter: int = 1000,
-        tol: float | None = 1e-3,
-        n_iter_no_change: int = 5,
-        warm_start: bool = False,
-        random_state: Any = 0,
-        verbose: int = 0,
-    ):
-        self.eta0 = eta0
-        self.margin = margin
-        self.signed = signed
-        self.init = init
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.order = order
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_iter_no_change = n_iter_no_change
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.verbose = verbose
+    _endless = ("logs",)
+    _adjustable = ("init",)
 
     def fit(self, X: Any, y: Any) -> Any:
         super().fit(X, y)
@@ -222,7 +198,8 @@ class NormalisedWinnow(Stateful):
             )
 
 
-class BalancedWinnow(Stateful):
+@with_parameters
+class BalancedWinnow(Stateful, LinearParameters):
     """Learns weights w⁺ − w⁻ of either sign, both 1 at first: on a mistake, y⟨w⁺ − w⁻, x⟩ ≤ 0, w⁺ is multiplied by αʸˣ and
     w⁻ by α⁻ʸˣ, feature by feature (Littlestone 1989).
 
@@ -235,12 +212,8 @@ class BalancedWinnow(Stateful):
 
     Parameters
     ----------
-    alpha : float, default=1.1
+    alpha
         α > 1. The larger the values and the smaller the margin, the nearer to 1 it must be.
-    fit_intercept, intercept_scaling, max_iter, tol, n_iter_no_change, warm_start, random_state, verbose
-        As in `Perceptron`.
-    order : {"shuffle", "cyclic", "random"}, default="shuffle"
-        How each epoch visits the rows.
 
     Attributes
     ----------
@@ -259,32 +232,7 @@ class BalancedWinnow(Stateful):
     (array([[ 3.75, -1.5 ]]), 'converged')
     """
 
-    _own = {"alpha": Number(1, open_low=True)}
-
-    def __init__(
-        self,
-        *,
-        alpha: float = 1.1,
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        order: str = "shuffle",
-        max_iter: int = 1000,
-        tol: float | None = 1e-3,
-        n_iter_no_change: int = 5,
-        warm_start: bool = False,
-        random_state: Any = 0,
-        verbose: int = 0,
-    ):
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.order = order
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_iter_no_change = n_iter_no_change
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.verbose = verbose
+    alpha: float = parameter(1.1, Number(1, open_low=True))
 
     @property
     def p_(self) -> float:
@@ -306,17 +254,25 @@ class BalancedWinnow(Stateful):
         return multiplicative.balanced(vectors, features, float(self.alpha))
 
 
-class Littlestone(Stateful):
-    """What Winnow1 and Winnow2 share: weights of 1 that are held against a threshold, and features from 0 to 1."""
+@with_parameters
+class Littlestone(Stateful, OrderParameters, EpochParameters):
+    """What Winnow1 and Winnow2 share: weights of 1 that are held against a threshold, and features from 0 to 1.
+
+    Parameters
+    ----------
+    alpha
+        α > 1, the factor by which a weight rises or falls.
+    theta
+        θ > 0, the threshold. None: the number of features. The bound asks for θ ≥ 1/α.
+    """
+
+    alpha: float = parameter(2.0, Number(1, open_low=True))
+    theta: float | None = parameter(None, Number(0, open_low=True, optional=True))
 
     _between: ClassVar[bool]  # whether features may lie between 0 and 1
     _demotion: ClassVar[float]
     _advice: ClassVar[str]
     _endless = ("exponents",)
-    _own = {"alpha": Number(1, open_low=True), "theta": Number(0, open_low=True, optional=True)}
-
-    alpha: float
-    theta: float | None
 
     def _read(self, X: Any, y: Any, reset: bool) -> tuple[Any, NDArray]:
         X, y = super()._read(X, y, reset)
@@ -348,6 +304,7 @@ class Littlestone(Stateful):
         return tags
 
 
+@with_parameters
 class Winnow1(Littlestone):
     """Learns a disjunction of a few among many 0/1 features, and eliminates those that are proved irrelevant (Littlestone
     1988).
@@ -363,17 +320,6 @@ class Winnow1(Littlestone):
 
     At the threshold exactly the answer is the second class, in learning too: a row of that class is then right, where
     learners without a threshold would call it a tie and learn from it. Littlestone's bounds rest on that.
-
-    Parameters
-    ----------
-    alpha : float, default=2
-        α > 1, the factor of a promotion.
-    theta : float or None, default=None
-        θ > 0, the threshold. None: the number of features. The bound asks for θ ≥ 1/α.
-    order : {"shuffle", "cyclic", "random"}, default="shuffle"
-        How each epoch visits the rows.
-    max_iter, tol, n_iter_no_change, warm_start, random_state, verbose
-        As in `Perceptron`.
 
     Attributes
     ----------
@@ -397,34 +343,12 @@ class Winnow1(Littlestone):
     _demotion = math.inf
     _advice = "Encode them with sklearn.preprocessing.OneHotEncoder or Binarizer, use Winnow2 for values between"
 
-    def __init__(
-        self,
-        *,
-        alpha: float = 2.0,
-        theta: float | None = None,
-        order: str = "shuffle",
-        max_iter: int = 1000,
-        tol: float | None = 1e-3,
-        n_iter_no_change: int = 5,
-        warm_start: bool = False,
-        random_state: Any = 0,
-        verbose: int = 0,
-    ):
-        self.alpha = alpha
-        self.theta = theta
-        self.order = order
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_iter_no_change = n_iter_no_change
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.verbose = verbose
-
     def disjunction_bound(self, relevant: int, features: int) -> float:
         """The most mistakes on two classes that a disjunction of `relevant` among `features` 0/1 features tells apart."""
         return bounds.winnow1(features, relevant, self.alpha, self.theta)
 
 
+@with_parameters
 class Winnow2(Littlestone):
     """Learns a threshold on a weighted sum of a few among many features from 0 to 1 (Littlestone 1988).
 
@@ -439,17 +363,6 @@ class Winnow2(Littlestone):
 
     At the threshold exactly the answer is the second class, in learning too: a row of that class is then right, where
     learners without a threshold would call it a tie and learn from it. Littlestone's bounds rest on that.
-
-    Parameters
-    ----------
-    alpha : float, default=2
-        α > 1, the factor of a promotion or demotion.
-    theta : float or None, default=None
-        θ > 0, the threshold. None: the number of features. The bound asks for θ ≥ 1/α.
-    order : {"shuffle", "cyclic", "random"}, default="shuffle"
-        How each epoch visits the rows.
-    max_iter, tol, n_iter_no_change, warm_start, random_state, verbose
-        As in `Perceptron`.
 
     Attributes
     ----------
@@ -476,29 +389,6 @@ class Winnow2(Littlestone):
     _between = True
     _demotion = 1.0
     _advice = "Scale them with sklearn.preprocessing.MinMaxScaler or MaxAbsScaler"
-
-    def __init__(
-        self,
-        *,
-        alpha: float = 2.0,
-        theta: float | None = None,
-        order: str = "shuffle",
-        max_iter: int = 1000,
-        tol: float | None = 1e-3,
-        n_iter_no_change: int = 5,
-        warm_start: bool = False,
-        random_state: Any = 0,
-        verbose: int = 0,
-    ):
-        self.alpha = alpha
-        self.theta = theta
-        self.order = order
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_iter_no_change = n_iter_no_change
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.verbose = verbose
 
     def disjunction_bound(self, relevant: int, features: int) -> float:
         """The most mistakes on two classes that a disjunction of `relevant` among `features` 0/1 features tells apart."""

@@ -475,5 +475,5 @@ def check_scheme(y: Sequence, scheme: str) -> None:
             )
             raise ValueError(
                 f"sentence {sentence}: {after} may not follow {before} in the scheme {scheme!r} (word {at + 1}); "
-                f"rosenblatt.structured.schemes.repaired(tags, {scheme!r}) spells the same chunks in it"
+                f"rosenblatt.structured.tags.schemes.repaired(tags, {scheme!r}) spells the same chunks in it"
             )

@@ -1,4 +1,4 @@
-"""What only a new process can tell: `python -m bench.fresh QUESTION ARGUMENT` prints one number.
+"""Measurements that need a new process: `python -m bench.new_process QUESTION ARGUMENT` prints one number.
 
 Nothing is imported before the clock runs that a question asks about.
 """
@@ -38,14 +38,15 @@ def kilobytes(field: str) -> int:
 
 
 def fit_megabytes(side: str) -> float:
-    """How far memory rises during a fit above what it was with the data loaded and the code warm.
+    """Return by how much memory rises during a fit above what it was with the data loaded and the code warm.
 
     `ru_maxrss` cannot tell: Linux hands a child the peak of the process that started it.
     """
-    from bench import contenders, data
+    from bench import data
+    from rosenblatt.cli import workloads
 
     _, X, y = data.load("dense-100")
-    model = getattr(contenders, side)(X)
+    model = {"ours": workloads.our_perceptron, "peer": workloads.peer_perceptron}[side](X)
     model.fit(X[:1000], y[:1000])
     Path("/proc/self/clear_refs").write_text("5")  # forgets the peak so far
     before = kilobytes("VmRSS")
@@ -54,14 +55,14 @@ def fit_megabytes(side: str) -> float:
 
 
 def parser_megabytes(argument: str) -> float:
-    """The peak of the whole process, Python and the treebank included, that fits a parser: "NAME FOLDER"."""
+    """Return the peak memory of a process that fits a parser, Python and the treebank included; "NAME FOLDER"."""
     name, folder = argument.split(" ", 1)
     from bench import structured
 
-    X, y = structured.parsed(Path(folder), "train")
+    X, y = structured.parser_examples(Path(folder), "train")
     structured.treebank.cache_clear()
     Path("/proc/self/clear_refs").write_text("5")
-    structured.MAKERS[name]().fit(X, y)
+    structured.MODELS[name]().fit(X, y)
     return kilobytes("VmHWM") / 1024
 
 

@@ -1,0 +1,94 @@
+"""The workloads: what is compared, on which data, and the number it should reach."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from bench import comparisons, files, online, structured, theory
+from bench.report import Result, Target
+
+
+class Workload(NamedTuple):
+    """A comparison with its settings, and the number it should reach."""
+
+    key: str
+    compare: Callable[..., Result]
+    settings: tuple[Any, ...]
+    target: Target
+
+
+def perceptron(source: str, order: str, *target: Any) -> Workload:
+    return Workload(f"{source}-{order}", comparisons.perceptron, (source, order), Target(*target))
+
+
+def averaging(source: str) -> Workload:
+    return Workload(f"{source}-average", comparisons.averaging, (source,), Target(15, 5, "%", "≤"))
+
+
+WORKLOADS = (
+    perceptron("dense-100", "cyclic", 4, 6),
+    perceptron("dense-100", "shuffle", 3, 5),
+    averaging("dense-100"),
+    perceptron("dense-1000", "cyclic", 3, "bandwidth"),
+    perceptron("dense-1000", "shuffle", 2.5),
+    Workload("dense-1000-product", comparisons.bandwidth, (None,), Target(None, 1.3, "×", "≤")),
+    Workload("dense-1000-product-one-thread", comparisons.bandwidth, (1,), Target(None, 1.3, "×", "≤")),
+    perceptron("csr", "cyclic", 1.7, 4),
+    perceptron("csr", "shuffle", 1.7, 4),
+    averaging("csr"),
+    perceptron("mnist", "cyclic", 5, 10),
+    averaging("mnist"),
+    perceptron("classes-100", "cyclic", 12, 25),
+    averaging("classes-100"),
+    perceptron("news20", "cyclic", 4, 10),
+    averaging("news20"),
+    Workload("passive-dense-100", comparisons.passive_aggressive, ("dense-100", "hinge"), Target()),
+    Workload("passive-csr", comparisons.passive_aggressive, ("csr", "squared_hinge"), Target()),
+    Workload("online-river", online.one_at_a_time, (), Target(3, 6)),
+    Workload("online-river-valued", online.one_at_a_time, (20_000, True), Target(3, 6)),
+    Workload("online-river-average", online.one_at_a_time, (20_000, False, "average"), Target(3, 6)),
+    Workload("online-dense-row", online.one_dense_row, (), Target(5, None, "µs", "≤")),
+    Workload("kernel-mnist", comparisons.kernel_epoch, (4,), Target(60, None, "s", "≤")),
+    Workload("proof-mushrooms", theory.proof, ("mushrooms.svm.gz", "auto"), Target(1)),
+    Workload("proof-a9a", theory.proof, ("a9a.train.svm.gz", "auto"), Target(1)),
+    Workload("proof-w8a", theory.proof, ("w8a.svm.gz", "auto"), Target(1)),
+    Workload("proof-a9a-nearest", theory.proof, ("a9a.train.svm.gz", "nearest"), Target(1)),
+    Workload("proof-w8a-nearest", theory.proof, ("w8a.svm.gz", "nearest"), Target(1)),
+    Workload("proof-dense-separable", theory.generated, (0.0,), Target(600, None, "s", "≤")),
+    Workload("proof-dense-inseparable", theory.generated, (0.5,), Target(600, None, "s", "≤")),
+    Workload("margin-mushrooms", theory.certified_margin, ("mushrooms.svm.gz",), Target()),
+    Workload("rescaled-12", theory.rescaled, (12,), Target()),
+    Workload("tagger-training", structured.training, (), Target(2, 5)),
+    Workload("tagger-speed-fast", structured.tagging_speed, ("fast",), Target(500_000, 1_000_000, "tokens/s")),
+    Workload("tagger-speed-accurate", structured.tagging_speed, ("accurate",), Target(None, None, "tokens/s")),
+    Workload("tagger-fast", structured.tagging, ("fast",), Target(0.952, 0.956, "accuracy")),
+    Workload("tagger-accurate", structured.tagging, ("accurate",), Target(0.955, 0.962, "accuracy")),
+    Workload("tagger-file", structured.size, ("fast",), Target(12, 5, "MB", "≤")),
+    Workload("chunker", structured.chunking, (), Target(0.938, 0.943, "accuracy")),
+    Workload("parser-graph", structured.parsing, ("graph",), Target(0.852, 0.87, "accuracy")),
+    Workload("parser-greedy", structured.parsing, ("greedy",), Target(0.872, 0.885, "accuracy")),
+    Workload("parser-beam", structured.parsing, ("beam",), Target(0.877, 0.895, "accuracy")),
+    Workload("parser-plain-words", structured.plain_words, (), Target(0.83, 0.85, "accuracy")),
+    Workload("parser-speed-greedy", structured.parsing_speed, ("greedy",), Target(60_000, 200_000, "tokens/s")),
+    Workload("parser-speed-beam", structured.parsing_speed, ("beam",), Target(10_000, 40_000, "tokens/s")),
+    Workload("parser-speed-graph", structured.parsing_speed, ("graph",), Target(35_000, 80_000, "tokens/s")),
+    Workload("parser-file", structured.size, ("greedy",), Target(50, 15, "MB", "≤")),
+    Workload("parser-memory", structured.memory, ("greedy",), Target(1500, 700, "MB", "≤")),
+    Workload("files-vw", files.against_vowpal_wabbit, (), Target(3, 5)),
+    Workload("files-vw-process", files.against_vowpal_wabbit_as_processes, (), Target()),
+    Workload("files-scikit-learn", files.against_scikit_learn, (), Target(15, 30)),
+    Workload("files-parsing", files.parsing, (), Target(450, 1000, "MB/s")),
+    Workload("files-memory", files.streaming_memory, (), Target(300, 150, "MB", "≤")),
+    Workload("files-predict", files.predicting, (), Target(3, 1.5, "s", "≤")),
+    Workload("files-help", files.helping, (), Target(0.4, 0.2, "s", "≤")),
+    Workload("files-spam", files.spam, (), Target(0.975, None, "accuracy")),
+    Workload("files-newsgroups", files.newsgroups, (), Target(0.8, None, "accuracy")),
+    Workload("import", comparisons.importing, (), Target(0.7, None, "s", "≤")),
+    Workload("first-fit-dense", comparisons.first_fit, ("dense float64, two classes",), Target(1.5, 0.5, "s", "≤")),
+    Workload("first-fit-csr", comparisons.first_fit, ("CSR float32, three classes",), Target(1.5, 0.5, "s", "≤")),
+    Workload("memory", comparisons.memory, (), Target()),
+    Workload("accuracy-mnist", comparisons.mnist_accuracy, (), Target(0.92, None, "accuracy")),
+    Workload("accuracy-news20-margin", comparisons.news20_accuracy, ("joint", True), Target(0, None, "accuracy")),
+    Workload("accuracy-news20-plain", comparisons.news20_accuracy, ("joint", False), Target(None, None, "accuracy")),
+)
