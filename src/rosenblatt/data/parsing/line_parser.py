@@ -172,9 +172,10 @@ class LineParser(ABC):
         return Parsed(chunk if chunk.rows and (skip or not problems) else None, lines, skipped, problems)
 
     def _new_room(self, rows: int, count: int, index_type: type) -> Room:
-        indptr, extra = np.zeros(rows + 1, np.int64), np.empty(rows, self.extra_type)
         indices: NDArray = np.empty(count, index_type)
-        return Room(indptr, indices, np.empty(count), np.empty(rows), np.empty(rows, np.int64), extra)
+        extra: NDArray = np.empty(rows, self.extra_type)
+        begins = np.empty(rows, np.int64)
+        return Room(np.zeros(rows + 1, np.int64), indices, np.empty(count), np.empty(rows), begins, extra)
 
     def _fill(self, piece: Piece, room: Room, options: Any, state: NDArray, skip: bool) -> tuple[int, list[Problem]]:
         """Return how many lines were left out, and what is wrong with the first of them."""
