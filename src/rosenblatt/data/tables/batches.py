@@ -172,15 +172,17 @@ class TableBatches:
         for path in paths:
             with opening.Input(path, digest=self._digest) as stream:
                 source = open_source(path, stream, self._options, self.schema, self._labelled, self._size)
-                for piece in self._pieces(source):
-                    self.bytes_read = before + stream.bytes_read
-                    batch = self._check(piece, source)
-                    rows += batch.rows
-                    if batch.rows:
-                        yield batch
-                while stream.read(1 << 20):
-                    pass
-                self.bytes_read = before = before + stream.bytes_read
+                try:
+                    for piece in self._pieces(source):
+                        self.bytes_read = before + stream.bytes_read
+                        batch = self._check(piece, source)
+                        rows += batch.rows
+                        if batch.rows:
+                            yield batch
+                    while stream.read(1 << 20):
+                        pass
+                finally:
+                    self.bytes_read = before = before + stream.bytes_read
         if not rows and not self.skipped:
             raise TableError(EMPTY, path=opening.name_of(paths[0]))
 
