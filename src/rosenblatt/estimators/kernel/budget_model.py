@@ -21,16 +21,16 @@ from rosenblatt.engine.problems import KINDS, Binary, Problem, columns
 from rosenblatt.engine.train import NumericFailure
 from rosenblatt.errors import InvalidData
 from rosenblatt.estimators.kernel.gram import (
+    KERNEL_TYPES,
     GaussianKernel,
     Kernel,
     Matrix,
     PrecomputedKernel,
     append_tiles,
-    kept_of,
+    kept_from_parts,
+    kernel_from_parts,
     kernel_matrix,
-    kernel_of,
     put_kept,
-    put_kernel,
     stack,
     weighted_sums,
 )
@@ -94,14 +94,13 @@ class BudgetModel(KernelModel):
         """Examples visited."""
         return self.clock
 
-    def to_parts(self) -> Parts:
-        """Return all of it as parts."""
+    def to_parts(self, resume: bool = True) -> Parts:
+        """Return all of it as parts, whatever `resume` says: what predicts is nearly all there is."""
         parts = Parts({
             "problem": encode_record(self.problem, KINDS), "policy": encode_record(self.policy, POLICIES),
             "normalize": bool(self.normalize), "seed": self.seed, "given": self.n_rows, "clock": self.clock,
-            "drawn": [held.drawn for held in self.held],
+            "drawn": [held.drawn for held in self.held], "kernel": encode_record(self.kernel, KERNEL_TYPES),
         })  # fmt: skip
-        put_kernel(parts, self.kernel)
         parts.put("tally", self.tally)
         for vector, held in enumerate(self.held):
             if held.kept is not None:
@@ -113,7 +112,7 @@ class BudgetModel(KernelModel):
     @classmethod
     def from_parts(cls, parts: Parts, expected: Collection[Problem], features: int) -> BudgetModel:
         """Return what parts describe, for one of the problems expected."""
-        problem, kernel = problem_of(parts, expected), kernel_of(parts)
+        problem, kernel = problem_of(parts, expected), kernel_from_parts(parts)
         policy = decode_record(parts.facts["policy"], POLICIES)
         if policy.budget < 1:
             raise ValueError(f"a budget must be at least 1; got {policy.budget}")
@@ -134,7 +133,7 @@ class BudgetModel(KernelModel):
         if not ((reals["scales"] > 0).all() and (reals["factor"].diagonal() > 0).all()):
             raise ValueError("what is divided by must be positive")
         there = f"{vector}/rows" in (*parts.facts, *parts.arrays)
-        kept = kept_of(parts, f"{vector}/rows", self.kernel, count, self.features) if there or count else None
+        kept = kept_from_parts(parts, f"{vector}/rows", self.kernel, count, self.features) if there or count else None
         return SupportSet(kept=kept, numbers=numbers, drawn=drawn, **reals)
 
     @property

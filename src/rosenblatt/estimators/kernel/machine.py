@@ -195,9 +195,6 @@ class KernelClassifier(Classifier, OrderParameters, EpochParameters, ThreadParam
 
     _always_resumes = True  # what predicts is nearly all there is
 
-    def _model_to_parts(self, resume: bool) -> Parts:
-        return self._model.to_parts()
-
     def _fixed(self, plan: Plan) -> list[tuple[str, Any, Any]]:
         then, now = self._model.kernel, self._kernel(self._model.features)
         return [("kernel, degree, gamma or coef0", True, type(then) is type(now) and then == now)]

@@ -28,16 +28,16 @@ from rosenblatt.engine.votes import AT_ONCE, poll
 from rosenblatt.engine.weights import Weights
 from rosenblatt.errors import InvalidData
 from rosenblatt.estimators.kernel.gram import (
+    KERNEL_TYPES,
     Kernel,
     Matrix,
     append_tiles,
+    kernel_from_parts,
     kernel_matrix,
-    kernel_of,
     kernels_with_tiles,
-    put_kernel,
     put_tiles,
     stack,
-    tiles_of,
+    tiles_from_parts,
     weighted_sums,
 )
 from rosenblatt.estimators.kernel.kernel_model import PIECE, BlockTrainer, KernelModel
@@ -71,13 +71,13 @@ class KernelPerceptronModel(KernelModel):
         """Examples visited."""
         return int(self.clock[0])
 
-    def to_parts(self) -> Parts:
-        """Return all of it as parts."""
+    def to_parts(self, resume: bool = True) -> Parts:
+        """Return all of it as parts, whatever `resume` says: what predicts is nearly all there is."""
         parts = Parts({
             "problem": encode_record(self.problem, KINDS), "constant": self.constant, "keep": self.keep,
             "given": self.n_rows, "square": self.square, "widest": self.widest,
+            "kernel": encode_record(self.kernel, KERNEL_TYPES),
         })  # fmt: skip
-        put_kernel(parts, self.kernel)
         put_tiles(parts, self.tiles)
         parts.put("support", self.support)
         parts.put("coef", self.coef)
@@ -92,11 +92,11 @@ class KernelPerceptronModel(KernelModel):
     @classmethod
     def from_parts(cls, parts: Parts, expected: Collection[Problem], features: int) -> KernelPerceptronModel:
         """Return the model that parts describe, for one of the problems expected."""
-        problem, kernel = problem_of(parts, expected), kernel_of(parts)
+        problem, kernel = problem_of(parts, expected), kernel_from_parts(parts)
         keep = parts.text("keep", ("last", "average", "vote"))
         model = cls(problem, kernel, parts.real("constant"), keep, features)
         model.n_rows, model.square, model.widest = parts.whole("given"), parts.real("square"), parts.real("widest")
-        model.tiles = tiles_of(parts, kernel, features)
+        model.tiles = tiles_from_parts(parts, kernel, features)
         count = sum(tile.shape[0] for tile in model.tiles)
         model.support = parts.array("support", np.int64, (count,), 0, model.n_rows - 1)
         model.coef = parts.array("coef", np.float64, (count, columns(problem)))
