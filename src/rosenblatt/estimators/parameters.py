@@ -24,13 +24,13 @@ import inspect
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field
 from numbers import Integral, Real
 from typing import Any, NamedTuple, Protocol, TypeVar, dataclass_transform
 
 import numpy as np
 
-from rosenblatt.errors import IncompatibleParameters, InvalidParameter
+from rosenblatt.errors import IncompatibleParameters, InvalidParameter, shown
 
 T = TypeVar("T")
 C = TypeVar("C", bound=type)
@@ -191,7 +191,7 @@ def _among(value: Any, values: tuple[Any, ...]) -> bool:
 # How a class declares its parameters
 
 
-def parameter(default: T, allowed: Allowed | None = None) -> T:
+def parameter(default: T, allowed: Allowed | None = None, *, positional: bool = False) -> T:
     """Declare a parameter of an estimator, as a field of a class that is decorated by `with_parameters`.
 
     Parameters
@@ -200,8 +200,10 @@ def parameter(default: T, allowed: Allowed | None = None) -> T:
         The default. Its type must be that of the annotation.
     allowed : Allowed, optional
         What it may be: a `Number`, `OneOf`, `Flag`, … None: the same as in the base class that declares it too.
+    positional : bool, default=False
+        Whether it may be given by its position. The default of such a parameter may be `dataclasses.MISSING`.
     """
-    return field(default=default, metadata={"allowed": allowed})
+    return field(default=default, kw_only=False if positional else MISSING, metadata={"allowed": allowed})
 
 
 @dataclass_transform(kw_only_default=True, eq_default=False)
@@ -238,8 +240,7 @@ def _documentation(cls: Any, defaults: Mapping[str, Any]) -> str:
         head, sections = _sections(base.__doc__ or "")
         meaning |= re.findall(r"^(\w+)(?: :.*)?\n((?: +.*\n)+)", sections.pop("Parameters", ""), flags=re.MULTILINE)
     entries = (
-        f"{name} : {cls._own[name].type_name}, default={_shown(default)}\n{meaning[name]}"
-        for name, default in defaults.items()
+        f"{name} : {cls._own[name].type_name}{_shown(default)}\n{meaning[name]}" for name, default in defaults.items()
     )
     sections = {"Parameters": "".join(entries) + "\n", **sections}
     return head + "".join(f"{title}\n{'-' * len(title)}\n{text}" for title, text in sections.items())
@@ -252,7 +253,9 @@ def _sections(doc: str) -> tuple[str, dict[str, str]]:
 
 
 def _shown(default: object) -> str:
-    return f'"{default}"' if isinstance(default, str) else f"{default!r}"
+    if default is inspect.Parameter.empty:
+        return ""
+    return f', default="{default}"' if isinstance(default, str) else f", default={shown(default)}"
 
 
 # The parameters that several learners have, in the order in which constructors have them

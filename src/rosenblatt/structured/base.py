@@ -23,7 +23,17 @@ from rosenblatt.engine.train import Broken, Learner, Limits, Visits
 from rosenblatt.errors import IncompatibleParameters, InvalidData, InvalidDataType, NumericOverflow, UnsupportedOperation
 from rosenblatt.estimators.base import Estimator, unchanged_on_error
 from rosenblatt.estimators.callbacks import with_callbacks
-from rosenblatt.estimators.parameters import Number, OneOf, RuleName
+from rosenblatt.estimators.parameters import (
+    EpochParameters,
+    Number,
+    OneOf,
+    OrderParameters,
+    RuleName,
+    ThreadParameters,
+    ValidationParameters,
+    parameter,
+    with_parameters,
+)
 from rosenblatt.estimators.plan import Plan
 from rosenblatt.modelfile.parts import Parts, check_finite
 from rosenblatt.modelfile.saving import COUNTS, fact
@@ -120,19 +130,44 @@ class StructuredTrainer:
         """Nothing is left to do."""
 
 
-class StructuredEstimator(Estimator):
-    """A learner whose answers have parts. A subclass says how a corpus is read, what a model is and what learns."""
+@with_parameters
+class StructuredEstimator(Estimator, OrderParameters, EpochParameters, ValidationParameters, ThreadParameters):
+    """A learner whose answers have parts. A subclass says how a corpus is read, what a model is and what learns.
 
-    rule: Any = "perceptron"
-    margin: float = 0.0
-    keep: str = "average"
-    prune: float = 0.0
-    tol: float | None = None
-    max_iter: int = 10
+    Parameters
+    ----------
+    rule
+        How far an update moves. The word is `rules.Perceptron(margin=0.0, rate=1.0)`; `rules.PA1(C)` with a `margin` is
+        1-best MIRA with its step capped at C (McDonald, Crammer and Pereira 2005).
+    margin
+        The cost of each wrong part: gold must win by as much as the number of wrong parts times this.
+    keep
+        Which weights predict: the mean of those after every example, or the last.
+    order
+        How each epoch visits the sentences: in a new random order, or as they come.
+    max_seconds
+        Stop at the end of the first epoch that ends later than this.
+    tol
+        Stop when the validation error, or without validation the share of mistakes, has not fallen by more than `tol` for
+        `n_iter_no_change` epochs in a row. None: never for this reason, but with `early_stopping` any fall counts.
+    early_stopping
+        Hold out `validation_fraction` of the sentences and judge by the error on these. Sentences given to `fit` as
+        `X_val, y_val` do the same without holding any out.
+    validation_fraction
+        The share of sentences held out.
+    n_jobs
+        Threads that predict; None and −1 take every core. Results do not depend on it.
+    """
 
-    _own: ClassVar[Mapping[str, Any]] = MappingProxyType(
-        {"rule": RuleName(), "margin": Number(0), "keep": OneOf(("average", "last")), "order": OneOf(("cyclic", "shuffle"))}
-    )
+    rule: Any = parameter("perceptron", RuleName())
+    margin: float = parameter(0.0, Number(0))
+    keep: str = parameter("average", OneOf(("average", "last")))
+    order: str = parameter("shuffle", OneOf(("cyclic", "shuffle")))
+    max_iter: int = parameter(10)
+    max_seconds: float | None = parameter(None, Number(0, open_low=True, optional=True))
+    tol: float | None = parameter(None)
+
+    prune = 0.0  # of learners without such a parameter
     _part: ClassVar[str] = "sentence"
     _model_type: ClassVar[Any]  # a StructuredModel with from_parts(parts)
 

@@ -30,10 +30,7 @@ _LARGEST = 32767
 _LONG = 6  # actions from which on a row is faster than a list
 _LANES = 16  # numbers that one instruction adds: rows are padded to a multiple
 _LINE = 32  # of them share a cache line
-_KEY_BITS, _SIZE_BITS = (
-    np.uint64(36),
-    np.uint64(4),
-)  # an entry is key << 36 | start << 4 | size, of the key the highest bits
+_KEY_BITS, _SIZE_BITS = np.uint64(36), np.uint64(4)  # an entry: key << 36 | start << 4 | size, the key's highest bits
 _START_MASK = np.uint64(2**32 - 1)
 _ROW = np.uint64(15)  # the size that marks a row
 
