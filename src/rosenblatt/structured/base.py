@@ -35,8 +35,8 @@ from rosenblatt.estimators.parameters import (
     with_parameters,
 )
 from rosenblatt.estimators.plan import Plan
-from rosenblatt.modelfile.parts import Parts, check_finite
-from rosenblatt.modelfile.saving import COUNTS, fact
+from rosenblatt.modelfile.parts import Parts
+from rosenblatt.modelfile.saving import COUNTS
 
 WIDEST = 4096  # beam; wider ones only take time
 _ANY_FALL = 1e-9  # of the validation error: with early_stopping and no tol, an epoch without one counts against going on
@@ -408,31 +408,22 @@ class StructuredEstimator(Estimator, OrderParameters, EpochParameters, Validatio
         """
         super().save(path, resume)
 
-    def _parts(self, resume: bool) -> Parts:
+    def _learned_to_parts(self, resume: bool) -> Parts:
         self._freeze(self._model)
-        parts = Parts(
-            {
-                "counts": {name: int(getattr(self, name)) for name in COUNTS},
-                "history": [[fact(value) for value in epoch] for epoch in self.history_],
-                "stop_reason": self.stop_reason_,
-                "trained_with": self._model.trained_with,
-            }
-        )
+        parts = Parts({**self._history_to_facts(), "trained_with": self._model.trained_with})
         parts.put_parts("model", self._model.to_parts(resume), prefix="")
         return parts
 
-    def _put_together(self, parts: Parts, resume: bool) -> None:
+    def _learned_from_parts(self, parts: Parts, resume: bool) -> None:
         if resume and not any("drift" in name for name in parts.arrays):
             raise ValueError("it says that it can go on learning, but has only what predicts")
-        for name, array in parts.arrays.items():
-            check_finite(name, array, endless=name.startswith("pairs"))  # −∞ is what a scheme does not allow
         self._plan()
-        self._model = self._model_from_parts(parts.parts("model", prefix=""))
-        self._model.only_predicts = not resume
-        self._model.trained_with = parts.text("trained_with")
+        model = self._model = self._model_from_parts(parts.parts("model", prefix=""))
+        parts.check_all_taken()
+        model.only_predicts, model.trained_with = not resume, parts.text("trained_with")
         if not resume:
-            self._model.saved_with = {name: getattr(self, name) for name in ("keep", "prune")}
-        self._recall(parts, set(COUNTS))
+            model.saved_with = {name: getattr(self, name) for name in ("keep", "prune")}
+        self._set_history(parts, set(COUNTS))
 
     def _model_from_parts(self, parts: Parts) -> Any:
         """Return the model that these parts describe."""

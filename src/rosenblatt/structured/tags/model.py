@@ -241,7 +241,7 @@ class TaggerModel(StructuredModel):
         parts.put_parts("", frozen.lists.to_parts(np.uint16, np.uint8), "")
         if frozen.edge_lists is not None:
             parts.put_parts("", frozen.edge_lists.to_parts(np.int32), "edge_")
-        parts.put("pairs", frozen.pairs, endless=True)
+        parts.put("pairs", frozen.pairs, minus_infinity=True)
         if frozen.triples is not None:
             parts.put("triples", frozen.triples)
         if resume:
@@ -250,7 +250,7 @@ class TaggerModel(StructuredModel):
                 parts.put(f"all_{name}", getattr(self.nodes, name)[:used])
             for name, steps in (("pairs", self.pairs), ("triples", self.triples)):
                 if steps is not None:
-                    parts.put(f"{name}_w", steps.w, endless=True)
+                    parts.put(f"{name}_w", steps.w, minus_infinity=True)
                     parts.put(f"{name}_drift", steps.drift)
             if self.table is not None:
                 parts.put_parts("", self.table.to_parts(), "ledger_")
@@ -271,7 +271,7 @@ class TaggerModel(StructuredModel):
             raise ValueError("a word stands twice in the vocabulary")
 
         def square(name: str, dimensions: int, dtype: type = np.float32) -> NDArray:
-            return parts.array(name, dtype, (tags + 1,) * dimensions, endless=dimensions == 2).copy()
+            return parts.array(name, dtype, (tags + 1,) * dimensions, minus_infinity=dimensions == 2).copy()
 
         counts = np.array([0, parts.whole("seen"), parts.whole("updates")], np.int64)
         resume = "all_keys" in arrays

@@ -513,14 +513,14 @@ class SequenceTagger(StructuredEstimator):
 
     # Files
 
-    def _parts(self, resume: bool) -> Parts:
-        parts = super()._parts(resume)
+    def _learned_to_parts(self, resume: bool) -> Parts:
+        parts = super()._learned_to_parts(resume)
         if self.target_ is not None:
             parts.facts["target"] = self.target_
         return parts
 
-    def _put_together(self, parts: Parts, resume: bool) -> None:
-        super()._put_together(parts, resume)
+    def _learned_from_parts(self, parts: Parts, resume: bool) -> None:
+        super()._learned_from_parts(parts, resume)
         if "target" in parts.facts:
             self.target_ = parts.facts["target"]
             if type(self.target_) not in (str, int):
