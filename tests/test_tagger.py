@@ -200,19 +200,19 @@ def test_a_damaged_file_is_refused(tmp_path):
             SequenceTagger.load(tmp_path / "damaged")
 
 
-@pytest.mark.parametrize("target", ["upos", 3])
-def test_a_tagger_keeps_the_column_that_it_predicts(target, tmp_path):
+@pytest.mark.parametrize("column", ["upos", 3])
+def test_a_tagger_keeps_the_column_that_it_predicts(column, tmp_path):
     X, y = toy(1)
     tagger = SequenceTagger(TEMPLATES, max_iter=1, n_jobs=1).fit(X, y)
     tagger.save(tmp_path / "without")
-    assert "target" not in container.read(tmp_path / "without")[0]
-    assert SequenceTagger.load(tmp_path / "without").target_ is None
-    tagger.target_ = target
+    assert "column" not in container.read(tmp_path / "without")[0]
+    assert SequenceTagger.load(tmp_path / "without").column is None
+    tagger.column = column
     for resume in (False, True):
         tagger.save(tmp_path / "with", resume=resume)
-        assert SequenceTagger.load(tmp_path / "with").target_ == target
+        assert SequenceTagger.load(tmp_path / "with").column == column
     facts, arrays = container.read(tmp_path / "with")
-    container.write(tmp_path / "damaged", facts | {"target": [target]}, arrays)
+    container.write(tmp_path / "damaged", facts | {"column": [column]}, arrays)
     with pytest.raises(container.UnreadableModel, match="name or the number of a column"):
         SequenceTagger.load(tmp_path / "damaged")
 

@@ -24,7 +24,7 @@ import inspect
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field
 from numbers import Integral, Real
 from typing import Any, NamedTuple, Protocol, TypeVar, dataclass_transform
 
@@ -201,9 +201,9 @@ def parameter(default: T, allowed: Allowed | None = None, positional: bool = Fal
     allowed : Allowed, optional
         What it may be: a `Number`, `OneOf`, `Flag`, … None: the same as in the base class that declares it too.
     positional : bool, default=False
-        Whether it may be passed without its name.
+        Whether it may be passed without its name; the default may then be `dataclasses.MISSING`.
     """
-    return field(default=default, kw_only=not positional, metadata={"allowed": allowed})
+    return field(default=default, kw_only=False if positional else MISSING, metadata={"allowed": allowed})
 
 
 @dataclass_transform(kw_only_default=True, eq_default=False)

@@ -161,7 +161,7 @@ class TagAndParse(SaveLoadMixin, BaseEstimator):
             if self.folds:
                 read = [jackknife(taggers[tag], words, gold[i], self.folds) for i, tag in enumerate(tags)]
             trained = {tag: clone(taggers[tag]).fit(words, gold[i]) for i, tag in enumerate(tags)}
-            validation: tuple[Any, Any] = (None, None)
+            validation: tuple = ()
             if X_val is not None and y_val is not None:
                 X_val, y_val = check_pair(X_val, y_val, ("X_val", "y_val"))
                 guesses = [tagger.predict(X_val) for tagger in trained.values()]

@@ -186,9 +186,9 @@ class SequenceTagger(StructuredEstimator):
     ----------
     classes_ : ndarray
         The tags, in the order in which they were met.
-    target_ : str, int or None
-        Which column of a file the tags come from, by name or by number. Whoever trains from a file sets it after `fit`;
-        `save` keeps it, so that whoever loads the tagger can find and write the column without asking. None: not known.
+    column : str, int or None
+        The column of files that the tags come from, by name or by number. Set it when you train from a file: `save` keeps
+        it, so that whoever loads the tagger can find and write the column without asking. None: not known.
     transitions_ : ndarray, (K + 1, K + 1)
         The weight of one tag after another; the last row is for the start, the last column for the end.
     memory_ : int
@@ -211,7 +211,7 @@ class SequenceTagger(StructuredEstimator):
 
     _model_type: ClassVar[Any] = TaggerModel
 
-    target_ = None  # type: str | int | None
+    column = None  # type: str | int | None
 
     @classmethod
     def chunking(cls, **changes: Any) -> Self:
@@ -515,16 +515,15 @@ class SequenceTagger(StructuredEstimator):
 
     def _learned_to_parts(self, resume: bool) -> Parts:
         parts = super()._learned_to_parts(resume)
-        if self.target_ is not None:
-            parts.facts["target"] = self.target_
+        if self.column is not None:
+            parts.facts["column"] = self.column
         return parts
 
     def _learned_from_parts(self, parts: Parts, resume: bool) -> None:
         super()._learned_from_parts(parts, resume)
-        if "target" in parts.facts:
-            self.target_ = parts.facts["target"]
-            if type(self.target_) not in (str, int):
-                raise TypeError(f"target must be the name or the number of a column; it is {self.target_!r:.40}")
+        self.column = parts.facts.get("column")
+        if type(self.column) not in (str, int, type(None)):
+            raise TypeError(f"column must be the name or the number of a column; it is {self.column!r:.40}")
 
     def _model_from_parts(self, parts: Parts) -> TaggerModel:
         kinds: dict[str, type] = {kind.kind: kind for kind in (TemplateSource, MatrixSource, AttributeSource)}
