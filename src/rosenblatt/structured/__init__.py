@@ -16,18 +16,6 @@ if TYPE_CHECKING:
     from rosenblatt.structured.tags.tagger import SequenceTagger
     from rosenblatt.structured.transition.parser import TransitionParser
 
-__all__ = [
-    "BeamSearch",
-    "GraphParser",
-    "SequenceTagger",
-    "StructuredPerceptron",
-    "TagAndParse",
-    "TransitionParser",
-    "decoders",
-    "evaluation",
-    "jackknife",
-    "jackknifed",
-]
 _MODULES = {
     "BeamSearch": "search.beam_search",
     "GraphParser": "graph.parser",
@@ -38,6 +26,7 @@ _MODULES = {
     "jackknife": "pipeline",
     "jackknifed": "pipeline",
 }
+__all__ = sorted({*_MODULES, "decoders", "evaluation"})
 
 
 def __getattr__(name: str) -> Any:
@@ -46,7 +35,3 @@ def __getattr__(name: str) -> Any:
     if name in __all__:
         return import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})

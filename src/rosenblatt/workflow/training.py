@@ -166,8 +166,8 @@ class StreamedRows:
             self.skipped = batches.skipped
         finally:
             batches.close()
-            if batches.taken >= self.digested:
-                self.digest, self.digested = batches.digest(), batches.taken
+            if batches.bytes_read >= self.digested:
+                self.digest, self.digested = batches.digest(), batches.bytes_read
         self.rows = at
 
 
