@@ -4,6 +4,8 @@
 Names are imported when they are first used: `evaluation` and `decoders` need no scikit-learn.
 """
 
+# ruff: noqa: F401 (the names for type checkers are those of __all__)
+
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
