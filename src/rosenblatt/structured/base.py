@@ -416,7 +416,7 @@ class StructuredEstimator(Estimator, OrderParameters, EpochParameters, Validatio
 
     def _learned_from_parts(self, parts: Parts, resume: bool) -> None:
         if resume and not any("drift" in name for name in parts.arrays):
-            raise ValueError("it says that it can go on learning, but has only what predicts")
+            raise ValueError("it claims that it can go on learning, but has only what predicts")
         self._plan()
         model = self._model = self._model_from_parts(parts.parts("model", prefix=""))
         parts.check_all_taken()

@@ -26,7 +26,7 @@ from rosenblatt.structured.search.trainer import Example, SearchTrainer, ShardTr
 
 @with_parameters
 class StructuredPerceptron(StructuredEstimator):
-    """Learns to score paths from a search: after `fit`, `search.decode` with the weights learned finds the right ones.
+    """A structured perceptron for any search: after `fit`, `search.decode` with the weights learned finds the right paths.
 
     An input x and its gold path propose Δ = φ(x, gold) − φ(x, guess), where the guess is what the search finds with the
     weights w. Where the margin w·Δ is at most 0, or at most what the rule says, w += τΔ (Collins 2002). If ‖Δ‖ ≤ R for

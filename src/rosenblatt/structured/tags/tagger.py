@@ -142,7 +142,7 @@ class TaggerTrainer(StructuredTrainer):
 
 @with_parameters
 class SequenceTagger(StructuredEstimator):
-    """Tags sequences of tokens: the structured averaged perceptron (Collins 2002).
+    """A tagger of token sequences: the structured averaged perceptron (Collins 2002).
 
     >>> tagger = SequenceTagger(max_iter=3).fit([["the", "dog", "barks"], ["a", "cat"]], [["D", "N", "V"], ["D", "N"]])
     >>> tagger.predict([["the", "cat", "barks"]])
@@ -188,7 +188,7 @@ class SequenceTagger(StructuredEstimator):
         The tags, in the order in which they were met.
     column : str, int or None
         The column of files that the tags come from, by name or by number. Set it when you train from a file: `save` keeps
-        it, so that whoever loads the tagger can find and write the column without asking. None: not known.
+        it, so that a program that loads the tagger finds and writes the column without asking. None: not known.
     transitions_ : ndarray, (K + 1, K + 1)
         The weight of one tag after another; the last row is for the start, the last column for the end.
     memory_ : int

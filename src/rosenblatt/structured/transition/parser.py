@@ -192,7 +192,7 @@ class TransitionParser(DependencyParser):
 
     Greedily it learns from a dynamic oracle, which tells in any configuration, right or wrong, which actions lose no
     further gold arc (Goldberg and Nivre 2012, 2013); with a beam from the prefix in which a rival is furthest ahead of gold
-    (maximum violation: Huang, Fayong and Guo 2012). By any rule: the averaged perceptron's unless told otherwise, and then,
+    (maximum violation: Huang, Fayong and Guo 2012). By any rule; with the averaged perceptron's, the default,
     if some weights separate gold from all rivals by δ, the updates of a beam are at most (R² + 2·margin·n)/δ², with R
     the largest ‖Δ‖ and n the most arcs that a sentence can lose (Collins 2002; Huang, Fayong
     and Guo for violations).
