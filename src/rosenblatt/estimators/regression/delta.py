@@ -18,7 +18,7 @@ from rosenblatt.engine.train import Epoch, Limits, Visits
 from rosenblatt.engine.weights import Weights
 from rosenblatt.errors import NumericOverflow
 from rosenblatt.estimators import targets
-from rosenblatt.estimators.base import READ, Estimator, unchanged_on_error
+from rosenblatt.estimators.base import READ, Estimator, invalid_data, unchanged_on_error
 from rosenblatt.estimators.callbacks import Hooks
 from rosenblatt.estimators.linear import Linear
 from rosenblatt.estimators.parameters import (
@@ -88,7 +88,8 @@ class DeltaRule(Estimator, LinearParameters, BatchParameters, KeepParameters):
         constant feature, and times the root of their weight; with `normalised=True` divided by √(epsilon + ‖x‖²).
         """
         plan = self._plan()
-        X = check_array(X, **READ)
+        with invalid_data():
+            X = check_array(X, **READ)
         weight = targets.sample_weights(sample_weight, X.shape[0])
         live = targets.live_rows(weight, X.shape[0])
         rows = as_rows(X)
@@ -141,11 +142,11 @@ class DeltaRule(Estimator, LinearParameters, BatchParameters, KeepParameters):
         parts += ["divided by √(epsilon + ‖x‖²)"] if self.normalised else []
         return together, " ".join(["x a row of X", ", ".join(parts)]).strip()
 
-    def _train(self, plan: Plan, learner: Any, X: Any, error: Any, hooks: Hooks) -> tuple[list[Epoch], str]:
+    def _train(self, plan: Plan, learner: Any, error: Any, hooks: Hooks) -> tuple[list[Epoch], str]:
         if learner.guard is not None:
             nothing = _power(learner.task, learner.visits.live, centred=False) / 2
             learner.guard.expect(nothing, _steps(learner.visits).full)
-        return super()._train(plan, learner, X, error, hooks)
+        return super()._train(plan, learner, error, hooks)
 
     def _limits(self, plan: Plan, learner: Any) -> Limits:
         limits = plan.limits()
@@ -301,7 +302,7 @@ class DeltaRuleClassifier(DeltaRule, Linear, ClassWeightParameters):
         with unchanged_on_error(self):
             return super().partial_fit(X, y, classes, sample_weight)
 
-    def mistake_bound(self, radius: float, margin: float) -> float:
+    def mistake_bound(self, radius: float, margin: float, classes: int | None = None) -> float:
         """Infinity: the delta rule may settle on weights that do not separate examples which could be separated."""
         return np.inf
 
