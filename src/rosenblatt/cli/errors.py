@@ -96,7 +96,7 @@ OPTIONS: dict[str, str | Callable[[Any], str | None]] = {
     "header": _flag("--header", "--no-header"),
     "stream": _flag("--stream", "--load"),
     "on_error": lambda value: "--skip-errors" if value == "skip" else None,
-    "resume": _flag(None, "--small"),
+    "resume": _flag("train it without --small"),
 }  # fmt: skip
 
 

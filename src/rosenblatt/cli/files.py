@@ -18,14 +18,14 @@ PLOT_FORMATS = ("png", "svg", "pdf")
 @contextmanager
 def writing(path: str | os.PathLike[str] | None) -> Iterator[IO[bytes]]:
     """Open a binary file for results: stdout for None and "-"; else one that replaces `path` when all is written."""
-    from rosenblatt.modelfile.atomic import replacing
+    from rosenblatt.modelfile.atomic import atomic_write
 
     if path in (None, "-"):
         sys.stdout.flush()
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    with replacing(path) as file:
+    with atomic_write(path) as file:
         yield file
 
 
@@ -59,7 +59,7 @@ def check_replaceable(path: str, hint: str) -> None:
     if os.path.isfile(path) and os.path.getsize(path):
         try:
             container.facts(path)
-        except container.UnreadableModel:
+        except UnreadableModel:
             raise OutputError("the file exists and is not a model; it is not replaced", path, hint=hint) from None
 
 

@@ -66,7 +66,7 @@ def check_arguments(context: typer.Context, training: tuple[str, ...]) -> None:
         check_writable(values["model"], *inputs)
 
 
-def read_sentences(files: Iterable[str], columns: Sequence[str] | None = None) -> Iterator[Sentence]:
+def read_sentences(files: Iterable[str], columns: Sequence[str] | None = None) -> Iterator[Any]:
     """Yield the sentences of files."""
     from rosenblatt.data import opening, sentences
 
