@@ -146,7 +146,9 @@ def exit_code(error: BaseException) -> Code:
 
 def _describe_ours(error: RosenblattError, code: Code) -> tuple[Code, str, str | None]:
     text = error.problem
-    if isinstance(error, IncompatibleParameters):
+    if isinstance(error, errors.OutputError) and error.errno in _ONLY_WRITING:
+        text = _OS_ERRORS.get(error.errno, text)
+    elif isinstance(error, IncompatibleParameters):
         one, other = (
             option(name, value) or f"{name}={shown(value)}"
             for name, value in ((error.parameter or "", error.value), (error.other, error.other_value))
