@@ -1,16 +1,19 @@
 """Each conversion is its definition on all hypotheses of a pass, and its guarantee holds where the risk is known."""
 
 import math
+import pickle
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from rosenblatt.errors import InvalidData
 from rosenblatt.online import OnlineToBatch
-from rosenblatt.online.conversion import GUARANTEES, convex_risk_bound
+from rosenblatt.online.conversion import GUARANTEES
 from rosenblatt.rules import PA1, Uneven
 from rosenblatt.testing import laws, reference
+from rosenblatt.theory import bounds
 
 ONE = ("last", "random", "longest-survivor", "best-suffix")
 
@@ -139,7 +142,7 @@ def test_the_convex_bound_of_the_average():
         fresh, truth = noisy(4000, np.random.default_rng(1000 + seed))
         fresh /= np.linalg.norm(fresh, axis=1, keepdims=True)
         loss = np.mean(np.abs(clf.decision_function(fresh) / scale - np.where(truth == 1, 1.0, -1.0)) / 2)
-        held.append(loss <= convex_risk_bound(total, len(X), 0.1))
+        held.append(loss <= bounds.convex_risk(total, len(X), 0.1))
     assert np.mean(held) >= 0.9
     clf = OnlineToBatch("average").fit(*noisy(50, np.random.default_rng(0)))
     assert clf.guarantee().bound == math.inf
@@ -169,6 +172,19 @@ def test_any_rule_and_what_is_refused():
     streamed = OnlineToBatch("last").partial_fit(X[:20], y[:20], classes=[0, 1])
     with pytest.raises(ValueError, match="best-suffix"):
         streamed.set_params(how="best-suffix").partial_fit(X[20:], y[20:])
+
+
+@pytest.mark.parametrize("how", ["longest-survivor", "best-suffix"])
+def test_rows_that_fail_change_nothing(how):
+    X, y = laws.data(2)
+    clf = OnlineToBatch(how, rule=PA1(0.5), fit_intercept=False).partial_fit(X, y, classes=[0, 1])
+    before, hypothesis = pickle.dumps(clf), clf.hypothesis_
+    with pytest.raises(InvalidData) as caught:
+        clf.partial_fit(np.vstack([-X, 0 * X[:1]]), np.append(y, 0))
+    assert caught.value.row == len(X)
+    clf.__dict__["_known"] = {}  # what predicts is computed when it is asked for
+    assert pickle.dumps(clf) == before
+    assert clf.hypothesis_ == hypothesis
 
 
 RATES = "a weight multiplies the step; two visits of a row are two steps, which is another thing"

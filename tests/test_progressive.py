@@ -11,7 +11,6 @@ from sklearn.linear_model import SGDClassifier
 
 from rosenblatt import Perceptron
 from rosenblatt.online import OnlinePerceptron, progressive
-from rosenblatt.online.evaluation import Line
 
 WORDS = ["free", "money", "noon", "you"]
 EXAMPLES = st.lists(
@@ -173,13 +172,13 @@ def test_models_that_lack_something():
     with pytest.raises(TypeError, match="must have learn_one or partial_fit; Silent has neither"):
         progressive(Silent(), [])
     Silent.learn_one = lambda self, x, y: None
-    with pytest.raises(ValueError, match="needs scores, and Silent has no score_one; use loss='zero-one'"):
+    with pytest.raises(ValueError, match="needs scores, and Silent has no score_one; try loss='zero-one'"):
         progressive(Silent(), [({}, "x")], loss="hinge")
-    with pytest.raises(ValueError, match="regret is against something"):
+    with pytest.raises(ValueError, match="regret needs a model to compare with"):
         _ = progressive(Silent(), [({}, "x")]).regret
 
 
-def test_a_line_for_each_record(capsys):
+def test_a_line_for_each_record(capsys, monkeypatch):
     progressive(OnlinePerceptron(), [({"a": 1}, "x"), ({"b": 1}, "y")] * 3, every=4, verbose=True)
     out, err = capsys.readouterr()
     assert out == ""
@@ -192,10 +191,9 @@ def test_a_line_for_each_record(capsys):
         def isatty(self):
             return True
 
-    line = Line(Terminal())
-    line([(4, 2, 2.0, 0.0)])
-    line.done()
-    assert line.stream.getvalue() == "\r\x1b[Kseen 4  mistakes 2 (50.00%)  of the last 4: 50.00%\n"
+    monkeypatch.setattr("sys.stderr", terminal := Terminal())
+    progressive(OnlinePerceptron(), [({"a": 1}, "x"), ({"b": 1}, "y")] * 2, verbose=True)
+    assert terminal.getvalue() == "\r\x1b[Kseen 4  mistakes 3 (75.00%)  of the last 4: 75.00%\n"
 
 
 def test_river_models_learn_too():

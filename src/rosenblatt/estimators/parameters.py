@@ -191,7 +191,7 @@ def _among(value: Any, values: tuple[Any, ...]) -> bool:
 # How a class declares its parameters
 
 
-def parameter(default: T, allowed: Allowed | None = None) -> T:
+def parameter(default: T, allowed: Allowed | None = None, positional: bool = False) -> T:
     """Declare a parameter of an estimator, as a field of a class that is decorated by `with_parameters`.
 
     Parameters
@@ -200,15 +200,17 @@ def parameter(default: T, allowed: Allowed | None = None) -> T:
         The default. Its type must be that of the annotation.
     allowed : Allowed, optional
         What it may be: a `Number`, `OneOf`, `Flag`, … None: the same as in the base class that declares it too.
+    positional : bool, default=False
+        Whether it may be passed without its name.
     """
-    return field(default=default, metadata={"allowed": allowed})
+    return field(default=default, kw_only=not positional, metadata={"allowed": allowed})
 
 
 @dataclass_transform(kw_only_default=True, eq_default=False)
 def with_parameters(cls: C) -> C:
     """Give a class the constructor and the documentation of the parameters that it declares or inherits.
 
-    All are keywords, but those that a base declares as positional. `cls._own` tells what each may be.
+    All are keywords, but those that are declared as positional. `cls._own` tells what each may be.
     """
     made: Any = dataclass(kw_only=True, eq=False, repr=False, match_args=False)(cls)
     signature = inspect.signature(made.__init__)

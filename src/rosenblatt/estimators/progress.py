@@ -9,29 +9,42 @@ from typing import TextIO
 from rosenblatt.engine.train import Epoch
 
 
-class Bar:
-    """Shows each epoch it is called with; `done` ends the line."""
+class StatusLine:
+    """A line that is written anew for each message, or on a terminal rewritten in place."""
 
-    def __init__(self, epochs: int, stream: TextIO | None = None):
-        self.epochs = epochs
+    def __init__(self, stream: TextIO | None = None):
         self.stream = stream or sys.stderr
         self.rewriting = self.stream.isatty()
 
+    def show(self, line: str) -> None:
+        """Show a line instead of the last."""
+        width = shutil.get_terminal_size().columns - 1  # a line that wraps would stay
+        self._write("\r\x1b[K" + line[:width] if self.rewriting else line + "\n")
+
+    def end(self, message: str = "") -> None:
+        """End the line, with a message after it."""
+        self._write("\n" * self.rewriting + message)
+
+    def _write(self, text: str) -> None:
+        self.stream.write(text)
+        self.stream.flush()
+
+
+class Bar(StatusLine):
+    """Shows each epoch it is called with; `done` ends the line."""
+
+    def __init__(self, epochs: int, stream: TextIO | None = None):
+        super().__init__(stream)
+        self.epochs = epochs
+
     def __call__(self, epoch: Epoch) -> None:
         """Show one epoch."""
-        line = describe(epoch)
-        if self.rewriting:
-            filled = round(20 * epoch.epoch / self.epochs)
-            whole = f"[{'#' * filled}{'.' * (20 - filled)}] {line}"
-            self.stream.write("\r\x1b[K" + whole[: shutil.get_terminal_size().columns - 1])  # one that wraps would stay
-        else:
-            self.stream.write(line + "\n")
-        self.stream.flush()
+        filled = round(20 * epoch.epoch / self.epochs)
+        self.show((f"[{'#' * filled}{'.' * (20 - filled)}] " if self.rewriting else "") + describe(epoch))
 
     def done(self, reason: str) -> None:
         """Say why the training stopped."""
-        self.stream.write(("\n" if self.rewriting else "") + f"stopped: {reason}\n")
-        self.stream.flush()
+        self.end(f"stopped: {reason}\n")
 
 
 def describe(epoch: Epoch) -> str:

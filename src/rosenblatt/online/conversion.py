@@ -22,11 +22,22 @@ from rosenblatt import rules
 from rosenblatt.engine.jit import jit
 from rosenblatt.engine.model import Model, shown
 from rosenblatt.engine.problems import Joint, OneVsRest, decide
-from rosenblatt.engine.train import Trainer
+from rosenblatt.engine.rows import Examples, lengths
+from rosenblatt.engine.train import Trainer, Visits
 from rosenblatt.engine.votes import AT_ONCE, Votes, columns_widened, products, stacked
+from rosenblatt.errors import IncompatibleParameters, InvalidData, UnsupportedOperation
 from rosenblatt.estimators.base import READ
 from rosenblatt.estimators.linear import Linear
-from rosenblatt.estimators.parameters import Number, OneOf, RuleName, check
+from rosenblatt.estimators.parameters import (
+    InterceptParameters,
+    Number,
+    OneOf,
+    RuleName,
+    Seed,
+    check,
+    parameter,
+    with_parameters,
+)
 from rosenblatt.estimators.plan import Plan
 from rosenblatt.modelfile.parts import Parts
 from rosenblatt.theory import bounds
@@ -48,57 +59,41 @@ class Pass(NamedTuple):
     survived: int  # examples, of the weights that survived the most
 
 
-def _nothing(run: Pass, delta: float) -> Guarantee:
-    return Guarantee(inf, "probability", "none: the last hypothesis may be the worst")
-
-
-def _random(run: Pass, delta: float) -> Guarantee:
-    bound = bounds.convex_risk(run.mistakes, run.examples, delta)
-    return Guarantee(bound, "probability", "of the mean over the draw: E[risk] = E[M]/T, and ≤ M/T + √((2/T) ln(1/δ))")
-
-
-def _average(run: Pass, delta: float) -> Guarantee:
-    statement = "for a convex loss in [0, 1], not for wrong predictions: ≤ (its sum over the pass)/T + √((2/T) ln(1/δ))"
-    return Guarantee(inf, "probability", statement)
-
-
-def _vote(run: Pass, delta: float) -> Guarantee:
-    bound = bounds.leave_one_out(run.mistakes + 1, run.examples)
-    return Guarantee(bound, "expectation", "E[risk] ≤ 2 E[mistakes of a pass over T + 1]/(T + 1), leaving one out")
-
-
-def _survivor(run: Pass, delta: float) -> Guarantee:
-    bound = bounds.survivor_risk(run.survived, run.examples, delta)
-    return Guarantee(bound, "probability", "≤ ln(T/δ)/s for weights that survived s examples")
-
-
-def _suffix(run: Pass, delta: float) -> Guarantee:
-    bound = bounds.suffix_risk(run.mistakes, run.examples, delta)
-    return Guarantee(bound, "probability", "≤ M/T + 6 √(ln(2(T + 1)/δ)/T)")
-
-
-GUARANTEES: dict[str, Callable[[Pass, float], Guarantee]] = {
-    "last": _nothing,
-    "random": _random,
-    "average": _average,
-    "vote": _vote,
-    "longest-survivor": _survivor,
-    "best-suffix": _suffix,
+# For each way to choose: the kind of its guarantee, what the guarantee says, and its bound.
+GUARANTEES: dict[str, tuple[str, str, Callable[[Pass, float], float]]] = {
+    "last": ("probability", "none: the last hypothesis may be the worst", lambda run, delta: inf),
+    "random": (
+        "probability",
+        "of the mean over the draw: E[risk] = E[M]/T, and ≤ M/T + √((2/T) ln(1/δ))",
+        lambda run, delta: bounds.convex_risk(run.mistakes, run.examples, delta),
+    ),
+    "average": (
+        "probability",
+        "for a convex loss in [0, 1], not for wrong predictions: ≤ (its sum over the pass)/T + √((2/T) ln(1/δ))",
+        lambda run, delta: inf,
+    ),
+    "vote": (
+        "expectation",
+        "E[risk] ≤ 2 E[mistakes of a pass over T + 1]/(T + 1), leaving one out",
+        lambda run, delta: bounds.leave_one_out(run.mistakes + 1, run.examples),
+    ),
+    "longest-survivor": (
+        "probability",
+        "≤ ln(T/δ)/s for weights that survived s examples",
+        lambda run, delta: bounds.survivor_risk(run.survived, run.examples, delta),
+    ),
+    "best-suffix": (
+        "probability",
+        "≤ M/T + 6 √(ln(2(T + 1)/δ)/T)",
+        lambda run, delta: bounds.suffix_risk(run.mistakes, run.examples, delta),
+    ),
 }
-
-
-_CHOICE = {"how": OneOf(tuple(GUARANTEES)), "delta": Number(0, open_low=True, high=1)}
 _NEEDS_MOVES = ("longest-survivor", "best-suffix")  # what these say rests on every mistake changing the weights
 
 
-def convex_risk_bound(total_loss: float, examples: int, delta: float, largest: float = 1.0) -> float:
-    """With probability ≥ 1 − δ, the most that the average hypothesis loses on an example to come, for a convex loss between
-    0 and `largest` that was `total_loss` over the predictions of the pass (Cesa-Bianchi, Conconi and Gentile 2004)."""
-    return bounds.convex_risk(total_loss, examples, delta, largest)
-
-
-class OnlineToBatch(Linear):
-    """One pass of an online learner, converted into one classifier with what is known of its risk.
+@with_parameters
+class OnlineToBatch(Linear, InterceptParameters):
+    """A classifier made from one pass of an online learner, with a bound on its risk.
 
     `fit` takes the rows once, in the order given, as a sample of independent draws; `partial_fit` goes on. Then `how` says
     which hypothesis predicts (Kearns, Li, Pitt and Valiant 1987; Freund and Schapire 1999; Cesa-Bianchi, Conconi and
@@ -106,24 +101,24 @@ class OnlineToBatch(Linear):
 
     Parameters
     ----------
-    how : str, default="average"
+    how
         "last": h_T. No guarantee: the last example may have spoilt it.
         "random": h_t with t drawn from 0 to T − 1. Its risk is M/T in expectation.
-        "average": the mean of h_0 to h_{T−1}. As good as "random" for every convex loss (`convex_risk_bound`); for wrong
-        predictions nothing is known, but it is hard to beat.
+        "average": the mean of h_0 to h_{T−1}. As good as "random" for every convex loss
+        (`rosenblatt.theory.bounds.convex_risk`); for wrong predictions nothing is known, but it is hard to beat.
         "vote": the majority of h_1 to h_T. At most 2 E[M]/T in expectation.
         "longest-survivor": the weights that went the longest without a change, the first of them among equals. Surviving s
         examples proves a risk ≤ ln(T/δ)/s.
         "best-suffix": the h_t with the least share of errors on the examples after it, plus √(ln(2T(T + 1)/δ)/(2(T − t))).
         Keeps all rows, and costs their products with those of the mistakes.
-    rule : NamedTuple of rosenblatt.rules or "perceptron", default="perceptron"
+    rule
         How far an example moves the weights.
-    delta : float, default=0.05
+    delta
         δ: the probability with which a guarantee may fail. Also the penalty of "best-suffix".
-    multiclass : {"joint", "ovr"}, default="joint"
+    multiclass
         One argmax over all classes, or each class against the rest.
-    fit_intercept, intercept_scaling, random_state
-        As in `Perceptron`. `random_state` draws the "random" one.
+    random_state
+        The source of random numbers, for the hypothesis that `how="random"` draws.
 
     Examples
     --------
@@ -138,35 +133,38 @@ class OnlineToBatch(Linear):
     ('probability', True)
     """
 
+    how: str = parameter("average", OneOf(tuple(GUARANTEES)), positional=True)
+    rule: Any = parameter("perceptron", RuleName())
+    delta: float = parameter(0.05, Number(0, open_low=True, high=1))
+    multiclass: str = parameter("joint", OneOf(("joint", "ovr")))
+    random_state: Any = parameter(0, Seed())
+
     keep = "vote"
     order = "cyclic"
     max_iter = 1
     tol = None
     _exact = False  # the moves are added up in another order
-    _own = {**_CHOICE, "rule": RuleName()}
     _problems = {"joint": Joint, "ovr": OneVsRest}
 
-    def __init__(
-        self,
-        how: str = "average",
-        *,
-        rule: Any = "perceptron",
-        delta: float = 0.05,
-        multiclass: str = "joint",
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        random_state: Any = 0,
-    ):
-        self.how = how
-        self.rule = rule
-        self.delta = delta
-        self.multiclass = multiclass
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.random_state = random_state
+    def _fresh(self, plan: Plan, rows: Any, features: int, classes: int, init: Any) -> Model:
+        self._rows: list[tuple[Any, NDArray]] = []  # and their labels, where all are needed
+        self._known: dict[tuple, tuple[NDArray, NDArray]] = {}
+        self._seed = int(plan.rng().integers(2**31))
+        return super()._fresh(plan, rows, features, classes, init)
 
     def decision_function(self, X: Any) -> NDArray:
-        """How each row scores: one value for two classes, ≥ 0 for the second; else one a class, the highest wins."""
+        """Compute the scores of rows.
+
+        Parameters
+        ----------
+        X : (rows, features) array-like or sparse matrix
+            The rows.
+
+        Returns
+        -------
+        scores : (rows,) array for two classes, else (rows, classes)
+            ≥ 0 for the second of two classes; of more classes, the highest wins.
+        """
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, **READ)
         if self.how == "vote":
@@ -175,12 +173,24 @@ class OnlineToBatch(Linear):
         return decide(self._model.problem, X @ coef.T + intercept)
 
     def guarantee(self, delta: float | None = None) -> Guarantee:
-        """What is known of the risk if the rows were drawn independently; with `delta`, for another than the parameter."""
+        """Return what is known of the risk if the rows were drawn independently.
+
+        Parameters
+        ----------
+        delta : float in (0, 1), optional
+            The probability with which the guarantee may fail; by default the parameter `delta`.
+
+        Returns
+        -------
+        guarantee : Guarantee
+            The bound on the risk, its kind and its statement.
+        """
         check_is_fitted(self)
-        check({"how": self.how, "delta": self.delta if delta is None else delta}, _CHOICE, ())
+        delta = self.delta if delta is None else delta
+        check({"how": self.how, "delta": delta}, {name: self._own[name] for name in ("how", "delta")})
+        kind, statement, bound = GUARANTEES[self.how]
         survived = int(_spans(self._votes()).max())
-        run = Pass(self._model.seen, self.n_mistakes_, survived)
-        return GUARANTEES[self.how](run, self.delta if delta is None else delta)
+        return Guarantee(bound(Pass(self._model.seen, self.n_mistakes_, survived), delta), kind, statement)
 
     @property
     def coef_(self) -> NDArray:
@@ -189,31 +199,31 @@ class OnlineToBatch(Linear):
 
     @property
     def intercept_(self) -> NDArray:
+        """The intercepts that predict; of a vote, the last."""
         return self._weights()[1]
 
     @property
     def hypothesis_(self) -> int:
-        """t of the h_t that predicts, for the ways that choose one."""
+        """The number t of the hypothesis h_t that predicts, for the ways that choose one."""
         self._fitted()
         if self.how in ("average", "vote"):
             raise AttributeError(f"how={self.how!r} mixes all hypotheses; it is none of them")
-        return self._chosen()
+        return self._choose()
 
     def _weights(self) -> tuple[NDArray, NDArray]:
         model: Model = self._fitted()
-        check({"how": self.how}, {"how": _CHOICE["how"]}, ())
+        check({"how": self.how}, {"how": self._own["how"]})
         if self.how == "best-suffix" and not self._rows:
-            raise ValueError(
-                "how='best-suffix' needs all rows, which were not kept when this model was fitted; fit it again"
+            raise UnsupportedOperation(
+                "how='best-suffix' needs all rows, which were not kept when this model was fitted", hint="fit it again"
             )
         key = (model.seen, self.how, self.delta)
         if key not in self._known:
-            shares = _in_average(self._votes()) if self.how == "average" else _made_before(self._votes(), self._chosen())
-            self._known.clear()
-            self._known[key] = shown(model.problem, _weighed(self._votes(), shares, model.constant), model.constant)
+            shares = _in_average(self._votes()) if self.how == "average" else _made_before(self._votes(), self._choose())
+            self._known = {key: shown(model.problem, _sum_moves(self._votes(), shares, model.constant), model.constant)}
         return self._known[key]
 
-    def _chosen(self) -> int:
+    def _choose(self) -> int:
         votes = self._votes()
         if self.how == "random":
             return int(np.random.default_rng(self._seed).integers(votes.clock))
@@ -234,28 +244,27 @@ class OnlineToBatch(Linear):
     def _plan(self) -> Plan:
         plan = super()._plan()
         if self.how in _NEEDS_MOVES and not all(rules.step(self._rule(), 0.0, 1.0, 2, side) for side in (True, False)):
-            raise ValueError(
-                f"how={self.how!r} and rule={self.rule!r} do not go together: weights that do not change must have been "
-                "right, and this rule lets some mistakes pass; use another rule, or how='average'"
-            )
+            reason = "weights that do not change must have been right, and this rule lets some mistakes pass"
+            one, other = ("how", self.how), ("rule", self.rule)
+            raise IncompatibleParameters(one, other, reason, settings={"how": "average"})
         return plan
+
+    def _learner(self, plan: Plan, model: Model, X: Any, examples: Examples, visits: Visits) -> Trainer:
+        if self.how in _NEEDS_MOVES and self._rule().uses_length:
+            empty = visits.live[lengths(examples.rows, examples.constant)[visits.live] == 0]
+            if len(empty):
+                raise InvalidData(
+                    f"how={self.how!r}: row {empty[0]} has length 0, and this rule cannot learn from it",
+                    hint="leave such rows out, or use fit_intercept=True",
+                    row=int(empty[0]),
+                )
+        return super()._learner(plan, model, X, examples, visits)
 
     def _keep(self, model: Model, X: Any, learner: Trainer) -> None:
         super()._keep(model, X, learner)
-        live, squared = learner.visits.live, learner.examples.lengths
-        if self.how in _NEEDS_MOVES and squared is not None and (squared[live] == 0).any():
-            raise ValueError(
-                f"how={self.how!r}: row {live[squared[live] == 0][0]} has length 0, and this rule cannot learn from it; "
-                "leave such rows out, or use fit_intercept=True"
-            )
+        live = learner.visits.live
         if self.how == "best-suffix":
-            self._rows.append((X[live], learner.examples.labels[live]))
-
-    def _fresh(self, plan: Plan, rows: Any, features: int, classes: int, init: Any) -> Model:
-        self._rows: list[tuple[Any, NDArray]] = []  # and their labels, where all are needed
-        self._known: dict[tuple, tuple[NDArray, NDArray]] = {}
-        self._seed = int(plan.rng().integers(2**31))
-        return super()._fresh(plan, rows, features, classes, init)
+            self._rows = [*self._rows, (X[live], learner.examples.labels[live])]
 
     def _widened(self, model: Model, features: int) -> Model:
         wider, rows = super()._widened(model, features), [(columns_widened(X, features), y) for X, y in self._rows]
@@ -269,7 +278,7 @@ class OnlineToBatch(Linear):
         parts.facts["seed"] = self._seed
         pieces = [(X, labels) for X, labels in self._rows if len(labels)]
         parts.put("pass/lengths", np.array([len(labels) for _, labels in pieces], np.int64))
-        for i, (X, labels) in enumerate(_joined(pieces)):
+        for i, (X, labels) in enumerate(_join(pieces)):
             parts.put_rows(f"pass/{i}", X)
             parts.put(f"pass/{i}/labels", labels)
         return parts
@@ -292,7 +301,7 @@ class OnlineToBatch(Linear):
         return [*super()._fixed(plan), ("how='best-suffix', which needs all rows,", False, missing)]
 
 
-def _joined(pieces: list[tuple[Any, NDArray]]) -> list[tuple[Any, NDArray]]:
+def _join(pieces: list[tuple[Any, NDArray]]) -> list[tuple[Any, NDArray]]:
     """The same rows and labels, those of one layout and precision that follow each other in one piece."""
     runs = [list(run) for _, run in groupby(pieces, key=lambda piece: (type(piece[0]), str(piece[0].dtype)))]
     return [(reduce(stacked, [X for X, _ in run]), np.concatenate([labels for _, labels in run])) for run in runs]
@@ -333,8 +342,8 @@ def _in_average(votes: Votes) -> NDArray:
     return (votes.clock - 1 - votes.moves["clock"]) / votes.clock
 
 
-def _weighed(votes: Votes, shares: NDArray, constant: float) -> NDArray:
-    """The first weights and the given share of each move, in float64."""
+def _sum_moves(votes: Votes, shares: NDArray, constant: float) -> NDArray:
+    """Compute the first weights plus a share of each move, in float64."""
     w = votes.start.astype(np.float64)
     vectors = w[:, None] if w.ndim == 1 else w
     amount = np.zeros((votes.rows.shape[0], vectors.shape[1]))

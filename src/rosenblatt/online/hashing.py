@@ -9,28 +9,30 @@ of buckets; a negative hash makes the sign negative.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from hashlib import blake2b
 from numbers import Integral
-from typing import Any
 
 from sklearn.utils import murmurhash3_32
 
+from rosenblatt.errors import InvalidDataType
+
 
 def hash32(text: bytes) -> int:
-    """MurmurHash3 of 32 bits, signed."""
+    """Compute the MurmurHash3 of 32 bits, signed."""
     return int(murmurhash3_32(text, seed=0))
 
 
 def hash64(text: bytes) -> int:
-    """BLAKE2b of 64 bits, signed."""
+    """Compute the BLAKE2b hash of 64 bits, signed."""
     return int.from_bytes(blake2b(text, digest_size=8).digest(), "little", signed=True)
 
 
 HASHES = {32: hash32, 64: hash64}
 
 
-def written(name: Any) -> bytes:
-    """A name as bytes that do not depend on the process."""
+def name_bytes(name: Hashable) -> bytes:
+    """Return a name as bytes that do not depend on the process."""
     if isinstance(name, str):
         return name.encode()
     if isinstance(name, bytes):
@@ -38,14 +40,14 @@ def written(name: Any) -> bytes:
     if isinstance(name, Integral):
         return b"%d" % int(name)
     if isinstance(name, tuple):
-        return b"\0".join(map(written, name))
-    raise TypeError(
-        f"hashing needs names that are written alike in every process: text, bytes, whole numbers or tuples of these; "
-        f"got {name!r}, a {type(name).__name__}"
+        return b"\0".join(map(name_bytes, name))
+    raise InvalidDataType(
+        f"with hashing, the name of a feature must be text, bytes, a whole number or a tuple of these; got {name!r}, a "
+        f"{type(name).__name__}"
     )
 
 
-def code(name: Any, buckets: int, bits: int) -> int:
-    """Twice the bucket of a name, plus one where its sign is negative."""
-    hashed = HASHES[bits](written(name))
-    return abs(hashed) % buckets * 2 + (hashed < 0)
+def code(name: Hashable, buckets: int, bits: int) -> int:
+    """Return twice the bucket of a name, plus one where its sign is negative."""
+    signed = HASHES[bits](name_bytes(name))
+    return abs(signed) % buckets * 2 + (signed < 0)

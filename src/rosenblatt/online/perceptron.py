@@ -6,51 +6,59 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
 from rosenblatt import rules
-from rosenblatt.errors import NumericOverflow, UnsupportedOperation
+from rosenblatt.errors import (
+    IncompatibleParameters,
+    InvalidData,
+    InvalidParameter,
+    NumericOverflow,
+    UnknownLabel,
+    UnsupportedOperation,
+)
 from rosenblatt.estimators import parameters
 from rosenblatt.estimators.linear import Explanation
-from rosenblatt.estimators.parameters import Clash, Flag, Number, OneOf
+from rosenblatt.estimators.parameters import (
+    Anything,
+    InterceptParameters,
+    Number,
+    OneOf,
+    RuleName,
+    parameter,
+    with_parameters,
+)
 from rosenblatt.modelfile.parts import Parts
 from rosenblatt.modelfile.saving import LearnerSaveLoadMixin
 from rosenblatt.modelfile.values import decode_name, encode_name
 from rosenblatt.online.hashing import HASHES
 from rosenblatt.online.names import LARGEST_VALUE
-from rosenblatt.online.reading import row_of, rows_of, weighs
+from rosenblatt.online.rows import RowLike, RowsLike, counts, read_row, read_rows
 from rosenblatt.online.weights import NamedWeights
 
 _COUNTS = ("n_seen_", "n_mistakes_", "n_updates_")
-RULES = {"perceptron": rules.Perceptron(0.0, 1.0)}
-
-_GIVEN = (lambda value: value is not None,)
-ALLOWED = {
-    "keep": OneOf(("last", "average")),
-    "fit_intercept": Flag(),
-    "intercept_scaling": Number(0, open_low=True, high=1e50),
-    "hashing": Number(2, whole=True, high=2**31, optional=True),
-    "max_features": Number(1, whole=True, high=2**31, optional=True),
-    "max_classes": Number(2, whole=True, optional=True),
-}
-CLASHES = (
-    Clash("hashing", _GIVEN, "max_features", _GIVEN, "hashing has a fixed size and forgets nothing; set one of them"),
-)
 
 
-def stepper(rule: Any) -> Callable[[float, float, int, bool], float]:
-    """How far a rule moves, as a function of margin, squared length, number of the update and side."""
-    return partial(rules.step.dispatch(type(rule)), rule)
+class Learned:
+    """What an online perceptron has learned before its first example: nothing."""
+
+    classes_: tuple[Hashable, ...] = ()
+    n_seen_: int = 0
+    n_mistakes_: int = 0
+    n_updates_: int = 0
+    _weights: NamedWeights | None = None  # until the first example
+    _numbers: dict[Hashable, int]
 
 
-class OnlinePerceptron(LearnerSaveLoadMixin, BaseEstimator):
-    """Learns from one example at a time: features by name, classes as they come, and at once.
+@with_parameters
+class OnlinePerceptron(Learned, LearnerSaveLoadMixin, BaseEstimator, InterceptParameters):
+    """A perceptron that learns from one example at a time: features have names, and classes may appear at any time.
 
     An example proposes a direction Δ: y·x for two classes; for more, x at its label and −x at the rival with the highest
     score. If the margin m = ⟨w, Δ⟩ is at most 0, or at most what the rule says, then w += τΔ. If the rows, constant feature
@@ -58,33 +66,29 @@ class OnlinePerceptron(LearnerSaveLoadMixin, BaseEstimator):
     R²/γ² updates on a stream of any length (Block 1962, Novikoff 1962).
 
     A row is a dictionary from names (anything hashable) to numbers, or a sequence of numbers, whose names are the positions
-    0, 1, 2, … A value may be text: {"color": "red"} is {"color=red": 1.0}, as in scikit-learn's DictVectorizer. NaN and
-    infinity are refused; what is not known is left out. An error leaves the model as it was.
+    0, 1, 2, … A value may be text: {"color": "red"} is {"color=red": 1.0}, as in scikit-learn's DictVectorizer. NaN,
+    infinity and values beyond ±1e100 are refused; what is not known is left out. An error leaves the model as it was.
 
     Parameters
     ----------
-    rule : NamedTuple of rosenblatt.rules or "perceptron", default="perceptron"
+    rule
         How far an example moves the weights. The word is `rules.Perceptron(margin=0.0, rate=1.0)`.
-    keep : {"last", "average"}, default="last"
+    keep
         Which weights predict: the last, or the mean of those after every example.
-    fit_intercept : bool, default=True
-        Whether to learn an intercept, as the weight of a constant feature.
-    intercept_scaling : float, default=1
-        The size of that constant.
-    hashing : int or None, default=None
+    hashing
         Keep weights for this many buckets, and put each feature into the bucket, with the sign, that a hash of its name
         says (`rosenblatt.online.hashing`). The size of the model is then fixed. As many names as there are buckets are
         remembered, so that weights can be told by name; when there are more, all are forgotten, and those that come
         again are remembered again. None: each name has weights of its own.
-    hash_bits : {32, 64}, default=32
+    hash_bits
         The hash: MurmurHash3, the same buckets and signs as scikit-learn's FeatureHasher, or BLAKE2b.
-    max_features : int or None, default=None
+    max_features
         Hold at most this many features. An update that brings more makes room first: the features with the smallest
         weights (largest absolute value over the classes, of the weights that predict; among equals the one that came
         first) are forgotten, with their part of the average, but none that is in the example itself; at least as many as
         are needed and, where there are, a tenth of `max_features`. If the example alone has more features than that, it
         brings in the first ones that fit.
-    max_classes : int or None, default=None
+    max_classes
         Refuse an example that would bring more classes than this.
 
     Attributes
@@ -114,41 +118,39 @@ class OnlinePerceptron(LearnerSaveLoadMixin, BaseEstimator):
     (3, 2, 2)
     """
 
-    classes_: tuple[Any, ...] = ()
-    n_seen_: int = 0
-    n_mistakes_: int = 0
-    n_updates_: int = 0
-    _weights: NamedWeights | None = None  # until the first example
-    _numbers: dict[Any, int]
-    _always_resumes = True
+    rule: Any = parameter("perceptron", RuleName(), positional=True)
+    hashing: int | None = parameter(None, Number(2, whole=True, high=2**31, optional=True))
+    hash_bits: int = parameter(32, Anything("{32, 64}"))
+    max_features: int | None = parameter(None, Number(1, whole=True, high=2**31, optional=True))
+    max_classes: int | None = parameter(None, Number(2, whole=True, optional=True))
+    keep: str = parameter("last", OneOf(("last", "average")))
+    intercept_scaling: float = parameter(1.0, Number(0, open_low=True, high=1e50))
 
-    def __init__(
-        self,
-        rule: Any = "perceptron",
-        *,
-        keep: str = "last",
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        hashing: int | None = None,
-        hash_bits: int = 32,
-        max_features: int | None = None,
-        max_classes: int | None = None,
-    ):
-        self.rule = rule
-        self.keep = keep
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.hashing = hashing
-        self.hash_bits = hash_bits
-        self.max_features = max_features
-        self.max_classes = max_classes
+    _always_resumes = True
 
     # Learning
 
-    def learn_one(self, x: Any, y: Any, w: float = 1.0) -> None:
-        """Learn that the label of the row x is y; w multiplies the step, and an example of weight 0 is not there."""
-        weights = self._weights or self._begun()
-        if w != 1.0 and not weighs(w):
+    def learn_one(self, x: RowLike, y: Hashable, w: float = 1.0) -> None:
+        """Learn from one example. An error leaves the model as it was.
+
+        Parameters
+        ----------
+        x : dict, mapping or sequence of numbers
+            The row: values by name, or by position.
+        y : hashable
+            Its label. A new one becomes a class.
+        w : float, default=1.0
+            The weight of the example: it multiplies the step, and with 0 the example is ignored.
+
+        Raises
+        ------
+        InvalidData
+            The row, the label or the weight cannot be used, or there would be more than `max_classes` classes.
+        NumericOverflow
+            A value, the score or the step is too large.
+        """
+        weights = self._weights or self._begin()
+        if w != 1.0 and not counts(w):
             return
         number = self._numbers.get(y)
         if number is None:
@@ -156,12 +158,13 @@ class OnlinePerceptron(LearnerSaveLoadMixin, BaseEstimator):
             return
         classes = len(self.classes_)
         if classes == 1:
-            weights.checked(weights.read(x))
+            weights.check(weights.read(x))
             self.n_seen_ += 1
             return
-        score = weights.score(x)
+        row: Any = x
+        score = weights.score(row)
         if score is None:
-            x, score = weights.clear(x)
+            row, score = weights.read_and_score(x)
         if classes == 2:
             gains, loses, positive = 0, -1, number == 1
             m = score if positive else -score
@@ -170,7 +173,7 @@ class OnlinePerceptron(LearnerSaveLoadMixin, BaseEstimator):
             own, score[number] = score[number], -math.inf
             loses = int(score.argmax())
             m = float(own - score[loses])
-        squared = weights.length(x) * (1 if classes == 2 else 2) if self._uses_length else 0.0
+        squared = weights.length(row) * (1 if classes == 2 else 2) if self._uses_length else 0.0
         tau = w * self._step(m, squared, self.n_updates_ + 1, positive)
         if tau != 0.0:
             if not -LARGEST_VALUE <= tau <= LARGEST_VALUE:
@@ -178,60 +181,124 @@ class OnlinePerceptron(LearnerSaveLoadMixin, BaseEstimator):
                     f"a step of {tau:g} is too long; at most {LARGEST_VALUE:g} is allowed",
                     hint="use a smaller weight of the example, a smaller rate, or rows that are not so short",
                 )
-            weights.push(x, gains, loses, tau if positive else -tau, self.n_seen_)
+            weights.push(row, gains, loses, tau if positive else -tau, self.n_seen_)
             self.n_updates_ += 1
         if not m > 0.0:
             self.n_mistakes_ += 1
         self.n_seen_ += 1
 
-    def learn_many(self, X: Any, y: Any, w: Any = None) -> None:
-        """Learn from rows in the order given: the same as `learn_one` for each of them.
+    def learn_many(self, X: RowsLike, y: Iterable[Hashable], w: ArrayLike | None = None) -> None:
+        """Learn from examples in the order given: the same as `learn_one` for each of them.
 
-        X is an array, a sparse matrix, a DataFrame (its columns are the names) or any iterable of rows. Their values and
-        labels are looked at before the first is learned from; an error after that, such as a score that overflows, leaves
-        the rows before it learned.
+        All rows, labels and weights are checked before the first is learned from. If an example fails after that, because
+        its step is too long, those before it have been learned from and are counted; it and those after it have not.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, DataFrame or iterable of rows
+            The rows. The columns of a DataFrame are the names of features, those of an array the numbers 0, 1, 2, …
+        y : iterable of hashable
+            Their labels.
+        w : float or (rows,) array-like, optional
+            Their weights. By default all are 1.
+
+        Raises
+        ------
+        InvalidData
+            An example cannot be used; the attribute `row` tells which.
         """
-        rows, labels = rows_of(X), y.tolist() if isinstance(y, np.ndarray) else list(y)
+        rows, labels = read_rows(X), y.tolist() if isinstance(y, np.ndarray) else list(y)
         each = np.asarray(1.0 if w is None else w, np.float64)
         weight = [float(each)] * len(labels) if each.ndim == 0 else each.tolist()
         if not len(rows) == len(labels) == len(weight):
-            raise ValueError(f"X has {len(rows)} rows, but y has {len(labels)} labels and w {len(weight)} weights")
-        weights = self._weights or self._begun()
-        there = [i for i, one in enumerate(weight) if weighs(one)]
-        checked = {i: weights.checked(weights.read(rows[i])) for i in there}
-        self._check_classes({labels[i] for i in there})
-        for i in there:
-            self.learn_one(checked[i], labels[i], weight[i])
+            raise InvalidData(f"X has {len(rows)} rows, but y has {len(labels)} labels and w {len(weight)} weights")
+        weights = self._weights or self._begin()
+        self._check_classes({label for label, one in zip(labels, weight, strict=True) if one})
+        live, row = [], 0
+        try:
+            for row, one in enumerate(weight):
+                if counts(one):
+                    live.append((row, weights.check(weights.read(rows[row]))))
+            for row, x in live:
+                self.learn_one(x, labels[row], weight[row])
+        except InvalidData as error:
+            error.row = row
+            raise
 
     # Predicting
 
-    def predict_one(self, x: Any) -> Any:
-        """The label of the row x; None before the first example. A score of exactly 0 is the second of two classes, equal
-        scores name the class that came first."""
+    def predict_one(self, x: RowLike) -> Any:
+        """Predict the label of a row.
+
+        Parameters
+        ----------
+        x : dict, mapping or sequence of numbers
+            The row.
+
+        Returns
+        -------
+        label : hashable or None
+            None before the first example. A score of exactly 0 is the second of two classes; of equal scores among more
+            classes, the class that came first wins.
+        """
         classes = self.classes_
         if len(classes) < 2 or self._weights is None:
             return classes[0] if classes else None
-        score = self._weights.kept(x, self.n_seen_)
+        score = self._weights.predict_score(x, self.n_seen_)
         return classes[1 if score >= 0.0 else 0] if len(classes) == 2 else classes[score.argmax()]
 
-    def score_one(self, x: Any) -> dict[Any, float]:
-        """The score of each class, the highest wins. Two classes have the scores −s and s."""
+    def score_one(self, x: RowLike) -> dict[Any, float]:
+        """Compute the score of each class for a row; the highest wins.
+
+        Parameters
+        ----------
+        x : dict, mapping or sequence of numbers
+            The row.
+
+        Returns
+        -------
+        scores : dict
+            From label to score. Two classes have the scores −s and s, a single one has 0.
+        """
         if len(self.classes_) < 2:
             return dict.fromkeys(self.classes_, 0.0)
-        score = self._fitted().kept(x, self.n_seen_)
+        score = self._fitted().predict_score(x, self.n_seen_)
         scores = (0.0 - score, score) if len(self.classes_) == 2 else score.tolist()
         return dict(zip(self.classes_, scores, strict=True))
 
-    def predict_many(self, X: Any) -> list[Any]:
-        """The label of each row."""
-        return [self.predict_one(x) for x in rows_of(X)]
+    def predict_many(self, X: RowsLike) -> list[Any]:
+        """Predict the label of each row.
 
-    def explain_one(self, x: Any, label: Any = None) -> Explanation:
-        """What each feature of a row contributes to the score of `label`, by default of the label it is predicted."""
+        Parameters
+        ----------
+        X : array, sparse matrix, DataFrame or iterable of rows
+            The rows.
+
+        Returns
+        -------
+        labels : list
+        """
+        return [self.predict_one(x) for x in read_rows(X)]
+
+    def explain_one(self, x: RowLike, label: Hashable = None) -> Explanation:
+        """Compute what each feature of a row contributes to the score of a label.
+
+        Parameters
+        ----------
+        x : dict, mapping or sequence of numbers
+            The row.
+        label : hashable, optional
+            The label; by default the one that is predicted.
+
+        Returns
+        -------
+        explanation : Explanation
+            The contributions by name, largest first; with the intercept they add up to the score.
+        """
         label = self.predict_one(x) if label is None else label
         column, sign = self._column(label)
-        row = row_of(x)
-        row = self._fitted().checked(row if isinstance(row, dict) else dict(enumerate(row.tolist())))
+        row = read_row(x)
+        row = self._fitted().check(row if isinstance(row, dict) else dict(enumerate(row.tolist())))
         products = {}
         for name, value in row.items():
             code = self._fitted().code(name)
@@ -243,11 +310,19 @@ class OnlinePerceptron(LearnerSaveLoadMixin, BaseEstimator):
 
     # What has been learned
 
-    def weights_of(self, label: Any) -> dict[Any, float]:
-        """The weights that speak for a label, by the names of the features, without those that are zero.
+    def weights_of(self, label: Hashable) -> dict[Any, float]:
+        """Return the weights that speak for a label, without those that are zero.
 
-        For two classes those of the first are minus those of the second. With `hashing`, a bucket none of whose names is
-        remembered goes by its number.
+        Parameters
+        ----------
+        label : hashable
+            One of the classes. For two classes the weights of the first are minus those of the second.
+
+        Returns
+        -------
+        weights : dict
+            From the name of a feature to its weight. With `hashing`, a bucket none of whose names is remembered has its
+            number as a name.
         """
         column, sign = self._column(label)
         names = self._fitted().names
@@ -262,35 +337,84 @@ class OnlinePerceptron(LearnerSaveLoadMixin, BaseEstimator):
         return found
 
     def named_weights(self) -> dict[Any, dict[Any, float]]:
-        """For each label, the weights that speak for it."""
+        """Return the weights that speak for each label, as `weights_of` does for one.
+
+        Returns
+        -------
+        weights : dict of dict
+            From label to the weights by name.
+        """
         return {label: self.weights_of(label) for label in self.classes_}
 
-    def intercept_of(self, label: Any) -> float:
-        """The score of a label for a row without features."""
+    def intercept_of(self, label: Hashable) -> float:
+        """Return the score of a label for a row without features.
+
+        Parameters
+        ----------
+        label : hashable
+            One of the classes.
+
+        Returns
+        -------
+        intercept : float
+        """
         column, sign = self._column(label)
         return sign * float(column[-1]) + 0.0
 
     @property
     def n_features_(self) -> int:
-        """Features that have weights of their own; with `hashing`, names that are remembered."""
+        """The number of features that have weights of their own; with `hashing`, of names that are remembered."""
         return 0 if self._weights is None else len(self._weights.names)
 
     # Copies
 
     def clone(self, new_params: Mapping[str, Any] | None = None, include_attributes: bool = False) -> Any:
-        """A model with the same parameters, but for the new ones, that has seen nothing; or, with `include_attributes`, one
-        that has learned the same."""
+        """Return a new model with the same parameters.
+
+        Parameters
+        ----------
+        new_params : mapping of str to object, optional
+            Parameters that differ.
+        include_attributes : bool, default=False
+            Whether the new model has learned what this one has; otherwise it has seen nothing.
+
+        Returns
+        -------
+        model : OnlinePerceptron
+        """
         if new_params and include_attributes:
-            raise ValueError("with other parameters it would have learned something else; pass one of the two")
+            raise IncompatibleParameters(
+                ("new_params", dict(new_params)),
+                ("include_attributes", True),
+                "with other parameters the model would have learned something else",
+            )
         twin = type(self)(**(self.get_params(deep=False) | dict(new_params or {})))
         if include_attributes:
             twin.__setstate__(copy.deepcopy(self.__getstate__()) | twin.get_params(deep=False))
         return twin
 
     def set_params(self, **params: Any) -> Any:
-        """Set parameters of a model that has seen nothing yet; the model itself."""
+        """Set parameters of a model that has seen nothing yet, and return it.
+
+        Parameters
+        ----------
+        **params : object
+            Values by the names of parameters.
+
+        Returns
+        -------
+        self : OnlinePerceptron
+
+        Raises
+        ------
+        UnsupportedOperation
+            The model has begun to learn.
+        """
         if params and self.n_seen_:
-            raise ValueError("this model has begun to learn; clone(new_params) makes a new one with other parameters")
+            raise UnsupportedOperation(
+                "the parameters of a model that has begun to learn cannot be changed",
+                hint="clone(new_params) makes a new model with other parameters",
+            )
         self._weights = None if params else self._weights
         return super().set_params(**params)
 
@@ -300,7 +424,7 @@ class OnlinePerceptron(LearnerSaveLoadMixin, BaseEstimator):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         if self._weights is not None:
-            self._step = stepper(self._rule)
+            self._set_step()
 
     # Files
 
@@ -321,7 +445,7 @@ class OnlinePerceptron(LearnerSaveLoadMixin, BaseEstimator):
             raise ValueError(f"classes must be non-empty and distinct; they are {str(classes)[:80]}")
         if self.hashing is not None and parts.arrays["weights"].shape[:1] != (self.hashing + 1,):
             raise ValueError(f"there must be weights for {self.hashing} buckets")  # before there is room for as many
-        self._begun().set_from_parts(parts, len(self.classes_))
+        self._begin().set_from_parts(parts, len(self.classes_))
         self._numbers = {label: number for number, label in enumerate(self.classes_)}
         counts = parts.parts("counts")
         self.__dict__.update({name: counts.whole(name) for name in _COUNTS})
@@ -330,29 +454,35 @@ class OnlinePerceptron(LearnerSaveLoadMixin, BaseEstimator):
 
     # Steps
 
-    def _begun(self) -> NamedWeights:
-        """The weights of a model that has seen nothing, if its parameters are allowed."""
-        parameters.check(self.get_params(deep=False), ALLOWED, CLASHES)
+    def _begin(self) -> NamedWeights:
+        """Check the parameters and make the weights of a model that has seen nothing."""
+        parameters.check(self.get_params(deep=False), self._own)
         if self.hash_bits not in HASHES:
-            raise ValueError(f"hash_bits must be one of {', '.join(map(str, HASHES))}; got {self.hash_bits!r}")
-        self._rule = rule_of(self.rule)
-        self._step = stepper(self._rule)
-        self._uses_length = self._rule.uses_length
+            raise InvalidParameter("hash_bits", self.hash_bits, "32 or 64")
+        if self.hashing is not None and self.max_features is not None:
+            one, other = ("hashing", self.hashing), ("max_features", self.max_features)
+            raise IncompatibleParameters(one, other, "hashing has a fixed size and forgets nothing")
+        self._set_step()
         self._numbers = {}
         constant = float(self.intercept_scaling) if self.fit_intercept else 0.0
         self._weights = NamedWeights(constant, self.keep == "average", self.max_features, self.hashing, self.hash_bits)
         return self._weights
 
+    def _set_step(self) -> None:
+        """Have the step of the rule as a function of margin, squared length, number of the update and side."""
+        rule = rules.Perceptron(0.0, 1.0) if self.rule == "perceptron" else self.rule
+        self._step, self._uses_length = partial(rules.step.dispatch(type(rule)), rule), rule.uses_length
+
     def _fitted(self) -> NamedWeights:
         if self._weights is None or not self.classes_:
-            raise ValueError("this model has not seen an example yet; call learn_one first")
+            raise UnsupportedOperation("this model has not seen an example yet", hint="call learn_one first")
         return self._weights
 
-    def _learn_new_class(self, x: Any, label: Any, w: float) -> None:
+    def _learn_new_class(self, x: RowLike, label: Hashable, w: float) -> None:
         """Learn from the first example of a class; an error leaves the classes as they were."""
         weights = self._weights
         assert weights is not None
-        row = weights.checked(weights.read(x))
+        row = weights.check(weights.read(x))
         self._check_classes({label})
         classes, before = self.classes_, (weights.w, weights.vectors)
         self.classes_ += (label.item() if isinstance(label, np.generic) else label,)
@@ -363,36 +493,24 @@ class OnlinePerceptron(LearnerSaveLoadMixin, BaseEstimator):
         except BaseException:
             self.classes_ = classes
             del self._numbers[label]
-            weights.hold(*before)
+            weights.set_weights(*before)
             raise
 
-    def _check_classes(self, labels: set[Any]) -> None:
+    def _check_classes(self, labels: set[Hashable]) -> None:
         new = [label for label in labels if label not in self._numbers]
         for label in new:
             if label is None or label != label:
-                raise ValueError(f"a label must name a class; got {label!r}")
+                raise InvalidData(f"a label must not be None or NaN; got {label!r}")
         if self.max_classes is not None and len(self._numbers) + len(new) > self.max_classes:
-            raise ValueError(
+            raise InvalidData(
                 f"the label {new[0]!r} would be one class more than max_classes={self.max_classes}; the classes are "
                 f"{list(self.classes_)}"
             )
 
-    def _column(self, label: Any) -> tuple[NDArray, float]:
-        """(weights, sign): those that predict, and the sign with which they speak for a label."""
-        kept = self._fitted().kept_weights(self.n_seen_)
+    def _column(self, label: Hashable) -> tuple[NDArray, float]:
+        """Return the weights that predict, and the sign with which they speak for a label."""
+        predicting = self._fitted().predicting(self.n_seen_)
         if label not in self._numbers:
-            raise ValueError(f"label must be one of the classes {list(self.classes_)}; got {label!r}")
+            raise UnknownLabel(label, self.classes_)
         number = self._numbers[label]
-        return (kept[:, 0], 1.0 if number else -1.0) if kept.shape[1] == 1 else (kept[:, number], 1.0)
-
-
-def rule_of(rule: Any) -> Any:
-    """A rule, from itself or from its name."""
-    if isinstance(rule, str) and rule in RULES:
-        return RULES[rule]
-    if isinstance(rule, str) or rules.step.dispatch(type(rule)) is rules.step.dispatch(object):
-        raise ValueError(
-            f"rule must be a rule of rosenblatt.rules, such as rules.Perceptron(margin=0.0, rate=1.0), or one of "
-            f"{', '.join(map(repr, RULES))}; got {rule!r}"
-        )
-    return rule
+        return (predicting[:, 0], 1.0 if number else -1.0) if predicting.shape[1] == 1 else (predicting[:, number], 1.0)

@@ -128,10 +128,10 @@ class FileModel(SaveLoadMixin):
     # Files
 
     def to_parts(self, resume: bool = True) -> Parts:
-        facts, arrays = self.reading.written()
+        reading = self.reading.to_parts()
         own = Parts()
         own.put_parts("learner", self.learner.to_parts(resume))
-        own.put_parts("reading", Parts({"format": self.reading.format, "facts": facts}, arrays))
+        own.put_parts("reading", Parts({"format": self.reading.format, "facts": reading.facts}, reading.arrays))
         parts = Parts({"learner": type(self).__name__})
         parts.put_parts("parts", own, prefix="")
         parts.facts["training"] = self.training
@@ -141,7 +141,7 @@ class FileModel(SaveLoadMixin):
     def from_parts(cls, parts: Parts) -> FileModel:
         own, training = parts.parts("parts", prefix=""), parts.facts["training"]
         read = own.parts("reading")
-        reading = registry.reading_class(read.facts["format"]).restored(read.facts["facts"], read.arrays)
+        reading = registry.reading_class(read.facts["format"]).from_parts(Parts(read.facts["facts"], read.arrays))
         learner = registry.from_parts(own.parts("learner"))
         if parts.arrays:
             raise ValueError(f"it has arrays that belong to nothing: {', '.join(sorted(parts.arrays))}")
