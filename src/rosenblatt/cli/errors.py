@@ -56,9 +56,9 @@ CODES: tuple[tuple[type[BaseException], Code], ...] = (
     (BrokenPipeError, Code.CLOSED),
     (OSError, Code.INPUT),
     (MemoryError, Code.INPUT),
+    (ValueError, Code.INPUT),  # TEMPORARY, until every refusal of the library has a type of rosenblatt.errors
+    (TypeError, Code.INPUT),  # TEMPORARY
 )
-# TEMPORARY, until every refusal of the library has a type of rosenblatt.errors.
-_UNTYPED: tuple[tuple[type[BaseException], Code], ...] = ((ValueError, Code.INPUT), (TypeError, Code.INPUT))
 _ONLY_WRITING = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG}  # errors that reading does not meet
 
 _OS_ERRORS = {
@@ -141,7 +141,7 @@ def exit_code(error: BaseException) -> Code:
         return error.code
     if isinstance(error, OSError) and error.errno in _ONLY_WRITING:
         return Code.OUTPUT
-    return next((code for kind, code in (*CODES, *_UNTYPED) if isinstance(error, kind)), Code.BUG)
+    return next((code for kind, code in CODES if isinstance(error, kind)), Code.BUG)
 
 
 def _describe_ours(error: RosenblattError, code: Code) -> tuple[Code, str, str | None]:
