@@ -659,7 +659,7 @@ def uses_stream(files: Sequence[str], reading: Reading, options: Options) -> boo
 
 def _check_streamable(files: Sequence[str], reading: Reading, learner: Any, options: Options, resume: object) -> None:
     name = type(learner).__name__
-    load = {"stream": False}
+    load: dict[str, object] = {"stream": False}
     if options.holdout:
         raise IncompatibleParameters(
             ("holdout", options.holdout), ("stream", True), "rows are held out of those in memory", settings=load
@@ -678,7 +678,7 @@ def _check_streamable(files: Sequence[str], reading: Reading, learner: Any, opti
         raise UnsupportedOperation(f"{name} must know the number of features before the first row", settings=load)
     if options.classes is None and not is_regressor(learner) and "unknown_class" not in learner.get_params():
         raise UnsupportedOperation(
-            f"{name} must know the classes before the first row of a pipe", settings={"classes": ["A", "B"]} | load
+            f"{name} must know the classes before the first row of a pipe", settings={"classes": ["A", "B"], **load}
         )
 
 

@@ -21,6 +21,7 @@ from rosenblatt.engine.problems import KINDS, Binary, Problem, columns
 from rosenblatt.engine.train import NumericFailure
 from rosenblatt.errors import InvalidData
 from rosenblatt.estimators.kernel.gram import (
+    KERNEL_TYPES,
     GaussianKernel,
     Kernel,
     Matrix,
@@ -30,7 +31,6 @@ from rosenblatt.estimators.kernel.gram import (
     kernel_from_parts,
     kernel_matrix,
     put_kept,
-    put_kernel,
     stack,
     weighted_sums,
 )
@@ -95,13 +95,12 @@ class BudgetModel(KernelModel):
         return self.clock
 
     def to_parts(self, resume: bool = True) -> Parts:
-        """Return all of it as parts."""
+        """Return all of it as parts, whatever `resume` says: what predicts is nearly all there is."""
         parts = Parts({
             "problem": encode_record(self.problem, KINDS), "policy": encode_record(self.policy, POLICIES),
             "normalize": bool(self.normalize), "seed": self.seed, "given": self.n_rows, "clock": self.clock,
-            "drawn": [held.drawn for held in self.held],
+            "drawn": [held.drawn for held in self.held], "kernel": encode_record(self.kernel, KERNEL_TYPES),
         })  # fmt: skip
-        put_kernel(parts, self.kernel)
         parts.put("tally", self.tally)
         for vector, held in enumerate(self.held):
             if held.kept is not None:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import reduce
+from itertools import groupby
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -19,9 +20,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from rosenblatt.engine.blocks import one_blas_thread
-from rosenblatt.errors import InvalidData, InvalidParameter, UnsupportedOperation
+from rosenblatt.errors import InvalidData, InvalidParameter
 from rosenblatt.modelfile.parts import Parts
-from rosenblatt.modelfile.values import decode_record, encode_record
+from rosenblatt.modelfile.values import decode_record
 
 SAMPLE = 100  # rows whose kernel matrix is looked at before a kernel that we did not write is believed
 FEW = 32  # rows for which starting threads takes longer than computing
@@ -117,7 +118,7 @@ class PrecomputedKernel(NamedTuple):
 
 # Files
 
-KINDS: dict[str, type] = {
+KERNEL_TYPES: dict[str, type] = {
     "linear": LinearKernel,
     "poly": PolynomialKernel,
     "rbf": GaussianKernel,
@@ -125,26 +126,16 @@ KINDS: dict[str, type] = {
 }
 
 
-def put_kernel(parts: Parts, kernel: Kernel) -> None:
-    """Put a kernel that has a name."""
-    if isinstance(kernel, FunctionKernel):
-        raise UnsupportedOperation(
-            f"the kernel {kernel.function!r} is a function, which cannot be saved in a file",
-            hint="use a kernel that has a name, or pickle",
-        )
-    parts.facts["kernel"] = encode_record(kernel, KINDS)
-
-
 def kernel_from_parts(parts: Parts) -> Any:
-    """The kernel that was put."""
-    kernel = decode_record(parts.facts["kernel"], KINDS)
+    """Return the kernel that was stored as the fact `kernel`."""
+    kernel = decode_record(parts.facts["kernel"], KERNEL_TYPES)
     if not np.isfinite(kernel).all() or getattr(kernel, "degree", 1) < 1:
         raise ValueError(f"{kernel} is no kernel")
     return kernel
 
 
 def put_kept(parts: Parts, name: str, kept: Matrix) -> None:
-    """Put what is kept of some rows: rows, or their numbers."""
+    """Store what is kept of some rows: rows, or their numbers."""
     if isinstance(kept, np.ndarray) and kept.ndim == 1:
         parts.put(name, kept)
     else:
@@ -152,27 +143,24 @@ def put_kept(parts: Parts, name: str, kept: Matrix) -> None:
 
 
 def kept_from_parts(parts: Parts, name: str, kernel: Kernel, count: int | None, features: int) -> Matrix:
-    """What was put, of so many rows (None: any number)."""
+    """Return what was stored, of so many rows (None: any number)."""
     if isinstance(kernel, PrecomputedKernel):
         return parts.array(name, np.int64, (count,), 0, features - 1)
     return parts.rows(name, count, features)
 
 
 def put_tiles(parts: Parts, tiles: Sequence[Matrix]) -> None:
-    """Put tiles, those of one layout and precision in one piece."""
-    kinds = [(type(tile), tile.dtype, tile.ndim) for tile in tiles]
+    """Store tiles, those of one layout and precision that follow each other in one piece."""
     begin = 0
-    while begin < len(tiles):
-        end = begin + 1
-        while end < len(tiles) and kinds[end] == kinds[begin]:
-            end += 1
-        put_kept(parts, f"rows/{begin}", reduce(stack, tiles[begin:end]))
-        begin = end
+    for _, run in groupby(tiles, key=lambda tile: (type(tile), tile.dtype, tile.ndim)):
+        piece = list(run)
+        put_kept(parts, f"rows/{begin}", reduce(stack, piece))
+        begin += len(piece)
     parts.facts["tiles"] = len(tiles)
 
 
 def tiles_from_parts(parts: Parts, kernel: Kernel, features: int) -> tuple[Matrix, ...]:
-    """The tiles that were put."""
+    """Return the tiles that were stored."""
     count = parts.whole("tiles", 0, len(parts.arrays) * 2**40)
     tiles: tuple[Matrix, ...] = ()
     while len(tiles) < count:

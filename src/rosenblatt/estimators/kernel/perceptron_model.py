@@ -28,13 +28,13 @@ from rosenblatt.engine.votes import AT_ONCE, poll
 from rosenblatt.engine.weights import Weights
 from rosenblatt.errors import InvalidData
 from rosenblatt.estimators.kernel.gram import (
+    KERNEL_TYPES,
     Kernel,
     Matrix,
     append_tiles,
     kernel_from_parts,
     kernel_matrix,
     kernels_with_tiles,
-    put_kernel,
     put_tiles,
     stack,
     tiles_from_parts,
@@ -72,12 +72,12 @@ class KernelPerceptronModel(KernelModel):
         return int(self.clock[0])
 
     def to_parts(self, resume: bool = True) -> Parts:
-        """Return all of it as parts."""
+        """Return all of it as parts, whatever `resume` says: what predicts is nearly all there is."""
         parts = Parts({
             "problem": encode_record(self.problem, KINDS), "constant": self.constant, "keep": self.keep,
             "given": self.n_rows, "square": self.square, "widest": self.widest,
+            "kernel": encode_record(self.kernel, KERNEL_TYPES),
         })  # fmt: skip
-        put_kernel(parts, self.kernel)
         put_tiles(parts, self.tiles)
         parts.put("support", self.support)
         parts.put("coef", self.coef)
