@@ -84,26 +84,26 @@ def _error_rates(history: list[Any]) -> str:
     return f"; mistakes {' '.join(shares)}{', …' if len(history) > _FEW else ''}"
 
 
-def _stop_reason(training: Mapping[str, Any]) -> str:
+def _stop_reason(training: Mapping[str, object]) -> str:
     reason = str(training.get("stopped"))
     if reason == "interrupted":
         reason += f" in pass {training.get('pass')} after {_text(training.get('row'))} of its rows"
     return f"{reason}, after {training.get('seconds')} s"
 
 
-def _mapping(facts: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+def _mapping(facts: Mapping[str, object], name: str) -> Mapping[str, Any]:
     found = facts.get(name)
     return found if isinstance(found, Mapping) else {}
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if isinstance(value, list):
         return ", ".join(map(str, value[:_FEW])) + (", …" if len(value) > _FEW else "")
     text = f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
     return text if len(text) <= _MOST else f"{text[: _MOST - 1]}…"
 
 
-def _flatten(before: str, facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _flatten(before: str, facts: Mapping[str, object]) -> list[tuple[str, str]]:
     """Nested entries as (name, value)."""
     rows = []
     for name, value in facts.items():

@@ -42,7 +42,7 @@ class Trainable(Protocol):
 
     target_: Any
 
-    def fit(self, X: Any, y: Any, X_val: Any = None, y_val: Any = None) -> Any: ...
+    def fit(self, X: list, y: list, X_val: list | None = None, y_val: list | None = None) -> object: ...
 
     def save(self, path: str) -> None: ...
 
@@ -77,7 +77,13 @@ def read_sentences(files: Iterable[str], columns: Sequence[str] | None = None) -
 
 
 def fit_and_save(
-    learner: Trainable, path: str, X: Any, y: Any, X_val: Any = None, y_val: Any = None, target: str | None = None
+    learner: Trainable,
+    path: str,
+    X: list,
+    y: list,
+    X_val: list | None = None,
+    y_val: list | None = None,
+    target: str | None = None,
 ) -> bool:
     """Train and save, with the column that was learned; return False if Ctrl-C interrupted it. What was learned until then
     is saved."""

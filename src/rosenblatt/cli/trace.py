@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -96,7 +97,9 @@ def trace(
     return Code.DONE if run.converged else Code.NO
 
 
-def _text(run: Any, signed_rows: Any, y: Any, names: Any, constant: float, most: int, console: Console) -> str:
+def _text(
+    run: Any, signed_rows: Any, y: Sequence, names: Callable[[int], str], constant: float, most: int, console: Console
+) -> str:
     import numpy as np
 
     from rosenblatt.workflow.labels import label_text
