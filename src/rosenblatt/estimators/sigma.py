@@ -19,14 +19,14 @@ from numpy.typing import NDArray
 from scipy.special import betainc
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt.engine.jit import jit
 from rosenblatt.engine.loop import axpy, dot
 from rosenblatt.engine.problems import winner
 from rosenblatt.engine.rows import Examples, Rows, as_rows, columns_of, count, lengths, row_bytes, take
 from rosenblatt.estimators import parameters, targets
-from rosenblatt.estimators.base import READ, unchanged_on_error
+from rosenblatt.estimators.base import invalid_data, read_examples, read_rows, unchanged_on_error
 from rosenblatt.estimators.parameters import (
     Flag,
     InterceptParameters,
@@ -203,7 +203,7 @@ def _starts(rng: np.random.Generator, n: int, draws: int, pairs: bool) -> Iterat
 
 @with_parameters
 class SigmaPerceptron(LearnerSaveLoadMixin, ClassifierMixin, InterceptParameters, RandomParameters, BaseEstimator):
-    """Finds weights that are right on every training row which is not near their plane, however small the margin.
+    """The σ-perceptron: a linear classifier that is right on every training row far from its plane, with any margin.
 
     A row is far if |cos(w, x)| ≥ `sigma`, both with the constant feature. If a hyperplane separates the classes, then with
     probability ≥ 1 − `delta` no far row is on the wrong side after `fit`. A round takes at most ln n / sigma² updates, n
@@ -279,8 +279,9 @@ class SigmaPerceptron(LearnerSaveLoadMixin, ClassifierMixin, InterceptParameters
         with unchanged_on_error(self):
             parameters.check(self.get_params(deep=False), self._own)
             targets.refuse_mixed(y)
-            X, y = validate_data(self, X, y, **READ)
-            classes = targets.distinct(targets.checked_labels(y))
+            X, y = read_examples(self, X, y, reset=True)
+            with invalid_data():
+                classes = targets.distinct(targets.checked_labels(y))
             if len(classes) < 2:
                 raise ValueError(f"y must name at least two classes; it has one class only: {classes[0].item()!r}")
             constant = float(self.intercept_scaling) if self.fit_intercept else 0.0
@@ -310,8 +311,7 @@ class SigmaPerceptron(LearnerSaveLoadMixin, ClassifierMixin, InterceptParameters
         """The cosine of each row with the weights: for two classes one value, ≥ 0 for the second; otherwise one a class,
         and the highest wins. Near rows are those between −sigma and sigma."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, **READ)
-        found = _cosines(as_rows(X), self._constant, self.coef_, self.intercept_)
+        found = _cosines(as_rows(read_rows(self, X)), self._constant, self.coef_, self.intercept_)
         return found[:, 0] if len(self.classes_) == 2 else found
 
     def predict(self, X: Any) -> NDArray:

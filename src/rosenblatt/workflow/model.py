@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_regressor
 
 from rosenblatt.data import opening
+from rosenblatt.data.formats import reading_class
 from rosenblatt.data.reading import Chunk, Reading
 from rosenblatt.errors import InvalidData
 from rosenblatt.modelfile import registry
@@ -128,29 +129,30 @@ class FileModel(SaveLoadMixin):
     # Files
 
     def to_parts(self, resume: bool = True) -> Parts:
+        """Return the learner, the reading and the facts of the training, for a model file."""
         reading = self.reading.to_parts()
-        own = Parts()
-        own.put_parts("learner", self.learner.to_parts(resume))
-        own.put_parts("reading", Parts({"format": self.reading.format, "facts": reading.facts}, reading.arrays))
+        members = Parts()
+        members.put_parts("learner", self.learner.to_parts(resume))
+        members.put_parts("reading", Parts({"format": self.reading.format, "facts": reading.facts}, reading.arrays))
         parts = Parts({"learner": type(self).__name__})
-        parts.put_parts("parts", own, prefix="")
+        parts.put_parts("parts", members, "")
         parts.facts["training"] = self.training
         return parts
 
     @classmethod
     def from_parts(cls, parts: Parts) -> FileModel:
-        own, training = parts.parts("parts", prefix=""), parts.facts["training"]
-        read = own.parts("reading")
-        reading = registry.reading_class(read.facts["format"]).from_parts(Parts(read.facts["facts"], read.arrays))
-        learner = registry.from_parts(own.parts("learner"))
-        if parts.arrays:
-            raise ValueError(f"it has arrays that belong to nothing: {', '.join(sorted(parts.arrays))}")
+        """Return the model that `to_parts` described."""
+        members, training = parts.parts("parts", ""), parts.facts["training"]
+        stored = members.parts("reading")
+        reading = reading_class(stored.text("format")).from_parts(Parts(stored.facts["facts"], stored.arrays))
+        learner = registry.from_parts(members.parts("learner"))
+        parts.check_all_taken()
         if not isinstance(training, dict):
             raise ValueError("the facts of its training are missing")
         if not hasattr(learner, "n_features_in_"):
             raise ValueError(f"a {type(learner).__name__} does not learn from rows")
         if reading.features not in (None, learner.n_features_in_):
-            raise ValueError(f"there are {reading.features} columns, and its learner has {learner.n_features_in_}")
+            raise ValueError(f"there are {reading.features} columns, and its learner wants {learner.n_features_in_}")
         return cls(reading, learner, training)
 
 

@@ -12,16 +12,23 @@ from numpy.typing import NDArray
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.model_selection import train_test_split
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt.engine.loop import Pace, Progress
 from rosenblatt.engine.model import Model, fresh
 from rosenblatt.engine.problems import Binary, OneVsRest, Problem
-from rosenblatt.engine.rows import CSR, Rows, ahead, as_rows, finite, frozen, refuse_too_long
-from rosenblatt.engine.train import NO_LIMIT, Broken, Visits
+from rosenblatt.engine.rows import Rows, ahead, as_rows, finite, frozen, refuse_too_long
+from rosenblatt.engine.train import NO_LIMIT, NumericFailure, Visits
 from rosenblatt.engine.weights import Weights, norm
 from rosenblatt.estimators import targets
-from rosenblatt.estimators.base import READ, Estimator, ShuffleAndAverage, unchanged_on_error
+from rosenblatt.estimators.base import (
+    Estimator,
+    ShuffleAndAverage,
+    all_or_nothing,
+    read_examples,
+    read_rows,
+    unchanged_on_error,
+)
 from rosenblatt.estimators.callbacks import with_callbacks
 from rosenblatt.estimators.parameters import (
     EpochParameters,
@@ -38,30 +45,10 @@ from rosenblatt.estimators.regression.updates import Targets, Task, Tube, as_tas
 from rosenblatt.modelfile.parts import Parts
 
 
-class Undo:
-    """The weights before an epoch, of all columns or, where that is less, of those that the rows have."""
-
-    def __init__(self, weights: Weights, rows: Rows):
-        touched: Any = slice(None)
-        if isinstance(rows, CSR) and len(rows.columns) < len(weights.w):
-            touched = np.append(np.unique(rows.columns).astype(np.int64), len(weights.w) - 1)
-        places = ((weights.w, touched), (weights.drift, touched), (weights.tally, ...), (weights.clock, ...))
-        self.before = [(array, at, array[at].copy(order="K")) for array, at in places if array is not None]
-
-    def finite(self) -> bool:
-        """Return whether what has changed is still finite."""
-        return all(np.isfinite(array[at]).all() for array, at, _ in self.before)
-
-    def restore(self) -> None:
-        """Put the weights back."""
-        for array, at, before in self.before:
-            array[at] = before
-
-
 class RegressionTrainer:
     """What `train` works with: weights that learn from their errors.
 
-    Where the rate may be too high for the rows there is a guard. An epoch that fails leaves the weights as they were.
+    Where the rate may be too high for the rows there is a guard.
     """
 
     def __init__(self, task: Task, weights: Weights, rule: Any, visits: Visits, guard: Guard | None = None):
@@ -78,33 +65,16 @@ class RegressionTrainer:
 
     def epoch(self, order: NDArray, budget: int = NO_LIMIT) -> tuple[Progress, bool]:
         """Visit the rows of `order` once; what was done, and whether nothing is left to learn."""
-        undo = Undo(self.weights, self.task.rows)
-        done = self._visit(order)
-        error: Exception | None = None
-        if self.guard is not None and done.loss is not None and (done.broken < 0 or finite(self.task.rows)):
-            error = self.guard.judge(done.loss)
-        if error is None and (done.broken >= 0 or not undo.finite()):
-            error = Broken(self._culprit(order, undo))
-        if error is not None:
-            undo.restore()
-            raise error
-        return done, done.updates == 0 and self.visits.order in ("cyclic", "shuffle")
-
-    def _visit(self, order: NDArray) -> Progress:
         batch = None if self.visits.batch == 1 else self.visits.batch
         pace = Pace(batch, self.visits.mean, NO_LIMIT, self.weights.tally.size, ahead(self.task.rows))
-        return epoch(self.task, self.weights, self.rule, pace, order)
-
-    def _culprit(self, order: NDArray, undo: Undo) -> int:
-        """Find the row that makes the weights, or its own score, overflow: the first of its batch, by bisection."""
-        size = min(self.visits.batch, len(order))
-        good, bad = 0, -(-len(order) // size)  # batches that can, and that cannot be learned from
-        while bad - good > 1:
-            middle = (good + bad) // 2
-            undo.restore()
-            done = self._visit(order[: middle * size])
-            good, bad = (middle, bad) if done.broken < 0 and undo.finite() else (good, middle)
-        return int(order[good * size])
+        done = epoch(self.task, self.weights, self.rule, pace, order)
+        if self.guard is not None and done.loss is not None and (done.broken < 0 or finite(self.task.rows)):
+            diverged = self.guard.judge(done.loss)
+            if diverged is not None:
+                raise diverged
+        if done.broken >= 0:
+            raise NumericFailure(int(done.broken))
+        return done, done.updates == 0 and self.visits.order in ("cyclic", "shuffle")
 
     def size(self) -> float:
         """The norm of all weights."""
@@ -114,13 +84,31 @@ class RegressionTrainer:
         """The weights, as they are changed in place."""
         return self.weights.w
 
+    def backup(self, order: NDArray) -> Callable[[], None]:
+        """Copy what learning from the rows of `order` changes."""
+        return self.weights.backup(self.task.rows)
+
+    def finite(self, order: NDArray) -> bool:
+        """Whether everything that the rows of `order` can have changed is a finite number."""
+        return self.weights.finite(self.task.rows, order)
+
     def finish(self) -> None:
         """Nothing is left to do."""
 
 
 class Regressor(RegressorMixin, MultiOutputMixin, Estimator):
     """A linear regressor: w += τx, with τ from a rule that sees the error and the length of x. Several targets, y (rows,
-    targets), are learned in one pass over the data."""
+    targets), are learned in one pass over the data.
+
+    Attributes
+    ----------
+    coef_, intercept_ : (features,) and (1,) arrays; (targets, features) and (targets,) for y (rows, targets)
+        The weights that predict.
+    n_updates_, n_seen_, n_iter_ : int
+        Changes of weight vectors, examples visited, and epochs.
+    weights_ : Weights
+        What the kernels work on: last weights, drift, counts.
+    """
 
     @abstractmethod
     def _trainer(self, X: Any, task: Task, weights: Weights, visits: Visits) -> RegressionTrainer:
@@ -145,8 +133,16 @@ class Regressor(RegressorMixin, MultiOutputMixin, Estimator):
             model = self._model_to_fit(plan, rows, X.shape[1], _outputs(y), (coef_init, intercept_init))
             task, live = self._task(plan, rows, y, sample_weight)
             live, error = self._validation(model, X, y, live, rng)
-            trainer = self._trainer(X, task, model.weights, plan.visits(live, rows, rng))
-            reason = self._run(plan, model, trainer, (X, y), error, {"_flat": y.ndim == 1})
+            state = rng.bit_generator.state
+
+            def begin(model: Model) -> RegressionTrainer:
+                rng.bit_generator.state = state
+                return self._trainer(X, task, model.weights, plan.visits(live, rows, rng))
+
+            def replay() -> RegressionTrainer:
+                return begin(self._model_to_fit(plan, rows, X.shape[1], _outputs(y), (coef_init, intercept_init)))
+
+            reason = self._run(plan, model, begin(model), (X, y), error, {"_flat": y.ndim == 1}, replay)
         if reason == "interrupted":
             raise KeyboardInterrupt
         return self
@@ -158,19 +154,18 @@ class Regressor(RegressorMixin, MultiOutputMixin, Estimator):
         a call ends the batch). `order` and the reasons to stop do not apply.
         """
         first = not self.__sklearn_is_fitted__()
-        with unchanged_on_error(self):
+        with all_or_nothing(self):
             plan = self._plan()
             X, y = self._read(X, y, reset=first)
             self._check_targets(y, not first)
             rows = as_rows(X)
             self._check_finite(X, rows)
-            model = self._model_to_stream(plan, rows, X.shape[1], _outputs(y))
             task, live = self._task(plan, rows, y, sample_weight)
-            trainer = self._trainer(X, task, model.weights, plan.visits_in_order(live))
-            try:
-                done, _ = trainer.epoch(live)
-            except Broken as broken:
-                raise self._not_finite(X, broken) from None
+            model, done = self._learn_stream(
+                lambda: self._model_to_stream(plan, rows, X.shape[1], _outputs(y)),
+                X,
+                lambda model, visit: visit(self._trainer(X, task, model.weights, plan.visits_in_order(live)), live),
+            )
             self._model, self._flat = model, y.ndim == 1
             if first:
                 self.history_, self.stop_reason_, self.n_iter_ = [], "partial_fit", 1
@@ -182,8 +177,7 @@ class Regressor(RegressorMixin, MultiOutputMixin, Estimator):
     def predict(self, X: Any) -> NDArray:
         """The value of each row: (rows,), or (rows, targets) after learning from such a y."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, **READ)
-        return self._shaped(_values(self._model, X))
+        return self._shaped(_values(self._model, read_rows(self, X)))
 
     @property
     def coef_(self) -> NDArray:
@@ -203,8 +197,7 @@ class Regressor(RegressorMixin, MultiOutputMixin, Estimator):
     # Steps of learning
 
     def _read(self, X: Any, y: Any, reset: bool) -> tuple[Any, NDArray]:
-        how = READ | {"ensure_all_finite": False, "multi_output": True, "y_numeric": True}
-        X, y = validate_data(self, X, y, reset=reset, **how)
+        X, y = read_examples(self, X, y, reset, ensure_all_finite=False, multi_output=True, y_numeric=True)
         return X, np.ascontiguousarray(y, dtype=np.float64)
 
     def _check_targets(self, y: NDArray, going_on: bool) -> None:
@@ -285,7 +278,7 @@ def _values(model: Model, X: Any) -> NDArray:
 
 @with_parameters
 class PassiveAggressiveRegressor(ShuffleAndAverage, Regressor, InterceptParameters, EpochParameters, ValidationParameters):
-    """Moves just far enough to be within ε of the target: PA, PA-I and PA-II for regression.
+    """Passive-aggressive regressor (PA, PA-I, PA-II): moves just far enough to be within ε of the target.
 
     Of all weights that predict the example up to ε, the step takes the nearest: τ = ±ℓ/‖x‖² with ℓ = max(0, |e| − ε) and
     e = t − ⟨w, x⟩. PA-I caps it, τ = ±min(C, ℓ/‖x‖²), PA-II damps it, τ = ±ℓ/(‖x‖² + 1/(2C)) (Crammer, Dekel, Keshet,
@@ -312,18 +305,12 @@ class PassiveAggressiveRegressor(ShuffleAndAverage, Regressor, InterceptParamete
 
     Attributes
     ----------
-    coef_, intercept_ : (features,) and (1,) arrays; (targets, features) and (targets,) for y (rows, targets)
-        The weights that predict.
-    n_updates_, n_seen_, n_iter_ : int
-        Changes of weight vectors, examples visited, and epochs.
     history_ : list of Epoch
         For each epoch: mean loss ℓ of the rows when they were visited, updates, examples seen, norm of the last weights,
         validation error, seconds.
     stop_reason_ : str
         converged (an epoch without an update), max_iter, training_error, validation_error, callback, interrupted, or
         partial_fit for a model that has only streamed.
-    weights_ : Weights
-        What the kernels work on: last weights, drift, counts.
 
     Examples
     --------

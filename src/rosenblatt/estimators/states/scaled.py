@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from rosenblatt.engine.jit import jit
 from rosenblatt.engine.loop import axpy, dot
+from rosenblatt.engine.rows import Rows
 from rosenblatt.estimators.parameters import LinearParameters, Number, parameter, with_parameters
 from rosenblatt.estimators.states import blends
-from rosenblatt.estimators.states.base import Stateful, learn, score
+from rosenblatt.estimators.states.base import MODERATE, Stateful, everything_unless, learn, score
 from rosenblatt.estimators.states.blends import blend
 
 EXTREME = 1e100  # a scale past this, or below its inverse, goes into v
@@ -33,6 +34,10 @@ class Scaled(NamedTuple):
     def vectors(self) -> NDArray:
         """The weights w."""
         return self.v * self.scale[:, None]
+
+    def touched(self, rows: Rows, constant: float) -> slice | None:
+        """All weights, since they are rescaled now and then; none if ‖w‖ and the rows are moderate."""
+        return everything_unless(float(self.squared.max()) <= MODERATE**2, self.v.size, rows, constant)
 
 
 def zeros(rule: Any, vectors: int, features: int) -> Scaled:
@@ -116,15 +121,32 @@ class Blended(Stateful):
     def _state(self, vectors: int, features: int) -> Scaled:
         return zeros(self._rule(), vectors, features)
 
-    def mistake_bound(self, radius: float, margin: float) -> float:
-        """The most updates that two classes can cause from weights of zero, if no row is longer than `radius` and some
-        unit vector separates them with this `margin`, both measured with the constant feature. Infinity: no bound."""
-        return self._rule().bound(radius, margin)
+    def mistake_bound(self, radius: float, margin: float, classes: int | None = None) -> float:
+        """Compute the most updates that rows can cause from weights of zero, if they can be separated.
+
+        Radius and margin are those of the rows with the constant feature.
+
+        Parameters
+        ----------
+        radius : float
+            The length of the longest row.
+        margin : float
+            The margin of a unit vector that separates two classes, or the least margin of
+            those that separate each class from the rest.
+        classes : int, optional
+            The number of classes, by default that of the last fit, or 2.
+
+        Returns
+        -------
+        float
+            The bound; infinity where none is known.
+        """
+        return self._bound_for(classes, radius, lambda radius: self._rule().bound(radius, margin))
 
 
 @with_parameters
 class ALMA(Blended, LinearParameters):
-    """Comes as near to the largest margin as asked, by steps that shrink with the square root of their number.
+    """The approximate large margin algorithm: comes as near to the largest margin as asked.
 
     Rows are scaled to length 1, x̂ = x/‖x‖. At the k-th update, on y·⟨w, x̂⟩ ≤ (1 − α)√8/(α√k): w += √(2/k)·y·x̂, and then w
     is pulled back to length 1 if it is longer. If some unit vector separates the scaled rows with margin γ̂, there are at
@@ -141,21 +163,6 @@ class ALMA(Blended, LinearParameters):
     tol
         Stop when the share of mistakes in an epoch has not fallen by more than `tol` for `n_iter_no_change` epochs in a
         row. None: never for this reason, which is what the margin asks for, since it grows after the last mistake.
-
-    Attributes
-    ----------
-    coef_, intercept_ : (vectors, features) and (vectors,) arrays
-        The weights. One vector for two classes, else one a class, learned against the rest.
-    classes_ : array
-        The labels, sorted.
-    n_mistakes_, n_updates_, n_seen_ : int
-        Examples not predicted before they were learned from, changes of weight vectors, and examples visited.
-    n_iter_ : int
-        Epochs.
-    history_ : list of Epoch
-        For each epoch: mistakes, updates, examples seen, norm of the weights, seconds.
-    stop_reason_ : str
-        converged, max_iter, training_error, callback, interrupted, or partial_fit for a model that has only streamed.
 
     Notes
     -----
@@ -178,7 +185,9 @@ class ALMA(Blended, LinearParameters):
 
 @with_parameters
 class ROMMA(Blended, LinearParameters):
-    """Keeps the shortest weights that its memory allows: they give the example at hand a margin of 1, and all examples
+    """The relaxed online maximum margin algorithm, plain and aggressive.
+
+    It keeps the shortest weights that its memory allows: they give the example at hand a margin of 1, and all examples
     before it are remembered as one half-space.
 
     On y·⟨w, x⟩ ≤ 1 − α, w becomes the shortest w' with y·⟨w', x⟩ ≥ 1 and ⟨w', w⟩ ≥ ‖w‖²: a blend of w and x, and y·x/‖x‖²
@@ -197,21 +206,6 @@ class ROMMA(Blended, LinearParameters):
     tol
         Stop when the share of mistakes in an epoch has not fallen by more than `tol` for `n_iter_no_change` epochs in a
         row. None: never for this reason, which is what the margin asks for, since it grows after the last mistake.
-
-    Attributes
-    ----------
-    coef_, intercept_ : (vectors, features) and (vectors,) arrays
-        The weights. One vector for two classes, else one a class, learned against the rest.
-    classes_ : array
-        The labels, sorted.
-    n_mistakes_, n_updates_, n_seen_ : int
-        Examples not predicted before they were learned from, changes of weight vectors, and examples visited.
-    n_iter_ : int
-        Epochs.
-    history_ : list of Epoch
-        For each epoch: mistakes, updates, examples seen, norm of the weights, seconds.
-    stop_reason_ : str
-        converged, max_iter, training_error, callback, interrupted, or partial_fit for a model that has only streamed.
 
     Notes
     -----
@@ -237,7 +231,7 @@ class ROMMA(Blended, LinearParameters):
 
 @with_parameters
 class Ballseptron(Blended, LinearParameters):
-    """Separates not only the rows but balls round them: the margin it ends with is wider than the balls.
+    """The Ballseptron: a perceptron that separates balls around the rows, so that its margin is wider than the balls.
 
     A mistake, y·⟨w, x⟩ ≤ 0, is learned as the perceptron does, w += y·x. A row within distance r of the separator, on the
     right side, stands for the point of its ball that is furthest to the wrong side: w += y·x − r·w/‖w‖. If the rows,
@@ -252,21 +246,6 @@ class Ballseptron(Blended, LinearParameters):
     tol
         Stop when the share of mistakes in an epoch has not fallen by more than `tol` for `n_iter_no_change` epochs in a
         row. None: never for this reason, which is what the margin asks for, since it grows after the last mistake.
-
-    Attributes
-    ----------
-    coef_, intercept_ : (vectors, features) and (vectors,) arrays
-        The weights. One vector for two classes, else one a class, learned against the rest.
-    classes_ : array
-        The labels, sorted.
-    n_mistakes_, n_updates_, n_seen_ : int
-        Examples not predicted before they were learned from, changes of weight vectors, and examples visited.
-    n_iter_ : int
-        Epochs.
-    history_ : list of Epoch
-        For each epoch: mistakes, updates, examples seen, norm of the weights, seconds.
-    stop_reason_ : str
-        converged, max_iter, training_error, callback, interrupted, or partial_fit for a model that has only streamed.
 
     Notes
     -----

@@ -92,7 +92,7 @@ class SecondOrder(Stateful):
 
 @with_parameters
 class SecondOrderPerceptron(SecondOrder, LinearParameters):
-    """The perceptron that corrects for the shape of the data (Cesa-Bianchi, Conconi and Gentile 2005).
+    """The second-order perceptron, which corrects for the shape of the data (Cesa-Bianchi, Conconi and Gentile 2005).
 
     On a mistake, y⟨w, x⟩ ≤ 0, it adds yx to v and xxᵀ to M = aI; it predicts with w = M⁻¹v. (The paper's score,
     vᵀ(M + xxᵀ)⁻¹x, is ⟨w, x⟩/(1 + xᵀM⁻¹x): the same sign.) If u separates the rows with margin γ, ‖u‖ = 1, and λ are the
@@ -125,8 +125,6 @@ class SecondOrderPerceptron(SecondOrder, LinearParameters):
     coef_, intercept_ : (vectors, features) and (vectors,) arrays
         w = M⁻¹v. One vector for two classes, otherwise one a class, each learned against the rest with an M of its own and
         compared by ⟨w, x⟩.
-    classes_, n_mistakes_, n_updates_, n_seen_, n_iter_, history_, stop_reason_
-        As in `Perceptron`.
 
     Examples
     --------
@@ -147,19 +145,35 @@ class SecondOrderPerceptron(SecondOrder, LinearParameters):
     _margin = 0.0
     _forms = {"full": Matrix, "diagonal": Ratios, "dual": Gram}
 
-    def mistake_bound(self, radius: float, margin: float, features: int | None = None) -> float:
-        """The most mistakes that two classes can cause from the start, if no row is longer than `radius` and some unit
-        vector separates them with this `margin`, both measured with the constant feature, which `features` counts too.
+    def mistake_bound(self, radius: float, margin: float, features: int | None = None, classes: int | None = None) -> float:
+        """Compute the most mistakes that rows can cause from the start, if they can be separated.
 
-        Near R²/γ² for large a. For small a it is above R²/γ², since it knows nothing of the spectrum, as `spectral_bound`
-        does. By default `features` are those of the last fit, before which nothing is known of them. For form="diagonal"
-        there is no bound: infinity.
+        Radius and margin are those of the rows with the constant feature. The bound is near R²/γ² for large a. For small a
+        it is above R²/γ², since it knows nothing of the spectrum, as `spectral_bound` does. For form="diagonal" there is
+        none.
+
+        Parameters
+        ----------
+        radius : float
+            The length of the longest row.
+        margin : float
+            The margin of a unit vector that separates two classes, or the least margin of
+            those that separate each class from the rest.
+        features : int, optional
+            The number of features, with the constant one; by default that of the last fit, and before it unknown.
+        classes : int, optional
+            The number of classes, by default that of the last fit, or 2.
+
+        Returns
+        -------
+        float
+            The bound; infinity where none is known.
         """
         if self.form == "diagonal":
             return math.inf
         if features is None:
             features = self.n_features_in_ + bool(self.fit_intercept) if self.__sklearn_is_fitted__() else None
-        return bounds.second_order(radius, margin, self.a, features)
+        return self._bound_for(classes, radius, lambda radius: bounds.second_order(radius, margin, self.a, features))
 
     def _ridge(self) -> float:
         return float(self.a)
@@ -167,11 +181,10 @@ class SecondOrderPerceptron(SecondOrder, LinearParameters):
 
 @with_parameters
 class AROW(SecondOrder, LinearParameters):
-    """Learns, from each example of margin below 1, weights and how far each can be trusted (Crammer, Kulesza and Dredze
-    2009).
+    """Adaptive regularisation of weights: learns weights and how far each can be trusted (Crammer, Kulesza, Dredze 2009).
 
-    The weights have a mean w = 0 and a covariance Σ = I. If the hinge loss ℓ = max(0, 1 − y⟨w, x⟩) is positive, then with
-    β = 1/(xᵀΣx + r)
+    It learns from each example of margin below 1. The weights have a mean w = 0 and a covariance Σ = I. If the hinge loss
+    ℓ = max(0, 1 − y⟨w, x⟩) is positive, then with β = 1/(xᵀΣx + r)
 
         w += ℓβ·yΣx,    Σ −= β·Σx(Σx)ᵀ.
 
@@ -202,8 +215,6 @@ class AROW(SecondOrder, LinearParameters):
         The mean weights. One vector for two classes, otherwise one a class, each learned against the rest.
     covariance_ : (vectors, features + 1) or (vectors, features + 1, features + 1) array
         The variances, or Σ, the constant feature's last. form="dual" has none at hand.
-    classes_, n_mistakes_, n_updates_, n_seen_, n_iter_, history_, stop_reason_
-        As in `Perceptron`.
 
     Examples
     --------
