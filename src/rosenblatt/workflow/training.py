@@ -219,7 +219,7 @@ class Trainer:
     ):
         self.reading, self.options, self.callback, self.classes = reading, options, callback, classes
         self.start = model
-        self.learner = seeded(learner, options.seed) if model is None else deepcopy(model.learner)
+        self.learner = copy_with_seed(learner, options.seed) if model is None else deepcopy(model.learner)
         self.stream = False
         self.files: Sequence[str] = []
         self.passes = options.passes or LOADED_PASSES
@@ -529,7 +529,7 @@ class Trainer:
         )
 
 
-def seeded(learner: BaseEstimator, seed: int) -> Any:
+def copy_with_seed(learner: BaseEstimator, seed: int) -> Any:
     """Return a copy of a learner that has learned nothing, with this random seed."""
     fresh: Any = clone(learner)
     if "random_state" in fresh.get_params():
@@ -696,11 +696,11 @@ def _check_resumable(model: FileModel, files: Sequence[str], stream: bool, optio
         raise InvalidParameter("passes", options.passes, f"at least {then['pass']}: the model was interrupted in that pass")
 
 
-def _check_content(model: FileModel, files: Sequence[str], loaded: str | None) -> None:
-    """Refuse files whose content is not what it was; `loaded` is the XXH64 of all bytes, where they are in memory."""
+def _check_content(model: FileModel, files: Sequence[str], digest: str | None) -> None:
+    """Refuse files whose content is not what it was; `digest` is the XXH64 of all bytes, where they are in memory."""
     then = model.training.get("xxh64")
     size = model.training.get("xxh64_bytes", sum(size for _, size in model.training["files"]))
-    now = loaded or (fingerprint(files, size) if then else then)
+    now = digest or (fingerprint(files, size) if then else then)
     if then != now:
         raise InvalidData(
             f"{', '.join(files)}: the content has changed since training was interrupted: the XXH64 of the first {size:,} "
