@@ -317,9 +317,7 @@ def _cost(cost: ArrayLike, classes: int) -> NDArray:
     if cost.shape != (classes, classes):
         raise InvalidData(f"cost must be a ({classes}, {classes}) matrix, rows for labels; its shape is {cost.shape}")
     if cost.diagonal().any():
-        raise InvalidData(
-            f"the diagonal of cost must be 0: to be right costs nothing; it is {cost.diagonal().tolist()}"
-        )
+        raise InvalidData(f"the diagonal of cost must be 0: to be right costs nothing; it is {cost.diagonal().tolist()}")
     return cost
 
 
