@@ -14,8 +14,8 @@
 
 A parameter is a field of a dataclass, described in the docstring of the class that declares it. `with_parameters` makes the
 constructor from the fields of a class and of its bases, and completes the Parameters section of its docstring, with types,
-defaults, and the parameters that it inherits. A class that declares a parameter again changes its default, and may change
-what is allowed and the description.
+defaults, and the parameters that it inherits; and the Attributes section, with the attributes that its bases describe. A
+class that declares a parameter again changes its default, and may change what is allowed and the description.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from __future__ import annotations
 import inspect
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass, field
 from numbers import Integral, Real
 from typing import Any, NamedTuple, Protocol, TypeVar, dataclass_transform
@@ -234,22 +234,36 @@ def _allowed(cls: type, name: str) -> Allowed:
 
 
 def _documentation(cls: Any, defaults: Mapping[str, Any]) -> str:
-    """The docstring of a class with all of its parameters, described there or in the docstrings of its bases."""
+    """The docstring of a class with all of its parameters and attributes, described there or in those of its bases."""
     meaning: dict[str, str] = {}
+    attributes: dict[str, str] = {}
     for base in reversed(cls.__mro__):
-        head, sections = _sections(base.__doc__ or "")
-        meaning |= re.findall(r"^(\w+)(?: :.*)?\n((?: +.*\n)+)", sections.pop("Parameters", ""), flags=re.MULTILINE)
-    entries = (
+        head, sections = _sections(vars(base).get("__doc__") or "")
+        meaning |= {name: text for name, _, text in _entries(sections.pop("Parameters", ""))}
+        own = {name: f"{name}{kind}\n{text}" for name, kind, text in _entries(sections.pop("Attributes", ""))}
+        described = set(_names(own))
+        attributes = own | {name: text for name, text in attributes.items() if described.isdisjoint(_names([name]))}
+    parameters = (
         f"{name} : {cls._own[name].type_name}{_shown(default)}\n{meaning[name]}" for name, default in defaults.items()
     )
-    sections = {"Parameters": "".join(entries) + "\n", **sections}
-    return head + "".join(f"{title}\n{'-' * len(title)}\n{text}" for title, text in sections.items())
+    sections = {"Parameters": "".join(parameters), "Attributes": "".join(attributes.values()), **sections}
+    texts = (f"{title}\n{'-' * len(title)}\n{text.rstrip()}\n" for title, text in sections.items() if text)
+    return f"{head.rstrip()}\n\n" + "\n".join(texts)
 
 
 def _sections(doc: str) -> tuple[str, dict[str, str]]:
     """What a docstring says before its sections, and each section by its title."""
     head, *rest = re.split(r"^([A-Z]\w+)\n-+\n", inspect.cleandoc(doc) + "\n", flags=re.MULTILINE)
-    return head if rest else head + "\n", dict(zip(rest[::2], rest[1::2], strict=True))
+    return head, dict(zip(rest[::2], rest[1::2], strict=True))
+
+
+def _entries(section: str) -> list[tuple[str, str, str]]:
+    """(name or names, " : type", description) of each entry of a section."""
+    return re.findall(r"^(\w.*?)( :.*)?\n((?: +.*\n)+)", section, flags=re.MULTILINE)
+
+
+def _names(entries: Iterable[str]) -> list[str]:
+    return [name for entry in entries for name in entry.split(", ")]
 
 
 def _shown(default: object) -> str:
