@@ -277,7 +277,7 @@ class SigmaPerceptron(LearnerSaveLoadMixin, ClassifierMixin, InterceptParameters
         An error leaves it as it was. Failing is no error but a ConvergenceWarning.
         """
         with unchanged_on_error(self):
-            parameters.check(self.get_params(deep=False), self._own)
+            parameters.check(self.get_params(deep=False), self._allowed)
             targets.refuse_mixed(y)
             X, y = read_examples(self, X, y, reset=True)
             with invalid_data():
@@ -348,7 +348,7 @@ class SigmaPerceptron(LearnerSaveLoadMixin, ClassifierMixin, InterceptParameters
         return parts
 
     def _learned_from_parts(self, parts: Parts, resume: bool) -> None:
-        parameters.check(self.get_params(deep=False), self._own)
+        parameters.check(self.get_params(deep=False), self._allowed)
         self.n_features_in_ = parts.whole("features", 1)
         set_feature_names(parts, self)
         self.classes_ = decode_labels(parts.facts["classes"])

@@ -187,7 +187,7 @@ class OnlineToBatch(Linear, InterceptParameters):
         """
         check_is_fitted(self)
         delta = self.delta if delta is None else delta
-        check({"how": self.how, "delta": delta}, {name: self._own[name] for name in ("how", "delta")})
+        check({"how": self.how, "delta": delta}, {name: self._allowed[name] for name in ("how", "delta")})
         kind, statement, bound = GUARANTEES[self.how]
         survived = int(_spans(self._votes()).max())
         return Guarantee(bound(Pass(self._model.seen, self.n_mistakes_, survived), delta), kind, statement)
@@ -212,7 +212,7 @@ class OnlineToBatch(Linear, InterceptParameters):
 
     def _weights(self) -> tuple[NDArray, NDArray]:
         model: Model = self._fitted()
-        check({"how": self.how}, {"how": self._own["how"]})
+        check({"how": self.how}, {"how": self._allowed["how"]})
         if self.how == "best-suffix" and not self._rows:
             raise UnsupportedOperation(
                 "how='best-suffix' needs all rows, which were not kept when this model was fitted", hint="fit it again"
