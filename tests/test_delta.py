@@ -201,7 +201,7 @@ def test_full_batches_are_stable_up_to_the_limit_and_not_beyond(reduction):
     message = str(caught.value)
     assert f"eta0={1.01 * limit:g}" in message
     assert f"{limit:.6g}" in message
-    assert f"Set eta0={limit / 2:.3g}" in message
+    assert f"try eta0={limit / 2:.3g}" in message
     assert caught.value.losses[-1] > caught.value.losses[-2]
     clone(reg).set_params(eta0=caught.value.advised).fit(X, y)
     assert str(pickle.loads(pickle.dumps(caught.value))) == message
@@ -274,7 +274,7 @@ def test_other_ways_to_diverge_are_explained_too():
         ({"batch": 10, "reduction": "mean", "eta0": 3.0}, "batch=10 and reduction='mean'"),
         ({"batch": 20, "normalised": True, "eta0": 1.9}, r"divided by √\(epsilon \+ ‖x‖²\)"),
         ({"order": "random", "batch": "full", "eta0": 2.0}, r"2/\(60·max‖x‖²\)"),
-        ({"fit_intercept": False, "eta0": 3.0, "max_iter": 1}, "x a row of X. Set"),
+        ({"fit_intercept": False, "eta0": 3.0, "max_iter": 1}, "x a row of X; eta0='auto'"),
     ]
     for params, words in cases:
         with pytest.raises(Diverged, match=words):
