@@ -119,9 +119,9 @@ def test_with_a_constant_feature_the_scale_matters():
 
 def test_what_is_no_number_is_named():
     margin = gamma_origin([[1.0], [-1.0]], [1, -1])
-    with pytest.raises(TypeError, match="margin must be a number; got Margin: take its `lower`"):
+    with pytest.raises(TypeError, match="margin must be a number; got Margin.*; take its `lower`"):
         bounds.novikoff(1.0, margin)
-    with pytest.raises(TypeError, match=r"radius must be a number; got list$"):
+    with pytest.raises(TypeError, match=r"radius must be a number; got \["):
         bounds.novikoff([[1.0]], 1.0)
 
 
@@ -554,9 +554,9 @@ def test_every_theorem_takes_numbers_that_make_sense_and_no_others(name):
 
 
 def test_refusals_say_what_to_do():
-    with pytest.raises(ValueError, match=r"margin must be a number > 0 and finite; got 0. .* see freund_schapire"):
+    with pytest.raises(ValueError, match=r"margin must be a number > 0 and finite; got 0.*; .*see freund_schapire"):
         bounds.novikoff(1.0, 0)
-    with pytest.raises(ValueError, match=r"along is ⟨w₀, u⟩ .* at most ‖w₀‖ = 1 in size; got 2.0"):
+    with pytest.raises(ValueError, match=r"along must be ⟨w₀, u⟩ .* at most ‖w₀‖ = 1 in size; got 2.0"):
         bounds.novikoff(1.0, 1.0, start=1.0, along=2)
-    with pytest.raises(ValueError, match=r"eigenvalues of XᵀX are finite and not negative; got -1.0"):
+    with pytest.raises(ValueError, match=r"eigenvalues must be finite and not negative.*got .*-1.0"):
         bounds.spectral([1.0, -1.0], 1.0, 1.0, 1.0)

@@ -364,8 +364,8 @@ def test_a_mixture_of_residual_zero_is_a_combination_and_rounds_up_otherwise():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"delta": -1}, "delta must be at least 0"),
-        ({"rate": 0}, "rate must be positive"),
+        ({"delta": -1}, "delta must be a number ≥ 0"),
+        ({"rate": 0}, "rate must be a number > 0"),
         ({"start": [1]}, "one weight for each of the 3 columns"),
         ({"max_epochs": 0}, "max_epochs"),
         ({"delta": float("nan")}, "finite"),

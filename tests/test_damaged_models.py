@@ -34,6 +34,7 @@ from rosenblatt import (
 from rosenblatt.data.tables import Table
 from rosenblatt.modelfile import registry
 from rosenblatt.modelfile.container import UnreadableModel
+from rosenblatt.modelfile.parts import Parts
 from rosenblatt.online import OnlinePerceptron, OnlineToBatch
 from rosenblatt.testing import laws
 from rosenblatt.workflow import FileModel, Options, train
@@ -95,7 +96,13 @@ def steady():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for name in MODELS:
-            use(registry.restored(*store.read_bytes(content(name)), name))
+            use(decoded(*store.read_bytes(content(name))))
+
+
+def decoded(facts, arrays):
+    """The model that facts and arrays describe."""
+    with store.decoding("the file"):
+        return registry.from_parts(Parts(facts, dict(arrays)))
 
 
 @cache
@@ -139,7 +146,7 @@ def use_reading(model):
 def tried(data):
     """Whether a file of this content can be read; if so, the model works."""
     try:
-        model = registry.restored(*store.read_bytes(data), "the file")
+        model = decoded(*store.read_bytes(data))
     except UnreadableModel:
         return False
     use(model)
@@ -214,7 +221,7 @@ def test_facts_that_somebody_made_up_are_refused_or_work(data, name):
         facts = changed(facts, path, data.draw(STRANGE | st.just(...)))
     tracemalloc.start()
     try:
-        model = registry.restored(facts, arrays, "the file")
+        model = decoded(facts, arrays)
     except UnreadableModel:
         model = None
     finally:
@@ -249,13 +256,13 @@ def test_arrays_that_somebody_made_up_are_refused_or_work(name):
         for change in ARRAYS.values():
             other = arrays | {array: change(arrays[array])}
             try:
-                model = registry.restored(facts, {key: value.copy() for key, value in other.items()}, "the file")
+                model = decoded(facts, {key: value.copy() for key, value in other.items()})
             except UnreadableModel:
                 continue
             use(model)
         for missing in ({key: value for key, value in arrays.items() if key != array}, arrays | {"more": np.zeros(1)}):
             with pytest.raises(UnreadableModel):
-                registry.restored(facts, missing, "the file")
+                decoded(facts, missing)
 
 
 # The header of the format itself

@@ -447,7 +447,7 @@ def test_callbacks_score_every_epoch():
 def test_the_example_checks_ridge_and_draws(tmp_path, capsys):
     example = runpy.run_path(str(Path(__file__).parents[1] / "examples" / "ridge.py"))
     X, y = measured(30, noise=1.0)
-    assert np.allclose(example["left_out"](X, y, 2.0), example["left_out_by_force"](X, y, 2.0))
+    assert np.allclose(example["leave_one_out_errors"](X, y, 2.0), example["leave_one_out_errors_by_refitting"](X, y, 2.0))
     assert not np.allclose(example["closed_form"](X, y, 2.0)[0], example["closed_form"](X, y, 1.0)[0])
     example["main"](tmp_path / "ridge.png")
     assert (tmp_path / "ridge.png").stat().st_size > 10_000
@@ -565,7 +565,7 @@ def test_layouts_and_seeds_agree(form, tmp_path):
         np.load(tmp_path / "X.npy", mmap_mode="r"),
         sp.csr_matrix(X),
         sp.csc_matrix(X),
-        laws.jumbled(X),
+        laws.unsorted_csr(X),
     ):
         before = pickle.dumps(layout)
         same(expected, clone(REGRESSORS[form]).fit(layout, fixed), X, 1e-9)

@@ -176,9 +176,9 @@ def test_a_point_at_zero_has_no_side_of_a_hyperplane_through_it():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: cover(0, 1), "at least 1; got 0"),
-        (lambda: cover(3, 1.5), "whole numbers"),
-        (lambda: vc_dimension(0), "at least 1; got 0"),
+        (lambda: cover(0, 1), "≥ 1; got 0"),
+        (lambda: cover(3, 1.5), "whole number"),
+        (lambda: vc_dimension(0), "≥ 1; got 0"),
         (lambda: dichotomies([1, 2, 3]), "two dimensions"),
         (lambda: dichotomies([[np.inf]]), "infinity"),
         (lambda: dichotomies(SQUARE).certificate((1, 1)), "each of the 4 points"),

@@ -155,7 +155,14 @@ def test_any_chunking_and_any_kind_of_row_give_the_same_model(stream, kind, data
     for x, label in zip(X, y, strict=True):
         positions.learn_one(x, label)
     expected = learned(positions)
-    for layout in (X, X.tolist(), sp.csr_matrix(X), laws.jumbled(X), [dict(enumerate(x)) for x in X], X.astype(np.float32)):
+    for layout in (
+        X,
+        X.tolist(),
+        sp.csr_matrix(X),
+        laws.unsorted_csr(X),
+        [dict(enumerate(x)) for x in X],
+        X.astype(np.float32),
+    ):
         model = OnlinePerceptron(**kind)
         model.learn_many(layout, np.array(y))
         assert learned(model) == expected

@@ -235,7 +235,7 @@ def test_chunks_weights_of_zero_and_seeds(average):
 def test_layouts_agree():
     X, y = numbers()
     expected = PassiveAggressiveRegressor(max_iter=6).fit(X, y)
-    for layout in (np.asfortranarray(X), X.tolist(), sp.csr_matrix(X), sp.csc_matrix(X), laws.jumbled(X)):
+    for layout in (np.asfortranarray(X), X.tolist(), sp.csr_matrix(X), sp.csc_matrix(X), laws.unsorted_csr(X)):
         before = pickle.dumps(layout)
         same(expected, PassiveAggressiveRegressor(max_iter=6).fit(layout, y), X, 1e-9)
         assert pickle.dumps(layout) == before

@@ -45,6 +45,7 @@ from rosenblatt import (
     rules,
     store,
 )
+from rosenblatt.errors import UnsupportedOperation
 from rosenblatt.modelfile import registry
 from rosenblatt.modelfile.container import UnreadableModel
 from rosenblatt.online import OnlinePerceptron, OnlineToBatch
@@ -169,10 +170,11 @@ def test_what_need_only_predict_does(name, tmp_path):
 
 def test_every_learner_is_in_the_table_and_can_be_loaded():
     ours = {type(learner).__name__ for learner in LEARNERS.values()} | {"OnlinePerceptron"}
-    assert set(registry.names()) - {"FileModel"} == ours | STRUCTURED  # which is tested with the files that it is made from
-    for name in registry.names():
-        home = registry._LEARNERS[name]
-        assert getattr(__import__(home, fromlist=[name]), name).__name__ == name
+    assert set(registry.LEARNERS) - {"FileModel"} == ours | STRUCTURED  # it is tested with the files it is made from
+    for name in registry.LEARNERS:
+        assert registry.learner_class(name).__name__ == name
+    for name, home in registry.PUBLIC.items():
+        assert getattr(rosenblatt, name) is getattr(__import__(home, fromlist=[name]), name)
 
 
 def test_sparse_rows_and_single_precision_are_kept(tmp_path):
@@ -319,6 +321,18 @@ def test_a_stream_goes_on_as_if_never_stopped(form, classes, tmp_path):
     for name in ("classes_", "n_seen_", "n_mistakes_", "n_updates_", "n_features_"):
         assert getattr(loaded, name) == getattr(model, name)
     assert loaded.named_weights() == model.named_weights()
+
+
+def test_a_stream_whose_first_example_failed_is_saved_only_after_it_has_learned(tmp_path):
+    model = OnlinePerceptron()
+    with pytest.raises(ValueError, match="nan"):
+        model.learn_one({"a": float("nan")}, "one")
+    with pytest.raises(UnsupportedOperation, match="not seen an example yet"):
+        model.save(tmp_path / "model")
+    assert not (tmp_path / "model").exists()
+    model.learn_one({"a": 1.0}, "one")
+    model.save(tmp_path / "model")
+    assert rosenblatt.load(tmp_path / "model").predict_one({"a": 1.0}) == "one"
 
 
 def test_positions_are_names_too(tmp_path):

@@ -346,13 +346,13 @@ def test_random_order_converges_in_every_form():
 def test_a_full_dual_form_leaves_the_model_as_it_was_and_can_go_on_with_more():
     X, y = tilted(400, 8, noise=5.0)
     clf = SecondOrderPerceptron(form="dual", max_bytes=10_000).partial_fit(X[:20], y[:20], classes=[0, 1])
-    before = laws.learned(pickle.loads(pickle.dumps(clf)))
+    before = laws.model_arrays(pickle.loads(pickle.dumps(clf)))
     with pytest.raises(MemoryError, match=r"form='dual' keeps \d+ rows .* max_bytes=10,000; raise"):
         clf.partial_fit(X[20:], y[20:])
-    for name, value in laws.learned(clf).items():
+    for name, value in laws.model_arrays(clf).items():
         assert np.array_equal(before[name], value), name
     through = SecondOrderPerceptron(form="dual").partial_fit(X, y, classes=[0, 1])
-    laws.same(through, clf.set_params(max_bytes=10**7).partial_fit(X[20:], y[20:]), X, "refused, then gone on")
+    laws.assert_same_model(through, clf.set_params(max_bytes=10**7).partial_fit(X[20:], y[20:]), X, "refused, then gone on")
     with pytest.raises(MemoryError, match="no room"):
         SecondOrderPerceptron(form="dual", max_bytes=100).fit(X, y)
 

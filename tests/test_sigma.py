@@ -396,8 +396,8 @@ def test_layouts_agree_but_for_rounding(classes):
         "float32": X.astype(np.float32),
         "a read-only array in Fortran order": fixed,
         "CSR": sp.csr_matrix(X),
-        "CSR with int64 indices": laws.wide(sp.csr_matrix(X)),
-        "CSR unsorted, with repeats": laws.jumbled(X),
+        "CSR with int64 indices": laws.with_int64_indices(sp.csr_matrix(X)),
+        "CSR unsorted, with repeats": laws.unsorted_csr(X),
     }
     for name, layout in layouts.items():
         before = pickle.dumps(layout)

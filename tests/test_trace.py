@@ -161,8 +161,8 @@ def test_a_wall_that_claims_too_much_is_passed():
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"delta": -1}, "delta must be at least 0"),
-        ({"rate": 0}, "rate must be positive"),
+        ({"delta": -1}, "delta must be a number ≥ 0"),
+        ({"rate": 0}, "rate must be a number > 0"),
         ({"max_updates": 0}, "max_updates must be at least 1; got 0"),
         ({"order": "sorted"}, "order must be one of cyclic, shuffle, .* got 'sorted'"),
         ({"order": [0, 1]}, "must name every row"),

@@ -49,7 +49,7 @@ def small_blocks(monkeypatch):
 
 
 def same(one, other, X):
-    laws.same(one.learner, other.learner, X, "the models")
+    laws.assert_same_model(one.learner, other.learner, X, "the models")
 
 
 def wide(X):
@@ -77,7 +77,7 @@ def test_loaded_in_order_is_partial_fit(data):
     by_hand = rosenblatt.Perceptron(keep="average")
     for _ in range(2):
         by_hand.partial_fit(sp.csr_matrix(wide(X)), y, classes=[0, 1, 2])
-    laws.same(by_hand, model.learner, wide(X), "training from a file")
+    laws.assert_same_model(by_hand, model.learner, wide(X), "training from a file")
     assert model.classes_.tolist() == [0, 1, 2]
 
 

@@ -11,101 +11,44 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from rosenblatt.modelfile.registry import PUBLIC
+
 if TYPE_CHECKING:
-    from rosenblatt.engine.train import Epoch
-    from rosenblatt.engine.weights import Weights
-    from rosenblatt.estimators.kernel.budget import (
-        BudgetPerceptron,
-        Forgetron,
-        Projectron,
-        ProjectronPlusPlus,
-        RandomBudgetPerceptron,
-        Stoptron,
-    )
-    from rosenblatt.estimators.kernel.machine import KernelPerceptron
-    from rosenblatt.estimators.linear import Explanation, Perceptron
-    from rosenblatt.estimators.margins import MIRA, PAUM, PassiveAggressiveClassifier
-    from rosenblatt.estimators.regression.delta import DeltaRuleClassifier, DeltaRuleRegressor
-    from rosenblatt.estimators.regression.regressor import PassiveAggressiveRegressor
-    from rosenblatt.estimators.regression.stability import Diverged
-    from rosenblatt.estimators.sigma import SigmaPerceptron
-    from rosenblatt.estimators.states.pnorm import PNormPerceptron
-    from rosenblatt.estimators.states.scaled import ALMA, ROMMA, Ballseptron
-    from rosenblatt.estimators.states.second_order import AROW, SecondOrderPerceptron
-    from rosenblatt.estimators.states.winnow import BalancedWinnow, NormalisedWinnow, Winnow1, Winnow2
-    from rosenblatt.modelfile.registry import load
-    from rosenblatt.theory.network import Network
+    from rosenblatt.engine.train import Epoch as Epoch
+    from rosenblatt.engine.weights import Weights as Weights
+    from rosenblatt.estimators.kernel.budget import BudgetPerceptron as BudgetPerceptron
+    from rosenblatt.estimators.kernel.budget import Forgetron as Forgetron
+    from rosenblatt.estimators.kernel.budget import Projectron as Projectron
+    from rosenblatt.estimators.kernel.budget import ProjectronPlusPlus as ProjectronPlusPlus
+    from rosenblatt.estimators.kernel.budget import RandomBudgetPerceptron as RandomBudgetPerceptron
+    from rosenblatt.estimators.kernel.budget import Stoptron as Stoptron
+    from rosenblatt.estimators.kernel.machine import KernelPerceptron as KernelPerceptron
+    from rosenblatt.estimators.linear import Explanation as Explanation
+    from rosenblatt.estimators.linear import Perceptron as Perceptron
+    from rosenblatt.estimators.margins import MIRA as MIRA
+    from rosenblatt.estimators.margins import PAUM as PAUM
+    from rosenblatt.estimators.margins import PassiveAggressiveClassifier as PassiveAggressiveClassifier
+    from rosenblatt.estimators.regression.delta import DeltaRuleClassifier as DeltaRuleClassifier
+    from rosenblatt.estimators.regression.delta import DeltaRuleRegressor as DeltaRuleRegressor
+    from rosenblatt.estimators.regression.regressor import PassiveAggressiveRegressor as PassiveAggressiveRegressor
+    from rosenblatt.estimators.regression.stability import Diverged as Diverged
+    from rosenblatt.estimators.sigma import SigmaPerceptron as SigmaPerceptron
+    from rosenblatt.estimators.states.pnorm import PNormPerceptron as PNormPerceptron
+    from rosenblatt.estimators.states.scaled import ALMA as ALMA
+    from rosenblatt.estimators.states.scaled import ROMMA as ROMMA
+    from rosenblatt.estimators.states.scaled import Ballseptron as Ballseptron
+    from rosenblatt.estimators.states.second_order import AROW as AROW
+    from rosenblatt.estimators.states.second_order import SecondOrderPerceptron as SecondOrderPerceptron
+    from rosenblatt.estimators.states.winnow import BalancedWinnow as BalancedWinnow
+    from rosenblatt.estimators.states.winnow import NormalisedWinnow as NormalisedWinnow
+    from rosenblatt.estimators.states.winnow import Winnow1 as Winnow1
+    from rosenblatt.estimators.states.winnow import Winnow2 as Winnow2
+    from rosenblatt.modelfile.registry import load as load
+    from rosenblatt.theory.network import Network as Network
 
 __version__ = "0.1.0"
 
-_HOMES = {
-    "ALMA": "rosenblatt.estimators.states.scaled",
-    "AROW": "rosenblatt.estimators.states.second_order",
-    "BalancedWinnow": "rosenblatt.estimators.states.winnow",
-    "Ballseptron": "rosenblatt.estimators.states.scaled",
-    "BudgetPerceptron": "rosenblatt.estimators.kernel.budget",
-    "DeltaRuleClassifier": "rosenblatt.estimators.regression.delta",
-    "DeltaRuleRegressor": "rosenblatt.estimators.regression.delta",
-    "Diverged": "rosenblatt.estimators.regression.stability",
-    "Epoch": "rosenblatt.engine.train",
-    "Explanation": "rosenblatt.estimators.linear",
-    "Forgetron": "rosenblatt.estimators.kernel.budget",
-    "KernelPerceptron": "rosenblatt.estimators.kernel.machine",
-    "MIRA": "rosenblatt.estimators.margins",
-    "Network": "rosenblatt.theory.network",
-    "NormalisedWinnow": "rosenblatt.estimators.states.winnow",
-    "PAUM": "rosenblatt.estimators.margins",
-    "PNormPerceptron": "rosenblatt.estimators.states.pnorm",
-    "PassiveAggressiveClassifier": "rosenblatt.estimators.margins",
-    "PassiveAggressiveRegressor": "rosenblatt.estimators.regression.regressor",
-    "Perceptron": "rosenblatt.estimators.linear",
-    "Projectron": "rosenblatt.estimators.kernel.budget",
-    "ProjectronPlusPlus": "rosenblatt.estimators.kernel.budget",
-    "ROMMA": "rosenblatt.estimators.states.scaled",
-    "RandomBudgetPerceptron": "rosenblatt.estimators.kernel.budget",
-    "SecondOrderPerceptron": "rosenblatt.estimators.states.second_order",
-    "SigmaPerceptron": "rosenblatt.estimators.sigma",
-    "Stoptron": "rosenblatt.estimators.kernel.budget",
-    "Weights": "rosenblatt.engine.weights",
-    "Winnow1": "rosenblatt.estimators.states.winnow",
-    "Winnow2": "rosenblatt.estimators.states.winnow",
-    "load": "rosenblatt.modelfile.registry",
-}
-
-__all__ = [
-    "ALMA",
-    "AROW",
-    "MIRA",
-    "PAUM",
-    "ROMMA",
-    "BalancedWinnow",
-    "Ballseptron",
-    "BudgetPerceptron",
-    "DeltaRuleClassifier",
-    "DeltaRuleRegressor",
-    "Diverged",
-    "Epoch",
-    "Explanation",
-    "Forgetron",
-    "KernelPerceptron",
-    "Network",
-    "NormalisedWinnow",
-    "PNormPerceptron",
-    "PassiveAggressiveClassifier",
-    "PassiveAggressiveRegressor",
-    "Perceptron",
-    "Projectron",
-    "ProjectronPlusPlus",
-    "RandomBudgetPerceptron",
-    "SecondOrderPerceptron",
-    "SigmaPerceptron",
-    "Stoptron",
-    "Weights",
-    "Winnow1",
-    "Winnow2",
-    "load",
-]
-
+__all__ = sorted(PUBLIC)
 
 _MODULES = {
     "counting",
@@ -153,9 +96,9 @@ sys.meta_path.insert(0, _MovedModules())
 def __getattr__(name: str) -> Any:
     if name in _MODULES or f"rosenblatt.{name}" in _MOVED:
         return import_module(f"rosenblatt.{name}")
-    if name not in _HOMES:
+    if name not in PUBLIC:
         raise AttributeError(f"module 'rosenblatt' has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(_HOMES[name]), name)
+    value = globals()[name] = getattr(import_module(PUBLIC[name]), name)
     return value
 
 

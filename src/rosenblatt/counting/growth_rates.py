@@ -180,12 +180,12 @@ class Growth:
             if law.base > term.base and term.power > law.power:
                 start = max(start, ceil((term.power - law.power) / log(law.base / term.base)))
 
-        def exceeded(n: int) -> bool:
+        def exceeds_law(n: int) -> bool:
             return any(term.whole(n) > law.whole(n) for term in positive)
 
-        while exceeded(start):
+        while exceeds_law(start):
             start += 1
-        while start > 1 and not exceeded(start - 1):
+        while start > 1 and not exceeds_law(start - 1):
             start -= 1
         return sum(positive.values(), start=Fraction(0)), start
 

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple, cast
 
 from rosenblatt.counting.meter import KINDS, Flag, Meter
 from rosenblatt.counting.rewriting import Uncountable, Version, bind, rewrite
+from rosenblatt.errors import InvalidParameter, InvalidParameterType
 
 
 class Counts(NamedTuple):
@@ -86,18 +87,22 @@ class Operations:
 
     @property
     def counts(self) -> Counts:
+        """The operations of all lines, by kind."""
         return Counts(*map(sum, zip(*(line.counts for line in self.lines), strict=True)))
 
     @property
     def total(self) -> int:
+        """All operations."""
         return self.counts.total
 
     @property
     def steps(self) -> int:
+        """The statements executed, each test of a loop among them."""
         return self.counts.steps
 
     @property
     def flops(self) -> int:
+        """The arithmetic operations and the functions of a number."""
         return self.counts.flops
 
     def __repr__(self) -> str:
@@ -117,7 +122,7 @@ class Operations:
 def count_operations(
     function: Callable[..., Any] | str, /, *args: Any, follow: bool | Collection[Callable[..., Any]] = True, **named: Any
 ) -> Operations:
-    """Run `function(*args, **named)` and count what it executes.
+    """Run `function(*args, **named)` and count the operations that it executes.
 
     The function is run once, on the arguments themselves: what it returns, raises and changes is what it would have. It is
     rewritten from its source, so Python must know the source: a file, a notebook and a doctest will do.
@@ -136,12 +141,13 @@ def count_operations(
     Returns
     -------
     Operations
+        The counts by kind and by line, and what the function returned.
 
     Raises
     ------
-    TypeError
-        For what is not a function of Python with a source: built-ins, classes, lambdas, generators, coroutines, and
-        functions behind a decorator.
+    Uncountable
+        A TypeError, for what is not a function of Python with a source: built-ins, classes, lambdas, generators,
+        coroutines, and functions behind a decorator.
 
     Examples
     --------
@@ -174,20 +180,20 @@ def count_operations(
         function = from_text(function)
     plain, args = bare(function, args)
     if not isinstance(follow, bool | Iterable):
-        raise TypeError(f"follow={follow!r}: it must be True, False or a collection of functions, such as [dot]")
+        raise InvalidParameterType("follow", follow, "True, False or a collection of functions, such as [dot]")
     chosen = set() if isinstance(follow, bool) else {bare(each, ())[0].__code__ for each in follow}
     versions: dict[CodeType, Version | None] = {}
 
-    def nested(code: CodeType) -> bool:
+    def is_nested(code: CodeType) -> bool:
         """Whether a counted function made it, so that it counts as it is."""
         return any(version is not None and code in version.nested for version in versions.values())
 
     def near(each: FunctionType) -> bool:
         return each.__globals__ is plain.__globals__
 
-    def counted(each: FunctionType) -> FunctionType | None:
+    def counted_version(each: FunctionType) -> FunctionType | None:
         code = each.__code__
-        if nested(code):
+        if is_nested(code):
             return each
         if code not in versions:
             wanted = code is plain.__code__ or code in chosen or (follow is True and near(each))
@@ -204,19 +210,19 @@ def count_operations(
             return None
         except RecursionError:
             raise Uncountable(
-                f"{each.__qualname__} holds an expression nested too deeply to be rewritten, such as a sum of hundreds of "
-                "terms: split it into several statements"
+                f"{each.__qualname__} holds an expression nested too deeply to be rewritten",
+                hint="split it, a sum of hundreds of terms perhaps, into several statements",
             ) from None
 
-    def owned(each: Any) -> bool:
-        inner = inspect.unwrap(getattr(each, "__func__", each))
+    def owns(each: object) -> bool:
+        inner: object = inspect.unwrap(cast(Any, getattr(each, "__func__", each)))
         return isinstance(inner, FunctionType) and near(inner)
 
-    meter = Meter(counted, owned)
-    run = cast(Callable[..., Any], counted(plain))  # the function itself is always followed
+    meter = Meter(counted_version, owns)
+    run = cast(Callable[..., Any], counted_version(plain))  # the function itself is always followed
     value = run(*args, **named)
     lines = [line for version in versions.values() if version is not None for line in listing(version, meter)]
-    return Operations(plain.__name__, value, tuple(lines), meter.flagged())
+    return Operations(plain.__name__, value, tuple(lines), meter.all_flags())
 
 
 def listing(version: Version, meter: Meter) -> list[Line]:
@@ -236,28 +242,29 @@ def bare(function: Any, args: tuple[Any, ...]) -> tuple[FunctionType, tuple[Any,
         return bare(function.__func__, (function.__self__, *args))
     name = getattr(function, "__qualname__", repr(function))
     if isinstance(function, str):
-        raise TypeError(f"{function!r} is text, which only the function to be counted can be; pass the function itself")
-    if not callable(function):
-        raise TypeError(f"{function!r} is of type {type(function).__name__}, and only a function can be counted")
-    if isinstance(function, type):
-        raise TypeError(f"{name} is a class: count one of its methods, or a function that uses it")
-    if hasattr(function, "__wrapped__"):
-        raise TypeError(
-            f"{name} stands behind a decorator ({type(function).__name__}): count {name}.__wrapped__, or undecorate it"
+        raise Uncountable(
+            f"{function!r} is text, which only the function to be counted can be", hint="pass the function itself"
         )
+    if not callable(function):
+        raise Uncountable(f"{function!r} is of type {type(function).__name__}, and only a function can be counted")
+    if isinstance(function, type):
+        raise Uncountable(f"{name} is a class", hint="count one of its methods, or a function that uses it")
+    if hasattr(function, "__wrapped__"):
+        hint = f"count {name}.__wrapped__, or undecorate it"
+        raise Uncountable(f"{name} stands behind a decorator ({type(function).__name__})", hint=hint)
     if isinstance(function, functools.partial):
-        raise TypeError(f"{function!r} is a partial: count {function.func!r} with all of its arguments")
+        raise Uncountable(f"{function!r} is a partial", hint=f"count {function.func!r} with all of its arguments")
     if not isinstance(function, FunctionType):
         if isinstance(type(function).__call__, FunctionType):
             return bare(type(function).__call__, (function, *args))
-        raise TypeError(
+        raise Uncountable(
             f"{name} is not written in Python ({type(function).__name__}), so it has no source to count: a call of it is "
             "one operation of the function that makes it, flagged if its cost depends on a size"
         )
     if inspect.isgeneratorfunction(function):
-        raise TypeError(
-            f"{name} is a generator, which does nothing until it is asked: count a function that asks, such as one that "
-            f"returns list({name}(...))"
+        raise Uncountable(
+            f"{name} is a generator, which does nothing until it is asked",
+            hint=f"count a function that asks, such as one that returns list({name}(...))",
         )
     return function, args
 
@@ -267,7 +274,7 @@ def from_text(source: str) -> FunctionType:
     file = f"<counted {hashlib.sha256(source.encode()).hexdigest()[:12]}>"
     names = [node.name for node in ast.parse(source, file).body if isinstance(node, ast.FunctionDef)]
     if not names:
-        raise ValueError(f"the text defines no function: {source[:60]!r}; it must hold a def, like 'def f(n): return n'")
+        raise InvalidParameter("function", source[:60], "a source with a def, like 'def f(n): return n'")
     linecache.cache[file] = len(source), None, source.splitlines(keepends=True), file
     namespace: dict[str, Any] = {"__name__": file}
     exec(compile(source, file, "exec", dont_inherit=True), namespace)

@@ -26,14 +26,16 @@ from collections.abc import Iterator
 from types import CellType, CodeType, FunctionType
 from typing import Any, NamedTuple, cast
 
-from rosenblatt.counting.meter import Meter
+from rosenblatt.counting.meter import Meter, Site
+from rosenblatt.errors import UnsupportedOperation
 
 METER = "__meter__"
+Located = ast.stmt | ast.expr | ast.excepthandler
 FUTURE = sum(getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
 
 
-class Uncountable(TypeError):
-    """The function has no source that can be rewritten."""
+class Uncountable(UnsupportedOperation):
+    """The function cannot be counted: it is not one of Python, or has no source that can be rewritten."""
 
 
 class Version(NamedTuple):
@@ -63,7 +65,7 @@ def rewrite(function: FunctionType, meter: Meter) -> Version:
     compiled = compile(ast.fix_missing_locations(outside), code.co_filename, "exec", code.co_flags & FUTURE, True)
     for name in ("outside", owner, code.co_name):
         compiled = next(part for part in inside(compiled) if part.co_name == name)
-    compiled = renamed(compiled, compiled.co_qualname, function.__qualname__)
+    compiled = rename(compiled, compiled.co_qualname, function.__qualname__)
     lines = linecache.getlines(code.co_filename, function.__globals__)[first - 1 : last]
     return Version(compiled, frozenset(inside(compiled, deep=True)), first, lines, range(before, len(meter.sites)))
 
@@ -79,14 +81,14 @@ def bind(version: Version, function: FunctionType, meter: Meter) -> FunctionType
     return made
 
 
-def renamed(code: CodeType, before: str, after: str) -> CodeType:
+def rename(code: CodeType, before: str, after: str) -> CodeType:
     """The code with what it defines named as it was: functions by their code, classes by a constant."""
 
     def name(text: str) -> str:
         return after + text[len(before) :] if text == before or text.startswith(f"{before}.<locals>.") else text
 
     consts = tuple(
-        renamed(part, before, after) if isinstance(part, CodeType) else name(part) if isinstance(part, str) else part
+        rename(part, before, after) if isinstance(part, CodeType) else name(part) if isinstance(part, str) else part
         for part in code.co_consts
     )
     return code.replace(co_consts=consts, co_qualname=name(code.co_qualname))
@@ -107,13 +109,15 @@ def find_definition(function: FunctionType) -> ast.FunctionDef | ast.AsyncFuncti
     """
     code, name = function.__code__, function.__qualname__
     if code.co_name == "<lambda>":
-        raise Uncountable(f"{name} is a lambda, whose source cannot be told from its neighbours': give it a name with def")
+        raise Uncountable(
+            f"{name} is a lambda, whose source cannot be told from its neighbours'", hint="give it a name with def"
+        )
     linecache.checkcache(code.co_filename)
     lines = linecache.getlines(code.co_filename, function.__globals__)
     if not lines:
         raise Uncountable(
-            f"{name} has no source: Python read it from {code.co_filename!r} and did not keep it. Define it in a file or a "
-            "notebook, or pass the source itself as text: count_operations('def f(n): ...', n)"
+            f"{name} has no source: Python read it from {code.co_filename!r} and did not keep it",
+            hint="define it in a file or a notebook, or pass the source itself: count_operations('def f(n): ...', n)",
         )
     for source in beginnings(lines[code.co_firstlineno - 1 :]):
         try:
@@ -126,8 +130,8 @@ def find_definition(function: FunctionType) -> ast.FunctionDef | ast.AsyncFuncti
             return found
         break
     raise Uncountable(
-        f"line {code.co_firstlineno} of {code.co_filename!r} does not define {name} any more: the file has changed since "
-        "it was read; load it again"
+        f"line {code.co_firstlineno} of {code.co_filename!r} does not define {name} any more: the file has changed since",
+        hint="load it again",
     )
 
 
@@ -154,14 +158,15 @@ def same(definition: ast.FunctionDef | ast.AsyncFunctionDef, code: CodeType) -> 
     return definition.name == code.co_name and (len(names) == len(given) if private else names == list(given))
 
 
-def refuse_async(definition: ast.AST) -> None:
+def refuse_async(definition: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
     for node in ast.walk(definition):
-        if isinstance(node, ast.AsyncFunctionDef | ast.AsyncFor | ast.AsyncWith | ast.Await) or (
-            isinstance(node, ast.comprehension) and node.is_async
+        if isinstance(node, ast.AsyncFunctionDef | ast.AsyncFor | ast.AsyncWith | ast.Await) or getattr(
+            node, "is_async", False
         ):
+            line = getattr(node, "lineno", definition.lineno)
             raise Uncountable(
-                f"line {getattr(node, 'lineno', getattr(definition, 'lineno', 0))} is asynchronous: what it executes "
-                "depends on when it is awakened; count the synchronous functions that it calls"
+                f"line {line} is asynchronous: what it executes depends on when it is awakened",
+                hint="count the synchronous functions that it calls",
             )
 
 
@@ -172,7 +177,7 @@ class Rewriter(ast.NodeTransformer):
     def __init__(self, meter: Meter, function: str) -> None:
         self.meter, self.function = meter, function
 
-    def definition(self, node: Any) -> Any:
+    def definition(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.stmt:
         """The function itself: its defaults and decorators were evaluated long ago."""
         node.decorator_list, node.returns = [], None
         if hasattr(node, "type_params"):
@@ -187,17 +192,17 @@ class Rewriter(ast.NodeTransformer):
 
     # Sites
 
-    def site(self, node: Any, *kinds: str) -> ast.expr:
+    def site(self, node: Located, *kinds: str) -> ast.expr:
         text = " ".join(ast.unparse(node).split()) if isinstance(node, ast.expr | ast.Assign | ast.AugAssign) else ""
         text = text if len(text) <= 40 else text[:39] + "…"
-        return ast.Constant(self.meter.site(self.function, node.lineno, kinds, text))
+        return ast.Constant(self.meter.site(Site(self.function, node.lineno, kinds, text)))
 
     def through(self, method: str, *values: ast.expr) -> ast.Call:
         return ast.copy_location(
             ast.Call(ast.Attribute(ast.Name(METER, ast.Load()), method, ast.Load()), list(values), []), values[-1]
         )
 
-    def hit(self, value: ast.expr, at: Any, *kinds: str) -> ast.Call:
+    def hit(self, value: ast.expr, at: Located, *kinds: str) -> ast.Call:
         return self.through("hit", self.site(at, *kinds), value)
 
     # Statements
@@ -225,7 +230,7 @@ class Rewriter(ast.NodeTransformer):
                 setattr(node, name, self.visit_part(part))
         return node
 
-    def visit_part(self, part: Any) -> Any:
+    def visit_part(self, part: object) -> Any:
         return self.visit(part) if isinstance(part, ast.AST) else part
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
@@ -246,7 +251,7 @@ class Rewriter(ast.NodeTransformer):
         site = self.site(node, *["assignment"] * sum(leaves(target) for target in node.targets))
         rest = any(isinstance(part, ast.Starred) for target in node.targets for part in ast.walk(target))
         self.generic_visit(node)
-        node.value = self.through("made" if rest else "hit", site, node.value)
+        node.value = self.through("result" if rest else "hit", site, node.value)
         return node
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
@@ -259,16 +264,16 @@ class Rewriter(ast.NodeTransformer):
         site = self.site(node, "arithmetic", "assignment")
         if isinstance(node.target, ast.Subscript | ast.Attribute):
             node.target = self.access(node.target, "indexing", "indexing")
-        node.value = self.through("made", site, self.visit(node.value))
+        node.value = self.through("result", site, self.visit(node.value))
         return node
 
-    def visit_If(self, node: ast.If | ast.While) -> ast.AST:
-        site = self.site(node, "control", "steps")
+    def visit_If(self, node: ast.If | ast.While | ast.IfExp) -> ast.AST:
+        site = self.site(node.test, "control") if isinstance(node, ast.IfExp) else self.site(node, "control", "steps")
         self.generic_visit(node)
         node.test = self.through("hit", site, node.test)
         return node
 
-    visit_While = visit_If  # noqa: N815  ast's own name
+    visit_While = visit_IfExp = visit_If  # noqa: N815  ast's own names
 
     def visit_For(self, node: ast.For) -> ast.AST:
         sites = self.site(node, "control", "steps"), self.site(node, *["assignment"] * leaves(node.target))
@@ -298,7 +303,7 @@ class Rewriter(ast.NodeTransformer):
             node.left = ast.copy_location(self.through("product", site, law, node.left), node.left)
             node.right = ast.copy_location(self.through("product", site, law, node.right), node.right)
             return self.through("hit", site, node)
-        return self.through("made", site, node)
+        return self.through("result", site, node)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
         if isinstance(node.operand, ast.Constant) and not isinstance(node.op, ast.Not):
@@ -308,7 +313,7 @@ class Rewriter(ast.NodeTransformer):
         if isinstance(node.op, ast.Not):
             node.operand = self.through("hit", site, node.operand)
             return node
-        return self.through("made", site, node)
+        return self.through("result", site, node)
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
         site = self.site(node, "logical")
@@ -333,13 +338,12 @@ class Rewriter(ast.NodeTransformer):
         node.left, node.comparators = sides[0], [self.through("hit", site, side) for side in sides[1:]]
         return node
 
-    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+    def visit_Subscript(self, node: ast.Subscript | ast.Attribute) -> ast.AST:
         return self.access(node, "indexing")
 
-    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
-        return self.access(node, "indexing")
+    visit_Attribute = visit_Subscript  # noqa: N815  ast's own name
 
-    def access(self, node: Any, *kinds: str) -> Any:
+    def access(self, node: ast.Subscript | ast.Attribute, *kinds: str) -> Any:
         site = self.site(node, *kinds)
         node.value = self.visit(node.value)
         if isinstance(node, ast.Attribute):
@@ -367,12 +371,12 @@ class Rewriter(ast.NodeTransformer):
         node.func = self.through("call", *sites, node.func)
         node.args = [self.visit(argument) for argument in node.args]
         node.keywords = [self.visit(argument) for argument in node.keywords]
-        return self.through("unseen", ast.Constant(METER), node) if lists_names else node
+        return self.through("hide", ast.Constant(METER), node) if lists_names else node
 
     def visit_FormattedValue(self, node: ast.FormattedValue) -> ast.AST:
         site = self.site(node.value, "calls")
         self.generic_visit(node)
-        node.value = self.through("made", site, node.value)
+        node.value = self.through("result", site, node.value)
         return node
 
     def visit_Starred(self, node: ast.Starred) -> ast.AST:
@@ -380,12 +384,6 @@ class Rewriter(ast.NodeTransformer):
         node.value = self.visit(node.value)
         if isinstance(node.ctx, ast.Load):
             node.value = self.through("weigh", site, node.value)
-        return node
-
-    def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
-        site = self.site(node.test, "control")
-        self.generic_visit(node)
-        node.test = self.through("hit", site, node.test)
         return node
 
     def visit_comprehension(self, node: ast.comprehension) -> ast.AST:

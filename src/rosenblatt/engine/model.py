@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from rosenblatt import rules
 from rosenblatt.engine import problems
@@ -16,7 +16,8 @@ from rosenblatt.engine.rows import Rows, is_sparse
 from rosenblatt.engine.train import Pocket
 from rosenblatt.engine.votes import Votes, no_votes
 from rosenblatt.engine.weights import Weights, grown, hidden, suited, widened, zeros
-from rosenblatt.modelfile.parts import MOST, Parts, put_record, record
+from rosenblatt.modelfile.parts import Parts
+from rosenblatt.modelfile.values import MOST, decode_record, encode_record
 from rosenblatt.theory.conditions import RunConditions
 
 
@@ -113,75 +114,73 @@ class Model:
         if self.votes is not None:
             self.votes = self.votes.extended(X, moves, int(self.weights.clock[0]))
 
+    # Files
 
-# Files
-
-
-def parts_of(model: Model, resume: bool, own_rule: Callable[[], Any]) -> Parts:
-    """The model as facts and arrays; without `resume`, the weights that predict and no more. `own_rule` answers the rule
-    that the parameters of the learner ask for, which need not be one that a file can name."""
-    parts = Parts({"problem": put_record(model.problem, problems.KINDS), "constant": model.constant, "keep": model.keep})
-    whole = resume or model.votes is not None
-    _put_weights(parts, "weights", model.weights.w if whole else model.predicting())
-    parts.put("tally", model.weights.tally)
-    parts.put("clock", model.weights.clock)
-    if model.votes is not None:
-        parts.put_rows("votes/rows", model.votes.rows)
-        parts.put_records("votes/moves", model.votes.moves)
-        _put_weights(parts, "votes/start", model.votes.start)
-    if not resume:
+    def to_parts(self, resume: bool, own_rule: Callable[[], Any]) -> Parts:
+        """Return the model as parts; without `resume`, the weights that predict and no more. `own_rule` returns the rule
+        that the parameters of the learner ask for, which need not be one that a file can name."""
+        parts = Parts({
+            "problem": encode_record(self.problem, problems.KINDS), "constant": self.constant, "keep": self.keep,
+        })  # fmt: skip
+        whole = resume or self.votes is not None
+        _put_weights(parts, "weights", self.weights.w if whole else self.predicting())
+        parts.put("tally", self.weights.tally)
+        parts.put("clock", self.weights.clock)
+        if self.votes is not None:
+            parts.put_rows("votes/rows", self.votes.rows)
+            parts.put_records("votes/moves", self.votes.moves)
+            _put_weights(parts, "votes/start", self.votes.start)
+        if not resume:
+            return parts
+        if self.weights.drift is not None:
+            _put_weights(parts, "drift", self.weights.drift)
+        if self.pocket is not None:
+            _put_weights(parts, "pocket", self.pocket.w)
+            parts.put("pocket/run", self.pocket.run)
+            parts.facts["pocket/fewest"] = self.pocket.fewest
+        conditions, rule = self.conditions, self.conditions.rule
+        if conditions.start is not None:
+            parts.put("terms/start", conditions.start)
+        parts.facts["terms"] = {
+            "rule": None if rule is None else "own" if rule == own_rule() else encode_record(rule, rules.KINDS),
+            "batch": conditions.batch,
+            "in_turn": conditions.in_turn,
+            "weighted": conditions.weighted,
+            "mixed": conditions.mixed,
+        }
         return parts
-    if model.weights.drift is not None:
-        _put_weights(parts, "drift", model.weights.drift)
-    if model.pocket is not None:
-        _put_weights(parts, "pocket", model.pocket.w)
-        parts.put("pocket/run", model.pocket.run)
-        parts.facts["pocket/fewest"] = model.pocket.fewest
-    conditions = model.conditions
-    if conditions.start is not None:
-        parts.put("terms/start", conditions.start)
-    rule = conditions.rule
-    parts.facts["terms"] = {
-        "rule": None if rule is None else "own" if rule == own_rule() else put_record(rule, rules.KINDS),
-        "batch": conditions.batch,
-        "in_turn": conditions.in_turn,
-        "weighted": conditions.weighted,
-        "mixed": conditions.mixed,
-    }
-    return parts
 
-
-def model_of(parts: Parts, features: int, expected: Collection[Problem], own_rule: Callable[[], Any]) -> Model:
-    """The model that facts and arrays describe, for rows of so many features and for one of the problems expected."""
-    problem = problem_of(parts, expected)
-    resume = "terms" in parts.facts
-    keep = parts.text("keep", ("last", "average", "pocket", "vote"))
-    shape = (features + 1,) if isinstance(problem, Binary) else (features + 1, columns(problem))
-    w = _weights(parts, "weights", shape)
-    clock = parts.counts("clock", 1)
-    averaged = keep == "average" and resume
-    drift = _weights(parts, "drift", shape, np.float64) if averaged else None
-    model = Model(problem, Weights(w, drift, parts.counts("tally", counters(problem)), clock), parts.real("constant"),
-                  keep if resume or keep == "vote" else "last")  # fmt: skip
-    model.only_predicts = not resume
-    if model.votes is not None:
-        rows = parts.rows("votes/rows", None, features)
-        moves = parts.records("votes/moves", MOVE, move_bounds(problem, rows.shape[0], int(clock[0])))
-        model.votes = Votes(rows, moves, _weights(parts, "votes/start", shape, w.dtype), int(clock[0]))
-    if not resume:
+    @classmethod
+    def from_parts(cls, parts: Parts, features: int, expected: Collection[Problem], own_rule: Callable[[], Any]) -> Model:
+        """Return the model that parts describe, for rows of so many features and for one of the problems expected."""
+        problem = problem_of(parts, expected)
+        resume = "terms" in parts.facts
+        keep = parts.text("keep", ("last", "average", "pocket", "vote"))
+        shape = (features + 1,) if isinstance(problem, Binary) else (features + 1, columns(problem))
+        w = _weights(parts, "weights", shape)
+        clock = parts.counts("clock", 1)
+        drift = _weights(parts, "drift", shape, np.float64) if keep == "average" and resume else None
+        weights = Weights(w, drift, parts.counts("tally", counters(problem)), clock)
+        model = cls(problem, weights, parts.real("constant"), keep if resume or keep == "vote" else "last")
+        model.only_predicts = not resume
+        if model.votes is not None:
+            rows = parts.rows("votes/rows", None, features)
+            moves = parts.records("votes/moves", MOVE, move_bounds(problem, rows.shape[0], int(clock[0])))
+            model.votes = Votes(rows, moves, _weights(parts, "votes/start", shape, w.dtype), int(clock[0]))
+        if not resume:
+            return model
+        if model.pocket is not None:
+            model.pocket.w = _weights(parts, "pocket", shape, w.dtype)
+            model.pocket.run = parts.counts("pocket/run", 2)
+            fewest = parts.facts["pocket/fewest"]
+            model.pocket.fewest = None if fewest is None else parts.whole("pocket/fewest")
+        model.conditions = _conditions(parts, w, own_rule)
         return model
-    if model.pocket is not None:
-        model.pocket.w = _weights(parts, "pocket", shape, w.dtype)
-        model.pocket.run = parts.counts("pocket/run", 2)
-        fewest = parts.facts["pocket/fewest"]
-        model.pocket.fewest = None if fewest is None else parts.whole("pocket/fewest")
-    model.conditions = _conditions(parts, Parts(parts.facts["terms"]), w, own_rule)
-    return model
 
 
 def problem_of(parts: Parts, expected: Collection[Problem]) -> Any:
     """The problem that a model solves, if it is one of those expected."""
-    problem = record(parts.facts["problem"], problems.KINDS)
+    problem = decode_record(parts.facts["problem"], problems.KINDS)
     if not any(type(problem) is type(one) and problem == one for one in expected):
         raise ValueError(f"{problem} is none of {', '.join(map(str, expected))}")
     return problem
@@ -194,27 +193,25 @@ def move_bounds(problem: Problem, rows: int, clock: int) -> dict[str, tuple[int,
     return {"row": (0, rows - 1), "gains": column, "loses": column, "counter": counter, "clock": (0, clock)}
 
 
-def _conditions(parts: Parts, told: Parts, w: NDArray, own_rule: Callable[[], Any]) -> RunConditions:
+def _conditions(parts: Parts, w: NDArray, own_rule: Callable[[], Any]) -> RunConditions:
     start = parts.array("terms/start", w.dtype, w.shape) if "terms/start" in parts.arrays else None
-    rule = told.facts["rule"]
-    rule = own_rule() if rule == "own" else None if rule is None else record(rule, rules.KINDS)
-    flags = {name: told.flag(name) for name in ("in_turn", "weighted", "mixed")}
-    return RunConditions(start, rule, told.whole("batch", 1, 2 * MOST - 1), **flags)
+    terms = Parts(parts.facts["terms"])
+    rule = terms.facts["rule"]
+    rule = own_rule() if rule == "own" else None if rule is None else decode_record(rule, rules.KINDS)
+    flags = {name: terms.flag(name) for name in ("in_turn", "weighted", "mixed")}
+    return RunConditions(start, rule, terms.whole("batch", 1, 2 * MOST - 1), **flags)
 
 
 def _put_weights(parts: Parts, name: str, w: NDArray) -> None:
-    """Put weights with the order that they have in memory: sums in another order might round otherwise."""
+    """Store weights with the order that they have in memory: sums in another order might round otherwise."""
     turned = w.ndim > 1 and w.flags.f_contiguous and not w.flags.c_contiguous
     parts.facts[f"{name}/turned"] = turned
     parts.put(name, w.T if turned else w)
 
 
-def _weights(parts: Parts, name: str, shape: tuple[int, ...], dtype: Any = None) -> NDArray:
+def _weights(parts: Parts, name: str, shape: tuple[int, ...], dtype: DTypeLike | None = None) -> NDArray:
     turned = parts.flag(f"{name}/turned")
-    kind = parts.arrays[name].dtype if dtype is None else dtype
-    if kind not in (np.float32, np.float64):
-        raise TypeError(f"{name} must be float32 or float64; they are {kind}")
-    w = parts.array(name, kind, shape[::-1] if turned else shape)
+    w = parts.floats(name, shape[::-1] if turned else shape, dtype)
     return w.T if turned else w
 
 

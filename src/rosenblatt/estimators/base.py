@@ -28,7 +28,7 @@ from rosenblatt.estimators.callbacks import CallbackSupportMixin, Hooks
 from rosenblatt.estimators.parameters import SHARED, Flag, parameter, with_parameters
 from rosenblatt.estimators.plan import PROBLEMS, Plan
 from rosenblatt.estimators.progress import Bar
-from rosenblatt.modelfile.saving import SavedEstimator
+from rosenblatt.modelfile.saving import EstimatorSaveLoadMixin
 
 READ: dict[str, Any] = {"accept_sparse": "csr", "dtype": (np.float64, np.float32), "order": "C"}
 
@@ -72,7 +72,7 @@ class Learned(Protocol):
         """The decision values of rows: see `problems.decide`."""
 
 
-class Estimator(SavedEstimator, CallbackSupportMixin, BaseEstimator):
+class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, BaseEstimator):
     """A learner with the manners of scikit-learn.
 
     The class attributes are the values of those parameters that a learner does not offer; `_own` says what its

@@ -6,7 +6,6 @@ from __future__ import annotations
 import math
 import warnings
 from abc import abstractmethod
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rosenblatt import rules
-from rosenblatt.engine.model import Model, fresh, model_of, parts_of
+from rosenblatt.engine.model import Model, fresh
 from rosenblatt.engine.problems import Binary, OneVsOne, winner
 from rosenblatt.engine.rows import Examples, Rows, lengths, refuse_too_long
 from rosenblatt.engine.train import Log, Trainer, Visits
@@ -234,12 +233,11 @@ class Linear(Classifier):
     def _widened(self, model: Model, features: int) -> Model:
         return model.widened(features)
 
-    def _arrays(self, model: Model, resume: bool) -> tuple[dict[str, Any], dict[str, NDArray]]:
-        parts = parts_of(model, resume, self._rule)
-        return parts.facts, parts.arrays
+    def _model_to_parts(self, resume: bool) -> Parts:
+        return self._model.to_parts(resume, self._rule)
 
-    def _from_arrays(self, facts: Mapping[str, Any], arrays: dict[str, NDArray]) -> Model:
-        return model_of(Parts(facts, arrays), self.n_features_in_, self._expected(), self._rule)
+    def _model_from_parts(self, parts: Parts) -> Model:
+        return Model.from_parts(parts, self.n_features_in_, self._expected(), self._rule)
 
     def _fixed(self, plan: Plan) -> list[tuple[str, Any, Any]]:
         problem = self._model.problem

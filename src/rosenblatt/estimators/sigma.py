@@ -37,7 +37,8 @@ from rosenblatt.estimators.parameters import (
 )
 from rosenblatt.estimators.plan import generator
 from rosenblatt.modelfile.parts import Parts
-from rosenblatt.modelfile.saving import Saved, epoch, fact, labels, put_labels, put_names, take_names
+from rosenblatt.modelfile.saving import LearnerSaveLoadMixin, put_feature_names, set_feature_names
+from rosenblatt.modelfile.values import decode_labels, decode_row, encode_labels, encode_value
 from rosenblatt.theory import bounds
 
 _STRETCH = 2**28  # bytes of rows to look at before Python is asked whether to go on: well under a second
@@ -201,7 +202,7 @@ def _starts(rng: np.random.Generator, n: int, draws: int, pairs: bool) -> Iterat
 
 
 @with_parameters
-class SigmaPerceptron(Saved, ClassifierMixin, InterceptParameters, RandomParameters, BaseEstimator):
+class SigmaPerceptron(LearnerSaveLoadMixin, ClassifierMixin, InterceptParameters, RandomParameters, BaseEstimator):
     """Finds weights that are right on every training row which is not near their plane, however small the margin.
 
     A row is far if |cos(w, x)| ≥ `sigma`, both with the constant feature. If a hyperplane separates the classes, then with
@@ -336,27 +337,27 @@ class SigmaPerceptron(Saved, ClassifierMixin, InterceptParameters, RandomParamet
 
     _always_resumes = True  # there is no more than what predicts
 
-    def _parts(self, resume: bool) -> Parts:
+    def _learned_to_parts(self, resume: bool) -> Parts:
         parts = Parts({
-            "features": int(self.n_features_in_), "classes": put_labels(self.classes_), "constant": self._constant,
-            "sigma": self._sigma, "history": [[fact(value) for value in record] for record in self.history_],
+            "features": int(self.n_features_in_), "classes": encode_labels(self.classes_), "constant": self._constant,
+            "sigma": self._sigma, "history": [[encode_value(value) for value in record] for record in self.history_],
         })  # fmt: skip
-        put_names(parts, self)
+        put_feature_names(parts, self)
         for name in ("coef", "intercept", "solved"):
             parts.put(name, getattr(self, f"{name}_"))
         return parts
 
-    def _put_together(self, parts: Parts, resume: bool) -> None:
+    def _learned_from_parts(self, parts: Parts, resume: bool) -> None:
         parameters.check(self.get_params(deep=False), self._own)
         self.n_features_in_ = parts.whole("features", 1)
-        take_names(parts, self)
-        self.classes_ = labels(parts.facts["classes"])
+        set_feature_names(parts, self)
+        self.classes_ = decode_labels(parts.facts["classes"])
         self._constant, self._sigma = parts.real("constant"), parts.real("sigma")
         vectors = 1 if len(self.classes_) == 2 else len(self.classes_)
         self.coef_ = parts.array("coef", np.float64, (vectors, self.n_features_in_))
         self.intercept_ = parts.array("intercept", np.float64, (vectors,))
         self.solved_ = parts.array("solved", np.bool_, (vectors,))
-        self.history_ = [epoch(values, Round) for values in parts.facts["history"]]
+        self.history_ = [decode_row(values, Round) for values in parts.facts["history"]]
         self._count()
 
     def _solve(

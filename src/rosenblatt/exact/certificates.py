@@ -51,7 +51,7 @@ class Interior(Certificate):
         """Return the point with these coordinates: integers, fractions or floats."""
         return Interior(tuple(fractions(x)))
 
-    def __array__(self, dtype: DTypeLike = None, copy: bool | None = None) -> NDArray:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray:
         return as_floats(self.x).astype(dtype or np.float64)
 
     def values(self, A: Matrix) -> list[Fraction]:
@@ -114,10 +114,10 @@ def columns_as_rows(A: Matrix) -> Matrix:
 
 def entries(A: Matrix, i: int) -> list[tuple[int, float]]:
     """(column, value) of one row, dense or CSR."""
-    if sp.issparse(A):
-        part = slice(A.indptr[i], A.indptr[i + 1])
-        return list(zip(A.indices[part].tolist(), A.data[part].tolist(), strict=True))
-    return list(enumerate(A[i].tolist()))
+    if isinstance(A, np.ndarray):
+        return list(enumerate(A[i].tolist()))
+    part = slice(A.indptr[i], A.indptr[i + 1])
+    return list(zip(A.indices[part].tolist(), A.data[part].tolist(), strict=True))
 
 
 def as_floats(values: Sequence[Fraction]) -> NDArray:

@@ -80,6 +80,11 @@ def _fraction(value: Any) -> Fraction:
     return Fraction(float(value))
 
 
+def dot(a: Sequence[Fraction], b: Sequence[Fraction]) -> Fraction:
+    """⟨a, b⟩ in fractions."""
+    return sum((x * y for x, y in zip(a, b, strict=True) if x and y), Fraction(0))
+
+
 def about(value: Fraction) -> str:
     """Six digits of a number of any size."""
     with localcontext() as context:
@@ -106,7 +111,7 @@ def products(A: Matrix, w: Sequence[int]) -> tuple[list[int], int]:
     W = _limbs_of_integers(w, limb)
     found: list[int] = []
     bases: list[int] = []
-    step = max(1, _CHUNK * n // max(1, A.nnz if sp.issparse(A) else n * d))
+    step = max(1, _CHUNK * n // max(1, n * d if isinstance(A, np.ndarray) else A.nnz))
     for start in range(0, n, step):
         chunk = A[start : start + step]
         rows, base = _chunk_products(chunk, W, limb)
@@ -143,25 +148,25 @@ def join_digits(digits: Sequence[NDArray], base: int) -> NDArray:
 def _chunk_products(chunk: Matrix, W: NDArray, limb: int) -> tuple[list[int], list[int]]:
     """(P, e) with the products P · 2^e, an e for each row: from the highest limb of the row's largest number down, until
     nothing is left of any."""
-    sparse = sp.issparse(chunk)
     n = chunk.shape[0]
-    rest = np.array(chunk.data if sparse else chunk)
-    if sparse:
+    rest = np.array(chunk if isinstance(chunk, np.ndarray) else chunk.data)
+    if isinstance(chunk, np.ndarray):
+        row_of: Any = (slice(None), None)
+        largest = np.abs(rest).max(axis=1, initial=0.0)
+    else:
         row_of = np.repeat(np.arange(n), np.diff(chunk.indptr))
         largest = np.zeros(n)
         np.maximum.at(largest, row_of, np.abs(rest))
-    else:
-        row_of = None
-        largest = np.abs(rest).max(axis=1, initial=0.0)
     exponent = np.frexp(largest)[1].astype(np.int64)
     total = np.zeros(n, dtype=object)
     while rest.any():
         lower = np.maximum(exponent - limb, _LOWEST)
-        unit = np.ldexp(1.0, lower)
-        unit = unit[row_of] if sparse else unit[:, None]
+        unit = np.ldexp(1.0, lower)[row_of]
         part = np.trunc(rest / unit)  # below 2^limb, and what is left is exact
         rest -= part * unit
-        P = (sp.csr_array((part, chunk.indices, chunk.indptr), shape=chunk.shape) if sparse else part) @ W
+        if not isinstance(chunk, np.ndarray):
+            part = sp.csr_array((part, chunk.indices, chunk.indptr), shape=chunk.shape)
+        P = part @ W
         total *= [1 << shift for shift in (exponent - lower).tolist()]
         total += join_digits(list(P.T), 1 << limb)
         exponent = lower

@@ -40,7 +40,7 @@ class Quantity(NamedTuple):
         kind = "a whole number" if self.whole else "a number"
         low = f" {'>' if self.open_low else '≥'} {self.low:g}" if self.low > -inf else ""
         high = f" {'<' if self.open_high else '≤'} {self.high:g}" if self.high < inf else ""
-        finite = " and finite" if self.high == inf and self.open_high else ""
+        finite = " and finite" if self.high == inf and self.open_high and not self.whole else ""
         allowed = f"{kind}{low}{' and' if low and high else ''}{high}{finite}"
         raise InvalidParameter(name, value, allowed, hint=self.advice)
 
@@ -53,7 +53,7 @@ COUNT = Quantity(1, whole=True)
 
 def dense(A: Matrix) -> NDArray:
     """The matrix as an array."""
-    return A.toarray() if sp.issparse(A) else np.asarray(A)
+    return A if isinstance(A, np.ndarray) else A.toarray()
 
 
 def numbers(X: MatrixLike, name: str = "X", *, integers: bool = False) -> Any:

@@ -1,15 +1,22 @@
-"""Solving with perceptrons: points inside cones, linear programs, and proofs that there are none."""
+"""Solving with perceptrons: points inside cones, linear programs, and proofs that there are none.
+
+find_interior    x with A x > 0, or rows that add up to zero, by one of the METHODS
+find_in_cone     a point inside a Polyhedral, SecondOrder or Semidefinite cone, or an Intersection of them
+solve_lp         a linear program in the form of scipy's `linprog`, with its proof
+
+rows, perceptron, rescaling, first_order    the methods, and the rows they work on
+search, proof                               what a search shows and answers, and how weights become a proof
+cones, conic, programs, linear_programs     the other questions
+"""
 
 from rosenblatt.feasibility.cones import Intersection, Polyhedral, SecondOrder, Semidefinite, symmetric
 from rosenblatt.feasibility.conic import FoundInCone, find_in_cone
-from rosenblatt.feasibility.dunagan_vempala import DunaganVempala
-from rosenblatt.feasibility.found import Found
+from rosenblatt.feasibility.first_order import Smooth, VonNeumann
 from rosenblatt.feasibility.interior import METHODS, find_interior
 from rosenblatt.feasibility.linear_programs import solve_lp
 from rosenblatt.feasibility.perceptron import Plain
-from rosenblatt.feasibility.rescaling import Rescaling
-from rosenblatt.feasibility.smooth import Smooth
-from rosenblatt.feasibility.von_neumann import VonNeumann
+from rosenblatt.feasibility.rescaling import DunaganVempala, Rescaling
+from rosenblatt.feasibility.search import Found
 
 __all__ = [
     "METHODS",

@@ -15,12 +15,13 @@ from fractions import Fraction
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from rosenblatt.errors import InvalidData, InvalidParameter
 from rosenblatt.exact.certificates import Interior
-from rosenblatt.exact.dyadic import fractions, lowest_exponent
+from rosenblatt.exact.dyadic import dot, fractions, lowest_exponent
 from rosenblatt.exact.elimination import echelon
-from rosenblatt.exact.reading import numbers
+from rosenblatt.exact.reading import dense, numbers
 
 _BITS = 20
 _BITS_HELD = 52
@@ -65,16 +66,23 @@ class WithDual(Protocol):
 
 @dataclass(frozen=True)
 class Polyhedral:
-    """{x: A x > 0}. The cut is the row with the least cosine."""
+    """The cone {x: A x > 0}. Its cut is the row with the least cosine.
+
+    Parameters
+    ----------
+    A : (rows, dimension) array or scipy sparse matrix
+        The rows, none of them zero.
+    """
 
     A: Any
     lengths: NDArray = field(init=False, repr=False, compare=False)  # of its rows
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "A", _dense(self.A, "A"))
+        object.__setattr__(self, "A", dense(numbers(self.A, "A")))
         object.__setattr__(self, "lengths", np.linalg.norm(self.A, axis=1))
         if not self.lengths.all():
-            raise ValueError("A has a row of zeros: no product with it is positive, so nothing is inside")
+            row = int(self.lengths.argmin())
+            raise InvalidData(f"row {row} of A is zero: no product with it is positive, so nothing is inside", row=row)
 
     @property
     def dimension(self) -> int:
@@ -91,16 +99,22 @@ class Polyhedral:
 
 @dataclass(frozen=True)
 class SecondOrder:
-    """{x: ‖P x‖ < ⟨c, x⟩}, P of any number of rows: the second-order (ice cream) cone seen through a linear map."""
+    """The cone {x: ‖P x‖ < ⟨c, x⟩}: the second-order (ice cream) cone seen through a linear map.
+
+    Parameters
+    ----------
+    P : (any, dimension) array or scipy sparse matrix
+    c : (dimension,) array
+    """
 
     P: Any
     c: Any
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "P", _dense(self.P, "P"))
-        object.__setattr__(self, "c", _dense(np.asarray(self.c)[None], "c")[0])
+        object.__setattr__(self, "P", dense(numbers(self.P, "P")))
+        object.__setattr__(self, "c", dense(numbers(np.asarray(self.c)[None], "c"))[0])
         if self.P.shape[1] != self.c.size:
-            raise ValueError(f"P has {self.P.shape[1]} columns and c {self.c.size} entries; both belong to the same x")
+            raise InvalidData(f"P has {self.P.shape[1]} columns and c {self.c.size} entries; both belong to the same x")
 
     @property
     def dimension(self) -> int:
@@ -111,15 +125,15 @@ class SecondOrder:
         length = float(np.linalg.norm(u))
         if t > length:
             return None
-        v = _rounded(u / length) if length else np.zeros(len(u))
+        v = _short(u / length) if length else np.zeros(len(u))
         s = _above(v)
         unit = min(lowest_exponent(self.c) + lowest_exponent(s), lowest_exponent(self.P) + lowest_exponent(v))
         size = np.abs(self.c) * s + np.abs(v) @ np.abs(self.P)
         return Cut(self.c * s - v @ self.P, _held(size, unit))  # ⟨a, z⟩ ≥ (⟨c, z⟩ − ‖P z‖)·s: positive inside
 
     def contains(self, x: Sequence[Fraction]) -> bool:
-        t, u = _dot(fractions(self.c), x), [_dot(fractions(row), x) for row in self.P]
-        return t > 0 and t * t > _dot(u, u)
+        t, u = dot(fractions(self.c), x), [dot(fractions(row), x) for row in self.P]
+        return t > 0 and t * t > dot(u, u)
 
     def dual_vector(self) -> tuple[Fraction, ...] | None:
         """v with Pᵀv = c and ‖v‖ ≤ 1, so that ⟨c, x⟩ = ⟨v, P x⟩ ≤ ‖P x‖ and nothing is inside; None if something is.
@@ -131,35 +145,50 @@ class SecondOrder:
         missed = np.linalg.norm(self.P.T @ near - self.c)
         if not (np.linalg.norm(near) <= 1 + _NEAR and missed <= _NEAR * np.linalg.norm(self.c)):
             return None  # floats are enough to see that there is none
-        columns, c = [fractions(column) for column in self.P.T], fractions(self.c)
-        normal = [[*(_dot(a, b) for b in columns), -value] for a, value in zip(columns, c, strict=True)]
-        system = echelon(normal, len(c) + 1)  # in (z, 1)
-        if len(c) not in system.free:
-            return None
-        z = system.complete([Fraction(j == len(c)) for j in system.free])[:-1]
-        v = tuple(_dot(fractions(row), z) for row in self.P)
+        v = tuple(dot(fractions(row), self._normal_solution()) for row in self.P)
         return v if self.refuted_by(v) else None
+
+    def point(self) -> tuple[Fraction, ...] | None:
+        """A point inside, without a search: z, if ‖P z‖² = ⟨c, z⟩ > 1; where no z has PᵀP z = c, an x with P x = 0 and
+        ⟨c, x⟩ > 0. None if nothing is inside."""
+        x = self._normal_solution()
+        return x if self.contains(x) else None
+
+    def _normal_solution(self) -> tuple[Fraction, ...]:
+        """z with PᵀP z = c; if there is none, x with PᵀP x = 0 and ⟨c, x⟩ = 1."""
+        columns, c = [fractions(column) for column in self.P.T], fractions(self.c)
+        normal = [[*(dot(a, b) for b in columns), -value] for a, value in zip(columns, c, strict=True)]
+        system = echelon(normal, len(c) + 1)  # in (z, 1)
+        if len(c) in system.free:
+            return tuple(system.complete([Fraction(j == len(c)) for j in system.free])[:-1])
+        return tuple(-value for value in system.origin[system.pivots.index(len(c))])
 
     def refuted_by(self, v: Sequence[Fraction]) -> bool:
         """Whether Pᵀv = c and ‖v‖ ≤ 1, in exact arithmetic; then nothing is inside."""
         exact = len(v) == len(self.P) and all(isinstance(value, Fraction) for value in v)
         columns = zip(self.P.T, fractions(self.c), strict=True)
-        return exact and _dot(v, v) <= 1 and all(_dot(fractions(column), v) == value for column, value in columns)
+        return exact and dot(v, v) <= 1 and all(dot(fractions(column), v) == value for column, value in columns)
 
 
 @dataclass(frozen=True)
 class Semidefinite:
-    """{x: Σ xᵢFᵢ is positive definite}, F of shape (dimension, k, k), each Fᵢ symmetric; `symmetric(k)` is the plainest."""
+    """The cone {x: Σ xᵢFᵢ is positive definite}.
+
+    Parameters
+    ----------
+    F : (dimension, k, k) array
+        A symmetric matrix for each coordinate; `symmetric(k)` is the plainest.
+    """
 
     F: Any
 
     def __post_init__(self) -> None:
         F = np.asarray(self.F)
         if F.ndim != 3 or F.shape[1] != F.shape[2]:
-            raise ValueError(f"F must be a matrix, square, for each coordinate: (dimension, k, k); got the shape {F.shape}")
-        F = _dense(F.reshape(F.shape[0], -1), "F").reshape(F.shape)
+            raise InvalidData(f"F must be a square matrix for each coordinate: (dimension, k, k); got the shape {F.shape}")
+        F = dense(numbers(F.reshape(F.shape[0], -1), "F")).reshape(F.shape)
         if not np.array_equal(F, F.transpose(0, 2, 1)):
-            raise ValueError("each matrix of F must be symmetric, exactly; try (F + F.transpose(0, 2, 1)) / 2")
+            raise InvalidData("each matrix of F must be symmetric, exactly", hint="try (F + F.transpose(0, 2, 1)) / 2")
         object.__setattr__(self, "F", F)
 
     @property
@@ -178,18 +207,18 @@ class Semidefinite:
 
     def contains(self, x: Sequence[Fraction]) -> bool:
         k = self.F.shape[1]
-        M = [[Fraction(0)] * k for _ in range(k)]
-        for value, matrix in zip(x, self.F, strict=True):
-            if value:
-                for i in range(k):
-                    for j in range(i + 1):
-                        M[i][j] += value * Fraction(float(matrix[i, j]))
-        return _pivots_positive(M)
+        return _pivots_positive([[dot(x, fractions(self.F[:, i, j])) for j in range(i + 1)] for i in range(k)])
 
 
 @dataclass(frozen=True)
 class Intersection:
-    """What is inside all of these cones."""
+    """The cone of what is inside all of these cones.
+
+    Parameters
+    ----------
+    *cones : Cone
+        At least one, all of the same dimension.
+    """
 
     cones: tuple[Cone, ...]
 
@@ -197,7 +226,7 @@ class Intersection:
         object.__setattr__(self, "cones", cones)
         dimensions = sorted({cone.dimension for cone in cones})
         if len(dimensions) != 1:
-            raise ValueError(f"cones to intersect, at least one, must have the same dimension; got {dimensions or 'none'}")
+            raise InvalidParameter("cones", dimensions or None, "cones of the same dimension, at least one")
 
     @property
     def dimension(self) -> int:
@@ -221,7 +250,7 @@ class Intersection:
         return any(cone.refuted_by(v) for cone in self.cones if isinstance(cone, WithDual))
 
 
-def as_cut(cut: Any) -> Cut:
+def as_cut(cut: Cut | ArrayLike) -> Cut:
     """A cut as it is, or a vector, whose maker vouches for it."""
     return cut if isinstance(cut, Cut) else Cut(np.array(cut, dtype=np.float64), True)
 
@@ -232,9 +261,18 @@ def _held(sizes: NDArray, unit: int) -> bool:
 
 
 def symmetric(k: int) -> NDArray:
-    """F for `Semidefinite`, (k(k + 1)/2, k, k), where x is the lower triangle of a symmetric matrix, row by row.
+    """Return the F of `Semidefinite` where x is the lower triangle of a symmetric k × k matrix, row by row.
 
     An entry off the diagonal is x itself, not x/√2, which would not be rational.
+
+    Parameters
+    ----------
+    k : int
+        The size of the matrix.
+
+    Returns
+    -------
+    (k(k + 1)/2, k, k) array
     """
     rows, columns = np.tril_indices(k)
     F = np.zeros((len(rows), k, k))
@@ -242,16 +280,8 @@ def symmetric(k: int) -> NDArray:
     return F
 
 
-def _dot(a: Sequence[Fraction], b: Sequence[Fraction]) -> Fraction:
-    return sum((x * y for x, y in zip(a, b, strict=True)), Fraction(0))
-
-
-def _dense(values: Any, name: str) -> NDArray:
-    values = numbers(values, name)
-    return values if isinstance(values, np.ndarray) else values.toarray()
-
-
-def _rounded(v: NDArray) -> NDArray:
+def _short(v: NDArray) -> NDArray:
+    """The nearest numbers of 20 bits."""
     return np.ldexp(np.round(np.ldexp(v, _BITS)), -_BITS)
 
 
@@ -262,7 +292,7 @@ def _simple(M: NDArray, v: NDArray) -> NDArray:
         near = np.round(size * v)
         if np.abs(near - size * v).max() < 0.01 and near @ M @ near <= 0:
             return near
-    return _rounded(v)
+    return _short(v)
 
 
 def _above(v: NDArray) -> float:

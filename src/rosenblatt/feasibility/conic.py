@@ -21,17 +21,17 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import nnls
 
+from rosenblatt.errors import IncompatibleParameters, InvalidData, InvalidParameter, UnsupportedOperation
 from rosenblatt.exact.certificates import Combination, Interior
-from rosenblatt.feasibility.budgets import generator, whole
-from rosenblatt.feasibility.cones import WithDual, as_cut
-from rosenblatt.feasibility.found import Answer, count
+from rosenblatt.feasibility.cones import Cone, Cut, SecondOrder, WithDual, as_cut
 from rosenblatt.feasibility.proof import prove
+from rosenblatt.feasibility.search import Answer, RandomState, check_limit, plural, random_generator
 
 _DRAWS = 47
 _LADDER = (4, 8, 16, 26, 40, 53)  # bits of the points tried
@@ -40,6 +40,9 @@ _SHALLOW = 1e-5  # a cosine up to which a cut may miss the point: its numbers ar
 _THIN = 1e15  # how much longer space may be stretched one way than another
 _NOTHING = 1e-12  # a length that is what rounding leaves of zero
 _LENGTHS = (1e-120, 1e120)  # of the largest number of a cut: its square and what is made of it are floats
+
+
+Oracle: TypeAlias = Callable[[NDArray], Cut | ArrayLike | None]  # a cut at a point, or None if the point is inside
 
 
 class _TooThin(Exception):
@@ -78,37 +81,50 @@ class FoundInCone(Answer):
     method: str = "belloni-freund-vempala"
     dual: tuple[Fraction, ...] | None = None
 
-    def verify(self, cone: Any) -> bool:
-        """Whether there is a certificate and it is true in exact arithmetic: of the cone, or of the cuts that it named."""
+    def verify(self, cone: Cone) -> bool:
+        """Return whether there is a certificate and it is true in exact arithmetic: of the cone, or of the cuts it named.
+
+        Parameters
+        ----------
+        cone : Cone
+            The cone that was asked about.
+
+        Raises
+        ------
+        UnsupportedOperation
+            For a point and a cone without `contains`, such as a function.
+        """
         if isinstance(self.certificate, Interior):
             if not hasattr(cone, "contains"):
-                raise ValueError(f"a point is checked by a cone with `contains`; {cone!r} has none: ask it about `x`")
+                raise UnsupportedOperation(
+                    f"a point is checked by a cone with `contains`; {cone!r} has none", hint="ask it about `x`"
+                )
             return cone.dimension == len(self.certificate.x) and cone.contains(self.certificate.x)
         if self.dual is not None:
             return isinstance(cone, WithDual) and cone.refuted_by(self.dual)
         return self.certificate is not None and self.certificate.verify(self.cuts)
 
     def __str__(self) -> str:
-        work = f"{count(self.n_updates, 'update')}, {count(self.n_rescalings, 'rescaling')}, {count(self.n_cuts, 'cut')}"
+        work = f"{plural(self.n_updates, 'update')}, {plural(self.n_rescalings, 'rescaling')}, {plural(self.n_cuts, 'cut')}"
         if isinstance(self.certificate, Interior):
             return f"a point inside, {'checked exactly' if self.checked else 'by the word of the oracle'} ({work})"
         if self.dual is not None:
             return "nothing inside: a dual vector proves it, exactly"
         if isinstance(self.certificate, Combination):
-            few = count(len(self.certificate.rows), "cut")
+            few = plural(len(self.certificate.rows), "cut")
             return f"nothing inside: {few} with positive weights add up to 0, exactly ({work})"
         return f"undecided ({self.reason}; {work})"
 
 
 def find_in_cone(
-    cone: Any,
+    cone: Cone | Oracle,
     dimension: int | None = None,
     *,
     max_updates: int | None = None,
     max_rescalings: int | None = None,
-    random_state: Any = 0,
+    random_state: RandomState = 0,
 ) -> FoundInCone:
-    """A point inside an open convex cone, or cuts of it that add up to zero, so that it has none.
+    """Find a point inside an open convex cone, or a proof that there is none: cuts of it that add up to zero.
 
     Parameters
     ----------
@@ -122,6 +138,18 @@ def find_in_cone(
     random_state : int, RandomState, Generator or None, default=0
         The source of the draws.
 
+    Returns
+    -------
+    FoundInCone
+        With a `certificate`, or without one and with the `reason`.
+
+    Raises
+    ------
+    InvalidParameter
+        For what is neither a cone nor a function, a limit that there is not, or a dimension that is missing or wrong.
+    InvalidData
+        If the function names a cut that is none.
+
     Examples
     --------
     >>> import numpy as np
@@ -134,16 +162,18 @@ def find_in_cone(
     False
     """
     separate, contains, d = _oracle(cone, dimension)
-    limit = whole(max_updates, "max_updates", 1) or 100_000
-    stretches = whole(max_rescalings, "max_rescalings", 0)
+    limit = check_limit(max_updates, "max_updates", 1) or 100_000
+    stretches = check_limit(max_rescalings, "max_rescalings", 0)
     dual = cone.dual_vector() if isinstance(cone, WithDual) else None
     if dual is not None:  # the cut c − Pᵀv is zero
         return FoundInCone(Combination((0,), (1,)), np.zeros((1, d)), True, 0, 0, 1, "combination", dual=dual)
-    search = _Search(separate, contains, d, limit, generator(random_state))
+    search = _ConeSearch(separate, contains, d, limit, random_generator(random_state))
     try:
         reason = search.run(math.inf if stretches is None else stretches)
     except _TooThin:
         reason = "precision"
+    if search.certificate is None and isinstance(cone, SecondOrder) and (point := cone.point()) is not None:
+        search.certificate, reason = Interior(point), "interior"
     cuts = search.cuts()
     return FoundInCone(
         search.certificate,
@@ -156,10 +186,10 @@ def find_in_cone(
     )
 
 
-class _Search:
+class _ConeSearch:
     """One search: the cuts met, the map B, and the counts of what was done."""
 
-    def __init__(self, separate: Callable, contains: Callable | None, d: int, limit: int, rng: np.random.Generator):
+    def __init__(self, separate: Oracle, contains: Callable | None, d: int, limit: int, rng: np.random.Generator):
         self.separate, self.contains, self.d, self.limit, self.rng = separate, contains, d, limit, rng
         self.B = np.eye(d)
         self.updates = self.rescalings = self.asked = 0
@@ -196,14 +226,14 @@ class _Search:
             return None
         a, exact = as_cut(cut)
         if a.shape != (self.d,) or not np.isfinite(a).all():
-            raise ValueError(f"a cut must be {self.d} finite numbers; got {a!r}")
+            raise InvalidData(f"a cut must be {self.d} finite numbers; got {a!r}")
         if a.any() and not _LENGTHS[0] < np.abs(a).max() < _LENGTHS[1]:
-            raise ValueError(f"a cut must not be so long or short that its squared length is no float; got {a!r}")
+            raise InvalidData(f"a cut must not be so long or short that its squared length is no float; got {a!r}")
         if a @ point > _SHALLOW * np.linalg.norm(a):
             if self.contains:  # a cone's cut, which rounding has turned past the point
                 raise _TooThin
-            raise ValueError(
-                f"a cut must not have the point on its positive side: {a!r} has a product {a @ point:g} with it"
+            raise InvalidData(
+                f"a cut must not have the point on its positive side; {a!r} has a product {a @ point:g} with it"
             )
         number = self._numbers.setdefault(a.tobytes(), len(self._numbers))
         if number == len(self.met):
@@ -308,14 +338,16 @@ class _Search:
         return self.certificate is not None
 
 
-def _oracle(cone: Any, dimension: Any) -> tuple[Callable, Callable | None, int]:
+def _oracle(cone: Cone | Oracle, dimension: int | None) -> tuple[Oracle, Callable | None, int]:
+    """(what names cuts, what decides exactly whether a point is inside, the dimension)."""
     if hasattr(cone, "separate") and hasattr(cone, "dimension"):
         if dimension not in (None, cone.dimension):
-            raise ValueError(f"dimension={dimension!r}, but the cone has {cone.dimension}; leave it out")
+            reason = f"the cone has {cone.dimension} dimensions; leave it out"
+            raise IncompatibleParameters(("dimension", dimension), ("cone", cone), reason)
         return cone.separate, getattr(cone, "contains", None), cone.dimension
     if not callable(cone):
-        raise ValueError(f"a cone with `separate`, or a function from x to a cut or None, is needed; got {cone!r}")
-    size = whole(dimension, "dimension", 1)
+        raise InvalidParameter("cone", cone, "a cone with `separate`, or a function from x to a cut or None")
+    size = check_limit(dimension, "dimension", 1)
     if size is None:
-        raise ValueError("dimension is needed with a function: how many coordinates its points have")
+        raise InvalidParameter("dimension", None, "a whole number with a function: how many coordinates its points have")
     return cone, None, size

@@ -4,25 +4,20 @@ adding up to zero; one of the two is proved in exact arithmetic (Gordan 1873: ne
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
+from rosenblatt.errors import InvalidData, InvalidParameter
 from rosenblatt.exact.certificates import Combination, Interior
 from rosenblatt.exact.dyadic import unit_floats
-from rosenblatt.exact.reading import numbers
+from rosenblatt.exact.reading import Matrix, MatrixLike, numbers
 from rosenblatt.exact.rounding import interior
-from rosenblatt.feasibility.budgets import generator, whole
-from rosenblatt.feasibility.dunagan_vempala import DunaganVempala
-from rosenblatt.feasibility.found import Found
+from rosenblatt.feasibility.first_order import Smooth, VonNeumann
 from rosenblatt.feasibility.perceptron import Plain
 from rosenblatt.feasibility.proof import prove
-from rosenblatt.feasibility.rescaling import Rescaling
+from rosenblatt.feasibility.rescaling import DunaganVempala, Rescaling
 from rosenblatt.feasibility.rows import row_lengths
-from rosenblatt.feasibility.smooth import Smooth
-from rosenblatt.feasibility.stages import Budget, Method, Stage
-from rosenblatt.feasibility.von_neumann import VonNeumann
+from rosenblatt.feasibility.search import Budget, Found, Method, RandomState, Stage, check_limit, random_generator
 
 METHODS: dict[str, Method] = {
     method.name: method for method in (Rescaling(), Plain(), DunaganVempala(), VonNeumann(), Smooth())
@@ -32,14 +27,14 @@ _LENGTHS = (1e-145, 1e145)  # of rows whose squared length float64 holds with al
 
 
 def find_interior(
-    A: Any,
+    A: MatrixLike,
     method: str | Method = "rescaling",
     *,
     max_updates: int | None = None,
     max_rescalings: int | None = None,
-    random_state: Any = 0,
+    random_state: RandomState = 0,
 ) -> Found:
-    """x with A x > 0, or positive weights with which some rows of A add up to zero; both checked in exact arithmetic.
+    """Find x with A x > 0, or positive weights with which some rows of A add up to zero; both checked in exact arithmetic.
 
     Parameters
     ----------
@@ -65,6 +60,13 @@ def find_interior(
     Found
         With a `certificate`, or without one, the `reason`, and the `margin` it reached.
 
+    Raises
+    ------
+    InvalidData
+        For rows that are not finite numbers, or too many of them for a method that rescales.
+    InvalidParameter
+        For a method or a limit that there is not.
+
     Examples
     --------
     >>> import numpy as np
@@ -77,15 +79,15 @@ def find_interior(
     >>> found.exists, found.certificate
     (False, Combination(rows=(0, 1, 2), weights=(6, 4, 5)))
     """
-    given = numbers(A, "A", integers=True)
-    A = unit_floats(given) if given.dtype == object else given
+    exact = numbers(A, "A", integers=True)
+    rows = unit_floats(exact) if exact.dtype == object else exact
     chosen = _method(method)
-    budget = Budget(whole(max_updates, "max_updates", 1), whole(max_rescalings, "max_rescalings", 0))
-    lengths = _measured(A)
+    budget = Budget(check_limit(max_updates, "max_updates", 1), check_limit(max_rescalings, "max_rescalings", 0))
+    lengths = _check_lengths(rows)
     if not lengths.all():
         return Found(Combination((int(lengths.argmin()),), (1,)), (-1.0, 0.0), chosen.name, 0, 0, "combination")
-    search = chosen.search(A, budget, generator(random_state))
-    judge = _Judge(given, A)
+    search = chosen.search(rows, budget, random_generator(random_state))
+    judge = _Judge(exact, rows)
     while True:
         try:
             stage = next(search)
@@ -95,7 +97,7 @@ def find_interior(
         reason = judge.verdict(stage)
         if reason:
             break
-    low = float((A @ stage.x / lengths).min() / (np.linalg.norm(stage.x) or 1.0))
+    low = float((rows @ stage.x / lengths).min() / (np.linalg.norm(stage.x) or 1.0))
     return Found(
         judge.certificate,
         (low, 0.0 if reason == "combination" else judge.reach),
@@ -110,8 +112,8 @@ def find_interior(
 class _Judge:
     """Whoever is shown the stages of a search, and says when there is proof."""
 
-    def __init__(self, given: Any, A: Any):
-        self.given, self.A = given, A
+    def __init__(self, exact: Matrix, A: Matrix):
+        self.exact, self.A = exact, A  # the rows as they were given, and as floats
         self.certificate: Interior | Combination | None = None
         self.reach, self.trace = 1.0, list[float]()
         self._tried, self._claims, self._seen = 2.0, 0, False
@@ -121,7 +123,7 @@ class _Judge:
         self.trace.append(stage.reach)
         self.reach = min(self.reach, stage.reach)
         if stage.solved:
-            self.certificate = interior(self.given, stage.x)
+            self.certificate = interior(self.exact, stage.x)
             if self.certificate is not None:
                 return "interior"
             self._claims += 1
@@ -130,7 +132,7 @@ class _Judge:
         self._seen = stage.reach < self._tried / 2 or len(self.trace).bit_count() == 1
         if self._seen:
             self._tried = min(self._tried, stage.reach)
-            self.certificate = prove(self.A, stage.weights, self.given)
+            self.certificate = prove(self.A, stage.weights, self.exact)
             if self.certificate is not None:
                 return "combination"
         return ""
@@ -138,19 +140,19 @@ class _Judge:
     def last(self, stage: Stage) -> str:
         """The same of the last stage, if it was passed over."""
         if not self._seen and not stage.solved:
-            self.certificate = prove(self.A, stage.weights, self.given)
+            self.certificate = prove(self.A, stage.weights, self.exact)
         return "combination" if self.certificate is not None else ""
 
 
-def _method(method: Any) -> Method:
+def _method(method: str | Method) -> Method:
     if isinstance(method, str) and method in METHODS:
         return METHODS[method]
-    if not isinstance(method, str | type) and hasattr(method, "search"):
+    if not isinstance(method, str | type) and isinstance(method, Method):
         return method
-    raise ValueError(f"method={method!r}: it must be one of {', '.join(map(repr, METHODS))}, or one such as Plain()")
+    raise InvalidParameter("method", method, f"one of {', '.join(map(repr, METHODS))}, or one such as Plain()")
 
 
-def _measured(A: Any) -> NDArray:
+def _check_lengths(A: Matrix) -> NDArray:
     """‖aᵢ‖ for each row: 0 for a row of zeros, otherwise a number whose square is one too."""
     with np.errstate(over="ignore", under="ignore"):
         lengths = row_lengths(A)
@@ -158,5 +160,7 @@ def _measured(A: Any) -> NDArray:
     for i in np.flatnonzero((lengths < low) | (lengths > high)):
         if lengths[i] > high or abs(A[[i]]).max():
             word = "long" if lengths[i] > high else "short"
-            raise ValueError(f"row {i} of A is too {word} for its squared length to be a number; scale it nearer to 1")
+            raise InvalidData(
+                f"row {i} of A is too {word} for its squared length to be a number", hint="scale it nearer to 1", row=int(i)
+            )
     return lengths

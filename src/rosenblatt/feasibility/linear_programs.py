@@ -20,14 +20,15 @@ from math import inf, nextafter
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from rosenblatt.exact.certificates import Combination, Interior
-from rosenblatt.exact.dyadic import cleared
+from rosenblatt.exact.dyadic import cleared, dot
 from rosenblatt.exact.elimination import echelon
-from rosenblatt.feasibility.budgets import whole
-from rosenblatt.feasibility.found import count
+from rosenblatt.exact.reading import MatrixLike
 from rosenblatt.feasibility.interior import find_interior
-from rosenblatt.feasibility.programs import Infeasible, Optimal, Program, Solution, Unbounded, Vector, dot
+from rosenblatt.feasibility.programs import Bounds, Infeasible, Optimal, Program, Solution, Unbounded, Vector
+from rosenblatt.feasibility.search import Method, RandomState, check_limit, plural
 
 
 class _Unanswered(Exception):
@@ -71,7 +72,7 @@ class _Systems:
             matrix = [[Fraction(0)] for _ in rows]
         else:
             if self.n_rounds >= self.max_rounds:
-                raise _Unanswered(f"{count(self.n_rounds, 'system')} solved, which is max_rounds")
+                raise _Unanswered(f"{plural(self.n_rounds, 'system')} solved, which is max_rounds")
             matrix = [system.restrict(row) for row in rows]
             scaled = [cleared(row) for row in matrix]
             answer = find_interior(np.array(scaled, dtype=object).reshape(len(rows), len(system.free)), **self.options)
@@ -117,25 +118,43 @@ class _Systems:
 
 
 def solve_lp(
-    c: Any,
-    A_ub: Any = None,
-    b_ub: Any = None,
-    A_eq: Any = None,
-    b_eq: Any = None,
-    bounds: Any = (0, None),
+    c: ArrayLike,
+    A_ub: MatrixLike | None = None,
+    b_ub: ArrayLike | None = None,
+    A_eq: MatrixLike | None = None,
+    b_eq: ArrayLike | None = None,
+    bounds: Bounds = (0, None),
     *,
-    method: Any = "rescaling",
+    method: str | Method = "rescaling",
     max_updates: int | None = None,
     max_rescalings: int | None = None,
     max_rounds: int | None = 1000,
-    random_state: Any = 0,
+    random_state: RandomState = 0,
 ) -> Solution:
-    """Minimise ⟨c, x⟩ with A_ub x ≤ b_ub, A_eq x = b_eq and the bounds (x ≥ 0 unless given), with a proof of the answer.
+    """Solve a linear program, with a proof of the answer: minimise ⟨c, x⟩ with A_ub x ≤ b_ub, A_eq x = b_eq and the bounds.
 
-    The arguments are those of `scipy.optimize.linprog`, floats, integers or fractions; the answer is that of the numbers as
-    given, with no tolerance. `method` and the next two are those of `find_interior`, for each of the systems solved; there
-    are at most `max_rounds` of these (None: any number).
+    Parameters
+    ----------
+    c, A_ub, b_ub, A_eq, b_eq, bounds
+        As in `scipy.optimize.linprog`: floats, integers or fractions, x ≥ 0 unless `bounds` say otherwise. The answer is
+        that of the numbers as given, with no tolerance.
+    method, max_updates, max_rescalings, random_state
+        As in `find_interior`, for each of the systems solved.
+    max_rounds : int or None, default=1000
+        How many systems to solve at most; None for any number.
 
+    Returns
+    -------
+    Solution
+        The status, the point, and a certificate that proves it.
+
+    Raises
+    ------
+    InvalidData, InvalidParameter
+        For what is no linear program, a method that there is not, or a limit that is no number.
+
+    Examples
+    --------
     >>> from rosenblatt.feasibility import solve_lp
     >>> answer = solve_lp([-1, -1], A_ub=[[1, 2], [3, 1]], b_ub=[4, 6])
     >>> answer.status, answer.certificate.point, answer.certificate.value
@@ -144,20 +163,20 @@ def solve_lp(
     'infeasible'
     """
     program = Program.of(c, A_ub, b_ub, A_eq, b_eq, bounds)
-    rounds = whole(max_rounds, "max_rounds", 0)
+    rounds = check_limit(max_rounds, "max_rounds", 0)
     options = {"method": method, "max_updates": max_updates, "max_rescalings": max_rescalings, "random_state": random_state}
     m, p, n = len(program.inequalities), len(program.equations), len(program.c)
     rows = [(*(-value for value in row[:-1]), row[-1]) for row in (*program.inequalities, *program.equations)]
     systems = _Systems(rows, list(range(m, m + p)), list(range(m)), options, sys.maxsize if rounds is None else rounds)
-    search = _Search(program, systems, n)
+    search = _ProgramSearch(program, systems, n)
     try:
         search.run()
     except _Unanswered as left:
         search.reason = str(left)
-    return search.solution(getattr(method, "name", method))
+    return search.solution(getattr(method, "name", str(method)))
 
 
-class _Search:
+class _ProgramSearch:
     """A program, its systems, and what is known so far."""
 
     def __init__(self, program: Program, systems: _Systems, n: int):
@@ -168,18 +187,19 @@ class _Search:
         self.reason = ""
 
     def run(self) -> None:
-        if not self.feasible() or not self.bounded():
+        if not self.feasible() or not self.is_bounded():
             return
         c = self.program.c
         assert self.point is not None
-        self.point = descended(self.program, self.point)
+        self.point = descend(self.program, self.point)
         while True:
             value = dot(c, self.point)
             y, multipliers = self.systems.strict([(*([Fraction(0)] * self.n), Fraction(1)), (*(-a for a in c), value)])
             if y is None:
-                self.certificate = self.optimal(multipliers, -2)
+                u, v = self.split(self.systems.positive(multipliers), multipliers[-2])
+                self.certificate = Optimal(self.point, u, v, value)
                 return
-            self.point = descended(self.program, tuple(a / y[-1] for a in y[:-1]))
+            self.point = descend(self.program, tuple(a / y[-1] for a in y[:-1]))
 
     def feasible(self) -> bool:
         """Whether there is a feasible point, with nothing tight that need not be; if not, Farkas's multipliers."""
@@ -195,7 +215,7 @@ class _Search:
                 return False
             self.systems.tighten(multipliers)
 
-    def bounded(self) -> bool:
+    def is_bounded(self) -> bool:
         """Whether multipliers prove some lower bound; otherwise there is a direction to go on in for ever."""
         flat = [row[:-1] for row in self.systems.rows]
         away = replace(self.systems, rows=flat)
@@ -214,15 +234,10 @@ class _Search:
             self.certificate = Unbounded(self.point, ray)
             return False
         u, v = self.split(away.positive(multipliers), multipliers[-1])
-        total = self.program.combined(u, v)
+        total = self.program.combine(u, v)
         assert not isinstance(total, str)
         self.lower = -total[-1]
         return True
-
-    def optimal(self, multipliers: dict[int, Fraction], objective: int) -> Optimal:
-        u, v = self.split(self.systems.positive(multipliers), multipliers[objective])
-        assert self.point is not None
-        return Optimal(self.point, u, v, dot(self.program.c, self.point))
 
     def split(self, multipliers: dict[int, Fraction], unit: Fraction) -> tuple[Vector, Vector]:
         """(u, v): the multipliers of inequalities and of equations, divided by the unit."""
@@ -251,7 +266,7 @@ class _Search:
         )
 
 
-def descended(program: Program, x: Vector) -> Vector:
+def descend(program: Program, x: Vector) -> Vector:
     """From a feasible x to a point of a smallest face that is not worse: a vertex, if there are any.
 
     What is tight stays so; one goes down along what is left, or anywhere where all is level, until something else is tight.
@@ -265,9 +280,8 @@ def descended(program: Program, x: Vector) -> Vector:
             return x
         slope = kernel.restrict(c)
         level = not any(slope)
-        directions = (
-            [[-value for value in slope]] if not level else [[s * value for value in _first(len(slope))] for s in (1, -1)]
-        )
+        first = [Fraction(j == 0) for j in range(len(slope))]
+        directions = [first, [-value for value in first]] if level else [[-value for value in slope]]
         for free in directions:
             direction = kernel.complete(free)
             steps = [
@@ -290,7 +304,3 @@ def _near(value: Fraction, below: bool = False) -> float:
     except OverflowError:
         near = inf if value > 0 else -inf
     return nextafter(near, -inf) if below and near > value else near
-
-
-def _first(width: int) -> list[Fraction]:
-    return [Fraction(j == 0) for j in range(width)]

@@ -7,15 +7,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from rosenblatt.exact.dyadic import about
+from rosenblatt.errors import InvalidData, InvalidParameter
+from rosenblatt.exact.certificates import Certificate
+from rosenblatt.exact.dyadic import about, dot
+from rosenblatt.exact.reading import MatrixLike, dense
 
 Vector = tuple[Fraction, ...]
+Bounds: TypeAlias = Sequence[Any] | None  # (low, high) for all variables, or a pair for each; None for no bound
 
 
 @dataclass(frozen=True)
@@ -29,9 +33,14 @@ class Program:
 
     @staticmethod
     def of(
-        c: Any, A_ub: Any = None, b_ub: Any = None, A_eq: Any = None, b_eq: Any = None, bounds: Any = (0, None)
+        c: ArrayLike,
+        A_ub: MatrixLike | None = None,
+        b_ub: ArrayLike | None = None,
+        A_eq: MatrixLike | None = None,
+        b_eq: ArrayLike | None = None,
+        bounds: Bounds = (0, None),
     ) -> Program:
-        """The program that `scipy.optimize.linprog` would be given; variables are ≥ 0 unless `bounds` say otherwise."""
+        """Return the program of the arguments of scipy's `linprog`; variables are ≥ 0 unless `bounds` say otherwise."""
         cost = _vector(c, "c")
         n = len(cost)
         upper = _rows(A_ub, b_ub, n, "A_ub", "b_ub")
@@ -43,7 +52,7 @@ class Program:
                     names.append(f"{name} bound of x[{j}]")
         return Program(cost, tuple(upper), tuple(_rows(A_eq, b_eq, n, "A_eq", "b_eq")), tuple(names))
 
-    def violated(self, x: Sequence[Fraction]) -> str | None:
+    def violation(self, x: Sequence[Fraction]) -> str | None:
         """None if x satisfies everything; otherwise what it does not."""
         if (wrong := inexact(x)) is not None:
             return wrong
@@ -57,7 +66,7 @@ class Program:
                 return f"A_eq[{k}] is missed by {about(difference)}"
         return None
 
-    def combined(self, u: Sequence[Fraction], v: Sequence[Fraction]) -> Vector | str:
+    def combine(self, u: Sequence[Fraction], v: Sequence[Fraction]) -> Vector | str:
         """Σ uᵢ·(gᵢ, hᵢ) + Σ vₖ·(eₖ, fₖ), an inequality that every feasible x satisfies if u ≥ 0; or why not."""
         if (wrong := inexact(u) or inexact(v)) is not None:
             return wrong
@@ -76,7 +85,7 @@ class Program:
 
 
 @dataclass(frozen=True)
-class Optimal:
+class Optimal(Certificate):
     """A point that satisfies everything, and multipliers that prove that none is better: −c = Σ u g + Σ v e with u ≥ 0, so
     that ⟨c, x⟩ ≥ −Σ u h − Σ v f for every feasible x, which is what the point attains."""
 
@@ -86,11 +95,12 @@ class Optimal:
     value: Fraction
 
     def refutation(self, program: Program) -> str | None:
-        if (wrong := program.violated(self.point)) is not None:
+        """Return None if it is true of the program; otherwise a sentence that says why it is not."""
+        if (wrong := program.violation(self.point)) is not None:
             return wrong
         if dot(program.c, self.point) != self.value:
             return f"the point's value is {about(dot(program.c, self.point))}"
-        total = program.combined(self.u, self.v)
+        total = program.combine(self.u, self.v)
         if isinstance(total, str):
             return total
         if any(a != -b for a, b in zip(total[:-1], program.c, strict=True)):
@@ -99,7 +109,7 @@ class Optimal:
 
 
 @dataclass(frozen=True)
-class Infeasible:
+class Infeasible(Certificate):
     """Multipliers u ≥ 0 and v with Σ u g + Σ v e = 0 and Σ u h + Σ v f < 0: a sum of the constraints that says 0 < 0
     (Farkas 1902)."""
 
@@ -107,7 +117,8 @@ class Infeasible:
     v: Vector
 
     def refutation(self, program: Program) -> str | None:
-        total = program.combined(self.u, self.v)
+        """Return None if it is true of the program; otherwise a sentence that says why it is not."""
+        total = program.combine(self.u, self.v)
         if isinstance(total, str):
             return total
         if any(total[:-1]):
@@ -116,14 +127,15 @@ class Infeasible:
 
 
 @dataclass(frozen=True)
-class Unbounded:
+class Unbounded(Certificate):
     """A point that satisfies everything, and a direction in which one may go on for ever, getting better."""
 
     point: Vector
     ray: Vector
 
     def refutation(self, program: Program) -> str | None:
-        if (wrong := program.violated(self.point)) is not None:
+        """Return None if it is true of the program; otherwise a sentence that says why it is not."""
+        if (wrong := program.violation(self.point)) is not None:
             return wrong
         if (wrong := inexact(self.ray)) is not None:
             return wrong
@@ -171,14 +183,15 @@ class Solution:
     n_rounds: int
     reason: str = ""
 
-    def verify(
-        self, c: Any, A_ub: Any = None, b_ub: Any = None, A_eq: Any = None, b_eq: Any = None, bounds: Any = (0, None)
-    ) -> bool:
-        """Whether the certificate is true of this program, in exact arithmetic."""
-        return (
-            isinstance(self.certificate, Optimal | Infeasible | Unbounded)
-            and self.certificate.refutation(Program.of(c, A_ub, b_ub, A_eq, b_eq, bounds)) is None
-        )
+    def verify(self, *program: Any, **named: Any) -> bool:
+        """Return whether the certificate is true of a program, in exact arithmetic.
+
+        Parameters
+        ----------
+        *program, **named
+            The program: c, A_ub, b_ub, A_eq, b_eq and bounds, as `solve_lp` takes them.
+        """
+        return isinstance(self.certificate, Certificate) and self.certificate.verify(Program.of(*program, **named))
 
     @property
     def success(self) -> bool:
@@ -200,44 +213,42 @@ class Solution:
         return f"{self.status}, proved exactly ({work})"
 
 
-def inexact(values: Any) -> str | None:
+def inexact(values: object) -> str | None:
     """None for a tuple of integers and fractions; otherwise why nothing can be proved with it."""
     if isinstance(values, tuple) and all(isinstance(value, int | Fraction) for value in values):
         return None
     return f"a proof is made of tuples of integers and fractions, not of {values!r}"
 
 
-def dot(a: Sequence[Fraction], b: Sequence[Fraction]) -> Fraction:
-    return sum((x * y for x, y in zip(a, b, strict=True) if x and y), Fraction(0))
-
-
 def _number(value: Any, name: str) -> Fraction:
     try:
         return Fraction(value.item() if hasattr(value, "item") else value)
     except (TypeError, ValueError, OverflowError):
-        raise ValueError(f"{name} must hold finite numbers; got {value!r}") from None
+        raise InvalidData(f"{name} must hold finite numbers; got {value!r}") from None
 
 
-def _vector(values: Any, name: str) -> Vector:
+def _vector(values: ArrayLike, name: str) -> Vector:
     values = np.asarray(values, dtype=object)
     if max(values.shape, default=1) != values.size or not values.size:  # a column, a row and one number are vectors too
-        raise ValueError(f"{name} must be a vector of at least one number; got the shape {values.shape}")
+        raise InvalidData(f"{name} must be a vector of at least one number; got the shape {values.shape}")
     return tuple(_number(value, name) for value in values.flat)
 
 
-def _rows(A: Any, b: Any, n: int, name: str, side: str) -> list[Vector]:
+def _rows(A: MatrixLike | None, b: ArrayLike | None, n: int, name: str, side: str) -> list[Vector]:
     if A is None and b is None:
         return []
     if A is None or b is None:
-        raise ValueError(f"{name} and {side} go together; one of them is missing")
-    A = A.toarray() if sp.issparse(A) else np.asarray(A, dtype=object)
-    b = _vector(b, side) if np.size(b) else ()
-    if A.ndim != 2 or A.shape != (len(b), n):
-        raise ValueError(f"{name} must have {len(b)} rows, as {side}, and {n} columns, as c; got the shape {A.shape}")
-    return [(*(_number(value, name) for value in row), h) for row, h in zip(A.tolist(), b, strict=True)]
+        raise InvalidData(f"{name} and {side} go together; one of them is missing")
+    matrix = dense(A) if sp.issparse(A) else np.asarray(A, dtype=object)
+    right = _vector(b, side) if np.size(b) else ()
+    if matrix.shape != (len(right), n):
+        raise InvalidData(
+            f"{name} must have {len(right)} rows, as {side}, and {n} columns, as c; got the shape {matrix.shape}"
+        )
+    return [(*(_number(value, name) for value in row), h) for row, h in zip(matrix.tolist(), right, strict=True)]
 
 
-def _bounds(bounds: Any, n: int) -> list[tuple[Fraction | None, Fraction | None]]:
+def _bounds(bounds: Bounds, n: int) -> list[tuple[Fraction | None, Fraction | None]]:
     try:
         pairs: list[Any] = [(0, None)] if bounds is None else [*bounds] or [(0, None)]
         if len(pairs) == 2 and all(np.ndim(value) == 0 for value in pairs):
@@ -246,7 +257,7 @@ def _bounds(bounds: Any, n: int) -> list[tuple[Fraction | None, Fraction | None]
     except (TypeError, ValueError):
         pairs = []
     if len(pairs) != n:
-        raise ValueError(f"bounds must be one pair (low, high), or one for each of the {n} variables; got {bounds!r}")
+        raise InvalidParameter("bounds", bounds, f"one pair (low, high), or one for each of the {n} variables")
     return [(_bound(low, -1), _bound(high, 1)) for low, high in pairs]
 
 

@@ -1,4 +1,7 @@
-"""When the perceptron has added one row often and has not got far, no solution can lean on that row: shrink its direction.
+"""Perceptrons on rows that are mapped as one goes, so that a margin that is exponentially small does not stay so.
+
+*Rescaling*. When the perceptron has added one row often and has not got far, no solution can lean on that row: shrink its
+direction.
 
 Peña and Soheili (2016), deterministic. Let the rows be of length 1 and αᵢ the updates of row i, so that w = Σ αᵢaᵢ. For a
 solution z of length 1 all ⟨aᵢ, z⟩ are positive, so α_j⟨a_j, z⟩ ≤ ⟨w, z⟩ ≤ ‖w‖. Once 6√d·‖w‖ ≤ α_j for some j, every such z
@@ -17,24 +20,93 @@ rescalings mean a margin below 2⁻⁵³, which floats can hardly tell from none
 
 A combination of the mapped rows that is zero is one of the rows given, since the maps are invertible: the weights only
 change by the rows' lengths.
+
+*Dunagan and Vempala*. If the perceptron does not find a solution soon, a random vector, corrected on the rows it is far
+wrong on, soon points roughly towards one: stretch space along it, and the set of solutions grows wider.
+
+Dunagan and Vempala (2008), for rows of length 1 in d dimensions, σ = 1/(32d):
+
+1. the perceptron, from 0, for at most 16d² updates;
+2. x at random; while some row has cos(a, x) < −σ, project it out, x ← x − ⟨a, x⟩a; if that takes more than ln d/σ² updates,
+   or x vanishes, draw anew. A draw is good with probability ≥ 1/8: see the σ-perceptron;
+3. rows ← rows(I + x xᵀ), x of length 1; begin anew.
+
+A good x makes the width of the solutions larger by a factor 1 + 1/(3d). In all O(n d⁴ log d log 1/τ) operations with high
+probability, n rows, τ the width at the start. While draws fail, the perceptron is given longer each time, so that where
+there is no solution it comes to weights that prove it. After 47 failures, which has a probability (7/8)⁴⁷ < 0.002 if there
+are solutions, the search ends.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rosenblatt.feasibility.climbing import ORDERS, Climb, Enough, checked
-from rosenblatt.feasibility.mapped import Mapped
-from rosenblatt.feasibility.stages import Budget, Stage
-from rosenblatt.feasibility.thinning import thinned
+from rosenblatt.engine.jit import jit
+from rosenblatt.exact.reading import Matrix
+from rosenblatt.feasibility.perceptron import ORDERS, Climb, Enough, check_order, in_turn
+from rosenblatt.feasibility.proof import thin
+from rosenblatt.feasibility.rows import dense_unit_rows
+from rosenblatt.feasibility.search import Budget, Stage
 
 _WIDTH = math.ceil(53 * math.log(2) / (math.log(2) - 1 / 24))  # rescalings for each dimension at a margin of 2⁻⁵³
+_DRAWS = 47
+_PATIENCE = 6  # how often the updates allowed to the perceptron are doubled while draws fail
+
+
+@dataclass
+class MappedRows:
+    """rowsᵢ = 2^shrinkᵢ · aᵢ B, of length 1, up to one factor for all rows; what is found of them is said of the aᵢ."""
+
+    rows: NDArray  # (rows, d), C order
+    B: NDArray  # (d, d)
+    shrink: NDArray  # (rows,): a logarithm, for the numbers themselves may be too small for floats
+    unit: NDArray  # (rows, d): aᵢ/‖aᵢ‖
+    lengths: NDArray  # (rows,): ‖aᵢ‖
+
+    @staticmethod
+    def of(A: Matrix, method: str) -> MappedRows:
+        unit, lengths = dense_unit_rows(A, method)
+        return MappedRows(unit.copy(), np.eye(A.shape[1]), -np.log2(lengths), unit, lengths)
+
+    def stretch(self, direction: NDArray, by: float) -> None:
+        """Multiply rows and B from the right with I + by·u uᵀ, u of length 1.
+
+        The rows are mapped and measured again, not computed from A and B: an error of rounding then stays small beside its
+        row, however thin B has become.
+        """
+        self.rows += by * np.outer(self.rows @ direction, direction)
+        now = np.sqrt(np.einsum("ij,ij->i", self.rows, self.rows))
+        self.rows /= now[:, None]
+        self.shrink -= np.log2(now)
+        self.B += by * np.outer(self.B @ direction, direction)
+        self.B *= 2.0 ** -math.frexp(np.abs(self.B).max())[1]
+
+    def climb(
+        self, order: Callable[..., Climb], w: NDArray, counts: NDArray, enough: Enough, before: int, rescalings: int
+    ) -> Generator[Stage, None, int]:
+        """Stages of a climb from w = 0, with ever larger margins while they are solved; the updates in all, with those
+        `before`."""
+        done, delta, solved = Climb(0, 0, 0), 0.0, True
+        while solved:
+            done = order(self.rows, w, counts, delta, done, enough)
+            solved = done.clean == len(self.rows)
+            yield self.stage(w, solved, counts, before + done.updates, rescalings)
+            delta, done = 10 * delta or 1.0, done._replace(clean=0)
+        return before + done.updates
+
+    def stage(self, w: NDArray, solved: bool, counts: NDArray, updates: int, rescalings: int) -> Stage:
+        """What w and the counts of updates mean for the rows given."""
+        added = np.flatnonzero(counts)
+        weights = np.zeros(len(counts))
+        weights[added] = counts[added] * np.exp2(self.shrink[added] - self.shrink[added].max())
+        share = weights * self.lengths
+        reach = float(np.linalg.norm(self.unit.T @ share) / share.sum())
+        return Stage(self.B @ w, solved, weights, reach, updates, rescalings)
 
 
 @dataclass(frozen=True)
@@ -52,23 +124,18 @@ class Rescaling:
     updates = 100_000_000
 
     def __post_init__(self) -> None:
-        checked(self.order)
+        check_order(self.order)
 
-    def search(self, A: Any, budget: Budget, rng: np.random.Generator) -> Generator[Stage, None, str]:
-        climb = ORDERS[self.order][0]
-        mapped = Mapped.of(A, self.name)
+    def search(self, A: Matrix, budget: Budget, rng: np.random.Generator) -> Generator[Stage, None, str]:
+        mapped = MappedRows.of(A, self.name)
         n, d = A.shape
         limit = self.updates if budget.updates is None else budget.updates
         rescalings = _WIDTH * d if budget.rescalings is None else budget.rescalings
         updates, ratio = 0, 6 * math.sqrt(d)
         for r in range(rescalings + 1):
-            w, counts, done, delta = np.zeros(d), np.zeros(n, dtype=np.int64), Climb(0, 0, 0), 0.0
-            before, enough, solved = updates, Enough(limit - updates, ratio, ratio * (d + 1)), True
-            while solved:
-                done = climb(mapped.rows, w, counts, delta, done, enough)
-                updates, solved = before + done.updates, done.clean == n
-                yield mapped.stage(w, solved, counts, updates, r)
-                delta, done = 10 * delta or 1.0, done._replace(clean=0)
+            w, counts = np.zeros(d), np.zeros(n, dtype=np.int64)
+            enough = Enough(limit - updates, ratio, ratio * (d + 1))
+            updates = yield from mapped.climb(ORDERS[self.order][0], w, counts, enough, updates, r)
             if updates >= limit:
                 return "max_updates"
             mapped.stretch(mapped.rows[_heaviest(mapped.rows, counts, w, ratio)].copy(), -0.5)
@@ -81,5 +148,65 @@ def _heaviest(rows: NDArray, counts: NDArray, w: NDArray, ratio: float) -> int:
     if counts[row] >= ratio * np.linalg.norm(w):
         return row
     held = np.flatnonzero(counts)
-    few, weights = thinned(rows[held], counts[held].astype(np.float64))
+    few, weights = thin(rows[held], counts[held].astype(np.float64))
     return int(held[few[weights.argmax()]])
+
+
+@jit
+def improve(rows, x, sigma, limit):
+    """Project rows that x, of length 1, is far wrong on out of it, until there is none; the updates, or −1 where there are
+    more than `limit` or x vanishes."""
+    n, d = rows.shape
+    position, clean, updates = 0, 0, 0
+    while clean < n:
+        product = 0.0
+        for j in range(d):
+            product += rows[position, j] * x[j]
+        clean += 1
+        if product < -sigma:
+            square = 0.0
+            for j in range(d):
+                x[j] -= product * rows[position, j]
+                square += x[j] * x[j]
+            updates += 1
+            clean = 0
+            if updates > limit or square < 1e-24:
+                return -updates
+            x /= math.sqrt(square)  # the length does not matter to cosines
+        position = position + 1 if position + 1 < n else 0
+    return updates
+
+
+@dataclass(frozen=True)
+class DunaganVempala:
+    """The randomised rescaled perceptron."""
+
+    name = "dunagan-vempala"
+    updates = 10_000_000
+
+    def search(self, A: Matrix, budget: Budget, rng: np.random.Generator) -> Generator[Stage, None, str]:
+        mapped = MappedRows.of(A, self.name)
+        n, d = A.shape
+        sigma = 1 / (32 * d)
+        limit = self.updates if budget.updates is None else budget.updates
+        longest = math.floor(math.log(d) / sigma**2)
+        updates, r, failed = 0, 0, 0
+        while True:
+            w, counts = np.zeros(d), np.zeros(n, dtype=np.int64)
+            enough = Enough(min(16 * d * d * 2 ** min(failed, _PATIENCE), limit - updates))
+            updates = yield from mapped.climb(in_turn, w, counts, enough, updates, r)
+            if updates >= limit or r == budget.rescalings or failed == _DRAWS:
+                return "max_updates" if updates >= limit else "no_improvement" if failed == _DRAWS else "max_rescalings"
+            x = rng.standard_normal((d,))
+            x /= np.linalg.norm(x)
+            spent = improve(mapped.rows, x, sigma, min(longest, limit - updates - 1))
+            updates += abs(spent)
+            if updates >= limit:
+                yield mapped.stage(w, False, counts, updates, r)
+                return "max_updates"
+            if spent < 0:
+                failed += 1
+                continue
+            yield mapped.stage(x, bool((mapped.rows @ x).min() > 0), counts, updates, r)
+            mapped.stretch(x, 1.0)
+            r, failed = r + 1, 0

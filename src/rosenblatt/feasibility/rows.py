@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+
+from rosenblatt.errors import InvalidData
+from rosenblatt.exact.reading import Matrix, dense
 
 NOTHING = 1e-15  # a length that is what rounding leaves of zero
 LARGEST = 1 << 25  # entries of the dense arrays of a method that rescales: 256 MiB
 
 
-def row_lengths(A: Any) -> NDArray:
+def row_lengths(A: Matrix) -> NDArray:
     """‖aᵢ‖ for each row, which is first brought to a size that has a square."""
-    if sp.issparse(A):
+    if not isinstance(A, np.ndarray):
         largest = abs(A).max(axis=1).toarray().ravel()
         scale = np.where(largest > 0, largest, 1.0)
         unit = A.data / np.repeat(scale, np.diff(A.indptr))
@@ -31,26 +32,26 @@ def row_lengths(A: Any) -> NDArray:
     return norms
 
 
-def scaled(A: Any, factors: NDArray) -> Any:
+def scale_rows(A: Matrix, factors: NDArray) -> Matrix:
     """Each row times its factor."""
     if sp.issparse(A):
         return sp.csr_array(sp.diags_array(factors) @ A)
     return A * factors[:, None]
 
 
-def dense_row(A: Any, i: int) -> NDArray:
-    return A[[i]].toarray()[0] if sp.issparse(A) else A[i].copy()
+def dense_row(A: Matrix, i: int) -> NDArray:
+    """A copy of one row."""
+    return dense(A[[i]])[0]
 
 
-def dense_unit(A: Any, method: str) -> tuple[NDArray, NDArray]:
-    """(the rows at length 1, dense; their lengths); a ValueError where that would be too large."""
+def dense_unit_rows(A: Matrix, method: str) -> tuple[NDArray, NDArray]:
+    """(the rows at length 1, dense; their lengths)."""
     n, d = A.shape
     if (n + d) * d > LARGEST:
-        raise ValueError(
-            f"method {method!r} works with dense arrays of rows × columns and columns × columns; for A of shape {A.shape} "
-            f"they hold {(n + d) * d:,} numbers, and {LARGEST:,} are allowed; "
-            "use 'perceptron', 'von-neumann' or 'smooth', which only multiply with A"
+        raise InvalidData(
+            f"A of shape {A.shape} is too large for the method {method!r}: its dense arrays of rows × columns and columns "
+            f"× columns would hold {(n + d) * d:,} numbers, and {LARGEST:,} are allowed",
+            hint="'perceptron', 'von-neumann' and 'smooth' only multiply with A",
         )
     lengths = row_lengths(A)
-    unit = scaled(A, 1 / lengths)
-    return np.ascontiguousarray(unit.toarray() if sp.issparse(unit) else unit), lengths
+    return np.ascontiguousarray(dense(scale_rows(A, 1 / lengths))), lengths

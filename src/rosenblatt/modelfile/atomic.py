@@ -2,66 +2,93 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import os
 import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
-_SHOWN = 32  # letters of the name that a file has while it is written; a name may be too long to be made longer
+from rosenblatt.errors import OutputError
+
+_NAME_LENGTH = 32  # letters of the name that a file has while it is written; a name may be too long to be made longer
 
 
 @contextmanager
-def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """A binary file that takes the place of `path` when the block ends, and vanishes if an error ends it.
+def atomic_write(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """Open a binary file that takes the place of `path` when the block ends, and vanishes if an error ends it.
 
     It lies beside the old one until then, and reaches the disk before it replaces it; of several that replace one path at
     the same time, the last one to end stays, whole. A link is followed, permissions are kept, and what is not a plain file
-    (a pipe, /dev/stdout) is written to directly.
+    (a pipe, /dev/stdout) is written to directly. What keeps the file from being written is an `OutputError`, but for a pipe
+    that nobody reads; other errors of the block stay as they are.
     """
     place = Path(os.path.realpath(path))
-    if place.is_dir():
-        raise IsADirectoryError(f"{path} is a folder; name a file in it")
-    if not place.parent.is_dir():
-        raise FileNotFoundError(f"there is no folder {place.parent} to write {place.name} into; make it first")
-    if place.exists() and not place.is_file():
-        with open(place, "wb") as file:
+    if os.path.isdir(path):
+        raise OutputError("this is a folder, not a file", path, errno.EISDIR, hint="name a file in it")
+    if os.path.exists(path) and not os.path.isfile(path):  # the path as it is: the pipe behind /dev/stdout has no other
+        with _open(path, path, "w") as file:
             yield file
         return
-    beside = place.with_name(f".{place.name[:_SHOWN]}.{secrets.token_hex(6)}")
+    if not place.parent.is_dir():
+        problem = f"there is no folder {place.parent} to write {place.name} into"
+        raise OutputError(problem, path, errno.ENOENT, hint="make it first")
+    beside = place.with_name(f".{place.name[:_NAME_LENGTH]}.{secrets.token_hex(6)}")
     try:
-        with _named(path, beside), open(beside, "xb") as file:
+        with _open(path, beside, "x") as file:
             yield file
             file.flush()
-            os.fsync(file.fileno())
-        if place.exists():
-            shutil.copymode(place, beside)
-        os.replace(beside, place)
+            with _output_errors(path):
+                os.fsync(file.fileno())
+        with _output_errors(path):
+            if place.exists():
+                shutil.copymode(place, beside)
+            os.replace(beside, place)
     except BaseException:
         with suppress(FileNotFoundError):
             os.unlink(beside)
         raise
-    _settle(place.parent)
+    _sync_folder(place.parent)
+
+
+class _OutputFile(io.FileIO):
+    """A file whose errors in writing name the path that it stands for."""
+
+    path: str | os.PathLike[str]
+
+    def write(self, data: Any) -> int:
+        with _output_errors(self.path):
+            return super().write(data)
+
+
+def _open(path: str | os.PathLike[str], place: str | os.PathLike[str], mode: str) -> io.BufferedWriter:
+    with _output_errors(path):
+        file = _OutputFile(place, mode)
+    file.path = path
+    return io.BufferedWriter(file)
 
 
 @contextmanager
-def _named(path: str | os.PathLike[str], beside: Path) -> Iterator[None]:
-    """Errors about the file beside are told as those of the path that it stands for."""
+def _output_errors(path: str | os.PathLike[str]) -> Iterator[None]:
     try:
         yield
+    except BrokenPipeError:
+        raise
     except OSError as error:
-        if error.filename != str(beside):
-            raise
-        raise OSError(error.errno, error.strerror, str(path)) from None
+        raise OutputError(f"cannot be written: {error.strerror}", path, error.errno) from error
 
 
-def _settle(folder: Path) -> None:
-    """Let the disk know the new name too, where a folder can be told."""
+def _sync_folder(folder: Path) -> None:
+    """Write the new name to the disk too, where a folder can be synchronised."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+replacing = atomic_write  # until all packages use the new name

@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 import os
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib import import_module
 from io import BytesIO
@@ -19,7 +20,10 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rosenblatt.modelfile.atomic import replacing
+from rosenblatt.errors import InvalidDataType, UnreadableModel, UnsupportedOperation
+from rosenblatt.modelfile.atomic import atomic_write
+
+__all__ = ["UnreadableModel", "decoding", "facts", "read", "read_bytes", "write"]
 
 FORMAT = 1
 VERSION: str = import_module("rosenblatt").__version__  # by name, because the package imports what imports this
@@ -39,10 +43,6 @@ _TYPES = {
 _WORDS = {np.dtype(code): word for word, code in _TYPES.items()}
 
 
-class UnreadableModel(ValueError):
-    """A file that is no model of this library, or a damaged one."""
-
-
 class Place(NamedTuple):
     """Where an array lies in the data of a file."""
 
@@ -53,19 +53,30 @@ class Place(NamedTuple):
 
 
 def write(path: str | PathLike, facts: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> None:
-    """Save facts (values of JSON) and arrays in one file, which replaces an old one only when it is complete.
+    """Save facts and arrays in one file, which replaces an old one only when it is complete.
 
-    The facts also tell the format, the version of the library and when the file was saved: now, or at SOURCE_DATE_EPOCH
-    where that is set, so that the same model has the same bytes.
+    Parameters
+    ----------
+    path : str or path-like
+        The file to write.
+    facts : mapping
+        Values of JSON by name. The file also has the facts format, version, and saved: when it was written, which is
+        SOURCE_DATE_EPOCH where that is set, so that the same model has the same bytes.
+    arrays : mapping of str to ndarray
+        Numbers and truth values of any shape.
+
+    Raises
+    ------
+    OutputError
+        If the file cannot be written.
     """
-    held = {name: _plain(name, arrays[name]) for name in sorted(arrays)}
-    held = dict(
-        sorted(held.items(), key=lambda item: -item[1].dtype.itemsize)
-    )  # each then begins at a multiple of its size
-    header = _header({"format": FORMAT, "version": VERSION, "saved": _now(), **facts}, held)
-    with replacing(path) as file:
+    columns = {name: _little_endian(name, arrays[name]) for name in sorted(arrays)}
+    # Each array begins at a multiple of the size of its numbers, because larger ones come first.
+    columns = dict(sorted(columns.items(), key=lambda item: -item[1].dtype.itemsize))
+    header = _header({"format": FORMAT, "version": VERSION, "saved": _now(), **facts}, columns)
+    with atomic_write(path) as file:
         file.write(len(header).to_bytes(8, "little") + header)
-        for array in held.values():
+        for array in columns.values():
             if array.size:
                 flat = array.reshape(-1).view(np.uint8)
                 for start in range(0, len(flat), _AT_ONCE):
@@ -73,35 +84,63 @@ def write(path: str | PathLike, facts: Mapping[str, Any], arrays: Mapping[str, N
 
 
 def read(path: str | PathLike) -> tuple[dict[str, Any], dict[str, NDArray]]:
-    """The facts and the arrays of a file; an UnreadableModel says what is wrong with one that is no model."""
+    """Read a model file.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+
+    Returns
+    -------
+    facts : dict
+        Values of JSON by name.
+    arrays : dict of str to ndarray
+
+    Raises
+    ------
+    UnreadableModel
+        If it is not a model file, or a damaged one.
+    """
     with open(path, "rb") as file:
         return _read(file, _size(file), str(path))
 
 
 def read_bytes(content: bytes, path: str = "this content") -> tuple[dict[str, Any], dict[str, NDArray]]:
-    """The facts and the arrays of a file with this content; `path` is what messages call it."""
+    """Read a model file whose content is given; messages call it by `path`. See `read`."""
     return _read(BytesIO(content), len(content), path)
 
 
 def facts(path: str | PathLike) -> dict[str, Any]:
-    """The facts of a file, however large it is: only its header is read."""
+    """Read the facts of a model file, however large it is: only its header is read. See `read`."""
     with open(path, "rb") as file:
-        return _opened(file, _size(file), str(path))[0]
+        return _read_header(file, _size(file), str(path))[0]
+
+
+@contextmanager
+def decoding(path: str | PathLike) -> Iterator[None]:
+    """Raise an UnreadableModel that names the file for whatever goes wrong where its facts and arrays are decoded."""
+    try:
+        yield
+    except UnreadableModel as error:
+        error.path = error.path or os.fspath(path)
+        raise
+    except (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError) as error:
+        raise UnreadableModel(f"the file is damaged: {type(error).__name__}: {error}", path=path) from None
 
 
 # Writing
 
 
-def _plain(name: str, array: NDArray) -> NDArray:
+def _little_endian(name: str, array: NDArray) -> NDArray:
     dtype = array.dtype.newbyteorder("<")
     if dtype not in _WORDS:
-        raise TypeError(f"the array {name} cannot be written: a file holds numbers and truth values, not {array.dtype}")
+        raise InvalidDataType(f"the array {name} cannot be saved: a file holds numbers and truth values, not {array.dtype}")
     return np.asarray(array, dtype=dtype, order="C")
 
 
 def _header(facts: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> bytes:
-    told = json.dumps(facts, ensure_ascii=True, allow_nan=False)
-    table: dict[str, Any] = {"__metadata__": {_NAME: told}}
+    table: dict[str, Any] = {"__metadata__": {_NAME: json.dumps(facts, ensure_ascii=True, allow_nan=False)}}
     begin = 0
     for name, array in arrays.items():
         end = begin + array.nbytes
@@ -110,7 +149,7 @@ def _header(facts: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> bytes:
     header = json.dumps(table, ensure_ascii=True, separators=(",", ":")).encode()
     header += b" " * (-len(header) % 8)
     if len(header) > _LARGEST_HEADER or len(arrays) > _MOST_ARRAYS:
-        raise ValueError(
+        raise UnsupportedOperation(
             f"the model has {len(arrays):,} arrays and a header of {len(header):,} bytes; a file can have "
             f"{_MOST_ARRAYS:,} and {_LARGEST_HEADER:,}"
         )
@@ -133,64 +172,64 @@ def _size(file: IO[bytes]) -> int | None:
 
 
 def _read(file: IO[bytes], size: int | None, path: str) -> tuple[dict[str, Any], dict[str, NDArray]]:
-    told, places = _opened(file, size, path)
+    facts, places = _read_header(file, size, path)
     if size is None:
-        promised = max((place.end for place in places.values()), default=0)
-        content = _up_to(file, promised + 1)
-        if len(content) != promised:
-            more = "more" if len(content) > promised else len(content)
-            raise UnreadableModel(f"{path} is damaged: its arrays have {promised} bytes, and it holds {more}")
+        expected = max((place.end for place in places.values()), default=0)
+        content = _read_up_to(file, expected + 1)
+        if len(content) != expected:
+            more = "more" if len(content) > expected else len(content)
+            raise UnreadableModel(f"the file is damaged: its arrays have {expected} bytes, and it holds {more}", path=path)
         file = BytesIO(content)
     arrays = {}
     for name, place in places.items():
         array = np.empty(place.shape, place.dtype)
         if array.size and file.readinto(array.reshape(-1).view(np.uint8)) != array.nbytes:  # type: ignore[attr-defined]  # bytes
-            raise UnreadableModel(f"{path} is damaged: it ends within the array {name}")
+            raise UnreadableModel(f"the file is damaged: it ends within the array {name}", path=path)
         arrays[name] = array
-    return told, arrays
+    return facts, arrays
 
 
-def _up_to(file: IO[bytes], most: int) -> bytearray:
-    """The next bytes of a file, as they come, so that memory is needed for those only that are there."""
+def _read_up_to(file: IO[bytes], most: int) -> bytearray:
+    """Return the next bytes of a file, as they come, so that memory is needed for those only that are there."""
     content = bytearray()
     while len(content) < most and (block := file.read(min(_AT_ONCE, most - len(content)))):
         content += block
     return content
 
 
-def _opened(file: IO[bytes], size: int | None, path: str) -> tuple[dict[str, Any], dict[str, Place]]:
-    """The facts, and where the arrays lie, in the order in which they do; the file is then at the first of them."""
+def _read_header(file: IO[bytes], size: int | None, path: str) -> tuple[dict[str, Any], dict[str, Place]]:
+    """Return the facts and where the arrays lie, in their order in the file, which is then at the first of them."""
     start = file.read(9)
     length = int.from_bytes(start[:8], "little")
     room = _LARGEST_HEADER if size is None else min(size - 8, _LARGEST_HEADER)
     if len(start) < 9 or not 2 <= length <= room or start[8:] != b"{":
-        known = "" if size is None else f" ({size} bytes)"
-        raise UnreadableModel(f"{path} is not a model of rosenblatt: it does not begin as one{known}")
+        extent = "" if size is None else f" ({size} bytes)"
+        raise UnreadableModel(f"not a model of rosenblatt: the file does not begin as one{extent}", path=path)
     try:
-        table = _parsed(start[8:] + file.read(length - 1))
+        table = _parse_json(start[8:] + file.read(length - 1))
         metadata = table.pop("__metadata__", {})
-        told = _parsed(metadata[_NAME]) if isinstance(metadata, dict) and _NAME in metadata else None
+        facts = _parse_json(metadata[_NAME]) if isinstance(metadata, dict) and _NAME in metadata else None
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise UnreadableModel(f"{path} is damaged: its header cannot be read ({error})") from None
-    if told is None:
-        raise UnreadableModel(f"{path} is a file of arrays, but not a model of rosenblatt: it has no facts about one")
-    _check_format(told, path)
+        raise UnreadableModel(f"the file is damaged: its header cannot be read ({error})", path=path) from None
+    if facts is None:
+        raise UnreadableModel("not a model of rosenblatt: a file of arrays without facts about a model", path=path)
+    _check_format(facts, path)
     try:
-        return told, _places(table, None if size is None else size - 8 - length)
+        return facts, _find_arrays(table, None if size is None else size - 8 - length)
     except (ValueError, TypeError, KeyError) as error:
-        raise UnreadableModel(f"{path} is damaged: {error}") from None
+        raise UnreadableModel(f"the file is damaged: {error}", path=path) from None
 
 
-def _parsed(text: str | bytes) -> dict[str, Any]:
-    hooks: Any = {"parse_constant": _refused, "parse_float": _finite, "parse_int": _whole}
-    value = json.loads(text, object_pairs_hook=_distinct, **hooks)
+def _parse_json(text: str | bytes) -> dict[str, Any]:
+    hooks: Any = {"parse_constant": _refuse_constant, "parse_float": _parse_finite, "parse_int": _parse_whole}
+    value = json.loads(text, object_pairs_hook=_distinct_keys, **hooks)
     if not isinstance(value, dict):
         raise ValueError(f"an object is needed, not {type(value).__name__}")
     _check_depth(value)
     return value
 
 
-def _distinct(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+def _distinct_keys(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     known: dict[str, Any] = {}
     for key, value in pairs:
         if key in known:
@@ -199,18 +238,18 @@ def _distinct(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     return known
 
 
-def _refused(word: str) -> float:
+def _refuse_constant(word: str) -> float:
     raise ValueError(f"{word} is no number of JSON")
 
 
-def _finite(text: str) -> float:
+def _parse_finite(text: str) -> float:
     value = float(text)
     if not isfinite(value):
         raise ValueError(f"{text} is larger than any number")
     return value
 
 
-def _whole(text: str) -> int:
+def _parse_whole(text: str) -> int:
     if len(text) > _DIGITS:
         raise ValueError(f"{text[:_DIGITS]}… has more than {_DIGITS} digits")
     return int(text)
@@ -226,31 +265,34 @@ def _check_depth(value: Any) -> None:
     raise ValueError(f"lists within lists are more than {_DEEPEST} deep")
 
 
-def _check_format(told: Mapping[str, Any], path: str) -> None:
-    found = told.get("format")
+def _check_format(facts: Mapping[str, Any], path: str) -> None:
+    found = facts.get("format")
     if found == FORMAT and not isinstance(found, bool):
         return
     if isinstance(found, int) and found > FORMAT:
         raise UnreadableModel(
-            f"{path} has format {found}, of version {told.get('version')}; this is rosenblatt {VERSION}, which reads "
-            f"format {FORMAT}: upgrade it, or save the model with this version"
+            f"the file has format {found}, of version {facts.get('version')}; this is rosenblatt {VERSION}, which reads "
+            f"format {FORMAT}",
+            hint="upgrade it, or save the model with this version",
+            path=path,
         )
-    raise UnreadableModel(f"{path} is damaged: its format is {found!r}, and formats are whole numbers from {FORMAT} on")
+    raise UnreadableModel(f"the file is damaged: its format is {found!r}, not a whole number from {FORMAT} on", path=path)
 
 
-def _places(table: Mapping[str, Any], size: int | None) -> dict[str, Place]:
-    """Where each array lies, if all lie one after the other and fill the file, where its size is known."""
+def _find_arrays(table: Mapping[str, Any], size: int | None) -> dict[str, Place]:
+    """Return where each array lies, if all lie one after the other and fill the file, where its size is known."""
     if len(table) > _MOST_ARRAYS:
         raise ValueError(f"it has {len(table):,} arrays; {_MOST_ARRAYS:,} are the most")
     places = {name: _place(name, entry) for name, entry in table.items()}
+    places = dict(sorted(places.items(), key=lambda item: (item[1].begin, item[1].end)))
     end = 0
-    for name, place in sorted(places.items(), key=lambda item: (item[1].begin, item[1].end)):
+    for name, place in places.items():
         if place.begin != end:
             raise ValueError(f"the array {name} begins at byte {place.begin}, the one before ends at {end}")
         end = place.end
     if size is not None and end != size:
         raise ValueError(f"its arrays have {end} bytes, and it holds {size}")
-    return dict(sorted(places.items(), key=lambda item: (item[1].begin, item[1].end)))
+    return places
 
 
 def _place(name: str, entry: Any) -> Place:

@@ -15,7 +15,7 @@ from sklearn.base import is_regressor
 from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt.engine.problems import OneVsOne
-from rosenblatt.modelfile.atomic import replacing
+from rosenblatt.modelfile.atomic import atomic_write
 from rosenblatt.modelfile.container import VERSION
 from rosenblatt.online.perceptron import OnlinePerceptron
 
@@ -114,7 +114,7 @@ def to_onnx(
         helper.set_model_props(model, {"feature_names": json.dumps(known, ensure_ascii=False)})
     checker.check_model(model, full_check=True)
     if path is not None:
-        with replacing(path) as file:
+        with atomic_write(path) as file:
             file.write(model.SerializeToString())
     return model
 
@@ -208,7 +208,7 @@ def to_text(
             lines.append(f"  {zeros} {'weight is' if zeros == 1 else 'weights are'} zero")
     text = "\n".join(lines) + "\n"
     if path is not None:
-        with replacing(path) as file:
+        with atomic_write(path) as file:
             file.write(text.encode())
     return text
 

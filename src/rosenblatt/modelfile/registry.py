@@ -1,35 +1,85 @@
-"""A file says which learner it holds, and a table where that learner is: nothing else that a file names is looked up."""
+"""Where each class of the library is: the public names of `rosenblatt`, and those that a file may name.
+
+Nothing else that a file names is looked up. A class is imported when it is first used.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from importlib import import_module
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from numpy.typing import NDArray
+if TYPE_CHECKING:
+    from rosenblatt.modelfile.parts import Parts
 
-from rosenblatt import _HOMES
-from rosenblatt.modelfile import container
-from rosenblatt.modelfile.container import UnreadableModel
-
-_ELSEWHERE = {
-    "FileModel": "rosenblatt.workflow.model",
-    "GraphParser": "rosenblatt.structured.graph.parser",
-    "OnlinePerceptron": "rosenblatt.online.perceptron",
-    "OnlineToBatch": "rosenblatt.online.conversion",
-    "SequenceTagger": "rosenblatt.structured.tags.tagger",
-    "StructuredPerceptron": "rosenblatt.structured.perceptron",
-    "TagAndParse": "rosenblatt.structured.pipeline",
-    "TransitionParser": "rosenblatt.structured.transition.parser",
+_ESTIMATORS = {
+    "estimators.kernel.budget": (
+        "BudgetPerceptron Forgetron Projectron ProjectronPlusPlus RandomBudgetPerceptron Stoptron"
+    ),
+    "estimators.kernel.machine": "KernelPerceptron",
+    "estimators.linear": "Perceptron",
+    "estimators.margins": "MIRA PAUM PassiveAggressiveClassifier",
+    "estimators.regression.delta": "DeltaRuleClassifier DeltaRuleRegressor",
+    "estimators.regression.regressor": "PassiveAggressiveRegressor",
+    "estimators.sigma": "SigmaPerceptron",
+    "estimators.states.pnorm": "PNormPerceptron",
+    "estimators.states.scaled": "ALMA Ballseptron ROMMA",
+    "estimators.states.second_order": "AROW SecondOrderPerceptron",
+    "estimators.states.winnow": "BalancedWinnow NormalisedWinnow Winnow1 Winnow2",
 }
-_NO_LEARNERS = {"Diverged", "Epoch", "Explanation", "Network", "Weights", "load"}
-_LEARNERS = {name: home for name, home in _HOMES.items() if name not in _NO_LEARNERS} | _ELSEWHERE
+_OTHER_NAMES = {
+    "engine.train": "Epoch",
+    "engine.weights": "Weights",
+    "estimators.linear": "Explanation",
+    "estimators.regression.stability": "Diverged",
+    "modelfile.registry": "load",
+    "theory.network": "Network",
+}
+_OTHER_MODELS = {
+    "online.conversion": "OnlineToBatch",
+    "online.perceptron": "OnlinePerceptron",
+    "structured.graph.parser": "GraphParser",
+    "structured.perceptron": "StructuredPerceptron",
+    "structured.pipeline": "TagAndParse",
+    "structured.tags.tagger": "SequenceTagger",
+    "structured.transition.parser": "TransitionParser",
+    "workflow.model": "FileModel",
+}
+
+
+def _by_name(modules: dict[str, str]) -> dict[str, str]:
+    return {name: f"rosenblatt.{module}" for module, names in modules.items() for name in names.split()}
+
+
+PUBLIC = _by_name(_ESTIMATORS) | _by_name(_OTHER_NAMES)  # what `from rosenblatt import …` finds, and where
+LEARNERS = _by_name(_ESTIMATORS) | _by_name(_OTHER_MODELS)  # what a file may hold
+READINGS = {  # how the files were read that a model learned from, by format: module and class
+    "svmlight": ("rosenblatt.data.svmlight", "Svmlight"),
+    "vw": ("rosenblatt.data.vw", "Vw"),
+    "table": ("rosenblatt.data.tables", "Table"),
+}
 
 
 def load(path: str | PathLike) -> Any:
-    """The learner that was saved in a file, of whatever kind it is. Nothing in the file is run as code.
+    """Load a model of any kind from a file. Nothing in the file is run as code.
 
+    Parameters
+    ----------
+    path : str or path-like
+        The file that the method `save` of a model wrote.
+
+    Returns
+    -------
+    model
+        As it was when it was saved.
+
+    Raises
+    ------
+    UnreadableModel
+        If the file is not a model of rosenblatt, or a damaged one, or one of a newer version.
+
+    Examples
+    --------
     >>> import tempfile, rosenblatt
     >>> clf = rosenblatt.Perceptron().fit([[0, 1], [1, 0]], ["no", "yes"])
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -38,24 +88,46 @@ def load(path: str | PathLike) -> Any:
     >>> again.predict([[2, 1]]).tolist()
     ['yes']
     """
-    return restored(*container.read(path), str(path))
+    from rosenblatt.modelfile import container
+    from rosenblatt.modelfile.parts import Parts
+
+    with container.decoding(path):
+        return from_parts(Parts(*container.read(path)))
 
 
-def restored(facts: Mapping[str, Any], arrays: Mapping[str, NDArray], source: str) -> Any:
-    """The learner that facts and arrays describe; `source` is what messages call where they come from."""
-    name = facts.get("learner")
-    if not isinstance(name, str) or name not in _LEARNERS:
+def from_parts(parts: Parts) -> Any:
+    """Return the model that parts describe, of whatever kind it is."""
+    from rosenblatt.errors import UnreadableModel
+
+    name = parts.facts.get("learner")
+    if not isinstance(name, str) or name not in LEARNERS:
         raise UnreadableModel(
-            f"{source} holds a {name!r:.80}, which is no learner of rosenblatt; if it is one of your own, use its load"
+            f"it holds a {name!r:.80}, which is no learner of rosenblatt", hint="if it is one of your own, use its load"
         )
-    return kind(name)._restored(facts, arrays, source)
+    found = learner_class(name)
+    return found.from_parts(parts) if hasattr(found, "from_parts") else found._restored(parts.facts, parts.arrays, "")
 
 
-def kind(name: str) -> Any:
-    """The class of the learner with this name; KeyError if there is none."""
-    return getattr(import_module(_LEARNERS[name]), name)
+def learner_class(name: str) -> Any:
+    """Return the class of the learner with this name; KeyError if there is none."""
+    return getattr(import_module(LEARNERS[name]), name)
 
 
-def names() -> list[str]:
-    """The learners that can be loaded."""
-    return sorted(_LEARNERS)
+def reading_class(form: str) -> Any:
+    """Return the class that reads files of this format; KeyError if there is none."""
+    module, name = READINGS[form]
+    return getattr(import_module(module), name)
+
+
+# Until all packages have to_parts and from_parts
+
+kind = learner_class
+
+
+def restored(facts: Any, arrays: Any, source: str) -> Any:
+    """Return the model that facts and arrays describe."""
+    from rosenblatt.modelfile import container
+    from rosenblatt.modelfile.parts import Parts
+
+    with container.decoding(source):
+        return from_parts(Parts(facts, dict(arrays)))

@@ -8,7 +8,7 @@ in how they get there. Mistakes are kept, not weights: any h_t is a sum over the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import reduce
 from itertools import groupby
 from math import inf, log
@@ -273,18 +273,17 @@ class OnlineToBatch(Linear, InterceptParameters):
 
     _always_resumes = True  # what predicts is what is known of the whole pass
 
-    def _arrays(self, model: Model, resume: bool) -> tuple[dict[str, Any], dict[str, NDArray]]:
-        facts, arrays = super()._arrays(model, resume)
-        parts = Parts(facts | {"seed": self._seed}, arrays)
+    def _model_to_parts(self, resume: bool) -> Parts:
+        parts = super()._model_to_parts(resume)
+        parts.facts["seed"] = self._seed
         pieces = [(X, labels) for X, labels in self._rows if len(labels)]
         parts.put("pass/lengths", np.array([len(labels) for _, labels in pieces], np.int64))
         for i, (X, labels) in enumerate(_join(pieces)):
             parts.put_rows(f"pass/{i}", X)
             parts.put(f"pass/{i}/labels", labels)
-        return parts.facts, parts.arrays
+        return parts
 
-    def _from_arrays(self, facts: Mapping[str, Any], arrays: dict[str, NDArray]) -> Model:
-        parts = Parts(facts, arrays)
+    def _model_from_parts(self, parts: Parts) -> Model:
         self._seed, self._known = parts.whole("seed"), {}
         lengths = parts.array("pass/lengths", np.int64, (None,), 0).tolist()
         rows: list[tuple[Any, NDArray]] = []
@@ -292,7 +291,7 @@ class OnlineToBatch(Linear, InterceptParameters):
             X = parts.rows(f"pass/{len(rows)}", None, self.n_features_in_)
             rows.append((X, parts.array(f"pass/{len(rows)}/labels", np.int64, X.shape[:1], 0, len(self.classes_) - 1)))
         self._rows = _cut(rows, lengths)
-        model = super()._from_arrays(facts, arrays)
+        model = super()._model_from_parts(parts)
         if self._rows and sum(lengths) != model.seen:
             raise ValueError(f"of {model.seen} rows seen it has {sum(lengths)}")
         return model

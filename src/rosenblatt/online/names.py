@@ -9,7 +9,7 @@ their address; a dictionary from names to integers visits three places in memory
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import isfinite, nan
+from math import nan
 from typing import Any
 
 import numpy as np
@@ -282,28 +282,6 @@ class Names:
         survivors = [self.known[place] for place in places]
         self.forget()
         self.add(survivors, range(0, 2 * len(survivors), 2))
-
-
-def put_name(name: Any) -> Any:
-    """A name, or a label, as a value of JSON."""
-    if isinstance(name, np.generic):
-        name = name.item()
-    if name is None or isinstance(name, str | bool | int) or (isinstance(name, float) and isfinite(name)):
-        return name
-    if isinstance(name, bytes):
-        return {"bytes": name.decode("latin-1")}
-    if type(name) is tuple:
-        return [put_name(part) for part in name]
-    raise TypeError(
-        f"{name!r} cannot be written into a file; names and labels of text, bytes, numbers, None and tuples of them can"
-    )
-
-
-def name_of(value: Any) -> Any:
-    """The name that was put."""
-    if isinstance(value, list):
-        return tuple(map(name_of, value))
-    return value["bytes"].encode("latin-1") if isinstance(value, dict) else value
 
 
 def addresses(objects: list[Any]) -> NDArray:

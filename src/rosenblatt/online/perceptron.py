@@ -35,9 +35,10 @@ from rosenblatt.estimators.parameters import (
     with_parameters,
 )
 from rosenblatt.modelfile.parts import Parts
-from rosenblatt.modelfile.saving import Saved
+from rosenblatt.modelfile.saving import LearnerSaveLoadMixin
+from rosenblatt.modelfile.values import decode_name, encode_name
 from rosenblatt.online.hashing import HASHES
-from rosenblatt.online.names import LARGEST_VALUE, name_of, put_name
+from rosenblatt.online.names import LARGEST_VALUE
 from rosenblatt.online.rows import RowLike, RowsLike, counts, read_row, read_rows
 from rosenblatt.online.weights import NamedWeights
 
@@ -56,7 +57,7 @@ class Learned:
 
 
 @with_parameters
-class OnlinePerceptron(Learned, Saved, BaseEstimator, InterceptParameters):
+class OnlinePerceptron(Learned, LearnerSaveLoadMixin, BaseEstimator, InterceptParameters):
     """A perceptron that learns from one example at a time: features have names, and classes may appear at any time.
 
     An example proposes a direction Δ: y·x for two classes; for more, x at its label and −x at the rival with the highest
@@ -428,24 +429,25 @@ class OnlinePerceptron(Learned, Saved, BaseEstimator, InterceptParameters):
     # Files
 
     def _check_learned(self) -> None:
-        self._fitted()
+        if not self.n_seen_:
+            raise UnsupportedOperation("this model has not seen an example yet", hint="call learn_one before save")
 
-    def _parts(self, resume: bool) -> Parts:
-        parts = self._fitted().parts()
-        parts.facts["classes"] = [put_name(label) for label in self.classes_]
+    def _learned_to_parts(self, resume: bool) -> Parts:
+        parts = self._fitted().to_parts()
+        parts.facts["classes"] = [encode_name(label) for label in self.classes_]
         parts.facts["counts"] = {name: int(getattr(self, name)) for name in _COUNTS}
         return parts
 
-    def _put_together(self, parts: Parts, resume: bool) -> None:
+    def _learned_from_parts(self, parts: Parts, resume: bool) -> None:
         classes = parts.facts["classes"]
-        self.classes_ = tuple(map(name_of, classes)) if isinstance(classes, list) else ()
+        self.classes_ = tuple(map(decode_name, classes)) if isinstance(classes, list) else ()
         if not self.classes_ or len(set(self.classes_)) != len(self.classes_):
-            raise ValueError(f"{str(classes)[:80]} are no labels, each another")
+            raise ValueError(f"classes must be non-empty and distinct; they are {str(classes)[:80]}")
         if self.hashing is not None and parts.arrays["weights"].shape[:1] != (self.hashing + 1,):
             raise ValueError(f"there must be weights for {self.hashing} buckets")  # before there is room for as many
-        self._begin().take(parts, len(self.classes_))
+        self._begin().set_from_parts(parts, len(self.classes_))
         self._numbers = {label: number for number, label in enumerate(self.classes_)}
-        counts = Parts(parts.facts["counts"])
+        counts = parts.parts("counts")
         self.__dict__.update({name: counts.whole(name) for name in _COUNTS})
         if self.n_seen_ < 1:
             raise ValueError("a model that has classes has seen an example")

@@ -17,6 +17,7 @@ from rosenblatt.engine.problems import Binary, Joint
 from rosenblatt.engine.weights import Weights, grown
 from rosenblatt.errors import NumericOverflow
 from rosenblatt.modelfile.parts import Parts
+from rosenblatt.modelfile.values import decode_name, encode_name
 from rosenblatt.online import hashing
 from rosenblatt.online.names import (
     LARGEST_VALUE,
@@ -24,10 +25,8 @@ from rosenblatt.online.names import (
     length,
     measure,
     measure_positions,
-    name_of,
     push,
     push_positions,
-    put_name,
 )
 from rosenblatt.online.rows import Row, RowLike, numeric_row, read_row
 
@@ -66,18 +65,18 @@ class NamedWeights:
 
     # Files
 
-    def parts(self) -> Parts:
-        """The names and their weights, without room that is free."""
-        names = [put_name(name) for name in self.names.known]
+    def to_parts(self) -> Parts:
+        """Return the names and their weights, without room that is free."""
+        names = [encode_name(name) for name in self.names.known]
         w = self._columns()
         parts = Parts({"positions": self.positions})
-        parts.put_texts("names", names)
+        parts.put_json("names", names)
         parts.put("weights", w if self.buckets is not None else np.concatenate([w[: len(names)], w[-1:]]))
         return parts
 
-    def take(self, parts: Parts, classes: int) -> None:
-        """Have the names and weights that were put, for so many classes; there are none yet."""
-        names = [name_of(name) for name in parts.texts("names")]
+    def set_from_parts(self, parts: Parts, classes: int) -> None:
+        """Set the names and weights to those that parts describe, for so many classes; there are none yet."""
+        names = [decode_name(name) for name in parts.json_list("names")]
         most = self.buckets if self.limit is None else self.limit
         if len(set(names)) != len(names) or len(names) > (len(names) if most is None else most):
             raise ValueError(f"{len(names)} names must differ, and be at most {most}")

@@ -1,1 +1,8 @@
-"""What the library holds itself to, for use on your own learners: the naive reference, the laws, and data to draw."""
+"""Tools to test learners, yours and ours.
+
+- `laws`: behavioural checks for any scikit-learn classifier: `laws.check(MyLearner())`.
+- `reference`: the perceptron as a textbook writes it, in plain numpy, to compare with.
+- `structured`: the same for structured learners, by brute force over all structures.
+- `rational`: linear separability decided with fractions.
+- `strategies`: data for tests with hypothesis.
+"""

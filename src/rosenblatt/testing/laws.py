@@ -1,10 +1,10 @@
-"""The laws every learner obeys, as functions that raise an AssertionError where one is broken.
+"""Checks of laws that every learner must obey, as functions that raise an AssertionError where one is broken.
 
     from rosenblatt.testing import laws
     laws.check(MyLearner())
 
 runs all of them; `LAWS` lists them for `pytest.mark.parametrize`. An estimator is an unfitted scikit-learn classifier; laws
-about `partial_fit` and `sample_weight` pass over those that have neither. The data are small integers, so "the same" means
+about `partial_fit` and `sample_weight` skip those that have neither. The data are small integers, so "the same" means
 the same to the last bit. Only a learner that says `_exact = False`, because it takes roots, powers or quotients, may round
 its weights otherwise where its sums have another order: on other layouts and on permuted features.
 """
@@ -21,11 +21,22 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
 
-def check(estimator: Any) -> None:
-    """Raise an AssertionError that names the first law the estimator breaks."""
+def check(estimator: BaseEstimator) -> None:
+    """Check that an estimator obeys all laws.
+
+    Parameters
+    ----------
+    estimator : classifier of scikit-learn's kind
+        An unfitted estimator; it is cloned, not fitted.
+
+    Raises
+    ------
+    AssertionError
+        If a law is broken; the message names the first one that is.
+    """
     for law in LAWS:
         try:
             law(clone(estimator))
@@ -34,14 +45,26 @@ def check(estimator: Any) -> None:
 
 
 def data(classes: int = 3, rows: int = 40, features: int = 4, seed: int = 0) -> tuple[NDArray, NDArray]:
-    """Integer rows of a few overlapping classes, in no order; every class comes."""
+    """Generate integer rows of a few overlapping classes, in random order.
+
+    Parameters
+    ----------
+    classes, rows, features : int
+        How many of each; every class occurs.
+    seed : int, default=0
+        The random seed.
+
+    Returns
+    -------
+    X, y : (rows, features) float64 array and (rows,) array of class numbers
+    """
     rng = np.random.default_rng(seed)
     labels = rng.permutation(np.arange(rows) % classes)
     centres = rng.integers(-3, 4, (classes, features))
     return (centres[labels] + rng.integers(-2, 3, (rows, features))).astype(np.float64), labels
 
 
-def any_chunking_is_the_same(estimator: Any) -> None:
+def any_chunking_is_the_same(estimator: BaseEstimator) -> None:
     """Cutting a stream into calls of `partial_fit` in any way gives the same model."""
     if not hasattr(estimator, "partial_fit"):
         return
@@ -52,10 +75,10 @@ def any_chunking_is_the_same(estimator: Any) -> None:
             parts = clone(estimator)
             for X_part, y_part in zip(np.split(X, cuts), np.split(y, cuts), strict=True):
                 parts.partial_fit(X_part, y_part, classes=np.unique(y))
-            same(whole, parts, X, f"partial_fit cut at {cuts[:5]}")
+            assert_same_model(whole, parts, X, f"partial_fit cut at {cuts[:5]}")
 
 
-def weight_zero_is_absence(estimator: Any) -> None:
+def weight_zero_is_absence(estimator: BaseEstimator) -> None:
     """A row of weight 0 changes nothing, wherever it stands."""
     if "sample_weight" not in signature(estimator.fit).parameters:
         return
@@ -66,10 +89,10 @@ def weight_zero_is_absence(estimator: Any) -> None:
         X_odd = X.copy()
         X_odd[::3] += 50
         there = clone(estimator).fit(X_odd, y, sample_weight=weight)
-        same(clone(estimator).fit(X[weight > 0], y[weight > 0]), there, X, "fit with rows of weight 0")
+        assert_same_model(clone(estimator).fit(X[weight > 0], y[weight > 0]), there, X, "fit with rows of weight 0")
 
 
-def saved_goes_on_as_if_never_stopped(estimator: Any) -> None:
+def saved_goes_on_as_if_never_stopped(estimator: BaseEstimator) -> None:
     """A model that is pickled, or saved in a file, and then loaded learns on as one that never stopped. Learners without a
     method `save` are pickled only."""
     if not hasattr(estimator, "partial_fit"):
@@ -82,13 +105,13 @@ def saved_goes_on_as_if_never_stopped(estimator: Any) -> None:
             with tempfile.TemporaryDirectory() as folder:
                 through.save(Path(folder) / "model")
                 loaded["save"] = type(through).load(Path(folder) / "model")
-            same(through, loaded["save"], X, "save, load")
+            assert_same_model(through, loaded["save"], X, "save, load")
         through.partial_fit(X[20:], y[20:])
         for how, model in loaded.items():
-            same(through, model.partial_fit(X[20:], y[20:]), X, f"{how}, load, partial_fit")
+            assert_same_model(through, model.partial_fit(X[20:], y[20:]), X, f"{how}, load, partial_fit")
 
 
-def layouts_agree(estimator: Any) -> None:
+def layouts_agree(estimator: BaseEstimator) -> None:
     """Dense and sparse, 32 and 64 bits, C and Fortran order, read-only and memory-mapped rows give the same model, and
     none of them is written to."""
     for classes in (2, 3):
@@ -105,32 +128,32 @@ def layouts_agree(estimator: Any) -> None:
                 "memory-mapped": np.load(Path(folder) / "X.npy", mmap_mode="r"),
                 "CSR": sp.csr_matrix(X),
                 "CSR array": sp.csr_array(X),
-                "CSR with int64 indices": wide(sp.csr_matrix(X)),
+                "CSR with int64 indices": with_int64_indices(sp.csr_matrix(X)),
                 "CSC": sp.csc_matrix(X),
-                "CSR unsorted, with repeats": jumbled(X),
+                "CSR unsorted, with repeats": unsorted_csr(X),
             }
             for name, layout in layouts.items():
                 before = pickle.dumps(layout)
                 tolerance = 1e-5 if name == "float32" else rounding(estimator)
                 counts = name != "float32" or rounding(estimator) == 0  # half the digits may decide otherwise
-                same(expected, clone(estimator).fit(layout, y), X, f"X as {name}", tolerance, counts)
+                assert_same_model(expected, clone(estimator).fit(layout, y), X, f"X as {name}", tolerance, counts)
                 assert pickle.dumps(layout) == before, f"fit wrote to X as {name}"
         fixed = X.copy()
         fixed.flags.writeable = False
-        same(expected, clone(estimator).fit(fixed, y), X, "X read-only")
+        assert_same_model(expected, clone(estimator).fit(fixed, y), X, "X read-only")
 
 
-def seed_fixes_every_byte(estimator: Any) -> None:
+def seed_fixes_every_byte(estimator: BaseEstimator) -> None:
     """The same seed gives the same bytes, whatever the number of threads."""
     X, y = data()
     one = clone(estimator).fit(X, y)
-    same(one, clone(estimator).fit(X, y), X, "fit twice")
+    assert_same_model(one, clone(estimator).fit(X, y), X, "fit twice")
     if "n_jobs" in estimator.get_params():
         for threads in (1, 2, 5):
-            same(one, clone(estimator).set_params(n_jobs=threads).fit(X, y), X, f"n_jobs={threads}")
+            assert_same_model(one, clone(estimator).set_params(n_jobs=threads).fit(X, y), X, f"n_jobs={threads}")
 
 
-def names_do_not_matter(estimator: Any) -> None:
+def names_do_not_matter(estimator: BaseEstimator) -> None:
     """Permuting the features permutes the weights, and renaming the classes renames the predictions."""
     for classes in (2, 3):
         X, y = data(classes)
@@ -145,20 +168,20 @@ def names_do_not_matter(estimator: Any) -> None:
             assert np.array_equal(renamed.predict(X), names[expected.predict(X)]), f"classes renamed to {names}"
 
 
-def prediction_is_pure(estimator: Any) -> None:
+def prediction_is_pure(estimator: BaseEstimator) -> None:
     """Predicting changes neither the model nor later predictions, and rows are predicted alone as among others."""
     X, y = data()
     fitted = clone(estimator).fit(X, y)
-    before = {name: np.copy(value) for name, value in learned(fitted).items()}
+    before = {name: np.copy(value) for name, value in model_arrays(fitted).items()}
     first = fitted.predict(X)
     alone = np.concatenate([fitted.predict(row[None]) for row in X])
     assert np.array_equal(first, fitted.predict(X)), "a second prediction differs"
     assert np.array_equal(first, alone), "rows predicted one by one differ"
-    for name, value in learned(fitted).items():
+    for name, value in model_arrays(fitted).items():
         assert np.array_equal(before[name], value), f"predict changed {name}"
 
 
-def mistakes_obey_the_bound(estimator: Any) -> None:
+def mistakes_obey_the_bound(estimator: BaseEstimator) -> None:
     """On data that a known vector separates, a learner makes no more mistakes than its bound, in epochs without end; one
     whose bound is also one of the updates stops by itself, without a mistake left.
 
@@ -194,7 +217,7 @@ def mistakes_obey_the_bound(estimator: Any) -> None:
         assert fitted.stop_reason_ == "converged", f"stopped for {fitted.stop_reason_} within the bound"
 
 
-LAWS: tuple[Callable[[Any], None], ...] = (
+LAWS: tuple[Callable[[BaseEstimator], None], ...] = (
     any_chunking_is_the_same,
     weight_zero_is_absence,
     saved_goes_on_as_if_never_stopped,
@@ -206,42 +229,44 @@ LAWS: tuple[Callable[[Any], None], ...] = (
 )
 
 
-def learned(fitted: Any) -> dict[str, NDArray]:
-    """The arrays and counts that a model consists of."""
+def model_arrays(fitted: BaseEstimator) -> dict[str, NDArray]:
+    """Return the arrays and counts of a fitted model, by name."""
     names = ("coef_", "intercept_", "last_coef_", "last_intercept_", "classes_", "n_mistakes_", "n_updates_", "n_seen_")
     return {name: np.asarray(getattr(fitted, name)) for name in names if hasattr(fitted, name)}
 
 
-def rounding(estimator: Any) -> float:
-    """How far the weights of two runs may differ, relative to the largest, if the sums behind them had another order."""
+def rounding(estimator: BaseEstimator) -> float:
+    """Return how far weights may differ, relative to the largest, if the sums behind them had another order."""
     return 0.0 if getattr(estimator, "_exact", True) else 1e-9
 
 
 def agree(value: NDArray, other: NDArray, tolerance: float) -> bool:
-    """Whether both are the same; with a tolerance, floats up to this share of the largest."""
+    """Return whether two arrays are the same; with a tolerance, floats up to this share of the largest."""
     if tolerance == 0 or value.dtype.kind != "f":
         return np.array_equal(value, other)
     return np.allclose(value, other, rtol=0, atol=tolerance * np.abs(value).max(initial=0))
 
 
-def same(one: Any, other: Any, X: NDArray, what: str, tolerance: float = 0.0, counts: bool = True) -> None:
-    """Both models have the same arrays and counts and predict the same; with a tolerance, weights up to it."""
-    for name, value in learned(one).items():
+def assert_same_model(
+    one: BaseEstimator, other: BaseEstimator, X: NDArray, what: str, tolerance: float = 0.0, counts: bool = True
+) -> None:
+    """Assert that both models have the same arrays and counts and predict the same; with a tolerance, weights up to it."""
+    for name, value in model_arrays(one).items():
         if value.ndim == 0 and not counts:
             continue
-        theirs = learned(other)[name]
+        theirs = model_arrays(other)[name]
         assert agree(value, theirs, tolerance), f"{what}: {name} is {theirs}, not {value}"
     assert np.array_equal(one.predict(X), other.predict(X)), f"{what}: the predictions differ"
 
 
-def wide(matrix: Any) -> Any:
-    """The same CSR matrix with int64 indices."""
+def with_int64_indices(matrix: sp.csr_matrix) -> sp.csr_matrix:
+    """Give a CSR matrix int64 indices, in place; return it."""
     matrix.indices, matrix.indptr = matrix.indices.astype(np.int64), matrix.indptr.astype(np.int64)
     return matrix
 
 
-def jumbled(X: NDArray) -> Any:
-    """X as CSR with each value split in two and the indices of each row reversed."""
+def unsorted_csr(X: NDArray) -> sp.csr_matrix:
+    """Return X as CSR with each value split in two and the indices of each row reversed."""
     rows, columns = X.shape
     indices = np.tile(np.repeat(np.arange(columns)[::-1], 2), rows)
     values = np.repeat(X[:, ::-1], 2, axis=1) * np.tile([3.0, -2.0], columns)

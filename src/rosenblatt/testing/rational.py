@@ -1,4 +1,4 @@
-"""The linear program as a textbook solves it: a tableau of fractions and Bland's rule. It judges the certificates."""
+"""Linear separability decided exactly, by the textbook's simplex method: a tableau of fractions and Bland's rule."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from fractions import Fraction
 
 
 def separable(rows: Sequence[Sequence[float]]) -> bool:
-    """Whether some x has ⟨a, x⟩ > 0 for every row a: whether no weights λ ≥ 0 of sum 1 have Σ λ a = 0 (Gordan 1873).
+    """Return whether some x has ⟨a, x⟩ > 0 for every row a: whether no weights λ ≥ 0 of sum 1 have Σ λ a = 0 (Gordan 1873).
 
     Phase one of the simplex method: one artificial variable for each equation, their sum driven down.
     """

@@ -1,4 +1,4 @@
-"""The specification: the perceptron as a textbook writes it, in plain numpy, slow and with every step in the open.
+"""A reference implementation: the perceptron as a textbook writes it, in plain numpy, slow and easy to check.
 
 It imports no kernel, so it can judge them. It keeps the weights after every example; averages, votes and pockets are
 then what their definitions say, with nothing clever in between.
@@ -25,12 +25,12 @@ class Demand(NamedTuple):
 
 
 def perceptron(margin: float = 0.0, rate: Callable[[int], float] = lambda k: 1.0) -> Callable[..., float]:
-    """The step of the perceptron: η_k if m ≤ δ. A step is a function of (m, ‖Δ‖², k, positive)."""
+    """Return the step of the perceptron: η_k if m ≤ δ. A step is a function of (m, ‖Δ‖², k, positive)."""
     return lambda m, length, k, positive: rate(k) if m <= margin else 0.0
 
 
 class Run(NamedTuple):
-    """What happened: the weights (columns, features + 1) after each example seen, and the counts."""
+    """The result of learning: the weights (columns, features + 1) after each example seen, and the counts."""
 
     path: list[NDArray]
     start: NDArray
@@ -48,18 +48,18 @@ class Run(NamedTuple):
 
 
 def padded(X: NDArray, constant: float) -> NDArray:
-    """X with the constant feature as its last column."""
+    """Return X with the constant feature as its last column."""
     X = np.asarray(X, dtype=float)
     return np.hstack([X, np.full((len(X), 1), float(constant))])
 
 
 def width(multiclass: str, classes: int) -> int:
-    """How many weight vectors there are."""
+    """Return the number of weight vectors."""
     return {"binary": 1, "joint": classes, "ovr": classes, "ovo": classes * (classes - 1) // 2}[multiclass]
 
 
 def demands(multiclass: str, classes: int, label: int, scores: NDArray) -> list[Demand]:
-    """The margins that an example of this label is held to, one for each direction it proposes."""
+    """Return the margins that an example of this label must have, one for each direction in which it moves weights."""
     if multiclass == "binary":
         sign = 1 if label == 1 else -1
         return [Demand(sign * scores[0], {0: sign}, 0, sign > 0)]
@@ -81,7 +81,7 @@ def demands(multiclass: str, classes: int, label: int, scores: NDArray) -> list[
 
 
 def predicted(multiclass: str, classes: int, label: int, scores: NDArray) -> bool:
-    """Whether the label is predicted, and not by a tie."""
+    """Return whether the label is predicted, and not by a tie."""
     if multiclass == "ovr":
         return all(scores[label] > scores[r] for r in range(classes) if r != label)
     return all(demand.margin > 0 for demand in demands(multiclass, classes, label, scores))
@@ -101,7 +101,38 @@ def learn(
     batch: int = 1,
     mean: bool = False,
 ) -> Run:
-    """Visit the rows that each epoch lists, in batches, and move by the step's answer times the direction."""
+    """Visit the rows that each epoch lists, in batches, and move the weights by the step times the direction.
+
+    Parameters
+    ----------
+    X : (rows, features) array
+        The rows.
+    labels : sequence of int
+        Their class numbers.
+    classes : int
+        How many classes there are.
+    epochs : iterable of sequences of int
+        The rows that each epoch visits, by number.
+    multiclass : {"binary", "joint", "ovr", "ovo"}, default="joint"
+        How classes are told apart.
+    step : callable, default=perceptron()
+        The rule: a function of (margin, ‖Δ‖², number of the update, positive) that returns the step.
+    constant : float, default=1
+        The constant feature; 0 for no intercept.
+    start : (columns, features + 1) array, optional
+        The weights before the first example; zero by default.
+    weight : (rows,) array, optional
+        The weights of the examples.
+    batch : int, default=1
+        How many rows are visited before the weights change.
+    mean : bool, default=False
+        Whether a batch moves by the mean of its steps rather than their sum.
+
+    Returns
+    -------
+    Run
+        The weights after each example, and the counts.
+    """
     X = padded(X, constant)
     w = np.zeros((width(multiclass, classes), X.shape[1])) if start is None else np.array(start, dtype=float)
     begin = w.copy()
@@ -112,7 +143,7 @@ def learn(
     for epoch in epochs:
         for first in range(0, len(epoch), batch):
             rows = epoch[first : first + batch]
-            asked: list[tuple[int, Demand, float]] = []
+            steps: list[tuple[int, Demand, float]] = []
             for i in rows:
                 scores = w @ X[i]
                 right.append(predicted(multiclass, classes, labels[i], scores))
@@ -121,15 +152,15 @@ def learn(
                     length = len(demand.direction) * X[i] @ X[i]
                     tau = step(demand.margin, length, counts.get(demand.counter, 0) + 1, demand.positive)
                     if tau:
-                        asked.append((i, demand, tau))
+                        steps.append((i, demand, tau))
             new = w.copy()
-            for i, demand, tau in asked:
+            for i, demand, tau in steps:
                 eta = tau * (1.0 if weight is None else weight[i])
                 if mean:
-                    eta /= sum(other.counter == demand.counter for _, other, _ in asked)
+                    eta /= sum(other.counter == demand.counter for _, other, _ in steps)
                 for column, sign in demand.direction.items():
                     new[column] += eta * sign * X[i]
-            for counter in {demand.counter for _, demand, _ in asked}:
+            for counter in {demand.counter for _, demand, _ in steps}:
                 counts[counter] = counts.get(counter, 0) + 1
             path += [w] * (len(rows) - 1) + [new]
             w = new
@@ -147,7 +178,7 @@ def learn_worst_first(
     constant: float = 1.0,
     normalised: bool = False,
 ) -> Run:
-    """Learn, `looks` times at the most, from the row whose lowest margin is lowest (divided by its norm)."""
+    """Learn, at most `looks` times, from the row whose lowest margin is lowest (divided by its norm if `normalised`)."""
     order: list[int] = []
     run = learn(X, labels, classes, [order], multiclass=multiclass, step=perceptron(margin), constant=constant)
     for _ in range(looks):
@@ -164,14 +195,14 @@ def learn_worst_first(
 
 
 def vote(run: Run, x: NDArray, constant: float = 1.0) -> float:
-    """The mean, over the examples seen, of the sign that the weights after each give x; zero counts as positive."""
+    """Return the mean, over the examples seen, of the sign that the weights after each give x; zero counts as positive."""
     point = np.append(x, constant)
     return float(np.mean([1.0 if w[0] @ point >= 0 else -1.0 for w in run.path]))
 
 
 def pocket(run: Run, errors: Callable[[NDArray], int]) -> NDArray:
-    """Of the weights that outlived all before them in consecutive right answers, the last that also made fewer errors
-    than the one pocketed before (Gallant 1990, with ratchet)."""
+    """Return, of the weights with the longest run of right answers so far, the last that also made fewer errors than the
+    one pocketed before (Gallant 1990, with ratchet)."""
     best, fewest, longest, length = run.start, errors(run.start), 0, 0
     path = [run.start, *run.path]
     for seen, ok in enumerate([*run.right, False]):

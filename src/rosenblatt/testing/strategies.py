@@ -1,5 +1,5 @@
-"""Data to draw with hypothesis. The values are small integers, on which all arithmetic is exact: two algorithms that are
-the same must then agree to the last bit."""
+"""Hypothesis strategies for data sets. The values are small integers, on which all arithmetic is exact: two algorithms that
+are the same must then agree to the last bit."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Separated(NamedTuple):
 
 @st.composite
 def samples(draw, classes=None, most_rows: int = 12, most_features: int = 4) -> Sample:
-    """A few examples of a few classes, each class at least once; many ties and repeated rows among them."""
+    """Draw a few examples of a few classes, each class at least once; many ties and repeated rows among them."""
     number = draw(st.integers(2, 4) if classes is None else classes)
     rows = draw(st.integers(number, max(number, most_rows)))
     features = draw(st.integers(1, most_features))
@@ -43,7 +43,7 @@ def samples(draw, classes=None, most_rows: int = 12, most_features: int = 4) -> 
 
 @st.composite
 def separated(draw, most_rows: int = 20, most_features: int = 4) -> Separated:
-    """Two classes cut apart by a drawn integer hyperplane; rows on it are left out."""
+    """Draw two classes separated by an integer hyperplane; rows on it are left out."""
     features = draw(st.integers(1, most_features))
     constant = float(draw(st.sampled_from([0, 1, 3])))
     normal = np.array(draw(st.lists(st.integers(-3, 3), min_size=features + 1, max_size=features + 1)), dtype=np.float64)

@@ -1,4 +1,4 @@
-"""The specification of structured learning: every structure is looked at, every score is a sum that is written out, and an
+"""A reference implementation of structured learning: every structure is enumerated, every score is a plain sum, and an
 average is the mean of the weights after each example. Weights and features are dictionaries, numbers are what they are:
 with integers or fractions all of it is exact. It imports no kernel, so it can judge them.
 """
@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 
 
 def sequences(n: int, tags: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
-    """All sequences of n of these tags, in the order of `itertools.product`."""
+    """Return all sequences of n of these tags, in the order of `itertools.product`."""
     return product(tags, repeat=n)
 
 
 def trees(n: int, projective: bool = False, single_root: bool = False) -> Iterator[tuple[int, ...]]:
-    """All trees over the words 1..n, each as the heads of the words in order; the head of a root word is 0.
+    """Return all trees over the words 1..n, each as the heads of the words in order; the head of a root word is 0.
 
     (n+1)ⁿ⁻¹ of them: 1, 3, 16, 125, 1296; nⁿ⁻¹ with a single root: 1, 2, 9, 64, 625. Projective ones: 1, 3, 12, 55, 273,
     with a single root 1, 2, 7, 30, 143. No words have one tree, the empty one.
@@ -35,12 +35,12 @@ def trees(n: int, projective: bool = False, single_root: bool = False) -> Iterat
 
 
 def is_tree(heads: Sequence[int]) -> bool:
-    """Whether every word reaches 0 by going from head to head."""
+    """Return whether every word reaches 0 by going from head to head."""
     return all(0 in _ancestors(heads, word) for word in range(1, len(heads) + 1))
 
 
 def is_projective(heads: Sequence[int]) -> bool:
-    """Whether every word between a word and its head descends from that head. The root 0 stands left of all words."""
+    """Return whether every word between a word and its head descends from that head. The root 0 is left of all words."""
     for word, head in enumerate(heads, 1):
         between = range(min(word, head) + 1, max(word, head))
         if not all(head in _ancestors(heads, inner) for inner in between):
@@ -61,12 +61,12 @@ def _ancestors(heads: Sequence[int], word: int) -> set[int]:
 
 
 def dot(w: Mapping[Hashable, Any], features: Mapping[Hashable, Any]) -> Any:
-    """Σ w[name]·value; a name without a weight has weight 0."""
+    """Return Σ w[name]·value; a name without a weight has weight 0."""
     return sum((w.get(name, 0) * value for name, value in features.items()), 0)
 
 
 def k_best(candidates: Iterable[Any], score: Callable[[Any], Any], k: int = 1) -> list[Any]:
-    """The k candidates with the highest scores, best first; among equals those that come first."""
+    """Return the k candidates with the highest scores, best first; among equals those that come first."""
     return sorted(candidates, key=score, reverse=True)[:k]
 
 
@@ -74,18 +74,18 @@ def k_best(candidates: Iterable[Any], score: Callable[[Any], Any], k: int = 1) -
 
 
 def pa1(C: float) -> Callable[..., Any]:
-    """The step of PA-I: min(C, (1 − m)/‖Δ‖²) where m < 1. A step is a function of (m, ‖Δ‖², k, positive), as in
+    """Return the step of PA-I: min(C, (1 − m)/‖Δ‖²) where m < 1. A step is a function of (m, ‖Δ‖², k, positive), as in
     `reference.perceptron`."""
     return lambda m, length, k, positive: min(C, (1 - m) / length) if m < 1 and length > 0 else 0
 
 
 def differing(gold: Sequence[Any], path: Sequence[Any]) -> int:
-    """How many parts of two sequences of one length differ."""
+    """Return how many parts of two sequences of one length differ."""
     return sum(one != other for one, other in zip(gold, path, strict=True))
 
 
 class StructuredRun(NamedTuple):
-    """What happened: the weights at the end, the mean of the weights after each example seen, and the counts.
+    """The result of learning: the weights at the end, the mean of the weights after each example seen, and the counts.
 
     A mistake is an example of which some wrong structure scored at least as high as gold, before it was learned from.
     """
@@ -140,7 +140,7 @@ def structured_run(
 
 
 def difference(plus: Mapping[Hashable, Any], minus: Mapping[Hashable, Any]) -> dict[Hashable, Any]:
-    """The features of the first less those of the second, without those that are 0."""
+    """Return the features of the first less those of the second, without those that are 0."""
     both = {name: plus.get(name, 0) - minus.get(name, 0) for name in [*plus, *minus]}
     return {name: value for name, value in both.items() if value != 0}
 
@@ -158,7 +158,7 @@ class Seqlearn(NamedTuple):
     classes: NDArray
 
     def predict(self, X: NDArray, lengths: Sequence[int]) -> NDArray:
-        """The label of each row of sequences of these lengths, one after the other."""
+        """Return the label of each row of sequences of these lengths, one after the other."""
         scores, ends = np.asarray(X, float) @ self.coef.T, np.cumsum(lengths)
         chains = (self.intercept_init, self.intercept_trans, self.intercept_final)
         paths = [_best_chain(scores[end - n : end], *chains) for n, end in zip(lengths, ends, strict=True)]
@@ -173,7 +173,7 @@ def seqlearn_perceptron(
     max_iter: int = 10,
     random_state: int | None = None,
 ) -> Seqlearn:
-    """What seqlearn's `StructuredPerceptron` (Buitinck 2013) learns from the rows X of sequences of these lengths.
+    """Return what seqlearn's `StructuredPerceptron` (Buitinck 2013) learns from the rows X of sequences of these lengths.
 
     Three things are its own. A sequence is learned from where the path of the Viterbi algorithm is not the gold one, so a
     tie is no mistake where the path that is lowest from the right is gold. All moves of epoch e have length e^−lr_exponent.

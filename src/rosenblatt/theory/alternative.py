@@ -25,7 +25,7 @@ from rosenblatt.exact.dyadic import cleared, products
 from rosenblatt.exact.simplex import alternative
 from rosenblatt.exact.solve import Late, independent_columns
 from rosenblatt.feasibility import find_interior
-from rosenblatt.feasibility.rows import row_lengths, scaled
+from rosenblatt.feasibility.rows import row_lengths, scale_rows
 from rosenblatt.theory.nearest import MOST, Cloud, in_fewer_dimensions, in_floats
 
 _MOST_ENTRIES = 5_000_000  # of a table of Python's integers: some hundred megabytes, and seconds a pivot
@@ -109,7 +109,7 @@ def unit(S: Any) -> Any:
     """The rows scaled to length 1."""
     lengths = row_lengths(S)
     inverse = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
-    return scaled(S, inverse)
+    return scale_rows(S, inverse)
 
 
 def decide(A: Any, *, method: str = "auto", max_seconds: float = 600.0, verbose: bool = False) -> Proved | Open:

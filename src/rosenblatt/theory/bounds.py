@@ -14,96 +14,39 @@ import math
 from collections.abc import Callable, Iterable
 from functools import wraps
 from inspect import signature
-from typing import Any, NamedTuple, ParamSpec
+from typing import NamedTuple, ParamSpec
 
 import numpy as np
+from numpy.typing import NDArray
+
+from rosenblatt.errors import InvalidParameter
+from rosenblatt.exact.reading import COUNT, NOT_NEGATIVE, NUMBER, POSITIVE, Quantity
 
 _P = ParamSpec("_P")
 
 
-class Quantity(NamedTuple):
-    """The numbers that a quantity may be."""
-
-    low: float = 0.0
-    open_low: bool = False
-    high: float = math.inf
-    open_high: bool = True
-    whole: bool = False
-    advice: str = ""
-
-    def check(self, name: str, value: Any) -> float:
-        """The value as a float, if it is one of these numbers."""
-        try:
-            number = float(value)
-        except TypeError:
-            hint = ": take its `lower`" if hasattr(value, "lower") and hasattr(value, "upper") else ""
-            raise TypeError(f"{name} must be a number; got {type(value).__name__}{hint}") from None
-        above = number > self.low or (number == self.low and not self.open_low)
-        below = number < self.high or (number == self.high and not self.open_high)
-        if above and below and (not self.whole or number.is_integer()):
-            return number
-        kind = "a whole number" if self.whole else "a number"
-        low = f" {'>' if self.open_low else '≥'} {self.low:g}" if self.low > -math.inf else ""
-        high = f" {'<' if self.open_high else '≤'} {self.high:g}" if self.high < math.inf else ""
-        finite = " and finite" if self.high == math.inf and self.open_high else ""
-        raise ValueError(
-            f"{name} must be {kind}{low}{' and' if low and high else ''}{high}{finite}; got {value!r}{self.advice}"
-        )
-
-
-_ANY = Quantity(-math.inf, open_low=True)
-_SOME = Quantity()
-_POSITIVE = Quantity(open_low=True)
-_COUNT = Quantity(1, whole=True)
 _CHANCE = Quantity(open_low=True, high=1.0)
 _SHARE = Quantity(open_low=True, high=1.0, open_high=False)
+_ADVICE = "without a positive margin nothing is separated: see freund_schapire"
 
-QUANTITIES = {
-    "radius": _SOME,
-    "margin": _POSITIVE._replace(advice=". Without a positive margin nothing is separated: see freund_schapire"),
-    "delta": _SOME,
-    "rate": _POSITIVE,
-    "start": _SOME,  # ‖w₀‖
-    "along": _ANY,  # ⟨w₀, u⟩
-    "updates": _SOME,
-    "power": Quantity(high=1.0, open_high=False),
-    "size": _COUNT,  # rows of a batch
-    "offset": _ANY,  # b of a plane ⟨u, x⟩ + b = 0
-    "constant": _POSITIVE,  # κ
-    "shortfall": _SOME,  # D
-    "mistakes": _SOME,
-    "examples": _COUNT,
-    "failure": _CHANCE,
-    "loss": _SOME,
-    "largest": _POSITIVE,
-    "survived": _SOME,
-    "norm": _SOME,  # ‖u‖ of a u that asks for margins of 1: 1/γ for one that separates
-    "losses": _SOME,  # the sum of the losses of u, or of their squares
+# start is ‖w₀‖ and along ⟨w₀, u⟩; offset is b of a plane ⟨u, x⟩ + b = 0 and constant κ; shortfall is D; norm is ‖u‖ of a u
+# that asks for margins of 1, 1/γ for one that separates, and losses the sum of its losses, or of their squares; goal is β,
+# ball r, divergence KL(u‖w₀); factor is α and threshold θ of Winnow, total Σμ; ridge is a, energy ‖Xu‖², curvature λ_max.
+QUANTITIES: dict[str, Quantity] = {
+    **dict.fromkeys(("radius", "delta", "start", "updates", "shortfall", "mistakes", "loss", "survived"), NOT_NEGATIVE),
+    **dict.fromkeys(("norm", "losses", "goal", "ball", "divergence", "total", "energy", "near"), NOT_NEGATIVE),
+    **dict.fromkeys(("distance", "discount"), NOT_NEGATIVE),
+    **dict.fromkeys(("rate", "constant", "largest", "threshold", "ridge", "curvature"), POSITIVE),
+    **dict.fromkeys(("size", "examples", "features", "dimensions", "budget", "shards", "iterations", "rows"), COUNT),
+    **dict.fromkeys(("along", "offset"), NUMBER),
+    **dict.fromkeys(("failure", "sigma"), _CHANCE),
+    **dict.fromkeys(("alpha", "gap"), _SHARE),
+    **dict.fromkeys(("power", "inscribed"), Quantity(high=1.0, open_high=False)),
+    "margin": POSITIVE._replace(advice=_ADVICE),
     "C": Quantity(open_low=True, open_high=False),
-    "goal": _SOME,  # β
-    "alpha": _SHARE,
-    "ball": _SOME,  # r
     "p": Quantity(2.0),
-    "divergence": _SOME,  # KL(u‖w₀)
-    "features": _COUNT,
-    "factor": Quantity(1.0, open_low=True),  # α of Winnow
-    "threshold": _POSITIVE,  # θ
+    "factor": Quantity(1.0, open_low=True),
     "relevant": Quantity(whole=True),
-    "total": _SOME,  # Σμ
-    "gap": _SHARE,
-    "ridge": _POSITIVE,  # a
-    "energy": _SOME,  # ‖Xu‖²
-    "near": _SOME,
-    "dimensions": _COUNT,
-    "sigma": _CHANCE,
-    "budget": _COUNT,
-    "distance": _SOME,
-    "discount": _SOME,
-    "shards": _COUNT,
-    "iterations": _COUNT,
-    "inscribed": Quantity(high=1.0, open_high=False),
-    "rows": _COUNT,
-    "curvature": _POSITIVE,  # λ_max
 }
 
 THEOREMS: dict[str, Callable[..., float]] = {}
@@ -114,15 +57,15 @@ def theorem(function: Callable[_P, float]) -> Callable[_P, float]:
     form = signature(function)
 
     @wraps(function)
-    def checked(*args: _P.args, **kwargs: _P.kwargs) -> float:
-        given = form.bind(*args, **kwargs)
-        for name, value in given.arguments.items():
+    def bound(*args: _P.args, **kwargs: _P.kwargs) -> float:
+        call = form.bind(*args, **kwargs)
+        for name, value in call.arguments.items():
             if name in QUANTITIES and not (value is None and form.parameters[name].default is None):
-                given.arguments[name] = QUANTITIES[name].check(name, value)
-        return function(*given.args, **given.kwargs)
+                call.arguments[name] = QUANTITIES[name].check(name, value)
+        return function(*call.args, **call.kwargs)
 
-    THEOREMS[function.__name__] = checked
-    return checked
+    THEOREMS[function.__name__] = bound
+    return bound
 
 
 # The perceptron
@@ -160,7 +103,7 @@ def novikoff(
     n = start / rate / margin
     c = -n if along is None else along / rate / margin
     if abs(c) > n * (1 + 1e-9):
-        raise ValueError(f"along is ⟨w₀, u⟩ for a unit vector u, at most ‖w₀‖ = {start:g} in size; got {along!r}")
+        raise InvalidParameter("along", along, f"⟨w₀, u⟩ for a unit vector u, at most ‖w₀‖ = {start:g} in size")
     b, rest = plain - 2 * c, max(0.0, (n - c) * (n + c))
     root = math.hypot(b, 2 * math.sqrt(rest))
     return (b + root) / 2 if b >= 0 else 2 * rest / (root - b)
@@ -275,8 +218,11 @@ def intercept(radius: float, margin: float, offset: float | None = None, constan
 
 def shortfall(scores: Iterable[float], margin: float) -> float:
     """D = √Σ max(0, γ − s)², how far in all the scores s = ⟨a, u⟩ of a unit vector u stay below γ."""
-    scores = np.asarray(list(scores) if not isinstance(scores, np.ndarray) else scores, dtype=np.float64)
-    return float(np.linalg.norm(np.maximum(0.0, QUANTITIES["margin"].check("margin", margin) - scores)))
+    return float(np.linalg.norm(np.maximum(0.0, QUANTITIES["margin"].check("margin", margin) - _array(scores))))
+
+
+def _array(values: Iterable[float]) -> NDArray:
+    return np.asarray(values if isinstance(values, np.ndarray) else list(values), dtype=np.float64)
 
 
 @theorem
@@ -314,9 +260,9 @@ def least_freund_schapire(radius: float, scores: Iterable[float], *, delta: floa
     >>> round(bound, 1), round(margin, 2), round(freund_schapire(1.0, 0.5, shortfall([-0.1], 0.5)), 1)
     (9.8, 0.54, 10.2)
     """
-    points = np.asarray(list(scores) if not isinstance(scores, np.ndarray) else scores, dtype=np.float64)
+    points = _array(scores)
     if points.ndim != 1 or not len(points) or not np.isfinite(points).all():
-        raise ValueError("scores must be finite numbers, one for each row of the pass, and at least one")
+        raise InvalidParameter("scores", scores, "finite numbers, one for each row of the pass, and at least one")
     known = {"radius": radius, "delta": delta, "rate": rate}
     radius, delta, rate = (QUANTITIES[name].check(name, value) for name, value in known.items())
     length = math.sqrt(radius * radius + 2 * delta / rate)
@@ -558,9 +504,9 @@ def spectral(
     (2m − m² + c)/(1 + c), c = xᵀM⁻¹x: that is ≤ c/(1 + c) ≤ ln(1 + c) for m ≤ 0, and ≤ ln(1 + c) + 1 for m < 1. The
     logarithms add up to ln det(M/a). And updates − Σg ≤ ⟨u, v⟩ ≤ √(uᵀMu) √(vᵀM⁻¹v). ∎
     """
-    values = np.asarray(list(eigenvalues) if not isinstance(eigenvalues, np.ndarray) else eigenvalues, dtype=np.float64)
+    values = _array(eigenvalues)
     if not (np.isfinite(values).all() and (values >= 0).all()):
-        raise ValueError(f"eigenvalues of XᵀX are finite and not negative; got {values.min()}")
+        raise InvalidParameter("eigenvalues", values.min(), "finite and not negative, as those of XᵀX are")
     volume = float(np.log1p(values / ridge).sum()) + near
     return losses - near + math.sqrt((ridge * norm * norm + energy) * volume)
 

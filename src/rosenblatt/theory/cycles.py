@@ -20,10 +20,12 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from rosenblatt.errors import InvalidParameter
 from rosenblatt.exact.certificates import Combination, Interior
-from rosenblatt.theory.walk import Walk, exact_rows, is_rational, root
+from rosenblatt.exact.reading import COUNT, MatrixLike
+from rosenblatt.theory.walk import Number, Walk, exact_rows, is_rational, root
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,14 @@ class NoRepeat:
 
 
 def find_cycle(
-    X: Any, y: Any, *, constant: Any = 1.0, delta: Any = 0, rate: Any = 1, start: Any = None, max_epochs: int = 10_000
+    X: MatrixLike,
+    y: ArrayLike,
+    *,
+    constant: Number = 1.0,
+    delta: Number = 0,
+    rate: Number = 1,
+    start: Sequence[Number] | None = None,
+    max_epochs: int = 10_000,
 ) -> Cycle | Converged | NoRepeat:
     """What becomes of the perceptron on these rows, taken in their order again and again, without any rounding.
 
@@ -102,8 +111,7 @@ def find_cycle(
     >>> found.combination
     Combination(rows=(0, 1, 2, 3), weights=(1, 1, 1, 1))
     """
-    if max_epochs < 1:
-        raise ValueError(f"max_epochs must be at least 1; got {max_epochs!r}")
+    COUNT.check("max_epochs", max_epochs)
     A = exact_rows(X, y, constant)
     walk = Walk(A, delta=delta, rate=rate, start=start)
     earlier, counts, period, power = walk.w, [0] * len(A), 0, 1
@@ -112,8 +120,8 @@ def find_cycle(
             return Converged(walk.epochs, walk.updates, walk.longest(), Interior(walk.weights()))
         period += 1
         if walk.w == earlier:
-            combination = _combination(A, [now - then for now, then in zip(walk.counts, counts, strict=True)])
-            preperiod, weights = _entered(walk, period)
+            combination = _cycle_combination(A, [now - then for now, then in zip(walk.counts, counts, strict=True)])
+            preperiod, weights = _enter_cycle(walk, period)
             return Cycle(preperiod, period, sum(combination.weights), weights, walk.longest(), combination)
         if period == power:
             earlier, counts, period, power = walk.w, walk.counts.copy(), 0, 2 * power
@@ -121,7 +129,14 @@ def find_cycle(
 
 
 def lengths(
-    X: Any, y: Any, *, epochs: int, constant: Any = 1.0, delta: Any = 0, rate: Any = 1, start: Any = None
+    X: MatrixLike,
+    y: ArrayLike,
+    *,
+    epochs: int,
+    constant: Number = 1.0,
+    delta: Number = 0,
+    rate: Number = 1,
+    start: Sequence[Number] | None = None,
 ) -> NDArray:
     """‖w‖ at the start and at the end of each epoch, of a walk without rounding: (epochs + 1,)."""
     walk = Walk(exact_rows(X, y, constant), delta=delta, rate=rate, start=start)
@@ -132,7 +147,7 @@ def lengths(
     return np.array(found)
 
 
-def mixture(X: Any, y: Any, counts: Any, *, constant: Any = 1.0) -> Mixture:
+def mixture(X: MatrixLike, y: ArrayLike, counts: ArrayLike, *, constant: Number = 1.0) -> Mixture:
     """The mean of the rows weighted with non-negative integers, such as how often each moved the weights in any run.
 
     After t updates from 0 it is at most √((R² + 2δ/η)/t) long, in any order; after t updates of a run that
@@ -145,11 +160,11 @@ def mixture(X: Any, y: Any, counts: Any, *, constant: Any = 1.0) -> Mixture:
     counts = np.asarray(counts)
     whole = counts.dtype.kind in "iu" or all(isinstance(count, Integral) for count in counts.flat)
     if counts.shape != (len(A),) or not whole or min(counts) < 0 or not any(counts):
-        raise ValueError(f"counts must be {len(A)} integers of at least 0, not all of them 0; got {counts!r}")
+        raise InvalidParameter("counts", counts, f"{len(A)} integers of at least 0, not all of them 0")
     return _mixture(A, counts)
 
 
-def _entered(walk: Walk, period: int) -> tuple[int, tuple[Any, ...]]:
+def _enter_cycle(walk: Walk, period: int) -> tuple[int, tuple[Any, ...]]:
     """(the epochs after which the cycle is entered, the weights there): where two walks meet, one a period ahead."""
     ahead, behind = walk.again(), walk.again()
     for _ in range(period):
@@ -160,7 +175,7 @@ def _entered(walk: Walk, period: int) -> tuple[int, tuple[Any, ...]]:
     return behind.epochs, behind.weights()
 
 
-def _combination(A: NDArray, counts: Sequence[int]) -> Combination:
+def _cycle_combination(A: NDArray, counts: Sequence[int]) -> Combination:
     moved = [i for i, count in enumerate(counts) if count]
     found = Combination(tuple(moved), tuple(counts[i] for i in moved))
     if is_rational(A):
@@ -180,7 +195,7 @@ def _mixture(A: NDArray, counts: Sequence[int] | NDArray) -> Mixture:
     return Mixture(tuple(moved), tuple(weights), nextafter(residual, inf) if residual else 0.0)
 
 
-def _sum(A: NDArray, counts: Any) -> list[Any]:
+def _sum(A: NDArray, counts: Sequence[int] | NDArray) -> list[Any]:
     """Σ countsᵢ·aᵢ, in the numbers of A; floats as the fractions they are."""
     totals: list[Any] = [0] * A.shape[1]
     for i, count in enumerate(counts):

@@ -8,18 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from math import floor, inf, sqrt
-from typing import Any, NamedTuple
+from math import floor, sqrt
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from rosenblatt.errors import InvalidParameter
 from rosenblatt.exact.certificates import Interior
+from rosenblatt.exact.dyadic import dot, fractions
+from rosenblatt.exact.reading import COUNT, NOT_NEGATIVE, POSITIVE, MatrixLike, Quantity, dense, numbers
 from rosenblatt.theory import bounds
-from rosenblatt.theory.signed import numbers, read
+from rosenblatt.theory.signed import RandomSeed, read
 from rosenblatt.theory.walk import Walk, exact_rows
 
-_LARGEST = 500
+_SIZE = Quantity(1, high=500, open_high=False, whole=True, advice="beyond, the square of the margin is no float")
 
 
 class Instance(NamedTuple):
@@ -40,15 +43,11 @@ class Instance(NamedTuple):
     def squared_margins(self) -> tuple[Fraction, Fraction]:
         """(l, h) with l ≤ γ² ≤ h, computed from the rows in exact arithmetic: the separator's margin, the mean's length."""
         A = read(self.X, self.y, constant=0.0).A
-        separator = Interior.of(self.separator)
+        separator, weights = Interior.of(self.separator), fractions(self.weights)
         least = min(separator.values(A))
-        mean = [Fraction(0)] * A.shape[1]
-        for i in np.flatnonzero(self.weights):
-            for j, value in enumerate(A[i].tolist()):
-                mean[j] += Fraction(float(self.weights[i])) * Fraction(value)
-        low = max(least, Fraction(0)) ** 2 / sum(value**2 for value in separator.x)
-        total = sum(Fraction(float(weight)) for weight in self.weights if weight)
-        return low, sum((value**2 for value in mean), Fraction(0)) / total**2
+        mean = [dot(fractions(column), weights) for column in A.T]
+        low = max(least, Fraction(0)) ** 2 / dot(separator.x, separator.x)
+        return low, dot(mean, mean) / sum(weights) ** 2
 
 
 def exponential(n: int) -> Instance:
@@ -71,9 +70,7 @@ def exponential(n: int) -> Instance:
     >>> exponential_updates(4), round(instance.bound())
     (85, 340)
     """
-    n = _count("n", n, 1)
-    if n > _LARGEST:
-        raise ValueError(f"n must be at most {_LARGEST}, beyond which the square of the margin is no float; got {n}")
+    n = int(_SIZE.check("n", n))
     y = np.where(np.arange(n) % 2 == 0, 1, -1)
     X = y[:, None] * (np.eye(n) - np.tril(np.ones((n, n)), -1))
     weights = np.array([float(count) for count in exponential_counts(n)])
@@ -84,12 +81,12 @@ def exponential(n: int) -> Instance:
 
 def exponential_updates(n: int, delta: float = 0) -> int:
     """The updates on `exponential(n)` from 0 at rate 1, in any order: (4ⁿ − 1)/3 times the whole part of 1 + δ."""
-    return (floor(delta) + 1) * (4 ** _count("n", n, 1) - 1) // 3
+    return (floor(delta) + 1) * (4 ** int(COUNT.check("n", n)) - 1) // 3
 
 
 def exponential_epochs(n: int) -> int:
     """The epochs on `exponential(n)` in cyclic order, with the last, clean one: (4ⁿ + 8)/6."""
-    return (4 ** _count("n", n, 1) + 8) // 6
+    return (4 ** int(COUNT.check("n", n)) + 8) // 6
 
 
 def exponential_counts(n: int) -> list[int]:
@@ -98,12 +95,12 @@ def exponential_counts(n: int) -> list[int]:
     For w* = Σ αᵢaᵢ, and the rows are independent.
     """
     counts: list[int] = []
-    for i in reversed(range(_count("n", n, 1))):
+    for i in reversed(range(int(COUNT.check("n", n)))):
         counts.append(2**i + sum(counts))
     return counts[::-1]
 
 
-def orthogonal(n: int, radius: float = 1.0, y: Any = None) -> Instance:
+def orthogonal(n: int, radius: float = 1.0, y: ArrayLike | None = None) -> Instance:
     """n orthogonal rows of length R: of margin R/√n whatever the labels, with a mistake on each, R²/γ² = n in all.
 
     So the bound is attained; and no deterministic learner has a better one: the label of each row can be whatever it does
@@ -112,16 +109,16 @@ def orthogonal(n: int, radius: float = 1.0, y: Any = None) -> Instance:
     >>> round(orthogonal(100).bound())
     100
     """
-    n = _count("n", n, 2)
-    _positive("radius", radius)
+    n = int(Quantity(2, whole=True).check("n", n))
+    POSITIVE.check("radius", radius)
     signs = np.where(np.arange(n) % 2 == 0, 1, -1) if y is None else np.asarray(y)
     if signs.shape != (n,) or set(signs.tolist()) != {-1, 1}:
-        raise ValueError(f"y must hold {n} labels, −1 and +1, both of them; got {signs!r}")
+        raise InvalidParameter("y", signs, f"{n} labels, −1 and +1, both of them")
     return Instance(radius * np.eye(n), signs, float(radius), radius / sqrt(n), signs.astype(np.float64), np.ones(n))
 
 
 def with_margin(
-    rows: int, features: int, *, margin: float, radius: float = 1.0, rotated: bool = True, random_state: Any = 0
+    rows: int, features: int, *, margin: float, radius: float = 1.0, rotated: bool = True, random_state: RandomSeed = 0
 ) -> Instance:
     """Random rows within a ball of this radius, one of them on it, with exactly this margin about a plane through 0.
 
@@ -132,10 +129,9 @@ def with_margin(
     Rotated, u is a random direction, and the numbers are those asked for to the last few bits: `squared_margins` tells.
     Not rotated, u is the first axis, and they are exact.
     """
-    n, d = _count("rows", rows, 5), _count("features", features, 1)
-    _positive("radius", radius)
-    if not 0 < margin <= radius:
-        raise ValueError(f"margin must be positive and at most the radius, {radius}; got {margin!r}")
+    n, d = int(Quantity(5, whole=True).check("rows", rows)), int(COUNT.check("features", features))
+    POSITIVE.check("radius", radius)
+    Quantity(open_low=True, high=radius, open_high=False, advice="it is at most the radius").check("margin", margin)
     rng = np.random.default_rng(random_state)
     side = np.concatenate([np.full(4, margin), [radius], margin + (radius - margin) * rng.uniform(size=n - 5)])
     room = np.sqrt(np.maximum(radius**2 - side**2, 0)) * (1 - 2.0**-40)  # less than the ball, lest rounding leaves it
@@ -155,13 +151,20 @@ def with_margin(
     return Instance((A * y[:, None])[order], y[order], float(radius), float(margin), u, weights[order])
 
 
-def smoothed(X: Any, sigma: float, random_state: Any = 0) -> NDArray:
-    """X with independent Gaussian noise of standard deviation sigma on every entry."""
-    X = numbers(X)
-    if not 0 <= sigma < inf:
-        raise ValueError(f"sigma must be at least 0 and finite; got {sigma!r}")
-    noise = sigma * np.random.default_rng(random_state).standard_normal(X.shape)
-    return noise + (X.toarray() if hasattr(X, "toarray") else X)
+def smoothed(X: MatrixLike, sigma: float, random_state: RandomSeed = 0) -> NDArray:
+    """Return X with independent Gaussian noise of standard deviation `sigma` on every entry.
+
+    Parameters
+    ----------
+    X : (rows, features) array or scipy sparse matrix
+    sigma : float
+        The standard deviation, at least 0.
+    random_state : int, Generator or None, default=0
+        The source of the noise.
+    """
+    X = dense(numbers(X))
+    noise = NOT_NEGATIVE.check("sigma", sigma) * np.random.default_rng(random_state).standard_normal(X.shape)
+    return noise + X
 
 
 class Smoothing(NamedTuple):
@@ -173,14 +176,14 @@ class Smoothing(NamedTuple):
 
 
 def smoothing(
-    X: Any,
-    y: Any,
+    X: MatrixLike,
+    y: ArrayLike,
     sigmas: Sequence[float],
     *,
     constant: float = 1.0,
     draws: int = 10,
     max_updates: int = 1_000_000,
-    random_state: Any = 0,
+    random_state: RandomSeed = 0,
 ) -> Smoothing:
     """The updates of the perceptron from 0, rows in their order, on noisy copies of the data: some for each sigma.
 
@@ -205,14 +208,3 @@ def _directions(rng: np.random.Generator, n: int, d: int) -> NDArray:
     """(n, d) random unit vectors; of no dimension, of length 0."""
     found = rng.standard_normal((n, d))
     return found / np.linalg.norm(found, axis=1, keepdims=True) if d else found
-
-
-def _count(name: str, value: Any, least: int) -> int:
-    if isinstance(value, bool) or value != int(value) or value < least:
-        raise ValueError(f"{name} must be a whole number of at least {least}; got {value!r}")
-    return int(value)
-
-
-def _positive(name: str, value: float) -> None:
-    if not 0 < value < inf:
-        raise ValueError(f"{name} must be positive and finite; got {value!r}")

@@ -7,21 +7,21 @@ at a time to those there are, and each one that is not there has a proof which a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 from math import comb
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rosenblatt.errors import InvalidData, InvalidParameter
 from rosenblatt.exact.certificates import Combination, Interior
 from rosenblatt.exact.dyadic import cleared
 from rosenblatt.exact.elimination import echelon
+from rosenblatt.exact.reading import COUNT, MatrixLike, dense, numbers
 from rosenblatt.exact.simplex import alternative
-from rosenblatt.theory.signed import numbers
 
 Labels = tuple[int, ...]  # −1 or +1 for each point
 
@@ -35,9 +35,8 @@ def cover(n: int, d: int) -> int:
     >>> [cover(n, 3) for n in (1, 2, 3, 4, 5)]
     [2, 4, 8, 14, 22]
     """
-    if n < 1 or d < 1 or n != int(n) or d != int(d):
-        raise ValueError(f"n and d must be whole numbers of at least 1; got {n!r} and {d!r}")
-    return 2 * sum(comb(int(n) - 1, k) for k in range(int(min(n, d))))
+    n, d = int(COUNT.check("n", n)), int(COUNT.check("d", d))
+    return 2 * sum(comb(n - 1, k) for k in range(min(n, d)))
 
 
 def chance(n: int, d: int) -> Fraction:
@@ -65,27 +64,27 @@ class Dichotomies:
     def __iter__(self) -> Iterator[Labels]:
         return iter(self.made)
 
-    def __contains__(self, labels: Any) -> bool:
+    def __contains__(self, labels: Iterable[int]) -> bool:
         return tuple(labels) in self.made
 
-    def certificate(self, labels: Any) -> Interior | Combination:
+    def certificate(self, labels: Iterable[int]) -> Interior | Combination:
         """The proof that these labels are made, or that they are not: of the rows yᵢ·pointᵢ, as `rows` returns them."""
-        labels = self._checked(labels)
+        labels = self._check(labels)
         if labels in self.made:
             return self.made[labels]
         return next(self.refused[labels[:k]] for k in range(1, len(labels) + 1) if labels[:k] in self.refused)
 
-    def rows(self, labels: Any) -> NDArray:
-        return self.points * np.array(self._checked(labels), dtype=np.float64)[:, None]
+    def rows(self, labels: Iterable[int]) -> NDArray:
+        return self.points * np.array(self._check(labels), dtype=np.float64)[:, None]
 
-    def _checked(self, labels: Any) -> Labels:
+    def _check(self, labels: Iterable[int]) -> Labels:
         found = tuple(labels)
         if len(found) != len(self.points) or not all(label in (-1, 1) for label in found):
-            raise ValueError(f"labels must be −1 or +1 for each of the {len(self.points)} points; got {labels!r}")
+            raise InvalidParameter("labels", labels, f"−1 or +1 for each of the {len(self.points)} points")
         return tuple(int(label) for label in found)
 
 
-def dichotomies(points: Any, intercept: bool = True) -> Dichotomies:
+def dichotomies(points: MatrixLike, intercept: bool = True) -> Dichotomies:
     """All labellings of the points that a hyperplane makes (through 0 without an intercept), by exact arithmetic.
 
     Every labelling has its opposite, so half are looked for. One that is extended by the side on which the next point lies
@@ -98,7 +97,7 @@ def dichotomies(points: Any, intercept: bool = True) -> Dichotomies:
     >>> found.certificate((-1, 1, 1, -1))
     Combination(rows=(0, 1, 2, 3), weights=(1, 1, 1, 1))
     """
-    P = _padded(points, intercept)
+    P = _pad(points, intercept)
     made: dict[Labels, Interior] = {(): Interior((Fraction(0),) * P.shape[1])}
     refused: dict[Labels, Combination] = {}
     for k, point in enumerate(P):
@@ -117,33 +116,31 @@ def dichotomies(points: Any, intercept: bool = True) -> Dichotomies:
     return Dichotomies(P, made, refused)
 
 
-def shattered(points: Any, intercept: bool = True) -> bool:
+def shattered(points: MatrixLike, intercept: bool = True) -> bool:
     """Whether hyperplanes make every labelling of the points: if and only if the points (x, 1) are linearly independent.
 
     Independent points have a solution of ⟨w, (x, 1)⟩ = y for any y. Dependent ones have a Radon partition. So d + 1 points
     that span d dimensions are shattered and d + 2 never are: the VC dimension is d + 1, and d through 0.
     """
-    return _dependence(_padded(points, intercept)) is None
+    return _dependence(_pad(points, intercept)) is None
 
 
 def vc_dimension(features: int, intercept: bool = True) -> int:
     """The size of the largest set of points that hyperplanes shatter: d + 1 with an intercept, d without."""
-    if features < 1 or features != int(features):
-        raise ValueError(f"features must be a whole number of at least 1; got {features!r}")
-    return int(features) + bool(intercept)
+    return int(COUNT.check("features", features)) + bool(intercept)
 
 
-def general_position(points: Any, intercept: bool = True) -> bool:
+def general_position(points: MatrixLike, intercept: bool = True) -> bool:
     """Whether no d + 1 points in d dimensions lie on one hyperplane (no d on one through 0), nor fewer on a flatter one."""
     return dependent(points, intercept) is None
 
 
-def dependent(points: Any, intercept: bool = True) -> tuple[int, ...] | None:
+def dependent(points: MatrixLike, intercept: bool = True) -> tuple[int, ...] | None:
     """The first set of points, of the least size, that lies flatter than so many points can; None in general position.
 
     In the plane: two points that are one, or else three on a line. All sets are tried.
     """
-    P = _padded(points, intercept)
+    P = _pad(points, intercept)
     for size in range(1, min(P.shape) + 1):
         for chosen in combinations(range(len(P)), size):
             if _dependence(P[list(chosen)]) is not None:
@@ -161,17 +158,17 @@ class Radon:
     combination: Combination  # of the rows yᵢ·(xᵢ, 1), y = +1 for one set and −1 for the other: they add up to zero
 
 
-def radon(points: Any) -> Radon:
+def radon(points: MatrixLike) -> Radon:
     """A partition of some of the points into two sets whose hulls meet. Any d + 2 points in d dimensions have one.
 
     >>> found = radon([[0, 0], [0, 1], [1, 0], [1, 1]])
     >>> found.positive, found.negative, [str(value) for value in found.point]
     ((0, 3), (1, 2), ['1/2', '1/2'])
     """
-    P = _padded(points, intercept=True)
+    P = _pad(points, intercept=True)
     weights = _dependence(P)
     if weights is None:
-        raise ValueError(f"these {len(P)} points span {len(P) - 1} dimensions: every labelling of them is separable")
+        raise InvalidData(f"these {len(P)} points span {len(P) - 1} dimensions: every labelling of them is separable")
     sides = [tuple(i for i, weight in enumerate(weights) if weight * sign > 0) for sign in (1, -1)]
     total = sum(weights[i] for i in sides[0])
     point = tuple(
@@ -181,9 +178,8 @@ def radon(points: Any) -> Radon:
     return Radon(sides[0], sides[1], point, Combination(moved, tuple(abs(weights[i]) for i in moved)))
 
 
-def _padded(points: Any, intercept: bool) -> NDArray:
-    P = numbers(points, "points")
-    P = P.toarray() if hasattr(P, "toarray") else P
+def _pad(points: MatrixLike, intercept: bool) -> NDArray:
+    P = dense(numbers(points, "points"))
     return np.column_stack([P, np.ones(len(P))]) if intercept else P
 
 

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from rosenblatt.errors import InvalidData, InvalidParameter
-from rosenblatt.exact.reading import numbers
+from rosenblatt.errors import InvalidData
+from rosenblatt.exact.reading import NUMBER, Matrix, MatrixLike, numbers
+
+RandomSeed: TypeAlias = int | np.random.Generator | None  # what `numpy.random.default_rng` takes
 
 
 class Signed(NamedTuple):
     """Rows times their label, with the constant feature last, if there is one. All numbers are the ones given: exact."""
 
-    A: Any  # (rows, features + (κ ≠ 0)): float64, C order, or scipy's CSR
+    A: Matrix  # (rows, features + (κ ≠ 0)): float64, C order, or scipy's CSR
     y: NDArray  # (rows,): −1.0 or +1.0
     classes: NDArray  # the two labels, of which the second is the positive one; or the one label there is
     constant: float  # κ, or 0 without an intercept
@@ -25,11 +27,10 @@ class Signed(NamedTuple):
         return self.A.shape[1] - (self.constant != 0)
 
 
-def read(X: Any, y: Any, constant: float = 1.0) -> Signed:
+def read(X: MatrixLike, y: ArrayLike, constant: float = 1.0) -> Signed:
     """The rows of X (array, DataFrame or sparse) with the sign of their label and the constant feature κ; 0 for none."""
     X = numbers(X)
-    if not np.isfinite(constant):
-        raise InvalidParameter("constant", constant, "a finite number, the constant feature")
+    NUMBER.check("constant", constant)
     signs, classes = two_valued(y, X.shape[0], one=not constant)
     if sp.issparse(X):
         A = sp.csr_array(sp.diags_array(signs) @ X)

@@ -15,15 +15,19 @@ from fractions import Fraction
 from math import floor, isqrt, lcm, sqrt
 from numbers import Integral, Rational
 from operator import add, mul
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from rosenblatt.errors import InvalidData, InvalidDataType, InvalidParameter, InvalidParameterType
 from rosenblatt.exact.dyadic import whole
+from rosenblatt.exact.reading import NOT_NEGATIVE, POSITIVE, MatrixLike, dense
 from rosenblatt.theory.signed import read, two_valued
 
+Number: TypeAlias = Any  # int, Fraction, float, Decimal, or any type that adds, multiplies and compares exactly
+DELTA = NOT_NEGATIVE._replace(advice="below 0, rows that are wrong would be passed over")
 _EXACT = 2**53  # up to here every integer is a float
 
 
@@ -33,15 +37,13 @@ class Walk:
     `A` are rows as `exact_rows` returns them. `start` are weights, one for each column; 0 if not given.
     """
 
-    def __init__(self, A: NDArray, *, delta: Any = 0, rate: Any = 1, start: Any = None):
+    def __init__(self, A: NDArray, *, delta: Number = 0, rate: Number = 1, start: Sequence[Number] | None = None):
         delta, rate = _rational("delta", delta), _rational("rate", rate)
-        if delta < 0:
-            raise ValueError(f"delta must be at least 0; got {delta}: below 0, rows that are wrong would be passed over")
-        if rate <= 0:
-            raise ValueError(f"rate must be positive; got {rate}")
+        DELTA.check("delta", delta)
+        POSITIVE.check("rate", rate)
         begin = [0] * A.shape[1] if start is None else [number(value) for value in start]
         if len(begin) != A.shape[1]:
-            raise ValueError(f"start must have one weight for each of the {A.shape[1]} columns; got {len(begin)}")
+            raise InvalidParameter("start", start, f"one weight for each of the {A.shape[1]} columns, not {len(begin)}")
         begin = [value if rate == 1 else value * (1 / rate) for value in begin]
         self.rational = is_rational(A) and all(isinstance(value, Rational) for value in begin)
         scale = Fraction(1)
@@ -124,26 +126,30 @@ class Walk:
         return None
 
 
-def exact_rows(X: Any, y: Any, constant: Any = 1.0) -> NDArray:
+def exact_rows(X: MatrixLike, y: ArrayLike, constant: Number = 1.0) -> NDArray:
     """The rows of X times the sign of their label, the constant feature last (none if 0), each number as it was given.
 
     Arrays of floats, and sparse ones, give float64; integers, lists and arrays of objects give objects.
     """
-    given = X.toarray() if sp.issparse(X) else np.asarray(X, dtype=object if isinstance(X, list | tuple) else None)
-    if given.dtype.kind not in "biuO" and float(constant) == constant:
-        return read(given, y, float(constant)).A
-    if given.ndim != 2 or not given.size:
-        raise ValueError(f"X must have two dimensions, rows and features, none of them empty; got the shape {given.shape}")
+    rows = (
+        sp.csr_array(X).toarray()
+        if sp.issparse(X)
+        else np.asarray(X, dtype=object if isinstance(X, list | tuple) else None)
+    )
+    if rows.dtype.kind not in "biuO" and float(constant) == constant:
+        return dense(read(rows, y, float(constant)).A)
+    if rows.ndim != 2 or not rows.size:
+        raise InvalidData(f"X must have two dimensions, rows and features, none of them empty; got the shape {rows.shape}")
     constant = number(constant)
-    signs, _ = two_valued(y, len(given), one=constant == 0)
+    signs, _ = two_valued(y, len(rows), one=constant == 0)
     last = [constant] if constant != 0 else []
-    A = np.empty((len(given), given.shape[1] + len(last)), dtype=object)
+    A = np.empty((len(rows), rows.shape[1] + len(last)), dtype=object)
     for i, sign in enumerate(signs):
-        A[i] = [value if sign > 0 else -value for value in [*map(number, given[i]), *last]]
+        A[i] = [value if sign > 0 else -value for value in [*map(number, rows[i]), *last]]
     return A
 
 
-def number(value: Any) -> Any:
+def number(value: Number) -> Any:
     """The value as an exact number: an int or a fraction if it is rational, itself if its type has an order."""
     if isinstance(value, Integral):
         return int(value)
@@ -151,14 +157,14 @@ def number(value: Any) -> Any:
         return Fraction(value)
     if isinstance(value, float | np.floating | Decimal):
         if not np.isfinite(float(value)):
-            raise ValueError(f"every number must be finite; got {value!r}")
+            raise InvalidData(f"every number must be finite; got {value!r}")
         return Fraction(value if isinstance(value, Decimal) else float(value))
     try:
         ordered = value * -1 + value <= 0
     except TypeError:
         ordered = False
     if not ordered:
-        raise ValueError(f"every number must add, multiply and compare exactly; got {value!r}")
+        raise InvalidDataType(f"every number must add, multiply and compare exactly; got {value!r}")
     return value
 
 
@@ -166,7 +172,7 @@ def is_rational(A: NDArray) -> bool:
     return A.dtype != object or all(isinstance(value, Rational) for value in A.flat)
 
 
-def root(square: Any, unit: Fraction = Fraction(1)) -> float:
+def root(square: Number, unit: Fraction = Fraction(1)) -> float:
     """unit · √square, rounded once; of numbers that are not rational, as well as their floats allow."""
     if not isinstance(square, Rational):
         return float(unit) * sqrt(float(square))
@@ -193,8 +199,8 @@ def _square(values: Sequence[Any]) -> Any:
     return sum(map(mul, values, values))
 
 
-def _rational(name: str, value: Any) -> Fraction:
+def _rational(name: str, value: Number) -> Fraction:
     exact = number(value)
     if not isinstance(exact, Rational):
-        raise ValueError(f"{name} must be a rational number; got {value!r}")
+        raise InvalidParameterType(name, value, "a rational number")
     return Fraction(exact)

@@ -4,7 +4,6 @@ about; these differ in what they do when there is no room."""
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -83,8 +82,8 @@ class Budgeted(KernelClassifier):
         kernel, seed = self._kernel_for(rows, features), int(plan.rng().integers(2**62))
         return Holdings(plan.problem(classes), kernel, self._policy(), self.normalize, features, seed)
 
-    def _from_arrays(self, facts: Mapping[str, Any], arrays: dict[str, NDArray]) -> Holdings:
-        return Holdings.restored(Parts(facts, arrays), self._expected(), self.n_features_in_)
+    def _model_from_parts(self, parts: Parts) -> Holdings:
+        return Holdings.from_parts(parts, self._expected(), self.n_features_in_)
 
     def _learner(self, plan: Plan, model: Holdings, X: Any, examples: Examples, visits: Visits) -> Steward:
         self._look_at(model, X, examples.rows, visits.live)

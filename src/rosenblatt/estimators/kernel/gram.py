@@ -19,7 +19,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from rosenblatt.engine.blocks import one_blas_thread
-from rosenblatt.modelfile.parts import Parts, put_record, record
+from rosenblatt.modelfile.parts import Parts
+from rosenblatt.modelfile.values import decode_record, encode_record
 
 SAMPLE = 100  # rows whose kernel matrix is looked at before a kernel that we did not write is believed
 BLOCK = 256  # rows learned at a time: the kernels inside a block cost as much as those with BLOCK kept rows
@@ -130,12 +131,12 @@ def put_kernel(parts: Parts, kernel: Kernel) -> None:
             f"the kernel {kernel.function!r} is a function, and a file holds no code; use a kernel that has a name, or "
             "pickle"
         )
-    parts.facts["kernel"] = put_record(kernel, KINDS)
+    parts.facts["kernel"] = encode_record(kernel, KINDS)
 
 
 def kernel_of(parts: Parts) -> Any:
     """The kernel that was put."""
-    kernel = record(parts.facts["kernel"], KINDS)
+    kernel = decode_record(parts.facts["kernel"], KINDS)
     if not np.isfinite(kernel).all() or getattr(kernel, "degree", 1) < 1:
         raise ValueError(f"{kernel} is no kernel")
     return kernel

@@ -38,7 +38,8 @@ from rosenblatt.estimators.kernel.gram import (
     workers,
 )
 from rosenblatt.estimators.kernel.policies import POLICIES, Slate, regrouped, scan
-from rosenblatt.modelfile.parts import Parts, put_record, record, whole
+from rosenblatt.modelfile.parts import Parts
+from rosenblatt.modelfile.values import check_whole, decode_record, encode_record
 
 _REALS = ("coef", "scales", "gram", "factor", "memory")
 
@@ -96,10 +97,10 @@ class Holdings:
         """Changes of weight vectors."""
         return int(self.tally.sum())
 
-    def parts(self) -> Parts:
-        """All of it as facts and arrays."""
+    def to_parts(self) -> Parts:
+        """Return all of it as parts."""
         parts = Parts({
-            "problem": put_record(self.problem, KINDS), "policy": put_record(self.policy, POLICIES),
+            "problem": encode_record(self.problem, KINDS), "policy": encode_record(self.policy, POLICIES),
             "normalize": bool(self.normalize), "seed": self.seed, "given": self.given, "clock": self.clock,
             "drawn": [held.drawn for held in self.held],
         })  # fmt: skip
@@ -113,21 +114,20 @@ class Holdings:
         return parts
 
     @classmethod
-    def restored(cls, parts: Parts, expected: Collection[Problem], features: int) -> Holdings:
-        """What facts and arrays describe, for one of the problems expected."""
-        problem, kernel, policy = problem_of(parts, expected), kernel_of(parts), record(parts.facts["policy"], POLICIES)
+    def from_parts(cls, parts: Parts, expected: Collection[Problem], features: int) -> Holdings:
+        """Return what parts describe, for one of the problems expected."""
+        problem, kernel = problem_of(parts, expected), kernel_of(parts)
+        policy = decode_record(parts.facts["policy"], POLICIES)
         if policy.budget < 1:
             raise ValueError(f"a budget must be at least 1; got {policy.budget}")
         made = cls(problem, kernel, policy, parts.flag("normalize"), features, parts.whole("seed"))
         made.given, made.clock = parts.whole("given"), parts.whole("clock")
         made.tally = parts.counts("tally", columns(problem))
-        drawn = parts.facts["drawn"]
-        if not isinstance(drawn, list) or len(drawn) != len(made.held):
-            raise ValueError(f"there are {len(made.held)} weight vectors, and {str(drawn)[:40]} is drawn for them")
-        made.held = [made._taken(parts, vector, whole(drawn[vector], "drawn")) for vector in range(len(drawn))]
+        drawn = parts.values("drawn", int, len(made.held))
+        made.held = [made._held_from_parts(parts, vector, check_whole(n, "drawn")) for vector, n in enumerate(drawn)]
         return made
 
-    def _taken(self, parts: Parts, vector: int, drawn: int) -> Held:
+    def _held_from_parts(self, parts: Parts, vector: int, drawn: int) -> Held:
         """What one weight vector holds, from parts."""
         numbers = parts.array(f"{vector}/numbers", np.int64, (None,), 0, self.given - 1)
         count = len(numbers)

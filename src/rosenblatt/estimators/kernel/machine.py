@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -80,7 +80,8 @@ from rosenblatt.estimators.parameters import (
     with_parameters,
 )
 from rosenblatt.estimators.plan import Plan
-from rosenblatt.modelfile.parts import Parts, put_record
+from rosenblatt.modelfile.parts import Parts
+from rosenblatt.modelfile.values import encode_record
 
 # The kernels that have a name, from the parameters of an estimator and its number of features.
 KERNELS: dict[str, Callable[[Any, int], Kernel]] = {
@@ -130,11 +131,11 @@ class Machine:
         """Changes of weight vectors."""
         return int(self.tally.sum())
 
-    def parts(self) -> Parts:
-        """All of it as facts and arrays."""
+    def to_parts(self) -> Parts:
+        """Return all of it as parts."""
         parts = Parts({
-            "problem": put_record(self.problem, KINDS), "constant": self.constant, "keep": self.keep, "given": self.given,
-            "square": self.square, "widest": self.widest,
+            "problem": encode_record(self.problem, KINDS), "constant": self.constant, "keep": self.keep,
+            "given": self.given, "square": self.square, "widest": self.widest,
         })  # fmt: skip
         put_kernel(parts, self.kernel)
         put_tiles(parts, self.tiles)
@@ -149,8 +150,8 @@ class Machine:
         return parts
 
     @classmethod
-    def restored(cls, parts: Parts, expected: Collection[Problem], features: int) -> Machine:
-        """What facts and arrays describe, for one of the problems expected."""
+    def from_parts(cls, parts: Parts, expected: Collection[Problem], features: int) -> Machine:
+        """Return the machine that parts describe, for one of the problems expected."""
         problem, kernel = problem_of(parts, expected), kernel_of(parts)
         keep = parts.text("keep", ("last", "average", "vote"))
         machine = cls(problem, kernel, parts.real("constant"), keep, features)
@@ -434,9 +435,8 @@ class KernelClassifier(Classifier, OrderParameters, EpochParameters, ThreadParam
 
     _always_resumes = True  # what predicts is nearly all there is
 
-    def _arrays(self, model: Any, resume: bool) -> tuple[dict[str, Any], dict[str, NDArray]]:
-        parts = model.parts()
-        return parts.facts, parts.arrays
+    def _model_to_parts(self, resume: bool) -> Parts:
+        return self._model.to_parts()
 
     def _fixed(self, plan: Plan) -> list[tuple[str, Any, Any]]:
         then, now = self._model.kernel, self._kernel(self._model.features)
@@ -493,8 +493,8 @@ class KernelMachine(KernelClassifier):
     def _fresh(self, plan: Plan, rows: Rows, features: int, classes: int, init: Any) -> Machine:
         return Machine(plan.problem(classes), self._kernel_for(rows, features), plan.constant, self.keep, features)
 
-    def _from_arrays(self, facts: Mapping[str, Any], arrays: dict[str, NDArray]) -> Machine:
-        return Machine.restored(Parts(facts, arrays), self._expected(), self.n_features_in_)
+    def _model_from_parts(self, parts: Parts) -> Machine:
+        return Machine.from_parts(parts, self._expected(), self.n_features_in_)
 
     def _learner(self, plan: Plan, model: Machine, X: Any, examples: Examples, visits: Visits) -> BlockTrainer:
         self._look_at(model, X, examples.rows, visits.live)

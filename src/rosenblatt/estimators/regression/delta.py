@@ -3,7 +3,7 @@ example, by what is missing, and ends at least squares where the perceptron ends
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -170,13 +170,14 @@ class DeltaRule(Estimator, LinearParameters, BatchParameters, KeepParameters):
         """The kind of learner that the delta rule is mixed with, which has the model."""
         return super()
 
-    def _arrays(self, model: Model, resume: bool) -> tuple[dict[str, Any], dict[str, NDArray]]:
-        facts, arrays = self._above()._arrays(model, resume)
-        return facts | {"rate": self.rate_}, arrays
+    def _model_to_parts(self, resume: bool) -> Parts:
+        parts = self._above()._model_to_parts(resume)
+        parts.facts["rate"] = self.rate_
+        return parts
 
-    def _from_arrays(self, facts: Mapping[str, Any], arrays: dict[str, NDArray]) -> Model:
-        self.rate_ = Parts(facts).real("rate")
-        return self._above()._from_arrays(facts, arrays)
+    def _model_from_parts(self, parts: Parts) -> Model:
+        self.rate_ = parts.real("rate")
+        return self._above()._model_from_parts(parts)
 
     def _model_to_fit(self, *start: Any) -> Model:
         self.__dict__.pop("rate_", None)

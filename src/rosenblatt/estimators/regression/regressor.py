@@ -4,7 +4,7 @@ step a subclass says; the passive-aggressive one is here."""
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rosenblatt.engine.loop import Pace, Progress
-from rosenblatt.engine.model import Model, fresh, model_of, parts_of
+from rosenblatt.engine.model import Model, fresh
 from rosenblatt.engine.problems import Binary, OneVsRest, Problem
 from rosenblatt.engine.rows import CSR, Rows, ahead, as_rows, finite, frozen, refuse_too_long
 from rosenblatt.engine.train import NO_LIMIT, Broken, Visits
@@ -275,17 +275,16 @@ class Regressor(RegressorMixin, MultiOutputMixin, Estimator):
     def _widened(self, model: Model, features: int) -> Model:
         return model.widened(features)
 
-    def _arrays(self, model: Model, resume: bool) -> tuple[dict[str, Any], dict[str, NDArray]]:
-        parts = parts_of(model, resume, lambda: None)
-        targets = {"targets": self._outputs, "flat": self._flat}
-        return parts.facts | targets, parts.arrays
+    def _model_to_parts(self, resume: bool) -> Parts:
+        parts = self._model.to_parts(resume, lambda: None)
+        parts.facts |= {"targets": self._outputs, "flat": self._flat}
+        return parts
 
-    def _from_arrays(self, facts: Mapping[str, Any], arrays: dict[str, NDArray]) -> Model:
-        parts = Parts(facts, arrays)
+    def _model_from_parts(self, parts: Parts) -> Model:
         outputs, self._flat = parts.whole("targets", 1), parts.flag("flat")
         if self._flat and outputs != 1:
             raise ValueError(f"y (rows,) has one target, not {outputs}")
-        return model_of(parts, self.n_features_in_, [_problem(outputs)], lambda: None)
+        return Model.from_parts(parts, self.n_features_in_, [_problem(outputs)], lambda: None)
 
     def _fixed(self, plan: Plan) -> list[tuple[str, Any, Any]]:
         return [("keep", self._model.keep, self.keep), *super()._fixed(plan)]

@@ -72,8 +72,8 @@ class Stability(NamedTuple):
 
 
 def stability(X: Any, constant: float, lengths: NDArray, stakes: NDArray, steps: Steps) -> Stability:
-    """Find which rates are stable on the rows of X, of these squared lengths with the constant feature, when the step of each is
-    multiplied by its stake (0: the row is not there).
+    """Find which rates are stable on the rows of X, of these squared lengths with the constant feature, when the step of
+    each is multiplied by its stake (0: the row is not there).
 
     The advised rate is half the limit for full batches, where the loss then falls in every epoch. Smaller batches are
     noisy: at 1/(4·max‖x‖²) the last weights lose about 1/7 more than the noise itself at most, and the average of all

@@ -28,8 +28,9 @@ from rosenblatt.estimators.base import Classifier
 from rosenblatt.estimators.callbacks import with_callbacks
 from rosenblatt.estimators.parameters import SHARED
 from rosenblatt.estimators.plan import Plan
-from rosenblatt.modelfile.parts import Parts, put_record
-from rosenblatt.modelfile.saving import back, plainly
+from rosenblatt.modelfile.parts import Parts
+from rosenblatt.modelfile.saving import decode_parameter, encode_parameter
+from rosenblatt.modelfile.values import encode_record
 
 
 @generic
@@ -255,19 +256,19 @@ class Stateful(Classifier):
 
     # Files
 
-    def _arrays(self, model: States, resume: bool) -> tuple[dict[str, Any], dict[str, NDArray]]:
-        begun = {name: plainly(name, value) for name, value in model.begun.items()}
-        parts = Parts({"problem": put_record(model.problem, problems.KINDS), "constant": model.constant, "begun": begun})
+    def _model_to_parts(self, resume: bool) -> Parts:
+        model: States = self._model
+        begun = {name: encode_parameter(name, value) for name, value in model.begun.items()}
+        parts = Parts({"problem": encode_record(model.problem, problems.KINDS), "constant": model.constant, "begun": begun})
         state = self._compact(model.state) if resume else Kept(model.vectors(), model.state.tally, model.state.clock)
         for name, value in state._asdict().items():
             if isinstance(value, np.ndarray):
                 parts.put(name, value, name in self._endless)
-        return parts.facts, parts.arrays
+        return parts
 
-    def _from_arrays(self, facts: Mapping[str, Any], arrays: dict[str, NDArray]) -> States:
-        parts = Parts(facts, arrays)
+    def _model_from_parts(self, parts: Parts) -> States:
         problem = problem_of(parts, self._expected())
-        begun = {name: back(value) for name, value in facts["begun"].items()}
+        begun = {name: decode_parameter(value) for name, value in parts.facts["begun"].items()}
         if set(begun) != set(self._own_values()):
             raise ValueError(f"it began with {', '.join(begun)}; it must be {', '.join(self._own_values())}")
         parameters.check(begun, {name: self._own[name] for name in begun})
@@ -292,7 +293,7 @@ class Stateful(Classifier):
         state = self._made_room(twin._state(vectors, self.n_features_in_), parts)
         for name, value in state._asdict().items():
             if isinstance(value, np.ndarray) and name not in counts:
-                counts[name] = parts.array(name, value.dtype, value.shape, endless=name in self._endless)
+                counts[name] = parts.array(name, value.dtype, value.shape, minus_infinity=name in self._endless)
         return state._replace(**counts)
 
     def _compact(self, state: Any) -> Any:
