@@ -24,7 +24,7 @@ import inspect
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field
 from numbers import Integral, Real
 from typing import Any, NamedTuple, Protocol, TypeVar, dataclass_transform
 
@@ -203,7 +203,7 @@ def parameter(default: T, allowed: Allowed | None = None, positional: bool = Fal
     positional : bool, default=False
         Whether it may be passed without its name.
     """
-    return field(default=default, kw_only=not positional, metadata={"allowed": allowed})
+    return field(default=default, kw_only=False if positional else MISSING, metadata={"allowed": allowed})
 
 
 @dataclass_transform(kw_only_default=True, eq_default=False)
