@@ -13,10 +13,10 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 from rosenblatt import rules
-from rosenblatt.structured.beams import UPDATES, BeamSearch
-from rosenblatt.structured.named import NamedWeights
-from rosenblatt.structured.perceptron import StructuredPerceptron
-from rosenblatt.structured.search import differing
+from rosenblatt.structured.search.beam_search import UPDATES, BeamSearch
+from rosenblatt.structured.search.named_weights import NamedWeights
+from rosenblatt.structured.search.perceptron import StructuredPerceptron
+from rosenblatt.structured.search.protocol import count_differences
 from rosenblatt.testing.structured import difference, dot
 from rosenblatt.theory import bounds
 
@@ -105,7 +105,7 @@ def test_equals_beam_search_by_its_definition(drawn, width, update, margin):
     for k in range(1, len(x) + 1):
 
         def height(prefix, k=k):
-            return dot(w, search.features(x, prefix)) + margin * differing(gold[:k], prefix)
+            return dot(w, search.features(x, prefix)) + margin * count_differences(gold[:k], prefix)
 
         longer = [(*prefix, tag) for prefix in beam for tag in TAGS]
         beam = sorted(longer, key=lambda prefix: (-height(prefix), prefix == gold[:k]))[:width]
@@ -142,7 +142,7 @@ def test_paths_of_different_lengths(x, width, data):
         if pair is not None:
             right, wrong = pair
             assert gold[: len(right)] == right
-            assert score(steps, x, wrong, w) + 0.5 * differing(right, wrong) >= score(steps, x, right, w)
+            assert score(steps, x, wrong, w) + 0.5 * count_differences(right, wrong) >= score(steps, x, right, w)
 
 
 def score(steps, x, path, w):

@@ -119,7 +119,7 @@ def test_with_a_constant_feature_the_scale_matters():
 
 def test_what_is_no_number_is_named():
     margin = gamma_origin([[1.0], [-1.0]], [1, -1])
-    with pytest.raises(TypeError, match="margin must be a number; got Margin.*; take its `lower`"):
+    with pytest.raises(TypeError, match=r"margin must be a number; got Margin.*; take its `lower`"):
         bounds.novikoff(1.0, margin)
     with pytest.raises(TypeError, match=r"radius must be a number; got \["):
         bounds.novikoff([[1.0]], 1.0)

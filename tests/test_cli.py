@@ -17,7 +17,8 @@ from typing import NamedTuple
 import pytest
 import typer
 
-from rosenblatt.cli import app, asked, console, errors, main
+from rosenblatt import errors as library_errors
+from rosenblatt.cli import app, console, errors, files, main, options
 from rosenblatt.cli.errors import Code
 
 ROOT = Path(__file__).parents[1]
@@ -81,10 +82,10 @@ def agrees(want, got, what):
 @pytest.mark.parametrize("session", SESSIONS, ids=lambda path: path.stem)
 def test_session(session, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    told = tomllib.loads(session.read_text(encoding="utf-8"))
-    for name, content in told.get("files", {}).items():
+    recorded = tomllib.loads(session.read_text(encoding="utf-8"))
+    for name, content in recorded.get("files", {}).items():
         (tmp_path / name).write_text(content, encoding="utf-8", newline="")
-    for run in told["run"]:
+    for run in recorded["run"]:
         assert run.keys() <= {"command", "stdin", "stdout", "stderr", "code", "files", "gone"}, run
         what = f"rosenblatt {run['command']}"
         got = ran(run["command"], run.get("stdin", ""))
@@ -165,6 +166,46 @@ def test_help_is_light():
     assert ended.returncode == 0, ended.stderr
 
 
+def test_info_reads_the_header_and_imports_nothing_that_learns(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("rows.svm").write_text("1 1:1\n-1 2:1\n" * 3)
+    assert ran("train rows.svm -q --learner arow").code == 0
+    heavy = {"scipy", "sklearn", "numba", "pyarrow", "rich", "matplotlib", "rosenblatt.estimators.linear"}
+    code = (
+        "import sys; from rosenblatt.cli import main; main(['info', 'rows.model']); "
+        f"loaded = sorted({heavy!r} & sys.modules.keys()); sys.exit(f'info imports {{loaded}}' if loaded else 0)"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert "by default" not in ended.stdout  # what a default is, a header does not say
+    assert re.search(r"^parameters .*\br=1\.0\b", ended.stdout, re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("learner", ["SigmaPerceptron", "KernelPerceptron", "DeltaRuleClassifier"])
+def test_a_learner_without_weights_to_show_is_trained(learner, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("people.csv").write_text("age,colour,label\n30,red,yes\n20,blue,no\n35,red,yes\n25,blue,no\n")
+    got = ran(f"train people.csv -q --passes 1 --learner {learner}")
+    assert got.code == 0, got
+    assert got.stdout.startswith(f"people.model: {learner}, 3 features")
+    assert ran("predict people.model people.csv -q").code == 0
+
+
+def test_the_seed_and_the_weights_of_classes_reach_the_folds(tmp_path, monkeypatch):
+    from rosenblatt.workflow import evaluation
+
+    monkeypatch.chdir(tmp_path)
+    Path("mail.svm").write_text("spam 1:1\nham 1:1\n" * 6)
+    trainers, whole = [], evaluation.Trainer
+    monkeypatch.setattr(
+        evaluation, "Trainer", lambda *given, **options: trainers.append(whole(*given, **options)) or trainers[-1]
+    )
+    got = ran("""evaluate mail.svm --folds 3 --seed 5 -q --json --set 'class_weight={"spam": 9, "ham": 1}'""")
+    assert got.code == 0, got
+    assert '"confusion": [[0, 6], [0, 6]]' in got.stdout
+    assert {trainer.learner.random_state for trainer in trainers} == {5}
+
+
 def test_without_typer_the_next_step_is_said():
     code = "import sys; sys.modules['typer'] = None; from rosenblatt.cli import main; sys.exit(main([]))"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
@@ -207,8 +248,8 @@ def test_an_interrupted_tagger_is_saved(tmp_path, monkeypatch):
 
     whole = SequenceTagger.fit
 
-    def interrupted(tagger, X, y, *judged):
-        whole(tagger, X, y, *judged)
+    def interrupted(tagger, X, y, *validation):
+        whole(tagger, X, y, *validation)
         raise KeyboardInterrupt  # as Ctrl-C does at the end of the epoch
 
     monkeypatch.chdir(tmp_path)
@@ -218,7 +259,7 @@ def test_an_interrupted_tagger_is_saved(tmp_path, monkeypatch):
     assert (got.code, got.stdout) == (130, "")
     assert ran("tag half --test words --columns form,tag --json").code == 0
 
-    def nothing(tagger, X, y, *judged):
+    def nothing(tagger, X, y, *validation):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(SequenceTagger, "fit", nothing)
@@ -312,7 +353,7 @@ def test_usage_shows_names_for_values():
         said = ran(f"{name} --help").stdout
         assert not re.search(r"\.\.\.\W*\.\.\.|<\w+( range|\[)", said), name
         assert "INTEGER" not in said, name
-    assert asked._learners("pass") == ["PassiveAggressiveClassifier", "PassiveAggressiveRegressor"]
+    assert options.complete_learner("pass") == ["PassiveAggressiveClassifier", "PassiveAggressiveRegressor"]
 
 
 # Errors
@@ -332,11 +373,26 @@ class Unforeseen(Exception):
         (FileNotFoundError("no file matches *.svm"), Code.INPUT, "no file matches *.svm"),
         (MemoryError(), Code.INPUT, "there is not enough memory"),
         (errors.Failure("the model has 3 columns", Code.MODEL), Code.MODEL, "the model has 3 columns"),
-        (ModuleNotFoundError("No module named 'pyarrow'", name="pyarrow"), Code.USAGE, "this needs pyarrow, which is not"),
+        (library_errors.MissingDependency("pyarrow", "tables", "tables"), Code.USAGE, "tables need the package pyarrow"),
+        (
+            library_errors.InvalidParameter("hashing", 99, "at most 30"),
+            Code.USAGE,
+            "--hash-bits must be at most 30; got 99",
+        ),
+        (library_errors.UnsupportedOperation("it cannot stream"), Code.USAGE, "it cannot stream"),
+        (library_errors.UnknownLabel("d", ["a", "b"]), Code.INPUT, "the label 'd' is not one of the known classes"),
+        (
+            library_errors.FormatError("no number", path="a.csv", line=3, column="age"),
+            Code.INPUT,
+            "a.csv, line 3, column 'age': no number",
+        ),
+        (library_errors.UnreadableModel("it is damaged", path="m"), Code.MODEL, "m: it is damaged"),
+        (library_errors.UnreadableCertificate("no proof"), Code.INPUT, "no proof"),
+        (library_errors.OutputError("it is a folder", "out"), Code.OUTPUT, "out: it is a folder"),
         (ImportError("cannot import name 'x'", name="rosenblatt"), Code.BUG, "this is a bug in rosenblatt: ImportError"),
         (KeyboardInterrupt(), Code.INTERRUPTED, "interrupted"),
         (Unforeseen("a\nb"), Code.BUG, "this is a bug in rosenblatt: Unforeseen: a b"),
-        (ValueError("raised by nobody we know"), Code.BUG, "bug"),
+        (KeyError("x"), Code.BUG, "bug"),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -349,22 +405,20 @@ def test_each_error_has_its_code_and_its_line(error, code, words, monkeypatch):
     assert "Traceback" not in said
 
 
-def test_errors_of_the_library_are_of_the_input_or_of_the_model():
+def test_errors_of_the_library_have_their_codes():
     from rosenblatt.data import conllu
-    from rosenblatt.modelfile.container import UnreadableModel
     from rosenblatt.theory import separability
-    from rosenblatt.workflow.terms import WrongUse
+    from rosenblatt.workflow import Options, make_learner
 
-    def raised(call):
+    def code(call):
         with pytest.raises(Exception) as caught:  # noqa: PT011
             call()
-        return errors.code_of(caught.value)
+        return errors.exit_code(caught.value)
 
-    assert raised(lambda: list(conllu.parse("1\ta\n\n"))) is Code.INPUT
-    assert raised(lambda: separability([[float("nan")]], [1])) is Code.INPUT
-    assert errors.code_of(UnreadableModel("x")) is Code.MODEL
-    assert errors.code_of(WrongUse("x")) is Code.USAGE
-    assert raised(lambda: separability([[1.0], [2.0]], [1, 2], max_seconds="soon")) is Code.BUG  # nobody's words
+    assert code(lambda: list(conllu.parse("1\ta\n\n"))) is Code.INPUT
+    assert code(lambda: separability([[float("nan")]], [1])) is Code.INPUT
+    assert code(lambda: Options(passes=0)) is Code.USAGE
+    assert code(lambda: make_learner("perzeptron")) is Code.USAGE
 
 
 def test_debugging_shows_the_traceback(monkeypatch):
@@ -375,14 +429,6 @@ def test_debugging_shows_the_traceback(monkeypatch):
         "Traceback" in held["stderr"].buffer.getvalue().decode()
         or "Unforeseen: here" in held["stderr"].buffer.getvalue().decode()
     )
-
-
-def test_a_block_can_say_what_its_errors_mean():
-    with pytest.raises(errors.Failure) as caught, errors.ending(Code.OUTPUT):
-        raise PermissionError(errno.EACCES, "Permission denied", "out")
-    assert (caught.value.code, str(caught.value)) == (Code.OUTPUT, "out: permission denied")
-    with pytest.raises(KeyError), errors.ending(Code.OUTPUT):
-        raise KeyError("not one of ours")
 
 
 def cut_short():
@@ -503,14 +549,14 @@ def test_a_result_is_as_wide_as_the_terminal(tmp_path, monkeypatch):
     got = ran("train mail.tsv --target 0 --text 1 -q --top 30")
     lines = got.stdout.splitlines()
     assert max(map(len, lines)) <= 100
-    at = next(i for i, line in enumerate(lines) if line.startswith("speaks for ham"))
+    at = next(i for i, line in enumerate(lines) if line.startswith("top features of ham"))
     assert lines[at + 1].startswith("  word")
     assert all(
-        re.fullmatch(r"(speaks for \w+:)?( .*? [\d.]+,?)+", line.rstrip()) for line in lines[at:]
+        re.fullmatch(r"(top features of \w+:)?( .*? [\d.]+,?)+", line.rstrip()) for line in lines[at:]
     )  # name and number together
 
     monkeypatch.setattr("rosenblatt.cli.evaluate.width", lambda: 20)
-    assert "is \\ called" not in ran("evaluate mail.model mail.tsv").stdout
+    assert "true \\ predicted" not in ran("evaluate mail.model mail.tsv").stdout
 
 
 def test_a_link_to_an_input_is_the_input(tmp_path):
@@ -519,34 +565,34 @@ def test_a_link_to_an_input_is_the_input(tmp_path):
     os.link(tmp_path / "data", tmp_path / "hard")
     for name in ("soft", "hard", "data"):
         with pytest.raises(errors.Failure) as caught:
-            console.check_writable(tmp_path / name, "-", "nowhere", str(tmp_path / "data"))
+            files.check_writable(tmp_path / name, "-", "nowhere", str(tmp_path / "data"))
         assert caught.value.code is Code.USAGE
-    console.check_writable("-", "-")
+    files.check_writable("-", "-")
 
 
 @pytest.mark.parametrize(
-    ("said", "shown"),
+    ("error", "text", "hint"),
     [
-        ("X must know the classes beforehand: give them, or stream=False",
-         "X must know the classes beforehand: --classes A,B,… names them, --load reads them"),
-        ("found 'a'; with text=True labels are words", "found 'a'"),
-        ("found 0; with zero_based=True indices begin at 0", "found 0"),
-        ("no word stands in 2 texts; min_count=1 takes every word", "no word stands in 2 texts"),
-        ("say so; hashing=18 takes any number, and one_hot_limit=9 this many", "say so; --hash-bits 18 takes any number"),
-        ("is its second quote missing? quote='' reads quotes as they stand", "is its second quote missing"),
-        ("this model was begun with order='cyclic'; go on with the same, not with 'shuffle'",
-         "this model was begun with --order cyclic; go on with the same, not with shuffle"),
-        ("this model was begun with streamed=True; go on with the same, not with False",
-         "this model was begun with --stream; go on with the same"),
+        (library_errors.InvalidParameter("ngrams", (3, 1), "LOW ≤ HIGH"), "--ngrams must be LOW ≤ HIGH; got (3, 1)", None),
+        (library_errors.InvalidParameter("margin", -1, "≥ 0"), "margin must be ≥ 0; got -1", None),
+        (library_errors.InvalidParameter("stream", True, "False"), "--stream must be False; got True", None),
+        (library_errors.IncompatibleParameters(("holdout", 0.2), ("stream", True), "why", settings={"stream": False}),
+         "--holdout 0.2 and --stream cannot be used together: why", "--load"),
+        (library_errors.InvalidData("a hole", settings={"missing": "fill", "on_error": "skip"}),
+         "a hole", "--missing fill or --skip-errors"),
+        (library_errors.InvalidData("a hole", settings={"one_hot_limit": 9, "hashing": 18}, hint="ignore it"),
+         "a hole", "ignore it; --hash-bits 18"),
+        (library_errors.InvalidData("names", settings={"header": False}), "names", "--no-header"),
+        (library_errors.UnsupportedOperation("which?", settings={"classes": ["A", "B"]}), "which?", "--classes A,B"),
+        (library_errors.InvalidData("few", settings={"min_count": 1}), "few", None),
     ],
 )  # fmt: skip
-def test_the_command_line_does_not_speak_python(said, shown):
-    assert errors.said(errors.Failure(said, Code.INPUT)) == shown
+def test_errors_of_the_library_are_shown_with_options(error, text, hint):
+    assert errors.describe(error)[1:] == (text, hint)
 
 
 def test_what_cannot_be_written_is_refused_before_the_work(tmp_path):
-    console.check_writable(tmp_path / "new")
+    files.check_writable(tmp_path / "new")
     for path in (tmp_path, tmp_path / "missing" / "new"):
-        with pytest.raises(errors.Failure) as caught:
-            console.check_writable(path)
-        assert caught.value.code is Code.OUTPUT
+        with pytest.raises(library_errors.OutputError):
+            files.check_writable(path)

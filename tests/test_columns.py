@@ -103,7 +103,7 @@ def test_conll_2000():
     assert first != second
     assert not first.starts_document
     assert str(second.with_columns(guess=["B-NP"])) == "Chancellor NNP O B-NP\n\n"
-    with pytest.raises(ValueError, match="there is no column 'ner'; the columns are form, pos, chunk"):
+    with pytest.raises(ValueError, match="column must be one of form, pos, chunk; got 'ner'"):
         first.column("ner")
 
 
@@ -123,8 +123,8 @@ def test_conll_2003_and_its_documents():
         ("a b c\nd e\n", None, r"line 2: 2 columns where 3 were named .form, pos, chunk., separated by blanks: 'd e'"),
         ("a b c d\n", None, "line 1: 4 columns where 3 were named"),
         ("a b c\n", "\t", r"line 1: 1 column where 3 were named .* separated by '.t': 'a b c'"),
-        ("a\t\tc\n", "\t", r"line 1, column 2 \(pos\): the value is empty"),
-        ("a b c\n-DOCSTART- x y\n", None, r"line 2, column 1 \(form\): -DOCSTART- inside a sentence; a blank line must"),
+        ("a\t\tc\n", "\t", r"line 1, column 'pos': the value is empty"),
+        ("a b c\n-DOCSTART- x y\n", None, r"line 2, column 'form': -DOCSTART- inside a sentence; a blank line must"),
         ("a b \udce4\n", None, "line 1: the byte 0xE4 at character 5 is not UTF-8"),
     ],
 )
@@ -138,19 +138,19 @@ def test_every_error_names_its_place(text, separator, message):
 
 @pytest.mark.parametrize("names", ["form", (), ("form", "form")])
 def test_columns_need_names(names):
-    with pytest.raises(ValueError, match="give each column of the file a name of its own"):
+    with pytest.raises(ValueError, match="columns must be distinct names"):
         columns.parse(CONLL_2000, names)
 
 
 @pytest.mark.parametrize("separator", ["", "\n", "||"])
 def test_what_separates_columns(separator):
-    with pytest.raises(ValueError, match="separator="):
+    with pytest.raises(ValueError, match="separator must be"):
         columns.parse(CONLL_2000, separator=separator)
 
 
 def test_values_that_cannot_stand_in_a_column():
     first, _ = columns.parse(CONLL_2000)
-    with pytest.raises(ValueError, match="pos needs a value for each of the 4 words, and there are 2"):
+    with pytest.raises(ValueError, match="pos needs a value for each of the 4 words; got 2"):
         first.with_columns(pos=["A", "B"])
     with pytest.raises(ValueError, match="pos of word 2 is 'a b'"):
         first.with_columns(pos=["A", "a b", "C", "D"])

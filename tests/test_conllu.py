@@ -187,15 +187,15 @@ def test_columns_of_a_tagger_and_parser_are_written_into_the_rest():
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ({"upos": ["A"]}, "upos needs a value for each of the 6 words, and there are 1"),
+        ({"upos": ["A"]}, "upos needs a value for each of the 6 words; got 1"),
         ({"upos": "ABCDEF"}, "upos needs a value for each"),
         ({"upos": ["A", "", "C", "D", "E", "F"]}, "upos of word 2 is ''"),
         ({"upos": ["A", "B", "C\t", "D", "E", "F"]}, "upos of word 3 is 'C.t'"),
         ({"upos": ["A", "B", "C", "D D", "E", "F"]}, "upos of word 4 is 'D D'"),
         ({"head": [0, 1, 7, 1, 1, 1]}, r"word 3: the head is '7'; it must be 0 .the root., .* 1 to 6"),
         ({"head": [0, 1, -1, 1, 1, 1]}, "word 3: the head is '-1'"),
-        ({"id": list("123456")}, "does not change"),
-        ({"pos": list("123456")}, "there is no column 'pos'; the columns are id, form, lemma"),
+        ({"id": list("123456")}, "column must be one of the columns after id"),
+        ({"pos": list("123456")}, "column must be one of id, form, lemma"),
     ],
 )
 def test_values_that_cannot_stand_in_a_column(columns, message):
@@ -259,8 +259,9 @@ def test_every_error_names_its_place(text, line, column, message):
     good = lines((1, 0), (2, 1))
     with pytest.raises(ConlluError, match=message) as raised:
         list(conllu.parse(text))
-    assert (raised.value.line, raised.value.column) == (line, column)
-    place = "" if column is None else rf", column {column} \({conllu.COLUMNS[column - 1]}\)"
+    name = None if column is None else conllu.COLUMNS[column - 1]
+    assert (raised.value.line, raised.value.column) == (line, name)
+    place = "" if column is None else f", column {name!r}"
     with pytest.raises(ConlluError, match=f"^<text>, line {line + 3}{place}: "):
         list(conllu.parse(good + text))
     reader = conllu.parse(good + text + ("" if text.endswith("\n\n") else "\n") + good, on_error="skip")
@@ -277,7 +278,7 @@ def test_bytes_that_are_not_utf8(tmp_path):
         ConlluError, match=r"latin.conllu, line 3: the byte 0xE1 at character 11 is not UTF-8; convert"
     ) as raised:
         list(conllu.read(path))
-    assert raised.value.file == str(path)
+    assert raised.value.path == str(path)
     reader = conllu.read(path, on_error="skip")
     assert len(list(reader)) == reader.skipped == 1
     wide = tmp_path / "wide.conllu"
@@ -367,9 +368,9 @@ def test_text_files_and_pipes(tmp_path):
     with pytest.raises(FileNotFoundError):
         conllu.read(tmp_path / "missing.conllu")
     for text in (EXAMPLE, EXAMPLE.encode()):
-        with pytest.raises(ValueError, match="is a text, not a path; parse reads texts"):
+        with pytest.raises(ValueError, match=r"source must be a path .*; parse reads texts"):
             conllu.read(text)
-    with pytest.raises(ValueError, match="on_error='ignore': it must be 'error' or 'skip'"):
+    with pytest.raises(ValueError, match="on_error must be 'error' or 'skip'; got 'ignore'"):
         conllu.read(path, on_error="ignore")
 
 

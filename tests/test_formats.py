@@ -7,6 +7,7 @@ import pytest
 
 from rosenblatt.data.formats import FORMATS, detect_format, reading_for
 from rosenblatt.errors import FormatError, IncompatibleParameters, InvalidParameter
+from rosenblatt.modelfile.parts import Parts
 
 pa = pytest.importorskip("pyarrow")
 feather = pytest.importorskip("pyarrow.feather")
@@ -26,7 +27,7 @@ def test_semicolons_and_bars_separate_tables_in_a_text_file(tmp_path, text):
     assert detect_format(path) == "csv"
     target = 2 if "without" in text or text[0] == "3" else "label"
     reading = reading_for([str(path)], target=target)
-    reading = reading.learned(reading.batches([str(path)]))
+    reading = reading.fit(reading.batches([str(path)]))
     assert set(reading.kinds.values()) == {"target", "number", "category"}
 
 
@@ -62,8 +63,8 @@ def test_arrow_is_recorded_as_arrow(tmp_path, compression):
         feather.write_feather(table, str(path), compression="uncompressed")
     assert detect_format(path) == "arrow"
     reading = reading_for([str(path)])
-    reading = reading.learned(reading.batches([str(path)]))
-    facts, _ = reading.written()
+    reading = reading.fit(reading.batches([str(path)]))
+    facts = reading.to_parts().facts
     assert facts["schema"]["form"][0] == "arrow"
 
 
@@ -96,8 +97,8 @@ def test_a_restored_table_reads_what_it_was_told_to_read(tmp_path):
     path = tmp_path / "rows.tsv"
     path.write_text("label,x\na,1\nb,2\na,3\n")
     table = Table(format="csv", delimiter=",")
-    table = table.learned(table.batches([str(path)]))
-    facts, arrays = table.written()
-    again = Table.restored(json.loads(json.dumps(facts)), arrays)
+    table = table.fit(table.batches([str(path)]))
+    parts = table.to_parts()
+    again = Table.from_parts(Parts(json.loads(json.dumps(parts.facts)), parts.arrays))
     found = again.chunk(next(again.batches([str(path)])))
     assert np.array_equal(found.X.toarray(), table.chunk(next(table.batches([str(path)]))).X.toarray())

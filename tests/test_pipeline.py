@@ -10,8 +10,10 @@ from sklearn.model_selection import cross_val_score
 
 from rosenblatt.data import conllu
 from rosenblatt.modelfile import container
-from rosenblatt.structured import SequenceTagger, TagAndParse, TransitionParser, jackknifed
+from rosenblatt.structured import SequenceTagger, TagAndParse, TransitionParser, jackknife
 from rosenblatt.structured.pipeline import examples
+from rosenblatt.structured.tags.sources import FeaturedSentences, TemplateSource
+from rosenblatt.structured.tags.tagger import FAST
 
 rng = np.random.default_rng(0)
 NOUNS, VERBS, RIGHT = ["dog", "cat", "house", "walk"], ["sees", "walk", "likes"], ["DET", "NOUN", "VERB", "DET", "NOUN"]
@@ -40,12 +42,12 @@ class Recalls:
 
 def test_a_jackknife_never_asks_about_what_was_learned_from():
     numbers = list(range(11))
-    assert jackknifed(Recalls(), numbers, numbers, folds=3) == ["unseen"] * 11
+    assert jackknife(Recalls(), numbers, numbers, folds=3) == ["unseen"] * 11
     learner = Recalls()
-    jackknifed(learner, numbers, numbers, folds=3)
+    jackknife(learner, numbers, numbers, folds=3)
     assert not hasattr(learner, "seen")
     with pytest.raises(ValueError, match="from 2 to the number of examples, 11; got 12"):
-        jackknifed(learner, numbers, numbers, folds=12)
+        jackknife(learner, numbers, numbers, folds=12)
 
 
 class Echo(TransitionParser):
@@ -64,6 +66,29 @@ def test_the_parser_learns_from_tags_of_taggers_that_had_not_seen_the_sentence(f
     model = TagAndParse(Echo(fields=("form", "upos"), max_iter=1), tagger, folds=folds).fit(words, answers)
     assert (model.parser_.given_[-1][1] == ("zebra", "ADJ")) == (folds == 0)
     assert model.tag([["the", "zebra", "likes"]]) == [[("the", "DET"), ("zebra", "ADJ"), ("likes", "VERB")]]
+
+
+def test_the_features_of_a_corpus_are_computed_once_for_all_folds_and_taggers(monkeypatch):
+    calls = []
+    compute = TemplateSource.features
+    monkeypatch.setattr(TemplateSource, "features", lambda self, X: (calls.append(len(X)), compute(self, X))[1])
+    answers = [[(tag, tag.lower(), head, label) for tag, head, label in sentence] for sentence in y]
+    parser, tagger = TransitionParser(max_iter=1), SequenceTagger(max_iter=1)
+    TagAndParse(parser, tagger, folds=5).fit(X, answers)
+    assert calls == [len(X)]  # two taggers with five folds each, and two for good: twelve times before
+
+
+def test_features_of_some_sentences_are_those_of_these_sentences_alone():
+    source = TemplateSource(FAST, ("form",))
+    numbers = [7, 1, 12, 4]
+    some, alone = FeaturedSentences(X).take(numbers).features(source), source.features([X[i] for i in numbers])
+    assert some.types == alone.types
+    for name in ("starts", "indptr"):
+        assert getattr(some, name).tolist() == getattr(alone, name).tolist()
+    assert some.keys[some.ids].tolist() == alone.keys[alone.ids].tolist()
+    assert some.edge_keys[some.edges].tolist() == alone.edge_keys[alone.edges].tolist()
+    again = FeaturedSentences(X).take([*numbers, 3]).take([0, 1, 2, 3]).features(source)
+    assert again.ids.tolist() == some.ids.tolist()
 
 
 def test_it_tags_and_parses_and_can_be_saved(tmp_path):
@@ -108,13 +133,13 @@ def test_files_are_annotated_in_a_stream():
 
 
 def test_what_does_not_fit_together_is_refused():
-    with pytest.raises(TypeError, match="parser must be a GraphParser or a TransitionParser; got SequenceTagger"):
+    with pytest.raises(TypeError, match="parser must be a GraphParser or a TransitionParser; got 'SequenceTagger'"):
         TagAndParse(SequenceTagger(), TransitionParser()).fit(X, y)
     with pytest.raises(TypeError, match=r"conllu\.read"):
         examples("bank.conllu")
     with pytest.raises(NotFittedError):
         clone(PIPELINE).predict(X)
-    with pytest.raises(ValueError, match="the parser reads upos; taggers are given for xpos"):
+    with pytest.raises(ValueError, match="taggers must be given for the tags that the parser reads: upos; got"):
         TagAndParse(TransitionParser(fields=("form", "upos")), {"xpos": SequenceTagger()}).fit(X, y)
     with pytest.raises(ValueError, match="sentence 0, word 1: an answer must be 1 tags, a head and a label"):
         clone(PIPELINE).fit(X, [[word[1:] for word in sentence] for sentence in y])

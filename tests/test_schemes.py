@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rosenblatt.structured.evaluation import chunks
-from rosenblatt.structured.tags.schemes import SCHEMES, allowed, detected, first_violation, fits, repaired
+from rosenblatt.structured.tags.schemes import SCHEMES, allowed_pairs, convert_tags, detect_scheme, first_violation, fits
 
 LETTERS = {scheme: sorted({*letters, "B"} if scheme != "iob1" else {"B", "I"}) for scheme, letters in SCHEMES.items()}
 
@@ -46,7 +46,7 @@ def spelled(n, segments, scheme):
 def test_a_scheme_allows_what_spells_chunks_and_nothing_else(scheme, n):
     right = {spelled(n, segments, scheme) for segments in segmentations(n)}
     tags = ["O", *(f"{letter}-{kind}" for letter in LETTERS[scheme] for kind in "XY")]
-    table = allowed(tags, scheme)
+    table = allowed_pairs(tags, scheme)
     assert all(fits(tag, scheme) for tag in tags)
     for sequence in product(range(len(tags)), repeat=n):
         steps = zip([len(tags), *sequence], [*sequence, len(tags)], strict=True)
@@ -59,23 +59,23 @@ def test_a_scheme_allows_what_spells_chunks_and_nothing_else(scheme, n):
 @given(st.lists(st.sampled_from(["O"] + [f"{a}-{b}" for a in "BILUES" for b in "XY"]), max_size=6))
 def test_repaired_tags_are_legal_and_spell_the_same_chunks(tags):
     for scheme in SCHEMES:
-        better = repaired(tags, scheme)
+        better = convert_tags(tags, scheme)
         assert first_violation(better, scheme) is None
         assert all(fits(tag, scheme) for tag in better)
         assert chunks(better) == chunks(tags)
-        assert repaired(better, scheme) == better
+        assert convert_tags(better, scheme) == better
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_a_scheme_is_found_from_what_it_spells(scheme):
-    assert detected(spelled(3, segments, scheme) for segments in segmentations(3)) == scheme
+    assert detect_scheme(spelled(3, segments, scheme) for segments in segmentations(3)) == scheme
 
 
 @pytest.mark.parametrize(
     "tags", [["NOUN", "VERB"], ["O", "O"], ["B-X", "I-Y"], ["O", "L-X"], ["B-X", "B"], ["I-", "O"], [1, 2], []]
 )
 def test_what_obeys_no_scheme_has_none(tags):
-    assert detected([tags]) is None
+    assert detect_scheme([tags]) is None
 
 
 def test_where_tags_break_a_scheme():

@@ -20,9 +20,9 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from rosenblatt import rules
 from rosenblatt.estimators.plan import generator
 from rosenblatt.modelfile import container
-from rosenblatt.structured.named import NamedModel, NamedWeights, direction, total
-from rosenblatt.structured.perceptron import StructuredPerceptron
-from rosenblatt.structured.search import differing, parts
+from rosenblatt.structured.search.named_weights import NamedModel, NamedWeights, direction, total
+from rosenblatt.structured.search.perceptron import StructuredPerceptron
+from rosenblatt.structured.search.protocol import count_differences, count_parts
 from rosenblatt.testing import reference
 from rosenblatt.testing.structured import difference, dot, pa1, sequences, structured_run, trees
 from rosenblatt.theory import bounds
@@ -63,7 +63,7 @@ class Rivals(Exhaustive):
         rivals = [path for path in self.candidates(x) if path != gold]
         if not rivals:
             return None
-        return gold, max(rivals, key=lambda path: w.score(self.of(x, path)) + margin * differing(gold, path))
+        return gold, max(rivals, key=lambda path: w.score(self.of(x, path)) + margin * count_differences(gold, path))
 
 
 def all_tags(x):
@@ -325,7 +325,7 @@ def test_bound_with_a_margin_for_each_wrong_part(search, seed):
     for x, gold in zip(X, y, strict=True):
         for path in search.candidates(x):
             ahead = w.score(difference(search.of(x, gold), search.of(x, path)))
-            assert path == gold or ahead > 0.5 * differing(gold, path)
+            assert path == gold or ahead > 0.5 * count_differences(gold, path)
     assert fitted.mistake_bound(radius, gamma) == math.inf
     assert clone(fitted).set_params(rule=rules.PA1(1.0)).mistake_bound(radius, gamma, 3) == math.inf
 
@@ -421,9 +421,9 @@ def test_an_error_in_a_shard_names_the_example():
 
 def test_what_shards_cannot_do_is_refused():
     X, y = corpus()
-    with pytest.raises(ValueError, match="shards=2 and partial_fit do not go together"):
+    with pytest.raises(ValueError, match="partial_fit learns a stream in its order and takes no shards; got shards=2"):
         StructuredPerceptron(CHAINS, shards=2).partial_fit(X, y)
-    with pytest.raises(ValueError, match="shards=2 and max_updates=3 do not go together"):
+    with pytest.raises(ValueError, match="shards=2 and max_updates=3 cannot be used together"):
         StructuredPerceptron(CHAINS, shards=2, max_updates=3).fit(X, y)
     with pytest.raises(ValueError, match="shards must be a whole number"):
         StructuredPerceptron(CHAINS, shards=0).fit(X, y)
@@ -576,7 +576,7 @@ def test_a_file_holds_what_predicts(tmp_path):
     with pytest.raises(TypeError, match="search must be an object"):
         StructuredPerceptron.load(tmp_path / "model")
     odd = StructuredPerceptron(Exhaustive(all_tags, lambda x, path: {frozenset(path): 1})).fit([("u",)], [("b",)])
-    with pytest.raises(TypeError, match="cannot be written"):
+    with pytest.raises(TypeError, match="cannot be saved"):
         odd.save(tmp_path / "other")
     assert not (tmp_path / "other").exists()
     (tmp_path / "model").write_bytes(b"nothing")
@@ -729,8 +729,8 @@ def test_an_average_is_the_mean_of_all_weights():
         model.seen += 1
         path.append(dict(model.w))
     for name in "ab":
-        assert model.kept("average")[name] == pytest.approx(sum(w.get(name, 0) for w in path) / 5)
-    assert model.kept("last") == path[-1]
+        assert model.freeze(True)[name] == pytest.approx(sum(w.get(name, 0) for w in path) / 5)
+    assert model.freeze(False) == path[-1]
 
 
 @pytest.mark.parametrize(
@@ -742,11 +742,11 @@ def test_an_average_is_the_mean_of_all_weights():
     ],
 )  # fmt: skip
 def test_how_many_parts_differ(gold, path, wrong):
-    assert differing(gold, path) == differing(path, gold) == wrong
+    assert count_differences(gold, path) == count_differences(path, gold) == wrong
 
 
 def test_how_many_parts_there_are():
-    assert [parts(gold) for gold in ("abc", [1, 2], (), np.arange(4), {1, 2})] == [1, 2, 0, 4, 1]
+    assert [count_parts(gold) for gold in ("abc", [1, 2], (), np.arange(4), {1, 2})] == [1, 2, 0, 4, 1]
 
 
 def test_a_loss_of_its_own_is_what_is_right_and_what_is_scored():
@@ -783,7 +783,7 @@ def test_what_does_not_fit_together_is_refused():
             StructuredPerceptron(CHAINS, **params).fit([("u",)], [("a",)])
     odd = Exhaustive(all_tags, tagging)
     odd.violation = 3
-    with pytest.raises(TypeError, match="violation must be a method; got int"):
+    with pytest.raises(TypeError, match="violation must be a method; got"):
         StructuredPerceptron(odd).fit([("u",)], [("a",)])
 
 

@@ -14,10 +14,13 @@ from sklearn.datasets import load_svmlight_file
 
 from rosenblatt.data import svmlight, vw
 from rosenblatt.data.opening import Piece
-from rosenblatt.data.parsing.ahead import Ahead
 from rosenblatt.data.parsing.fingerprint import Fingerprint
-from rosenblatt.data.svmlight import LabelError, Svmlight, SvmlightError, pieces
-from rosenblatt.data.svmlight.pieces import Parser
+from rosenblatt.data.parsing.line_parser import COUNT, ROWS, Room
+from rosenblatt.data.parsing.parallel import ParallelReader
+from rosenblatt.data.svmlight import LabelError, Svmlight, SvmlightError
+from rosenblatt.data.svmlight import rows as kernel
+from rosenblatt.data.svmlight.parser import SvmlightParser
+from rosenblatt.modelfile.parts import Parts
 
 numbers = st.one_of(
     st.floats(allow_nan=False, allow_infinity=False),
@@ -94,9 +97,9 @@ def test_any_spelling_reads_the_same(tmp_path_factory, data, chance):
 def test_any_blocks_and_threads_give_the_same(tmp_path_factory, data, chance, size, threads):
     path = written(tmp_path_factory, text_of(data, chance))
     batches = svmlight.chunks(path, zero_based=True, size=size, threads=threads, digest=True)
-    whole = Svmlight().joined(list(batches))
+    whole = Svmlight().concatenate(list(batches))
     same(whole.X, whole.y, data, 0)
-    assert batches.taken == batches.total == path.stat().st_size
+    assert batches.bytes_read == batches.total_bytes == path.stat().st_size
     assert batches.digest() == Fingerprint(path.read_bytes()).hexdigest()
 
 
@@ -115,7 +118,9 @@ def test_what_is_written_is_read(data, zero_based, queries):
     file = io.BytesIO()
     qid = np.arange(len(data)) if queries else None
     assert svmlight.write(file, X, y, zero_based=zero_based, qid=qid) == len(data)
-    chunk = svmlight.Svmlight().joined(list(_chunks(file.getvalue(), zero_based=zero_based, features=columns, qid=True)))
+    chunk = svmlight.Svmlight().concatenate(
+        list(_chunks(file.getvalue(), zero_based=zero_based, features=columns, qid=True))
+    )
     assert chunk.X.shape == X.shape
     assert chunk.X.data.tobytes() == X.data.tobytes()
     assert (chunk.X.indices == X.indices).all()
@@ -128,9 +133,9 @@ def _chunks(content, **options):
     """The chunks of a file that is only in memory."""
     on_error = options.pop("on_error", "error")
     size = options.pop("size", 1 << 20)
-    parser = Parser(**options)
-    return Ahead(
-        [io.BytesIO(content)], parser, SvmlightError, prepare=parser.words, on_error=on_error, size=size, threads=2
+    parser = SvmlightParser(**options)
+    return ParallelReader(
+        [io.BytesIO(content)], parser, SvmlightError, prepare=parser.prepare, on_error=on_error, size=size, threads=2
     )
 
 
@@ -209,7 +214,7 @@ def test_nobody_looks_at_labels_that_are_not_needed(tmp_path, text):
         chunks = list(svmlight.chunks(path, labelled=False, text=text, size=size))
         assert [index for chunk in chunks for index in chunk.X.indices] == [2, 3, 4, 5]
         assert [chunk.y for chunk in chunks] == [None] * len(chunks)
-    assert Svmlight().joined(chunks).rows == 4
+    assert Svmlight().concatenate(chunks).rows == 4
 
 
 @pytest.mark.parametrize("wrong", ["3:1 4:1", "spam 1:x", "\x01 1:1"])
@@ -257,7 +262,7 @@ def test_repeated_indices_that_add_up_to_infinity_are_refused(tmp_path, read, ro
     path = tmp_path / "a"
     pairs = ["7:1", "1:1e308 7:1 1:1e308", "7:1e308 1:1e308", "0:-1e308 9:1 0:-1e308", "1::"]
     path.write_text("".join(row.format(k % 2, pair) + "\n" for k, pair in enumerate(pairs)))
-    with pytest.raises(ValueError, match=r"line 2, column 1: expected finite numbers, and .* add up to infinity"):
+    with pytest.raises(ValueError, match=r"line 2, column 1: expected finite numbers; .* add up to infinity"):
         read(path)
     data = read(path, on_error="skip")
     assert [error.line for error in data.errors] == [2, 4, 5]
@@ -281,7 +286,7 @@ WRONG = {
     "1 2:1e999": (5, "found '1e999', which is too large for a double"),
     "1 2:3:4": (5, "found '3:4'"),
     "1 99999999999999999999:4": (3, "expected an index up to 9223372036854775806, found 99999999999999999999"),
-    "1 0:4": (3, "expected an index from 1 on, found 0; with zero_based=True indices begin at 0"),
+    "1 0:4": (3, "expected an index from 1 on, found 0; try zero_based=True"),
     "1 qid:x 2:3": (3, "expected a whole number after qid:, found 'qid:x'"),
     "3:4 1:2": (1, "expected a label before the first index:value, found '3:4'"),
     "1 2:3 \x00\x01\x02": (7, r"found '\x00\x01\x02'"),
@@ -298,7 +303,7 @@ def test_what_is_wrong_is_said_with_its_place(tmp_path, line):
         with pytest.raises(SvmlightError) as raised:
             list(svmlight.chunks(path, size=size))
         error = raised.value
-        assert (error.file, error.line, error.column) == (str(path), 3, column)
+        assert (error.path, error.line, error.column) == (str(path), 3, column)
         assert message in str(error)
         assert str(error).startswith(f"{path}, line 3, column {column}: ")
         assert str(error).isprintable()
@@ -337,7 +342,7 @@ def test_a_flipped_byte_changes_one_line_at_most(tmp_path_factory, data, chance,
         return
     text = b"\n".join(bytes(line) if k == victim else one.encode() for k, one in enumerate(good))
     batches = _chunks(text, on_error="skip", text=False)
-    read = Svmlight().joined(list(batches)) if len(data) > 1 else None
+    read = Svmlight().concatenate(list(batches)) if len(data) > 1 else None
     assert batches.skipped <= 1
     if read is not None:
         labels = [label for k, (label, _) in enumerate(data) if k != victim]
@@ -353,20 +358,20 @@ STRANGE = st.text(" \t\r\n\v\f|:#'0123456789.eE+-abq", max_size=80)
 def test_there_is_room_for_all_that_is_written(lines, separator, features):
     """The compiled loop would write behind the end: it gets more room here than was made, and must not need it."""
     text = "\n".join([f"1 {separator.join(['2:3'] * features)}", *lines, *(f"1 2:{line}" for line in lines)]).encode()
-    compiled = pieces.kernel.parse
+    compiled = kernel.parse
 
     def parse(data, end, room, terms, state):
-        wide = pieces.Room(*(np.concatenate([array, np.zeros(len(text), array.dtype)]) for array in room))
+        wide = Room(*(np.concatenate([array, np.zeros(len(text), array.dtype)]) for array in room))
         compiled(data, end, wide, terms, state)
         for array, wider in zip(room, wide, strict=True):
             array[:] = wider[: len(array)]
-        assert state[pieces.COUNT] <= len(room.indices)
-        assert state[pieces.ROWS] < len(room.indptr)
+        assert state[COUNT] <= len(room.indices)
+        assert state[ROWS] < len(room.indptr)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pieces.kernel, "parse", parse)
+        patch.setattr(kernel, "parse", parse)
         piece = Piece(np.frombuffer(text + b"\n" + bytes(16), np.uint8), 0, len(text) + 1)
-        assert Parser(zero_based=True, qid=True)(piece, True, False).batch.X.nnz >= min(features, 1)
+        assert SvmlightParser(zero_based=True, qid=True)(piece, True, False).batch.X.nnz >= min(features, 1)
 
 
 def test_columns_beyond_the_number_given(tmp_path):
@@ -376,7 +381,7 @@ def test_columns_beyond_the_number_given(tmp_path):
     with pytest.raises(SvmlightError, match="line 2, column 3: expected an index up to 3, found 4"):
         svmlight.read(path, features=3)
     path.write_text("1 0:1\n1 4:1\n")
-    with pytest.raises(ValueError, match="indices begin at 0 and go to 4, which is more than features=4 allows"):
+    with pytest.raises(ValueError, match="features must be 5 or more, as indices go from 0 to 4; got 4"):
         svmlight.read(path, features=4)
     with pytest.raises(ValueError, match="features=0"):
         svmlight.read(path, features=0)
@@ -399,9 +404,9 @@ def test_an_empty_file_and_other_troubles(tmp_path):
     path.write_text("1\n-1\n")
     assert svmlight.read(path).X.shape == (2, 0)
     assert svmlight.read(path, features=5).X.shape == (2, 5)
-    with pytest.raises(ValueError, match="on_error='no'"):
+    with pytest.raises(ValueError, match="on_error must be"):
         svmlight.read(path, on_error="no")
-    with pytest.raises(ValueError, match="zero_based=3"):
+    with pytest.raises(ValueError, match="zero_based must be"):
         svmlight.read(path, zero_based=3)
     with pytest.raises(FileNotFoundError):
         svmlight.chunks(tmp_path / "no.svm")
@@ -421,10 +426,10 @@ def test_batches_can_be_left_and_read_again(tmp_path):
     assert list(batches) == []
     with svmlight.chunks(paths, size=100) as batches:
         assert sum(chunk.rows for chunk in batches) == 2000
-    assert batches.total == batches.taken
+    assert batches.total_bytes == batches.bytes_read
     chunk = next(svmlight.chunks(paths))
     assert chunk.take(np.array([5, 3])).X.indices.tolist() == [5, 3]
-    with pytest.raises(ValueError, match="no digest was asked for"):
+    with pytest.raises(ValueError, match="no digest is computed"):
         batches.digest()
 
 
@@ -433,7 +438,7 @@ def test_standard_input_and_files_together(tmp_path, monkeypatch):
     path.write_text("1 1:1\n" * 3)
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(gzip.compress(b"2 5:1\n" * 4))))
     with svmlight.chunks([path, "-", path], size=7) as batches:
-        assert batches.total is None
+        assert batches.total_bytes is None
         assert np.concatenate([chunk.y for chunk in batches]).tolist() == [1] * 3 + [2] * 4 + [1] * 3
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"2 5:1\n2 x\n")))
     with pytest.raises(SvmlightError, match=r"^<stdin>, line 2, column 3: "):
@@ -458,14 +463,13 @@ def test_a_line_number_counts_in_its_own_file(tmp_path):
 
 def test_the_reading_is_kept_with_a_model():
     reading = Svmlight(text=True)
-    facts, arrays = reading.written()
-    assert Svmlight.restored(facts, arrays) == reading
+    assert Svmlight.from_parts(reading.to_parts()) == reading
     assert reading.name(17) == "17"
     assert reading.features is None
-    assert reading.learned([]) is reading
+    assert reading.fit([]) is reading
     for wrong in ({"text": "yes"}, {"text": None, "more": 1}):
-        with pytest.raises(ValueError, match="LIBSVM"):
-            Svmlight.restored(wrong, {})
+        with pytest.raises((ValueError, TypeError), match=r"LIBSVM|true or false"):
+            Svmlight.from_parts(Parts(wrong))
 
 
 def test_what_cannot_be_written(tmp_path):
@@ -474,7 +478,7 @@ def test_what_cannot_be_written(tmp_path):
     for label in ("two words", "a:b", "", "a#"):
         with pytest.raises(ValueError, match="cannot be written"):
             svmlight.write(path, np.eye(1), [label])
-    with pytest.raises(ValueError, match="infinite or no numbers"):
+    with pytest.raises(ValueError, match="infinite or NaN"):
         svmlight.write(path, [[np.nan]], [1])
     with pytest.raises(ValueError, match="y has 2 values, and X has 1 rows"):
         svmlight.write(path, np.eye(1), [1, 2])

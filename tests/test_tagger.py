@@ -283,7 +283,7 @@ def test_answers_never_break_the_scheme(X, search):
 
 
 def test_gold_that_breaks_the_scheme_is_refused_by_number():
-    with pytest.raises(ValueError, match=r"sentence 1: 'I-P' may not follow 'O'.*repaired"):
+    with pytest.raises(ValueError, match=r"sentence 1: 'I-P' may not follow 'O'.*convert_tags"):
         SequenceTagger(scheme="bio").fit([["a"], ["b", "c"]], [["B-P"], ["O", "I-P"]])
     with pytest.raises(ValueError, match="sentence 0, word 1: 'NOUN' is no tag of the scheme 'bio'"):
         SequenceTagger(scheme="bio").fit([["a"]], [["NOUN"]])
@@ -351,11 +351,11 @@ def test_nonsense_is_refused_by_sentence(X, y, error, message):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"templates": ["form[0"]}, "not of the form"),
+        ({"templates": ["form[0"]}, "made of attribute"),
         ({"templates": ["fomr[0]"]}, "did you mean 'form'"),
         ({"templates": ["form[9]"]}, "no place"),
         ({"templates": ["tag[-1]"]}, "markov=2"),
-        ({"templates": ["tag[-2] form[0]"]}, "may name tag"),
+        ({"templates": ["tag[-2] form[0]"]}, "they name tag"),
         ({"fields": "form"}, "fields must be"),
         ({"markov": 3}, "markov must be"),
         ({"scheme": "BIO"}, "scheme must be one of"),
@@ -397,7 +397,7 @@ def test_explanations_add_up():
     assert {"form[0]=a", "form[-1]=∅"} <= set(names)
     assert tagger.transitions_.shape == (len(tagger.classes_) + 1,) * 2
     assert tagger.memory_ > 0
-    with pytest.raises(ValueError, match="no tag is called 'Q'"):
+    with pytest.raises(ValueError, match="the label 'Q' is not one of the known classes"):
         tagger.weights("Q")
     with pytest.raises(IndexError, match="none at position 9"):
         tagger.explain(["a"], 9)

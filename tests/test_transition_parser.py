@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rosenblatt import rules
-from rosenblatt.structured.features.ledger import written
-from rosenblatt.structured.features.words import OUTSIDE, attributes_of
-from rosenblatt.structured.transition import outlook, sheet
+from rosenblatt.structured.features.weight_table import WeightLists, check_lists
+from rosenblatt.structured.features.words import OUTSIDE, word_attributes
+from rosenblatt.structured.transition import quantized, state_features
 from rosenblatt.structured.transition import transitions as system
-from rosenblatt.structured.transition.greedy import chance
+from rosenblatt.structured.transition.greedy import random_unit
 from rosenblatt.structured.transition.parser import MOST_LABELS, TransitionParser, templates_for
 from rosenblatt.structured.trees import is_projective, is_tree
 from rosenblatt.testing.structured import trees
@@ -68,7 +68,7 @@ def number(x):
 
 
 def text(word):
-    return int(attributes_of([word], ["form"])[0, 0])
+    return int(word_attributes([word], ["form"])[0, 0])
 
 
 def seed(beginning):
@@ -210,7 +210,7 @@ class Reference:
                     self.updates += 1
                     self.push({(key, self.code(right)): 1 for key in keys}, 1)
                     self.push({(key, self.code(rival)): -1 for key in keys}, 1)
-            follow = chance(np.uint64(self.seed), self.clock, turn) < self.parser.explore
+            follow = random_unit(np.uint64(self.seed), self.clock, turn) < self.parser.explore
             configuration = self.after(configuration, max(actions, key=plain.get) if follow else right)
 
     def gold(self, configuration, heads, labels):
@@ -272,7 +272,7 @@ class Reference:
 
 def weights_of(parser):
     """{(key, action): (w, drift)} of all weights that are not 0."""
-    keys, sizes, outcomes, w, drift = written(parser._model.ledger).values()
+    keys, sizes, outcomes, w, drift = parser._model.table.to_parts().arrays.values()
     names = zip(np.repeat(keys, sizes).tolist(), outcomes.tolist(), strict=True)
     return {name: pair for name, pair in zip(names, zip(w.tolist(), drift.tolist(), strict=True), strict=True) if any(pair)}
 
@@ -287,7 +287,7 @@ def test_kernels_learn_what_the_reference_learns(treebank, way, margin):
     X, y = treebank
     parser = TransitionParser(way[0], update=way[1], margin=margin, fields=FIELDS, templates=TEMPLATES, explore=0.5)
     parser.partial_fit(X, y).partial_fit(X, y)
-    reference = Reference(parser, outlook.mix(np.uint64(0), np.uint64(parser._model.seed)))
+    reference = Reference(parser, state_features.mix(np.uint64(0), np.uint64(parser._model.seed)))
     for sentence, tree in [*zip(X, y, strict=True)] * 2:
         reference.visit(sentence, tree)
     expected = {name: (reference.w[name], reference.drift[name]) for name in reference.w}
@@ -354,7 +354,7 @@ def test_what_cannot_be_learned_from_is_refused_by_its_number():
     parser = TransitionParser(fields=FIELDS, templates=TEMPLATES)
     with pytest.raises(ValueError, match="sentence 1: the heads are no tree; they lead in a circle"):
         parser.fit(X, [y[0], [(2, "a"), (1, "b"), (0, "root")]])
-    with pytest.raises(ValueError, match="sentence 1 has more than one word with head 0; single_root=False allows that"):
+    with pytest.raises(ValueError, match="sentence 1 has more than one word with head 0; try single_root=False"):
         parser.fit(X, [y[0], [(0, "root"), (0, "root"), (2, "a")]])
     two = TransitionParser(fields=FIELDS, templates=TEMPLATES, single_root=False, margin=0)
     assert two.fit(X, [y[0], [(0, "root"), (0, "root"), (2, "a")]]).predict(X)[1][0] == (0, "root")
@@ -400,7 +400,7 @@ def test_there_are_templates_for_all_fields(fields):
     texts = templates_for(fields)
     assert len(set(texts)) == len(texts) > 100
     attributes = {"form", "shape", "suffix3", *fields}
-    assert outlook.read(texts, sorted(attributes)).leaves.size == len(texts)
+    assert state_features.parse_state_templates(texts, sorted(attributes)).leaves.size == len(texts)
 
 
 def test_pruning_makes_files_smaller_and_averages_are_used(tmp_path):
@@ -412,7 +412,7 @@ def test_pruning_makes_files_smaller_and_averages_are_used(tmp_path):
     weights = {name: w - drift / parser.n_seen_ for name, (w, drift) in weights_of(parser).items()}
     sizes = [abs(w) for w in weights.values() if w]
     unit = max(sizes) / 32767
-    keys, counts, actions, whole = parser._model.lists
+    keys, counts, actions, whole = parser._model.freeze(True, 1.0).lists
     names = zip(np.repeat(keys, counts).tolist(), actions.tolist(), strict=True)
     kept = {name: round(w / unit) for name, w in weights.items() if abs(w) > np.mean(sizes)}
     assert dict(zip(names, whole.tolist(), strict=True)) == kept
@@ -420,26 +420,27 @@ def test_pruning_makes_files_smaller_and_averages_are_used(tmp_path):
 
 @settings(max_examples=20)
 @given(st.lists(st.integers(0, 40), min_size=1, max_size=30), st.integers(0, 2**32))
-def test_a_sheet_adds_up_what_its_lists_say(sizes, seed):
+def test_a_quantized_table_adds_up_what_its_lists_say(sizes, seed):
     """Rows, lists and features that are not there, in any mixture, with as many keys asked for as there is room."""
     rng = np.random.default_rng(seed)
     keys = rng.integers(1, 2**64, len(sizes), np.uint64, endpoint=False)
     parts = [rng.choice(45, size, replace=False) for size in sizes]
     weights = [rng.integers(1, 32768, size) * rng.choice([-1, 1], size) for size in sizes]
     live = [i for i, size in enumerate(sizes) if size]
-    lists = sheet.Lists(
+    lists = WeightLists(
         keys[live],
-        np.array([sizes[i] for i in live], np.uint16),
-        np.concatenate([parts[i] for i in live] or [np.zeros(0)]).astype(np.uint8),
+        np.array([sizes[i] for i in live], np.int64),
+        np.concatenate([parts[i] for i in live] or [np.zeros(0)]).astype(np.uint16),
         np.concatenate([weights[i] for i in live] or [np.zeros(0)]).astype(np.int16),
     )
-    bound = sheet.bind(sheet.checked(lists, 45), 45)
+    check_lists(lists, 45)
+    table = quantized.index_quantized(lists, 45)
     asked = rng.permutation(np.concatenate([keys, rng.integers(1, 2**64, 5, np.uint64, endpoint=False)]))
     expected = np.zeros(45, np.int64)
     for i in live:
         np.add.at(expected, parts[i], weights[i])
-    scores = np.ones(bound.rows.shape[1], np.int32)
-    sheet.add_up(bound, asked, len(asked), np.empty(len(asked), np.uint64), scores)
+    scores = np.ones(table.rows.shape[1], np.int32)
+    quantized._add_up(table, asked, len(asked), np.empty(len(asked), np.uint64), scores)
     assert scores[:45].tolist() == expected.tolist()
 
 

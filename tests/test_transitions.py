@@ -24,7 +24,7 @@ def configuration(stack, front):
     """(cells, front) of a configuration without arcs."""
     cells = system.new_cells(len(stack) + 1)
     for at, word in enumerate((*stack, front)):
-        system._bare(cells, at, word, at - 1)
+        system._write_bare(cells, at, word, at - 1)
     return cells, len(stack)
 
 
@@ -44,11 +44,11 @@ def test_all_sequences_of_actions_build_exactly_the_projective_trees(n, single_r
     built = set()
 
     def go(cells, used, front, actions):
-        may = system.allowed(cells, front, n, single_root)
+        may = system.legal_actions(cells, front, n, single_root)
         if cells[front, system.WORD] == n and cells[front, system.DEPTH] == 0:
             assert len(actions) == 2 * n
             heads, labels = np.zeros(n, np.int64), np.zeros(n, np.int64)
-            system.arcs(np.array(actions, np.int64), heads, labels)
+            system.write_arcs(np.array(actions, np.int64), heads, labels)
             built.add(tuple(heads.tolist()))
             return
         assert any(may)
@@ -89,7 +89,7 @@ def test_costs_are_those_of_exhaustive_search(n, single_root):
         for stack, front in reached:
             cells, at = configuration(stack, front)
             costs = system.costs(cells, at, gold, single_root)
-            may = system.allowed(cells, at, n, single_root)
+            may = system.legal_actions(cells, at, n, single_root)
             values = outcomes(stack, front, gold)
             assert [value is not None for value in values] == list(may)
             for value, cost in zip(values, costs, strict=True):
@@ -108,7 +108,7 @@ def test_the_gold_sequence_builds_the_gold_tree_with_its_labels(single_root):
                 actions.append(system.gold_action(cells, front, gold, labels, single_root))
                 front, used = system.act(cells, used, front, actions[-1])
             built, named = np.zeros(n, np.int64), np.zeros(n, np.int64)
-            system.arcs(np.array(actions, np.int64), built, named)
+            system.write_arcs(np.array(actions, np.int64), built, named)
             assert tuple(built.tolist()) == heads
             assert named.tolist() == labels.tolist()
 
@@ -154,13 +154,13 @@ def test_lifting_moves_the_shorter_of_two_crossing_arcs():
 
 def test_labels_are_noted_by_the_kind_of_their_arcs():
     uses = np.zeros(4, np.uint8)
-    system.note(np.array([1, 3, 1], np.int64), np.array([0, 1, 2]), uses)
+    system.note_uses(np.array([1, 3, 1], np.int64), np.array([0, 1, 2]), uses)
     assert uses.tolist() == [system.ON_LEFT, system.ON_ROOT, system.ON_RIGHT, 0]
 
 
 def test_a_kind_of_arc_that_no_label_was_seen_on_is_open_to_all_that_were_seen():
     usable = np.zeros(3, np.uint8)
-    system.open_up(np.array([system.ON_ROOT, system.ON_LEFT, 0], np.uint8), usable)
+    system.write_usable(np.array([system.ON_ROOT, system.ON_LEFT, 0], np.uint8), usable)
     assert usable.tolist() == [system.ON_ROOT | system.ON_RIGHT, system.ON_LEFT | system.ON_RIGHT, 0]
-    system.open_up(np.zeros(3, np.uint8), usable)
+    system.write_usable(np.zeros(3, np.uint8), usable)
     assert usable.tolist() == [7, 7, 7]

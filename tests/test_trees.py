@@ -9,7 +9,7 @@ import pytest
 
 from rosenblatt.structured import trees
 from rosenblatt.structured.features.fields import Fields
-from rosenblatt.structured.parser import first_broken
+from rosenblatt.structured.parser import first_invalid_tree
 
 
 def reaches_root(heads: tuple[int, ...]) -> bool:
@@ -36,11 +36,11 @@ def test_the_trees_of_n_words_are_as_many_as_cayley_counted(n, all_of_them, one_
     for heads in product(range(n + 1), repeat=n):
         array = np.array(heads, np.int64)
         assert trees.is_tree(array) == reaches_root(heads)
-        assert (first_broken(array, np.array([0, n]), False) == -1) == reaches_root(heads)
+        assert (first_invalid_tree(array, np.array([0, n]), False) == -1) == reaches_root(heads)
         if reaches_root(heads):
             projective, single = trees.is_projective(array), trees.is_tree(array, single_root=True)
             assert projective == (not crosses(heads))
-            assert (first_broken(array, np.array([0, n]), True) == -1) == single
+            assert (first_invalid_tree(array, np.array([0, n]), True) == -1) == single
             counted = np.add(counted, [1, single, projective, projective and single])
     assert list(counted) == [all_of_them, one_root, flat, flat_one_root]
 
@@ -83,7 +83,7 @@ def test_tokens_become_rows_of_hashes():
         ([[{"form": "a", "upos": "X"}]], "a token must be"),
         ([[{"a", "X"}]], "a token must be"),
         (["ab"], "sentence 0 must be a list of tokens; got 'ab'"),
-        ([("the", "DET"), ("dog", "NOUN")], "a token must be \\(form, upos\\); got 'the'. A sentence is a list of tokens"),
+        ([("the", "DET"), ("dog", "NOUN")], "a token must be \\(form, upos\\); got 'the'; a sentence is a list of tokens"),
     ],
 )
 def test_tokens_of_another_make_are_refused_with_their_place(sentences, message):

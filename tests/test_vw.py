@@ -10,7 +10,9 @@ from sklearn.utils import murmurhash3_32
 
 from rosenblatt.data import vw
 from rosenblatt.data.opening import Piece
-from rosenblatt.data.parsing.ahead import Ahead
+from rosenblatt.data.parsing.line_parser import Room
+from rosenblatt.data.parsing.parallel import ParallelReader
+from rosenblatt.data.reading import concatenate
 from rosenblatt.data.vw import Vw, VwError
 
 
@@ -23,12 +25,12 @@ def hashed(name, seed):
 
 
 def chunks_of(text, bits=18, hashing="strings", labelled=True, on_error="error", size=1 << 20, threads=2):
-    parser = Vw(bits, hashing)._parser(labelled)
-    return Ahead([io.BytesIO(text.encode())], parser, VwError, on_error=on_error, size=size, threads=threads)
+    parser = Vw(bits, hashing).parser(labelled)
+    return ParallelReader([io.BytesIO(text.encode())], parser, VwError, on_error=on_error, size=size, threads=threads)
 
 
 def one(text, **options):
-    return vw.files.joined(list(chunks_of(text, **options)))
+    return concatenate(list(chunks_of(text, **options)))
 
 
 names = st.text("abcé019_=.'-", min_size=1, max_size=9)
@@ -165,7 +167,7 @@ def test_what_is_wrong_is_said_with_its_place(tmp_path, line):
     for size in (1, 1 << 20):
         with pytest.raises(VwError) as raised:
             list(vw.chunks(path, size=size))
-        assert (raised.value.file, raised.value.line, raised.value.column) == (str(path), 3, column)
+        assert (raised.value.path, raised.value.line, raised.value.column) == (str(path), 3, column)
         assert message in str(raised.value)
     data = vw.read(path, on_error="skip")
     assert data.y.tolist() == [1, -1]
@@ -232,7 +234,7 @@ def test_there_is_room_for_all_that_is_written(lines, separator, features):
     compiled = vw.files.kernel.parse
 
     def parse(data, end, room, terms, state):
-        wide = vw.rows.Room(*(np.concatenate([array, np.zeros(len(text), array.dtype)]) for array in room))
+        wide = Room(*(np.concatenate([array, np.zeros(len(text), array.dtype)]) for array in room))
         compiled(data, end, wide, terms, state)
         for array, wider in zip(room, wide, strict=True):
             array[:] = wider[: len(array)]
@@ -241,5 +243,5 @@ def test_there_is_room_for_all_that_is_written(lines, separator, features):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(vw.files.kernel, "parse", parse)
-        parsed = Vw()._parser(False)(Piece(np.frombuffer(text + b"\n" + bytes(16), np.uint8), 0, len(text) + 1), True, None)
+        parsed = Vw().parser(False)(Piece(np.frombuffer(text + b"\n" + bytes(16), np.uint8), 0, len(text) + 1), True, None)
     assert parsed.skipped + parsed.batch.rows == sum(line.strip(" \t\r") != "" for line in text.decode().split("\n"))

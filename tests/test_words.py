@@ -10,7 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rosenblatt.structured.features import templates, words
-from rosenblatt.structured.features.words import ATTRIBUTES, NotText, Words, attributes_of, packed, text, unpacked
+from rosenblatt.structured.features.words import (
+    ATTRIBUTES,
+    NotText,
+    Words,
+    attribute_text,
+    texts_from_parts,
+    texts_to_parts,
+    word_attributes,
+)
 
 WORDS = st.lists(st.text(max_size=12), max_size=8)
 
@@ -18,9 +26,9 @@ WORDS = st.lists(st.text(max_size=12), max_size=8)
 @settings(deadline=None, max_examples=60)
 @given(WORDS)
 def test_two_words_share_a_hash_just_when_they_share_the_text_of_the_attribute(tokens):
-    hashes = attributes_of(tokens, ATTRIBUTES)
+    hashes = word_attributes(tokens, ATTRIBUTES)
     for j, name in enumerate(ATTRIBUTES):
-        letters = [text(token, name) for token in tokens]
+        letters = [attribute_text(token, name) for token in tokens]
         whole = name in ("form", "lower", "shape", "longshape", "length")  # an empty one is one too
         for i in range(len(tokens)):
             assert (hashes[i, j] == 0) == (letters[i] == "" and not whole)
@@ -33,7 +41,7 @@ def test_two_words_share_a_hash_just_when_they_share_the_text_of_the_attribute(t
     [("U.S.", "X.X.", "X.X."), ("1990s", "dx", "ddddx"), ("McDonald", "XxXx", "XxXxxxxx"), ("東京-2", "o-d", "oo-d")],
 )
 def test_shapes(word, shape, longshape):
-    assert (text(word, "shape"), text(word, "longshape")) == (shape, longshape)
+    assert (attribute_text(word, "shape"), attribute_text(word, "longshape")) == (shape, longshape)
 
 
 @settings(deadline=None, max_examples=40)
@@ -45,15 +53,15 @@ def test_types_are_numbered_once_and_unknown_ones_for_one_answer_only(known, ask
     ids, extra = table.numbers(asked)
     assert table.types == before == list(dict.fromkeys(known))
     everything = np.concatenate([table.table, extra])
-    assert (everything[ids] == attributes_of(asked, table.attributes)).all()
+    assert (everything[ids] == word_attributes(asked, table.attributes)).all()
     assert (table.hashes(asked) == everything[ids]).all()
-    assert unpacked(packed(table.types)) == before
+    assert texts_from_parts(texts_to_parts(table.types)) == before
 
 
 def test_odd_texts_are_words_too():
     tokens = ["", "\ud800", "a\x00b", "🙂", "İstanbul", "שלום", "x" * 10_000, "\n"]
-    assert len(np.unique(attributes_of(tokens, ("form",)))) == len(tokens)
-    assert unpacked(packed(tokens)) == tokens
+    assert len(np.unique(word_attributes(tokens, ("form",)))) == len(tokens)
+    assert texts_from_parts(texts_to_parts(tokens)) == tokens
 
 
 @pytest.mark.parametrize("strange", [None, 3, ["a"], {"a": 1}, b"a"])
@@ -65,28 +73,29 @@ def test_what_is_no_text_is_refused_with_its_place(strange):
 
 def test_hashes_are_the_same_in_every_process():
     """Model files rely on it: these numbers must never change."""
-    assert attributes_of(["The"], ("form", "lower", "suffix2", "shape")).tolist() == [
+    assert word_attributes(["The"], ("form", "lower", "suffix2", "shape")).tolist() == [
         [10746590339435644989, 6946836025385949095, 1498916913280254374, 5278851322313691101]
     ]
-    read = templates.read(["lower[0] shape[-1]"], ("lower", "shape"), ("-1", "0"))
+    read = templates.parse_templates(["lower[0] shape[-1]"], ("lower", "shape"), ("-1", "0"))
     out = np.zeros(1, np.uint64)
-    templates.keys(read, np.arange(1, 5, dtype=np.uint64), out)
+    templates.template_keys(read, np.arange(1, 5, dtype=np.uint64), out)
     assert out.tolist() == [5299239339081721042]
 
 
 def test_a_file_of_words_that_does_not_add_up_is_refused():
-    arrays = packed(["ab", "c"])
+    parts = texts_to_parts(["ab", "c"])
+    parts.arrays["bytes"] = parts.arrays["bytes"][:2]
     with pytest.raises(ValueError, match="add up to 3, but there are 2 bytes"):
-        unpacked({**arrays, "bytes": arrays["bytes"][:2]})
+        texts_from_parts(parts)
 
 
 PLACES = ("-1", "0", "1")
 
 
 def key_of(texts, values, attributes=("form", "tag")):
-    read = templates.read(texts, attributes, PLACES)
+    read = templates.parse_templates(texts, attributes, PLACES)
     out = np.zeros(len(texts), np.uint64)
-    templates.keys(read, np.asarray(values, np.uint64), out)
+    templates.template_keys(read, np.asarray(values, np.uint64), out)
     return out.tolist()
 
 
@@ -108,22 +117,22 @@ def test_a_value_of_nothing_silences_a_template():
 @pytest.mark.parametrize(
     ("texts", "message"),
     [
-        (["form[0]", "fom[0]"], "'fom\\[0\\]': no attribute is called 'fom'; did you mean 'form'"),
+        (["form[0]", "fom[0]"], "no attribute is called 'fom'; did you mean 'form'"),
         (["form[2]"], "no place is called '2'"),
-        (["form 0"], "'form' is not of the form attribute\\[place\\]"),
+        (["form 0"], "made of attribute\\[place\\], such as 'suffix3\\[0\\]'; 'form' is not"),
         ([""], "got ''"),
         ([3], "got 3"),
-        (["form[0]", "form[0]"], "stands twice"),
+        (["form[0]", "form[0]"], "listed twice"),
     ],
 )
 def test_templates_that_mean_nothing_are_refused(texts, message):
     with pytest.raises(ValueError, match=message):
-        templates.read(texts, ("form", "tag"), PLACES)
+        templates.parse_templates(texts, ("form", "tag"), PLACES)
 
 
 def test_one_text_is_no_list_of_templates():
     with pytest.raises(TypeError, match="list of texts"):
-        templates.read("form[0]", ("form",), PLACES)
+        templates.parse_templates("form[0]", ("form",), PLACES)
 
 
 def test_words_can_be_pickled():

@@ -10,9 +10,9 @@ from typing import NoReturn
 _MISSING = "error: the command line needs typer, which is not installed\ntry: pip install 'rosenblatt[cli]'"
 
 
-class _Unwanted:
-    """Says that pandas is not installed, to the process that is the command line and to nobody else. scikit-learn imports
-    it wherever it is, and no command has a use for it: a third of a second and 65 MB."""
+class _WithoutPandas:
+    """Hides pandas from the process of the command line. scikit-learn imports it wherever it is installed, which takes a
+    third of a second and 65 MB, and no command needs it."""
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> None:
         if name == "pandas":
@@ -20,18 +20,18 @@ class _Unwanted:
 
 
 def command() -> NoReturn:
-    """Be the process `rosenblatt`."""
-    sys.meta_path.insert(0, _Unwanted())
+    """Run the process `rosenblatt`."""
+    sys.meta_path.insert(0, _WithoutPandas())
     sys.exit(main())
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run `rosenblatt` with these arguments (those of the process, if none are given) and give back its exit code."""
+    """Run `rosenblatt` with these arguments (those of the process, if none are given) and return the exit code."""
     try:
         import typer  # noqa: F401  only whether it is there
 
         from rosenblatt.cli.app import run
-        from rosenblatt.cli.console import speaks_utf8
+        from rosenblatt.cli.console import is_utf8
         from rosenblatt.cli.errors import report
     except KeyboardInterrupt:
         return 130
@@ -44,8 +44,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if getattr(sys, name) is None:  # it was closed, as by >&-
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115  open to the end
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure") and not speaks_utf8(stream):
-            stream.reconfigure(errors="backslashreplace")  # γ is no reason to stop, where the terminal cannot show it
+        if hasattr(stream, "reconfigure") and not is_utf8(stream):
+            stream.reconfigure(errors="backslashreplace")  # a terminal that cannot show γ is no error
     code = run(sys.argv[1:] if argv is None else list(argv))
     try:
         sys.stdout.flush()

@@ -1,12 +1,12 @@
-"""A sub-command is a line in a table and a function in its module. The table is enough to show what there is; a module is
-imported when its command runs, and imports what it needs of the library inside the function.
+"""A sub-command is a line in a table and a function in the module of the same name; its options are the parameters of the
+function. The table is enough for --help; a module is imported when its command runs, and imports what it needs of the
+library inside the function.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from importlib import import_module
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -17,41 +17,30 @@ from rosenblatt.cli import errors
 SETTINGS = {"help_option_names": ["--help", "-h"]}
 
 
-class Command(NamedTuple):
-    """Where a sub-command is and what it does; its options are the parameters of its function, its help the docstring."""
-
-    module: str
-    help: str  # no longer than a line of the table
-
-    def function(self, name: str) -> Callable[..., int | None]:
-        """The function, of the same name as the command. What it gives back is the exit code; None is 0."""
-        return getattr(import_module(self.module), name)
-
-
 SECTIONS = {
-    "Models from files": {
-        "train": Command("rosenblatt.cli.train", "Learn from files and save a model."),
-        "predict": Command("rosenblatt.cli.predict", "Print what each row of files is."),
-        "evaluate": Command("rosenblatt.cli.evaluate", "Measure a model, or cross-validate a learner."),
-        "explain": Command("rosenblatt.cli.explain", "Show what speaks for each class, or why a row got its label."),
-        "info": Command("rosenblatt.cli.info", "Show what a model file says about itself."),
-        "convert": Command("rosenblatt.cli.convert", "Write a model as ONNX or text, data as LIBSVM text."),
+    "Classification and regression": {
+        "train": "Train a model on files and save it.",
+        "predict": "Predict the label of each row with a trained model.",
+        "evaluate": "Accuracy of a model, cross-validation, learning curves.",
+        "explain": "Show the weights of a model, or explain one prediction.",
+        "info": "Show what a model file holds.",
+        "convert": "Convert a model to ONNX or text, data to LIBSVM format.",
     },
-    "Tags and trees": {
-        "tag": Command("rosenblatt.cli.tag", "Give each word its tag: train, run, measure a tagger."),
-        "parse": Command("rosenblatt.cli.parse", "Give each sentence its tree: train, run, measure a parser."),
+    "Tagging and parsing": {
+        "tag": "Tag words: train, run or measure a tagger.",
+        "parse": "Parse sentences: train, run or measure a dependency parser.",
     },
     "Proofs": {
-        "certify": Command("rosenblatt.cli.certify", "Can a hyperplane separate two classes? With a proof either way."),
-        "feasible": Command("rosenblatt.cli.feasible", "Find x with A x > 0, or solve a linear program, with a proof."),
-        "trace": Command("rosenblatt.cli.trace", "Watch the perceptron learn, between the walls of its theorem."),
+        "certify": "Are two classes linearly separable? With a proof either way.",
+        "feasible": "Find x with A x > 0, or solve a linear program, with a proof.",
+        "trace": "Trace the perceptron, update by update, with its bounds.",
     },
     "This machine": {
-        "bench": Command("rosenblatt.cli.bench", "Measure a few workloads beside scikit-learn."),
-        "doctor": Command("rosenblatt.cli.doctor", "Say what is installed, and test that it works."),
+        "bench": "Benchmark against scikit-learn.",
+        "doctor": "Check the installation.",
     },
 }
-COMMANDS = {name: command for commands in SECTIONS.values() for name, command in commands.items()}
+COMMANDS = {name: help for commands in SECTIONS.values() for name, help in commands.items()}
 
 
 class Commands(TyperGroup):
@@ -68,18 +57,19 @@ class Commands(TyperGroup):
         if cmd_name not in COMMANDS:
             return None
         app = typer.Typer(add_completion=False, rich_markup_mode=None, context_settings=SETTINGS)
-        app.command(cmd_name, short_help=COMMANDS[cmd_name].help)(COMMANDS[cmd_name].function(cmd_name))
+        function = getattr(import_module(f"rosenblatt.cli.{cmd_name}"), cmd_name)  # returns the exit code; None is 0
+        app.command(cmd_name, short_help=COMMANDS[cmd_name])(function)
         command: Any = typer.main.get_command(app)
         for parameter in command.params:
             if parameter.param_type_name == "argument":
-                parameter.display_type_rich = lambda ctx: ""  # its name says it, and <list[str]> says nothing
+                parameter.display_type_rich = lambda ctx: ""  # its name is enough
         return command
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         longest = max(map(len, COMMANDS))
         for title, commands in SECTIONS.items():
             with formatter.section(title):
-                formatter.write_dl([(f"{name:{longest}}", command.help) for name, command in commands.items()])
+                formatter.write_dl([(f"{name:{longest}}", help) for name, help in commands.items()])
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -95,29 +85,31 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings=SETTINGS,
-    epilog="Exit codes: 0 done; 1 the answer is no; 2 wrong usage; 3 unreadable input; 4 unreadable or unfitting model; "
-    "5 output that cannot be written; 70 a bug; 130 interrupted; 141 nobody reads on.",
+    epilog="Exit codes: 0 success; 1 the answer is no; 2 wrong usage; 3 input that cannot be read or used; 4 model that "
+    "cannot be read; 5 output that cannot be written; 70 a bug; 130 interrupted; 141 output closed.",
 )
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _print_version(wanted: bool) -> None:
+    if wanted:
         print(f"rosenblatt {__version__}")
         raise typer.Exit()
 
 
 @app.callback()
 def rosenblatt(
-    version: Annotated[bool, typer.Option("--version", help="Show the version.", callback=_version, is_eager=True)] = False,
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version.", callback=_print_version, is_eager=True)
+    ] = False,
 ) -> None:
-    """Mistake-driven learning: the perceptron and the family that grew from it.
+    """Train and run linear models, taggers and parsers: the perceptron and its family of online learners.
 
-    Results go to standard output, everything else to standard error; "-" is standard input.
+    Results go to standard output, everything else to standard error; the file "-" is standard input.
     """
 
 
 def run(argv: list[str]) -> int:
-    """Run a command line and give back its exit code."""
+    """Run a command line and return the exit code."""
     try:
         code = typer.main.get_command(app).main(argv or ["--help"], prog_name="rosenblatt", standalone_mode=False)
     except SystemExit as end:  # shell completion ends so, and help that nobody reads any more

@@ -6,11 +6,9 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-import typer
-
+from rosenblatt.cli import options as opts
 from rosenblatt.cli.console import Console
 from rosenblatt.cli.errors import Code
-from rosenblatt.cli.options import Json, Quiet
 
 if TYPE_CHECKING:
     from rosenblatt.cli.workloads import Dataset, Matrix
@@ -31,17 +29,17 @@ class Row(NamedTuple):
 
 
 def bench(
-    repeat: Annotated[int, typer.Option(min=1, metavar="N", help="Turns that each takes; the best counts.")] = 3,
-    scale: Annotated[float, typer.Option(min=0.01, max=100, metavar="F", help="So many times the rows.")] = 1.0,
-    json: Json = False,
-    quiet: Quiet = False,
+    repeat: Annotated[int, opts.option("--repeat", "N", "Number of runs; the fastest counts.", min=1)] = 3,
+    scale: Annotated[float, opts.option("--scale", "F", "Multiply the number of rows by this.", min=0.01, max=100)] = 1.0,
+    json: opts.Json = False,
+    quiet: opts.Quiet = False,
 ) -> int:
-    """Measure this machine: a few workloads of drawn data, beside scikit-learn.
+    """Benchmark this machine: training and reading times on random data, beside scikit-learn.
 
-    Five epochs of a perceptron, and text to rows, in turns; the answers must agree, or the times mean nothing. It takes
-    a few seconds once the kernels are compiled, which the first run does.
+    Five epochs of a perceptron, and reading LIBSVM text, in turns; the results must agree. It takes a few seconds; the
+    first run also compiles code.
 
-    Exit code 0: the answers agree. 1: some do not.
+    Exit code 0: the results agree. 1: some do not.
     """
     console = Console(json, quiet)
     rows: list[Row] = []

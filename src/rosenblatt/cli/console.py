@@ -1,4 +1,4 @@
-"""Results go to stdout, as text or as one JSON object; everything else goes to stderr, and only if it is wanted.
+"""Results go to stdout, as text or as one JSON object; progress and notes go to stderr, unless --quiet is given.
 
 On a terminal, headings are bold and progress is one line that is rewritten in place. Elsewhere all is plain text.
 """
@@ -12,121 +12,57 @@ import re
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from numbers import Integral, Real
-from typing import IO, Any, TextIO
-
-from rosenblatt.cli.errors import Code, Failure, ending
+from typing import Any, TextIO
 
 NUMBER = re.compile(r"([-−+]?[\d,]*\.?\d+(e[-+]?\d+)?( ?(%|×|s|ms|µs|MB|MB/s|/s))?)?")  # an empty cell hinders no column
-_OFTEN = 0.1  # seconds between two looks of a live line
-_WIDE = 100  # letters in a line where no terminal says
-_SELDOM = 30.0  # and between two plain ones
+_LIVE_INTERVAL = 0.1  # seconds between two updates of a line on a terminal
+_LOG_INTERVAL = 30.0  # and between two lines elsewhere
+_WIDTH = 100  # characters in a line where there is no terminal
 
 
 class Console:
-    """Where a command speaks."""
+    """The output of a command."""
 
     def __init__(self, json: bool = False, quiet: bool = False):
         self.json, self.quiet = json, quiet
 
     def result(self, facts: Mapping[str, Any], text: str) -> None:
-        """Print what came out: the text, or the facts where JSON was asked for."""
+        """Print the result: the text, or the facts with --json."""
         print(as_json(facts, sys.stdout) if self.json else text)
 
     def note(self, text: str) -> None:
-        """Say something beside the result."""
+        """Print a note to stderr."""
         if not self.quiet:
             print(text, file=sys.stderr)
 
     def table(self, headings: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-        """Rows as aligned text for a result; columns of numbers are aligned right."""
-        return table(headings, rows, styled(sys.stdout))
+        """Return rows as aligned text for a result; columns of numbers are aligned right."""
+        return table(headings, rows, has_style(sys.stdout))
 
-    @contextmanager
-    def progress(self, total: int | None = None, unit: str = "") -> Iterator[Progress]:
-        """A line on stderr that follows what is done in this block, and is gone when it ends."""
-        line = Progress(None if self.quiet else sys.stderr, total, unit)
-        try:
-            yield line
-        finally:
-            line.close()
+    def progress(self, total: int | None = None, unit: str = "") -> closing[Progress]:
+        """Show a progress line on stderr while a block runs."""
+        return closing(Progress(None if self.quiet else sys.stderr, total, unit))
 
-    @contextmanager
-    def progressive(self) -> Iterator[Progressive]:
-        """The table of progressive error on stderr: each row tells of twice as many examples as the one before."""
-        table = Progressive(None if self.quiet else sys.stderr)
-        try:
-            yield table
-        finally:
-            table.close()
-
-
-@contextmanager
-def writing(path: str | os.PathLike[str] | None) -> Iterator[IO[bytes]]:
-    """A binary file for results: stdout for None and "-"; else one that takes the place of `path` when all is written."""
-    from rosenblatt.modelfile.atomic import replacing
-
-    if path in (None, "-"):
-        sys.stdout.flush()
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
-        return
-    with ending(Code.OUTPUT, OSError), replacing(path) as file:
-        yield file
+    def progressive(self) -> closing[Progressive]:
+        """Show the table of progressive error on stderr: each row is for twice as many examples as the one before."""
+        return closing(Progressive(None if self.quiet else sys.stderr))
 
 
 def as_json(facts: Mapping[str, Any], stream: TextIO) -> str:
-    """The facts as JSON that the stream can show: a letter that it has no bytes for would be escaped as no JSON is."""
-    return json.dumps(_plain(facts), ensure_ascii=not speaks_utf8(stream))
+    """Return the facts as JSON in characters that the stream can encode."""
+    return json.dumps(_plain(facts), ensure_ascii=not is_utf8(stream))
 
 
-def speaks_utf8(stream: TextIO) -> bool:
-    """Whether a stream of text has bytes for every letter."""
+def is_utf8(stream: TextIO) -> bool:
+    """Return whether a stream of text can encode every character."""
     return (getattr(stream, "encoding", None) or "utf-8").lower() in ("utf-8", "utf8")
 
 
-def check_writable(path: str | os.PathLike[str] | None, *inputs: str) -> None:
-    """Refuse a path that cannot be written, or that is one of the command's own inputs, before the work whose result it is
-    to take."""
-    if path is None or path == "-":
-        return
-    place = os.path.realpath(path)
-    folder = os.path.dirname(place)
-    if any(place == os.path.realpath(file) or _same_file(place, file) for file in inputs if file != "-"):
-        raise Failure(
-            f"{path} is an input of this command and would be replaced", Code.USAGE, "another name for the output"
-        )
-    with ending(Code.OUTPUT, OSError):
-        if os.path.isdir(place):
-            raise IsADirectoryError(f"{path} is a folder; name a file in it")
-        if not os.path.isdir(folder):
-            raise FileNotFoundError(f"{path} cannot be written: there is no folder {folder}")
-        if not os.access(folder, os.W_OK) and not os.path.exists(place):
-            raise PermissionError(f"{path} cannot be written: permission denied")
-
-
-def check_replaceable(path: str, hint: str) -> None:
-    """Refuse to put a model where something else is: a file that is no model is somebody's data."""
-    from rosenblatt.modelfile import container
-
-    if os.path.isfile(path) and os.path.getsize(path):
-        try:
-            container.facts(path)
-        except container.UnreadableModel:
-            raise Failure(f"{path} is there and is no model; it is left as it is", Code.OUTPUT, hint) from None
-
-
-def _same_file(one: str, other: str) -> bool:
-    try:
-        return os.path.isfile(one) and os.path.samefile(one, other)
-    except OSError:  # one that is not there, or a pattern
-        return False
-
-
 class Progress:
-    """How far something is: `update` says it."""
+    """A progress line."""
 
     def __init__(self, stream: TextIO | None, total: int | None, unit: str, clock: Callable[[], float] = time.monotonic):
         self.stream, self.total, self.unit, self.clock = stream, total, unit, clock
@@ -135,9 +71,9 @@ class Progress:
         self.shown = -math.inf if self.live else self.began
 
     def update(self, done: int, **fields: Any) -> None:
-        """So much is done in all; the fields are shown behind it, floats as shares."""
+        """Show how much is done in all, and the fields behind it, floats as percentages."""
         now = self.clock()
-        if self.stream is None or now - self.shown < (_OFTEN if self.live else _SELDOM):
+        if self.stream is None or now - self.shown < (_LIVE_INTERVAL if self.live else _LOG_INTERVAL):
             return
         self.shown = now
         line = self._line(done, now - self.began, fields)
@@ -145,7 +81,7 @@ class Progress:
         self.stream.flush()
 
     def close(self) -> None:
-        """Take the line away."""
+        """Erase the line."""
         if self.stream is not None and self.live and self.shown > -math.inf:
             self.stream.write("\r\x1b[K")
             self.stream.flush()
@@ -158,16 +94,16 @@ class Progress:
             parts.append(f"{'━' * filled}{'╌' * (20 - filled)} {share:4.0%}" if self.live else f"{share:4.0%}")
         parts.append(f"{done:,}{f' of {self.total:,}' if self.total else ''} {self.unit}".rstrip())
         if seconds > 0 and done:
-            parts.append(f"{rounded(done / seconds)}/s")
+            parts.append(f"{round_digits(done / seconds)}/s")
         for name, value in fields.items():
-            parts.append(f"{name.replace('_', ' ')} {f'{value:.2%}' if isinstance(value, float) else _shown(value)}")
+            parts.append(f"{name.replace('_', ' ')} {f'{value:.2%}' if isinstance(value, float) else _cell(value)}")
         return "  ".join(parts)
 
 
 class Progressive:
     """The share of mistakes made so far and since the row before, at 1, 2, 4, 8, … examples, as they were met."""
 
-    HEADINGS = ("average", "since last", "examples", "mistakes", "rate/s")
+    HEADINGS = ("error", "since last", "examples", "mistakes", "rate/s")
     WIDTHS = (8, 12, 13, 12, 12)
 
     def __init__(self, stream: TextIO | None, first: int = 1, clock: Callable[[], float] = time.monotonic):
@@ -176,13 +112,13 @@ class Progressive:
         self.begin()
 
     def begin(self) -> None:
-        """Count from nothing."""
+        """Start counting again."""
         self.next = self.first
         self.examples = self.mistakes = 0  # of the last row
         self.latest = (0, 0)
 
     def update(self, examples: int, mistakes: int) -> None:
-        """So many examples were met in all, and so many mistakes made."""
+        """Take the numbers of examples and mistakes so far."""
         self.latest = (examples, mistakes)
         if examples >= self.next:
             self._row()
@@ -190,7 +126,7 @@ class Progressive:
                 self.next *= 2
 
     def close(self) -> None:
-        """Add what came after the last row."""
+        """Show what came after the last row."""
         if self.latest[0] > self.examples:
             self._row()
 
@@ -199,7 +135,7 @@ class Progressive:
             return
         if not self.examples:
             headings = "".join(f"{name:>{width}}" for name, width in zip(self.HEADINGS, self.WIDTHS, strict=True))
-            self.stream.write(_bold(headings, styled(self.stream)) + "\n")
+            self.stream.write(_bold(headings, has_style(self.stream)) + "\n")
         examples, mistakes = self.latest
         seconds = self.clock() - self.began
         cells = (
@@ -207,7 +143,7 @@ class Progressive:
             f"{(mistakes - self.mistakes) / (examples - self.examples):.4f}",
             f"{examples:,}",
             f"{mistakes:,}",
-            rounded(examples / seconds) if seconds > 0 else "",
+            round_digits(examples / seconds) if seconds > 0 else "",
         )
         self.stream.write("".join(f"{cell:>{width}}" for cell, width in zip(cells, self.WIDTHS, strict=True)) + "\n")
         self.stream.flush()
@@ -215,8 +151,8 @@ class Progressive:
 
 
 def table(headings: Sequence[str], rows: Sequence[Sequence[Any]], bold: bool = False) -> str:
-    """Rows as aligned text, two blanks between columns; a column of numbers is aligned right, with its heading."""
-    texts = [[_shown(cell) for cell in row] for row in rows]
+    """Return rows as aligned text, two blanks between columns; a column of numbers is aligned right, with its heading."""
+    texts = [[_cell(cell) for cell in row] for row in rows]
     right = [all(NUMBER.fullmatch(row[j]) for row in texts) for j in range(len(headings))]
     widths = [max([len(heading), *(len(row[j]) for row in texts)]) for j, heading in enumerate(headings)]
 
@@ -227,8 +163,8 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[Any]], bold: bool = F
     return "\n".join([_bold(line(headings), bold), *map(line, texts)])
 
 
-def rounded(number: float) -> str:
-    """A speed or a size in three digits: 812,000 or 4.27."""
+def round_digits(number: float) -> str:
+    """Return a speed or a size in three digits: 812,000 or 4.27."""
     if number < 1 or not math.isfinite(number):
         return f"{number:.2g}"
     places = max(0, 2 - math.floor(math.log10(number)))
@@ -236,24 +172,24 @@ def rounded(number: float) -> str:
 
 
 def width() -> int:
-    """How many letters a line of a result may have: those of the terminal, or as many as usual where there is none."""
-    return shutil.get_terminal_size((_WIDE, 24)).columns if sys.stdout.isatty() else _WIDE
+    """Return the width of the terminal, or the usual one where there is none."""
+    return shutil.get_terminal_size((_WIDTH, 24)).columns if sys.stdout.isatty() else _WIDTH
 
 
-def wrapped(head: str, parts: Sequence[str]) -> str:
-    """The parts after the head, commas between them, in lines as wide as the terminal; no part is broken."""
+def wrap(head: str, parts: Sequence[str], indent: int = 2) -> str:
+    """Return the parts after the head, commas between them, in lines as wide as the terminal; no part is broken."""
     lines, room = [head], width()
     for number, part in enumerate(parts, 1):
         word = part + ("," if number < len(parts) else "")
         if number > 1 and len(lines[-1]) + 1 + len(word) > room:
-            lines.append(f"  {word}")
+            lines.append(" " * indent + word)
         else:
             lines[-1] += word if number == 1 else f" {word}"
     return "\n".join(lines)
 
 
-def styled(stream: TextIO) -> bool:
-    """Whether a stream shows bold letters: a terminal does, unless NO_COLOR says otherwise."""
+def has_style(stream: TextIO) -> bool:
+    """Return whether a stream shows bold text: a terminal does, unless NO_COLOR is set."""
     return stream.isatty() and "NO_COLOR" not in os.environ
 
 
@@ -261,7 +197,7 @@ def _bold(text: str, bold: bool) -> str:
     return f"\x1b[1m{text}\x1b[0m" if bold else text
 
 
-def _shown(value: Any) -> str:
+def _cell(value: Any) -> str:
     """A cell: whole numbers with separators, others in four digits, text as it is."""
     if value is None:
         return ""

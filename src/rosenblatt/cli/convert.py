@@ -8,28 +8,28 @@ from typing import Annotated, Any
 
 import typer
 
-from rosenblatt.cli.asked import Columns, SkipErrors
-from rosenblatt.cli.console import Console, check_writable, writing
-from rosenblatt.cli.errors import Code, Failure, ending
-from rosenblatt.cli.grouped import given, grouped
-from rosenblatt.cli.options import Json, Quiet
+from rosenblatt.cli import options as opts
+from rosenblatt.cli.console import Console
+from rosenblatt.cli.errors import Code, Failure
+from rosenblatt.cli.files import check_writable, load_model, writing
 
 _TARGETS = {".onnx": "onnx", ".txt": "text", ".svm": "svmlight", ".libsvm": "svmlight", ".svmlight": "svmlight"}
 
 
-@grouped
+@opts.expand_groups
 def convert(
-    source: Annotated[str, typer.Argument(metavar="FROM", help="A model file, or data that train reads.")],
-    place: Annotated[str, typer.Argument(metavar="TO", help='The file to write; "-" is standard output, for text.')],
-    columns: Columns,
-    to: Annotated[
-        str | None, typer.Option("--to", metavar="onnx|text|svmlight", help="As what; by default the suffix of TO tells.")
-    ] = None,
-    skip_errors: SkipErrors = False,
-    json: Json = False,
-    quiet: Quiet = False,
-) -> int:
-    """Write a linear model as ONNX (.onnx) or as text that people read (.txt), or data of any format as LIBSVM text (.svm).
+    context: typer.Context,
+    source: Annotated[
+        str, typer.Argument(metavar="FROM", help="A model file, or a data file in any format that train reads.")
+    ],
+    place: Annotated[str, typer.Argument(metavar="TO", help='File to write; "-" is standard output, for text.')],
+    columns: opts.DataOptions,
+    to: Annotated[opts.Text, opts.option("--to", "onnx|text|svmlight", "Format; by default from the suffix of TO.")] = None,
+    skip_errors: opts.SkipErrors = False,
+    json: opts.Json = False,
+    quiet: opts.Quiet = False,
+) -> None:
+    """Write a linear model as ONNX (.onnx) or as readable text (.txt), or data of any format as LIBSVM text (.svm).
 
     The columns of a table become numbered features, as train would see them; the labels are kept.
     """
@@ -37,48 +37,46 @@ def convert(
     kind = to or ("text" if place == "-" else _TARGETS.get(Path(place).suffix.lower()))
     if kind is None or kind not in _TARGETS.values():
         raise Failure(
-            f"it is not clear what {place} is to be", Code.USAGE, "a name that ends with .onnx, .txt or .svm, or --to"
+            f"the format of {place} is not known", Code.USAGE, "a name that ends in .onnx, .txt or .svm, or --to FORMAT"
         )
     if kind == "svmlight":
-        facts = _data(source, place, columns, skip_errors, console)
+        facts = _convert_data(source, place, columns, skip_errors, console)
     else:
-        if unused := [*given(columns), *["--skip-errors"] * skip_errors]:
-            raise Failure(f"{', '.join(unused)}: this is about data, and {source} is to be a model", Code.USAGE)
-        facts = _model(source, place, kind)
+        opts.refuse_options(context, (*columns._fields, "skip_errors"), f"it is about data, and {source} must be a model")
+        facts = _convert_model(source, place, kind)
     if place != "-":
         console.result(
             {"from": source, "to": place, **facts}, f"{place}: " + ", ".join(f"{v} {k}" for k, v in facts.items())
         )
-    return int(Code.DONE)
 
 
-def _model(source: str, target: str, kind: str) -> dict[str, Any]:
-    from rosenblatt.modelfile import export, registry
-    from rosenblatt.workflow.model import FileModel
+def _convert_model(source: str, target: str, kind: str) -> dict[str, Any]:
+    from rosenblatt.modelfile import export
+    from rosenblatt.workflow import FileModel
 
     check_writable(target, source)
-    with ending(Code.MODEL, OSError):
-        loaded = registry.load(source)
-    learner, names = (loaded.learner, loaded.names()) if isinstance(loaded, FileModel) else (loaded, None)
-    with ending(Code.MODEL, ValueError, TypeError):
-        if kind == "onnx":
-            content = export.to_onnx(learner, names=names).SerializeToString()
-        else:
-            content = export.to_text(learner, names=names).encode()
+    model = load_model(source)
+    learner, names = (model.learner, model.names()) if isinstance(model, FileModel) else (model, None)
+    if kind == "onnx":
+        content = export.to_onnx(learner, names=names).SerializeToString()
+    else:
+        content = export.to_text(learner, names=names).encode()
     with writing(target) as file:
         file.write(content)
     return {"bytes": len(content)}
 
 
-def _data(source: str, target: str, columns: Columns, skip_errors: bool, console: Console) -> dict[str, Any]:
-    """Features are counted from 1, as everybody counts them in LIBSVM text; those of LIBSVM text keep their numbers."""
+def _convert_data(
+    source: str, target: str, columns: opts.DataOptions, skip_errors: bool, console: Console
+) -> dict[str, Any]:
+    """Features are counted from 1, as is usual in LIBSVM text; those of LIBSVM text keep their numbers."""
     from rosenblatt.data import svmlight
-    from rosenblatt.workflow.model import listed
+    from rosenblatt.workflow.model import file_list
 
-    files = listed([source])
+    files = file_list([source])
     check_writable(target, *files)
     policy = "skip" if skip_errors else "error"
-    reading = columns.reading(files)
+    reading = columns.make_reading(files)
     batches = reading.batches(files, on_error=policy)
     parts: Iterable[Any] = batches
     if reading.learns and "-" in files:  # which can be read once only
@@ -86,13 +84,13 @@ def _data(source: str, target: str, columns: Columns, skip_errors: bool, console
         reading = reading.learned(parts)
     elif reading.learns:
         reading = reading.learned(reading.batches(files, on_error=policy))
-    rows = weighed = 0
+    rows = weights = 0
     with writing(target) as file:
         for batch in parts:
             chunk = reading.chunk(batch)
             svmlight.write(file, chunk.X, chunk.y, zero_based=reading.format == "svmlight")
             rows += chunk.rows
-            weighed += 0 if chunk.weight is None else int((chunk.weight != 1).sum())
-    if weighed:
-        console.note(f"the weights of {weighed:,} examples are lost: LIBSVM text has none")
+            weights += 0 if chunk.weight is None else int((chunk.weight != 1).sum())
+    if weights:
+        console.note(f"the weights of {weights:,} rows are lost: LIBSVM text has no weights")
     return {"rows": rows} | ({"skipped": batches.skipped} if skip_errors else {})

@@ -11,15 +11,15 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
 
+from rosenblatt.cli import options as opts
 from rosenblatt.cli.console import Console
 from rosenblatt.cli.errors import Code
-from rosenblatt.cli.options import Json, Quiet
 
 NEEDED = ("numpy", "scipy", "scikit-learn", "numba", "llvmlite", "threadpoolctl")
 EXTRAS = {"cli": ("typer",), "tables": ("pyarrow",), "plot": ("matplotlib",), "onnx": ("onnx",)}
 
 
-class Checked(NamedTuple):
+class TestResult(NamedTuple):
     """One part of the self-test; `wrong` is empty if it passed."""
 
     test: str
@@ -27,22 +27,22 @@ class Checked(NamedTuple):
     wrong: str
 
 
-def doctor(json: Json = False, quiet: Quiet = False) -> int:
-    """Say what is installed, where compiled code is kept, and whether learning, files and proofs work here.
+def doctor(json: opts.Json = False, quiet: opts.Quiet = False) -> int:
+    """Check the installation: versions, optional packages, cache of compiled code, and a short self-test.
 
-    The first time, it waits for the compiler.
+    The first run takes longer, because it compiles code.
 
-    Exit code 0: all is well. 1: something needed is missing or a test failed.
+    Exit code 0: everything works. 1: a required package is missing or a test failed.
     """
     console = Console(json, quiet)
-    versions = {name: _version(name) for name in ("rosenblatt", *NEEDED)}
-    extras = {name: all(_version(part) for part in parts) for name, parts in EXTRAS.items()}
+    versions = {name: _package_version(name) for name in ("rosenblatt", *NEEDED)}
+    extras = {name: all(_package_version(part) for part in parts) for name, parts in EXTRAS.items()}
     machine, cache = _machine(), _cache()
     with console.progress(len(TESTS), "tests") as progress:
         checks = []
         for number, test in enumerate(TESTS):
             progress.update(number, now=test.__doc__)
-            checks.append(_tried(test))
+            checks.append(_run_test(test))
     well = all(versions.values()) and not any(check.wrong for check in checks)
     facts = {
         "well": well,
@@ -56,14 +56,14 @@ def doctor(json: Json = False, quiet: Quiet = False) -> int:
     return Code.DONE if well else Code.NO
 
 
-def _parts(versions: Any, machine: Any, cache: Any, extras: Any, checks: list[Checked], console: Console) -> list[str]:
+def _parts(versions: Any, machine: Any, cache: Any, extras: Any, checks: list[TestResult], console: Console) -> list[str]:
     missing = [name for name, there in extras.items() if not there]
     add = f"pip install 'rosenblatt[{','.join(missing)}]'" if missing else ""
-    rows = [*machine.items(), ("extras", ", ".join(name for name, there in extras.items() if there) or "none")]
-    rows += [("missing", f"{', '.join(missing)}: {add}")] if missing else []
+    rows = [*machine.items(), ("optional packages", ", ".join(name for name, there in extras.items() if there) or "none")]
+    rows += [("not installed", f"{', '.join(missing)}: {add}")] if missing else []
     held = f"{cache['files']:,} files, {cache['bytes'] / 1e6:.0f} MB" if cache["folder"] else ""
-    rows += [("compiled code", f"{cache['folder'] or 'beside the sources'}{', ' * bool(held)}{held}")]
-    rows += [] if cache["writable"] else [("", "it cannot be written: set NUMBA_CACHE_DIR, or each process compiles anew")]
+    rows += [("compiled code", f"{cache['folder'] or 'beside the source files'}{', ' * bool(held)}{held}")]
+    rows += [] if cache["writable"] else [("", "it cannot be written, so every run compiles again: set NUMBA_CACHE_DIR")]
     width = max(len(name) for name, _ in rows)
     return [
         console.table(["library", "version"], [(name, version or "MISSING") for name, version in versions.items()]),
@@ -71,11 +71,13 @@ def _parts(versions: Any, machine: Any, cache: Any, extras: Any, checks: list[Ch
         console.table(
             ["test", "time", ""], [(check.test, f"{check.seconds:.2f} s", check.wrong or "passed") for check in checks]
         ),
-        "all is well" if not any(check.wrong for check in checks) and all(versions.values()) else "something is wrong",
+        "everything works"
+        if not any(check.wrong for check in checks) and all(versions.values())
+        else "something is missing or failed",
     ]
 
 
-def _version(name: str) -> str | None:
+def _package_version(name: str) -> str | None:
     from importlib.metadata import PackageNotFoundError, version
 
     from rosenblatt import __version__
@@ -119,16 +121,16 @@ def _cache() -> dict[str, Any]:
     }
 
 
-def _tried(test: Callable[[], str | None]) -> Checked:
+def _run_test(test: Callable[[], str | None]) -> TestResult:
     start = perf_counter()
     try:
         wrong = test() or ""
     except Exception as error:
         wrong = f"{type(error).__name__}: {error}"
-    return Checked(test.__doc__ or "", perf_counter() - start, wrong)
+    return TestResult(test.__doc__ or "", perf_counter() - start, wrong)
 
 
-def _data() -> tuple[Any, Any]:
+def _sample() -> tuple[Any, Any]:
     import numpy as np
 
     rng = np.random.default_rng(0)
@@ -137,13 +139,13 @@ def _data() -> tuple[Any, Any]:
 
 
 def _learning() -> str | None:
-    """a perceptron learns what the textbook's does, to the last bit"""
+    """training gives the weights of the textbook algorithm, bit for bit"""
     import numpy as np
 
     from rosenblatt import Perceptron
     from rosenblatt.testing import reference
 
-    X, y = _data()
+    X, y = _sample()
     ours = Perceptron(order="cyclic", max_iter=5, tol=None).fit(X, y)
     naive = reference.learn(X, y, 2, [range(len(X))] * 5, multiclass="binary")
     same = np.array_equal(np.append(ours.coef_[0], ours.intercept_), naive.last[0])
@@ -151,12 +153,12 @@ def _learning() -> str | None:
 
 
 def _files() -> str | None:
-    """a model is saved, loaded, and predicts the same"""
+    """a model that is saved and loaded predicts the same"""
     import numpy as np
 
     import rosenblatt
 
-    X, y = _data()
+    X, y = _sample()
     model = rosenblatt.Perceptron().fit(X, y)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model"
@@ -166,7 +168,7 @@ def _files() -> str | None:
 
 
 def _proofs() -> str | None:
-    """exclusive or is proved inseparable, exactly"""
+    """XOR is proved not linearly separable"""
     from rosenblatt.theory import separability
 
     corners, labels = [[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0]

@@ -2,160 +2,169 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rosenblatt.cli import pictures
-from rosenblatt.cli.asked import Columns, Learning, SkipErrors
+from rosenblatt.cli import options as opts
 from rosenblatt.cli.console import Console, table, width
-from rosenblatt.cli.errors import Code, Failure, ending
-from rosenblatt.cli.grouped import given, grouped
-from rosenblatt.cli.loaded import fitting, loaded
-from rosenblatt.cli.options import Json, Plot, Quiet
+from rosenblatt.cli.errors import Code, Failure
+from rosenblatt.cli.files import check_plot, load_model, save_plot
 
-_MOST_CONFUSED = 12  # classes for which the whole matrix is shown
-_MOST_TABLED = 100  # and of which JSON has it
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rosenblatt.workflow.evaluation import Point, RegressionReport, Report
+
+_MOST_CLASSES = 12  # for which the whole confusion matrix is shown
+_MOST_JSON = 100  # and which JSON has
 
 
-@grouped
+@opts.expand_groups
 def evaluate(
+    context: typer.Context,
     paths: Annotated[
         list[str],
         typer.Argument(metavar="[MODEL] DATA", help="A model and labelled files; without a model, --folds or --curve."),
     ],
-    columns: Columns,
-    learning: Learning,
-    folds: Annotated[
-        int | None,
-        typer.Option(
-            "--folds", "-k", min=2, metavar="K", help="Cross-validate: train on all parts but one, judge on that."
-        ),
-    ] = None,
-    curve: Annotated[
-        bool,
-        typer.Option("--curve", help="Learning curve: train on 1/32, 1/16, … of the rows, judge on a fifth kept aside."),
-    ] = False,
+    columns: opts.DataOptions,
+    learning: opts.LearnerOptions,
+    folds: Annotated[int | None, opts.option("--folds -k", "K", "Number of cross-validation folds.", min=2)] = None,
+    curve: Annotated[bool, opts.option("--curve", None, "Learning curve: scores after 1/32, 1/16, … of the rows.")] = False,
     at_least: Annotated[
-        float | None, typer.Option("--at-least", metavar="SHARE", help="Exit with 1 if the accuracy is lower.")
+        float | None, opts.option("--at-least", "SCORE", "Exit with 1 if the accuracy (or R²) is lower.")
     ] = None,
-    skip_errors: SkipErrors = False,
-    plot: Plot = None,
-    json: Json = False,
-    quiet: Quiet = False,
+    skip_errors: opts.SkipErrors = False,
+    plot: opts.Plot = None,
+    json: opts.Json = False,
+    quiet: opts.Quiet = False,
 ) -> int:
-    """Measure a model on labelled files: accuracy, precision and recall of each class, who is taken for whom.
+    """Measure a model on labelled files: accuracy, precision and recall of each class, confusion matrix.
 
-    With --folds or --curve no model is needed: models are trained here, with the options of train, and nothing is saved.
+    With --folds or --curve no model is needed: models are trained with the options of train, and nothing is saved.
     """
-    from rosenblatt.workflow import judging
-    from rosenblatt.workflow.model import listed
-    from rosenblatt.workflow.terms import Options
+    from rosenblatt.workflow import FileModel, Options, cross_validate, learning_curve
+    from rosenblatt.workflow import evaluate as evaluate_model
+    from rosenblatt.workflow.model import file_list
 
     console = Console(json, quiet)
-    pictures.prepared(plot)
-    policy = "skip" if skip_errors else "error"
+    check_plot(plot)
+    on_error = "skip" if skip_errors else "error"
     if folds is None and not curve:
         if len(paths) < 2:
             raise Failure(
                 "a model and labelled files are needed", Code.USAGE, "evaluate MODEL DATA, or evaluate DATA --folds 10"
             )
-        if unused := [*given(columns), *given(learning)]:
-            raise Failure(
-                f"{', '.join(unused)}: a model reads as it learned to read, and learns nothing here",
-                Code.USAGE,
-                "evaluate MODEL DATA; or with --folds or --curve, and no model",
-            )
-        model = loaded(paths[0])
-        with fitting():
-            found = judging.evaluate(model, paths[1:], policy)
-        return _reported(console, found, at_least, plot)
-    if curve and (folds is not None or at_least is not None):
-        unused = ["--folds"] * (folds is not None) + ["--at-least"] * (at_least is not None)
-        raise Failure(f"--curve does not go together with {', '.join(unused)}", Code.USAGE)
-    files = listed(paths)
-    reading, learner = columns.reading(files), learning.made()
-    with ending(Code.USAGE, ValueError):
-        options = Options(
-            passes=learning.passes, order=learning.order.value, seed=learning.seed, stream=False, on_error=policy
+        opts.refuse_options(
+            context,
+            (*columns._fields, *learning._fields),
+            "without --folds or --curve nothing is trained, and the model reads the files as in training",
+            "evaluate MODEL DATA without these options, or evaluate DATA --folds 10 with them",
         )
+        model = load_model(paths[0], FileModel)
+        return _report(console, evaluate_model(model, paths[1:], on_error), at_least, plot)
     if curve:
-        return _curve(console, judging.learning_curve(files, reading, learner, options), plot)
+        opts.refuse_options(context, ("folds", "at_least"), "it has no effect with --curve")
+    files = file_list(paths)
+    reading, learner = columns.make_reading(files), learning.make_learner()
+    options = Options(passes=learning.passes, order=learning.order.value, seed=learning.seed, on_error=on_error)
+    if folds is None:
+        return _show_curve(console, learning_curve(files, reading, learner, options), plot)
     with console.progress(total=folds, unit="folds") as progress:
-        parts = judging.cross_validated(
-            files, reading, learner, folds or 2, options, lambda fold, seen: progress.update(fold)
+        result = cross_validate(
+            files, reading, learner, folds, options, lambda fold, report: progress.update(fold, score=report.score)
         )
-    return _reported(console, parts.overall, at_least, plot, parts.scores)
+    return _report(console, result.overall, at_least, plot, result.scores)
 
 
-def _reported(
-    console: Console, found: Any, at_least: float | None, plot: str | None, scores: list[float] | None = None
+def _report(
+    console: Console,
+    report: Report | RegressionReport,
+    at_least: float | None,
+    plot: str | None,
+    scores: list[float] | None = None,
 ) -> int:
-    from rosenblatt.workflow.judging import Fit
-    from rosenblatt.workflow.labels import spelled
+    from rosenblatt.workflow.evaluation import RegressionReport
 
-    facts: dict[str, Any]
-    if isinstance(found, Fit):
-        facts, score = found._asdict(), found.r2
+    if isinstance(report, RegressionReport):
+        if plot:
+            raise Failure("--plot shows the confusion matrix of classes, and a regressor has none", Code.USAGE)
+        facts: dict[str, Any] = report._asdict()
         lines = [
-            f"R² {found.r2:.4f}  mean squared error {found.mean_squared_error:.4g}  "
-            f"mean absolute error {found.mean_absolute_error:.4g}  rows {found.rows:,}"
+            f"R² {report.r2:.4f}  mean squared error {report.mean_squared_error:.4g}  "
+            f"mean absolute error {report.mean_absolute_error:.4g}  rows {report.rows:,}"
         ]
     else:
-        score = found.accuracy
-        names = [spelled(row.label) for row in found.classes]
-        facts = {
-            "rows": found.rows, "accuracy": found.accuracy, "macro_f1": found.macro_f1, "unknown_labels": found.unknown,
-            "classes": {name: {"precision": row.precision, "recall": row.recall, "f1": row.f1, "support": row.support}
-                        for name, row in zip(names, found.classes, strict=True)},
-            **({"confusion": found.confusion} if len(names) <= _MOST_TABLED else {}),
-            "confused": [[spelled(right), spelled(said), rows] for rows, right, said in found.most_confused(_MOST_TABLED)],
-        }  # fmt: skip
-        wrong = found.rows - round(found.accuracy * found.rows)
-        lines = [
-            f"accuracy {found.accuracy:.2%}  ({wrong:,} of {found.rows:,} rows wrong)  macro F1 {found.macro_f1:.4f}",
-            "",
-        ]
-        lines.append(console.table(
-            ["class", "precision", "recall", "F1", "rows"],
-            [[name, f"{row.precision:.4f}", f"{row.recall:.4f}", f"{row.f1:.4f}", row.support]
-             for name, row in zip(names, found.classes, strict=True)],
-        ))  # fmt: skip
-        if (matrix := _matrix(console, names, found)) is not None:
-            lines += ["", matrix]
-        elif wrong:
-            worst = [[spelled(right), spelled(said), rows] for rows, right, said in found.most_confused(_MOST_CONFUSED)]
-            lines += ["", console.table(["is", "called", "rows"], worst)]
-        if found.unknown:
-            lines.append(f"{found.unknown:,} rows have labels that the model does not know; they count as wrong")
-    facts["skipped"] = skipped = found.skipped
-    if skipped:
-        console.note(f"{skipped:,} rows that could not be read were left out")
+        facts, lines = _describe_classes(console, report)
+    facts["skipped"] = report.skipped
+    if report.skipped:
+        console.note(f"{report.skipped:,} rows that could not be read were left out")
     if scores is not None:
         import numpy as np
 
         facts |= {"folds": scores, "mean": float(np.mean(scores)), "deviation": float(np.std(scores, ddof=1))}
         lines.insert(1, f"{len(scores)} folds: mean {facts['mean']:.4f}, standard deviation {facts['deviation']:.4f}")
     console.result(facts, "\n".join(lines))
-    if plot:
-        _draw_confusion(plot, found)
-    if at_least is not None and not score >= at_least:
-        console.note(f"{score:.4f} is less than {at_least}")
-        return int(Code.NO)
-    return int(Code.DONE)
+    if plot and not isinstance(report, RegressionReport):
+        from rosenblatt.plot import confusions
+
+        names = _class_names(report)
+        save_plot(confusions({(names[truth], names[guess]): rows for truth, guess, rows in report.pairs}), plot)
+    if at_least is not None and not report.score >= at_least:
+        console.note(f"the score {report.score:.4f} is less than {at_least}")
+        return Code.NO
+    return Code.DONE
 
 
-def _matrix(console: Console, names: list[str], found: Any) -> str | None:
-    """Who is called what, if it fits the width."""
-    if len(names) > _MOST_CONFUSED:
+def _class_names(report: Report) -> list[str]:
+    from rosenblatt.workflow.labels import label_text
+
+    return [label_text(row.label) for row in report.classes]
+
+
+def _describe_classes(console: Console, report: Report) -> tuple[dict[str, Any], list[str]]:
+    """(facts, lines) of a classifier."""
+    from rosenblatt.workflow.labels import label_text
+
+    names = _class_names(report)
+    rows = list(zip(names, report.classes, strict=True))
+    confused = [[label_text(truth), label_text(guess), rows] for rows, truth, guess in report.most_confused(_MOST_JSON)]
+    facts = {
+        "rows": report.rows, "accuracy": report.accuracy, "macro_f1": report.macro_f1, "unknown_labels": report.unknown,
+        "classes": {name: {"precision": row.precision, "recall": row.recall, "f1": row.f1, "support": row.support}
+                    for name, row in rows},
+        **({"confusion": report.confusion} if len(names) <= _MOST_JSON else {}),
+        "confused": confused,
+    }  # fmt: skip
+    wrong = report.rows - round(report.accuracy * report.rows)
+    lines = [
+        f"accuracy {report.accuracy:.2%}  ({wrong:,} of {report.rows:,} rows wrong)  macro F1 {report.macro_f1:.4f}",
+        "",
+        console.table(
+            ["class", "precision", "recall", "F1", "rows"],
+            [[name, f"{row.precision:.4f}", f"{row.recall:.4f}", f"{row.f1:.4f}", row.support] for name, row in rows],
+        ),
+    ]
+    if (matrix := _confusion_matrix(console, names, report)) is not None:
+        lines += ["", matrix]
+    elif wrong:
+        lines += ["", console.table(["true", "predicted", "rows"], confused[:_MOST_CLASSES])]
+    if report.unknown:
+        lines.append(f"{report.unknown:,} rows have labels that the model does not know; they count as wrong")
+    return facts, lines
+
+
+def _confusion_matrix(console: Console, names: list[str], report: Report) -> str | None:
+    """The confusion matrix, if it fits the width of the terminal."""
+    if len(names) > _MOST_CLASSES:
         return None
-    rows = [[name, *counts] for name, counts in zip(names, found.confusion.tolist(), strict=True)]
-    headings = ["is \\ called", *names]
+    rows = [[name, *counts] for name, counts in zip(names, report.confusion.tolist(), strict=True)]
+    headings = ["true \\ predicted", *names]
     wide = max(map(len, table(headings, rows).splitlines())) > width()
     return None if wide else console.table(headings, rows)
 
 
-def _curve(console: Console, points: Any, plot: str | None) -> int:
+def _show_curve(console: Console, points: Iterable[Point], plot: str | None) -> int:
     found = []
     with console.progress(unit="rows") as progress:
         for point in points:
@@ -163,19 +172,9 @@ def _curve(console: Console, points: Any, plot: str | None) -> int:
             progress.update(point.rows)
     rows = [[point.rows, f"{point.training:.4f}", f"{point.validation:.4f}"] for point in found]
     facts = {"curve": [point._asdict() for point in found]}
-    console.result(facts, console.table(["rows", "on them", "on others"], rows))
+    console.result(facts, console.table(["rows", "training score", "validation score"], rows))
     if plot:
         from rosenblatt.plot import learning_curve
 
-        pictures.saved(learning_curve([tuple(point) for point in found]), plot)
-    return int(Code.DONE)
-
-
-def _draw_confusion(path: str, found: Any) -> None:
-    from rosenblatt.plot import confusions
-    from rosenblatt.workflow.labels import spelled
-
-    if not hasattr(found, "pairs"):
-        raise Failure("there is no picture of how a regressor does", Code.USAGE, "leave --plot out")
-    names = [spelled(row.label) for row in found.classes]
-    pictures.saved(confusions({(names[right], names[said]): rows for right, said, rows in found.pairs}), path)
+        save_plot(learning_curve([tuple(point) for point in found]), plot)
+    return Code.DONE

@@ -7,10 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
+from rosenblatt.cli import options as opts
 from rosenblatt.cli.console import Console
-from rosenblatt.cli.errors import Code, ending
-from rosenblatt.cli.options import Check, Json, Proof, Quiet, Seed
-from rosenblatt.cli.proofs import checked, number, prepared, some, vector, written
+from rosenblatt.cli.errors import Code
+from rosenblatt.cli.proofs import check_output, first_lines, number_text, save_proofs, show_check, vector_text
 
 _SYSTEM, _PROGRAM = "A x > 0", "linear program"
 
@@ -26,17 +26,18 @@ class Method(StrEnum):
 
 
 def feasible(
+    context: typer.Context,
     system: Annotated[
         str,
         typer.Argument(metavar="FILE", help="A matrix as text or .npy, or a linear program as .json; - is standard input."),
     ],
-    method: Annotated[Method, typer.Option(help="Who looks for the point.")] = Method.rescaling,
-    max_updates: Annotated[int | None, typer.Option(min=1, metavar="N", help="When to give up; without it, late.")] = None,
-    output: Proof = None,
-    check: Check = None,
-    seed: Seed = 0,
-    json: Json = False,
-    quiet: Quiet = False,
+    method: Annotated[Method, opts.option("--method", None, "Algorithm that searches for x.")] = Method.rescaling,
+    max_updates: Annotated[int | None, opts.option("--max-updates", "N", "Give up after this many updates.", min=1)] = None,
+    output: opts.Proof = None,
+    check: opts.Check = None,
+    seed: opts.Seed = 0,
+    json: opts.Json = False,
+    quiet: opts.Quiet = False,
 ) -> int:
     """Find x with A x > 0, or prove that there is none; or solve a linear program.
 
@@ -47,10 +48,11 @@ def feasible(
     Exit code 0: there is a point (an optimum). 1: there is provably none, or nothing was proved.
     """
     console = Console(json, quiet)
-    prepared(output, check, [system])
+    check_output(output, check, [system])
     options = {"method": method.value, "max_updates": max_updates, "random_state": seed}
     question = _question(system)
     if check is not None:
+        opts.refuse_options(context, ("method", "max_updates", "seed"), "it has no effect with --check")
         return question.check(check, console)
     return question.answer(console, output, options)
 
@@ -106,7 +108,7 @@ class _System:
         }
         console.note(f"{found.method}: {found.n_updates:,} updates")
         if proof is not None:
-            written(path, _SYSTEM, {"point" if found.exists else "combination": proof}, {}, console)
+            save_proofs(path, _SYSTEM, {"point" if found.exists else "combination": proof}, {}, console)
         console.result(facts, self.words(found))
         return Code.DONE if found.exists else Code.NO
 
@@ -115,11 +117,13 @@ class _System:
             low, high = found.margin
             return f"undecided ({found.reason}): the margin of the unit rows is between {low:.3g} and {high:.3g}"
         if found.exists:
-            return f"feasible: A x > 0 for\nx = {vector(found.certificate.x)}"
+            return f"feasible: A x > 0 for\nx = {vector_text(found.certificate.x)}"
         rows, weights = found.certificate.rows, found.certificate.weights
-        shown = [f"  {weight} × row {row}: {vector(self.rows[row])}" for row, weight in zip(rows, weights, strict=True)]
+        shown = [
+            f"  {weight} × row {row}: {vector_text(self.rows[row])}" for row, weight in zip(rows, weights, strict=True)
+        ]
         heading = "infeasible: no x has A x > 0, for these rows (counted from 0) add up to zero"
-        return "\n".join([heading, *some(shown)])
+        return "\n".join([heading, *first_lines(shown)])
 
     def check(self, path: str, console: Console) -> int:
         from rosenblatt.exact.certificates import Combination, Interior
@@ -130,7 +134,7 @@ class _System:
         A = numbers(self.A, "A", integers=True)
         words = {"point": "A x > 0 has a solution", "combination": "A x > 0 has no solution"}
         claims = {words[name]: proof.refutation(A) for name, proof in document.certificates.items()}
-        return checked(path, claims, console, self.path)
+        return show_check(path, claims, console, self.path)
 
 
 class _Program:
@@ -141,8 +145,7 @@ class _Program:
         from rosenblatt.feasibility.programs import Program
 
         self.path, self.parts = path, matrix.read_program(source)
-        with ending(Code.INPUT, ValueError, TypeError):
-            self.program = Program.of(**self.parts)
+        self.program = Program.of(**self.parts)
 
     def answer(self, console: Console, path: str | None, options: dict[str, Any]) -> int:
         from rosenblatt.exact.documents import as_facts
@@ -163,22 +166,23 @@ class _Program:
         }
         console.note(f"{solution.method}: {solution.n_updates:,} updates in {solution.n_rounds} systems")
         if proof is not None:
-            written(path, _PROGRAM, {solution.status: proof}, {}, console)
+            save_proofs(path, _PROGRAM, {solution.status: proof}, {}, console)
         console.result(facts, self.words(solution))
         return Code.DONE if solution.status == "optimal" else Code.NO
 
     def words(self, solution: Any) -> str:
         proof = solution.certificate
         if solution.status == "optimal":
-            return f"optimal: the least value is {number(proof.value)}, at\nx = {vector(proof.point)}"
+            return f"optimal: the smallest value is {number_text(proof.value)}, at\nx = {vector_text(proof.point)}"
         if solution.status == "unbounded":
-            return f"unbounded: from x = {vector(proof.point)}\nc x falls for ever along {vector(proof.ray)}"
+            point, ray = vector_text(proof.point), vector_text(proof.ray)
+            return f"unbounded: from x = {point}\nc x decreases without limit along {ray}"
         if solution.status == "infeasible":
             named = zip(
                 (*self.program.names, *(f"A_eq[{k}]" for k in range(len(proof.v)))), (*proof.u, *proof.v), strict=True
             )
-            shown = [f"  {number(weight)} × {name}" for name, weight in named if weight]
-            return "\n".join(["infeasible: these constraints, so many times each, add up to 0 < 0", *some(shown)])
+            shown = [f"  {number_text(weight)} × {name}" for name, weight in named if weight]
+            return "\n".join(["infeasible: these constraints, multiplied and added up, give 0 < 0", *first_lines(shown)])
         return f"undecided: {solution.reason}"
 
     def check(self, path: str, console: Console) -> int:
@@ -187,8 +191,8 @@ class _Program:
 
         document = read(path, _PROGRAM, {"optimal": Optimal, "infeasible": Infeasible, "unbounded": Unbounded})
         claims = {self.claim(proof): proof.refutation(self.program) for proof in document.certificates.values()}
-        return checked(path, claims, console, self.path)
+        return show_check(path, claims, console, self.path)
 
     def claim(self, proof: Any) -> str:
-        known = {"Infeasible": "no point satisfies it", "Unbounded": "its value falls for ever"}
-        return known.get(type(proof).__name__) or f"its least value is {number(proof.value)}"
+        known = {"Infeasible": "no point satisfies it", "Unbounded": "its value decreases without limit"}
+        return known.get(type(proof).__name__) or f"its smallest value is {number_text(proof.value)}"

@@ -1,4 +1,4 @@
-"""`rosenblatt info`: what a model file says about itself; only its header is read."""
+"""`rosenblatt info`: what a model file holds; only its header is read, and nothing that learns is imported."""
 
 from __future__ import annotations
 
@@ -6,45 +6,47 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
-from rosenblatt.cli.asked import Model
-from rosenblatt.cli.console import Console
-from rosenblatt.cli.errors import Code, ending
-from rosenblatt.cli.options import Json, Quiet
+from rosenblatt.cli import options as opts
+from rosenblatt.cli.console import Console, wrap
+from rosenblatt.cli.errors import describe
+from rosenblatt.errors import UnreadableModel
 
 _MOST = 100  # characters of a value
 _FEW = 12  # values of a list
 
 
 def info(
-    model: Model,
-    all: Annotated[bool, typer.Option("--all", help="Every fact in the file, not only the chief ones.")] = False,
-    json: Json = False,
-    quiet: Quiet = False,
-) -> int:
-    """Show what a model file holds: learner, parameters, classes, columns, training, version and time."""
+    model: opts.Model,
+    all: Annotated[bool, opts.option("--all", None, "Show every entry of the header.")] = False,
+    json: opts.Json = False,
+    quiet: opts.Quiet = False,
+) -> None:
+    """Show what a model file holds: learner, parameters, classes, columns, training, version and date."""
     from rosenblatt.modelfile import container
 
     console = Console(json, quiet)
-    with ending(Code.MODEL, OSError):
+    try:
         facts = container.facts(model)
         size = Path(model).stat().st_size
+    except OSError as error:
+        raise UnreadableModel(describe(error)[1]) from error
     rows = [("file", f"{model}, {size:,} bytes, saved {facts.get('saved')} by version {facts.get('version')}")]
     try:
-        rows += _lines("", facts) if all else _chief(facts)
+        rows += _flatten("", facts) if all else _summary(facts)
     except (TypeError, ValueError, LookupError, AttributeError) as error:  # what is there is not what should be
-        raise container.UnreadableModel(f"{model} is damaged: {type(error).__name__}: {error}") from None
+        raise UnreadableModel(f"it is damaged: {type(error).__name__}: {error}", path=model) from None
     width = max(len(name) for name, _ in rows)
-    console.result({"file": model, "bytes": size, **facts}, "\n".join(f"{name:<{width}}  {value}" for name, value in rows))
-    return int(Code.DONE)
+    lines = [wrap(f"{name:<{width}}  ", value.split("\n"), width + 2) for name, value in rows]
+    console.result({"file": model, "bytes": size, **facts}, "\n".join(lines))
 
 
-def _chief(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What most people want to know. A file may say less than it should: what is not there is not shown."""
+def _summary(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The entries that most people want to know. Those that a file lacks are not shown."""
     parts, training = _mapping(facts, "parts"), _mapping(facts, "training")
     learner = _mapping(parts, "learner") or facts
-    rows = [("learner", str(learner.get("learner"))), ("parameters", _own_parameters(learner))]
+    rows = [("learner", str(learner.get("learner")))]
+    if parameters := _mapping(learner, "parameters"):
+        rows.append(("parameters", "\n".join(f"{name}={_text(value)}" for name, value in parameters.items())))
     if labels := _mapping(learner, "classes").get("values"):
         rows.append((f"{len(labels)} classes", _text(list(labels))))
     if "features" in learner:
@@ -57,58 +59,36 @@ def _chief(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     if columns:
         rows.append(("columns", _text([f"{name} ({kind})" for name, kind in columns])))
     elif reading:
-        rows.append(("reads", str(reading.get("format"))))
+        rows.append(("file format", str(reading.get("format"))))
     if training.get("files"):
-        rows.append(("learned from", _text([f"{name} ({size:,} bytes)" for name, size in training["files"]])))
+        rows.append(("trained on", _text([f"{name} ({size:,} bytes)" for name, size in training["files"]])))
         rows.append(("XXH64", str(training.get("xxh64"))))
+    counts = _mapping(learner, "counts")
     if history := training.get("history"):
         passes = "1 pass" if len(history) == 1 else f"{len(history)} passes"
-        rows.append((passes, f"of {history[-1]['rows']:,} rows{_rates(learner, history)}"))
+        in_passes = "n_mistakes_" in counts and learner.get("stop_reason") == "partial_fit"  # else it was fitted at once
+        rows.append((passes, f"of {history[-1]['rows']:,} rows{_error_rates(history) if in_passes else ''}"))
     if training:
-        rows.append(("stopped", _stopped(training)))
-    elif counts := _mapping(learner, "counts"):
-        rows.append(("counted", _text([f"{_counted(name)} {value:,}" for name, value in counts.items()])))
+        rows.append(("stopped", _stop_reason(training)))
+    elif counts:
+        named = [f"{name.removeprefix('n_').removesuffix('_')} {value:,}" for name, value in counts.items()]
+        rows.append(("counted", _text(named)))
         rows.append(("stopped", str(learner.get("stop_reason"))))
     rows.append(("can learn on", "yes" if learner.get("resume") else "no, saved for prediction only"))
     return rows
 
 
-def _rates(learner: Mapping[str, Any], history: list[Any]) -> str:
-    """The shares of mistakes of the passes; a regressor makes none, and of one that is fitted at once nobody knows."""
-    from rosenblatt.cli.summary import makes_mistakes
-    from rosenblatt.modelfile import registry
-
-    try:
-        shown = makes_mistakes(registry.kind(str(learner.get("learner")))())
-    except (LookupError, TypeError):
-        shown = True
+def _error_rates(history: list[Any]) -> str:
+    """The share of mistakes in each pass."""
     shares = [f"{entry['mistakes'] / max(entry['rows'], 1):.2%}" for entry in history[:_FEW]]
-    return f"; mistakes {' '.join(shares)}{', …' if len(history) > _FEW else ''}" if shown else ""
+    return f"; mistakes {' '.join(shares)}{', …' if len(history) > _FEW else ''}"
 
 
-def _stopped(training: Mapping[str, Any]) -> str:
-    why = str(training.get("stopped"))
-    if why == "interrupted":
-        why += f" in pass {training.get('pass')} after {_text(training.get('row'))} of its rows"
-    return f"{why}, after {training.get('seconds')} s"
-
-
-def _counted(name: str) -> str:
-    return name.removeprefix("n_").removesuffix("_")
-
-
-def _own_parameters(learner: Mapping[str, Any]) -> str:
-    """The parameters that are not what they are by default."""
-    from rosenblatt.modelfile import registry
-
-    given = _mapping(learner, "parameters")
-    name = learner.get("learner")
-    try:
-        usual = registry.kind(str(name))().get_params(deep=False)
-    except (LookupError, TypeError):  # a learner of somebody else's, or one that has no defaults
-        usual = {}
-    other = [f"{key}={value}" for key, value in given.items() if key not in usual or usual[key] != value]
-    return _text(other) if other else "as they are by default"
+def _stop_reason(training: Mapping[str, Any]) -> str:
+    reason = str(training.get("stopped"))
+    if reason == "interrupted":
+        reason += f" in pass {training.get('pass')} after {_text(training.get('row'))} of its rows"
+    return f"{reason}, after {training.get('seconds')} s"
 
 
 def _mapping(facts: Mapping[str, Any], name: str) -> Mapping[str, Any]:
@@ -123,12 +103,12 @@ def _text(value: Any) -> str:
     return text if len(text) <= _MOST else f"{text[: _MOST - 1]}…"
 
 
-def _lines(before: str, facts: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Nested facts as lines of (name, value)."""
+def _flatten(before: str, facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Nested entries as (name, value)."""
     rows = []
     for name, value in facts.items():
         if isinstance(value, Mapping) and value:
-            rows += _lines(f"{before}{name} ", value)
+            rows += _flatten(f"{before}{name} ", value)
         else:
             rows.append((f"{before}{name}", _text(value)))
     return rows

@@ -1,23 +1,184 @@
-"""Options that mean the same in every command."""
+"""The options that several commands share, and how they become a reading and a learner.
+
+Options that belong together are the fields of a NamedTuple; `expand_groups` lets a command take it as one parameter, and
+shows each field as an option.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Callable
+from enum import StrEnum
+from functools import wraps
+from inspect import Parameter, signature
+from typing import Annotated, Any, NamedTuple, get_type_hints
 
 import typer
 
-Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but the result.")]
-Seed = Annotated[
-    int, typer.Option("--seed", metavar="N", min=0, max=2**32 - 1, help="Where chance begins: same seed, same result.")
+from rosenblatt.cli.errors import Code, Failure
+from rosenblatt.errors import InvalidParameter
+
+Text = str | None
+Texts = list[str] | None
+
+
+def option(flags: str, metavar: str | None, help: str, **limits: Any) -> Any:
+    """Return an option with these flags, the name of its value, and its help."""
+    return typer.Option(*flags.split(), metavar=metavar, help=help, **limits)
+
+
+Json = Annotated[bool, option("--json", None, "Print the result as one JSON object.")]
+Quiet = Annotated[bool, option("--quiet -q", None, "Print only the result: no progress, no notes.")]
+Seed = Annotated[int, option("--seed", "N", "Random seed: same seed, same result.", min=0, max=2**32 - 1)]
+Output = Annotated[Text, option("--output -o", "FILE", "Write the result to this file instead of stdout.")]
+Plot = Annotated[Text, option("--plot", "FILE", "Save a plot as .png, .svg or .pdf. Needs matplotlib.")]
+Proof = Annotated[Text, option("--output -o", "FILE", "Save the proof to this file, as JSON.")]
+Check = Annotated[Text, option("--check", "FILE", "Check the proof in this file instead of searching for one.")]
+Files = Annotated[
+    list[str], typer.Argument(metavar="DATA", help='Files, folders or patterns of one format; "-" is standard input.')
 ]
-Output = Annotated[
-    str | None, typer.Option("--output", "-o", metavar="FILE", help="Write to this file, at once or not at all.")
-]
-Plot = Annotated[
-    str | None, typer.Option("--plot", metavar="FILE", help="Draw a picture: .png, .svg or .pdf. Needs matplotlib.")
-]
-Proof = Annotated[str | None, typer.Option("--output", "-o", metavar="FILE", help="Write the proof to this file, as JSON.")]
-Check = Annotated[
-    str | None, typer.Option("--check", metavar="FILE", help="Look for nothing: check the proof in this file.")
-]
+Model = Annotated[str, typer.Argument(metavar="MODEL", help="A model file.")]
+SkipErrors = Annotated[bool, option("--skip-errors", None, "Leave out rows that cannot be read, and count them.")]
+
+
+class DataOptions(NamedTuple):
+    """How files become rows."""
+
+    format: Annotated[Text, option(
+        "--format", "NAME", "File format: svmlight, vw, csv, tsv, parquet, arrow or jsonl; by default detected."
+    )] = None  # fmt: skip
+    target: Annotated[Text, option("--target", "COLUMN", "Column that holds the label: name, or number from 0.")] = None
+    text: Annotated[Texts, option("--text", "COLUMN", "Column with free text (bag of words); repeatable.")] = None
+    category: Annotated[Texts, option("--category", "COLUMN", "Column with categories; repeatable.")] = None
+    numeric: Annotated[Texts, option("--numeric", "COLUMN", "Column with numbers; repeatable.")] = None
+    ignore: Annotated[Texts, option("--ignore", "COLUMN", "Column to leave out; repeatable.")] = None
+    weight: Annotated[Text, option("--weight", "COLUMN", "Column with the weight of each row (sample weight).")] = None
+    header: Annotated[
+        bool | None, option("--header/--no-header", None, "Whether the first line has the column names; else detected.")
+    ] = None
+    delimiter: Annotated[Text, option("--delimiter", "C", "Character between the columns of csv.")] = None
+    missing: Annotated[Text, option("--missing", "error|fill", "Refuse missing values, or fill them in.")] = None
+    scale: Annotated[Text, option("--scale", "standard|none", "Scale numbers to mean 0 and variance 1, or not.")] = None
+    ngrams: Annotated[Text, option("--ngrams", "LOW-HIGH", "Word n-grams of text columns; 1-2 adds bigrams.")] = None
+    characters: Annotated[Text, option("--characters", "LOW-HIGH", "Character n-grams of text too, as 3-5.")] = None
+    hash_bits: Annotated[
+        int | None, option("--hash-bits", "BITS", "Hash features into 2^BITS columns (hashing trick).", min=1, max=30)
+    ] = None
+
+    def make_reading(self, paths: list[str]) -> Any:
+        """Return the reading that these options describe."""
+        from rosenblatt.data.formats import detect_format
+        from rosenblatt.workflow import reading_for
+
+        delimiter = {"\\t": "\t", "tab": "\t"}.get(self.delimiter or "", self.delimiter)
+        options: dict[str, Any] = {
+            "target": _column(self.target), "weight": _column(self.weight), "header": self.header, "delimiter": delimiter,
+            "missing": self.missing, "scale": self.scale, "text": _columns(self.text), "numeric": _columns(self.numeric),
+            "categories": _columns(self.category), "ignore": _columns(self.ignore),
+            "ngrams": _range("ngrams", self.ngrams), "characters": _range("characters", self.characters),
+        }  # fmt: skip
+        if self.hash_bits is not None:
+            options["bits" if (self.format or detect_format(paths[0])) == "vw" else "hashing"] = self.hash_bits
+        return reading_for(paths, self.format, **{name: value for name, value in options.items() if value is not None})
+
+
+class Order(StrEnum):
+    """Those of `workflow.Options`."""
+
+    shuffle = "shuffle"
+    cyclic = "cyclic"
+
+
+def complete_learner(incomplete: str) -> list[str]:
+    """Return the learners whose names begin so."""
+    from rosenblatt.workflow.learners import LEARNERS
+
+    return [name for name in LEARNERS if name.lower().startswith(incomplete.lower())]
+
+
+class LearnerOptions(NamedTuple):
+    """What to learn with."""
+
+    learner: Annotated[str, option(
+        "--learner -l", "NAME", "Learning algorithm: perceptron, pa (passive-aggressive), arow, mira, …",
+        autocompletion=complete_learner,
+    )] = "perceptron"  # fmt: skip
+    set: Annotated[Texts, option("--set -s", "NAME=VALUE", "Parameter of the learner: margin=1; repeatable.")] = None
+    passes: Annotated[int | None, option(
+        "--passes --epochs -p", "N", "Number of epochs (passes over the data); default 10, or 1 for a stream.", min=1
+    )] = None  # fmt: skip
+    order: Annotated[Order, option("--order", None, "Shuffle loaded rows before each epoch, or not (cyclic).")] = (
+        Order.shuffle
+    )
+    seed: Seed = 0
+
+    def make_learner(self) -> Any:
+        """Return the learner that these options describe."""
+        from rosenblatt.workflow import make_learner
+        from rosenblatt.workflow.learners import parse_setting
+
+        learner = make_learner(self.learner, dict(map(parse_setting, self.set or [])))
+        if hasattr(learner, "_plan"):
+            learner._plan()  # refuses values that are not allowed
+        return learner
+
+
+def _column(text: str | None) -> str | int | None:
+    return int(text) if text is not None and text.isdecimal() else text
+
+
+def _columns(texts: Texts) -> list[str | int | None] | None:
+    return [_column(text) for text in texts] if texts else None
+
+
+def _range(name: str, text: str | None) -> tuple[int, int] | None:
+    if text is None:
+        return None
+    low, _, high = text.partition("-")
+    if not low.isdecimal() or (high and not high.isdecimal()):
+        raise InvalidParameter(name, text, "the shortest and the longest, as 1-2")
+    return int(low), int(high or low)
+
+
+# Groups of options
+
+
+def expand_groups(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a command in which each NamedTuple among the parameters is replaced by its fields."""
+    hints = get_type_hints(command, include_extras=True)
+    groups = {name: kind for name, kind in hints.items() if hasattr(kind, "_fields")}
+    fields: list[Parameter] = []
+    for name, parameter in signature(command).parameters.items():
+        if name not in groups:
+            fields.append(parameter.replace(annotation=hints[name], kind=Parameter.KEYWORD_ONLY))
+            continue
+        kind = groups[name]
+        for field, annotation in get_type_hints(kind, include_extras=True).items():
+            default = kind._field_defaults[field]
+            fields.append(Parameter(field, Parameter.KEYWORD_ONLY, default=default, annotation=annotation))
+
+    @wraps(command)
+    def run(**values: Any) -> Any:
+        built = {name: kind(*(values.pop(field) for field in kind._fields)) for name, kind in groups.items()}
+        return command(**values, **built)
+
+    own: Any = run
+    own.__signature__ = signature(command).replace(parameters=fields)
+    own.__annotations__ = {parameter.name: parameter.annotation for parameter in fields}
+    del own.__wrapped__  # or inspect.signature would show that of the command
+    return run
+
+
+def options_in_use(context: typer.Context, *names: str) -> list[str]:
+    """Return the options, as they are written, of those parameters that the command line sets."""
+    used = []
+    for parameter in context.command.params:
+        source = context.get_parameter_source(parameter.name or "")
+        if parameter.name in names and source is not None and source.name == "COMMANDLINE":
+            used.append(next(text for text in parameter.opts if text.startswith("--")))
+    return used
+
+
+def refuse_options(context: typer.Context, names: tuple[str, ...], reason: str, hint: str | None = None) -> None:
+    """Refuse options that would have no effect."""
+    if used := options_in_use(context, *names):
+        raise Failure(f"{', '.join(used)}: {reason}", Code.USAGE, hint)

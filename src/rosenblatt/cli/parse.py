@@ -1,137 +1,129 @@
-"""`rosenblatt parse`: a tree for every sentence."""
+"""`rosenblatt parse`: a dependency tree for every sentence."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rosenblatt.cli import pictures, text
+from rosenblatt.cli import options as opts
+from rosenblatt.cli import text
 from rosenblatt.cli.console import Console
-from rosenblatt.cli.errors import Code, Failure
-from rosenblatt.cli.options import Json, Output, Plot, Quiet, Seed
+from rosenblatt.cli.errors import Code
+from rosenblatt.cli.files import check_plot, load_model, save_plot
+
+if TYPE_CHECKING:
+    from rosenblatt.data.conllu import Sentence
 
 
 def parse(
+    context: typer.Context,
     model: text.Model,
     files: text.Files = None,
     train: text.Train = None,
     dev: text.Dev = None,
     test: text.Test = None,
     taggers: Annotated[
-        bool,
-        typer.Option("--taggers/--no-taggers", help="Learn taggers too, for plain words; else tags come with the files."),
+        bool, opts.option("--taggers/--no-taggers", None, "Train taggers too, for input without tags.")
     ] = True,
-    tags: Annotated[str, typer.Option(metavar="A,B,…", help="The columns with tags that the parser reads.")] = "upos,xpos",
-    beam: Annotated[int, typer.Option(min=1, metavar="N", help="How many parses to keep; 8 is slower and better.")] = 1,
-    graph: Annotated[bool, typer.Option("--graph", help="A graph parser, which searches all projective trees.")] = False,
-    crossing: Annotated[bool, typer.Option("--crossing", help="A graph parser whose arcs may cross.")] = False,
+    tags: Annotated[str, opts.option("--tags", "A,B,…", "Columns with tags that the parser uses.")] = "upos,xpos",
+    beam: Annotated[int, opts.option("--beam", "N", "Beam width; 8 is slower and more accurate.", min=1)] = 1,
+    graph: Annotated[bool, opts.option("--graph", None, "Graph-based parser: projective trees (Eisner).")] = False,
+    crossing: Annotated[bool, opts.option("--crossing", None, "Graph-based parser: non-projective trees.")] = False,
     epochs: text.Epochs = 10,
-    output: Output = None,
-    plot: Plot = None,
-    seed: Seed = 0,
-    json: Json = False,
-    quiet: Quiet = False,
+    output: opts.Output = None,
+    plot: opts.Plot = None,
+    seed: opts.Seed = 0,
+    json: opts.Json = False,
+    quiet: opts.Quiet = False,
 ) -> int:
-    """Give each sentence its dependency tree: train a parser, measure it, run it.
+    """Parse sentences into dependency trees: train a parser, measure it, annotate files.
 
-    With --train, MODEL is learned from CoNLL-U files and saved; with --test it is measured; FILES are printed as CoNLL-U
+    With --train, MODEL is trained on CoNLL-U files and saved; with --test it is measured; FILES are printed as CoNLL-U
     with heads and relations, and tags where MODEL has taggers. --plot draws the tree of the first sentence.
     """
-    from rosenblatt.structured import GraphParser, TagAndParse, TransitionParser
+    from rosenblatt.structured import GraphParser, SequenceTagger, TagAndParse, TransitionParser
+    from rosenblatt.structured.pipeline import examples
 
     console = Console(json, quiet)
-    text.prepared(model, files, train, test, dev, output)
-    pictures.prepared(plot)
-    if plot and not files:
-        raise Failure("--plot draws the first tree of FILES, and there are none", Code.USAGE)
+    text.check_arguments(context, ("taggers", "tags", "beam", "graph", "crossing", "epochs", "seed"))
+    check_plot(plot)
+    if graph or crossing:
+        opts.refuse_options(context, ("beam",), "a graph-based parser has no beam")
     facts: dict[str, Any] = {"model": model}
-    said: list[str] = []
+    lines: list[str] = []
+    learner: Any
     if train:
         fields = ("form", *tags.split(","))
         common: dict[str, Any] = {"fields": fields, "max_iter": epochs, "random_state": seed, "verbose": int(not quiet)}
-        made = (
-            GraphParser(decoder="chu-liu-edmonds" if crossing else "eisner", **common)
-            if graph or crossing
-            else TransitionParser(beam, **common)
-        )
-        going, learner = (_both if taggers else _alone)(made, train, dev, model, console)
-        if not going:
+        if graph or crossing:
+            learner = GraphParser(decoder="chu-liu-edmonds" if crossing else "eisner", **common)
+        else:
+            learner = TransitionParser(beam, **common)
+        read = examples if taggers else _tagged_examples
+        X, y = read(text.read_sentences(train), fields[1:])
+        validation = read(text.read_sentences(dev), fields[1:]) if dev else (None, None)
+        if taggers:
+            learner = TagAndParse(learner, SequenceTagger.fast(random_state=seed, max_iter=epochs), min(5, len(X)))
+            console.note(f"{len(X):,} sentences; training the taggers first, then the parser")
+        if not text.fit_and_save(learner, model, X, y, *validation):
             return Code.INTERRUPTED
         parser = learner.parser_ if taggers else learner
         facts |= {"labels": parser.labels_, "updates": parser.n_updates_, "epochs": parser.n_iter_}
-        said.append(f"{model}: {len(parser.labels_)} relations, {parser.n_updates_:,} updates in {parser.n_iter_} epochs")
-        if dev and not taggers:
-            facts["dev"] = 1 - (parser.history_[-1].validation_error or 0.0)
-            said.append(f"dev: {facts['dev']:.2%} of the heads and relations are right")
+        lines.append(f"{model}: {len(parser.labels_)} relations, {parser.n_updates_:,} updates in {parser.n_iter_} epochs")
     else:
-        learner = text.loaded(model, [TagAndParse, TransitionParser, GraphParser])
-    for name, held in (("dev", dev if train and taggers else None), ("test", test)):
+        learner = load_model(model, TagAndParse, TransitionParser, GraphParser)
+    for name, held in (("dev", dev), ("test", test)):
         if held:
-            facts[name], words = _measured(learner, held)
-            said.append(f"{name}: {words}")
-    if said:
-        console.result(facts, "\n".join(said))
+            facts[name], scores = _measure(learner, held)
+            lines.append(f"{name}: {scores}")
+    if lines:
+        console.result(facts, "\n".join(lines))
     if files:
-        first: list[Any] = []
-        text.annotated(files, None, lambda some: _kept(_parsed(learner, some), first), output, console)
+        first: list[Sentence] = []
+        text.annotate(files, None, lambda sentences: _keep_first(_parse(learner, sentences), first), output, console)
         if plot and first:
             from rosenblatt.plot import tree
 
             names = [name for name in ("upos",) if set(first[0].column(name)) != {"_"}]
-            pictures.saved(tree(first[0].tokens("form", *names) if names else first[0].forms, first[0].tree()), plot)
-            console.note(f"drawn in {plot}")
+            save_plot(tree(first[0].tokens("form", *names) if names else first[0].forms, first[0].tree()), plot)
+            console.note(f"the plot is saved in {plot}")
     return Code.DONE
 
 
-def _both(made: Any, train: Sequence[str], dev: Any, path: str, console: Console) -> tuple[bool, Any]:
-    from rosenblatt.structured import SequenceTagger, TagAndParse
-    from rosenblatt.structured.pipeline import examples
-
-    X, y = examples(text.sentences(train), made.fields[1:])
-    both = TagAndParse(made, SequenceTagger.fast(random_state=made.random_state, max_iter=made.max_iter), min(5, len(X)))
-    console.note(f"{len(X):,} sentences; taggers learn first, from parts of them, then the parser")
-    return text.learned(lambda: both.fit(X, y), lambda: both.save(path), path, console), both
-
-
-def _alone(made: Any, train: Sequence[str], dev: Any, path: str, console: Console) -> tuple[bool, Any]:
-    X, y = _examples(text.sentences(train), made.fields)
-    judged = _examples(text.sentences(dev), made.fields) if dev else (None, None)
-    return text.learned(lambda: made.fit(X, y, *judged), lambda: made.save(path), path, console), made
-
-
-def _examples(sentences: Iterable[Any], fields: Sequence[str]) -> tuple[list, list]:
+def _tagged_examples(sentences: Iterable[Sentence], tags: Sequence[str]) -> tuple[list, list]:
+    """(tokens with their tags, trees)."""
     X, y = [], []
     for sentence in sentences:
-        X.append(sentence.tokens(*fields))
+        X.append(sentence.tokens("form", *tags))
         y.append(sentence.tree())
     return X, y
 
 
-def _parsed(learner: Any, some: list[Any]) -> Iterator[Any]:
+def _parse(learner: Any, sentences: list[Sentence]) -> Iterator[Sentence]:
     """The sentences with their trees, and tags where the model has taggers."""
     if hasattr(learner, "annotate"):
-        yield from learner.annotate(some)
+        yield from learner.annotate(sentences)
         return
-    answers = learner.predict([sentence.tokens(*learner.fields) for sentence in some])
-    for sentence, answer in zip(some, answers, strict=True):
+    answers = learner.predict([sentence.tokens(*learner.fields) for sentence in sentences])
+    for sentence, answer in zip(sentences, answers, strict=True):
         heads, labels = zip(*answer, strict=True)
         yield sentence.with_columns(head=heads, deprel=labels)
 
 
-def _kept(sentences: Iterable[Any], first: list[Any]) -> Iterator[Any]:
+def _keep_first(sentences: Iterable[Sentence], first: list[Sentence]) -> Iterator[Sentence]:
     for sentence in sentences:
         if not first:
             first.append(sentence)
         yield sentence
 
 
-def _measured(learner: Any, files: Sequence[str]) -> tuple[dict[str, Any], str]:
+def _measure(learner: Any, files: Sequence[str]) -> tuple[dict[str, Any], str]:
     from rosenblatt.structured import evaluation
 
-    gold = list(text.sentences(files))
-    guess = list(_parsed(learner, gold))
+    gold = list(text.read_sentences(files))
+    guess = list(_parse(learner, gold))
     scores = evaluation.trees([sentence.tree() for sentence in gold], [sentence.tree() for sentence in guess])
     facts: dict[str, Any] = {"uas": scores.uas, "las": scores.las, "clas": scores.clas, "words": scores.heads.total}
     lines = []

@@ -1,46 +1,47 @@
-"""`rosenblatt predict`: an answer for each row, as fast as it is read."""
+"""`rosenblatt predict`: a label for each row, as fast as rows are read."""
 
 from __future__ import annotations
 
 import json as _json
 import sys
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
-import typer
+from rosenblatt.cli import options as opts
+from rosenblatt.cli.console import Console, is_utf8
+from rosenblatt.cli.files import check_writable, load_model, writing
 
-from rosenblatt.cli.asked import Files, Model, SkipErrors
-from rosenblatt.cli.console import Console, check_writable, speaks_utf8, writing
-from rosenblatt.cli.errors import Code
-from rosenblatt.cli.loaded import fitting, loaded
-from rosenblatt.cli.options import Output, Quiet
+if TYPE_CHECKING:
+    from rosenblatt.workflow import FileModel
+    from rosenblatt.workflow.model import Answers
 
 
 def predict(
-    model: Model,
-    data: Files,
-    output: Output = None,
-    scores: Annotated[bool, typer.Option("--scores", help="Behind each label, its score; tabs between them.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="A JSON object for each row: label, and score by class.")] = False,
-    skip_errors: SkipErrors = False,
-    quiet: Quiet = False,
-) -> int:
-    """Print what each row is: a label a line, in the order of the rows.
+    model: opts.Model,
+    data: opts.Files,
+    output: opts.Output = None,
+    scores: Annotated[bool, opts.option("--scores", None, "Print the score behind each label, after a tab.")] = False,
+    json: Annotated[bool, opts.option("--json", None, "Print each row as a JSON object: label, scores.")] = False,
+    skip_errors: opts.SkipErrors = False,
+    quiet: opts.Quiet = False,
+) -> None:
+    """Predict the label of each row with a trained model: one label a line, in the order of the rows.
 
-    Rows are read as the model learned to read them; a label in the data is not looked at. For two classes the score is
-    that of the second: 0 and above predict it.
+    Rows are read as in training; labels in the data are ignored. For two classes the score is that of the second class:
+    it is predicted at 0 and above.
     """
-    from rosenblatt.workflow.model import listed
+    from rosenblatt.workflow import FileModel
+    from rosenblatt.workflow.model import file_list
 
     console = Console(json, quiet)
-    files = listed(data)
+    files = file_list(data)
     check_writable(output, model, *files)
-    known = loaded(model)
-    policy = "skip" if skip_errors else "error"
-    letters = output not in (None, "-") or speaks_utf8(sys.stdout)
+    trained = load_model(model, FileModel)
+    ascii_only = output in (None, "-") and not is_utf8(sys.stdout)
     unknown = rows = skipped = 0
-    with fitting(), writing(output) as out, console.progress(unit="rows") as progress:
-        for answers in known.answers(files, labelled=False, scores=scores or json, on_error=policy):
-            out.write(_lines(known, answers, json, letters).encode())
+    on_error = "skip" if skip_errors else "error"
+    with writing(output) as out, console.progress(unit="rows") as progress:
+        for answers in trained.answers(files, labelled=False, scores=scores or json, on_error=on_error):
+            out.write("".join(f"{line}\n" for line in _lines(trained, answers, json, ascii_only)).encode())
             rows += len(answers.labels)
             unknown += answers.unknown
             skipped = answers.skipped
@@ -48,32 +49,24 @@ def predict(
     if skipped:
         console.note(f"{skipped:,} rows that could not be read were left out")
     if unknown:
-        console.note(f"{unknown:,} values were in columns that no row had in training; they count for nothing")
-    return int(Code.DONE)
+        console.note(f"{unknown:,} values were in columns that no row had in training; they were ignored")
 
 
-def _lines(model: Any, answers: Any, json: bool, letters: bool) -> str:
-    """The answers, a line each; as JSON, with letters that are not ASCII where there may be some."""
-    from rosenblatt.workflow.labels import spelled
+def _lines(model: FileModel, answers: Answers, json: bool, ascii_only: bool) -> list[str]:
+    """The predictions, a line each."""
+    from rosenblatt.workflow.labels import label_text
 
-    labels = [spelled(label) for label in answers.labels.tolist()]
-    if not labels:
-        return ""
+    labels = [label_text(label) for label in answers.labels.tolist()]
     if answers.scores is None:
-        said = [_json.dumps({"label": label}, ensure_ascii=not letters) for label in labels] if json else labels
-        return "".join(f"{line}\n" for line in said)
-    classes = [spelled(label) for label in model.classes_]
+        return [_json.dumps({"label": label}, ensure_ascii=ascii_only) for label in labels] if json else labels
     table = answers.scores.tolist()
-    if json:
-        two = answers.scores.ndim == 1
-        return "".join(
-            _json.dumps(
-                {"label": label, "score": score if two else dict(zip(classes, score, strict=True))},
-                ensure_ascii=not letters,
-            )
-            + "\n"
-            for label, score in zip(labels, table, strict=True)
-        )
-    if answers.scores.ndim == 1:
-        return "".join(f"{label}\t{score!r}\n" for label, score in zip(labels, table, strict=True))
-    return "".join(f"{label}\t{max(score)!r}\n" for label, score in zip(labels, table, strict=True))
+    two = answers.scores.ndim == 1
+    if not json:
+        best = table if two else map(max, table)
+        return [f"{label}\t{score!r}" for label, score in zip(labels, best, strict=True)]
+    classes = [label_text(label) for label in model.classes_]
+    by_class = table if two else [dict(zip(classes, row, strict=True)) for row in table]
+    return [
+        _json.dumps({"label": label, "score": score}, ensure_ascii=ascii_only)
+        for label, score in zip(labels, by_class, strict=True)
+    ]

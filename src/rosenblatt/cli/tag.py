@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rosenblatt.cli import options as opts
 from rosenblatt.cli import text
 from rosenblatt.cli.console import Console
 from rosenblatt.cli.errors import Code
-from rosenblatt.cli.options import Json, Output, Quiet, Seed
+from rosenblatt.cli.files import load_model
+
+if TYPE_CHECKING:
+    from rosenblatt.data.conllu import Sentence
+    from rosenblatt.structured import SequenceTagger
 
 
 class Preset(StrEnum):
@@ -23,58 +28,62 @@ class Preset(StrEnum):
 
 
 def tag(
+    context: typer.Context,
     model: text.Model,
     files: text.Files = None,
     train: text.Train = None,
     dev: text.Dev = None,
     test: text.Test = None,
     column: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The column with the tags; upos in CoNLL-U, else the last.")
+        opts.Text, opts.option("--column", "NAME", "Column with the tags; default: upos, or the last.")
     ] = None,
     columns: Annotated[
-        str | None, typer.Option(metavar="A,B,…", help="The files are columns with these names, as form,pos,chunk.")
+        opts.Text, opts.option("--columns", "A,B,…", "Names of the columns of the files: form,pos,chunk.")
     ] = None,
-    preset: Annotated[Preset, typer.Option(help="What to train; chunking reads form and pos.")] = Preset.fast,
+    preset: Annotated[
+        Preset, opts.option("--preset", None, "Kind of tagger to train; chunking reads form and pos.")
+    ] = Preset.fast,
     epochs: text.Epochs = 10,
-    output: Output = None,
-    seed: Seed = 0,
-    json: Json = False,
-    quiet: Quiet = False,
+    output: opts.Output = None,
+    seed: opts.Seed = 0,
+    json: opts.Json = False,
+    quiet: opts.Quiet = False,
 ) -> int:
-    """Give each word its tag: train a tagger, measure it, run it.
+    """Tag words (part-of-speech tags, chunks, named entities): train a tagger, measure it, annotate files.
 
-    With --train, MODEL is learned and saved; with --test it is measured; FILES are printed with their tags, CoNLL-U as
-    CoNLL-U with nothing else changed, columns as columns, and lines of words (a sentence a line, blanks between words) as
+    With --train, MODEL is trained and saved; with --test it is measured; FILES are printed with their tags: CoNLL-U as
+    CoNLL-U with nothing else changed, columns as columns, and plain text (a sentence a line, blanks between words) as
     CoNLL-U.
     """
     from rosenblatt.structured import SequenceTagger
 
     console = Console(json, quiet)
-    text.prepared(model, files, train, test, dev, output)
+    text.check_arguments(context, ("preset", "epochs", "seed"))
     names = columns.split(",") if columns else None
-    corpus = _Corpus(column, names)
     facts: dict[str, Any] = {"model": model}
-    said: list[str] = []
+    lines: list[str] = []
     if train:
         make = {"fast": SequenceTagger.fast, "accurate": SequenceTagger.accurate, "chunking": SequenceTagger.chunking}
         tagger = make[preset.value](max_iter=epochs, random_state=seed, verbose=int(not quiet))
-        X, y = corpus.read(train, tagger.fields)
-        judged = corpus.read(dev, tagger.fields) if dev else (None, None)
-        going = text.learned(lambda: tagger.fit(X, y, *judged), lambda: tagger.save(model), model, console)
-        if not going:
+        column = column or (names[-1] if names else "upos")
+        tagger.column = column
+        X, y = _read(train, names, tagger, column)
+        validation = _read(dev, names, tagger, column) if dev else (None, None)
+        if not text.fit_and_save(tagger, model, X, y, *validation):
             return Code.INTERRUPTED
         words = sum(map(len, X))
         facts |= {"sentences": len(X), "words": words, "tags": [str(t) for t in tagger.classes_], "epochs": tagger.n_iter_}
-        said.append(f"{model}: {len(tagger.classes_)} tags, learned from {len(X):,} sentences, {words:,} words")
+        lines.append(f"{model}: {len(tagger.classes_)} tags, trained on {len(X):,} sentences, {words:,} words")
         if dev:
             facts["dev"] = 1 - (tagger.history_[-1].validation_error or 0.0)
-            said.append(f"dev: {facts['dev']:.2%} of the tags are right")
+            lines.append(f"dev: {facts['dev']:.2%} of the tags are right")
     else:
-        tagger = text.loaded(model, [SequenceTagger])
+        tagger = load_model(model, SequenceTagger)
+        column = column or getattr(tagger, "column", None) or ("tag" if names else "upos")
     if test:
         from rosenblatt.structured import evaluation
 
-        X, y = corpus.read(test, tagger.fields)
+        X, y = _read(test, names, tagger, column)
         scores = evaluation.tags(y, tagger.predict(X))
         facts["test"] = {
             "accuracy": scores.accuracy,
@@ -82,35 +91,29 @@ def tag(
             "sentences": scores.sentences.value,
             "tags": {str(name): {**score._asdict(), "f1": score.f1} for name, score in scores.per_tag.items()},
         }
-        said.append(str(scores))
-    if said:
-        console.result(facts, "\n".join(said))
+        lines.append(str(scores))
+    if lines:
+        console.result(facts, "\n".join(lines))
     if files:
-        text.annotated(files, names, lambda some: corpus.tagged(tagger, some), output, console)
+        text.annotate(files, names, lambda sentences: _add_tags(tagger, sentences, column), output, console)
     return Code.DONE
 
 
-class _Corpus:
-    """Where words and tags are in files."""
-
-    def __init__(self, column: str | None, columns: list[str] | None):
-        self.column, self.columns = column, columns
-
-    def read(self, files: Sequence[str], fields: Sequence[str]) -> tuple[list, list]:
-        """(tokens, tags) of the sentences."""
-        X, y = [], []
-        for sentence in text.sentences(files, self.columns):
-            X.append(tokens(sentence, fields))
-            y.append(sentence.column(self.column or (self.columns[-1] if self.columns else "upos")))
-        return X, y
-
-    def tagged(self, tagger: Any, some: list[Any]) -> list[Any]:
-        """The sentences with their tags written in; a column that the file does not have is added."""
-        answers = tagger.predict([tokens(sentence, tagger.fields) for sentence in some])
-        name = self.column or ("tag" if self.columns else "upos")
-        return [sentence.with_columns(**{name: answer}) for sentence, answer in zip(some, answers, strict=True)]
+def _read(files: Sequence[str], columns: Sequence[str] | None, tagger: SequenceTagger, column: str) -> tuple[list, list]:
+    """(tokens, tags) of the sentences of files."""
+    X, y = [], []
+    for sentence in text.read_sentences(files, columns):
+        X.append(_tokens(sentence, tagger.fields))
+        y.append(sentence.column(column))
+    return X, y
 
 
-def tokens(sentence: Any, fields: Sequence[str]) -> list:
-    """The words of a sentence as a learner reads them."""
+def _add_tags(tagger: SequenceTagger, sentences: list[Sentence], column: str) -> list[Sentence]:
+    """The sentences with predicted tags; a column that the file does not have is added."""
+    answers = tagger.predict([_tokens(sentence, tagger.fields) for sentence in sentences])
+    return [sentence.with_columns(**{column: answer}) for sentence, answer in zip(sentences, answers, strict=True)]
+
+
+def _tokens(sentence: Sentence, fields: Sequence[str]) -> list:
+    """The words of a sentence as the tagger reads them."""
     return sentence.forms if len(fields) == 1 else sentence.tokens(*fields)

@@ -1,5 +1,5 @@
-"""What taggers and parsers share on the command line: MODEL comes first; --train makes it, --test measures it, and files
-are annotated with it, in a stream.
+"""What taggers and parsers share on the command line: MODEL comes first; --train trains it, --test measures it, and files
+are annotated with it, as a stream.
 """
 
 from __future__ import annotations
@@ -7,107 +7,112 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import typer
 
-from rosenblatt.cli.console import Console, check_replaceable, check_writable, writing
-from rosenblatt.cli.errors import Code, Failure, ending
+from rosenblatt.cli import options as opts
+from rosenblatt.cli.console import Console
+from rosenblatt.cli.errors import Code, Failure
+from rosenblatt.cli.files import check_replaceable, check_writable, writing
+
+if TYPE_CHECKING:
+    from rosenblatt.data.conllu import Sentence
 
 BATCH = 1000  # sentences that are annotated together
 
-Model = Annotated[str, typer.Argument(metavar="MODEL", help="The model: read, or with --train written.")]
+Model = Annotated[str, typer.Argument(metavar="MODEL", help="The model file; with --train it is written, else it is read.")]
 Files = Annotated[
     list[str] | None,
-    typer.Argument(metavar="FILES", help="What to annotate: CoNLL-U, columns, or lines of words; - is standard input."),
+    typer.Argument(metavar="FILES", help="Files to annotate: CoNLL-U, columns, or lines of words; - is standard input."),
 ]
-Train = Annotated[list[str] | None, typer.Option("--train", metavar="FILE", help="Learn MODEL from this file; repeatable.")]
-Dev = Annotated[list[str] | None, typer.Option("--dev", metavar="FILE", help="Judge by this file after each epoch.")]
+Train = Annotated[list[str] | None, typer.Option("--train", metavar="FILE", help="Train MODEL on this file; repeatable.")]
+Dev = Annotated[
+    list[str] | None,
+    typer.Option("--dev", metavar="FILE", help="Measure the error on this file after each epoch of --train; repeatable."),
+]
 Test = Annotated[list[str] | None, typer.Option("--test", metavar="FILE", help="Measure MODEL on this file; repeatable.")]
 Epochs = Annotated[
-    int, typer.Option("--epochs", "--passes", min=1, metavar="N", help="How often to go through the training data.")
+    int, typer.Option("--epochs", "--passes", min=1, metavar="N", help="Number of epochs (passes over the training data).")
 ]
 
 
-def prepared(model: str, files: Sequence[str] | None, train: Any, test: Any, dev: Any, output: str | None) -> None:
-    """Refuse what makes no sense, before any work."""
+class Trainable(Protocol):
+    """A tagger, a parser, or both."""
+
+    def fit(self, X: Any, y: Any, X_val: Any = None, y_val: Any = None) -> Any: ...
+
+    def save(self, path: str) -> None: ...
+
+
+def check_arguments(context: typer.Context, training: tuple[str, ...]) -> None:
+    """Refuse what makes no sense or has no effect, before any work; `training` are the options of --train."""
     from rosenblatt.data import opening
 
+    values = context.params
+    files, train, dev, test = (list(values[name] or []) for name in ("files", "train", "dev", "test"))
     if not (files or train or test):
         raise Failure(
-            "there is nothing to do: name files to annotate, --train FILE to learn, or --test FILE to measure", Code.USAGE
+            "there is nothing to do", Code.USAGE, "files to annotate, --train FILE to train, or --test FILE to measure"
         )
-    if dev and not train:
-        raise Failure("--dev judges while --train learns; --test measures a model that is there", Code.USAGE)
-    given = opening.paths([*(files or []), *(train or []), *(test or []), *(dev or [])])
-    check_writable(output, model, *given)
+    if not train:
+        opts.refuse_options(context, ("dev", *training), "it has no effect without --train")
+    if not files:
+        opts.refuse_options(context, ("output", "plot"), "there are no FILES to annotate")
+    inputs = opening.paths([*files, *train, *test, *dev])
+    check_writable(values["output"], values["model"], *inputs)
     if train:
-        check_replaceable(model, "another name for MODEL")
-        check_writable(model, *given)
+        check_replaceable(values["model"], "another name for MODEL")
+        check_writable(values["model"], *inputs)
 
 
-def loaded(path: str, kinds: Sequence[type]) -> Any:
-    """The model in a file, if it is of one of these kinds."""
-    from rosenblatt.modelfile.registry import load
-
-    with ending(Code.MODEL, OSError):
-        model = load(path)
-    if not isinstance(model, tuple(kinds)):
-        names = ", ".join(kind.__name__ for kind in kinds)
-        raise Failure(f"{path} holds a {type(model).__name__}; this needs {names}", Code.MODEL)
-    return model
-
-
-def sentences(files: Iterable[str], columns: Sequence[str] | None = None) -> Iterator[Any]:
-    """The sentences of these files, one at a time."""
-    from rosenblatt.data import opening
-    from rosenblatt.data import sentences as read
+def read_sentences(files: Iterable[str], columns: Sequence[str] | None = None) -> Iterator[Sentence]:
+    """Yield the sentences of files."""
+    from rosenblatt.data import opening, sentences
 
     for path in opening.paths(list(files)):
-        yield from read.read(path, columns)
+        yield from sentences.read(path, columns)
 
 
-def learned(fit: Callable[[], Any], save: Callable[[], Any], path: str, console: Console) -> bool:
-    """Fit and save; whether it was not interrupted. What Ctrl-C left is saved where there is something."""
+def fit_and_save(learner: Trainable, path: str, X: Any, y: Any, X_val: Any = None, y_val: Any = None) -> bool:
+    """Train and save; return False if Ctrl-C interrupted it. What was learned until then is saved."""
     try:
-        fit()
+        learner.fit(X, y, X_val, y_val)
     except KeyboardInterrupt:
         from sklearn.exceptions import NotFittedError
 
         try:
-            with ending(Code.OUTPUT, OSError):
-                save()
+            learner.save(path)
         except NotFittedError:
             print("interrupted before anything was learned", file=sys.stderr)
         else:
             print(f"interrupted; {path} has what was learned until then", file=sys.stderr)
         return False
-    with ending(Code.OUTPUT, OSError):
-        save()
+    learner.save(path)
     return True
 
 
-def annotated(
+def annotate(
     files: Sequence[str],
     columns: Sequence[str] | None,
-    answer: Callable[[list[Any]], Iterable[Any]],
+    predict: Callable[[list[Sentence]], Iterable[Sentence]],
     output: str | None,
     console: Console,
 ) -> None:
-    """Write each sentence of the files as `answer` gives it back."""
+    """Write each sentence of the files as `predict` returns it."""
     from rosenblatt.data.lines import write
 
     done = words = 0
-    stream = sentences(files, columns)
-    typed = "-" in files and sys.stdin.isatty()  # whoever types wants an answer to each line
+    stream = read_sentences(files, columns)
+    typing = "-" in files and sys.stdin.isatty()  # a person at a terminal wants an answer to each line
 
-    def answers() -> Iterator[Any]:
+    def answers() -> Iterator[Sentence]:
         nonlocal done, words
-        while some := list(islice(stream, 1 if typed else BATCH)):
-            yield from answer(some)
+        while some := list(islice(stream, 1 if typing else BATCH)):
+            yield from predict(some)
             done += len(some)
             words += sum(map(len, some))
-            if typed:
+            if typing:
                 file.flush()
             else:
                 progress.update(words, sentences=done)
@@ -115,4 +120,4 @@ def annotated(
     with console.progress(unit="words") as progress, writing(output) as file:
         write(file, answers())
     if output not in (None, "-"):
-        console.note(f"{done:,} sentences, {words:,} words in {output}")
+        console.note(f"{done:,} sentences, {words:,} words written to {output}")

@@ -7,12 +7,11 @@ from typing import Annotated, Any
 
 import typer
 
-from rosenblatt.cli import examples, pictures
-from rosenblatt.cli.asked import Columns
+from rosenblatt.cli import options as opts
 from rosenblatt.cli.console import Console
 from rosenblatt.cli.errors import Code, Failure
-from rosenblatt.cli.grouped import given, grouped
-from rosenblatt.cli.options import Json, Plot, Quiet, Seed
+from rosenblatt.cli.files import check_plot, save_plot
+from rosenblatt.cli.proofs import read_examples
 
 # Do e-mails contain the words? An example of lecture notes of the University of Waterloo.
 WORDS = ["and", "viagra", "the", "of", "nigeria"]
@@ -21,7 +20,7 @@ KINDS = ["spam", "ham", "spam", "ham", "spam", "ham"]
 _WIDE = 8  # weights that are shown
 
 
-class Order(StrEnum):
+class RowOrder(StrEnum):
     """Those of `theory.trace`."""
 
     cyclic = "cyclic"
@@ -31,60 +30,51 @@ class Order(StrEnum):
     most_violated_normalised = "most-violated-normalised"
 
 
-@grouped
+@opts.expand_groups
 def trace(
-    columns: Columns,
+    context: typer.Context,
+    columns: opts.DataOptions,
     data: Annotated[
-        list[str] | None, typer.Argument(metavar="DATA", help="Files of labelled rows; six e-mails if there are none.")
+        list[str] | None,
+        typer.Argument(metavar="DATA", help="Files of labelled rows; without files, an example of six e-mails."),
     ] = None,
-    order: Annotated[Order, typer.Option(help="In which order rows are visited.")] = Order.cyclic,
-    constant: Annotated[
-        float, typer.Option(metavar="K", help="The constant feature that the intercept is the weight of; 0 for none.")
-    ] = 1.0,
-    delta: Annotated[float, typer.Option(min=0, metavar="D", help="Update if the margin is at most this.")] = 0.0,
-    rate: Annotated[float, typer.Option(metavar="R", help="How far an update goes.")] = 1.0,
-    max_updates: Annotated[int, typer.Option(min=1, metavar="N", help="When to stop.")] = 100_000,
-    rows: Annotated[
-        int, typer.Option(min=2, metavar="N", help="Show so many updates at most: the first and the last.")
-    ] = 40,
-    plot: Plot = None,
-    seed: Seed = 0,
-    json: Json = False,
-    quiet: Quiet = False,
+    order: Annotated[RowOrder, opts.option("--order", None, "Order in which rows are visited.")] = RowOrder.cyclic,
+    constant: Annotated[float, opts.option("--constant", "K", "Constant feature for the intercept; 0 for none.")] = 1.0,
+    delta: Annotated[float, opts.option("--delta", "D", "Update if the margin is at most this.", min=0)] = 0.0,
+    rate: Annotated[float, opts.option("--rate", "R", "Learning rate.")] = 1.0,
+    max_updates: Annotated[int, opts.option("--max-updates", "N", "Stop after this many updates.", min=1)] = 100_000,
+    rows: Annotated[int, opts.option("--rows", "N", "Number of updates to show, at most.", min=2)] = 40,
+    plot: opts.Plot = None,
+    seed: opts.Seed = 0,
+    json: opts.Json = False,
+    quiet: opts.Quiet = False,
 ) -> int:
-    """Watch the perceptron learn, update by update, with the proof of its theorem.
+    """Trace the perceptron update by update, with the bounds of its convergence theorem.
 
-    Each update adds at least γ to w·u, where u is the unit vector of widest margin γ, and at most R² to |w|², where R is
-    the length of the longest row. So w·u rises like k and |w| like √k, and as w·u ≤ |w| there are at most R²/γ² updates.
+    Each update adds at least γ to w·u, where u is the unit vector with the largest margin γ, and at most R² to |w|²,
+    where R is the length of the longest row. So w·u grows like k and |w| like √k, and as w·u ≤ |w| there are at most R²/γ²
+    updates.
 
     Exit code 0: the run converged. 1: it did not, or nothing separates the rows.
     """
     console = Console(json, quiet)
-    pictures.prepared(plot)
+    check_plot(plot)
     if rate <= 0:
         raise Failure(f"--rate must be above 0; got {rate:g}", Code.USAGE)
     X, y, names = (EMAILS, KINDS, WORDS.__getitem__)
-    if not data and (unused := given(columns)):
-        raise Failure(f"{', '.join(unused)}: there are no files that this could be about", Code.USAGE)
+    if not data:
+        opts.refuse_options(context, columns._fields, "there are no files to read; give DATA")
     if data:
-        read = examples.read(data, columns)
-        X, y, names = read.X, read.y, read.names
+        X, y, _, names = read_examples(data, columns)
 
     from rosenblatt.theory import NotSeparable, signed
     from rosenblatt.theory import trace as traced
-    from rosenblatt.workflow.labels import spelled
+    from rosenblatt.workflow.labels import label_text
 
     signed_rows = signed.read(X, y, constant)
     try:
         run = traced(
-            X,
-            y,
-            constant=constant,
-            delta=delta,
-            rate=rate,
-            order=order.value,
-            max_updates=max_updates,
-            random_state=seed,
+            X, y, constant=constant, delta=delta, rate=rate, order=order.value, max_updates=max_updates, random_state=seed
         )
     except ValueError as error:
         if isinstance(error.__cause__, NotSeparable):
@@ -94,12 +84,12 @@ def trace(
         raise
     facts = {name: getattr(run, name) for name in ("example", "margin", "progress", "lower", "norm", "upper", "cosine")}
     numbers = {name: getattr(run, name) for name in ("updates", "bound", "gamma", "radius", "delta", "rate", "converged")}
-    classes = list(map(spelled, signed_rows.classes.tolist()))
+    classes = list(map(label_text, signed_rows.classes.tolist()))
     if plot is not None:
         from rosenblatt.plot import proof
 
-        pictures.saved(proof(run), plot)
-        console.note(f"drawn in {plot}")
+        save_plot(proof(run), plot)
+        console.note(f"the plot is saved in {plot}")
     console.result(
         {**numbers, "classes": classes, "weights": run.weights, "separator": run.separator, **facts},
         _text(run, signed_rows, y, names, constant, rows, console),
@@ -110,7 +100,7 @@ def trace(
 def _text(run: Any, signed_rows: Any, y: Any, names: Any, constant: float, most: int, console: Console) -> str:
     import numpy as np
 
-    from rosenblatt.workflow.labels import spelled
+    from rosenblatt.workflow.labels import label_text
 
     wide = len(run.weights) > _WIDE
     columns = [] if wide else [*(names(j) for j in range(signed_rows.features)), *["1"] * (constant != 0)]
@@ -119,15 +109,17 @@ def _text(run: Any, signed_rows: Any, y: Any, names: Any, constant: float, most:
         before: list[Any] = [k, "", "", ""]
         if k:
             i = run.example[k - 1]
-            before = [k, int(i), spelled(y[i]), f"{run.margin[k - 1]:.4g}"]
+            before = [k, int(i), label_text(y[i]), f"{run.margin[k - 1]:.4g}"]
             if not wide:
                 row = signed_rows.A[[i]]
                 w = w + run.rate * (row.toarray() if hasattr(row, "toarray") else row)[0]
         weights = [] if wide else [f"{value:.4g}" for value in w]
-        walls = [run.lower[k], run.progress[k], run.norm[k], run.upper[k]]
-        shown.append([*before, *weights, *(f"{value:.3f}" for value in walls)])
+        bounds = [run.lower[k], run.progress[k], run.norm[k], run.upper[k]]
+        shown.append([*before, *weights, *(f"{value:.3f}" for value in bounds)])
     headings = ["k", "row", "label", "margin", *columns]
-    headings += ["kγ ≤", "w·u", "|w|", "≤ √k R"] if not run.delta and run.rate == 1 else ["wall ≤", "w·u", "|w|", "≤ wall"]
+    headings += (
+        ["kγ ≤", "w·u", "|w|", "≤ √k R"] if not run.delta and run.rate == 1 else ["bound ≤", "w·u", "|w|", "≤ bound"]
+    )
     if len(shown) > most + 1:
         gap = ["…"] + [""] * (len(headings) - 1)
         shown = [*shown[: most // 2 + 1], gap, *shown[-(most - most // 2) :]]

@@ -7,147 +7,141 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Timer
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rosenblatt.cli import pictures
-from rosenblatt.cli.asked import Columns, Files, Learning, SkipErrors
-from rosenblatt.cli.console import Console, check_replaceable, check_writable
-from rosenblatt.cli.errors import Code, Failure, ending
-from rosenblatt.cli.grouped import given, grouped
-from rosenblatt.cli.options import Json, Plot, Quiet
-from rosenblatt.cli.summary import makes_mistakes, numbers_as_labels, summary
+from rosenblatt.cli import options as opts
+from rosenblatt.cli.console import Console, Progress, Progressive, round_digits, wrap
+from rosenblatt.cli.errors import Code, Failure
+from rosenblatt.cli.files import check_plot, check_replaceable, check_writable, load_model, save_plot
 
-_TOLD_WORDS = 8
-_PATIENCE = 3.0  # seconds
+if TYPE_CHECKING:
+    from rosenblatt.data.reading import Reading
+    from rosenblatt.workflow import FileModel
+    from rosenblatt.workflow.training import Step
+
+_TOP_FEATURES = 8
+_PATIENCE = 3.0  # seconds until a note says what takes so long
+_SHOWN_CLASSES = 8
+_MANY_CLASSES = 20  # labels that are numbers, from which on these may be numbers to predict
 
 
-@grouped
+@opts.expand_groups
 def train(
-    data: Files,
-    columns: Columns,
-    learning: Learning,
-    model: Annotated[
-        str | None,
-        typer.Option(
-            "--model", "-m", metavar="FILE", help="Where to save the model; default: DATA's name with .model, here."
-        ),
-    ] = None,
+    context: typer.Context,
+    data: opts.Files,
+    columns: opts.DataOptions,
+    learning: opts.LearnerOptions,
+    model: Annotated[opts.Text, opts.option("--model -m", "FILE", "Model file to save; by default DATA.model.")] = None,
     stream: Annotated[
-        bool | None,
-        typer.Option(
-            "--stream/--load", help="Read the files anew in each pass, or load them; by default their size tells."
-        ),
+        bool | None, opts.option("--stream/--load", None, "Read files again in each pass, or load them; else by size.")
     ] = None,
-    memory: Annotated[
-        float, typer.Option("--memory", metavar="GIB", min=0, help="Files with more text than this are streamed.")
-    ] = 2.0,
+    memory: Annotated[float, opts.option("--memory", "GIB", "Stream files with more text than this.", min=0)] = 2.0,
     holdout: Annotated[
-        float, typer.Option("--holdout", metavar="SHARE", min=0, max=0.99, help="Rows to judge by after each pass.")
+        float,
+        opts.option("--holdout", "SHARE", "Train/test split: share of rows to test on after each pass.", min=0, max=0.99),
     ] = 0.0,
     classes: Annotated[
-        str | None,
-        typer.Option("--classes", metavar="A,B,…", help="The labels there are, for a pipe, which cannot be read twice."),
+        opts.Text, opts.option("--classes", "A,B,…", "All labels, for standard input, which is read once.")
     ] = None,
-    skip_errors: SkipErrors = False,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on exactly where Ctrl-C stopped the model.")] = False,
+    skip_errors: opts.SkipErrors = False,
+    resume: Annotated[bool, opts.option("--resume", None, "Resume training where Ctrl-C interrupted it.")] = False,
     start: Annotated[
-        str | None, typer.Option("--from", metavar="MODEL", help="Learn on with this model, read as it reads.")
+        opts.Text, opts.option("--from", "MODEL", "Continue from this model with more data (warm start).")
     ] = None,
-    small: Annotated[bool, typer.Option("--small", help="Save what predicts and no more; it cannot learn on.")] = False,
-    top: Annotated[
-        int, typer.Option("--top", metavar="N", min=0, help="How many features that speak for a class to show.")
-    ] = _TOLD_WORDS,
-    plot: Plot = None,
-    json: Json = False,
-    quiet: Quiet = False,
+    small: Annotated[bool, opts.option("--small", None, "Save a smaller model, which cannot be trained further.")] = False,
+    top: Annotated[int, opts.option("--top", "N", "Number of top features to show per class.", min=0)] = _TOP_FEATURES,
+    plot: opts.Plot = None,
+    json: opts.Json = False,
+    quiet: opts.Quiet = False,
 ) -> int:
-    """Learn from files and save a model.
+    """Train a classifier or regressor on files and save the model.
 
-    Mistakes are shown as they are made: each row is predicted before it is learned from. Ctrl-C saves what is learned so
-    far; the same command with --resume goes on exactly there.
+    Each row is predicted before it is learned from, and the mistakes are shown as training goes on. Ctrl-C saves the
+    model as it is; the same command with --resume goes on exactly there.
     """
     from rosenblatt.workflow import FileModel, Options
-    from rosenblatt.workflow import train as learn
-    from rosenblatt.workflow.model import listed
+    from rosenblatt.workflow import train as train_model
+    from rosenblatt.workflow.model import file_list
 
     console = Console(json, quiet)
-    files = listed(data)
-    place = model or _place(files)
+    files = file_list(data)
+    place = model or _model_name(files)
     check_writable(place, *files)
-    check_replaceable(place, "another name, with --model FILE")
-    pictures.prepared(plot)
+    check_replaceable(place, "another model file, with --model FILE")
+    check_plot(plot)
     if resume and start:
-        raise Failure("--resume goes on with an interrupted training, --from begins another; give one", Code.USAGE)
+        raise Failure("--resume and --from cannot be used together: one goes on with an interrupted training, the other "
+                      "starts a new one", Code.USAGE)  # fmt: skip
     if classes and "-" not in files:
-        raise Failure("--classes is for a pipe; files are read once more where a label comes late", Code.USAGE)
-    if start and (unused := [*given(columns), *given(learning, "passes", "order", "seed")]):
-        raise Failure(f"{', '.join(unused)}: {start} goes on reading and learning as it began", Code.USAGE)
-    before = None
-    if resume or start:
-        with ending(Code.MODEL, OSError):
-            before = FileModel.load(start or place)
-    if resume and before is not None:
-        _check_same(before, columns, learning)
-    reading = before.reading if before is not None else columns.reading(files)
-    learner = None if before is not None else learning.made()
-    with ending(Code.USAGE, ValueError):
-        options = Options(
-            passes=learning.passes, order=learning.order.value, seed=learning.seed, stream=stream,
-            memory=int(memory * 2**30), holdout=holdout, classes=classes.split(",") if classes else None,
-            on_error="skip" if skip_errors else "error",
-        )  # fmt: skip
-    notes = _noted(reading, files, options.on_error) if before is None else getattr(reading, "notes", [])
+        raise Failure("--classes is for standard input only: files are read again if a new label comes late", Code.USAGE)
+    if stream is not None:
+        opts.refuse_options(context, ("memory",), "--stream or --load decides already")
+    if start:
+        fixed = tuple(name for name in learning._fields if name not in ("passes", "order", "seed"))
+        opts.refuse_options(context, (*columns._fields, *fixed), f"{start} keeps its columns and its learner")
+    before: FileModel | None = load_model(start or place, FileModel) if resume or start else None
+    if before is not None and resume:
+        _check_same(context, before, columns, learning)
+    options = Options(
+        passes=learning.passes, order=learning.order.value, seed=learning.seed, stream=stream, memory=int(memory * 2**30),
+        holdout=holdout, classes=classes.split(",") if classes else None, on_error="skip" if skip_errors else "error",
+    )  # fmt: skip
+    if before is None:
+        reading, learner = columns.make_reading(files), learning.make_learner()
+        notes = _column_notes(reading, files, options.on_error)
+    else:
+        reading, learner, notes = before.reading, before.learner, list(getattr(before.reading, "notes", []))
     for note in notes:
         console.note(note)
-    with console.progressive() as table, console.progress(unit="rows") as line, _patience(console) as begun:
-        counted = makes_mistakes(learner if before is None else before.learner)
-        watched = _Watched(table if counted else None, line, console, begun)
-        trained = learn(files, reading, learner, options, watched, **{"resume" if resume else "start": before})
+    with console.progressive() as table, console.progress(unit="rows") as line, _explain_wait(console) as begun:
+        watch = _Watch(table if _counts_mistakes(learner) else None, line, console, begun)
+        trained = train_model(files, reading, learner, options, watch, **{"resume" if resume else "start": before})
     for note in getattr(trained.reading, "notes", []):
         if note not in notes:
             console.note(note)
-    with ending(Code.OUTPUT, OSError):
-        trained.save(place, resume=not small or trained.training["stopped"] == "interrupted")
+    training = trained.training
+    trained.save(place, resume=not small or training["stopped"] == "interrupted")
     if plot:
         from rosenblatt.plot import passes
 
-        pictures.saved(passes(trained.training["history"]), plot)
-    if trained.training["stopped"] == "interrupted":
-        print(f"\ninterrupted in pass {trained.training['pass']} after {trained.training['row']:,} of its rows\n"
+        save_plot(passes(training["history"]), plot)
+    if training["stopped"] == "interrupted":
+        print(f"\ninterrupted in pass {training['pass']} after {training['row']:,} of its rows\n"
               f"{place} has what was learned so far; the same command with --resume goes on exactly there",
               file=sys.stderr)  # fmt: skip
-        return int(Code.INTERRUPTED)
-    if (many := numbers_as_labels(trained)) and not start:
+        return Code.INTERRUPTED
+    if (many := _number_labels(trained)) and not start:
         console.note(f"{many:,} different labels that are numbers; to predict numbers: --learner DeltaRuleRegressor")
-    facts, text = summary(trained, place, top)
-    console.result(facts, text)
-    return int(Code.DONE)
+    console.result(*_summary(trained, place, top))
+    return Code.DONE
 
 
-def _check_same(before: Any, columns: Columns, learning: Learning) -> None:
-    """The same command is repeated to go on; what it says about learner and columns must be what the model has."""
-    learner, said = before.learner, learning.made()
+def _check_same(
+    context: typer.Context, before: FileModel, columns: opts.DataOptions, learning: opts.LearnerOptions
+) -> None:
+    """Refuse to resume with another learner or other columns than those of the model."""
+    learner, wanted = before.learner, learning.make_learner()
     names = [setting.partition("=")[0] for setting in learning.set or []]
-    if given(learning, "set", "passes", "order", "seed") and type(said) is not type(learner):
-        raise Failure(f"--learner {learning.learner}: the model is a {type(learner).__name__}", Code.USAGE)
-    if type(said) is type(learner):
+    if type(wanted) is type(learner):
         for name in names:
-            if getattr(said, name) != getattr(learner, name):
-                raise Failure(f"--set {name}={getattr(said, name)}: the model has {getattr(learner, name)}", Code.USAGE)
+            if getattr(wanted, name) != getattr(learner, name):
+                raise Failure(f"--set {name}={getattr(wanted, name)}: the model has {getattr(learner, name)}", Code.USAGE)
+    elif opts.options_in_use(context, "learner"):
+        raise Failure(f"--learner {learning.learner}: the model is a {type(learner).__name__}", Code.USAGE)
     elif names:
-        raise Failure(f"--set {names[0]}: say --learner too, as the command did that was interrupted", Code.USAGE)
+        raise Failure(f"--set {names[0]}: give --learner too, as in the command that was interrupted", Code.USAGE)
     kinds = dict(getattr(before.reading, "kinds", {}))
     if columns.target in kinds and kinds[columns.target] != "target":
         raise Failure(f"--target {columns.target}: the model learned this column as {kinds[columns.target]}", Code.USAGE)
 
 
-def _noted(reading: Any, files: list[str], policy: str) -> list[str]:
-    """What is decided about the columns of files, before anything is learned; of a pipe nobody knows so early."""
+def _column_notes(reading: Reading, files: list[str], on_error: str) -> list[str]:
+    """What was decided about the columns of files, before training; standard input is not read so early."""
     if not hasattr(reading, "notes") or "-" in files:
         return []
-    batches = reading.batches(files, on_error=policy)
+    batches: Any = reading.batches(files, on_error=on_error)
     try:
         next(iter(batches), None)
         return list(getattr(batches.schema, "notes", ()))
@@ -156,10 +150,10 @@ def _noted(reading: Any, files: list[str], policy: str) -> list[str]:
 
 
 @contextmanager
-def _patience(console: Console) -> Iterator[Callable[[], None]]:
-    """Somebody who waits at a terminal is told what for; what is given is to be called when there is something to see."""
-    said = "reading, and compiling what is used for the first time; compiled code is kept for the next time"
-    timer = Timer(_PATIENCE, console.note, [said])
+def _explain_wait(console: Console) -> Iterator[Callable[[], None]]:
+    """Say on a terminal why nothing is shown for a while; the function is to be called when there is something to show."""
+    text = "reading the files and compiling code that is used for the first time; compiled code is cached"
+    timer = Timer(_PATIENCE, console.note, [text])
     timer.daemon = True
     if sys.stderr.isatty():
         timer.start()
@@ -169,18 +163,16 @@ def _patience(console: Console) -> Iterator[Callable[[], None]]:
         timer.cancel()
 
 
-class _Watched:
+class _Watch:
     """Shows each step in the table of progressive error, or in one line, and the error on rows held out."""
 
-    def __init__(self, table: Any, line: Any, console: Console, begun: Callable[[], None]):
+    def __init__(self, table: Progressive | None, line: Progress, console: Console, begun: Callable[[], None]):
         self.table, self.line, self.console, self.begun, self.seen = table, line, console, begun, 0
 
-    def __call__(self, step: Any) -> None:
+    def __call__(self, step: Step) -> None:
         self.begun()
         if step.seen < self.seen:
-            self.console.note(
-                "a label came that the first rows did not have: once more from the beginning, with all labels"
-            )
+            self.console.note("there is a label that the first rows did not have: training starts again with all labels")
             if self.table is not None:
                 self.table.begin()
         self.seen = step.seen
@@ -192,11 +184,78 @@ class _Watched:
             self.console.note(f"pass {step.number}: error on the rows held out {step.error:.4f}")
 
 
-def _place(files: list[str]) -> str:
-    """The model of DATA.svm.gz is DATA.model, in the folder that we are in."""
+def _model_name(files: list[str]) -> str:
+    """The model of DATA.svm.gz is DATA.model, in the current folder."""
     if files[0] == "-":
-        raise Failure("a model from a pipe needs a name", Code.USAGE, "--model FILE")
+        raise Failure("a model from standard input needs a file name", Code.USAGE, "--model FILE")
     name = Path(files[0]).name
     while Path(name).suffix.lower() in {".gz", ".bz2", ".xz", ".zst"}:
         name = Path(name).stem
     return f"{Path(name).stem}.model"
+
+
+# The result
+
+
+def _summary(model: FileModel, place: str, top: int) -> tuple[dict[str, Any], str]:
+    """(facts, text): what was learned, from how much, how well, and the `top` features of each class."""
+    from rosenblatt.workflow import top_features
+    from rosenblatt.workflow.explanation import is_explainable
+    from rosenblatt.workflow.labels import label_text
+
+    training, learner = model.training, model.learner
+    history = training["history"]
+    labels = [label_text(label) for label in getattr(learner, "classes_", [])]
+    rows, passes = history[-1]["rows"], len(history)
+    features: list[Any] = []
+    if top and is_explainable(learner) and model.reading.format == "table":  # others have no names for features
+        features = [entry for entry in top_features(model, top) if entry.weights]
+    facts = {
+        "model": place, "learner": type(learner).__name__, "classes": labels, "features": learner.n_features_in_,
+        "rows": rows, "passes": passes, "stopped": training["stopped"], "skipped": training.get("skipped", 0),
+        "history": history, "seconds": training["seconds"],
+        "top_features": {entry.label: {weight.name: weight.value for weight in entry.weights} for entry in features},
+    }  # fmt: skip
+    if not labels:
+        facts["history"] = [{key: value for key, value in entry.items() if key != "mistakes"} for entry in history]
+    head = f"{place}: {type(learner).__name__}, {learner.n_features_in_:,} features"
+    if labels:
+        names = labels[:_SHOWN_CLASSES] + ["…"] * (len(labels) > _SHOWN_CLASSES)
+        head = wrap(f"{head}, {len(labels)} classes: ", names)
+    lines = [
+        head,
+        f"{rows:,} rows, {passes} {'pass' if passes == 1 else 'passes'}, {training['seconds']:.1f} s "
+        f"({round_digits(rows * passes / max(training['seconds'], 1e-9))} rows/s)",
+    ]
+    if _counts_mistakes(learner):
+        first, last = history[0], history[-1]
+        shares = f"mistakes: {first['mistakes'] / rows:.2%} in the first pass"
+        lines.append(shares + (f", {last['mistakes'] / rows:.2%} in the last" if passes > 1 else ""))
+    if history[-1]["error"] is not None:
+        lines.append(f"error on the rows held out: {history[-1]['error']:.4f}")
+    if training["stopped"] == "converged":
+        lines.append("converged: no update in the last pass")
+    if training.get("skipped"):
+        lines.append(f"{training['skipped']:,} rows that could not be read were left out")
+    lines += [
+        wrap(f"top features of {entry.label}: ", [f"{weight.name} {weight.value:.3g}" for weight in entry.weights])
+        for entry in features[:_SHOWN_CLASSES]
+    ]
+    if len(features) > _SHOWN_CLASSES:
+        lines.append(f"({len(features) - _SHOWN_CLASSES:,} more classes)")
+    return facts, "\n".join(lines)
+
+
+def _counts_mistakes(learner: Any) -> bool:
+    """Whether each row is predicted before it is learned from, and is right or wrong."""
+    from sklearn.base import is_regressor
+
+    return hasattr(learner, "partial_fit") and not is_regressor(learner)
+
+
+def _number_labels(model: FileModel) -> int:
+    """How many classes there are, if they look like numbers to predict: more than half as many as there are rows."""
+    labels, history = getattr(model.learner, "classes_", None), model.training["history"]
+    if labels is None or labels.dtype.kind not in "iuf" or not history:
+        return 0
+    return len(labels) if len(labels) >= _MANY_CLASSES and 2 * len(labels) > history[-1]["rows"] else 0

@@ -23,6 +23,7 @@ from typing import Any
 
 from rosenblatt.data import lines
 from rosenblatt.data.lines import BOM, Block, Source, body, write
+from rosenblatt.errors import FormatError, InvalidParameter
 
 __all__ = ["ColumnsError", "Sentence", "parse", "read", "write"]
 
@@ -30,11 +31,11 @@ DOCUMENT = "-DOCSTART-"
 FIELD = re.compile(r"[^ \t]+")  # a no-break space may be part of a word, where str.split() would split it
 
 
-class ColumnsError(lines.FormatError):
-    """A file without the columns that were named: the message names file, line and column."""
+class ColumnsError(FormatError):
+    """A file that does not have the columns that were named; `path`, `line` and `column` say where."""
 
 
-class Sentence(lines.Sentence):
+class Sentence(lines.BaseSentence):
     """A sentence as it stands in the file, with a name for each column.
 
     Sentences are made by `read` and `parse`, and never change.
@@ -63,13 +64,24 @@ class Sentence(lines.Sentence):
         return any(line.startswith(DOCUMENT) for line in self.before.removeprefix(BOM).split("\n"))
 
     def with_columns(self, **columns: Sequence[Any]) -> Sentence:
-        """The same sentence with new values, one for each word; names that the file does not have are new columns, last."""
+        """Return the same sentence with new values.
+
+        Parameters
+        ----------
+        **columns : sequence of str or int
+            The values of each column, one for each word; names that the file does not have are new columns, at the end.
+
+        Returns
+        -------
+        Sentence
+            The new sentence.
+        """
         count = len(self)
         forbidden = (self.separator or " \t") + "\n\r"
         texts = {name: self._values(name, values, count, forbidden) for name, values in columns.items()}
         names = (*self.columns, *(name for name in columns if name not in self.columns))
         rows = zip(*(texts.get(name, [None] * count) for name in names), strict=True)
-        text = [line if line.isspace() else _filled(line, next(rows), self.separator) for line in io.StringIO(self._text)]
+        text = [line if line.isspace() else _fill(line, next(rows), self.separator) for line in io.StringIO(self._text)]
         return Sentence("".join(text), names, self.separator, self.before)
 
     def _rows(self, last: int = -2) -> list[list[str]]:
@@ -82,24 +94,34 @@ def read(
     separator: str | None = None,
     on_error: str = "error",
 ) -> lines.Reader[Sentence]:
-    """An iterator over the sentences of a column file, which holds one at a time.
+    """Read the sentences of a column file, one at a time.
 
-    source     a path (.gz, .bz2 and .xz are decompressed), or a file opened to read, binary or text; `parse` takes the text
-    columns    the names of all columns of the file, in order
-    separator  the character that separates them; None is any run of blanks and tabs
-    on_error   "skip" leaves out sentences with an error; the reader counts them in `skipped`, and `errors` says what was
-               wrong with the first hundred
+    Parameters
+    ----------
+    source : str, path or file
+        A path (compression is detected), or a file opened to read, binary or text; `parse` takes the text itself.
+    columns : sequence of str
+        The names of all columns of the file, in order.
+    separator : str, optional
+        The character between columns; None is any run of blanks and tabs.
+    on_error : {"error", "skip"}
+        "skip" leaves out sentences with an error; the reader counts them in `skipped`, and `errors` says what was wrong
+        with the first hundred.
 
-    Raises ColumnsError, which names the file, the line, what was found and what is expected.
+    Returns
+    -------
+    Reader of Sentence
+        An iterator over the sentences.
+
+    Raises
+    ------
+    ColumnsError
+        If a line does not have these columns; it names the file, the line, what was found and what is expected.
     """
     if isinstance(columns, str) or len(set(columns)) != len(columns) or not columns:
-        raise ValueError(
-            f"columns={columns!r}: give each column of the file a name of its own, as in ('form', 'pos', 'chunk')"
-        )
+        raise InvalidParameter("columns", columns, "distinct names, one for each column, as in ('form', 'pos', 'chunk')")
     if separator is not None and (len(separator) != 1 or separator in "\r\n"):
-        raise ValueError(
-            f"separator={separator!r}: it must be one character, such as '\\t', or None for runs of blanks and tabs"
-        )
+        raise InvalidParameter("separator", separator, "one character, such as '\\t', or None for runs of blanks and tabs")
     names = tuple(columns)
     waiting: list[str] = []  # documents that begin, and blank lines, before the next sentence
 
@@ -113,7 +135,7 @@ def read(
             return None
         for line, text in enumerate(block.lines[start:], block.first + start):
             if not text.isspace():
-                _check(text, names, separator, block.file, line)
+                _check_line(text, names, separator, block.file, line)
         sentence = Sentence("".join(block.lines[start:]), names, separator, "".join(waiting))
         waiting.clear()
         return sentence
@@ -131,25 +153,22 @@ def parse(
     separator: str | None = None,
     on_error: str = "error",
 ) -> lines.Reader[Sentence]:
-    """An iterator over the sentences of a text in columns, as `read` does it for a file."""
+    """Read the sentences of a text in columns, as `read` does for a file."""
     return read(io.StringIO(text) if isinstance(text, str) else io.BytesIO(text), columns, separator, on_error)
 
 
-def _check(text: str, names: tuple[str, ...], separator: str | None, file: str, line: int) -> None:
-    """Raises ColumnsError where a line has not one value for each name."""
+def _check_line(text: str, names: tuple[str, ...], separator: str | None, file: str, line: int) -> None:
+    """Raise ColumnsError where a line does not have one value for each name."""
     fields = _fields(text, separator)
     if len(fields) != len(names):
-        raise ColumnsError(
-            file,
-            line,
-            f"{len(fields)} column{'' if len(fields) == 1 else 's'} where {len(names)} were named ({', '.join(names)}), "
-            f"separated by {'blanks' if separator is None else repr(separator)}: {body(text)[:60]!r}",
-        )
+        between = "blanks" if separator is None else repr(separator)
+        found = f"{len(fields)} column{'' if len(fields) == 1 else 's'} where {len(names)} were named ({', '.join(names)})"
+        raise ColumnsError(f"{found}, separated by {between}: {body(text)[:60]!r}", path=file, line=line)
     if fields[0].startswith(DOCUMENT):
-        raise ColumnsError(file, line, f"{DOCUMENT} inside a sentence; a blank line must go before it", 1, names[0])
+        problem = f"{DOCUMENT} inside a sentence; a blank line must go before it"
+        raise ColumnsError(problem, path=file, line=line, column=names[0])
     if "" in fields:
-        place = fields.index("")
-        raise ColumnsError(file, line, "the value is empty", place + 1, names[place])
+        raise ColumnsError("the value is empty", path=file, line=line, column=names[fields.index("")])
 
 
 def _fields(line: str, separator: str | None) -> list[str]:
@@ -159,8 +178,8 @@ def _fields(line: str, separator: str | None) -> list[str]:
     return [field for field in fields if field] if "" in fields else fields
 
 
-def _filled(line: str, values: tuple[str | None, ...], separator: str | None) -> str:
-    """The line with these values in place of its own, where they are not None; further values go after the last column."""
+def _fill(line: str, values: tuple[str | None, ...], separator: str | None) -> str:
+    """Return the line with these values in place of its own, where they are not None; further ones go after the last."""
     if separator is None:
         spans = [found.span() for found in FIELD.finditer(body(line))]
     else:

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 
 from rosenblatt.data import lines
 from rosenblatt.data.lines import Block, Source, body, write
+from rosenblatt.errors import FormatError, InvalidData, InvalidParameter
 
 __all__ = ["COLUMNS", "ConlluError", "Sentence", "Word", "parse", "read", "write"]
 
@@ -32,8 +33,8 @@ RANGE = re.compile(r"([1-9][0-9]{0,17})-([1-9][0-9]{0,17})")
 MISSING = "Is the blank line missing that ends the sentence before?"
 
 
-class ConlluError(lines.FormatError):
-    """A file that is not CoNLL-U: the message names file, line and column, what is there and what belongs there."""
+class ConlluError(FormatError):
+    """A file that is not CoNLL-U; `path`, `line` and `column`, a name of COLUMNS, say where."""
 
 
 class Word(NamedTuple):
@@ -51,7 +52,7 @@ class Word(NamedTuple):
     misc: str
 
 
-class Sentence(lines.Sentence):
+class Sentence(lines.BaseSentence):
     """A sentence as it stands in the file: comments, words, multiword tokens, empty nodes and the blank line.
 
     The words are the basic ones, 1 to n; `lines` has everything. Sentences are made by `read`, `parse` and `Sentence.of`,
@@ -74,12 +75,27 @@ class Sentence(lines.Sentence):
 
     @classmethod
     def of(cls, forms: Sequence[str], comments: Iterable[str] = (), **columns: Sequence[Any]) -> Sentence:
-        """A sentence of these words, with `_` in every column that is not given."""
+        """Return a sentence of these words.
+
+        Parameters
+        ----------
+        forms : sequence of str
+            The words.
+        comments : iterable of str
+            Comments, with or without #.
+        **columns : sequence of str or int
+            Values of other columns, one for each word; the columns that are not given have `_`.
+
+        Returns
+        -------
+        Sentence
+            The sentence.
+        """
         if not len(forms):
-            raise ValueError("a sentence of CoNLL-U has at least one word")
+            raise InvalidData("a sentence of CoNLL-U has at least one word; got none")
         notes = [f"# {comment.removeprefix('#').strip()}\n" for comment in comments]
         if any("\n" in note[:-1] for note in notes):
-            raise ValueError("a comment is one line; give several as several comments")
+            raise InvalidData("a comment is one line", hint="give several lines as several comments")
         rows = [str(number) + "\t_" * 9 + "\n" for number in range(1, len(forms) + 1)]
         return cls("".join([*notes, *rows, "\n"])).with_columns(form=forms, **columns)
 
@@ -102,17 +118,27 @@ class Sentence(lines.Sentence):
         return "".join(self._surface()).rstrip()
 
     def tree(self) -> list[tuple[int, str]]:
-        """(head, relation) of each word; heads count words from 1, and 0 is the root."""
+        """Return (head, relation) of each word; heads count words from 1, and 0 is the root."""
         try:
             return [(int(row[6]), row[7]) for row in self._rows(7)]
         except ValueError:
             number = self.column("head").index("_") + 1
-            raise ValueError(f"word {number} of {self!r} has no head (column 7 is _), so that there is no tree") from None
+            raise InvalidData(f"word {number} of {self!r} has no head (column 7 is _), so that there is no tree") from None
 
     def with_columns(self, **columns: Sequence[Any]) -> Sentence:
-        """The same sentence with new values, one for each word, in these columns; all else is as it was, to the byte.
+        """Return the same sentence with new values in these columns; all else is as it was, to the byte.
 
         New heads leave the enhanced dependencies (deps) as they were; deps=["_"] * len(sentence) removes them.
+
+        Parameters
+        ----------
+        **columns : sequence of str or int
+            The values of each column, one for each word.
+
+        Returns
+        -------
+        Sentence
+            The new sentence.
         """
         count = len(self)
         new = {self._place(name): self._new(name, values, count) for name, values in columns.items()}
@@ -132,13 +158,13 @@ class Sentence(lines.Sentence):
 
     def _new(self, name: str, values: Sequence[Any], count: int) -> list[str]:
         if name == "id":
-            raise ValueError("the column id numbers the words and does not change")
+            raise InvalidParameter("column", name, "one of the columns after id, which numbers the words")
         texts = self._values(name, values, count, "\t\n\r" if name in SPACED else " \t\n\r")
         if name == "head":
             heads = _heads(count)
             for number, head in enumerate(texts, 1):
                 if head not in heads:
-                    raise ValueError(f"word {number}: {_head_wrong(head, count)}")
+                    raise InvalidData(f"word {number}: {_head_problem(head, count)}", row=number - 1)
         return texts
 
     def _bodies(self) -> list[str]:
@@ -163,16 +189,29 @@ class Sentence(lines.Sentence):
 
 
 def read(source: Source, strict: bool = True, on_error: str = "error") -> lines.Reader[Sentence]:
-    """An iterator over the sentences of a CoNLL-U file, which holds one at a time.
+    """Read the sentences of a CoNLL-U file, one at a time.
 
-    source    a path (.gz, .bz2 and .xz are decompressed), or a file opened to read, binary or text; text opened without
-              newline="" has lost its CRLF before it comes here. `parse` takes the text itself.
-    strict    False lets pass what can be understood though it is not CoNLL-U: several blank lines in a row, or blanks in
-              them; comments among the words or without words; values that are empty or hold a blank where none may be
-    on_error  "skip" leaves out sentences with an error; the reader counts them in `skipped`, and `errors` says what was
-              wrong with the first hundred
+    Parameters
+    ----------
+    source : str, path or file
+        A path (compression is detected), or a file opened to read, binary or text; text opened without newline="" has lost
+        its CRLF before it comes here. `parse` takes the text itself.
+    strict : bool
+        False lets pass what can be understood though it is not CoNLL-U: several blank lines in a row, or blanks in them;
+        comments among the words or without words; values that are empty or hold a blank where none may be.
+    on_error : {"error", "skip"}
+        "skip" leaves out sentences with an error; the reader counts them in `skipped`, and `errors` says what was wrong
+        with the first hundred.
 
-    Raises ConlluError, which names the file, the line, the column, what was found and what is expected.
+    Returns
+    -------
+    Reader of Sentence
+        An iterator over the sentences.
+
+    Raises
+    ------
+    ConlluError
+        If a sentence is wrong; it names the file, the line, the column, what was found and what is expected.
     """
     waiting: list[str] = []  # blank lines before the next sentence, if they are let pass
 
@@ -180,7 +219,7 @@ def read(source: Source, strict: bool = True, on_error: str = "error") -> lines.
         if not strict and block.empty:
             waiting.extend([block.mark, *block.lines])
             return None
-        _check(block, strict)
+        _check_sentence(block, strict)
         sentence = Sentence("".join(block.lines), "".join([*waiting, block.mark]))
         waiting.clear()
         return sentence
@@ -189,7 +228,7 @@ def read(source: Source, strict: bool = True, on_error: str = "error") -> lines.
 
 
 def parse(text: str | bytes, strict: bool = True, on_error: str = "error") -> lines.Reader[Sentence]:
-    """An iterator over the sentences of a text in CoNLL-U, as `read` does it for a file."""
+    """Read the sentences of a text in CoNLL-U, as `read` does for a file."""
     return read(io.StringIO(text) if isinstance(text, str) else io.BytesIO(text), strict, on_error)
 
 
@@ -197,13 +236,13 @@ def parse(text: str | bytes, strict: bool = True, on_error: str = "error") -> li
 Row = tuple[int, list[str]]
 
 
-def _check(block: Block, strict: bool) -> None:
+def _check_sentence(block: Block, strict: bool) -> None:
     """Raises ConlluError where the block is no sentence."""
     words = _check_ids(_split(block, strict), block.file)
     heads = _heads(len(words))
     for line, fields in words:
         if fields[6] not in heads:
-            raise _wrong(block.file, line, 6, _head_wrong(fields[6], len(words)))
+            raise _wrong(block.file, line, 6, _head_problem(fields[6], len(words)))
 
 
 def _split(block: Block, strict: bool) -> list[Row]:
@@ -213,21 +252,21 @@ def _split(block: Block, strict: bool) -> list[Row]:
     if not last.isspace():
         content.append(last)
     elif strict and (block.empty or last not in ("\n", "\r\n")):
-        raise ConlluError(file, block.first + len(content), _blank_wrong(last))
+        raise ConlluError(_blank_problem(last), path=file, line=block.first + len(content))
     rows: list[Row] = []
     for line, text in enumerate(content, block.first):
         if text[0] == "#":
             if strict and rows:
-                raise ConlluError(file, line, f"a comment among the words; comments stand before them. {MISSING}")
+                raise ConlluError(f"a comment among the words; comments stand before them. {MISSING}", path=file, line=line)
             continue
         fields = text.rstrip("\r\n").split("\t")
         if len(fields) != 10:
-            raise ConlluError(file, line, _columns_wrong(fields))
+            raise ConlluError(_columns_problem(fields), path=file, line=line)
         if strict and ("" in fields or " " in text):
             _check_values(file, line, fields)
         rows.append((line, fields))
     if strict and not rows:
-        raise ConlluError(file, block.first, "comments without words; a sentence has at least one word")
+        raise ConlluError("comments without words; a sentence has at least one word", path=file, line=block.first)
     return rows
 
 
@@ -245,12 +284,12 @@ def _check_ids(rows: list[Row], file: str) -> list[Row]:
         elif found := RANGE.fullmatch(name):
             begin, end = int(found[1]), int(found[2])
             if not covered <= count < begin <= end or begin != count + 1:
-                raise _wrong(file, line, 0, _range_wrong(name, count, covered))
+                raise _wrong(file, line, 0, _range_problem(name, count, covered))
             covered, cover = end, line
         elif name == f"{count}.{minor + 1}" and not cover == line - 1 > 0:
             minor += 1
         else:
-            raise _wrong(file, line, 0, _id_wrong(name, count, minor))
+            raise _wrong(file, line, 0, _id_problem(name, count, minor))
     if covered > len(words):
         raise _wrong(file, cover, 0, f"the range ends with word {covered}, but the last word is {len(words)}")
     return words
@@ -265,37 +304,37 @@ def _check_values(file: str, line: int, fields: list[str]) -> None:
 
 
 def _wrong(file: str, line: int, place: int, message: str) -> ConlluError:
-    return ConlluError(file, line, message, place + 1, COLUMNS[place])
+    return ConlluError(message, path=file, line=line, column=COLUMNS[place])
 
 
 def _heads(count: int) -> set[str]:
     return {"_", *map(str, range(count + 1))}
 
 
-def _head_wrong(head: str, count: int) -> str:
+def _head_problem(head: str, count: int) -> str:
     return f"the head is {head!r}; it must be 0 (the root), the number of a word, 1 to {count}, or _ where there is no tree"
 
 
-def _columns_wrong(fields: list[str]) -> str:
+def _columns_problem(fields: list[str]) -> str:
     found = f"{len(fields)} column{'' if len(fields) == 1 else 's'} where there must be 10, separated by tabs"
     if len(fields) == 1 and len(fields[0].split()) >= 10:
         return f"{found}; this line has blanks instead of tabs"
     return f"{found}; the line begins {fields[0][:40]!r}"
 
 
-def _blank_wrong(last: str) -> str:
+def _blank_problem(last: str) -> str:
     if body(last):
         return f"the blank line that ends a sentence holds {body(last)!r}; it must be empty"
     return "a blank line where a sentence must begin; one blank line ends a sentence, and no second one follows"
 
 
-def _range_wrong(name: str, count: int, covered: int) -> str:
+def _range_problem(name: str, count: int, covered: int) -> str:
     if covered > count:
         return f"the range {name!r} begins before the range before it has ended, with word {covered}"
     return f"the range {name!r} is out of place; here it must begin with word {count + 1}, and end with it or a later one"
 
 
-def _id_wrong(name: str, count: int, minor: int) -> str:
+def _id_problem(name: str, count: int, minor: int) -> str:
     hint = f". {MISSING}" if name == "1" else ""
     return (
         f"{name!r} is out of order; here must be word {count + 1}, a range that begins with it, or the empty node "

@@ -1,8 +1,8 @@
-"""A file of sentences is blocks of lines, each ended by a blank line; a line ends with LF and nothing else ends it.
+"""Files of sentences are blocks of lines, each ended by a blank line; a line ends with LF and nothing else ends it.
 
-Everything that these formats share is here: a file is opened by what it holds (`opening`), its blocks are read one at a
-time with the number of their first line, what is wrong in one is said with file, line and column, and a file is written
-beside its old version and takes its place only when it is complete.
+Everything that CoNLL-U and column files share is here: compression is detected (`opening`), blocks are read one at a time
+with the number of their first line, errors name file, line and column, and a file is written beside its old version and
+takes its place only when it is complete.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from itertools import chain
 from numbers import Integral
 from typing import IO, Any, Generic, NamedTuple, TypeVar
 
-from rosenblatt.data.opening import DAMAGE, FormatError, Input, name_of, output
+from rosenblatt.data.opening import DAMAGE, MOST_ERRORS, Input, check_on_error, name_of, output
+from rosenblatt.errors import FormatError, InvalidData, InvalidDataType, InvalidParameter
 
-MOST_ERRORS = 100  # that a reader remembers of the blocks it left out
 BOM = "\ufeff"
 
 Source = str | os.PathLike[str] | IO[str] | IO[bytes]
-Kind = TypeVar("Kind", bound="Sentence")
+Kind = TypeVar("Kind", bound="BaseSentence")
 
 
 class Block(NamedTuple):
@@ -39,9 +39,9 @@ class Block(NamedTuple):
         return len(self.lines) == 1 and self.lines[0].isspace()
 
 
-class Sentence(ABC):
-    """A sentence as it stands in the file. Its columns are split from the text when asked, which costs less than keeping
-    them. Sentences never change."""
+class BaseSentence(ABC):
+    """A sentence as it stands in the file. Its columns are split from the text when they are read, which costs less than
+    keeping them. Sentences never change."""
 
     __slots__ = ("_text", "before")
     columns: tuple[str, ...]
@@ -84,47 +84,53 @@ class Sentence(ABC):
         return " ".join(row[0] for row in self._rows())
 
     def column(self, name: str) -> list[str]:
-        """One column of the words, as text."""
+        """Return one column of the words, as text."""
         place = self._place(name)
         return [row[place] for row in self._rows(place)]
 
     def tokens(self, *names: str) -> list[tuple[str, ...]]:
-        """These columns of each word, as tuples; without names, all: tokens("form", "upos") is what a parser reads."""
+        """Return these columns of each word as tuples, all without names; tokens("form", "upos") is what a parser reads."""
         places = [self._place(name) for name in names or self.columns]
         return [tuple([row[place] for place in places]) for row in self._rows(max(places))]
 
     @abstractmethod
     def _rows(self, last: int = -2) -> list[list[str]]:
-        """The columns of each word, up to the `last` at least."""
+        """Return the columns of each word, up to the `last` at least."""
 
     def _place(self, name: str) -> int:
         if name not in self.columns:
-            raise ValueError(f"there is no column {name!r}; the columns are {', '.join(self.columns)}")
+            raise InvalidParameter("column", name, f"one of {', '.join(self.columns)}")
         return self.columns.index(name)
 
     def _values(self, name: str, values: Sequence[Any], count: int, forbidden: str) -> list[str]:
         """New values of a column, one for each of `count` words, as text without any of the forbidden characters."""
         strange = next((value for value in values if not isinstance(value, str | Integral)), "")
         if strange != "":
-            raise TypeError(f"the values of {name} must be text or whole numbers; got {strange!r}")
+            raise InvalidDataType(f"the values of {name} must be text or whole numbers; got {strange!r}")
         texts = [str(value) for value in values]
         if isinstance(values, str) or len(texts) != count:
-            raise ValueError(f"{name} needs a value for each of the {count} words, and there are {len(texts)}")
+            raise InvalidData(f"{name} needs a value for each of the {count} words; got {len(texts)}")
         for text in set(texts):
             if not text or not set(text).isdisjoint(forbidden):
-                raise ValueError(
-                    f"{name} of word {texts.index(text) + 1} is {text!r}: a value must not be empty and must hold none of "
-                    f"{', '.join(map(repr, forbidden))}"
-                )
+                word, none_of = texts.index(text) + 1, ", ".join(map(repr, forbidden))
+                raise InvalidData(f"{name} of word {word} is {text!r}; it must be text without {none_of}", row=word - 1)
         return texts
 
 
 class Reader(Generic[Kind]):
     """An iterator over the sentences of a source, which holds one at a time and closes at the end the file it opened.
 
-    `make` turns a block into a sentence, or raises `error`; None passes over the block, and `rest` is asked at the end for
-    what is left. With on_error="skip" a block with an error is left out: `skipped` says how many were, and `errors` holds
-    what was wrong with the first hundred. A file that cannot be decompressed is an error in both cases.
+    `make` turns a block into a sentence, or raises `error`; None passes over the block, and `rest` is called at the end for
+    what is left. A file that cannot be decompressed is an error also with on_error="skip".
+
+    Attributes
+    ----------
+    skipped : int
+        The number of sentences left out for an error, with on_error="skip".
+    errors : list of FormatError
+        What was wrong with the first hundred of them.
+    file : str
+        The name of the file.
     """
 
     def __init__(
@@ -135,10 +141,9 @@ class Reader(Generic[Kind]):
         on_error: str = "error",
         rest: Callable[[], Kind | None] = lambda: None,
     ):
-        if on_error not in ("error", "skip"):
-            raise ValueError(f"on_error={on_error!r}: it must be 'error' or 'skip'")
+        check_on_error(on_error)
         if isinstance(source, bytes) or (isinstance(source, str) and "\n" in source):
-            raise ValueError(f"{source[:40]!r}… is a text, not a path; parse reads texts")
+            raise InvalidParameter("source", source[:40], "a path or an open file", hint="parse reads texts")
         self.skipped = 0
         self.errors: list[FormatError] = []
         self.file = name_of(source)
@@ -175,19 +180,31 @@ class Reader(Generic[Kind]):
                 yield sentence
 
 
-def write(target: Source, sentences: Iterable[Sentence]) -> int:
-    """The number of sentences written, to a path (compressed by its suffix) or to a file opened to write.
+def write(target: Source, sentences: Iterable[BaseSentence]) -> int:
+    """Write sentences.
 
     Sentences as they were read give the bytes they were read from. A path has either all of them or, after an error, what
     it had before. Where the last sentence of a file without a final blank line goes before another, it gets the blank line;
     a byte order mark stays at the beginning of a file only.
+
+    Parameters
+    ----------
+    target : str, path or file
+        Where to write: a path, compressed by its suffix, or a file opened to write, binary or text.
+    sentences : iterable of sentences
+        The sentences.
+
+    Returns
+    -------
+    int
+        The number of sentences.
     """
     count = 0
     previous = ""
-    with _opened_to_write(target) as put:
+    with _open_to_write(target) as put:
         for sentence in sentences:
-            if not isinstance(sentence, Sentence):
-                raise TypeError(f"only sentences can be written; got {sentence!r}")
+            if not isinstance(sentence, BaseSentence):
+                raise InvalidDataType(f"only sentences can be written; got {sentence!r}")
             text = str(sentence)
             put(_missing_end(previous) + text.removeprefix(BOM) if count else text)
             previous = text
@@ -202,18 +219,18 @@ def _missing_end(text: str) -> str:
 
 
 def ending_of(text: str) -> str:
-    """How the lines of a text end: as the first does, and with LF if there is none."""
+    """Return how the lines of a text end: as the first does, and with LF if there is none."""
     first = text.find("\n")
     return "\r\n" if first > 0 and text[first - 1] == "\r" else "\n"
 
 
 def body(line: str) -> str:
-    """The line without its end."""
+    """Return the line without its end."""
     return line.removesuffix("\n").removesuffix("\r")
 
 
 @contextmanager
-def _opened_to_write(target: Source) -> Iterator[Callable[[str], Any]]:
+def _open_to_write(target: Source) -> Iterator[Callable[[str], Any]]:
     if not isinstance(target, str | os.PathLike):
         file: Any = target
         yield file.write if _is_text(file) else lambda text: file.write(text.encode("utf-8"))
@@ -259,11 +276,12 @@ def _blocks(lines: Iterable[str], file: str, error: type[FormatError]) -> Iterat
                 first, mark = first + len(held), ""
                 held = []
     except FormatError as reason:
-        raise error(file, first + len(held), reason.reason) from reason
+        raise error(reason.problem, path=file, line=first + len(held)) from reason
     except (*DAMAGE, UnicodeDecodeError) as reason:
         if getattr(reason, "errno", None) is not None:
             raise
-        raise error(file, first + len(held), f"the file cannot be read from here on: {reason}") from reason
+        problem = f"the file cannot be read from here on: {reason}"
+        raise error(problem, path=file, line=first + len(held)) from reason
     if held:
         yield Block(file, first, held, mark)
 
@@ -278,6 +296,5 @@ def _check_encoding(block: Block, error: type[FormatError]) -> None:
             except UnicodeEncodeError as reason:
                 code = ord(line[reason.start])
                 what = f"the byte 0x{code - 0xDC00:02X}" if 0xDC80 <= code <= 0xDCFF else f"the lone surrogate U+{code:04X}"
-                raise error(
-                    block.file, number, f"{what} at character {reason.start + 1} is not UTF-8; convert the file to UTF-8"
-                ) from None
+                problem = f"{what} at character {reason.start + 1} is not UTF-8"
+                raise error(problem, path=block.file, line=number, hint="convert the file to UTF-8") from None

@@ -1,4 +1,4 @@
-"""A matrix in a text is the rational numbers that are written there: 0.1 is one tenth, and 1/3 a third.
+"""Read matrices as exact rational numbers: 0.1 is one tenth, and 1/3 a third.
 
 A row a line, its numbers separated by commas, semicolons, tabs or blanks; # begins a comment, and a first line of names is
 passed over. A program (`read_program`) is JSON with the arguments of `scipy.optimize.linprog`. Files may be compressed.
@@ -20,7 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.data.opening import FormatError, Input, name_of
+from rosenblatt.data.opening import Input, name_of
+from rosenblatt.errors import FormatError
 
 NUMBER = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3}|/[0-9]+)?")
 _BETWEEN = re.compile(r"\s*[,;\t]\s*|\s+")
@@ -29,47 +30,78 @@ _LARGEST = 1 << 28  # bytes of a program
 
 
 def read(path: str | PathLike) -> list[tuple[Fraction, ...]]:
-    """The rows of a text, or of an array that numpy saved (.npy), each number as it stands there."""
+    """Read a matrix exactly, from a text or from an array that numpy saved (.npy).
+
+    Parameters
+    ----------
+    path : str or path
+        The file; "-" is standard input.
+
+    Returns
+    -------
+    list of tuple of Fraction
+        The rows.
+
+    Raises
+    ------
+    FormatError
+        If a number cannot be read, or rows differ in length.
+    """
     with Input(path) as stream:
         buffered = io.BufferedReader(stream)
         if buffered.peek(6)[:6] == b"\x93NUMPY":
-            return _saved(buffered, name_of(path))
+            return _load_array(buffered, name_of(path))
         return _rows(io.TextIOWrapper(buffered, "utf-8", errors="surrogateescape"), name_of(path))
 
 
 def read_program(path: str | PathLike) -> dict[str, Any]:
-    """The parts of a linear program: c, and where they are given A_ub, b_ub, A_eq, b_eq and bounds, as Fractions."""
+    """Read a linear program exactly, from JSON.
+
+    Parameters
+    ----------
+    path : str or path
+        The file; "-" is standard input.
+
+    Returns
+    -------
+    dict
+        c, and where they are given A_ub, b_ub, A_eq, b_eq and bounds, as Fractions.
+
+    Raises
+    ------
+    FormatError
+        If it is not JSON, or not a linear program.
+    """
     name = name_of(path)
     with Input(path) as stream:
         content = stream.read(_LARGEST + 1)
     if len(content) > _LARGEST:
-        raise FormatError(
-            name, None, f"it is larger than {_LARGEST >> 20} MiB, too large for a program that is solved exactly"
-        )
+        problem = f"it is larger than {_LARGEST >> 20} MiB, too large for a program that is solved exactly"
+        raise FormatError(problem, path=name)
     try:
-        said = json.loads(content, parse_float=_number, parse_int=_number, parse_constant=_number)
+        program = json.loads(content, parse_float=_number, parse_int=_number, parse_constant=_number)
     except json.JSONDecodeError as error:
-        raise FormatError(name, error.lineno, f"it is not JSON: {error.msg}", error.colno) from None
+        raise FormatError(f"it is not JSON: {error.msg}", path=name, line=error.lineno, column=error.colno) from None
     except (ValueError, RecursionError) as error:
-        raise FormatError(name, None, str(error)) from None
-    if not isinstance(said, dict) or "c" not in said or not said.keys() <= _PARTS:
-        got = ", ".join(said) if isinstance(said, dict) else type(said).__name__
-        raise FormatError(
-            name, None, f"a program is an object with c and any of {', '.join(sorted(_PARTS - {'c'}))}; got {got}"
-        )
+        raise FormatError(str(error), path=name) from None
+    if not isinstance(program, dict) or "c" not in program or not program.keys() <= _PARTS:
+        got = ", ".join(program) if isinstance(program, dict) else type(program).__name__
+        problem = f"a program is an object with c and any of {', '.join(sorted(_PARTS - {'c'}))}; got {got}"
+        raise FormatError(problem, path=name)
     try:
-        return {part: _numbers(value) for part, value in said.items()}
+        return {part: _numbers(value) for part, value in program.items()}
     except ValueError as error:
-        raise FormatError(name, None, str(error)) from None
+        raise FormatError(str(error), path=name) from None
 
 
-def _saved(stream: Any, name: str) -> list[tuple[Fraction, ...]]:
+def _load_array(stream: Any, name: str) -> list[tuple[Fraction, ...]]:
     try:
         array = np.load(io.BytesIO(stream.read()), allow_pickle=False)
     except (ValueError, EOFError) as error:
-        raise FormatError(name, None, f"it is no array that numpy can read: {error}") from None
+        raise FormatError(f"it is not an array that numpy can read: {error}", path=name) from None
     if array.ndim != 2 or array.dtype.kind not in "biuf" or array.dtype.itemsize > 8 or not np.isfinite(array).all():
-        raise FormatError(name, None, f"it must be a matrix of finite numbers; got {array.dtype} of shape {array.shape}")
+        problem = f"it must be a matrix of finite numbers; got {array.dtype} of shape {array.shape}"
+        raise FormatError(problem, path=name)
     return [tuple(map(Fraction, row)) for row in array.tolist()]
 
 
@@ -87,16 +119,17 @@ def _rows(lines: Any, name: str) -> list[tuple[Fraction, ...]]:
             continue
         wrong = next((j for j, cell in enumerate(cells) if not NUMBER.fullmatch(cell)), None)
         if wrong is not None:
-            what = f"{cells[wrong]!r:.40} is no number; write it as 3, -0.5, 1e-3 or 1/3"
-            raise FormatError(name, number, what, wrong + 1)
+            problem = f"{cells[wrong]!r:.40} is not a number; write it as 3, -0.5, 1e-3 or 1/3"
+            raise FormatError(problem, path=name, line=number, column=wrong + 1)
         if rows and len(cells) != len(rows[0]):
-            raise FormatError(name, number, f"{len(cells)} numbers where the rows before have {len(rows[0])}")
+            problem = f"{len(cells)} numbers where the rows before have {len(rows[0])}"
+            raise FormatError(problem, path=name, line=number)
         try:
             rows.append(tuple(map(Fraction, cells)))
         except (ZeroDivisionError, ValueError) as error:
-            raise FormatError(name, number, f"a number cannot be read: {error}") from None
+            raise FormatError(f"a number cannot be read: {error}", path=name, line=number) from None
     if not rows:
-        raise FormatError(name, None, "it holds no numbers; a row a line, as in 1, -2, 0.5")
+        raise FormatError("it has no numbers", path=name, hint="write a row on each line, as in 1, -2, 0.5")
     return rows
 
 
@@ -108,7 +141,7 @@ def _numbers(value: Any) -> Any:
 
 def _number(text: Any) -> Fraction:
     if not isinstance(text, str) or not NUMBER.fullmatch(text):
-        raise ValueError(f'{text!r:.40} is no number; write it as 3, -0.5, 1e-3 or "1/3"')
+        raise ValueError(f'{text!r:.40} is not a number; write it as 3, -0.5, 1e-3 or "1/3"')
     try:
         return Fraction(text)
     except ZeroDivisionError:

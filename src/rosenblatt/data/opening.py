@@ -1,13 +1,13 @@
-"""A file is opened by what it holds, not by its name: gzip, bzip2, xz and zstd are known by their first bytes.
+"""Open files to read and to write. Compression (gzip, bzip2, xz, zstd) is detected by the first bytes, not by the name.
 
 Everything that reads files begins here. `paths` turns what a user wrote (files, folders, patterns, "-") into the files in
-order; `Input` is one of them as a stream of bytes that says how far it is; `blocks` cuts a stream at line ends into blocks
-that are read and held one at a time; `output` writes beside the old version of a file and takes its place when complete.
+order; `Input` is one of them as a stream of bytes that knows its progress; `pieces` cuts a stream at line ends into pieces
+that are held one at a time; `output` writes beside the old version of a file and takes its place when complete.
 
     for path in paths(["part-*.svm.gz", "-"]):
         with Input(path) as stream:
-            for block in blocks(stream):
-                block.file, block.line, block.data  # the number of its first line, and its bytes
+            for buffer, begin, end in pieces(stream, 1 << 21):
+                buffer[begin:end]  # whole lines
 """
 
 from __future__ import annotations
@@ -26,52 +26,60 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rosenblatt.errors import FormatError, InvalidData, InvalidParameter, MissingDependency
 from rosenblatt.modelfile.atomic import replacing
 
 BOM = b"\xef\xbb\xbf"
 LF = ord("\n")
 ROOM = 16  # bytes behind the end of a piece, so that eight can be read at once from any place in it
+MOST_ERRORS = 100  # that readers remember of what they left out
 LONGEST = 1 << 31  # bytes that one line may have: 2 GiB
-SOME = 1 << 17  # bytes asked of a decompressor at once, and so the most that an error may swallow
+REQUEST = 1 << 17  # bytes asked of a decompressor at once, and so the most that an error may swallow
 
 DAMAGE = (EOFError, OSError, zlib.error, lzma.LZMAError)  # but an OSError with a number is the machine's trouble
 
 Source = str | os.PathLike[str] | IO[bytes]
+Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 
-class FormatError(ValueError):
-    """A file that breaks its format, with the place: `file`, `line` counted from 1 and `column`, each None where nobody
-    knows; `reason` is the message without the place."""
+class Digest(Protocol):
+    """A hash of bytes, as those of hashlib."""
 
-    def __init__(self, file: str, line: int | None, message: str, column: int | None = None, name: str | None = None):
-        where = "" if column is None else f", column {column}" if name is None else f", column {column} ({name})"
-        super().__init__(f"{file}{'' if line is None else f', line {line}'}{where}: {message}")
-        self.file, self.line, self.column, self.name, self.reason = file, line, column, name, message
+    def update(self, data: Any, /) -> None:
+        """Add bytes."""
 
 
-class Block(NamedTuple):
-    """Whole lines of a file; only at its end may the last one lack its line end."""
+def paths(patterns: Paths) -> list[str]:
+    """Return the files that paths, folders and patterns name, in order.
 
-    file: str
-    line: int  # the number of its first line, from 1
-    data: NDArray[np.uint8]
+    Parameters
+    ----------
+    patterns : str, path, or iterable of these
+        A folder gives its files sorted, without hidden ones; a name that is no file gives what matches it as a pattern,
+        sorted; "-" is standard input and may occur once.
 
+    Returns
+    -------
+    list of str
+        The paths of the files.
 
-def paths(given: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[str]:
-    """The files that are meant, in order: a folder gives its files sorted, but for hidden ones; a name that is no file
-    gives what matches it as a pattern, sorted; "-" is standard input and may stand once."""
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file, or none at all.
+    """
     found: list[str] = []
-    for one in [given] if isinstance(given, str | os.PathLike) else given:
-        found += _files(os.fspath(one))
+    for pattern in [patterns] if isinstance(patterns, str | os.PathLike) else patterns:
+        found += _files(os.fspath(pattern))
     if not found:
         raise FileNotFoundError("no file was given; name a file, a folder, a pattern, or - for standard input")
     if found.count("-") > 1:
-        raise ValueError("- stands for standard input and can be read once only; give it once")
+        raise InvalidData("- stands for standard input, which can be read only once", hint="give - once")
     return found
 
 
@@ -94,56 +102,68 @@ def _files(path: str) -> list[str]:
     raise FileNotFoundError(f"there is no file {path!r}; check the name from the folder {os.getcwd()!r}")
 
 
-def rereadable(paths: Iterable[Any]) -> bool:
-    """Whether these files can be read more than once: "-" and what is no regular file, such as a named pipe, cannot."""
+def check_on_error(on_error: str) -> None:
+    """Raise InvalidParameter if on_error is neither "error" nor "skip"."""
+    if on_error not in ("error", "skip"):
+        raise InvalidParameter("on_error", on_error, "'error' or 'skip'")
+
+
+def rereadable(paths: Iterable[Source]) -> bool:
+    """Return whether these files can be read more than once; standard input and named pipes cannot."""
     return all(isinstance(path, str | os.PathLike) and path != "-" and os.path.isfile(path) for path in paths)
 
 
 def size_of(paths: Sequence[Any]) -> int | None:
-    """The bytes of these files together; None where nobody knows, as of a pipe."""
+    """Return the size of these files in bytes; None where it is unknown, as of a pipe."""
     return sum(map(os.path.getsize, paths)) if rereadable(paths) else None
 
 
 class Input(io.BufferedIOBase):
-    """A file to read, decompressed. It asks for all the bytes that fill a buffer, and gives what there is before it says
-    that the rest is damaged.
+    """A file to read, decompressed. Of a damaged file it gives what can be read, and then raises FormatError.
 
-    name      what messages call it
-    taken     bytes read so far, as they lie in the file
-    total     bytes that the file has, None where nobody knows, as of a pipe
-    digest    hashlib.sha256 of the bytes taken, with digest=True; or what was given to be updated with them; else None
+    Parameters
+    ----------
+    source : str, path or binary file
+        What to read; "-" is standard input.
+    digest : bool or hash
+        A hash that is updated with all bytes read, before decompression; True makes one of SHA-256.
+
+    Attributes
+    ----------
+    name : str
+        What messages call it.
+    bytes_read : int
+        Bytes read so far, before decompression.
+    total_bytes : int or None
+        The size of the file; None where it is unknown, as of a pipe.
+    digest : hash or None
+        The hash.
     """
 
     name: str
 
-    def __init__(self, source: Source, digest: Any = False):
+    def __init__(self, source: Source, digest: bool | Digest = False):
         self.name = name_of(source)
         self._raw = _Raw(source, digest)
         self._failure: FormatError | None = None
         suffix = Path(self.name).suffix
-        kind = next((kind for kind in KINDS if kind.knows(self._raw.head)), None)
+        kind = next((kind for kind in KINDS if kind.matches(self._raw.head)), None)
         if kind is None and suffix in SUFFIXES and self._raw.head and isinstance(source, str | os.PathLike):
-            self._failure = self._damaged(f"its name ends with {suffix}, and what it holds is not compressed")
-        self._stream: Any = self._raw if kind is None else kind.reads(self._raw)
-        self._most = SOME if kind else sys.maxsize
+            self._failure = self._damage(f"its name ends with {suffix}, and what it holds is not compressed")
+        self._stream: Any = self._raw if kind is None else kind.reader(self._raw)
+        self._most = REQUEST if kind else sys.maxsize
+
+        self.total_bytes, self.digest = self._raw.total_bytes, self._raw.digest
 
     @property
-    def taken(self) -> int:
-        return self._raw.taken
-
-    @property
-    def total(self) -> int | None:
-        return self._raw.total
-
-    @property
-    def digest(self) -> Any:
-        return self._raw.digest
+    def bytes_read(self) -> int:
+        return self._raw.bytes_read
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """The number of bytes put into the buffer, which is full unless the file ended."""
+        """Fill the buffer, unless the file ends, and return the number of bytes put into it."""
         view = memoryview(buffer).cast("B")
         filled = 0
         while filled < len(view) and (got := self._into(view[filled:], begun=filled > 0)):
@@ -151,19 +171,19 @@ class Input(io.BufferedIOBase):
         return filled
 
     def readinto1(self, buffer: Any) -> int:
-        """The number of bytes put into the buffer, as soon as there are any."""
+        """Put bytes into the buffer as soon as there are any, and return their number."""
         return self._into(memoryview(buffer).cast("B"))
 
     def read(self, size: int | None = -1) -> bytes:
-        """So many bytes, fewer at the end; all that are left without a size."""
+        """Return so many bytes, fewer at the end; without a size all that are left."""
         if size is not None and size >= 0:
             return self._bytes(self.readinto, size)
         parts = iter(lambda: self._bytes(self.readinto, 1 << 20), b"")
         return b"".join(parts)
 
     def read1(self, size: int = -1) -> bytes:
-        """At most so many bytes, as soon as there are any."""
-        return self._bytes(self.readinto1, SOME if size < 0 else size)
+        """Return at most so many bytes, as soon as there are any."""
+        return self._bytes(self.readinto1, REQUEST if size < 0 else size)
 
     def close(self) -> None:
         if not self.closed:
@@ -187,25 +207,25 @@ class Input(io.BufferedIOBase):
             except DAMAGE as reason:
                 if getattr(reason, "errno", None) is not None:
                     raise
-                self._failure = self._damaged(str(reason))
+                self._failure = self._damage(str(reason))
                 self._failure.__cause__ = reason
         if begun:
             return 0
         raise self._failure
 
-    def _damaged(self, reason: str) -> FormatError:
-        return FormatError(self.name, None, f"the file cannot be read from here on: {reason}")
+    def _damage(self, reason: str) -> FormatError:
+        return FormatError(f"the file cannot be read from here on: {reason}", path=self.name)
 
 
 class _Raw(io.RawIOBase):
-    """The bytes as they lie in the file, counted. Its first ones are there to be looked at."""
+    """The bytes of a file before decompression, counted. The first ones are in `head`."""
 
-    def __init__(self, source: Source, digest: Any):
-        self.taken = 0
-        self.digest = hashlib.sha256() if digest is True else digest or None
+    def __init__(self, source: Source, digest: bool | Digest):
+        self.bytes_read = 0
+        self.digest: Digest | None = (hashlib.sha256() if digest else None) if isinstance(digest, bool) else digest
         self._owned = isinstance(source, str | os.PathLike) and source != "-"
-        self._file: Any = _opened(source) if isinstance(source, str | os.PathLike) else source
-        self.total = _size(self._file)
+        self._file: Any = _open(source) if isinstance(source, str | os.PathLike) else source
+        self.total_bytes = _size(self._file)
         file: Any = self._file
         self._take = file.readinto1 if hasattr(file, "readinto1") else file.readinto  # what is there, without waiting
         self.head = b""
@@ -223,7 +243,7 @@ class _Raw(io.RawIOBase):
             view[:got], self._ahead = self._ahead[:got], self._ahead[got:]
         else:
             got = self._take(view) or 0
-        self.taken += got
+        self.bytes_read += got
         if self.digest is not None:
             self.digest.update(view[:got])
         return got
@@ -236,7 +256,7 @@ class _Raw(io.RawIOBase):
             self._file.close()
 
 
-def _opened(path: str | os.PathLike[str]) -> Any:
+def _open(path: str | os.PathLike[str]) -> Any:
     if path == "-":
         return sys.stdin.buffer
     try:
@@ -254,7 +274,7 @@ def _size(file: Any) -> int | None:
 
 
 def name_of(source: Any) -> str:
-    """What messages call a source: its path, or the name that an open file has."""
+    """Return what messages call a source: its path, or the name that an open file has."""
     if source == "-":
         return "<stdin>"
     name = source if isinstance(source, str | os.PathLike) else getattr(source, "name", None)
@@ -262,22 +282,22 @@ def name_of(source: Any) -> str:
 
 
 class Compression(NamedTuple):
-    """A way to compress: how it is known by the first bytes of a file, how it is read and how it is written."""
+    """A compression: the first bytes of its files, and how they are read and written."""
 
-    starts: tuple[bytes, ...]
-    place: int  # where these bytes stand
-    reads: Callable[[Any], Any]
-    writes: Callable[[Any], Any]
+    signatures: tuple[bytes, ...]
+    offset: int  # of the signature in the file
+    reader: Callable[[Any], Any]
+    writer: Callable[[Any], Any]
 
-    def knows(self, head: bytes) -> bool:
-        return head[self.place :].startswith(self.starts)
+    def matches(self, head: bytes) -> bool:
+        return head[self.offset :].startswith(self.signatures)
 
 
 def _arrow() -> Any:
     try:
         import pyarrow
     except ImportError:
-        raise ModuleNotFoundError("zstd needs pyarrow, which is not installed: pip install 'rosenblatt[tables]'") from None
+        raise MissingDependency("pyarrow", "tables", "files compressed with zstd") from None
     return pyarrow
 
 
@@ -298,12 +318,12 @@ class _Members(io.RawIOBase):
             if self._part.eof:
                 data = self._part.unused_data
                 while not (data := data.lstrip(self._padding) if self._padding else data):
-                    data = self._raw.read(SOME)
+                    data = self._raw.read(REQUEST)
                     if not data:
                         return 0
                 self._part = self._begin()
             else:
-                data = self._raw.read(SOME) if self._part.needs_input else b""
+                data = self._raw.read(REQUEST) if self._part.needs_input else b""
                 if self._part.needs_input and not data:
                     raise EOFError("it ends in the middle of what was compressed")
             got = self._part.decompress(data, len(view))
@@ -366,11 +386,11 @@ HEAD = 10  # bytes, which is all that tells them apart
 
 @contextmanager
 def output(path: str | os.PathLike[str]) -> Iterator[Any]:
-    """A binary file to write, compressed by the suffix of its path, which takes its place there when the block ends
+    """Open a binary file to write, compressed by the suffix of its path; it takes its place there when the block ends
     without an error."""
     with replacing(path) as place:
         kind = SUFFIXES.get(Path(path).suffix)
-        with io.BufferedWriter(kind.writes(place)) if kind else nullcontext(place) as stream:
+        with io.BufferedWriter(kind.writer(place)) if kind else nullcontext(place) as stream:
             yield stream
 
 
@@ -382,20 +402,20 @@ class Piece(NamedTuple):
     end: int
 
 
-def blocks(source: Source | Input, size: int = 1 << 22) -> Iterator[Block]:
-    """The lines of a file in blocks of about `size` bytes, larger only for a longer line; a byte order mark is dropped."""
-    stream = source if isinstance(source, Input) else Input(source)
-    line = 1
-    with stream if stream is not source else nullcontext():
-        for buffer, begin, end in pieces(stream, size):
-            data = buffer[begin:end]
-            yield Block(stream.name, line, data)
-            line += int(np.count_nonzero(data == LF))
+class ByteStream(Protocol):
+    """A stream of bytes with a name."""
+
+    name: str
+
+    def readinto(self, buffer: Any, /) -> int:
+        """Fill the buffer, unless the stream ends, and return the number of bytes put into it."""
 
 
-def pieces(stream: Any, size: int, spare: list[NDArray[np.uint8]] | None = None) -> Iterator[Piece]:
-    """The same without counting lines. Each piece has an array of its own; one that nobody needs any more, put into
-    `spare`, is used again."""
+def pieces(stream: ByteStream, size: int, spare: list[NDArray[np.uint8]] | None = None) -> Iterator[Piece]:
+    """Cut a stream into pieces of about `size` bytes, larger only for a longer line; a byte order mark is dropped.
+
+    Each piece has an array of its own; one that is no longer needed, put into `spare`, is used again.
+    """
     spare = [] if spare is None else spare
     rest = np.empty(0, np.uint8)  # the beginning of a line that goes on
     mark = len(BOM)
@@ -405,7 +425,7 @@ def pieces(stream: Any, size: int, spare: list[NDArray[np.uint8]] | None = None)
         filled, end = len(rest), -1
         while end < 0 and not ended:
             if filled == len(buffer) - ROOM:
-                buffer = _wider(buffer, filled, stream.name)
+                buffer = _widen(buffer, filled, stream.name)
             got = stream.readinto(buffer[filled : len(buffer) - ROOM])
             end = _last_line_end(buffer, filled, filled + got)
             filled += got
@@ -430,16 +450,16 @@ def _room(spare: list[NDArray[np.uint8]], size: int, rest: NDArray[np.uint8]) ->
     return buffer
 
 
-def _wider(buffer: NDArray[np.uint8], filled: int, name: str) -> NDArray[np.uint8]:
-    if filled >= LONGEST:
-        raise FormatError(name, None, f"a line is longer than {LONGEST:,} bytes; is this a file of text?")
-    wider = np.empty(2 * filled + ROOM, np.uint8)
-    wider[:filled] = buffer[:filled]
+def _widen(buffer: NDArray[np.uint8], size: int, name: str) -> NDArray[np.uint8]:
+    if size >= LONGEST:
+        raise FormatError(f"a line is longer than {LONGEST:,} bytes", path=name, hint="is this a file of text?")
+    wider = np.empty(2 * size + ROOM, np.uint8)
+    wider[:size] = buffer[:size]
     return wider
 
 
 def _last_line_end(buffer: NDArray[np.uint8], begin: int, end: int) -> int:
-    """Where the last line end in buffer[begin:end] is; −1 if there is none."""
+    """Return where the last line end in buffer[begin:end] is; −1 if there is none."""
     step = 1 << 12
     while end > begin:
         first = max(begin, end - step)

@@ -1,10 +1,10 @@
-"""A reading says how files become rows. It gives batches of what stands in the files, learns from them what it must know
-(a vocabulary, a mean), and turns each batch into rows, the same way in training and ever after: it is kept with the model.
+"""A reading turns files into rows, the same way in training and at prediction: it is saved with the model.
 
-A format whose rows need nothing learned (LIBSVM text) has batches that are rows already. One that must learn first (a table
-with text) has batches of raw columns. Whoever trains need not know which it is:
+It gives batches of what the files contain, learns from them what it must know (a vocabulary, a mean), and turns each batch
+into rows. Lines of LIBSVM text need nothing learned: their batches are rows already (`RowReading`). Tables with text have
+batches of columns. Training need not know which it is:
 
-    reading = reading.learned(reading.batches(paths))
+    reading = reading.fit(reading.batches(paths))
     for batch in reading.batches(paths):
         chunk = reading.chunk(batch)  # chunk.X, chunk.y, chunk.weight
 """
@@ -15,115 +15,226 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, Self
 
+import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse as sp
+
+from rosenblatt.errors import FormatError, InvalidData
+from rosenblatt.modelfile.parts import Parts
+
+NARROW = np.iinfo(np.int32).max
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """Some rows: X (rows, features) as CSR or array, their labels and their weights; None where the file has none.
+    """Some rows of files.
 
-    Labels are float64 where all are numbers, and else an array of objects, of text.
+    Attributes
+    ----------
+    X : CSR matrix or array of shape (rows, features)
+        The rows.
+    y : array of shape (rows,) or None
+        Their labels: float64 where all are numbers, else an array of objects, of text; None where the file has none.
+    weight : array of shape (rows,) or None
+        Their weights; None where all are 1.
+    qid : array of int64 of shape (rows,) or None
+        The query of each row of LIBSVM text, 0 where a line has none; None where they were not asked for.
+    smallest : int or None
+        The smallest index in LIBSVM text; None if there is no non-zero.
     """
 
     X: Any
     y: NDArray | None = None
     weight: NDArray | None = None
+    qid: NDArray[np.int64] | None = None
+    smallest: int | None = None
 
     @property
     def rows(self) -> int:
-        """How many."""
+        """The number of rows."""
         return self.X.shape[0]
 
     def take(self, rows: NDArray) -> Chunk:
-        """These rows, in this order."""
-        y, weight = self.y, self.weight
-        return Chunk(self.X[rows], None if y is None else y[rows], None if weight is None else weight[rows])
+        """Return these rows, in this order."""
+        y, weight, qid = (None if array is None else array[rows] for array in (self.y, self.weight, self.qid))
+        return Chunk(self.X[rows], y, weight, qid, self.smallest)
+
+
+def csr(values: NDArray, indices: NDArray, indptr: NDArray, columns: int) -> sp.csr_matrix:
+    """Return the matrix of these arrays without a copy. Indices are sorted; 32 bits hold positions where they suffice."""
+    if len(values) <= NARROW and indices.dtype == np.int32:
+        indptr = indptr.astype(np.int32)
+    else:
+        indices, indptr = indices.astype(np.int64, copy=False), indptr.astype(np.int64, copy=False)
+    X = sp.csr_matrix((values, indices, indptr), shape=(len(indptr) - 1, columns))
+    X.has_canonical_format = True
+    return X
+
+
+def concatenate(chunks: Sequence[Chunk]) -> Chunk:
+    """Return the rows of all chunks as one, as wide as the widest; y is None if one of them has no labels."""
+    parts = [chunk.X for chunk in chunks]
+    lengths = np.concatenate([np.diff(part.indptr) for part in parts])
+    X = csr(
+        np.concatenate([part.data for part in parts]),
+        np.concatenate([part.indices for part in parts]),
+        np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]),
+        max(part.shape[1] for part in parts),
+    )
+    y = [chunk.y for chunk in chunks if chunk.y is not None]
+    if len({labels.dtype for labels in y}) > 1:
+        raise InvalidData("rows with numbers as labels and rows with words as labels cannot be concatenated")
+    weight = None
+    if any(chunk.weight is not None for chunk in chunks):
+        weight = np.concatenate([np.ones(chunk.rows) if chunk.weight is None else chunk.weight for chunk in chunks])
+    qid = [chunk.qid for chunk in chunks if chunk.qid is not None]
+    smallest = min((chunk.smallest for chunk in chunks if chunk.smallest is not None), default=None)
+    whole = np.concatenate(y) if len(y) == len(chunks) else None
+    return Chunk(X, whole, weight, np.concatenate(qid) if qid else None, smallest)
 
 
 class Batch(Protocol):
-    """Some of what stands in the files, in order; a Chunk is one."""
+    """Some of what the files contain, in order; a Chunk is one."""
 
     @property
     def rows(self) -> int:
-        """How many rows it will become."""
+        """The number of rows it becomes."""
 
     def take(self, rows: NDArray) -> Batch:
-        """These rows, in this order."""
+        """Return these rows, in this order."""
 
 
 class Batches(Protocol):
-    """An iterator over the batches of files, of bounded size, which says how far it is."""
+    """An iterator over the batches of files, of bounded size, which tells its progress."""
 
     skipped: int  # rows left out for an error, with on_error="skip"
-    errors: list[Any]  # what was wrong with the first hundred of them
-    taken: int  # bytes of the files read so far, as they lie on the disk
-    total: int | None  # and of all there are; None where nobody knows, as of a pipe
+    errors: list[FormatError]  # what was wrong with the first hundred of them
+
+    @property
+    def bytes_read(self) -> int:
+        """The bytes of the files read so far, before decompression."""
+
+    @property
+    def total_bytes(self) -> int | None:
+        """The size of the files; None where it is unknown, as of a pipe."""
 
     def __iter__(self) -> Iterator[Any]: ...
 
     def __next__(self) -> Any: ...
 
     def close(self) -> None:
-        """Close what is open; there are no more batches."""
+        """Close the files; there are no more batches."""
 
     def digest(self) -> str:
-        """XXH64 (`xxhsum -H1`), in hexadecimal, of all bytes read so far as they lie on the disk, file after file."""
+        """Return XXH64 (`xxhsum -H1`), in hexadecimal, of all bytes read so far before decompression, file after file."""
 
 
-class OfRows:
-    """What the readings have in common whose batches are rows already."""
+class OldNames:
+    """Names of methods that are going away."""
+
+    def learned(self, batches: Iterable[Any]) -> Any:
+        return self.fit(batches)  # type: ignore[attr-defined]
 
     @property
     def learns(self) -> bool:
-        """No: rows are made of what stands in a line."""
+        return self.needs_fit  # type: ignore[attr-defined]
+
+    def told(self, distinct: NDArray) -> Any:
+        return self.with_labels(distinct)  # type: ignore[attr-defined]
+
+    def joined(self, batches: Sequence[Any]) -> Any:
+        return self.concatenate(batches)  # type: ignore[attr-defined]
+
+    def written(self) -> tuple[dict[str, Any], dict[str, NDArray]]:
+        parts = self.to_parts()  # type: ignore[attr-defined]
+        return parts.facts, parts.arrays
+
+    @classmethod
+    def restored(cls, facts: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> Any:
+        return cls.from_parts(Parts(facts, dict(arrays)))  # type: ignore[attr-defined]
+
+
+class RowReading(OldNames):
+    """Base of the readings whose batches are rows already."""
+
+    @property
+    def needs_fit(self) -> bool:
+        """False: a row is made of one line and nothing else."""
         return False
 
-    def learned(self, batches: Iterable[Any]) -> Self:
-        """Itself: there is nothing to learn."""
+    def fit(self, batches: Iterable[Chunk]) -> Self:
+        """Return itself: there is nothing to learn."""
         return self
 
-    def chunk(self, batch: Any) -> Any:
-        """The rows, as they are."""
+    def with_labels(self, labels: NDArray) -> Self:
+        """Return itself: labels make no difference."""
+        return self
+
+    def concatenate(self, batches: Sequence[Chunk]) -> Chunk:
+        """Return all rows as one chunk."""
+        return concatenate(batches)
+
+    def chunk(self, batch: Chunk) -> Chunk:
+        """Return the rows as they are."""
         return batch
+
+
+OfRows = RowReading
 
 
 class Reading(Protocol):
     """How files become rows."""
 
-    format: ClassVar[str]  # the name of the format in a model file
+    format: ClassVar[str]  # the name of the reading in a model file
+    learned: Any
+    learns: Any
+    told: Any
+    joined: Any
+    written: Any
+    restored: Any
 
     @property
-    def learns(self) -> bool:
-        """Whether it must see the data once before it can make rows; then `learned` has not been called yet."""
-
-    def batches(self, paths: Sequence[str], *, labelled: bool = True, on_error: str = "error") -> Batches:
-        """The batches of these files, in order ("-" is standard input). Rows without a label are refused if `labelled`."""
-
-    def learned(self, batches: Iterable[Any]) -> Reading:
-        """This reading with what it learned from these batches; itself where there is nothing to learn."""
-
-    def labels(self, paths: Sequence[str], *, on_error: str = "error") -> tuple[int, NDArray]:
-        """(how many rows there are, their distinct labels), in one pass, as cheap as the format allows."""
-
-    def told(self, distinct: NDArray) -> Reading:
-        """This reading for files with these labels, whether numbers or words."""
-
-    def joined(self, batches: Sequence[Any]) -> Any:
-        """All batches as one."""
-
-    def chunk(self, batch: Any) -> Chunk:
-        """The rows of a batch."""
+    def needs_fit(self) -> bool:
+        """Whether `fit` must see the data before rows can be made."""
 
     @property
     def features(self) -> int | None:
-        """The number of columns that rows have; None where it is known only when all are read."""
+        """The number of columns of X; None where it is known only when all rows are read."""
+
+    def batches(self, paths: Sequence[str], *, labelled: bool = True, on_error: str = "error") -> Batches:
+        """Return an iterator over the batches of these files, in order.
+
+        Parameters
+        ----------
+        paths : sequence of str
+            The files; "-" is standard input.
+        labelled : bool
+            Whether rows without a label are errors.
+        on_error : {"error", "skip"}
+            Whether a row that cannot be read is an error or left out.
+        """
+
+    def fit(self, batches: Iterable[Any]) -> Reading:
+        """Return a copy of this reading fitted to these batches; itself where there is nothing to learn."""
+
+    def labels(self, paths: Sequence[str], *, on_error: str = "error") -> tuple[int, NDArray]:
+        """Return the number of rows and the distinct labels, in one pass over the files."""
+
+    def with_labels(self, labels: NDArray) -> Reading:
+        """Return this reading for files with these labels, numbers or words."""
+
+    def concatenate(self, batches: Sequence[Any]) -> Any:
+        """Return all batches as one."""
+
+    def chunk(self, batch: Any) -> Chunk:
+        """Return the rows of a batch."""
 
     def name(self, column: int) -> str:
-        """What to call a column of X."""
+        """Return the name of a column of X."""
 
-    def written(self) -> tuple[dict[str, Any], dict[str, NDArray]]:
-        """The reading as facts (values of JSON) and arrays, for the model file."""
+    def to_parts(self) -> Parts:
+        """Return the reading as facts and arrays for a model file."""
 
     @classmethod
-    def restored(cls, facts: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> Reading:
-        """The reading that these describe; ValueError where they cannot be."""
+    def from_parts(cls, parts: Parts) -> Reading:
+        """Return the reading that `to_parts` described; ValueError where it cannot have."""

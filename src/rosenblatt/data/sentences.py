@@ -16,14 +16,28 @@ from typing import Any
 
 from rosenblatt.data import columns as column_files
 from rosenblatt.data import conllu, lines
-from rosenblatt.data.opening import FormatError, Input, name_of
+from rosenblatt.data.opening import Input, Source, name_of
+from rosenblatt.errors import FormatError
 
 
-def read(source: Any, columns: Sequence[str] | None = None) -> Iterator[lines.Sentence]:
-    """The sentences of a file ("-" is standard input), one at a time; `columns` names those of a column file."""
+def read(source: Source, columns: Sequence[str] | None = None) -> Iterator[lines.BaseSentence]:
+    """Read the sentences of a file, one at a time.
+
+    Parameters
+    ----------
+    source : str, path or binary file
+        The file; "-" is standard input.
+    columns : sequence of str, optional
+        The names of the columns of a column file; without them the file is CoNLL-U or plain lines of words.
+
+    Yields
+    ------
+    Sentence
+        The sentences, those of plain lines as sentences of CoNLL-U.
+    """
     with Input(source) as stream, io.TextIOWrapper(stream, "utf-8", errors="surrogateescape", newline="\n") as text:
         if columns is not None:
-            held: Any = _Begun(name_of(source), (), text)
+            held: Any = _Peeked(name_of(source), (), text)
             yield from column_files.read(held, columns)
             return
         begin = []
@@ -31,11 +45,11 @@ def read(source: Any, columns: Sequence[str] | None = None) -> Iterator[lines.Se
             begin.append(line)
             if line.strip() and not line.startswith("#"):
                 break
-        file: Any = _Begun(name_of(source), begin, text)
+        file: Any = _Peeked(name_of(source), begin, text)
         yield from conllu.read(file) if begin and "\t" in begin[-1] else _words(file)
 
 
-class _Begun:
+class _Peeked:
     """A text whose first lines were looked at."""
 
     encoding = "utf-8"
@@ -47,11 +61,11 @@ class _Begun:
         return self._lines
 
 
-def _words(file: _Begun) -> Iterator[conllu.Sentence]:
+def _words(file: _Peeked) -> Iterator[conllu.Sentence]:
     for number, line in enumerate(file, 1):
         try:
             line.encode("utf-8")
         except UnicodeEncodeError:
-            raise FormatError(file.name, number, "it is not UTF-8; convert the file to UTF-8") from None
+            raise FormatError("it is not UTF-8", path=file.name, line=number, hint="convert the file to UTF-8") from None
         if words := column_files.FIELD.findall(lines.body(line.removeprefix(lines.BOM))):
             yield conllu.Sentence.of(words)

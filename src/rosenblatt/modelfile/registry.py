@@ -39,7 +39,7 @@ _OTHER_MODELS = {
     "online.conversion": "OnlineToBatch",
     "online.perceptron": "OnlinePerceptron",
     "structured.graph.parser": "GraphParser",
-    "structured.perceptron": "StructuredPerceptron",
+    "structured.search.perceptron": "StructuredPerceptron",
     "structured.pipeline": "TagAndParse",
     "structured.tags.tagger": "SequenceTagger",
     "structured.transition.parser": "TransitionParser",

@@ -1,4 +1,4 @@
-"""What all structured learners share: a corpus is read, a model begun, and a kernel visits the sentences epoch by epoch.
+"""What all structured learners share: a corpus is read, a model begun, and a trainer visits the sentences epoch by epoch.
 
 An example proposes Δ = φ(x, gold) − φ(x, guess), where the guess maximises score + margin · (parts that are wrong). A rule
 of `rosenblatt.rules` sees the margin of Δ, less the cost of the guess, and answers with a step. Messages count sentences
@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt import rules
 from rosenblatt.engine.train import Broken, Learner, Limits, Visits
+from rosenblatt.errors import IncompatibleParameters, InvalidData, InvalidDataType, NumericOverflow, UnsupportedOperation
 from rosenblatt.estimators.base import Estimator, unchanged_on_error
 from rosenblatt.estimators.callbacks import with_callbacks
 from rosenblatt.estimators.parameters import Number, OneOf, RuleName
@@ -26,18 +28,32 @@ from rosenblatt.estimators.plan import Plan
 from rosenblatt.modelfile.parts import Parts, check_finite
 from rosenblatt.modelfile.saving import COUNTS, fact
 
-LEAST_CASES = 2
 WIDEST = 4096  # beam; wider ones only take time
 _ANY_FALL = 1e-9  # of the validation error: with early_stopping and no tol, an epoch without one counts against going on
 
 
-def rule_of(rule: Any) -> Any:
-    """The rule that a parameter names: the plain perceptron's, or the one given."""
+class Rule(Protocol):
+    """A rule of `rosenblatt.rules`."""
+
+    @property
+    def uses_length(self) -> bool:
+        """Whether its step depends on ‖Δ‖²."""
+
+    @property
+    def bounds_updates(self) -> bool:
+        """Whether its mistake bound also bounds the updates."""
+
+    def bound(self, radius: float, margin: float) -> float:
+        """The most mistakes on separable data."""
+
+
+def as_rule(rule: str | Rule) -> Rule:
+    """Return the rule that a parameter names: the plain perceptron's, or the one given."""
     return rules.Perceptron(0.0, 1.0) if isinstance(rule, str) else rule
 
 
-def threshold(rule: Any) -> float:
-    """The margin up to which a rule moves: on the rule's own scale, what winning by nothing is."""
+def rule_margin(rule: Rule) -> float:
+    """Return the margin up to which a rule moves: on the rule's own scale, what winning by nothing is."""
     if isinstance(rule, rules.PA1 | rules.PA2):
         return 1.0
     if isinstance(rule, rules.Uneven):
@@ -45,18 +61,72 @@ def threshold(rule: Any) -> float:
     return float(getattr(rule, "margin", 0.0))
 
 
-def offset(rule: Any, margin: float) -> float:
-    """What is added to w·Δ − margin·loss before a rule sees it. With a margin, the cost of a guess takes the place of the
-    margin that the rule has of its own; without one the rule keeps it, or passive-aggressive steps would never start."""
-    return threshold(rule) if margin > 0 else 0.0
+def margin_offset(rule: Rule, margin: float) -> float:
+    """Return what is added to w·Δ − margin·loss before a rule sees it.
+
+    With a margin, the cost of a guess takes the place of the margin that the rule has of its own; without one the rule
+    keeps it, or passive-aggressive steps would never start.
+    """
+    return rule_margin(rule) if margin > 0 else 0.0
 
 
-class Structured(Estimator):
+class StructuredModel:
+    """What a structured learner has learned.
+
+    A subclass counts what it has `seen` and its `updates`; it has `weights()` and their `norm()`, `to_parts(resume)`, which
+    is called after `freeze`, and `from_parts(parts)`.
+    """
+
+    only_predicts = False  # whether it comes from a file that holds no more
+    trained_with = ""  # how answers were searched for while learning
+    saved_with: Mapping[str, object] = MappingProxyType({})  # parameters that a model which only predicts depends on
+    _frozen: tuple[tuple[bool, float], Any] | None = None
+    _predictor: Callable[[bool, float], Any]  # makes what predicts: of the average or the last weights, without small ones
+
+    def copy(self) -> Self:
+        """Return the same model, sharing what learning does not change in place."""
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        return other
+
+    def freeze(self, average: bool, prune: float) -> Any:
+        """Return what predicts: made when it is first needed after learning, or as a file brought it."""
+        if self._frozen is None or (self._frozen[0] != (average, prune) and not self.only_predicts):
+            self._frozen = (average, prune), self._predictor(average, prune)
+        return self._frozen[1]
+
+
+class StructuredTrainer:
+    """What learns from a corpus into a model: see `engine.train.Learner`. A subclass visits the sentences in `epoch`."""
+
+    def __init__(self, model: StructuredModel, visits: Visits):
+        self.model: Any = model
+        self.visits = visits
+
+    @property
+    def seen(self) -> int:
+        """Examples visited so far."""
+        return self.model.seen
+
+    def size(self) -> float:
+        """Return the norm of the weights."""
+        return self.model.norm()
+
+    def weights_now(self) -> NDArray:
+        """Return the weights as they are."""
+        return self.model.weights()
+
+    def finish(self) -> None:
+        """Nothing is left to do."""
+
+
+class StructuredEstimator(Estimator):
     """A learner whose answers have parts. A subclass says how a corpus is read, what a model is and what learns."""
 
     rule: Any = "perceptron"
     margin: float = 0.0
     keep: str = "average"
+    prune: float = 0.0
     tol: float | None = None
     max_iter: int = 10
 
@@ -64,84 +134,116 @@ class Structured(Estimator):
         {"rule": RuleName(), "margin": Number(0), "keep": OneOf(("average", "last")), "order": OneOf(("cyclic", "shuffle"))}
     )
     _part: ClassVar[str] = "sentence"
+    _model_type: ClassVar[Any]  # a StructuredModel with from_parts(parts)
 
     # What a learner is
 
     @abstractmethod
-    def _corpus(self, X: Any, y: Any, begin: bool) -> Any:
-        """The examples as numbers; with `begin`, forgetting all that has been learned before. y is None to predict."""
+    def _corpus(self, X: Sequence, y: Sequence, begin: bool) -> Any:
+        """Return the examples as numbers; with `begin`, forgetting all that has been learned before."""
 
     @abstractmethod
-    def _begin(self, plan: Plan, corpus: Any) -> Any:
-        """A model that has learned nothing: `seen`, `updates`, `copy()`."""
+    def _new_model(self, plan: Plan, corpus: Any) -> Any:
+        """Return a model that has learned nothing."""
 
     @abstractmethod
-    def _learner(self, plan: Plan, model: Any, corpus: Any, visits: Visits) -> Learner:
-        """What learns from a corpus into the model."""
+    def _trainer(self, model: Any, corpus: Any, visits: Visits) -> Learner:
+        """Return what learns from a corpus into the model."""
 
     @abstractmethod
     def _predict(self, model: Any, X: Sequence) -> list:
-        """An answer for each example, by the weights of the model that predict."""
+        """Return an answer for each example, by the weights of the model that predict."""
 
-    def _searching(self) -> str:
-        """How answers are searched for, in the words of the parameters; a model should be used as it was trained."""
+    def _search_name(self) -> str:
+        """Return how answers are searched for, in the words of the parameters; a model should be used as it was trained."""
         return ""
+
+    def _freeze(self, model: Any) -> Any:
+        """Return what predicts, as the parameters ask."""
+        return model.freeze(self.keep == "average", float(self.prune))
 
     # Learning
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, X_val: Any = None, y_val: Any = None) -> Any:
-        """Learn in epochs until one of the reasons to stop; the estimator itself.
+    def fit(self, X: Iterable, y: Iterable, X_val: Iterable | None = None, y_val: Iterable | None = None) -> Self:
+        """Learn in epochs until one of the reasons to stop.
 
-        `X_val` and `y_val` are judged after each epoch. An error leaves the estimator as it was; Ctrl-C finishes the epoch,
-        stores the model and then interrupts.
+        An error leaves the estimator as it was; Ctrl-C finishes the epoch, stores the model and then interrupts.
+
+        Parameters
+        ----------
+        X : iterable
+            The examples: sentences, or whatever the learner reads.
+        y : iterable
+            The right answer for each example.
+        X_val, y_val : iterable, optional
+            Examples and answers to judge the model by after each epoch.
+
+        Returns
+        -------
+        self
         """
         with unchanged_on_error(self):
             plan = self._plan()
-            X, y = checked_pair(X, y)
+            X, y = check_pair(X, y)
             if len(X) == 0:
-                raise ValueError(f"there is no {self._part} to learn from")
+                raise InvalidData(f"there is no {self._part} to learn from")
             if (X_val is None) != (y_val is None):
-                raise ValueError("X_val and y_val go together: pass both, or neither")
+                raise InvalidData("X_val and y_val go together: pass both, or neither")
             rng = plan.rng()
             if X_val is None and self.early_stopping:
-                X, y, X_val, y_val = self._held_out(X, y, rng)
+                X, y, X_val, y_val = self._hold_out(X, y, rng)
             going_on = self.warm_start and self.__sklearn_is_fitted__()
             corpus = self._corpus(X, y, begin=not going_on)
-            model = self._resumable().copy() if going_on else self._begin(plan, corpus)
-            model.trained_with = self._searching()
-            error = None if X_val is None else self._validation(model, *checked_pair(X_val, y_val, ("X_val", "y_val")))
-            learner = self._learner(plan, model, corpus, Visits(np.arange(len(X)), self.order, rng))
-            reason = self._run(plan, model, learner, (X, y), error, self._learned())
+            model = self._resumable().copy() if going_on else self._new_model(plan, corpus)
+            model.trained_with = self._search_name()
+            error = None
+            if X_val is not None and y_val is not None:
+                error = self._validation(model, *check_pair(X_val, y_val, ("X_val", "y_val")))
+            trainer = self._trainer(model, corpus, Visits(np.arange(len(X)), self.order, rng))
+            reason = self._run(plan, model, trainer, (X, y), error, {})
             self.n_mistakes_ = sum(epoch.mistakes for epoch in self.history_)
         if reason == "interrupted":
             raise KeyboardInterrupt
         return self
 
-    def partial_fit(self, X: Any, y: Any) -> Any:
-        """Learn from these examples, once, in the order given; the estimator itself. Cutting a stream into calls in any way
-        gives the same model."""
+    def partial_fit(self, X: Iterable, y: Iterable) -> Self:
+        """Learn from these examples, once, in the order given.
+
+        Cutting a stream into calls in any way gives the same model.
+
+        Parameters
+        ----------
+        X : iterable
+            The examples.
+        y : iterable
+            The right answer for each example.
+
+        Returns
+        -------
+        self
+        """
         first = not self.__sklearn_is_fitted__()
         with unchanged_on_error(self):
             plan = self._plan()
-            X, y = checked_pair(X, y)
+            X, y = check_pair(X, y)
             corpus = self._corpus(X, y, begin=first)
-            model = self._begin(plan, corpus) if first else self._resumable()
-            model.trained_with = self._searching()
+            model = self._new_model(plan, corpus) if first else self._resumable()
+            model.trained_with = self._search_name()
             updates, seen = model.updates, model.seen
-            learner = self._learner(plan, model, corpus, Visits(np.arange(len(X)), "cyclic", np.random.default_rng(0)))
+            trainer = self._trainer(model, corpus, Visits(np.arange(len(X)), "cyclic", np.random.default_rng(0)))
             try:
-                done, _ = learner.epoch(np.arange(len(X)))
+                done, _ = trainer.epoch(np.arange(len(X)))
             except Broken as broken:
                 raise self._not_finite(X, broken) from None
-            learner.finish()
-            if not isinstance(self.rule, str) and not np.isfinite(learner.size()):
-                raise ValueError(
-                    "the weights are no longer finite numbers, and this model is spoiled; fit a new one with a smaller rate"
+            trainer.finish()
+            if not isinstance(self.rule, str) and not np.isfinite(trainer.size()):
+                raise NumericOverflow(
+                    "the weights are no longer finite numbers, and this model is spoiled",
+                    hint="fit a new one with a smaller rate",
                 )
-            self._keep(model, X, learner)
+            self._keep(model, X, trainer)
             self._model = model
-            self.__dict__.update(self._learned())
             if first:
                 self.history_, self.stop_reason_, self.n_iter_ = [], "partial_fit", 1
                 self.n_mistakes_, self.n_updates_, self.n_seen_ = 0, 0, 0
@@ -150,17 +252,15 @@ class Structured(Estimator):
             self.n_seen_ += model.seen - seen
         return self
 
-    def _learned(self) -> dict[str, Any]:
-        """Further attributes that end in an underscore."""
-        return {}
-
-    def _held_out(self, X: Sequence, y: Sequence, rng: np.random.Generator) -> tuple[list, list, list, list]:
-        if len(X) < LEAST_CASES:
-            raise ValueError(f"early_stopping=True holds out a part for validation, but there is one {self._part} only")
+    def _hold_out(self, X: Sequence, y: Sequence, rng: np.random.Generator) -> tuple[list, list, list, list]:
+        """Return what to learn from and what to validate on: X, y, X_val, y_val."""
+        if len(X) == 1:
+            reason = f"there is one {self._part} only, and a part of them is held out for validation"
+            raise IncompatibleParameters(("early_stopping", True), ("X", X), reason)
         held = max(1, min(len(X) - 1, round(len(X) * self.validation_fraction)))
         order = rng.permutation(len(X)).tolist()
         out, rest = sorted(order[:held]), sorted(order[held:])
-        return [X[i] for i in rest], [y[i] for i in rest], [X[i] for i in out], [y[i] for i in out]
+        return take(X, rest), take(y, rest), take(X, out), take(y, out)
 
     def _validation(self, model: Any, X: Sequence, y: Sequence) -> Callable[[], float]:
         def error() -> float:
@@ -171,32 +271,57 @@ class Structured(Estimator):
 
     # Predicting
 
-    def predict(self, X: Any) -> list:
-        """An answer for each example."""
-        return self._predict(self._answering(), checked(X))
+    def predict(self, X: Iterable) -> list:
+        """Return an answer for each example.
 
-    def score(self, X: Any, y: Any) -> float:
-        """The share of parts that are predicted right."""
-        model = self._answering()
-        X, y = checked_pair(X, y)
+        Parameters
+        ----------
+        X : iterable
+            The examples.
+
+        Returns
+        -------
+        list
+            The answers, in the order of the examples.
+        """
+        return self._predict(self._predicting_model(), check_examples(X))
+
+    def score(self, X: Iterable, y: Iterable) -> float:
+        """Return the share of parts that are predicted right.
+
+        Parameters
+        ----------
+        X : iterable
+            The examples.
+        y : iterable
+            The right answer for each example.
+
+        Returns
+        -------
+        float
+            Between 0 and 1.
+        """
+        model = self._predicting_model()
+        X, y = check_pair(X, y)
         wrong, parts = self._wrong(y, self._predict(model, X))
         return 1 - wrong / max(parts, 1)
 
-    def _answering(self) -> Any:
-        """The model, if it can answer as the parameters ask; a warning if it was not trained to be searched like that."""
+    def _predicting_model(self) -> Any:
+        """Return the model, if it can answer as the parameters ask; warn if it was not trained to be searched like that."""
         check_is_fitted(self)
         model = self._model
-        then, now = getattr(model, "trained_with", ""), self._searching()
+        then, now = model.trained_with, self._search_name()
         if then and then != now:
             warnings.warn(
                 f"this model learned with {then} and is used with {now}; expect worse answers, or fit it again",
                 stacklevel=3,
             )
-        for name, then in getattr(model, "saved_with", {}).items():
+        for name, then in model.saved_with.items():
             if getattr(self, name) != then:
-                raise ValueError(
+                raise UnsupportedOperation(
                     f"this model was saved for prediction only, with {name}={then!r}, and has no weights for "
-                    f"{name}={getattr(self, name)!r}; save it with save(path, resume=True)"
+                    f"{name}={getattr(self, name)!r}",
+                    hint="save it with save(path, resume=True)",
                 )
         return model
 
@@ -206,43 +331,60 @@ class Structured(Estimator):
             return limits._replace(tol=_ANY_FALL)
         return limits
 
-    def _wrong(self, gold: Sequence, guessed: Sequence) -> tuple[int, int]:
-        """(parts that differ, parts)."""
+    def _wrong(self, gold: Sequence, guesses: Sequence) -> tuple[int, int]:
+        """Return how many parts differ, and how many parts there are."""
         wrong = parts = 0
-        for number, (right, guess) in enumerate(zip(gold, guessed, strict=True)):
+        for number, (right, guess) in enumerate(zip(gold, guesses, strict=True)):
             if len(right) != len(guess):
-                raise ValueError(f"{self._part} {number} has {len(guess)} parts, but {len(right)} answers are given for it")
+                raise InvalidData(
+                    f"{self._part} {number} has {len(guess)} parts, but {len(right)} answers are given for it", row=number
+                )
             wrong += sum(a != b for a, b in zip(right, guess, strict=True))
             parts += len(right)
         return wrong, parts
 
     def _not_finite(self, X: Any, broken: Broken) -> ValueError:
-        return ValueError(
-            f"the weights or scores of {self._part} {broken.row} are no longer finite numbers; make the rule's rate smaller"
+        return NumericOverflow(
+            f"the weights or scores of {self._part} {broken.row} are no longer finite numbers",
+            hint="make the rule's rate smaller",
+            row=broken.row,
         )
+
+    def _check_unchanged_settings(self, *settings: tuple[str, object, object]) -> None:
+        """Refuse to go on learning where a parameter (name, then, now) is not as it was when the model began."""
+        for name, then, now in settings:
+            if then != now:
+                raise UnsupportedOperation(
+                    f"{name} has changed since this model began to learn", hint="fit a new one, or change it back"
+                )
 
     # Files
 
     def save(self, path: str | PathLike, resume: bool = False) -> None:
-        """Write the model into one file, which replaces an old one only when it is complete.
+        """Save the model in one file, which replaces an old one only when it is complete.
 
-        With `resume=True` it holds all that learning needs to go on exactly where it stopped; else what predicts, which
-        is several times smaller.
+        Parameters
+        ----------
+        path : str or path-like
+            The file to write.
+        resume : bool, default=False
+            Save all that learning needs to go on exactly where it stopped. Without it the file holds what predicts, which
+            is several times smaller.
         """
         super().save(path, resume)
 
     def _parts(self, resume: bool) -> Parts:
-        facts, arrays = self._arrays(self._model, resume)
-        return Parts(
+        self._freeze(self._model)
+        parts = Parts(
             {
                 "counts": {name: int(getattr(self, name)) for name in COUNTS},
                 "history": [[fact(value) for value in epoch] for epoch in self.history_],
                 "stop_reason": self.stop_reason_,
-                "trained_with": getattr(self._model, "trained_with", ""),
-                "model": facts,
-            },
-            arrays,
+                "trained_with": self._model.trained_with,
+            }
         )
+        parts.put_parts("model", self._model.to_parts(resume), prefix="")
+        return parts
 
     def _put_together(self, parts: Parts, resume: bool) -> None:
         if resume and not any("drift" in name for name in parts.arrays):
@@ -250,31 +392,40 @@ class Structured(Estimator):
         for name, array in parts.arrays.items():
             check_finite(name, array, endless=name.startswith("pairs"))  # −∞ is what a scheme does not allow
         self._plan()
-        self._model = self._from_arrays(parts.facts["model"], parts.arrays)
+        self._model = self._model_from_parts(parts.parts("model", prefix=""))
         self._model.only_predicts = not resume
         self._model.trained_with = parts.text("trained_with")
         if not resume:
-            self._model.saved_with = {name: getattr(self, name) for name in ("keep", "prune") if hasattr(self, name)}
-        self.__dict__.update(self._learned())
+            self._model.saved_with = {name: getattr(self, name) for name in ("keep", "prune")}
         self._recall(parts, set(COUNTS))
 
+    def _model_from_parts(self, parts: Parts) -> Any:
+        """Return the model that these parts describe."""
+        return self._model_type.from_parts(parts)
 
-def checked(X: Any, name: str = "X") -> Sequence:
-    """X as a list."""
+
+def check_examples(X: Iterable, name: str = "X") -> Sequence:
+    """Return the examples as a list; InvalidDataType if they are none."""
     if isinstance(X, str | bytes) or not hasattr(X, "__iter__"):
-        raise TypeError(f"{name} must be a list of examples; got {type(X).__name__}")
+        raise InvalidDataType(f"{name} must be a list of examples; got {type(X).__name__}")
     X = X if isinstance(X, list) else list(X)  # a Series is indexed by labels, a generator not at all
     if X and hasattr(X[0], "tree") and hasattr(X[0], "forms"):
-        raise TypeError(
-            f"{name} holds sentences of a file; take from them what is to be learned: sentence.forms, "
-            "sentence.column('upos'), sentence.tokens('form', 'upos', 'xpos'), sentence.tree()"
+        raise InvalidDataType(
+            f"{name} holds sentences of a file",
+            hint="take from them what is to be learned: sentence.forms, sentence.column('upos'), "
+            "sentence.tokens('form', 'upos', 'xpos'), sentence.tree()",
         )
     return X
 
 
-def checked_pair(X: Any, y: Any, names: tuple[str, str] = ("X", "y")) -> tuple[Sequence, Sequence]:
-    """X and y of equal length."""
-    X, y = checked(X, names[0]), checked(y, names[1])
+def check_pair(X: Iterable, y: Iterable, names: tuple[str, str] = ("X", "y")) -> tuple[Sequence, Sequence]:
+    """Return examples and answers as lists of equal length."""
+    X, y = check_examples(X, names[0]), check_examples(y, names[1])
     if len(X) != len(y):
-        raise ValueError(f"{names[0]} has {len(X)} examples, {names[1]} has {len(y)}; each needs its answer")
+        raise InvalidData(f"{names[0]} has {len(X)} examples, {names[1]} has {len(y)}; each needs its answer")
     return X, y
+
+
+def take(examples: Sequence, numbers: Sequence[int]) -> Any:
+    """Return the examples with these numbers; those that know their features keep them."""
+    return examples.take(numbers) if hasattr(examples, "take") else [examples[i] for i in numbers]

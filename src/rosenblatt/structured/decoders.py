@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rosenblatt.errors import InvalidData, InvalidParameter
 from rosenblatt.structured.graph import chu_liu_edmonds as _chu_liu_edmonds
 from rosenblatt.structured.graph import eisner as _eisner
 
@@ -22,14 +23,30 @@ Scores = ArrayLike | None  # None: all 0
 
 
 class BestPath(NamedTuple):
-    """The numbers of the tags, from 0, and the sum of their scores."""
+    """A path through a lattice.
+
+    Attributes
+    ----------
+    path : list of int
+        The numbers of the tags, from 0.
+    score : float
+        The sum of their scores.
+    """
 
     path: list[int]
     score: float
 
 
 class BestTree(NamedTuple):
-    """The head of each word, words counted from 1 and 0 the root, and the sum of their scores."""
+    """A dependency tree.
+
+    Attributes
+    ----------
+    heads : list of int
+        The head of each word, words counted from 1 and 0 the root.
+    score : float
+        The sum of the scores of its arcs.
+    """
 
     heads: list[int]
     score: float
@@ -71,13 +88,36 @@ def viterbi(
     emissions: ArrayLike, transitions: Scores = None, *, start: Scores = None, end: Scores = None, triples: Scores = None,
     k: int = 1,
 ) -> Any:  # fmt: skip
-    """The path of highest score through n places with K tags each; with k > 1 the list of the k best, best first.
+    """Return the path of highest score through n places with K tags each.
 
-    A path scores the sum of `emissions`[i, b] (n, K) for tag b at place i, of `transitions`[a, b] (K, K) for b after a, of
-    `start`[b] (K,) for the first tag, of `end`[b] (K,) for the last, and, in second order, of `triples`[a, b, c] (K, K, K)
-    for c after a and b. What is None scores 0; −inf forbids. The list is shorter where fewer paths are allowed; where none
-    is, that is a ValueError. Of equal paths the one with the lowest last tag comes first, then with the lowest tag before.
+    A path scores the sum of all that applies to it. What is None scores 0; −inf forbids. Of equal paths the one with the
+    lowest last tag comes first, then with the lowest tag before.
 
+    Parameters
+    ----------
+    emissions : array-like, (n, K)
+        [i, b]: the score of tag b at place i.
+    transitions : array-like, (K, K), optional
+        [a, b]: the score of tag b after tag a.
+    start, end : array-like, (K,), optional
+        [b]: the score of b as the first and as the last tag.
+    triples : array-like, (K, K, K), optional
+        [a, b, c]: the score of c after a and b.
+    k : int, default=1
+        How many paths.
+
+    Returns
+    -------
+    BestPath or list of BestPath
+        With k > 1 the list of the k best, best first, which is shorter where fewer paths are allowed.
+
+    Raises
+    ------
+    InvalidData
+        If no path is allowed.
+
+    Examples
+    --------
     >>> viterbi([[3, 0], [1, 2]], [[1, 0], [0, 1]])
     BestPath(path=[0, 0], score=5.0)
     >>> viterbi([[3, 0], [1, 2]], [[1, 0], [0, 1]], k=3)
@@ -85,9 +125,9 @@ def viterbi(
     """
     lattice = _lattice(emissions, transitions, start, triples)
     n, tags = lattice.emissions.shape
-    ends = _given("end", end, (tags,))
+    ends = _table_or_zeros("end", end, (tags,))
     if not isinstance(k, Integral) or k < 1:
-        raise ValueError(f"k is {k!r}; it is the number of paths asked for, 1 or more")
+        raise InvalidParameter("k", k, "a whole number ≥ 1")
     if n == 0:
         return BestPath([], 0.0) if k == 1 else [BestPath([], 0.0)]
     places = _forward(lattice, k)
@@ -99,19 +139,30 @@ def viterbi(
         *states, rank = (int(i) for i in np.unravel_index(at, last.shape))
         score = float(last.flat[at])
         if score > -math.inf:
-            found.append(BestPath(_traced(places, states[::-1], rank), score))
+            found.append(BestPath(_trace(places, states[::-1], rank), score))
     if not found:
-        raise ValueError(f"each of the paths through {n} places with {tags} tags has a score of −inf; forbid less")
+        raise InvalidData(f"each of the paths through {n} places with {tags} tags has a score of −inf", hint="forbid less")
     return found[0] if k == 1 else found
 
 
 def viterbi_chart(
     emissions: ArrayLike, transitions: Scores = None, *, start: Scores = None, triples: Scores = None
 ) -> NDArray:
-    """The (n, K) scores of the best path to each place that ends in each tag: what Viterbi's algorithm writes down.
+    """Return the scores of the best path to each place that ends in each tag: what Viterbi's algorithm writes down.
 
     Where there is no `end`, the best path scores chart[-1].max(); else (chart[-1] + end).max().
 
+    Parameters
+    ----------
+    emissions, transitions, start, triples : array-like
+        As for `viterbi`.
+
+    Returns
+    -------
+    ndarray, (n, K)
+
+    Examples
+    --------
     >>> viterbi_chart([[3, 0], [1, 2]], [[1, 0], [0, 1]])
     array([[3., 0.],
            [5., 5.]])
@@ -139,7 +190,7 @@ def _forward(lattice: _Lattice, k: int) -> list[_Reached]:
     return places
 
 
-def _traced(places: list[_Reached], tags: list[int], rank: int) -> list[int]:
+def _trace(places: list[_Reached], tags: list[int], rank: int) -> list[int]:
     """The path that ends in these tags and has this rank among those that do."""
     path = tags[::-1]
     for before, (_, back) in zip(places[-2::-1], places[:0:-1], strict=True):
@@ -155,14 +206,32 @@ def _traced(places: list[_Reached], tags: list[int], rank: int) -> list[int]:
 
 
 def eisner(scores: ArrayLike, *, siblings: Scores = None, single_root: bool = True) -> BestTree:
-    """The projective tree of highest score (Eisner 1996): no arc crosses another, nor one from the root.
+    """Return the projective tree of highest score (Eisner 1996): no arc crosses another, nor one from the root.
 
-    A tree over the words 1 … n scores the sum of `scores`[h, m] (n+1, n+1) over its arcs from head h to modifier m, 0 the
-    root. With `siblings` (n+1, n+1, n+1) it also scores siblings[h, m, s] for each modifier m of h, where s is the next
-    modifier of h from m towards h, or h itself where there is none (McDonald and Pereira 2006). With `single_root` the root
-    has one modifier. −inf forbids; if that leaves no tree, that is a ValueError. Column 0 of `scores`, its diagonal, and
-    what is no such triple in `siblings`, are not looked at. Of equal trees it is always the same one.
+    Scores of −inf forbid. Of equal trees it is always the same one.
 
+    Parameters
+    ----------
+    scores : array-like, (n + 1, n + 1)
+        [h, m]: the score of the arc from head h to modifier m, words counted from 1 and 0 the root. Column 0 and the
+        diagonal are not looked at.
+    siblings : array-like, (n + 1, n + 1, n + 1), optional
+        [h, m, s]: the score of the modifier m of h, where s is the next modifier of h from m towards h, or h itself where
+        there is none (McDonald and Pereira 2006). What is no such triple is not looked at.
+    single_root : bool, default=True
+        Whether the root has one modifier.
+
+    Returns
+    -------
+    BestTree
+
+    Raises
+    ------
+    InvalidData
+        If every tree is forbidden.
+
+    Examples
+    --------
     >>> eisner([[0, 9, 10, 9], [0, 0, 20, 3], [0, 30, 0, 30], [0, 11, 0, 0]])
     BestTree(heads=[2, 0, 2], score=70.0)
     """
@@ -170,17 +239,35 @@ def eisner(scores: ArrayLike, *, siblings: Scores = None, single_root: bool = Tr
     if siblings is None:
         return _tree(_eisner.best_tree(table, bool(single_root)), table, None, "projective tree")
     size = len(table)
-    triples = _given("siblings", siblings, (size, size, size), looked_at=_neighbours(size))
+    triples = _table_or_zeros("siblings", siblings, (size, size, size), looked_at=_neighbours(size))
     heads = _eisner.best_tree_with_siblings(table, triples, bool(single_root))
     return _tree(heads, table, triples, "projective tree")
 
 
 def chu_liu_edmonds(scores: ArrayLike, *, single_root: bool = True) -> BestTree:
-    """The tree of highest score, arcs crossing or not (Chu and Liu 1965; Edmonds 1967).
+    """Return the tree of highest score, arcs crossing or not (Chu and Liu 1965; Edmonds 1967).
 
-    `scores`, `single_root`, what is forbidden and what is not looked at are those of `eisner`. Of equal trees it is always
-    the same one.
+    Scores of −inf forbid. Of equal trees it is always the same one.
 
+    Parameters
+    ----------
+    scores : array-like, (n + 1, n + 1)
+        [h, m]: the score of the arc from head h to modifier m, words counted from 1 and 0 the root. Column 0 and the
+        diagonal are not looked at.
+    single_root : bool, default=True
+        Whether the root has one modifier.
+
+    Returns
+    -------
+    BestTree
+
+    Raises
+    ------
+    InvalidData
+        If every tree is forbidden.
+
+    Examples
+    --------
     >>> chu_liu_edmonds([[0, 9, 10, 9], [0, 0, 20, 3], [0, 30, 0, 30], [0, 11, 0, 0]])
     BestTree(heads=[2, 0, 2], score=70.0)
     """
@@ -206,7 +293,9 @@ def _tree(heads: NDArray, scores: NDArray, siblings: NDArray | None, kind: str) 
             parts.append(siblings[h, m, nearest])
     score = math.fsum(parts)
     if score == -math.inf:
-        raise ValueError(f"each {kind} over {len(found)} words has a score of −inf; forbid less, or try single_root=False")
+        raise InvalidData(
+            f"each {kind} over {len(found)} words has a score of −inf", hint="forbid less", settings={"single_root": False}
+        )
     return BestTree(found, score)
 
 
@@ -216,13 +305,13 @@ def _tree(heads: NDArray, scores: NDArray, siblings: NDArray | None, kind: str) 
 def _lattice(emissions: ArrayLike, transitions: Scores, start: Scores, triples: Scores) -> _Lattice:
     table = _numbers("emissions", emissions)
     if table.ndim != 2 or table.shape[1] == 0:
-        raise ValueError(f"emissions: shape {table.shape}; expected (n, K): a row for each place, a column for each tag")
+        raise _wrong_shape("emissions", table, "(n, K), a row for each place and a column for each tag")
     K = table.shape[1]
     return _Lattice(
-        _checked("emissions", table),
-        _given("start", start, (K,)),
-        _given("transitions", transitions, (K, K)),
-        None if triples is None else _given("triples", triples, (K, K, K)),
+        _check_scores("emissions", table),
+        _table_or_zeros("start", start, (K,)),
+        _table_or_zeros("transitions", transitions, (K, K)),
+        None if triples is None else _table_or_zeros("triples", triples, (K, K, K)),
     )
 
 
@@ -230,20 +319,20 @@ def _arcs(scores: ArrayLike) -> NDArray:
     table = _numbers("scores", scores)
     size = len(table) if table.ndim else 0
     if size == 0 or table.shape != (size, size):
-        raise ValueError(f"scores: shape {table.shape}; expected (n+1, n+1): [head, modifier], 0 the root")
+        raise _wrong_shape("scores", table, "(n+1, n+1): [head, modifier], 0 the root")
     looked_at = ~np.eye(size, dtype=bool)
     looked_at[:, 0] = False
-    return _checked("scores", table, looked_at)
+    return _check_scores("scores", table, looked_at)
 
 
-def _given(name: str, value: Scores, shape: tuple[int, ...], looked_at: NDArray | None = None) -> NDArray:
+def _table_or_zeros(name: str, value: Scores, shape: tuple[int, ...], looked_at: NDArray | None = None) -> NDArray:
     """Scores of this shape; 0 where they are not given."""
     if value is None:
         return np.zeros(shape)
     table = _numbers(name, value)
     if table.shape != shape:
-        raise ValueError(f"{name}: shape {table.shape}; expected {shape}")
-    return _checked(name, table, looked_at)
+        raise _wrong_shape(name, table, str(shape))
+    return _check_scores(name, table, looked_at)
 
 
 def _numbers(name: str, value: ArrayLike) -> NDArray:
@@ -251,20 +340,24 @@ def _numbers(name: str, value: ArrayLike) -> NDArray:
     try:
         table = np.asarray(value)
     except ValueError:
-        raise ValueError(f"{name}: no table, since its rows differ in length; each needs as many") from None
+        raise InvalidData(f"{name} is no table, since its rows differ in length") from None
     if table.dtype.kind not in "biuf":
-        raise ValueError(f"{name}: type {table.dtype}; expected whole numbers or floats")
+        raise InvalidData(f"{name} must be whole numbers or floats; it has the type {table.dtype}")
     return np.array(table, np.float64, order="C")
 
 
-def _checked(name: str, table: NDArray, looked_at: NDArray | None = None) -> NDArray:
+def _check_scores(name: str, table: NDArray, looked_at: NDArray | None = None) -> NDArray:
     """The table if all in it are scores; what is not looked at becomes 0."""
     if looked_at is not None:
         table[~looked_at] = 0.0
     wrong = ~(np.abs(table) <= LARGEST) & (table != -np.inf)
     if wrong.any():
         place = np.argwhere(wrong)[0].tolist()
-        raise ValueError(
+        raise InvalidData(
             f"{name}{place} is {table[tuple(place)]}; a score is a number up to {LARGEST:g} in size, or −inf, which forbids"
         )
     return table
+
+
+def _wrong_shape(name: str, table: NDArray, expected: str) -> InvalidData:
+    return InvalidData(f"{name} must have the shape {expected}; it has {table.shape}")

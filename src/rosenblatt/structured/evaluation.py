@@ -17,6 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rosenblatt.errors import InvalidData, InvalidDataType
+
 MOST_LABELS = 20  # up to which a table of confusions has a row and a column for each
 
 # The relations of Universal Dependencies between content words, which are those that CLAS counts (CoNLL 2018 shared task).
@@ -35,13 +37,14 @@ Sentences = Iterable[Sequence[Any]]
 
 
 class Share(NamedTuple):
-    """How many of all were right."""
+    """How many of all were right: `correct` of `total`."""
 
     correct: int
     total: int
 
     @property
     def value(self) -> float:
+        """The share, from 0 to 1."""
         return _ratio(self.correct, self.total)
 
     def __str__(self) -> str:
@@ -49,7 +52,7 @@ class Share(NamedTuple):
 
 
 class Score(NamedTuple):
-    """How many gold has, how many the guess has, and how many of them are the same."""
+    """How many gold has, how many the guess has (`guessed`), and how many of them are the same (`correct`)."""
 
     correct: int
     gold: int
@@ -57,14 +60,17 @@ class Score(NamedTuple):
 
     @property
     def precision(self) -> float:
+        """The share of the guess that is right."""
         return _ratio(self.correct, self.guessed)
 
     @property
     def recall(self) -> float:
+        """The share of gold that is found."""
         return _ratio(self.correct, self.gold)
 
     @property
     def f1(self) -> float:
+        """The harmonic mean of precision and recall."""
         return _ratio(2 * self.correct, self.gold + self.guessed)
 
 
@@ -105,7 +111,17 @@ class Confusion(NamedTuple):
         return {label: Score(*numbers) for label, *numbers in zip(self.labels, *columns, strict=True)}
 
     def worst(self, most: int = 10) -> list[tuple[Any, Any, int]]:
-        """(gold, guess, count) of the most frequent confusions."""
+        """Return the most frequent confusions.
+
+        Parameters
+        ----------
+        most : int, default=10
+            How many.
+
+        Returns
+        -------
+        list of (gold, guess, count)
+        """
         wrong = [(gold, guess, count) for (gold, guess), count in self.counts.items() if gold != guess]
         return sorted(wrong, key=lambda row: (-row[2], str(row[0]), str(row[1])))[:most]
 
@@ -129,10 +145,12 @@ class TagScores(NamedTuple):
 
     @property
     def accuracy(self) -> float:
+        """The share of words whose tag is right."""
         return self.words.value
 
     @property
     def per_tag(self) -> dict[Any, Score]:
+        """The score of each tag."""
         return self.confusion.scores
 
     def __str__(self) -> str:
@@ -151,18 +169,22 @@ class SpanScores(NamedTuple):
 
     @property
     def accuracy(self) -> float:
+        """The share of words whose tag is right."""
         return self.words.value
 
     @property
     def precision(self) -> float:
+        """The share of the guess that is right."""
         return self.total.precision
 
     @property
     def recall(self) -> float:
+        """The share of gold that is found."""
         return self.total.recall
 
     @property
     def f1(self) -> float:
+        """The harmonic mean of precision and recall."""
         return self.total.f1
 
     def __str__(self) -> str:
@@ -182,14 +204,17 @@ class TreeScores(NamedTuple):
 
     @property
     def uas(self) -> float:
+        """The share of words whose head is right (unlabelled attachment)."""
         return self.heads.value
 
     @property
     def las(self) -> float:
+        """The share of words whose head and relation are right (labelled attachment)."""
         return self.labelled.value
 
     @property
     def clas(self) -> float:
+        """The F1 of the relations between content words."""
         return self.content.f1
 
     def __str__(self) -> str:
@@ -203,12 +228,23 @@ class TreeScores(NamedTuple):
 def tags(
     gold: Sentences, guess: Sentences, words: Sentences | None = None, known: Collection[Hashable] | None = None
 ) -> TagScores:
-    """Accuracy, whole sentences, and precision, recall and F1 of each tag.
+    """Compute the accuracy of tags, and precision, recall and F1 of each tag.
 
-    gold, guess  the tags of each sentence
-    words        the words of each sentence, and
-    known        the words that training saw: they give the accuracy on known and unknown words apart
+    Parameters
+    ----------
+    gold, guess : iterable of sequences
+        The tags of each sentence.
+    words : iterable of sequences, optional
+        The words of each sentence.
+    known : collection, optional
+        The words that training saw. With `words`, it gives the accuracy on known and unknown words apart.
 
+    Returns
+    -------
+    TagScores
+
+    Examples
+    --------
     >>> scores = tags([["DET", "NOUN"], ["VERB"]], [["DET", "VERB"], ["VERB"]])
     >>> scores.accuracy, scores.per_tag["VERB"].precision
     (0.6666666666666666, 0.5)
@@ -221,11 +257,11 @@ def tags(
     VERB      50.00  100.00   66.67     1        2
     """
     if (words is None) != (known is None):
-        raise ValueError("words and known go together: the words of each sentence, and those that training saw")
+        raise InvalidData("words and known go together: the words of each sentence, and those that training saw")
     counts: Counter[tuple[bool, Any, Any]] = Counter()  # of (known, gold, guess)
     whole: Counter[bool] = Counter()
     seen = frozenset(known or ())
-    for true, found, *forms in _aligned(gold=gold, guess=guess, **({} if words is None else {"words": words})):
+    for true, found, *forms in _align(gold=gold, guess=guess, **({} if words is None else {"words": words})):
         counts.update(zip([form in seen for form in (forms[0] if forms else true)], true, found, strict=True))
         whole[true == found] += 1
     confusion: Counter[tuple[Any, Any]] = Counter()
@@ -245,11 +281,22 @@ def tags(
 
 
 def spans(gold: Sentences, guess: Sentences) -> SpanScores:
-    """Precision, recall and F1 of chunks or entities, all together and of each type, as conlleval counts them.
+    """Compute precision, recall and F1 of chunks or entities, all together and of each type, as conlleval does.
 
     A chunk of the guess is right if gold has one with the same first word, last word and type (see `chunks`). The accuracy
-    is that of the tags. gold and guess are the tags of each sentence; no chunk goes beyond its sentence.
+    is that of the tags.
 
+    Parameters
+    ----------
+    gold, guess : iterable of sequences of str
+        The tags of each sentence; no chunk goes beyond its sentence.
+
+    Returns
+    -------
+    SpanScores
+
+    Examples
+    --------
     >>> scores = spans([["B-NP", "I-NP", "O", "B-NP"]], [["B-NP", "I-NP", "O", "B-VP"]])
     >>> scores.precision, scores.recall, scores.f1, scores.accuracy
     (0.5, 0.5, 0.5, 0.75)
@@ -263,12 +310,12 @@ def spans(gold: Sentences, guess: Sentences) -> SpanScores:
     """
     right: Counter[bool] = Counter()
     true, found, both = Counter[str](), Counter[str](), Counter[str]()  # by type
-    for number, (ours, theirs) in enumerate(_aligned(gold=gold, guess=guess)):
-        right.update(map(_equal, ours, theirs))
+    for number, (ours, theirs) in enumerate(_align(gold=gold, guess=guess)):
+        right.update(bool(one == other) for one, other in zip(ours, theirs, strict=True))
         try:
             here, there = chunks(ours), chunks(theirs)
-        except ValueError as reason:
-            raise ValueError(f"sentence {number}: {reason}") from None
+        except InvalidData as error:
+            raise InvalidData(f"sentence {number}: {error}", row=number) from None
         true.update(kind for kind, *_ in here)
         found.update(kind for kind, *_ in there)
         both.update(kind for kind, *_ in set(here) & set(there))
@@ -277,13 +324,25 @@ def spans(gold: Sentences, guess: Sentences) -> SpanScores:
 
 
 def chunks(tags: Sequence[str]) -> list[tuple[str, int, int]]:
-    """(type, first word, word after the last) of each chunk that the tags of a sentence describe.
+    """Return the chunks that the tags of a sentence describe.
 
     A tag is O, or a position and a type, as in B-NP. In every scheme (IOB1, IOB2, IOE, IOBES, BILOU), and even if the tags
     break it, a chunk ends between two words where one of them is in no chunk, where the type changes, after E or S, and
     before B or S. So an I after O or after another type begins a chunk. For tags of B, I and O, or of I, E and O, this is
     what conlleval counts; it knows no S, and would join chunks of one type that the E and B of IOBES separate.
 
+    Parameters
+    ----------
+    tags : sequence of str
+        The tags of a sentence.
+
+    Returns
+    -------
+    list of (str, int, int)
+        The type, the first word and the word after the last of each chunk.
+
+    Examples
+    --------
     >>> chunks(["I-NP", "I-NP", "B-NP", "O", "I-VP", "I-NP"])
     [('NP', 0, 2), ('NP', 2, 3), ('VP', 4, 5), ('NP', 5, 6)]
     """
@@ -300,15 +359,26 @@ def chunks(tags: Sequence[str]) -> list[tuple[str, int, int]]:
 
 
 def trees(gold: Sentences, guess: Sentences, punctuation: bool = True, subtypes: bool = False) -> TreeScores:
-    """UAS, LAS, CLAS, whole trees, and precision, recall and F1 of each relation, as the script of CoNLL 2018 counts them.
-
-    gold, guess  the trees of each sentence, a tree a list of (head, relation); heads count words from 1, and 0 is the root
-    punctuation  False leaves out words whose relation in gold is punct; CoNLL 2018 counts all words
-    subtypes     True tells nsubj:pass from nsubj; CoNLL 2018 drops what follows the colon
+    """Compute UAS, LAS and CLAS of trees, and precision, recall and F1 of each relation, as the script of CoNLL 2018 does.
 
     CLAS is the F1 of the relations between content words: a word counts in gold if its gold relation is one of them, in the
     guess if its guessed relation is, and is right if both head and relation are.
 
+    Parameters
+    ----------
+    gold, guess : iterable of sequences of (int, str)
+        The tree of each sentence, as the head and the relation of each word; heads count words from 1, and 0 is the root.
+    punctuation : bool, default=True
+        False leaves out words whose relation in gold is punct; CoNLL 2018 counts all words.
+    subtypes : bool, default=False
+        True tells nsubj:pass from nsubj; CoNLL 2018 drops what follows the colon.
+
+    Returns
+    -------
+    TreeScores
+
+    Examples
+    --------
     >>> gold = [[(2, "det"), (3, "nsubj"), (0, "root")]]
     >>> guess = [[(2, "det"), (3, "obj"), (0, "root")]]
     >>> scores = trees(gold, guess)
@@ -317,14 +387,16 @@ def trees(gold: Sentences, guess: Sentences, punctuation: bool = True, subtypes:
     """
     counts: Counter[tuple[Any, Any, bool]] = Counter()  # of (gold relation, guessed relation, same head)
     whole: Counter[tuple[bool, bool]] = Counter()  # of (all heads right, all relations right too)
-    for number, (true, found) in enumerate(_aligned(gold=gold, guess=guess)):
+    for number, (true, found) in enumerate(_align(gold=gold, guess=guess)):
         try:
             words = [
                 (label, label_found, head == head_found)
                 for (head, label), (head_found, label_found) in zip(true, found, strict=True)
             ]
         except (TypeError, ValueError):
-            raise ValueError(f"sentence {number}: a tree is a list of (head, relation), one for each word") from None
+            raise InvalidData(
+                f"sentence {number}: a tree is a list of (head, relation), one for each word", row=number
+            ) from None
         if not punctuation:
             words = [word for word in words if _universal(word[0]) != "punct"]
         if not subtypes:
@@ -351,18 +423,22 @@ def trees(gold: Sentences, guess: Sentences, punctuation: bool = True, subtypes:
     )
 
 
-def _aligned(**corpora: Sentences) -> Iterator[tuple[list[Any], ...]]:
+def _align(**corpora: Sentences) -> Iterator[tuple[list[Any], ...]]:
     """The same sentence of every corpus; they must have as many sentences, and a sentence as many words in each."""
     lists = {name: list(sentences) for name, sentences in corpora.items()}
     if len({len(sentences) for sentences in lists.values()}) > 1:
         sizes = ", ".join(f"{len(sentences)} in {name}" for name, sentences in lists.items())
-        raise ValueError(f"the numbers of sentences differ: {sizes}")
+        raise InvalidData(f"the numbers of sentences differ: {sizes}")
     for number, row in enumerate(zip(*lists.values(), strict=True)):
         if any(isinstance(sentence, str) for sentence in row):
-            raise ValueError(f"sentence {number} is a string; each sentence must be a list with an entry for each word")
+            raise InvalidDataType(
+                f"sentence {number} is a string; each sentence must be a list with an entry for each word", row=number
+            )
         if len({len(sentence) for sentence in row}) > 1:
             sizes = ", ".join(f"{len(sentence)} in {name}" for name, sentence in zip(lists, row, strict=True))
-            raise ValueError(f"sentence {number}: the numbers of words differ: {sizes}; gold tokens are needed")
+            raise InvalidData(
+                f"sentence {number}: the numbers of words differ: {sizes}", hint="gold tokens are needed", row=number
+            )
         yield tuple(list(sentence) for sentence in row)
 
 
@@ -370,18 +446,13 @@ def _position(tag: str) -> tuple[str, str]:
     """(position, type) of a chunk tag, split at the first hyphen."""
     letter, _, kind = tag.partition("-")
     if letter not in POSITIONS:
-        raise ValueError(
-            f"{tag!r} is no tag of a chunk: it must be O, or one of {', '.join(POSITIONS)} with a type, as in B-NP"
-        )
+        allowed = f"it must be O, or one of {', '.join(POSITIONS)} with a type, as in B-NP"
+        raise InvalidData(f"{tag!r} is no tag of a chunk: {allowed}")
     return POSITIONS[letter], "" if letter == "O" else kind
 
 
 def _universal(label: Any) -> Any:
     return label.partition(":")[0] if isinstance(label, str) else label
-
-
-def _equal(ours: Any, theirs: Any) -> bool:
-    return bool(ours == theirs)
 
 
 def _ratio(part: int, whole: int) -> float:

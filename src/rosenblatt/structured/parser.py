@@ -10,40 +10,87 @@ from itertools import pairwise
 from numbers import Integral
 from operator import ne
 from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rosenblatt.engine.blocks import available_threads
 from rosenblatt.engine.jit import jit
-from rosenblatt.estimators.parameters import Flag
+from rosenblatt.errors import InvalidData, InvalidDataType, InvalidParameter, shown
+from rosenblatt.estimators.parameters import Flag, Number
+from rosenblatt.estimators.plan import Plan
+from rosenblatt.modelfile.parts import Parts
 from rosenblatt.structured import trees
-from rosenblatt.structured.base import Structured
-from rosenblatt.structured.features import templates
-from rosenblatt.structured.features.fields import Fields
+from rosenblatt.structured.base import StructuredEstimator, StructuredModel
+from rosenblatt.structured.features.fields import Fields, attribute_names, sentence_starts
+from rosenblatt.structured.features.templates import attributes_used
+from rosenblatt.structured.features.weight_table import OUTCOMES
 
-_PART = 64  # sentences that a thread takes at a time
+_SENTENCES = 64  # that a thread takes at a time
 _FARTHEST = 2**31 - 1
 
 
-class Corpus(NamedTuple):
+class ParserCorpus(NamedTuple):
     """Sentences end to end."""
 
     values: NDArray  # (words, attributes) uint64: what each word is
     starts: NDArray  # (sentences + 1,) int64
-    heads: NDArray  # (words,) int32: 1-based in the sentence, 0 for a root; −1 where there is no gold tree
-    labels: NDArray  # (words,) int32: numbers of names, −1 where the name is not known
-
-    def __len__(self) -> int:
-        return len(self.starts) - 1
+    heads: NDArray  # (words,) int32: 1-based in the sentence, 0 for a root
+    labels: NDArray  # (words,) int32: numbers of names
 
 
-class DependencyParser(Structured):
+class ParserModel(StructuredModel):
+    """What a parser has learned, and how it reads: its fields and its labels."""
+
+    def __init__(self, fields: Fields):
+        self.fields = fields
+        self.labels: dict[str, int] = {}
+        self.seen = 0
+
+    def copy(self) -> Self:
+        """Return the same model, sharing nothing that learning changes."""
+        other = super().copy()
+        other.labels = dict(self.labels)
+        return other
+
+    def add_labels(self, labels: Mapping[str, int]) -> None:
+        """Take in the names of labels, the known ones first."""
+        self.labels = dict(labels)
+        self._frozen = None
+
+    def to_parts(self, resume: bool) -> Parts:
+        """Return how the parser reads, for a file."""
+        parts = self.fields.to_parts()
+        parts.facts |= {"labels": list(self.labels), "seen": self.seen}
+        return parts
+
+    def _set_labels(self, parts: Parts) -> None:
+        """Know the labels and the counts that were saved."""
+        self.labels = {str(name): number for number, name in enumerate(parts.facts["labels"])}
+        self.seen = parts.whole("seen")
+
+
+class TrainingTrees(NamedTuple):
+    """A corpus with gold trees, the labels there are now, and the model that reads it."""
+
+    corpus: ParserCorpus
+    labels: dict[str, int]
+    model: Any  # ParserModel, of the parser's own kind
+
+
+class DependencyParser(StructuredEstimator):
     """A parser: `fit(sentences, trees)`, `predict(sentences)`.
 
     A sentence is a list of tokens, a token a tuple of texts as named by `fields`; a tree is a list of (head, label), heads
     counted from 1 and 0 for the root. What searches for trees, a subclass says.
+
+    Attributes
+    ----------
+    labels_ : list of str
+        The labels of arcs, in the order in which they were met.
+    memory_ : int
+        The bytes that the weights take while learning.
     """
 
     fields: Sequence[str] = ("form", "upos", "xpos")
@@ -51,113 +98,156 @@ class DependencyParser(Structured):
     single_root: bool = True
     labelled: bool = True
 
-    _own: ClassVar[Mapping[str, Any]] = MappingProxyType({**Structured._own, "single_root": Flag(), "labelled": Flag()})
-    _places: ClassVar[tuple[str, ...]] = ()  # what templates may look at
-    _state_attributes: ClassVar[tuple[str, ...]] = ()  # what they may ask that is no attribute of a word
+    _own: ClassVar[Mapping[str, Any]] = MappingProxyType(
+        {**StructuredEstimator._own, "single_root": Flag(), "labelled": Flag(), "prune": Number(0)}
+    )
+    _state_attributes: ClassVar[tuple[str, ...]] = ()  # what templates may ask that is no attribute of a word
+    _most_labels: ClassVar[int] = OUTCOMES
 
-    @property
-    def memory_(self) -> int:
-        """The bytes that the weights take while learning."""
-        return self._fitted().bytes()
+    # What a parser is
 
     @abstractmethod
     def _every_template(self) -> Sequence[str]:
-        """All templates that are looked at: those given, or those made for the fields."""
+        """Return all templates that are looked at: those given, or those made for the fields."""
+
+    @abstractmethod
+    def _blank_model(self, fields: Fields) -> Any:
+        """Return a model that has learned nothing."""
+
+    @abstractmethod
+    def _settings(self, model: Any) -> list[tuple[str, object, object]]:
+        """Return (name, then, now) of the parameters that must not change while a model learns."""
+
+    @abstractmethod
+    def _parse(self, model: Any) -> Callable[[ParserCorpus], None]:
+        """Return what writes the heads and labels of sentences into a corpus."""
+
+    # Learning
 
     def _read_fields(self) -> Fields:
-        """How tokens are read, from `fields` and what the templates name of them."""
-        names = tuple(self.fields)
-        if isinstance(self.fields, str) or not names or len(set(names)) < len(names):
-            raise ValueError(f"fields must be a list of different names, the form first; got {self.fields!r}")
-        allowed = Fields.names(names)
-        every = templates.attributes_used(self._every_template())
-        used = [name for name in every if name not in self._state_attributes]
+        """Return how tokens are read, from `fields` and what the templates name of them."""
+        allowed = attribute_names(self.fields)
+        used = [name for name in attributes_used(self._every_template()) if name not in self._state_attributes]
         for name in used:
             if name not in allowed:
-                raise ValueError(f"a template names {name!r}, but tokens have {', '.join(allowed)}; see `fields`")
-        return Fields(names, used)
+                reason = f"made of what tokens have: {', '.join(allowed)}"
+                raise InvalidParameter("templates", name, reason, hint="name the parts of tokens in `fields`")
+        return Fields(tuple(self.fields), used)
 
-    def _read_trees(self, y: Sequence, starts: NDArray, number_of: dict[str, int], learn: bool) -> tuple[NDArray, NDArray]:
-        """Heads and numbers of labels of all words; with `learn`, new labels are entered into `number_of`."""
+    def _corpus(self, X: Sequence, y: Sequence, begin: bool) -> TrainingTrees:
+        if begin:
+            model = self._blank_model(self._read_fields())
+        else:
+            model = self._resumable()
+            self._check_unchanged_settings(("fields", model.fields.fields, tuple(self.fields)), *self._settings(model))
+        labels = dict(model.labels)
+        heads, numbers = self._read_trees(y, sentence_starts(X), labels)
+        values, starts = model.fields.values(X, learn=True)
+        if not self.labelled:
+            labels, numbers = {"_": 0}, np.zeros_like(numbers)
+        if len(labels) > self._most_labels:
+            raise InvalidData(f"there are {len(labels)} labels; at most {self._most_labels} can be told apart")
+        if self.single_root and (several := first_invalid_tree(heads, starts, True)) >= 0:
+            raise InvalidData(
+                f"sentence {several} has more than one word with head 0", row=several, settings={"single_root": False}
+            )
+        return TrainingTrees(ParserCorpus(values, starts, heads, numbers), labels, model)
+
+    def _new_model(self, plan: Plan, corpus: TrainingTrees) -> Any:
+        return corpus.model
+
+    def _read_trees(self, y: Sequence, starts: NDArray, number_of: dict[str, int]) -> tuple[NDArray, NDArray]:
+        """Return heads and numbers of labels of all words; new labels are entered into `number_of`."""
         heads = np.empty(int(starts[-1]), np.int32)
         labels = np.empty(int(starts[-1]), np.int32)
         for number, tree in enumerate(y):
             start, end = int(starts[number]), int(starts[number + 1])
             if isinstance(tree, str) or not hasattr(tree, "__len__"):
-                raise TypeError(f"sentence {number}: a tree is a list of (head, label); got {tree!r}")
-            if len(tree) != end - start:
-                raise ValueError(f"sentence {number} has {end - start} words, but its tree has {len(tree)}")
+                raise InvalidDataType(
+                    f"sentence {number}: a tree is a list of (head, label); got {shown(tree)}", row=number
+                )
+            self._check_length(tree, end - start, number)
             for i, part in enumerate(tree):
                 heads[start + i], label = self._arc(part, number, i)
-                labels[start + i] = number_of.setdefault(label, len(number_of)) if learn else number_of.get(label, -1)
+                labels[start + i] = number_of.setdefault(label, len(number_of))
             trees.check(heads[start:end], number)
         return heads, labels
 
+    @staticmethod
+    def _check_length(tree: Sequence, words: int, number: int) -> None:
+        if len(tree) != words:
+            raise InvalidData(f"sentence {number} has {words} words, but its tree has {len(tree)}", row=number)
+
     def _arc(self, part: Any, number: int, i: int) -> tuple[int, str]:
-        """The head and the label of a word; where there are no labels, the head alone will do."""
+        """Return the head and the label of a word; where there are no labels, the head alone will do."""
         place = f"sentence {number}, word {i + 1}"
         if not self.labelled and isinstance(part, Integral) and not isinstance(part, bool):
             part = (part, "_")
         try:
             head, label = part
         except (TypeError, ValueError):
-            raise ValueError(f"{place}: a tree is a list of (head, label); got {part!r}") from None
+            raise InvalidData(f"{place}: a tree is a list of (head, label); got {shown(part)}", row=number) from None
         if isinstance(part, str) or isinstance(head, bool) or not isinstance(head, Integral) or abs(int(head)) > _FARTHEST:
-            raise ValueError(f"{place}: the head must be a whole number, 0 for the root; got {head!r}")
+            raise InvalidData(f"{place}: the head must be a whole number, 0 for the root; got {shown(head)}", row=number)
         if self.labelled and not isinstance(label, str):
-            raise TypeError(f"{place}: the label must be text; got {label!r}")
+            raise InvalidDataType(f"{place}: the label must be text; got {shown(label)}", row=number)
         return int(head), label if self.labelled else "_"
 
-    def _wrong(self, gold: Sequence, guessed: Sequence) -> tuple[int, int]:
-        """(words whose head or label is wrong, words); of heads alone where there are no labels."""
+    # Predicting
+
+    def _predict(self, model: Any, X: Sequence) -> list:
+        values, starts = model.fields.values(X)
+        heads, labels = np.zeros(len(values), np.int32), np.zeros(len(values), np.int32)
+        parse, names = self._parse(model), list(model.labels)
+
+        def parse_some(first: int) -> None:
+            parse(ParserCorpus(values, starts[first : first + _SENTENCES + 1], heads, labels))
+
+        blocks = range(0, len(X), _SENTENCES)
+        threads = min(available_threads(self.n_jobs), len(blocks))
+        if threads > 1:
+            with ThreadPoolExecutor(threads) as pool:
+                list(pool.map(parse_some, blocks))
+        else:
+            for first in blocks:
+                parse_some(first)
+        if (broken := first_invalid_tree(heads, starts, bool(self.single_root))) >= 0:
+            raise AssertionError(f"sentence {broken}: the parser's answer is no tree; please report this")
+        named = list(map(names.__getitem__, labels.tolist())) if self.labelled and names else ["_"] * len(labels)
+        pairs = list(zip(heads.tolist(), named, strict=True))
+        return [pairs[start:end] for start, end in pairwise(starts.tolist())]
+
+    def _wrong(self, gold: Sequence, guesses: Sequence) -> tuple[int, int]:
+        """Return how many words have a wrong head or label, and how many words there are; of heads alone without labels."""
         wrong = parts = 0
-        for number, (tree, guess) in enumerate(zip(gold, guessed, strict=True)):
-            if len(tree) != len(guess):
-                raise ValueError(f"sentence {number} has {len(guess)} words, but its tree has {len(tree)}")
+        for number, (tree, guess) in enumerate(zip(gold, guesses, strict=True)):
+            self._check_length(tree, len(guess), number)
             arcs = [self._arc(part, number, i) for i, part in enumerate(tree)]
             wrong += sum(map(ne, arcs, guess))
             parts += len(tree)
         return wrong, parts
 
-    def _refuse_roots(self, heads: NDArray, starts: NDArray) -> None:
-        if self.single_root and (several := first_broken(heads, starts, True)) >= 0:
-            raise ValueError(f"sentence {several} has more than one word with head 0; single_root=False allows that")
-
-    def _in_parts(self, parse: Callable[[slice], None], sentences: int) -> None:
-        """Call `parse` for parts of the sentences, by as many threads as `n_jobs` allows; its argument cuts `starts`."""
-        parts = [slice(first, first + _PART + 1) for first in range(0, sentences, _PART)]
-        threads = min(available_threads(self.n_jobs), len(parts))
-        if threads > 1:
-            with ThreadPoolExecutor(threads) as pool:
-                list(pool.map(parse, parts))
-        else:
-            for part in parts:
-                parse(part)
+    # What has been learned
 
     @property
     def labels_(self) -> list[str]:
         """The labels of arcs, in the order in which they were met."""
         return list(self._fitted().labels)
 
-    @staticmethod
-    def _written_trees(heads: NDArray, labels: NDArray, names: Sequence[str], starts: NDArray, single_root: bool) -> list:
-        """The answers as lists of (head, label); an answer that is no tree is a defect, and said so."""
-        named = list(map(list(names).__getitem__, labels.tolist())) if len(names) else ["_"] * len(labels)
-        pairs = list(zip(heads.tolist(), named, strict=True))
-        broken = first_broken(heads, starts, single_root)
-        if broken >= 0:
-            raise AssertionError(f"sentence {broken}: the parser's answer is no tree; please report this")
-        return [pairs[start:end] for start, end in pairwise(starts.tolist())]
+    @property
+    def memory_(self) -> int:
+        """The bytes that the weights take while learning."""
+        return self._fitted().nbytes
 
 
 @jit
-def first_broken(heads, starts, single_root):
+def first_invalid_tree(heads, starts, single_root):
     """The first sentence whose heads are no tree, or have several roots where one is asked for; −1 if there is none."""
     for sentence in range(starts.size - 1):
         part = heads[starts[sentence] : starts[sentence + 1]]
         roots = 0
         for i in range(part.size):
             roots += part[i] == 0
-        if trees.first_lost(part) != 0 or (single_root and roots > 1):
+        if trees.first_unrooted(part) != 0 or (single_root and roots > 1):
             return sentence
     return -1

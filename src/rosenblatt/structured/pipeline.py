@@ -10,51 +10,98 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from numbers import Integral
 from os import PathLike
-from typing import Any
+from typing import Any, Protocol, Self
 
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt.data.conllu import Sentence
+from rosenblatt.errors import InvalidData, InvalidDataType, InvalidParameter, InvalidParameterType, shown
 from rosenblatt.estimators.base import unchanged_on_error
 from rosenblatt.modelfile import container
-from rosenblatt.structured.base import Structured, checked, checked_pair
+from rosenblatt.modelfile.parts import Parts
+from rosenblatt.structured.base import StructuredEstimator, check_examples, check_pair, take
 from rosenblatt.structured.graph.parser import GraphParser
 from rosenblatt.structured.parser import DependencyParser
+from rosenblatt.structured.tags.sources import FeaturedSentences
 from rosenblatt.structured.tags.tagger import SequenceTagger
 from rosenblatt.structured.transition.parser import TransitionParser
 
-_PARTS: dict[str, type[Structured]] = {kind.__name__: kind for kind in (SequenceTagger, GraphParser, TransitionParser)}
+_KINDS: dict[str, type[StructuredEstimator]] = {
+    kind.__name__: kind for kind in (SequenceTagger, GraphParser, TransitionParser)
+}
 _HEAD_COLUMNS = ("head", "deprel")
 
 
-def jackknifed(learner: Any, X: Sequence, y: Sequence, folds: int = 5) -> list:
-    """An answer for each example, by a learner that learned from the others: from all parts but its own, of `folds` parts
-    that take every `folds`-th example each. The learner itself is left as it is."""
+class FitsAndPredicts(Protocol):
+    """A learner that scikit-learn can clone."""
+
+    def fit(self, X: Any, y: Any) -> Any:
+        """Learn from examples and their answers."""
+
+    def predict(self, X: Any) -> Iterable:
+        """Return an answer for each example."""
+
+
+def jackknife(learner: FitsAndPredicts, X: Sequence, y: Sequence, folds: int = 5) -> list:
+    """Return an answer for each example, by a learner that learned from the others.
+
+    Parameters
+    ----------
+    learner : estimator
+        What learns; it is cloned, and left as it is.
+    X : sequence
+        The examples.
+    y : sequence
+        Their answers.
+    folds : int, default=5
+        How many parts the examples are cut into: each takes every `folds`-th example, and is answered by a learner that
+        learned from all other parts.
+
+    Returns
+    -------
+    list
+        The answers, in the order of the examples.
+    """
     if not 2 <= folds <= len(X):
-        raise ValueError(f"folds must be from 2 to the number of examples, {len(X)}; got {folds}")
+        raise InvalidParameter("folds", folds, f"from 2 to the number of examples, {len(X)}")
     answers: list = [None] * len(X)
     for fold in range(folds):
         rest = [i for i in range(len(X)) if i % folds != fold]
         part = range(fold, len(X), folds)
-        able = clone(learner).fit([X[i] for i in rest], [y[i] for i in rest])
-        for i, answer in zip(part, able.predict([X[i] for i in part]), strict=True):
+        trained = clone(learner).fit(take(X, rest), take(y, rest))
+        for i, answer in zip(part, trained.predict(take(X, part)), strict=True):
             answers[i] = answer
     return answers
 
 
-class TagAndParse(BaseEstimator):
-    """Tags and trees for plain words.
+jackknifed = jackknife  # as it was called before
 
-    Parameters
-    ----------
-    parser : a parser, whose `fields` after the form are the tags it reads
-    taggers : one tagger for all these tags, or a dictionary from the name of a tag to its tagger
-    folds : parts of the jackknife; 0 trains the parser on the tags as they are given
+
+class TagAndParse(BaseEstimator):
+    """A pipeline that gives plain words tags and trees.
 
     An answer for a word is the tags that the parser reads, in its order, then the head and the label: with the usual fields
     (upos, xpos, head, label). `fit` takes the same.
 
+    Parameters
+    ----------
+    parser : GraphParser or TransitionParser
+        The parser, whose `fields` after the form are the tags it reads.
+    taggers : SequenceTagger or mapping of str to SequenceTagger
+        One tagger for all these tags, or a dictionary from the name of a tag to its tagger.
+    folds : int, default=5
+        Parts of the jackknife; 0 trains the parser on the tags as they are given.
+
+    Attributes
+    ----------
+    taggers_ : dict of str to SequenceTagger
+        The trained taggers.
+    parser_ : GraphParser or TransitionParser
+        The trained parser.
+
+    Examples
+    --------
     >>> from rosenblatt.structured import SequenceTagger, TagAndParse, TransitionParser
     >>> X = [["dogs", "bark"], ["cats", "sleep"]] * 5
     >>> y = [[("NOUN", 2, "nsubj"), ("VERB", 0, "root")]] * 10
@@ -73,47 +120,109 @@ class TagAndParse(BaseEstimator):
         self.taggers = taggers
         self.folds = folds
 
-    def fit(self, X: Any, y: Any) -> TagAndParse:
-        """Learn taggers and parser from sentences (lists of words) and what is right for their words."""
+    def fit(self, X: Iterable, y: Iterable, X_val: Iterable | None = None, y_val: Iterable | None = None) -> Self:
+        """Learn taggers and parser.
+
+        The features of the sentences are computed once for all taggers that have the same templates and fields, and for
+        all parts of the jackknife.
+
+        Parameters
+        ----------
+        X : iterable of sequences of str
+            The sentences, as words.
+        y : iterable of sequences of tuples
+            For each word its tags, its head and its label.
+        X_val, y_val : optional
+            Further sentences, tagged by the taggers, on which the parser's error is measured after each epoch.
+
+        Returns
+        -------
+        self
+        """
         with unchanged_on_error(self):
-            X, y = checked_pair(X, y)
+            X, y = check_pair(X, y)
             if not isinstance(self.parser, DependencyParser):
-                raise TypeError(f"parser must be a GraphParser or a TransitionParser; got {type(self.parser).__name__}")
+                allowed = "a GraphParser or a TransitionParser"
+                raise InvalidParameterType("parser", type(self.parser).__name__, allowed)
             if isinstance(self.folds, bool) or not isinstance(self.folds, Integral):
-                raise TypeError(f"folds must be a whole number, 0 for no jackknife; got {self.folds!r}")
+                raise InvalidParameterType("folds", self.folds, "a whole number, 0 for no jackknife")
             tags = tuple(self.parser.fields[1:])
             if "parser" in tags:
-                raise ValueError("a tag cannot be called 'parser', for that is what the file calls the parser; rename it")
-            asked = self.taggers if isinstance(self.taggers, Mapping) else dict.fromkeys(tags, self.taggers)
-            if set(asked) != set(tags):
-                raise ValueError(f"the parser reads {', '.join(tags)}; taggers are given for {', '.join(asked)}")
+                raise InvalidParameter(
+                    "fields", tags, "names other than 'parser', for that is what a file calls the parser"
+                )
+            taggers = self.taggers if isinstance(self.taggers, Mapping) else dict.fromkeys(tags, self.taggers)
+            if set(taggers) != set(tags):
+                raise InvalidParameter(
+                    "taggers", list(taggers), f"given for the tags that the parser reads: {', '.join(tags)}"
+                )
             gold, trees = _columns(y, len(tags))
-            read = gold
+            words, read = FeaturedSentences(X), gold
             if self.folds:
-                read = [jackknifed(asked[tag], X, gold[i], self.folds) for i, tag in enumerate(tags)]
-            taggers = {tag: clone(asked[tag]).fit(X, gold[i]) for i, tag in enumerate(tags)}
-            parser = clone(self.parser).fit(_tokens(X, read), trees)
-            self.taggers_, self.parser_ = taggers, parser
+                read = [jackknife(taggers[tag], words, gold[i], self.folds) for i, tag in enumerate(tags)]
+            trained = {tag: clone(taggers[tag]).fit(words, gold[i]) for i, tag in enumerate(tags)}
+            validation: tuple[Any, Any] = (None, None)
+            if X_val is not None:
+                X_val, y_val = check_pair(X_val, y_val)
+                guesses = [tagger.predict(X_val) for tagger in trained.values()]
+                validation = _tokens(X_val, guesses), _columns(y_val, len(tags))[1]
+            parser = clone(self.parser).fit(_tokens(X, read), trees, *validation)
+            self.taggers_, self.parser_ = trained, parser
         return self
 
-    def tag(self, X: Any) -> list[list[tuple[str, ...]]]:
-        """Each sentence as tokens that the parser reads: (form, tag, ...)."""
+    def tag(self, X: Iterable) -> list[list[tuple[str, ...]]]:
+        """Return each sentence as tokens that the parser reads.
+
+        Parameters
+        ----------
+        X : iterable of sequences of str
+            The sentences, as words.
+
+        Returns
+        -------
+        list of lists of tuples
+            (form, tag, ...) for each word.
+        """
         check_is_fitted(self)
-        X = checked(X)
+        X = check_examples(X)
         return _tokens(X, [tagger.predict(X) for tagger in self.taggers_.values()])
 
-    def predict(self, X: Any) -> list[list[tuple]]:
-        """For each word of each sentence its tags, its head and its label."""
+    def predict(self, X: Iterable) -> list[list[tuple]]:
+        """Return for each word of each sentence its tags, its head and its label.
+
+        Parameters
+        ----------
+        X : iterable of sequences of str
+            The sentences, as words.
+
+        Returns
+        -------
+        list of lists of tuples
+        """
         tokens = self.tag(X)
         return [
             [(*token[1:], head, label) for token, (head, label) in zip(sentence, tree, strict=True)]
             for sentence, tree in zip(tokens, self.parser_.predict(tokens), strict=True)
         ]
 
-    def score(self, X: Any, y: Any) -> float:
-        """The share of words whose head and label are right, whatever their tags. Labels count whole; `evaluation.trees`
-        leaves out what follows a colon, as CoNLL 2018 does."""
-        X, y = checked_pair(X, y)
+    def score(self, X: Iterable, y: Iterable) -> float:
+        """Return the share of words whose head and label are right, whatever their tags.
+
+        Labels count whole; `evaluation.trees` leaves out what follows a colon, as CoNLL 2018 does.
+
+        Parameters
+        ----------
+        X : iterable of sequences of str
+            The sentences, as words.
+        y : iterable of sequences of tuples
+            For each word its tags, its head and its label.
+
+        Returns
+        -------
+        float
+            Between 0 and 1.
+        """
+        X, y = check_pair(X, y)
         right = parts = 0
         for gold, guess in zip(y, self.predict(X), strict=True):
             right += sum(tuple(a)[-2:] == b[-2:] for a, b in zip(gold, guess, strict=True))
@@ -121,14 +230,25 @@ class TagAndParse(BaseEstimator):
         return right / max(parts, 1)
 
     def annotate(self, sentences: Iterable[Sentence], batch: int = 1000) -> Iterator[Sentence]:
-        """The sentences of a CoNLL-U file with tags, heads and labels written into their columns, in a stream.
+        """Yield the sentences of a CoNLL-U file with tags, heads and labels in their columns.
 
         Fields of the parser must be called as the columns of the file are.
+
+        Parameters
+        ----------
+        sentences : iterable of conllu.Sentence
+            The sentences, perhaps a stream.
+        batch : int, default=1000
+            How many sentences are tagged and parsed at a time.
+
+        Yields
+        ------
+        conllu.Sentence
         """
         check_is_fitted(self)
         if batch < 1:
-            raise ValueError(f"batch must be at least 1 sentence; got {batch}")
-        stream = opened(sentences)
+            raise InvalidParameter("batch", batch, "at least 1 sentence")
+        stream = check_sentences(sentences)
         while some := list(islice(stream, batch)):
             answers = self.predict([sentence.forms for sentence in some])
             for sentence, answer in zip(some, answers, strict=True):
@@ -139,18 +259,35 @@ class TagAndParse(BaseEstimator):
     # Files
 
     def save(self, path: str | PathLike, resume: bool = False) -> None:
-        """Write taggers and parser into one file, which replaces an old one only when it is complete. With `resume=True`
-        each of them can go on learning."""
-        container.write(path, *self._written(resume))
+        """Save taggers and parser in one file, which replaces an old one only when it is complete.
 
-    def _written(self, resume: bool) -> tuple[dict[str, Any], dict[str, Any]]:
+        Parameters
+        ----------
+        path : str or path-like
+            The file to write.
+        resume : bool, default=False
+            Save all that learning needs to go on; without it the file holds what predicts, which is several times smaller.
+        """
+        parts = self.to_parts(resume)
+        container.write(path, parts.facts, parts.arrays)
+
+    def to_parts(self, resume: bool = False) -> Parts:
+        """Return taggers and parser as facts and arrays.
+
+        Parameters
+        ----------
+        resume : bool, default=False
+            Whether to include all that learning needs to go on.
+
+        Returns
+        -------
+        Parts
+        """
         check_is_fitted(self)
-        parts: dict[str, Any] = {}
-        arrays: dict[str, Any] = {}
-        for name, part in {**self.taggers_, "parser": self.parser_}.items():
-            parts[name], own = part._written(resume)
-            arrays |= {f"{name}/{array}": value for array, value in own.items()}
-        return {"learner": type(self).__name__, "parts": parts, "folds": int(self.folds)}, arrays
+        learners = Parts()
+        for name, learner in {**self.taggers_, "parser": self.parser_}.items():
+            learners.put_parts(name, Parts(*learner._written(resume)))
+        return Parts({"learner": type(self).__name__, "parts": learners.facts, "folds": int(self.folds)}, learners.arrays)
 
     @classmethod
     def load(cls, path: str | PathLike) -> TagAndParse:
@@ -161,30 +298,47 @@ class TagAndParse(BaseEstimator):
     def _restored(cls, facts: Mapping[str, Any], arrays: Mapping[str, Any], source: str) -> TagAndParse:
         if facts.get("learner") != cls.__name__:
             raise container.UnreadableModel(f"{source} holds a {facts.get('learner')}, not a {cls.__name__}")
-        made: dict[str, Any] = {}
         try:
-            for name, part in facts["parts"].items():
-                own = {key.removeprefix(f"{name}/"): value for key, value in arrays.items() if key.startswith(f"{name}/")}
-                made[name] = _PARTS[part["learner"]]._restored(part, own, f"{source} ({name})")
-            parser = made.pop("parser")
-            if not isinstance(parser, DependencyParser) or tuple(made) != tuple(parser.fields[1:]):
-                raise ValueError(
-                    f"its parser reads {parser.get_params().get('fields')}, but there are taggers for {list(made)}"
-                )
-            pipeline = cls(clone(parser), {name: clone(tagger) for name, tagger in made.items()}, int(facts["folds"]))
+            return cls.from_parts(Parts(facts, dict(arrays)))
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise container.UnreadableModel(f"{source} is damaged: {type(error).__name__}: {error}") from None
+
+    @classmethod
+    def from_parts(cls, parts: Parts) -> TagAndParse:
+        """Return the pipeline that was saved.
+
+        Parameters
+        ----------
+        parts : Parts
+            What `to_parts` returned.
+
+        Returns
+        -------
+        TagAndParse
+        """
+        learners = Parts(parts.facts["parts"], parts.arrays)
+        made: dict[str, Any] = {}
+        for name, facts in learners.facts.items():
+            own = learners.parts(name)
+            made[name] = _KINDS[facts["learner"]]._restored(own.facts, own.arrays, name)
+        parser = made.pop("parser")
+        if not isinstance(parser, DependencyParser) or tuple(made) != tuple(parser.fields[1:]):
+            raise ValueError(
+                f"its parser reads {parser.get_params().get('fields')}, but there are taggers for {list(made)}"
+            )
+        pipeline = cls(clone(parser), {name: clone(tagger) for name, tagger in made.items()}, parts.whole("folds"))
         pipeline.taggers_, pipeline.parser_ = made, parser
         return pipeline
 
 
 def _columns(y: Sequence, tags: int) -> tuple[list[list[list[str]]], list[list[tuple[int, str]]]]:
-    """The tags, each as a list of sentences, and the trees."""
+    """Return the tags, each as a list of sentences, and the trees."""
     for number, sentence in enumerate(y):
         for i, word in enumerate(sentence):
             if isinstance(word, str) or len(word) != tags + 2:
-                raise ValueError(
-                    f"sentence {number}, word {i + 1}: an answer must be {tags} tags, a head and a label; got {word!r}"
+                place = f"sentence {number}, word {i + 1}"
+                raise InvalidData(
+                    f"{place}: an answer must be {tags} tags, a head and a label; got {shown(word)}", row=number
                 )
     columns = [[[word[i] for word in sentence] for sentence in y] for i in range(tags)]
     return columns, [[(word[-2], word[-1]) for word in sentence] for sentence in y]
@@ -194,20 +348,40 @@ def _tokens(X: Sequence, tags: Sequence) -> list[list[tuple[str, ...]]]:
     return [list(zip(*parts, strict=True)) for parts in zip(X, *tags, strict=True)]
 
 
-def opened(sentences: Iterable[Sentence]) -> Iterator[Sentence]:
-    """The sentences, if they are such; a path must be opened first."""
+def check_sentences(sentences: Iterable[Sentence]) -> Iterator[Sentence]:
+    """Yield the sentences, if they are those of a file; a path must be opened first."""
     if isinstance(sentences, str | PathLike):
-        raise TypeError(f"sentences must be those of a file: conllu.read({str(sentences)!r}); got its name")
+        raise InvalidDataType(
+            f"sentences must be those of a file; got its name, {shown(str(sentences))}",
+            hint=f"conllu.read({str(sentences)!r})",
+        )
     for sentence in sentences:
         if not isinstance(sentence, Sentence):
-            raise TypeError(f"a sentence of conllu.read, conllu.parse or conllu.Sentence.of is needed; got {sentence!r}")
+            raise InvalidDataType(
+                f"a sentence of conllu.read, conllu.parse or conllu.Sentence.of is needed; got {shown(sentence)}"
+            )
         yield sentence
 
 
 def examples(sentences: Iterable[Sentence], tags: Sequence[str] = ("upos", "xpos")) -> tuple[list, list]:
-    """(X, y) of the sentences of a CoNLL-U file: their forms, and the tags, head and label of each word."""
+    """Return words and answers to train a pipeline with, from the sentences of a CoNLL-U file.
+
+    Parameters
+    ----------
+    sentences : iterable of conllu.Sentence
+        The sentences.
+    tags : sequence of str, default=("upos", "xpos")
+        The columns whose tags the parser reads.
+
+    Returns
+    -------
+    X : list of lists of str
+        The forms of each sentence.
+    y : list of lists of tuples
+        For each word the tags, the head and the label.
+    """
     X, y = [], []
-    for sentence in opened(sentences):
+    for sentence in check_sentences(sentences):
         X.append(sentence.forms)
         columns = [sentence.column(tag) for tag in tags]
         y.append([(*word[:-1], *word[-1]) for word in zip(*columns, sentence.tree(), strict=True)])

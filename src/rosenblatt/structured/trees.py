@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rosenblatt.engine.jit import jit
+from rosenblatt.errors import InvalidData
 
 
 @jit
-def first_lost(heads):
+def first_unrooted(heads):
     """The first word (from 1) whose heads do not lead to 0, or whose head is none of the words; 0 if all is well."""
     n = heads.size
     state = np.zeros(n + 1, np.int8)  # 1 on the way now, 2 known to reach 0
@@ -48,26 +49,26 @@ def is_projective(heads):
 
 
 def is_tree(heads: Sequence[int] | NDArray, single_root: bool = False) -> bool:
-    """Whether every word reaches 0; with `single_root`, whether one word alone hangs on 0."""
+    """Return whether every word reaches 0; with `single_root`, whether one word alone hangs on 0."""
     array = np.asarray(heads, np.int64)
-    return first_lost(array) == 0 and (not single_root or array.size == 0 or int(np.sum(array == 0)) == 1)
+    return first_unrooted(array) == 0 and (not single_root or array.size == 0 or int(np.sum(array == 0)) == 1)
 
 
 def check(heads: NDArray, number: int) -> None:
-    """Raise a ValueError that names the sentence and the word if the heads are no tree."""
-    word = first_lost(heads)
+    """Raise InvalidData, with the sentence and the word, if the heads are no tree."""
+    word = first_unrooted(heads)
     if word == 0:
         return
     head = int(heads[word - 1])
     if not 0 <= head <= len(heads):
-        raise ValueError(
+        raise InvalidData(
             f"sentence {number}: word {word} has head {head}, but there are {len(heads)} words; a head is 0 (root) or "
-            f"one of 1 to {len(heads)}"
+            f"one of 1 to {len(heads)}",
+            row=number,
         )
     ring, at = [int(word)], head
     while at != word:
         ring.append(at)
         at = int(heads[at - 1])
-    raise ValueError(
-        f"sentence {number}: the heads are no tree; they lead in a circle {' → '.join(map(str, [*ring, word]))}"
-    )
+    circle = " → ".join(map(str, [*ring, word]))
+    raise InvalidData(f"sentence {number}: the heads are no tree; they lead in a circle {circle}", row=number)

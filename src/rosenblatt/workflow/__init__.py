@@ -7,22 +7,20 @@ evaluate(model, "more.tsv").accuracy
 model.save("mail.model")
 """
 
-from rosenblatt.workflow.choosing import learner_named, reading_for
-from rosenblatt.workflow.explaining import heaviest, reasons
-from rosenblatt.workflow.judging import cross_validated, evaluate, learning_curve
+from rosenblatt.data.formats import reading_for
+from rosenblatt.workflow.evaluation import cross_validate, evaluate, learning_curve
+from rosenblatt.workflow.explanation import explain_row, top_features
+from rosenblatt.workflow.learners import make_learner
 from rosenblatt.workflow.model import FileModel
-from rosenblatt.workflow.terms import Options
-from rosenblatt.workflow.training import train
+from rosenblatt.workflow.training import Options, train
+
+# The names of these functions in version 0.1.
+cross_validated = cross_validate
+heaviest = top_features
+learner_named = make_learner
+reasons = explain_row
 
 __all__ = [
-    "FileModel",
-    "Options",
-    "cross_validated",
-    "evaluate",
-    "heaviest",
-    "learner_named",
-    "learning_curve",
-    "reading_for",
-    "reasons",
-    "train",
-]
+    "FileModel", "Options", "cross_validate", "cross_validated", "evaluate", "explain_row", "heaviest", "learner_named",
+    "learning_curve", "make_learner", "reading_for", "reasons", "top_features", "train",
+]  # fmt: skip

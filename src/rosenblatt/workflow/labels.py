@@ -33,8 +33,8 @@ class Labels:
         return known
 
     @classmethod
-    def spoken(cls, texts: Iterable[str]) -> Labels:
-        """The classes that somebody named in text: numbers, if all of them are."""
+    def from_text(cls, texts: Iterable[str]) -> Labels:
+        """Return the classes that these texts name: numbers, if all of them are."""
         texts = list(texts)
         numbers = all(DECIMAL.fullmatch(text.encode()) for text in texts)
         return cls(map(float, texts) if numbers else texts)
@@ -58,11 +58,11 @@ class Labels:
         return numbers[where]
 
     def number(self, label: Any) -> int:
-        """The number of a label, which may be spelled out; −1 for one that is no class."""
+        """The number of a label, which may be text; −1 for one that is no class."""
         value = _value(label)
         if isinstance(value, str) and self.numeric:
             value = float(value) if DECIMAL.fullmatch(value.encode()) else value
-        return self._numbers.get(value if self.numeric else spelled(value), -1)
+        return self._numbers.get(value if self.numeric else label_text(value), -1)
 
     def classes(self) -> NDArray:
         """The labels in the order of their numbers: int64 or float64 if all are numbers, else text."""
@@ -74,14 +74,14 @@ class Labels:
 
     def _enter(self, values: list[Key]) -> None:
         self.numeric = all(isinstance(value, float) for value in values)
-        self.keys: list[Any] = list(dict.fromkeys(values if self.numeric else map(spelled, values)))
+        self.keys: list[Any] = list(dict.fromkeys(values if self.numeric else map(label_text, values)))
         self._numbers = {key: number for number, key in enumerate(self.keys)}
         rising = bool(self.keys) and self.numeric and self.keys == sorted(self.keys)
         self._sorted = np.array(self.keys) if rising else None
 
 
-def spelled(label: Any) -> str:
-    """A label as text: whole numbers without a point."""
+def label_text(label: Any) -> str:
+    """Return a label as text: whole numbers without a decimal point."""
     label = label.item() if isinstance(label, np.generic) else label
     if isinstance(label, float):
         whole = abs(label) < 2**53 and label == int(label)

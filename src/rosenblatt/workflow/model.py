@@ -1,4 +1,4 @@
-"""A model from files is a learner and the reading that makes its rows; it answers for files as it learned from them."""
+"""A model from files is a learner and the reading that makes its rows; it predicts for files as it learned from them."""
 
 from __future__ import annotations
 
@@ -12,29 +12,41 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import is_regressor
 
+from rosenblatt.data import opening
 from rosenblatt.data.formats import READINGS
 from rosenblatt.data.reading import Chunk, Reading
+from rosenblatt.errors import InvalidData
 from rosenblatt.modelfile import container, registry
 from rosenblatt.modelfile.saving import WRONG
 
+Paths = str | PathLike | Sequence[str | PathLike]  # files, folders or patterns
 _PARTS = ("learner", "reading")
 _NO_FEATURES = ("target", "weight", "ignored")  # what a column can be beside something to learn from
 
 
 class Answers(NamedTuple):
-    """What a model says about some rows: labels or numbers, the scores of `decision_function`, and what was right."""
+    """Predictions for some rows: labels or numbers, the scores of `decision_function`, and the true labels."""
 
     labels: NDArray
     scores: NDArray | None
     truth: NDArray | None
-    unknown: int  # non-zeros in columns that no row had while it learned; they count for nothing
+    unknown: int  # non-zeros in columns that no row had in training; they are ignored
     skipped: int = 0  # rows of the files left out so far
 
 
 class FileModel:
-    """A learner with the reading that makes rows for it, and the facts of its training.
+    """A model trained from files: a learner, the reading that makes rows for it, and the facts of its training.
 
     `train` makes it; `save` and `load` keep it in one file.
+
+    Parameters
+    ----------
+    reading : Reading
+        How files become rows.
+    learner : estimator
+        The learner, which has learned.
+    training : mapping, optional
+        Facts about the training: files, passes, mistakes, why it stopped.
     """
 
     def __init__(self, reading: Reading, learner: Any, training: Mapping[str, Any] | None = None):
@@ -47,23 +59,49 @@ class FileModel:
 
     @property
     def classes_(self) -> NDArray:
-        """The labels."""
+        """The classes, as their labels."""
         return self.learner.classes_
 
-    def predict(self, paths: str | PathLike | Sequence[str | PathLike]) -> NDArray:
-        """What each row of the files is."""
+    def predict(self, paths: Paths) -> NDArray:
+        """Predict the label, or the number, of each row of files.
+
+        Parameters
+        ----------
+        paths : path or list of paths
+            Files, folders or patterns; "-" is standard input.
+
+        Returns
+        -------
+        array of shape (rows,)
+            In the order of the rows.
+        """
         found = [answers.labels for answers in self.answers(paths, labelled=False, scores=False)]
-        return np.concatenate(found) if found else np.empty(0, self.classes_.dtype)
+        if not found:
+            return np.empty(0, np.float64 if is_regressor(self.learner) else self.classes_.dtype)
+        return np.concatenate(found)
 
     def answers(
-        self,
-        paths: str | PathLike | Sequence[str | PathLike],
-        labelled: bool = True,
-        scores: bool = True,
-        on_error: str = "error",
+        self, paths: Paths, labelled: bool = True, scores: bool = True, on_error: str = "error"
     ) -> Iterator[Answers]:
-        """Answers batch by batch, in the order of the rows; with `labelled`, beside what is right."""
-        batches = self.reading.batches(listed(paths), labelled=labelled, on_error=on_error)
+        """Yield the predictions batch by batch, in the order of the rows.
+
+        Parameters
+        ----------
+        paths : path or list of paths
+            Files, folders or patterns; "-" is standard input.
+        labelled : bool, optional
+            Read the true labels too, and refuse rows without one.
+        scores : bool, optional
+            Compute the scores of `decision_function` too.
+        on_error : {"error", "skip"}, optional
+            "skip" leaves out rows that cannot be read.
+
+        Yields
+        ------
+        Answers
+            The predictions for some rows.
+        """
+        batches = self.reading.batches(file_list(paths), labelled=labelled, on_error=on_error)
         try:
             for batch in batches:
                 yield self.answer(self.reading.chunk(batch), scores)._replace(skipped=batches.skipped)
@@ -71,22 +109,22 @@ class FileModel:
             batches.close()
 
     def answer(self, chunk: Chunk, scores: bool = True) -> Answers:
-        """The answers for some rows."""
-        X, unknown = fitted_to(chunk.X, self.learner.n_features_in_)
+        """Return the predictions for some rows."""
+        X, unknown = match_columns(chunk.X, self.learner.n_features_in_)
         if is_regressor(self.learner):
             return Answers(self.learner.predict(X), None, chunk.y, unknown)
         decision = self.learner.decision_function(X) if scores and hasattr(self.learner, "decision_function") else None
         return Answers(self.learner.predict(X), decision, chunk.y, unknown)
 
     def name(self, column: int) -> str:
-        """What to call a column of X; words of the only column of a file need not say which it is."""
+        """Return the name of a column of X; words of the only text column of a file are named without the column."""
         name = self.reading.name(column)
         kinds: dict[str, str] = getattr(self.reading, "kinds", {})
         features = [column for column, kind in kinds.items() if kind not in _NO_FEATURES]
         return name.removeprefix(f"{features[0]}:") if len(features) == 1 and kinds[features[0]] == "text" else name
 
     def names(self) -> list[str]:
-        """What each column is called."""
+        """Return the names of all columns of X."""
         return [self.name(column) for column in range(self.learner.n_features_in_)]
 
     # Files
@@ -135,20 +173,18 @@ class FileModel:
         return cls(reading, learner, training)
 
 
-def listed(paths: str | PathLike | Sequence[str | PathLike]) -> list[str]:
-    """The files that these paths name: globs and folders are expanded."""
-    from rosenblatt.data import opening
-
+def file_list(paths: Paths) -> list[str]:
+    """Return the files that paths name: folders and patterns are expanded."""
     return opening.paths([paths] if isinstance(paths, str | PathLike) else paths)
 
 
-def fitted_to(X: Any, features: int) -> tuple[Any, int]:
-    """(X with this many columns, how many non-zeros it lost); columns that are missing are zero."""
+def match_columns(X: Any, features: int) -> tuple[Any, int]:
+    """Return (X with this many columns, how many non-zeros it lost); columns that are missing are zero."""
     rows, width = X.shape
     if width == features:
         return X, 0
     if not sp.issparse(X):
-        raise ValueError(f"the rows have {width} columns, the model {features}")
+        raise InvalidData(f"the rows have {width} columns, and the model has {features}")
     if width < features:
         return sp.csr_matrix((X.data, X.indices, X.indptr), shape=(rows, features), copy=False), 0
     narrow = X[:, :features]

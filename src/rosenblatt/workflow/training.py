@@ -1,95 +1,655 @@
-"""Training from files is a sequence of steps: some rows, learned from once, in an order that the files, the seed and the
-number of the pass determine. So it can stop after any step and go on later exactly there; and a file that is streamed gives
-the model of one that is loaded and visited in its own order, because cutting a stream in any way gives the same model.
+"""Training from files is a sequence of steps: some rows, learned from once, in an order that the files, the random seed and
+the number of the pass determine. So it can stop after any step and resume later exactly there; and a file that is streamed
+gives the model of one that is loaded and visited in its own order: cutting a stream in any way gives the same model.
+
+`train`, cross-validation and learning curves all prepare a `Trainer`, which makes the learner (with its random seed), the
+reading, the classes and the weights of the classes from the options, and nobody else does.
 """
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
-from os import PathLike
-from typing import Any
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from inspect import signature
+from pathlib import Path
+from time import perf_counter
+from typing import Any, NamedTuple, Protocol
 
-from sklearn.base import clone, is_regressor
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, clone, is_regressor
 
 from rosenblatt.data.opening import rereadable
-from rosenblatt.data.reading import Reading
+from rosenblatt.data.parsing.fingerprint import Fingerprint
+from rosenblatt.data.reading import Batch, Chunk, OfRows, Reading
 from rosenblatt.data.svmlight import LabelError
-from rosenblatt.estimators.linear import Perceptron
-from rosenblatt.workflow.labels import Labels
-from rosenblatt.workflow.model import FileModel, listed
-from rosenblatt.workflow.run import Run, can_widen
-from rosenblatt.workflow.sources import sizes, text_size
-from rosenblatt.workflow.terms import DEFAULTS, Options, UnknownLabel, Watch, WrongUse
+from rosenblatt.errors import IncompatibleParameters, InvalidData, InvalidParameter, UnknownLabel, UnsupportedOperation
+from rosenblatt.estimators.linear import Linear, Perceptron
+from rosenblatt.workflow.labels import Labels, label_text
+from rosenblatt.workflow.model import FileModel, Paths, file_list, match_columns
+
+LOADED_PASSES, STREAMED_PASSES = 10, 1
+_COMPRESSED = {".gz": 5, ".bz2": 6, ".xz": 7, ".zst": 5}  # how much text a byte stands for, as a rule
+_STEPS = 64  # in which a pass over loaded rows is cut, at least
+_MOST_ROWS = 1 << 16  # of a step
+_GROWTH = 1.5
+_READ_SIZE = 1 << 20  # bytes
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to train.
+
+    Parameters
+    ----------
+    passes : int, optional
+        Number of passes (epochs) over the data; by default 10 where they are loaded and 1 where they are streamed.
+    order : {"shuffle", "cyclic"}
+        "shuffle" visits loaded rows in a new random order in each pass, "cyclic" in the order of the files. A stream is
+        always visited in the order of the files.
+    seed : int
+        Random seed of the order, and of a learner that has a `random_state`.
+    stream : bool, optional
+        Read the files again in each pass instead of loading them. By default they are streamed if they hold more than
+        `memory` bytes of text, or come from a pipe.
+    memory : int
+        Bytes of text above which files are streamed.
+    holdout : float
+        Share of the loaded rows that is not learned from; the error on them is measured after each pass.
+    classes : sequence of str, optional
+        The labels, for a pipe, which cannot be read twice.
+    on_error : {"error", "skip"}
+        "skip" leaves out rows that cannot be read.
+    """
+
+    passes: int | None = None
+    order: str = "shuffle"
+    seed: int = 0
+    stream: bool | None = None
+    memory: int = 1 << 31
+    holdout: float = 0.0
+    classes: Sequence[str] | None = None
+    on_error: str = "error"
+
+    def __post_init__(self) -> None:
+        if self.passes is not None and self.passes < 1:
+            raise InvalidParameter("passes", self.passes, "a whole number ≥ 1")
+        if self.order not in ("shuffle", "cyclic"):
+            raise InvalidParameter("order", self.order, "'shuffle' or 'cyclic'")
+        if not 0 <= self.holdout < 1:
+            raise InvalidParameter("holdout", self.holdout, "a share of the rows, at least 0 and below 1")
+        if not 0 <= self.seed < 2**32:
+            raise InvalidParameter("seed", self.seed, f"a whole number from 0 to {2**32 - 1}")
+
+
+DEFAULTS = Options()
+
+
+class Step(NamedTuple):
+    """How far training is, after some rows."""
+
+    number: int  # of the pass, from 1
+    passes: int
+    rows: int  # visited in this pass
+    of: int | None  # rows in a pass, if that is known
+    seen: int  # rows visited in all passes
+    mistakes: int  # of them, wrong when they were predicted
+    seconds: float
+    ends: bool  # whether the pass ends here
+    error: float | None  # on the rows held out, at the end of a pass
+
+
+Callback = Callable[[Step], object]
+
+
+class _NewLabel(Exception):
+    """A label that the first rows of a stream did not have: training starts again with all labels."""
+
+
+# Rows, pass by pass
+
+
+class RowSource(Protocol):
+    """The rows that a trainer learns from, pass by pass."""
+
+    @property
+    def rows(self) -> int | None:
+        """How many a pass visits, if that is known."""
+
+    def steps(self, number: int, start: int) -> Generator[tuple[Chunk, int]]:
+        """(rows, how many of the pass are done after them), of the pass with this number, from row `start` on."""
+
+
+class LoadedRows(NamedTuple):
+    """Rows in memory, visited in a new order in each pass."""
+
+    chunk: Chunk
+    live: NDArray  # the rows to learn from
+    order: str
+    seed: int
+
+    @property
+    def rows(self) -> int:
+        return len(self.live)
+
+    def steps(self, number: int, start: int) -> Generator[tuple[Chunk, int]]:
+        order = self.live
+        if self.order == "shuffle":
+            order = np.random.default_rng([self.seed, number]).permutation(order)
+        size = max(1, min(-(-len(order) // _STEPS), _MOST_ROWS))
+        for at in range(start, len(order), size):
+            part = order[at : at + size]
+            yield self.chunk.take(part), at + len(part)
+
+
+class StreamedRows:
+    """Rows that are read again in each pass. `digest` is the XXH64 of the first `digested` bytes of the files."""
+
+    def __init__(self, reading: Reading, paths: Sequence[str], rows: int | None, on_error: str):
+        self.reading, self.paths, self.rows, self.on_error = reading, paths, rows, on_error
+        self.skipped, self.digest, self.digested = 0, "", 0
+
+    def steps(self, number: int, start: int) -> Generator[tuple[Chunk, int]]:
+        batches = self.reading.batches(self.paths, on_error=self.on_error)
+        at = 0
+        try:
+            for batch in batches:
+                at += batch.rows
+                if at <= start or batch.rows == 0:  # steps end where batches do
+                    continue
+                yield self.reading.chunk(batch), at
+            self.skipped = batches.skipped
+        finally:
+            batches.close()
+            if batches.bytes_read >= self.digested:
+                self.digest, self.digested = batches.digest(), batches.bytes_read
+        self.rows = at
+
+
+def fingerprint(files: Sequence[str], size: int) -> str:
+    """Return the XXH64 of the first `size` bytes of some files, one after the other."""
+    digest = Fingerprint()
+    for file in files:
+        with open(file, "rb") as stream:
+            while size and (data := stream.read(min(size, _READ_SIZE))):
+                digest.update(data)
+                size -= len(data)
+    return digest.hexdigest()
+
+
+def text_size(file: str) -> int:
+    """Return how many bytes of text a file holds; about, if it is compressed."""
+    path = Path(file)
+    return path.stat().st_size * _COMPRESSED.get(path.suffix, 1)
+
+
+def file_sizes(files: Sequence[str]) -> list[list[Any]]:
+    """Return [[name, bytes], …]; the bytes of a pipe are −1."""
+    return [[file, Path(file).stat().st_size if rereadable([file]) else -1] for file in files]
+
+
+def machine_memory() -> int:
+    """Return the bytes of memory that this machine has."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):  # a system that does not say
+        return 1 << 36
+
+
+# One training
+
+
+class Trainer:
+    """One training under way.
+
+    Parameters
+    ----------
+    reading : Reading
+        How files become rows.
+    learner : estimator
+        What learns; it is copied, and gets the random seed of the options.
+    options : Options
+        How to train.
+    callback : callable
+        Called with a `Step` after each step.
+    model : FileModel, optional
+        A model to continue from, which stays as it is; then the learner is a copy of its learner.
+    classes : Labels, optional
+        Classes of the data, of which the rows to learn from are a part that may lack some.
+    """
+
+    def __init__(
+        self,
+        reading: Reading,
+        learner: Any,
+        options: Options = DEFAULTS,
+        callback: Callback = lambda step: None,
+        model: FileModel | None = None,
+        classes: Labels | None = None,
+    ):
+        self.reading, self.options, self.callback, self.classes = reading, options, callback, classes
+        self.start = model
+        self.learner = seeded(learner, options.seed) if model is None else deepcopy(model.learner)
+        self.stream = False
+        self.files: Sequence[str] = []
+        self.passes = options.passes or LOADED_PASSES
+        self.number, self.row = 1, 0  # the pass under way, and how many of its rows are done
+        self.mistakes_before = self.mistakes_in_pass = self.updates_in_pass = 0
+        self.width = 0  # the most columns a row had
+        self.stopped = ""
+        self.held: Chunk | None = None
+        self.history: list[dict[str, Any]] = []
+        self.labels: Labels | None = None if options.classes is None else Labels.from_text(options.classes)
+        self.all_labels = True  # whether a label that is not among them is an error, or starts training again
+        self.class_weight: Any = None
+        self.source: RowSource
+        self.facts: dict[str, Any] = {}
+        self.started = perf_counter()
+
+    # Preparation: the rows, the classes and their weights
+
+    def use_files(self, files: Sequence[str], stream: bool, labels: Labels | None = None, rows: int | None = None) -> None:
+        """Learn from files; `labels` are the classes and `rows` the number of rows, where these are known."""
+        self.files, self.stream = files, stream
+        self.passes = self.options.passes or (STREAMED_PASSES if stream else LOADED_PASSES)
+        self.labels = self.labels if labels is None else labels
+        if not stream:
+            self._load()
+        else:
+            self.all_labels = self.labels is not None or self.start is not None
+            self.source = StreamedRows(self.reading, files, rows, self.options.on_error)
+            if self.labels is not None and self.labels.grow and not is_regressor(self.learner):
+                self.learner.set_params(unknown_class="grow")
+            if self.reading.features is None and self.start is None and not can_widen(self.learner):
+                self.width = max((chunk.X.shape[1] for chunk, _ in self.source.steps(0, 0)), default=0)
+        if self.start is not None:
+            self._continue_learner()
+        if self.labels is not None:
+            self._prepare_classes()
+
+    def use_batch(self, batch: Batch) -> None:
+        """Learn from rows in memory."""
+        self._use_rows(batch)
+        self._prepare_classes()
+
+    def resume(self, training: Mapping[str, Any]) -> None:
+        """Go on exactly where an interrupted training stopped."""
+        self.all_labels = not self.stream or self.options.classes is not None
+        self.number, self.row = int(training["pass"]), int(training["row"])
+        self.mistakes_in_pass, self.updates_in_pass = int(training["mistakes_in_pass"]), int(training["updates_in_pass"])
+        self.mistakes_before = int(training["mistakes"]) - self.mistakes_in_pass
+        self.history = list(training["history"])
+        self.width = int(training["width"]) if self.stream else self.width
+        self.started -= float(training["seconds"])
+
+    def _load(self) -> None:
+        batches = self.reading.batches(self.files, on_error=self.options.on_error)
+        try:
+            raw = list(batches)
+            self.facts = {"xxh64": batches.digest(), "skipped": batches.skipped}
+        finally:
+            batches.close()
+        if not raw or not sum(batch.rows for batch in raw):
+            raise InvalidData("there are no rows to learn from", path=", ".join(self.files))
+        self._use_rows(self.reading.joined(raw))
+
+    def _use_rows(self, batch: Batch) -> None:
+        if self.reading.learns:
+            self.reading = self.reading.learned([batch])
+        chunk = self.reading.chunk(batch)
+        live = np.arange(chunk.rows)
+        if self.options.holdout:
+            mixed = np.random.default_rng([self.options.seed, 0]).permutation(chunk.rows)
+            held = round(chunk.rows * self.options.holdout)
+            live, self.held = np.sort(mixed[held:]), chunk.take(np.sort(mixed[:held]))
+        self.source, self.width = LoadedRows(chunk, live, self.options.order, self.options.seed), chunk.X.shape[1]
+        if self.labels is None:
+            self.labels = Labels([] if chunk.y is None or is_regressor(self.learner) else np.unique(chunk.y))
+
+    def _continue_learner(self) -> None:
+        """Learn on with a learner that has learned before; its classes are numbers meanwhile."""
+        self.width = max(self.width, self.learner.n_features_in_)
+        self.labels = Labels()
+        if not is_regressor(self.learner):
+            self.labels = Labels.in_order(self.learner.classes_.tolist())
+            self.labels.grow = getattr(self.learner, "unknown_class", "error") == "grow"
+            self.learner.classes_ = np.arange(len(self.labels))
+
+    def _prepare_classes(self) -> None:
+        """Check that there are at least two classes, and name them in `class_weight` by their numbers."""
+        if is_regressor(self.learner) or self.labels is None:
+            return
+        weights = self.learner.get_params().get("class_weight")
+        if self.labels.grow:
+            if isinstance(weights, Mapping):
+                raise UnsupportedOperation(
+                    "class_weight needs the classes before the first row, and a pipe does not tell them",
+                    settings={"classes": [label_text(label) for label in weights]},
+                )
+            return
+        if len(self.labels) < 2:
+            if not self.all_labels:
+                raise _NewLabel
+            found = f"one class only: {label_text(self.labels.keys[0])}" if len(self.labels) else "no labelled rows"
+            raise InvalidData(
+                f"at least two classes are needed to learn from, and there is {found}", path=", ".join(self.files) or None
+            )
+        if isinstance(weights, Mapping):
+            self.class_weight = weights
+            self.learner.set_params(class_weight=self._numbered_weights(weights, self.labels))
+
+    def _numbered_weights(self, weights: Mapping[Any, Any], labels: Labels) -> dict[int, Any]:
+        numbered = {}
+        for label, weight in weights.items():
+            number = labels.number(label)
+            if number >= 0:
+                numbered[number] = weight
+            elif self.classes is None or self.classes.number(label) < 0:
+                if not self.all_labels:
+                    raise _NewLabel
+                classes = ", ".join(map(label_text, (self.classes or labels).keys))
+                raise InvalidParameter("class_weight", dict(weights), f"a dictionary whose keys are classes: {classes}")
+        return numbered
+
+    # Learning
+
+    def run(self, interrupted: Callable[[], bool] = lambda: False) -> FileModel:
+        """Make all passes, or as many as are needed, and return the model."""
+        if hasattr(self.learner, "partial_fit"):
+            self._make_passes(interrupted)
+        else:
+            self._fit_at_once()
+        return self._model()
+
+    def _make_passes(self, interrupted: Callable[[], bool]) -> None:
+        takes_weights = "sample_weight" in signature(self.learner.partial_fit).parameters
+        while self.number <= self.passes:
+            with closing(self.source.steps(self.number, self.row)) as steps:
+                for chunk, row in steps:
+                    self._learn(chunk, takes_weights)
+                    self.row = row
+                    if interrupted():
+                        self.stopped = "interrupted"
+                        return
+                    if row != self.source.rows:
+                        self.callback(self._step(ends=False))
+            self._end_pass()
+            if self.stopped:
+                return
+        self.stopped = "passes"
+
+    def _learn(self, chunk: Chunk, takes_weights: bool) -> None:
+        if chunk.weight is not None and (chunk.weight == 0).any():  # a row of weight 0 is not there
+            chunk = chunk.take(np.flatnonzero(chunk.weight))
+            if not chunk.rows:
+                return
+        X = self._widen(chunk.X)
+        before = self._counts()
+        extra: dict[str, Any] = {}
+        if chunk.weight is not None:
+            if not takes_weights:
+                raise self._no_weights()
+            extra["sample_weight"] = chunk.weight
+        if is_regressor(self.learner):
+            self.learner.partial_fit(X, check_numeric(chunk.y), **extra)
+        else:
+            labels, numbers = self._class_numbers(chunk.y)
+            begun = hasattr(self.learner, "classes_")
+            if not labels.grow and not begun:
+                extra["classes"] = np.arange(len(labels))
+            # A linear learner need not check rows again that one of our readers has made.
+            made_by_us = isinstance(self.reading, OfRows) and isinstance(self.learner, Linear)
+            if begun and not extra and not labels.grow and made_by_us:
+                self.learner._partial_fit_numbers(X, numbers, len(labels))
+            else:
+                self.learner.partial_fit(X, numbers, **extra)
+        mistakes, updates = self._counts()
+        self.mistakes_in_pass += mistakes - before[0]
+        self.updates_in_pass += updates - before[1]
+
+    def _no_weights(self) -> UnsupportedOperation:
+        return UnsupportedOperation(f"the files have weights of examples, and {type(self.learner).__name__} takes none")
+
+    def _class_numbers(self, y: NDArray | None) -> tuple[Labels, NDArray]:
+        if y is None:
+            raise InvalidData("the rows have no labels to learn")
+        if self.labels is None:  # the first rows of a stream
+            self.labels = Labels(np.unique(y))
+            self._prepare_classes()
+        numbers = self.labels.numbers(y)
+        if (numbers < 0).any():
+            if not self.all_labels:
+                raise _NewLabel
+            raise UnknownLabel(label_text(y[numbers < 0][0]), list(map(label_text, self.labels.keys)))
+        return self.labels, numbers
+
+    def _widen(self, X: Any) -> Any:
+        """Make rows and learner equally wide."""
+        self.width = max(self.width, X.shape[1])
+        fresh = not hasattr(self.learner, "n_features_in_")
+        now = self.width if fresh else self.learner.n_features_in_
+        if self.width > now or fresh:
+            self._check_memory(self.width)
+        if self.width > now:
+            now = max(self.width, int(_GROWTH * now))
+            self.learner.widen(now)
+        return match_columns(X, now)[0]
+
+    def _check_memory(self, features: int) -> None:
+        """Refuse weights for so many columns that the machine cannot hold them."""
+        classes = 0 if self.labels is None else len(self.labels)
+        needed, there = 8 * features * (1 if classes <= 2 else classes), machine_memory()
+        if needed > there:
+            raise InvalidData(
+                f"there are {features:,} columns (the largest index is {features - 1:,}); their weights for "
+                f"{max(classes, 2)} classes need {needed / 2**30:,.0f} GiB of memory, and there are {there / 2**30:.0f}",
+                hint="number the features from 0 or 1 on, or hash them",
+            )
+
+    def _counts(self) -> tuple[int, int]:
+        """(mistakes, updates) so far."""
+        return getattr(self.learner, "n_mistakes_", 0), getattr(self.learner, "n_updates_", 0)
+
+    def _end_pass(self) -> None:
+        if self.row == 0:
+            raise InvalidData("there are no rows to learn from", path=", ".join(self.files) or None)
+        if not hasattr(self.learner, "n_features_in_"):
+            raise InvalidData("every row has weight 0: there is nothing to learn from", path=", ".join(self.files) or None)
+        error = None
+        if self.held is not None and self.held.rows:
+            truth = self.held.y
+            found = self.learner.predict(match_columns(self.held.X, self.learner.n_features_in_)[0])
+            if is_regressor(self.learner):
+                error = float(np.mean((found - check_numeric(truth)) ** 2))
+            elif truth is not None and self.labels is not None:
+                error = float(np.mean(found != self.labels.numbers(truth)))
+        self.callback(self._step(ends=True, error=error))
+        self.history.append({
+            "rows": self.row, "mistakes": self.mistakes_in_pass, "updates": self.updates_in_pass, "error": error,
+        })  # fmt: skip
+        if self.updates_in_pass == 0:
+            self.stopped = "converged"
+        self.mistakes_before += self.mistakes_in_pass
+        self.mistakes_in_pass = self.updates_in_pass = self.row = 0
+        self.number += 1
+
+    def _fit_at_once(self) -> None:
+        """Learn with `fit`, for learners that cannot stop in between."""
+        source = self.source
+        if not isinstance(source, LoadedRows) or self.labels is None:
+            raise UnsupportedOperation(
+                f"{type(self.learner).__name__} must see all rows at once and cannot stream", settings={"stream": False}
+            )
+        if self.options.passes and "max_iter" in self.learner.get_params():
+            self.learner.set_params(max_iter=self.options.passes)
+        chunk = source.chunk.take(source.live)
+        if chunk.weight is not None:
+            raise self._no_weights()
+        y = chunk.y
+        self.learner.fit(chunk.X, check_numeric(y) if is_regressor(self.learner) else self._class_numbers(y)[1])
+        self.row = chunk.rows
+        self.mistakes_in_pass, self.updates_in_pass = self._counts()
+        self._end_pass()
+        self.stopped = getattr(self.learner, "stop_reason_", "fitted")
+
+    def _step(self, ends: bool, error: float | None = None) -> Step:
+        done = sum(entry["rows"] for entry in self.history)
+        return Step(
+            self.number, self.passes, self.row, self.row if ends else self.source.rows, done + self.row,
+            self.mistakes_before + self.mistakes_in_pass, perf_counter() - self.started, ends, error,
+        )  # fmt: skip
+
+    def _model(self) -> FileModel:
+        """Return what has been learned, with the labels as they were in the files."""
+        learner, labels, reading = self.learner, self.labels, self.reading
+        if not hasattr(learner, "n_features_in_"):
+            raise KeyboardInterrupt  # before the first step was done
+        if learner.n_features_in_ > self.width and self.stopped != "interrupted":
+            learner.widen(self.width)
+        if self.class_weight is not None:
+            learner.set_params(class_weight=self.class_weight)
+        if not is_regressor(learner) and labels is not None:
+            learner.classes_ = labels.classes()[np.asarray(learner.classes_, np.int64)]
+            reading = reading.told(np.array(labels.keys, np.float64 if labels.numeric else object))
+        if isinstance(self.source, StreamedRows):
+            self.facts = {"xxh64": self.source.digest, "skipped": self.source.skipped}
+            if self.stopped == "interrupted":
+                self.facts["xxh64_bytes"] = self.source.digested
+        return FileModel(
+            reading,
+            learner,
+            {
+                "files": file_sizes(self.files),
+                **self.facts,
+                "stopped": self.stopped,
+                "streamed": self.stream,
+                "passes": self.passes,
+                "order": "cyclic" if self.stream else self.options.order,
+                "seed": self.options.seed,
+                "holdout": self.options.holdout,
+                "pass": self.number,
+                "row": self.row,
+                "width": self.width,
+                "mistakes": self.mistakes_before + self.mistakes_in_pass,
+                "mistakes_in_pass": self.mistakes_in_pass,
+                "updates_in_pass": self.updates_in_pass,
+                "history": self.history,
+                "seconds": round(perf_counter() - self.started, 3),
+            },
+        )
+
+
+def seeded(learner: BaseEstimator, seed: int) -> Any:
+    """Return a copy of a learner that has learned nothing, with this random seed."""
+    fresh: Any = clone(learner)
+    if "random_state" in fresh.get_params():
+        fresh.set_params(random_state=seed)
+    return fresh
+
+
+def can_widen(learner: BaseEstimator) -> bool:
+    """Return whether a learner can go on with columns that it did not know of."""
+    return getattr(learner, "_widens", False)
+
+
+def check_numeric(y: NDArray | None) -> NDArray:
+    """Return labels as float64; InvalidData if some are not numbers."""
+    if y is None or y.dtype.kind not in "fiu":
+        found = "there are none" if y is None else f"there are labels such as {y[0]!r}"
+        raise InvalidData(f"a regressor learns numbers, and {found}")
+    return y.astype(np.float64)
+
+
+# Training from files
 
 
 def train(
-    paths: str | PathLike | Sequence[str | PathLike],
+    paths: Paths,
     reading: Reading,
-    learner: Any = None,
+    learner: BaseEstimator | None = None,
     options: Options = DEFAULTS,
-    watch: Watch = lambda step: None,
+    watch: Callback = lambda step: None,
     resume: FileModel | None = None,
     start: FileModel | None = None,
 ) -> FileModel:
-    """The model that a learner makes of files; by default an averaged perceptron's.
+    """Train a model from files.
 
-    `watch` is called after each step. Ctrl-C ends training after the step it comes in; the model then says so in
-    `training["stopped"]`, and given as `resume`, with the same files and options, it goes on exactly there.
+    Ctrl-C ends training after the step under way; the model then says so in ``training["stopped"]``.
 
-    A model given as `start` learns on from these files, which may be others than it knows; its reading and its learner are
-    taken over, and changed.
+    Parameters
+    ----------
+    paths : path or list of paths
+        Files, folders or patterns; "-" is standard input.
+    reading : Reading
+        How files become rows; see `reading_for`.
+    learner : estimator, optional
+        The learner, which stays as it is; by default an averaged perceptron.
+    options : Options, optional
+        Passes, order, random seed, streaming, holdout.
+    watch : callable, optional
+        Called with a `Step` after each step.
+    resume : FileModel, optional
+        An interrupted model, which goes on exactly where it stopped; files and options must be the same.
+    start : FileModel, optional
+        A model that learns on from these files, which may be other files; its reading and learner are used.
+
+    Returns
+    -------
+    FileModel
+        A new model; those given as `resume` or `start` stay as they are.
+
+    Raises
+    ------
+    InvalidData
+        If there are no rows, fewer than two classes, or a label that is not known.
+    InvalidParameter, UnsupportedOperation
+        If the options do not suit each other, the files or the learner.
     """
-    files = listed(paths)
-    stream = streams(files, reading, options)
+    files = file_list(paths)
+    stream = uses_stream(files, reading, options)
     learner = Perceptron(keep="average") if learner is None else learner
     if resume is not None:
         _check_resumable(resume, files, stream, options)
         options = replace(options, passes=options.passes or resume.training["passes"])
-    known = resume or start
-    if known is not None:
-        known.learner._resumable()
-        reading, learner = known.reading, known.learner
+    model = resume or start
+    if model is not None:
+        model.learner._resumable()
+        reading, learner = model.reading, model.learner
     if stream:
         _check_streamable(files, reading, learner, options, resume)
         if reading.learns:
             reading = reading.learned(reading.batches(files, on_error=options.on_error))
 
-    def attempt(reading: Reading, labels: Labels | None, rows: int | None = None) -> FileModel:
-        run = Run(reading, _seeded(learner, options) if known is None else learner, options, watch, stream, files)
-        run.prepare(labels, rows, known, resuming=resume is not None)
+    def attempt(
+        model: FileModel | None, reading: Reading, labels: Labels | None = None, rows: int | None = None
+    ) -> FileModel:
+        trainer = Trainer(reading, learner, options, watch, model)
+        trainer.use_files(files, stream, labels, rows)
+        if resume is not None and model is resume:
+            _check_content(resume, files, trainer.facts.get("xxh64"))
+            trainer.resume(resume.training)
         with catching_interrupts() as interrupted:
-            run.go(interrupted)
-        return run.model()
+            return trainer.run(interrupted)
 
-    if options.classes is not None:
-        return attempt(reading, Labels.spoken(options.classes))
-    if stream and not rereadable(files):
-        return attempt(reading, Labels(grow=True))
+    if options.classes is None and stream and not rereadable(files):
+        return attempt(model, reading, Labels(grow=True))
     try:
-        return attempt(reading, None)  # the classes are those of the first batch
-    except (UnknownLabel, LabelError):  # but for one that came later: begin again with all of them
-        if start is not None or not rereadable(files):
+        return attempt(model, reading)  # the classes are those of the first batch
+    except (_NewLabel, LabelError):  # but for one that came later: start again with all of them
+        if start is not None or options.classes is not None or not rereadable(files):
             raise
-        known = resume = None  # as the run that was interrupted would have done
         rows, distinct = reading.labels(files, on_error=options.on_error)
-        return attempt(reading.told(distinct), Labels(distinct), rows)
+        return attempt(None, reading.told(distinct), Labels(distinct), rows)
 
 
-def _seeded(learner: Any, options: Options) -> Any:
-    """A learner like this one that has learned nothing."""
-    fresh = clone(learner)
-    if "random_state" in fresh.get_params():
-        fresh.set_params(random_state=options.seed)
-    return fresh
-
-
-def streams(files: Sequence[str], reading: Reading, options: Options) -> bool:
-    """Whether files are read anew in each pass: as asked, or because they are larger than what may be loaded. A pipe is
-    streamed, unless its columns must be seen before they can be learned from."""
+def uses_stream(files: Sequence[str], reading: Reading, options: Options) -> bool:
+    """Return whether files are read again in each pass: by option, or because they are larger than what may be loaded. A
+    pipe is streamed, unless its columns must be seen before they can be learned from."""
     if options.stream is not None:
         return options.stream
     if not rereadable(files):
@@ -97,51 +657,78 @@ def streams(files: Sequence[str], reading: Reading, options: Options) -> bool:
     return sum(text_size(file) for file in files) > options.memory
 
 
-def _check_streamable(
-    files: Sequence[str], reading: Reading, learner: Any, options: Options, resume: FileModel | None
-) -> None:
+def _check_streamable(files: Sequence[str], reading: Reading, learner: Any, options: Options, resume: object) -> None:
+    name = type(learner).__name__
+    load = {"stream": False}
     if options.holdout:
-        raise WrongUse("holdout needs the rows in memory: stream=False")
+        raise IncompatibleParameters(
+            ("holdout", options.holdout), ("stream", True), "rows are held out of those in memory", settings=load
+        )
     if rereadable(files):
         return
-    if (options.passes or 1) > 1 or resume is not None:
-        raise WrongUse("a pipe can be read once only: make one pass, or give a file")
+    if (options.passes or 1) > 1:
+        raise InvalidParameter("passes", options.passes, "1 for a pipe, which can be read once only", hint="give a file")
+    if resume is not None:
+        raise UnsupportedOperation("a pipe can be read once only, so training from it cannot resume", hint="give a file")
     if reading.learns:
-        raise WrongUse("the columns must be seen before they can be learned from, and a pipe can be read once only: "
-                       "stream=False loads it")  # fmt: skip
+        raise UnsupportedOperation(
+            "the columns must be seen before they can be learned from, and a pipe can be read once only", settings=load
+        )
     if reading.features is None and not can_widen(learner):
-        raise WrongUse(f"{type(learner).__name__} must know the number of features beforehand: stream=False loads the pipe")
-    if options.classes is None and not is_regressor(learner):
-        if "unknown_class" not in learner.get_params():
-            raise WrongUse(f"{type(learner).__name__} must know the classes beforehand: give them, or stream=False")
-        learner.set_params(unknown_class="grow")
+        raise UnsupportedOperation(f"{name} must know the number of features before the first row", settings=load)
+    if options.classes is None and not is_regressor(learner) and "unknown_class" not in learner.get_params():
+        raise UnsupportedOperation(
+            f"{name} must know the classes before the first row of a pipe", settings={"classes": ["A", "B"]} | load
+        )
 
 
 def _check_resumable(model: FileModel, files: Sequence[str], stream: bool, options: Options) -> None:
-    then: Mapping[str, Any] = model.training
+    then = model.training
     if then.get("stopped") != "interrupted":
-        raise WrongUse(f"this model was not interrupted: it stopped because of {then.get('stopped')!r}")
-    if [size for _, size in then["files"]] != [size for _, size in sizes(files)]:
-        raise WrongUse(
-            f"this model learned from {', '.join(f'{name} ({size} bytes)' for name, size in then['files'])}, and these are "
-            "other files"
+        raise UnsupportedOperation(
+            f"only an interrupted training can resume; this one was not interrupted but ended with {then.get('stopped')!r}"
         )
-    now: dict[str, Any] = {"seed": options.seed, "holdout": options.holdout, "streamed": stream}
-    if not now["streamed"]:
-        now["order"] = options.order
-    for name, value in now.items():
-        if then[name] != value:
-            raise WrongUse(f"this model was begun with {name}={then[name]!r}; go on with the same, not with {value!r}")
+    before, now = then["files"], file_sizes(files)
+    if len(before) != len(now):
+        raise InvalidData(
+            f"this model learned from {', '.join(name for name, _ in before)}; these are other files: {', '.join(files)}"
+        )
+    for (name, size), (path, bytes_now) in zip(before, now, strict=True):
+        if size != bytes_now:
+            raise InvalidData(
+                f"{name} had {size} bytes when training was interrupted, and these are other files: "
+                f"{path} has {bytes_now} bytes"
+            )
+    same = {"seed": options.seed, "holdout": options.holdout, "stream": stream} | (
+        {} if stream else {"order": options.order}
+    )
+    for name, value in same.items():
+        begun = then["streamed" if name == "stream" else name]
+        if begun != value:
+            raise InvalidParameter(name, value, f"the same as before the interrupt, {begun!r}")
     if options.passes is not None and options.passes < then["pass"]:
-        raise WrongUse(f"this model was interrupted in pass {then['pass']}, and passes={options.passes} ends before it")
+        raise InvalidParameter("passes", options.passes, f"at least {then['pass']}: the model was interrupted in that pass")
+
+
+def _check_content(model: FileModel, files: Sequence[str], loaded: str | None) -> None:
+    """Refuse files whose content is not what it was; `loaded` is the XXH64 of all bytes, where they are in memory."""
+    then = model.training.get("xxh64")
+    size = model.training.get("xxh64_bytes", sum(size for _, size in model.training["files"]))
+    now = loaded or (fingerprint(files, size) if then else then)
+    if then != now:
+        raise InvalidData(
+            f"{', '.join(files)}: the content has changed since training was interrupted: the XXH64 of the first {size:,} "
+            f"bytes was {then}, and is {now} now",
+            hint="train a new model",
+        )
 
 
 @contextmanager
 def catching_interrupts() -> Iterator[Callable[[], bool]]:
-    """Whether Ctrl-C came, as a question; a second one is not waited for."""
+    """Provide a function that tells whether Ctrl-C came; a second Ctrl-C is a KeyboardInterrupt."""
     came = threading.Event()
 
-    def note(number: int, frame: Any) -> None:
+    def note(number: int, frame: object) -> None:
         if came.is_set():
             raise KeyboardInterrupt
         came.set()

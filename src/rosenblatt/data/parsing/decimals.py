@@ -18,7 +18,7 @@ from math import inf, nan
 import numpy as np
 from numpy.typing import NDArray
 
-from rosenblatt.data.parsing.eights import U, as_float, byte, digits, inlined, leading, product, start, value, word
+from rosenblatt.data.parsing.swar import U, as_float, byte, digits, inlined, leading, product, start, value, word
 from rosenblatt.engine.jit import exact
 
 NONE, CERTAIN, DOUBTFUL = 0, 1, 2
@@ -158,7 +158,7 @@ def _general(text, place):
         x = np.float64(np.int64(w))
         x = x / TENS[-q] if q < 0 else x * TENS[q]
         return -x if negative else x, place, CERTAIN
-    return _rounded(text, begun, place, w, whole + parts, q, negative)
+    return _round(text, begun, place, w, whole + parts, q, negative)
 
 
 @inlined
@@ -200,7 +200,7 @@ def _power(text, place):
 
 
 @exact
-def _rounded(text, begun, place, w, count, q, negative):
+def _round(text, begun, place, w, count, q, negative):
     """The same where one operation is not enough."""
     longer = False
     if count > 19:
@@ -239,16 +239,16 @@ def _number(data):
     return number(start(data), 0)
 
 
-def places(numbers: NDArray[np.float64]) -> NDArray[np.int64]:
-    """The places that numbers left for the caller carry."""
+def places_of(numbers: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return the places that numbers left for the caller carry."""
     return numbers.view(np.int64) & PLACES
 
 
-def settle(buffer: NDArray[np.uint8], end: int, numbers: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Ask `float` for the numbers that were left, whose text ends before `end`; which they are."""
+def resolve(buffer: NDArray[np.uint8], end: int, numbers: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Ask `float` for the numbers that were left, whose text ends before `end`; return which they are."""
     text = buffer.data
     which = np.flatnonzero(np.isnan(numbers))
-    for k, place in zip(which, places(numbers[which]), strict=True):
+    for k, place in zip(which, places_of(numbers[which]), strict=True):
         found = DECIMAL.match(text, int(place), end)
         assert found is not None
         numbers[k] = float(bytes(found.group()))

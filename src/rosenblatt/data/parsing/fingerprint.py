@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.data.parsing.eights import U, inlined, start, word
+from rosenblatt.data.parsing.swar import U, inlined, start, word
 from rosenblatt.engine.jit import exact
 
 P1, P2, P3 = U(0x9E3779B185EBCA87), U(0xC2B2AE3D27D4EB4F), U(0x165667B19E3779F9)
@@ -22,15 +22,15 @@ STRIPE = 32  # bytes, eight for each of four sums
 
 
 @inlined
-def turned(x, bits):
+def rotate(x, bits):
     """The bits rotated to the left."""
     return (x << U(bits)) | (x >> U(64 - bits))
 
 
 @inlined
-def round_of(total, eight):
+def mix_in(total, eight):
     """A sum with eight more bytes."""
-    return turned(total + eight * P2, 31) * P1
+    return rotate(total + eight * P2, 31) * P1
 
 
 @exact
@@ -39,32 +39,32 @@ def stripes(data, count, sums):
     text = start(data)
     a, b, c, d = sums[0], sums[1], sums[2], sums[3]
     for place in range(0, count * STRIPE, STRIPE):
-        a = round_of(a, word(text, place))
-        b = round_of(b, word(text, place + 8))
-        c = round_of(c, word(text, place + 16))
-        d = round_of(d, word(text, place + 24))
+        a = mix_in(a, word(text, place))
+        b = mix_in(b, word(text, place + 8))
+        c = mix_in(c, word(text, place + 16))
+        d = mix_in(d, word(text, place + 24))
     sums[0], sums[1], sums[2], sums[3] = a, b, c, d
 
 
 @exact
-def ended(sums, length, rest):
+def finish(sums, length, rest):
     """The fingerprint of bytes of this length, of which the rest is no whole stripe."""
     if length >= STRIPE:
-        h = turned(sums[0], 1) + turned(sums[1], 7) + turned(sums[2], 12) + turned(sums[3], 18)
+        h = rotate(sums[0], 1) + rotate(sums[1], 7) + rotate(sums[2], 12) + rotate(sums[3], 18)
         for k in range(4):
-            h = (h ^ round_of(U(0), sums[k])) * P1 + P4
+            h = (h ^ mix_in(U(0), sums[k])) * P1 + P4
     else:
         h = P5
     h += U(length)
     place = 0
     while place + 8 <= rest.size:
-        h = turned(h ^ round_of(U(0), _number(rest, place, 8)), 27) * P1 + P4
+        h = rotate(h ^ mix_in(U(0), _little_endian(rest, place, 8)), 27) * P1 + P4
         place += 8
     if place + 4 <= rest.size:
-        h = turned(h ^ (_number(rest, place, 4) * P1), 23) * P2 + P3
+        h = rotate(h ^ (_little_endian(rest, place, 4) * P1), 23) * P2 + P3
         place += 4
     while place < rest.size:
-        h = turned(h ^ (U(rest[place]) * P5), 11) * P1
+        h = rotate(h ^ (U(rest[place]) * P5), 11) * P1
         place += 1
     h = (h ^ (h >> U(33))) * P2
     h = (h ^ (h >> U(29))) * P3
@@ -72,7 +72,7 @@ def ended(sums, length, rest):
 
 
 @exact
-def _number(rest, place, count):
+def _little_endian(rest, place, count):
     found = U(0)
     for k in range(count):
         found |= U(rest[place + k]) << U(8 * k)
@@ -113,4 +113,4 @@ class Fingerprint:
     def hexdigest(self) -> str:
         """The fingerprint of what was added so far, as 16 hexadecimal digits."""
         with np.errstate(over="ignore"):
-            return f"{int(ended(self._sums, self._length, self._rest)):016x}"
+            return f"{int(finish(self._sums, self._length, self._rest)):016x}"

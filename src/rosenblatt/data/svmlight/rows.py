@@ -1,9 +1,6 @@
-"""Lines of LIBSVM text become rows: label, an optional qid, then index:value for each non-zero. Compiled.
+"""The compiled loop over lines of LIBSVM text: label, an optional qid, then index:value for each non-zero.
 
-The loop knows nothing of files and of policies. It reads lines until they end or one is wrong, and leaves in `state` how
-far it came; whoever called it looks at what is wrong and calls it again behind that line. What cannot be decided here
-becomes a NaN that carries the place of its text, to be replaced by the caller: a number that only `float` can round, and a
-label that is a word.
+There must be room for a row per line and a non-zero per colon. See `parsing.line_parser` for what it does not decide.
 """
 
 from __future__ import annotations
@@ -12,41 +9,21 @@ from math import inf
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rosenblatt.data.parsing.decimals import DOUBTFUL, NONE, left, more, number
-from rosenblatt.data.parsing.eights import U, blank, byte, digits, ends, line_end, start, value, word
+from rosenblatt.data.parsing.line_parser import COUNT, DOUBTS, OWN, PLACE, ROWS, UNSORTED, WHERE, WRONG
+from rosenblatt.data.parsing.swar import U, blank, byte, digits, ends, line_end, start, value, word
 from rosenblatt.engine.jit import exact
 
-# The places of `state`, an array of integers.
-PLACE = 0  # of the next line
-ROWS = 1  # so far
-COUNT = 2  # of non-zeros so far
-SMALLEST, LARGEST = 3, 4  # index so far
-UNSORTED = 5  # whether some row may have indices that do not grow
-DOUBTS = 6  # how many values may be left for `float`
-WRONG = 7  # what is wrong with the line at PLACE, one of the codes below; 0 if nothing is
-WHERE = 8  # the place of what is wrong
-STATE = 9
+SMALLEST, LARGEST = OWN, OWN + 1  # index so far, in `state`
 
 LABEL, WORD, UNLABELLED, FEATURE, COLON, VALUE, FINITE, LARGE, ZERO, QUERY = range(1, 11)
 
 QID = U(int.from_bytes(b"qid:", "little"))
 
 
-class Room(NamedTuple):
-    """Where rows go. There must be room for a row per line and a non-zero per colon."""
-
-    indptr: NDArray[np.int64]  # (rows + 1,), the first is 0
-    indices: NDArray  # (non-zeros,) int32 or int64
-    values: NDArray[np.float64]  # (non-zeros,)
-    labels: NDArray[np.float64]  # (rows,)
-    begins: NDArray[np.int64]  # (rows,), the places where rows begin
-    queries: NDArray[np.int64]  # (rows,), or (0,) if nobody asks for them
-
-
-class Terms(NamedTuple):
-    """What lines must keep to."""
+class LineOptions(NamedTuple):
+    """What lines may contain."""
 
     lowest: int  # the index of the first column
     highest: int  # and of the last one that is allowed
@@ -102,11 +79,11 @@ def _label(text, place, words):
 
 
 @exact
-def parse(data, end, room, terms, state):
+def parse(data, end, room, options, state):
     """Rows from all lines between state[PLACE] and `end`, or from those before one that is wrong."""
     text = start(data)
     indptr, indices, values, labels, begins, queries = room
-    lowest, highest, labelled, words = terms
+    lowest, highest, labelled, words = options
     span = U(highest - lowest)
     place, row, count = state[PLACE], state[ROWS], state[COUNT]
     smallest, largest = state[SMALLEST], state[LARGEST]

@@ -1,5 +1,7 @@
 """The batches of tables: columns as the schema wants them, every value checked, so that nothing can go wrong when rows are
-made of them. What is wrong is said with file, line and column, or the row is left out and counted.
+made of them. What is wrong is an error with file, line and column, or the row is left out and counted.
+
+A file is opened with what is known: what the user said about it, and, once a table is fitted, the columns it must have.
 """
 
 from __future__ import annotations
@@ -7,92 +9,185 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
-from typing import Any
+from itertools import chain, zip_longest
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from rosenblatt.data import opening
+from rosenblatt.data.formats import TABLES, format_of_suffix
+from rosenblatt.data.opening import MOST_ERRORS
 from rosenblatt.data.parsing.fingerprint import Fingerprint
-from rosenblatt.data.tables.checking import Check, misfit
-from rosenblatt.data.tables.delimited import Delimited
-from rosenblatt.data.tables.files import Piece, Source, TableError
-from rosenblatt.data.tables.schema import SAMPLE, Schema, decided
-from rosenblatt.data.tables.sources import Asking, opened
-from rosenblatt.data.tables.values import NUMBER, as_text, plain
+from rosenblatt.data.tables.delimited import Delimited, first_records
+from rosenblatt.data.tables.json_lines import JsonLines
+from rosenblatt.data.tables.schema import LABELS, SAMPLE, ColumnChoice, Schema, infer_schema, is_number
+from rosenblatt.data.tables.sources import Form, Lines, Peeked, Piece, Source, TableError, check_encoding, detect_form
+from rosenblatt.data.tables.values import NUMBER, Check, Column, Fault, as_text, mismatch, plain
+from rosenblatt.errors import FormatError
 
-MOST_ERRORS = 100  # that are remembered of the rows left out
 MOST_BYTES = 1 << 26  # of the first rows, which are held while it is decided what they are
 EMPTY = "there are no rows; is the file empty?"
 
 
-@dataclass(frozen=True)
-class Batch:
-    """Some rows: the columns of the schema with their values checked, and the label and the weight where they are asked
-    for."""
+class TableOptions(NamedTuple):
+    """What the user said about the files."""
 
-    columns: Any  # a table of Arrow: float64 for numbers (NaN is missing), large_string for the rest
+    choice: ColumnChoice
+    format: str | None = None
+    delimiter: str | None = None
+    quote: str | None = None
+    header: bool | None = None
+    missing: str = "error"
+
+
+def open_source(
+    path: str, stream: opening.Input, options: TableOptions, known: Schema | None, labelled: bool, size: int
+) -> Source:
+    """Return the file as a source of rows, with names for its columns."""
+    start = Peeked(stream)
+    form = detect_form(path, start.head, options.format, options.delimiter, options.quote)
+    nameless = format_of_suffix(path, TABLES) is None
+    if known is not None and options.format is None and options.delimiter is None:
+        alike = form.format in ("csv", "tsv", "lines") and known.form.format in ("csv", "tsv")
+        if form.format == known.form.format or (nameless and alike):
+            form = known.form  # with the delimiter and the quotes of the file learned from
+    if form.format in ("parquet", "arrow"):
+        from rosenblatt.data.tables import columnar
+
+        return columnar.parquet(start, form, path, size) if form.format == "parquet" else columnar.arrow(start, form, size)
+    check_encoding(start.head, start.name)
+    if form.format == "jsonl":
+        return JsonLines(start, form, size)
+    if known is None:
+        return _open_unknown(start, form, options, size)
+    if nameless and not labelled and known.only_text is not None:
+        names = _names(known, first_records(start.head, form, start.name), labelled)
+        if names is None or known.only_text not in names:
+            return Lines(start, form, size, known.only_text)
+    source = Delimited(start, form, size)
+    names = _names(known, source.head, labelled)
+    if names is None:
+        first = source.head[0]
+        found = f"{len(first)} fields ({', '.join(first)[:80]}) where there must be {len(known.columns)}, without a header"
+        columns = ", ".join(f"{column.name} ({column.kind})" for column in known.columns)
+        raise TableError(f"{found}: {columns}", path=start.name, line=1)
+    source.begin(names, known.header)
+    return source
+
+
+def _open_unknown(start: Peeked, form: Form, options: TableOptions, size: int) -> Source:
+    """Return delimited text of which nothing is known."""
+    if form.format == "lines" and start.head:
+        hint = f"the formats are {', '.join(TABLES)}; or give the delimiter"
+        raise TableError("the format cannot be detected", path=start.name, hint=hint, settings={"format": "csv"})
+    source = Delimited(start, form, size)
+    header = _has_header(source.head, options.choice) if options.header is None else options.header
+    first = source.head[0] if source.head else []
+    source.begin(_header_names(first) if header else [str(number) for number in range(len(first))], header)
+    return source
+
+
+def _header_names(header: Sequence[str]) -> list[str]:
+    """Return the names of columns; one without gets the name that pandas gives it."""
+    return [name or f"unnamed: {number}" for number, name in enumerate(header)]
+
+
+def _names(known: Schema, head: list[list[str]], labelled: bool) -> list[str] | None:
+    """Return the names of the columns of delimited text that begins with these records; None where they cannot be those
+    known. Without a header their number decides: all, all but the label, or those that rows are made of."""
+    if not head:
+        return []
+    first = head[0]
+    if known.header:
+        return _header_names(first)
+    every = [column.name for column in known.columns]
+    ways = [every] if labelled else [every, [name for name in every if name != known.target], known.features]
+    return next((names for names in ways if len(names) == len(first)), None)
+
+
+def _has_header(head: list[list[str]], choice: ColumnChoice) -> bool:
+    """Return whether the first record of delimited text is names: if the user gives some, or if the label is called label
+    or the like there and in no later record, or if it has no number where later ones do."""
+    if any(not is_number(one) for one in choice.references):
+        return True
+    label = slice(None) if choice.target is None else slice(int(choice.target), int(choice.target) + 1 or None)
+    for first, *later in zip_longest(*(record[label] for record in head)):
+        if first is not None and first.lower() in LABELS and first not in later:
+            return True
+    numbers = [[NUMBER.fullmatch(field) is not None for field in record] for record in head]
+    return bool(head) and not any(numbers[0]) and any(any(row) for row in numbers[1:])
+
+
+@dataclass(frozen=True)
+class TableBatch:
+    """Some rows: the columns of the schema with their values checked, and label and weight where they are wanted."""
+
+    columns: pa.Table  # float64 for numbers (NaN is missing), large_string for the rest
     schema: Schema
 
     @property
     def rows(self) -> int:
+        """The number of rows."""
         return self.columns.num_rows
 
-    def take(self, rows: NDArray) -> Batch:
-        """These rows, in this order."""
-        return Batch(self.columns.take(pa.array(np.arange(self.rows)[rows])), self.schema)
+    def take(self, rows: NDArray) -> TableBatch:
+        """Return these rows, in this order."""
+        return TableBatch(self.columns.take(pa.array(np.arange(self.rows)[rows])), self.schema)
 
 
 class TableBatches:
     """An iterator over the batches of files, which holds one at a time. `schema` is known when the first one is there."""
 
     def __init__(
-        self, paths: Sequence[str], asking: Asking, schema: Schema | None, labelled: bool, on_error: str, size: int
+        self, paths: Sequence[str], options: TableOptions, schema: Schema | None, labelled: bool, on_error: str, size: int
     ):
+        opening.check_on_error(on_error)
         self.schema = schema
         self.skipped = 0
-        self.errors: list[TableError] = []
-        self.taken = 0
-        self.total = opening.size_of(paths)
-        self._asking, self._labelled, self._skip, self._size = asking, labelled, on_error == "skip", size
+        self.errors: list[FormatError] = []
+        self.bytes_read = 0
+        self.total_bytes = opening.size_of(paths)
+        self._options, self._labelled, self._skip, self._size = options, labelled, on_error == "skip", size
         self._digest = Fingerprint()
-        self._batches = self._all(paths)
+        self._batches = self._read(paths)
 
-    def __iter__(self) -> Iterator[Batch]:
+    def __iter__(self) -> Iterator[TableBatch]:
         return self
 
-    def __next__(self) -> Batch:
+    def __next__(self) -> TableBatch:
         return next(self._batches)
 
     def close(self) -> None:
-        """Close what is open; there are no more batches."""
+        """Close the files; there are no more batches."""
         self._batches.close()
 
     def digest(self) -> str:
-        """XXH64, in hexadecimal, of all bytes read so far as they lie on the disk, file after file."""
+        """Return XXH64, in hexadecimal, of all bytes read so far before decompression, file after file."""
         return self._digest.hexdigest()
 
-    def _all(self, paths: Sequence[str]) -> Generator[Batch, None, None]:
+    def _read(self, paths: Sequence[str]) -> Generator[TableBatch, None, None]:
         before = rows = 0
         for path in paths:
             with opening.Input(path, digest=self._digest) as stream:
-                source = opened(path, stream, self._asking, self.schema, self._labelled, self._size)
-                for piece in self._known(source):
-                    self.taken = before + stream.taken
-                    batch = self._checked(piece, source)
-                    rows += batch.rows
-                    if batch.rows:
-                        yield batch
-                while stream.read(1 << 20):
-                    pass
-                self.taken = before = before + stream.taken
+                source = open_source(path, stream, self._options, self.schema, self._labelled, self._size)
+                try:
+                    for piece in self._pieces(source):
+                        self.bytes_read = before + stream.bytes_read
+                        batch = self._check(piece, source)
+                        rows += batch.rows
+                        if batch.rows:
+                            yield batch
+                    while stream.read(1 << 20):
+                        pass
+                finally:
+                    self.bytes_read = before = before + stream.bytes_read
         if not rows and not self.skipped:
-            raise TableError(opening.name_of(paths[0]), None, EMPTY)
+            raise TableError(EMPTY, path=opening.name_of(paths[0]))
 
-    def _known(self, source: Source) -> Iterator[Piece]:
-        """The pieces of a source, after its columns were compared with the schema, or have made one."""
+    def _pieces(self, source: Source) -> Iterator[Piece]:
+        """Return the pieces of a source, after its columns were compared with the schema, or have made one."""
         rest = iter(source)
         first: list[Piece] = []
         rows = size = 0
@@ -102,92 +197,96 @@ class TableBatches:
             size += piece.columns.nbytes
         names = source.names or list(dict.fromkeys(name for piece in first for name in piece.columns.column_names if name))
         if names and any(piece.columns.num_rows for piece in first):
-            sample = _stacked([_filled_up(piece.columns, names) for piece in first]).slice(0, SAMPLE)
+            sample = _concatenate([_with_columns(piece.columns, names) for piece in first]).slice(0, SAMPLE)
             if self.schema is None:
-                self.schema = self._decided(source, names, sample)
+                self.schema = self._infer(source, names, sample)
             self._compare(source, names, sample)
         return chain(first, rest)
 
-    def _decided(self, source: Source, names: list[str], sample: Any) -> Schema:
-        asking, file, notes = self._asking, source.stream.name, []
-        header = source.header
-        if isinstance(source, Delimited) and asking.header is None:
-            notes = [
-                f"the first line of {file} is {'the names of the columns' if header else 'a row, not names of columns'}"
-            ]
-        schema = decided(asking.choice, names, sample, source.form, header, file, notes)
-        if notes and not header and (label := _lone(sample[schema.target])) is not None:
+    def _infer(self, source: Source, names: list[str], sample: pa.Table) -> Schema:
+        choice, file, notes = self._options.choice, source.stream.name, []
+        if isinstance(source, Delimited) and self._options.header is None:
+            what = "the names of the columns" if source.header else "a row, not names of columns"
+            notes = [f"the first line of {file} is {what}"]
+        schema = infer_schema(choice, names, sample, source.form, source.header, file, notes)
+        if notes and not source.header and (label := _unique_first_label(sample[schema.target])) is not None:
             doubt = f"{label!r} is the label of the first line only; if that line names the columns: --header, header=True"
             schema = replace(schema, notes=(schema.notes[0], doubt, *schema.notes[1:]))
         return schema
 
-    def _compare(self, source: Source, names: list[str], sample: Any) -> None:
-        """Raises TableError where the columns of a file are not those of the schema."""
+    def _compare(self, source: Source, names: list[str], sample: pa.Table) -> None:
+        """Raise TableError where the columns of a file are not those of the schema."""
         schema = self.schema
         assert schema is not None
-        needed = schema.needed(self._labelled)
-        wrong = [f"column {column.name} ({column.kind}) is missing" for column in needed if column.name not in names]
-        wrong += [f"column {column.name} is there twice" for column in needed if names.count(column.name) > 1]
-        for column in needed:
-            if column.name in names and (found := misfit(column.kind, sample[column.name])) is not None:
+        required = schema.required(self._labelled)
+        wrong = [f"column {column.name} ({column.kind}) is missing" for column in required if column.name not in names]
+        wrong += [f"column {column.name} is there twice" for column in required if names.count(column.name) > 1]
+        for column in required:
+            if column.name in names and (found := mismatch(column.kind, sample[column.name])) is not None:
                 wrong.append(f"column {column.name} ({column.kind}) holds {found}")
         if wrong:
             others = [name for name in names if name not in {column.name for column in schema.columns}]
             rest = f"; the file has {', '.join(others)[:200]}" if others else ""
-            raise TableError(source.stream.name, None, f"the columns do not fit: {'; '.join(wrong)}{rest}")
+            raise TableError(f"the columns do not fit: {'; '.join(wrong)}{rest}", path=source.stream.name)
 
-    def _checked(self, piece: Piece, source: Source) -> Batch:
-        """The rows of a piece that can be read; the others are left out, or raise."""
+    def _check(self, piece: Piece, source: Source) -> TableBatch:
+        """Return the rows of a piece that can be read; the others are left out, or raise."""
         schema, file = self.schema, source.stream.name
         room = MOST_ERRORS - len(self.errors) if self._skip else 1
-        wrong = [TableError(file, line, message) for line, message in piece.broken[: max(room, 1)]]
+        skip = {"on_error": "skip"}
+        errors = [
+            TableError(problem, path=file, line=line, settings=skip) for line, problem in piece.broken[: max(room, 1)]
+        ]
         if schema is None:
-            raise wrong[0] if wrong else TableError(file, None, EMPTY)
-        table = _filled_up(piece.columns, [column.name for column in schema.columns])
-        bad: dict[int, tuple[str, str]] = {}
+            raise errors[0] if errors else TableError(EMPTY, path=file)
+        table = _with_columns(piece.columns, [column.name for column in schema.columns])
+        bad: dict[int, tuple[str, Fault]] = {}
         columns = {}
-        for name, kind in schema.needed(self._labelled):
-            check = Check(kind, schema.labels, self._asking.missing == "fill", isinstance(source, Delimited))
-            columns[name], found = check(table[name])
-            for row, message in {**found, **piece.wrong.get(name, {})}.items():
-                bad.setdefault(row, (name, message))
+        for name, kind in schema.required(self._labelled):
+            check = Check(kind, schema.labels, self._options.missing == "fill", isinstance(source, Delimited))
+            columns[name], faults = check(table[name])
+            faults |= {row: Fault(problem, skip) for row, problem in piece.wrong.get(name, {}).items()}
+            for row, fault in faults.items():
+                bad.setdefault(row, (name, fault))
         for row in sorted(bad)[:room]:
-            name, message = bad[row]
-            wrong.append(TableError(file, piece.line(row), message, name, source.unit))
-        wrong.sort(key=lambda error: error.line or 0)
-        if wrong and not self._skip:
-            raise wrong[0]
+            name, (problem, settings, hint) = bad[row]
+            number = piece.line(row)
+            line, at = (number, None) if source.has_lines else (None, number - 1)
+            errors.append(TableError(problem, path=file, line=line, row=at, column=name, hint=hint, settings=settings))
+        errors.sort(key=lambda error: error.line or error.row or 0)
+        if errors and not self._skip:
+            raise errors[0]
         self.skipped += len(piece.broken) + len(bad)
-        self.errors += wrong[:room]
+        self.errors += errors[:room]
         cleaned = pa.table(columns)
         if bad:
             good = np.ones(cleaned.num_rows, bool)
             good[list(bad)] = False
             cleaned = cleaned.filter(pa.array(good))
-        return Batch(cleaned, schema)
+        return TableBatch(cleaned, schema)
 
 
-def _lone(labels: Any) -> str | None:
-    """The first of these labels if it is a word that does not come again, as all the others do."""
+def _unique_first_label(labels: Column) -> str | None:
+    """Return the first of these labels if it is a word that does not come again, as all the others do."""
     first, *others = as_text(labels).to_pylist()
     counts = Counter(others)
     lone = first is not None and first not in counts and len(counts) > 0 and min(counts.values()) > 1
     return first if lone and NUMBER.fullmatch(first.strip()) is None else None
 
 
-def _filled_up(table: Any, names: Sequence[str]) -> Any:
-    """The table with these columns, of nothing where it has none."""
+def _with_columns(table: pa.Table, names: Sequence[str]) -> pa.Table:
+    """Return the table with these columns, null where it has none."""
     have = Counter(table.column_names)
     return pa.table({name: table[name] if have[name] == 1 else pa.nulls(table.num_rows) for name in dict.fromkeys(names)})
 
 
-def _stacked(tables: list[Any]) -> Any:
-    """Tables with the same columns as one."""
-    return pa.table({name: _joined([plain(table[name]) for table in tables]) for name in tables[0].column_names})
+def _concatenate(tables: list[pa.Table]) -> pa.Table:
+    """Return tables with the same columns as one."""
+    return pa.table({name: _one_column([plain(table[name]) for table in tables]) for name in tables[0].column_names})
 
 
-def _joined(parts: list[Any]) -> Any:
-    """Parts of a column as one, of numbers where all are, and else of text; nested ones have nothing to say."""
+def _one_column(parts: list[Column]) -> Column:
+    """Return parts of a column as one, of numbers where all are, and else of text; nested ones are all null."""
     types = {part.type for part in parts if not pa.types.is_null(part.type)}
     rows = sum(map(len, parts))
     if any(map(pa.types.is_nested, types)):

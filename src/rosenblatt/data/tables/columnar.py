@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyarrow import ipc
 from pyarrow.parquet import ParquetFile
 
-from rosenblatt.data.tables.files import Form, Piece, Source, TableError
+from rosenblatt.data.tables.sources import Form, Peeked, Piece, Source, TableError, not_utf8
 
 DAMAGE = (pa.ArrowException, OSError, MemoryError, UnicodeError)  # what Arrow makes of a file that is none
 
@@ -23,9 +23,9 @@ DAMAGE = (pa.ArrowException, OSError, MemoryError, UnicodeError)  # what Arrow m
 class Columnar(Source):
     """Parquet or Arrow: columns with types, in batches that are cut to size."""
 
-    unit = "row"
+    has_lines = False
 
-    def __init__(self, stream: Any, form: Form, size: int, names: list[str], batches: Iterator[Any]):
+    def __init__(self, stream: Peeked, form: Form, size: int, names: list[str], batches: Iterator[Any]):
         super().__init__(stream, form, size)
         self.names = names
         self._batches = batches
@@ -34,7 +34,7 @@ class Columnar(Source):
         row = 1
         try:
             for batch in self._batches:
-                batch, wrong = self._checked(batch, row)
+                batch, wrong = self._check(batch, row)
                 count = max(1, batch.num_rows * self.size // max(batch.nbytes, 1))
                 for begin in range(0, batch.num_rows, count):
                     part = pa.Table.from_batches([batch.slice(begin, count)])
@@ -42,20 +42,20 @@ class Columnar(Source):
                     yield Piece(part, range(row, row + part.num_rows).__getitem__, (), here)
                     row += part.num_rows
         except DAMAGE as reason:
-            raise self._damaged(row, reason, None) from None
+            raise self._damage(row, reason, None) from None
 
-    def _damaged(self, row: int, reason: BaseException, name: str | None) -> TableError:
-        message = f"the file cannot be read from here on: {str(reason) or 'it asks for too much memory'}"
-        return TableError(self.stream.name, row, message, name, "row")
+    def _damage(self, row: int, reason: BaseException, name: str | None) -> TableError:
+        problem = f"the file cannot be read from here on: {str(reason) or 'it asks for too much memory'}"
+        return TableError(problem, path=self.stream.name, row=row - 1, column=name)
 
-    def _checked(self, batch: Any, row: int) -> tuple[Any, dict[str, dict[int, str]]]:
-        """The batch with nothing where text is not UTF-8, and where that is; TableError where it is damaged."""
+    def _check(self, batch: Any, row: int) -> tuple[Any, dict[str, dict[int, str]]]:
+        """Return the batch with null where text is not UTF-8, and where that is; TableError where it is damaged."""
         columns, wrong = [], {}
         for name, column in zip(batch.schema.names, batch.columns, strict=True):
             try:
                 column, found = _valid(column)
             except DAMAGE as reason:
-                raise self._damaged(row, reason, name) from None
+                raise self._damage(row, reason, name) from None
             columns.append(column)
             if found:
                 wrong[name] = found
@@ -63,7 +63,7 @@ class Columnar(Source):
 
 
 def _valid(column: Any) -> tuple[Any, dict[int, str]]:
-    """A column after it was checked, with nothing where bytes are not UTF-8, and what is wrong there."""
+    """Return a column after it was checked, with null where bytes are not UTF-8, and what is wrong there."""
     if isinstance(column.type, pa.BaseExtensionType):
         column = column.storage
     if pa.types.is_fixed_size_binary(column.type):
@@ -84,7 +84,7 @@ def _valid(column: Any) -> tuple[Any, dict[int, str]]:
         try:
             (value or b"").decode()
         except UnicodeDecodeError as reason:
-            wrong[row] = f"the byte 0x{value[reason.start]:02X} at byte {reason.start + 1} is not UTF-8"
+            wrong[row] = not_utf8(value, reason)
             values[row] = None
     return pa.array(values, raw.type).cast(column.type), wrong
 
@@ -99,14 +99,15 @@ def _within(rows: dict[int, str], begin: int, count: int) -> dict[int, str]:
     return {row - begin: what for row, what in rows.items() if begin <= row < begin + count}
 
 
-def parquet(stream: Any, form: Form, path: str, size: int) -> Columnar:
-    """The rows of a Parquet file, which must be one that can be read from its end."""
+def parquet(stream: Peeked, form: Form, path: str, size: int) -> Columnar:
+    """Return the rows of a Parquet file, which must be one that can be read from its end."""
     if path == "-":
-        raise TableError(stream.name, None, "Parquet is read from its end, which standard input does not have; name a file")
+        problem = "Parquet is read from its end, which standard input does not have"
+        raise TableError(problem, path=stream.name, hint="name a file")
     try:
         file = ParquetFile(path, buffer_size=1 << 20, pre_buffer=False)  # so that no row group is held whole
     except DAMAGE as reason:
-        raise TableError(stream.name, None, f"the file cannot be read as Parquet: {reason}") from None
+        raise TableError(f"the file cannot be read as Parquet: {reason}", path=stream.name) from None
     meta = file.metadata
     bytes_a_row = sum(meta.row_group(i).total_byte_size for i in range(meta.num_row_groups)) / max(meta.num_rows, 1)
     count = max(1, min(1 << 16, int(size / max(bytes_a_row, 1))))
@@ -121,21 +122,21 @@ def parquet(stream: Any, form: Form, path: str, size: int) -> Columnar:
     return Columnar(stream, form, size, list(file.schema_arrow.names), batches())
 
 
-def arrow(stream: Any, form: Form, size: int) -> Columnar:
-    """The rows of an Arrow file, which begins with its name, or of a stream of Arrow, which does not."""
+def arrow(stream: Peeked, form: Form, size: int) -> Columnar:
+    """Return the rows of an Arrow file, which begins with its name, or of a stream of Arrow, which does not."""
     if stream.head.startswith(b"ARROW1"):
         stream.read(8)  # what follows, up to the footer, is a stream
     try:
         reader = ipc.open_stream(pa.PythonFile(_Readable(stream), mode="r"))
     except DAMAGE as reason:
-        raise TableError(stream.name, None, f"the file cannot be read as Arrow: {reason}") from None
+        raise TableError(f"the file cannot be read as Arrow: {reason}", path=stream.name) from None
     return Columnar(stream, form, size, list(reader.schema.names), iter(reader))
 
 
 class _Readable(io.RawIOBase):
     """A stream as Arrow wants it."""
 
-    def __init__(self, stream: Any):
+    def __init__(self, stream: Peeked):
         self.readinto = stream.readinto  # type: ignore[method-assign]  # nothing between the two
 
     def readable(self) -> bool:

@@ -1,7 +1,9 @@
-"""Delimited text is cut between records, which quotes may carry over line ends, and each piece is cut into fields by Arrow.
+"""Delimited text is cut between records, and each piece is cut into fields by Arrow.
 
-Fields stay text here: what they mean is for the columns to say, so that one strange value does not change how a whole file
-is read.
+A record ends with its line, unless a quoted field goes on in the next; so that a file can be cut between records, and each
+record have a line, the quotes are followed from the beginning. A return that stands alone ends a line too, as it does for
+Arrow. Fields stay text here: what they mean is for the columns to say, so that one strange value does not change how a
+whole file is read.
 """
 
 from __future__ import annotations
@@ -18,15 +20,53 @@ import pyarrow as pa
 import pyarrow.csv
 from numpy.typing import NDArray
 
-from rosenblatt.data.tables.files import Form, Piece, Source, TableError, decoded, whole_lines
-from rosenblatt.data.tables.records import walked
+from rosenblatt.data.tables.sources import Form, Peeked, Piece, Source, TableError, drop_invalid, whole_lines
+from rosenblatt.engine.jit import jit
 
 HEAD = 50  # records that are looked at to decide what the first one is
 LONGEST = 1 << 26  # bytes that a quoted field may go on over line ends
+_LINE_END, _RETURN = 10, 13
+
+
+@jit
+def scan_records(data, delimiter, quote, most):
+    """Return where the last whole record ends, and the line on which each record begins, from 0, without blank lines. There
+    are `most` line ends and returns. A quote opens a field at its beginning only, and two in one stand for one; −1 is no
+    quote. A return between records that no line end follows becomes one, in the data."""
+    lines = np.empty(most + 1, np.int64)
+    records, line, begin, end = 0, 0, 0, 0
+    quoted, fresh = False, True
+    lines[0] = 0
+    at = 0
+    while at < data.size:
+        byte = data[at]
+        if byte == _RETURN and not quoted and (at + 1 == data.size or data[at + 1] != _LINE_END):
+            byte = data[at] = _LINE_END
+        if quoted:
+            if byte == quote:
+                if at + 1 < data.size and data[at + 1] == quote:
+                    at += 1
+                else:
+                    quoted = False
+            elif byte == _LINE_END:
+                line += 1
+        elif byte == _LINE_END:
+            line += 1
+            if at > begin + 1 or (at == begin + 1 and data[begin] != _RETURN):
+                records += 1
+            begin = end = at + 1
+            lines[records] = line
+            fresh = True
+        elif fresh and byte == quote:
+            quoted, fresh = True, False
+        else:
+            fresh = byte == delimiter
+        at += 1
+    return end, lines[: records + 1]
 
 
 def first_records(data: bytes, form: Form, file: str) -> list[list[str]]:
-    """The first records of delimited text, cut into fields without the blanks around them."""
+    """Return the first records of delimited text, cut into fields without the blanks around them."""
     text = data.decode("utf-8-sig", "replace").replace("\r\n", "\n").replace("\r", "\n")
     most = csv.field_size_limit(LONGEST)
     try:
@@ -35,16 +75,15 @@ def first_records(data: bytes, form: Form, file: str) -> list[list[str]]:
             records = csv.reader(io.StringIO(text, newline="\n"), delimiter=form.delimiter, quotechar=form.quote)
         return [[field.strip() for field in record] for record in islice(filter(None, records), HEAD)]
     except csv.Error as reason:
-        raise TableError(file, 1, f"this is no delimited text: {reason}") from None
+        raise TableError(f"this is not delimited text: {reason}", path=file, line=1) from None
     finally:
         csv.field_size_limit(most)
 
 
 class Delimited(Source):
-    """Delimited text. Whether its first record is a header is for whoever reads it to say: `begin`, after a look at
-    `head`."""
+    """Delimited text. Whether its first record, in `head`, is a header must be said with `begin` before it is read."""
 
-    def __init__(self, stream: Any, form: Form, size: int):
+    def __init__(self, stream: Peeked, form: Form, size: int):
         super().__init__(stream, form, size)
         self._codes = ord(form.delimiter), ord(form.quote) if form.quote else -1
         self._records = self._cut()
@@ -57,11 +96,12 @@ class Delimited(Source):
                 break
 
     def begin(self, names: Sequence[str], header: bool) -> None:
-        """Call the columns so; the first record is left out if it is a header."""
+        """Name the columns; the first record is left out if it is a header."""
         self.names, self.header = list(names), header
-        first = decoded(self._first.split(b"\n", 1)[0], 1).broken if header else []
+        first = drop_invalid(self._first.split(b"\n", 1)[0], 1).broken if header else []
         if first:
-            raise TableError(self.stream.name, *first[0])
+            line, problem = first[0]
+            raise TableError(problem, path=self.stream.name, line=line)
 
     def __iter__(self) -> Iterator[Piece]:
         line, skip = 1, int(self.header)
@@ -72,42 +112,37 @@ class Delimited(Source):
             skip = 0
 
     def _cut(self) -> Iterator[bytes]:
-        """The file in blocks of whole records."""
+        """Yield the file in blocks of whole records."""
         rest, line = b"", 1
         for block in whole_lines(self.stream, self.size):
             data = rest + block
             end = len(data)
             if (self.form.quote and self.form.quote.encode() in data) or data.count(b"\r") != data.count(b"\r\n"):
-                end, _, data = self._walked(data)
+                end, _, data = self._scan(data)
             rest = data[end:]
             if len(rest) > LONGEST:
-                raise TableError(
-                    self.stream.name,
-                    line + data[:end].count(b"\n"),
-                    f"a quoted field is longer than {LONGEST:,} bytes; is its second quote missing? "
-                    "quote='' reads quotes as they stand",
-                )
+                problem = f"a quoted field is longer than {LONGEST:,} bytes; is its second quote missing?"
+                raise self._quote_error(problem, line + data[:end].count(b"\n"))
             line += data[:end].count(b"\n")
             if end:
                 yield data[:end]
         if rest:
             ended = rest if rest.endswith(b"\n") else rest + b"\n"
-            if self._walked(ended)[0] < len(ended):
-                raise TableError(
-                    self.stream.name,
-                    line,
-                    "a quote that opens in this row is not closed; quote='' reads quotes as they stand",
-                )
+            if self._scan(ended)[0] < len(ended):
+                raise self._quote_error("a quote that opens in this row is not closed", line)
             yield rest
 
-    def _walked(self, data: bytes) -> tuple[int, NDArray[np.int64], bytes]:
-        """Where the last record ends, the lines on which they begin, and the data with line ends for returns."""
+    def _quote_error(self, problem: str, line: int) -> TableError:
+        return TableError(problem, path=self.stream.name, line=line, settings={"quote": ""})
+
+    def _scan(self, data: bytes) -> tuple[int, NDArray[np.int64], bytes]:
+        """Return where the last record ends, the lines on which they begin, and the data with line ends for returns."""
         copy = np.frombuffer(bytearray(data), np.uint8)
-        end, lines = walked(copy, *self._codes, data.count(b"\n") + data.count(b"\r"))
+        end, lines = scan_records(copy, *self._codes, data.count(b"\n") + data.count(b"\r"))
         return end, lines, copy.tobytes()
 
     def _piece(self, data: bytes, line: int, skip: int) -> Piece:
-        data, broken, lines = decoded(data, line, lambda data: self._walked(data)[1])
+        data, broken, lines = drop_invalid(data, line, lambda data: self._scan(data)[1])
         wrong: list[Any] = []
 
         def leave_out(row: Any) -> str:
@@ -116,7 +151,7 @@ class Delimited(Source):
 
         @cache
         def begins() -> NDArray[np.int64]:
-            return self._walked(data)[1]
+            return self._scan(data)[1]
 
         def line_of(record: int) -> int:
             return lines[int(begins()[record])]
@@ -142,19 +177,14 @@ class Delimited(Source):
                 ),
             )
         except pa.ArrowInvalid as reason:
-            raise TableError(self.stream.name, line, f"the text from here on cannot be cut into fields: {reason}") from None
+            problem = f"the text from here on cannot be cut into fields: {reason}"
+            raise TableError(problem, path=self.stream.name, line=line) from None
         for row in wrong[:]:
             if row.number - 1 < skip:  # the header
                 wrong.remove(row)
                 skip = 0
-        broken += [
-            (
-                line_of(row.number - 1),
-                f"{row.actual_columns} fields where there are {len(self.names)} columns, separated by "
-                f"{self.form.delimiter!r}: {row.text[:60]!r}",
-            )
-            for row in wrong
-        ]
+        expected = f"fields where there are {len(self.names)} columns, separated by {self.form.delimiter!r}"
+        broken += [(line_of(row.number - 1), f"{row.actual_columns} {expected}: {row.text[:60]!r}") for row in wrong]
         left_out = np.array([row.number - 1 for row in wrong], np.int64)
         records = np.setdiff1d(np.arange(table.num_rows + len(left_out)), left_out)[skip:]
         return Piece(table.slice(skip), lambda row: line_of(int(records[row])), sorted(broken))

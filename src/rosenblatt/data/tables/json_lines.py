@@ -13,17 +13,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.json
 
-from rosenblatt.data.tables.files import Form, Piece, Source, TableError, whole_lines
+from rosenblatt.data.tables.sources import Form, Peeked, Piece, Source, TableError, not_utf8, whole_lines
 from rosenblatt.data.tables.values import number_text
 
 EXACT = 2**53  # below it float64 has every whole number
-_NESTED = "a list or an object is no number and no text; on_error='skip' leaves such rows out"
+_NESTED = "a list or an object is neither a number nor text"
 
 
 class JsonLines(Source):
     """JSON, an object a line. Its columns are the keys that occur in the pieces looked at first."""
 
-    def __init__(self, stream: Any, form: Form, size: int):
+    def __init__(self, stream: Peeked, form: Form, size: int):
         super().__init__(stream, form, size)
         self.text: set[str] = set()  # columns known to hold text, even where it looks like a date
 
@@ -31,12 +31,8 @@ class JsonLines(Source):
         line = 1
         for data in whole_lines(self.stream, self.size):
             if line == 1 and data.lstrip().startswith(b"["):
-                raise TableError(
-                    self.stream.name,
-                    1,
-                    "this is a JSON array; give one object a line, without brackets and "
-                    "commas around them, as jq -c '.[]' writes it",
-                )
+                hint = "give one object a line, without brackets and commas around them, as jq -c '.[]' writes it"
+                raise TableError("this is a JSON array", path=self.stream.name, line=1, hint=hint)
             yield self._piece(data, line)
             line += data.count(b"\n")
 
@@ -50,7 +46,7 @@ class JsonLines(Source):
             )
             dates = [field.name for field in table.schema if pa.types.is_temporal(field.type)]
             whole = table.num_rows == data.count(b"\n") + (not data.endswith(b"\n"))
-            if whole and not dates and not any(map(_rounded, table.columns)):
+            if whole and not dates and not any(map(_may_be_rounded, table.columns)):
                 found = {name: _usable(table[name]) for name in table.column_names}
                 wrong = {name: nested for name, (_, nested) in found.items() if nested}
                 return Piece(
@@ -71,10 +67,10 @@ class JsonLines(Source):
                 row = json.loads(text.decode("utf-8-sig" if number == 1 else "utf-8"))
                 json.dumps(row, ensure_ascii=False).encode()
             except UnicodeDecodeError as reason:
-                broken.append((number, _not_utf8(text, reason.start)))
+                broken.append((number, _encoding_problem(text, reason)))
                 continue
             except (ValueError, RecursionError) as reason:
-                broken.append((number, f"this is no JSON: {reason}"))
+                broken.append((number, f"this is not JSON: {reason}"))
                 continue
             if isinstance(row, dict):
                 rows.append(row)
@@ -94,7 +90,7 @@ class JsonLines(Source):
         return Piece(table, lambda row: lines[row], broken, wrong)
 
 
-def _rounded(column: Any) -> bool:
+def _may_be_rounded(column: Any) -> bool:
     """Whether numbers of a column may not be those of the file: whole ones beside others, or NaN."""
     return pa.types.is_floating(column.type) and not np.all(np.abs(column.drop_null().to_numpy()) < EXACT)
 
@@ -121,9 +117,9 @@ def _json_text(value: Any) -> str:
     return number_text(value) if type(value) is float else json.dumps(value)
 
 
-def _not_utf8(text: bytes, at: int) -> str:
-    """What is wrong with a line that is not UTF-8, and in which column if that can be told."""
-    message = f"the byte 0x{text[at]:02X} at byte {at + 1} is not UTF-8; convert the file to UTF-8"
+def _encoding_problem(text: bytes, reason: UnicodeDecodeError) -> str:
+    """Return what is wrong with a line that is not UTF-8, and in which column if that is known."""
+    message = f"{not_utf8(text, reason)}; convert the file to UTF-8"
     try:
         row = json.loads(text.decode("utf-8", "surrogateescape"))
     except (ValueError, RecursionError):

@@ -1,5 +1,5 @@
-"""A schema says what each column of a table is: numbers, truth values, categories, text, the label, the weight, or nothing
-that is learned from. What the user did not say is decided from the first rows, and every decision can be read in `notes`.
+"""A schema says what each column of a table is: numbers, truth values, categories, text, the label, the weight, or ignored.
+What the user did not say is inferred from the first rows, and every decision can be read in `notes`.
 
 Files that come later must have the columns that rows are made of; others may come and go.
 """
@@ -7,16 +7,18 @@ Files that come later must have the columns that rows are made of; others may co
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeGuard
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rosenblatt.data.tables.files import FORMATS, Form, TableError
-from rosenblatt.data.tables.values import as_numbers, as_text, given, has_leading_zeros, plain
+from rosenblatt.data.tables.sources import FORMATS, Form, TableError
+from rosenblatt.data.tables.values import Column, as_numbers, as_text, has_leading_zeros, plain, present_values
+from rosenblatt.errors import IncompatibleParameters
+from rosenblatt.modelfile.parts import Parts
 
 SAMPLE = 1000  # rows that are looked at
 FEATURES = ("number", "boolean", "category", "text")
@@ -33,10 +35,15 @@ _NEITHER = (
 )  # fmt: skip
 _FEW = 20  # different strings that are never too many for categories
 
+_KIND_OF = {
+    "target": "target", "weight": "weight", "text": "text", "categories": "category", "numeric": "number",
+    "ignore": "ignored",
+}  # fmt: skip
+
 Reference = str | int
 
 
-class Choice(NamedTuple):
+class ColumnChoice(NamedTuple):
     """What the user said about columns, each by its name or by its number, from 0 or, backwards, from −1."""
 
     target: Reference | None = None
@@ -52,49 +59,40 @@ class Choice(NamedTuple):
         single = [one for one in (self.target, self.weight) if one is not None]
         return [*single, *self.text, *self.categories, *self.numeric, *self.ignore]
 
-    def resolved(self, names: Sequence[str], file: str) -> dict[str, str]:
-        """The kind of each column that was given."""
-        kinds: dict[str, str] = {}
-        given = {"text": self.text, "category": self.categories, "number": self.numeric, "ignored": self.ignore}
-        for kind, references in given.items():
-            for reference in references:
-                _put(kinds, _name(reference, names, file), kind)
-        for kind, single in (("target", self.target), ("weight", self.weight)):
-            if single is not None:
-                _put(kinds, _name(single, names, file), kind)
-        return kinds
+    def kinds(self, names: Sequence[str], file: str) -> dict[str, str]:
+        """Return the kind of each column that was given."""
+        parameters: dict[str, str] = {}
+        for parameter, references in self._asdict().items():
+            for reference in references if isinstance(references, tuple) else (references,):
+                name = None if reference is None else _name(reference, names, file)
+                if name is not None and parameters.setdefault(name, parameter) != parameter:
+                    raise IncompatibleParameters((parameters[name], name), (parameter, name), "a column is one of them")
+        return {name: _KIND_OF[parameter] for name, parameter in parameters.items()}
 
 
 def is_number(reference: Reference) -> bool:
-    """Whether a column is meant by its number; −1 is the last."""
+    """Return whether a column is meant by its number; −1 is the last."""
     return isinstance(reference, int) or reference.removeprefix("-").isdecimal()
 
 
-def _put(kinds: dict[str, str], name: str, kind: str) -> None:
-    if kinds.get(name, kind) != kind:
-        raise ValueError(f"column {name!r} is given as {kinds[name]} and as {kind}; it can be one of them")
-    kinds[name] = kind
-
-
 def _name(reference: Reference, names: Sequence[str], file: str) -> str:
-    """The name of the column that is meant."""
+    """Return the name of the column that is meant."""
     if isinstance(reference, str) and reference in names:
         return reference
     if is_number(reference):
         if -len(names) <= int(reference) < len(names):
             return names[int(reference)]
-        raise TableError(
-            file, None, f"there is no column number {reference}; they go from 0 to {len(names) - 1}: {_list(names)}"
-        )
-    raise TableError(file, None, f"there is no column {reference!r}; the columns are {_list(names)}")
+        problem = f"there is no column number {reference}; they go from 0 to {len(names) - 1}: {_names_in_short(names)}"
+        raise TableError(problem, path=file)
+    raise TableError(f"there is no column {reference!r}; the columns are {_names_in_short(names)}", path=file)
 
 
-def _list(names: Sequence[str]) -> str:
+def _names_in_short(names: Sequence[str]) -> str:
     some = [*names[:12], "…", *names[-3:]]
     return ", ".join(names) if len(names) <= len(some) else f"{', '.join(some)} ({len(names)} in all)"
 
 
-class Column(NamedTuple):
+class ColumnKind(NamedTuple):
     """A column of the file and what it is."""
 
     name: str
@@ -107,90 +105,100 @@ class Schema:
 
     form: Form
     header: bool  # whether columns have names of their own, and not numbers
-    columns: tuple[Column, ...]
+    columns: tuple[ColumnKind, ...]
     labels: str | None  # "number" or "text"; None without a target
     notes: tuple[str, ...] = ()
 
-    def named(self, *kinds: str) -> list[str]:
-        """The columns of these kinds."""
+    def of_kind(self, *kinds: str) -> list[str]:
+        """Return the columns of these kinds."""
         return [column.name for column in self.columns if column.kind in kinds]
 
     @property
     def target(self) -> str | None:
-        return next(iter(self.named("target")), None)
+        return next(iter(self.of_kind("target")), None)
 
     @property
     def weight(self) -> str | None:
-        return next(iter(self.named("weight")), None)
+        return next(iter(self.of_kind("weight")), None)
 
     @property
     def features(self) -> list[str]:
-        return self.named(*FEATURES)
+        return self.of_kind(*FEATURES)
 
-    def needed(self, labelled: bool) -> list[Column]:
-        """The columns that a file must have."""
+    def required(self, labelled: bool) -> list[ColumnKind]:
+        """Return the columns that a file must have."""
         kinds = (*FEATURES, "target", "weight") if labelled else FEATURES
         return [column for column in self.columns if column.kind in kinds]
 
     @property
     def only_text(self) -> str | None:
         """The one column that rows are made of, if it is text."""
-        return self.features[0] if len(self.features) == 1 and self.named("text") else None
+        return self.features[0] if len(self.features) == 1 and self.of_kind("text") else None
 
-    def written(self) -> dict[str, Any]:
+    def to_parts(self) -> Parts:
+        """Return the schema as facts for a model file."""
         columns = [list(column) for column in self.columns]
         facts = {"form": list(self.form), "header": self.header, "columns": columns, "labels": self.labels}
-        return {**facts, "notes": list(self.notes)}
+        return Parts({**facts, "notes": list(self.notes)})
 
     @classmethod
-    def restored(cls, facts: Mapping[str, Any]) -> Schema:
-        """The schema that was written so; ValueError where none can have been."""
-        form, header, columns, labels = (facts.get(key) for key in ("form", "header", "columns", "labels"))
-        notes = facts.get("notes")
-        if not (isinstance(form, list) and len(form) == 3 and form[0] in FORMATS and _character(form[1])):
+    def from_parts(cls, parts: Parts) -> Schema:
+        """Return the schema that `to_parts` described; ValueError where it cannot have."""
+        form, columns, notes = (parts.facts.get(key) for key in ("form", "columns", "notes"))
+        if not (isinstance(form, list) and len(form) == 3 and form[0] in FORMATS and is_character(form[1])):
             raise ValueError(f"a table has the form {form!r}")
-        if form[2] is not None and form[2] != "" and not _character(form[2]):
+        if form[2] is not None and form[2] != "" and not is_character(form[2]):
             raise ValueError(f"a table has the form {form!r}")
         if not isinstance(columns, list) or not all(
             isinstance(one, list) and len(one) == 2 and isinstance(one[0], str) and one[1] in KINDS for one in columns
         ):
             raise ValueError("a table has columns without a name or a kind")
-        found = tuple(Column(*one) for one in columns)
-        names = [column.name for column in found]
-        if len(set(names)) != len(names) or type(header) is not bool or labels not in (None, "number", "text"):
-            raise ValueError("a table has a column twice, or labels of no kind")
+        found = tuple(ColumnKind(*one) for one in columns)
+        if len({column.name for column in found}) != len(found):
+            raise ValueError("a table has a column twice")
         if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
             raise ValueError("the notes on a table are not text")
-        schema = cls(Form(*form), header, found, labels, tuple(notes))
-        if len(schema.named("target")) != (labels is not None) or len(schema.named("weight")) > 1 or not schema.features:
-            raise ValueError("a table has no columns to learn from, or not one target")
+        labels = None if parts.facts.get("labels") is None else parts.text("labels", ("number", "text"))
+        schema = cls(Form(*form), parts.flag("header"), found, labels, tuple(notes))
+        if len(schema.of_kind("target")) != (labels is not None) or len(schema.of_kind("weight")) > 1:
+            raise ValueError("a table has not one target, or several weights")
+        if not schema.features:
+            raise ValueError("a table has no columns to learn from")
         return schema
 
 
-def _character(value: Any) -> bool:
+def is_character(value: object) -> TypeGuard[str]:
+    """Return whether a value is one ASCII character that can separate or quote fields."""
     return isinstance(value, str) and len(value) == 1 and value not in "\r\n" and ord(value) < 128
 
 
-def decided(
-    choice: Choice, names: Sequence[str], sample: Any, form: Form, header: bool, file: str, notes: Sequence[str] = ()
+def infer_schema(
+    choice: ColumnChoice,
+    names: Sequence[str],
+    sample: pa.Table,
+    form: Form,
+    header: bool,
+    file: str,
+    notes: Sequence[str] = (),
 ) -> Schema:
-    """The schema of a file with these columns, of which `sample` has the first rows."""
+    """Return the schema of a file with these columns, of which `sample` has the first rows."""
     if len(set(names)) != len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise TableError(file, None, f"two columns are called {twice!r}; give each a name of its own")
-    kinds = choice.resolved(names, file)
-    said = list(notes)
+        raise TableError(f"two columns are called {twice!r}", path=file, hint="give each a name of its own")
+    kinds = choice.kinds(names, file)
+    reasons = list(notes)
     if choice.target is None:
         target = next((name for label in LABELS for name in names if name.lower() == label and name not in kinds), None)
         if target is None:
+            none = f"none is called {', '.join(LABELS[:-1])} or {LABELS[-1]}"
             raise TableError(
-                file,
-                None,
-                f"which column is the label? None is called {', '.join(LABELS[:-1])} or {LABELS[-1]}; the columns are "
-                f"{_list(names)}: give target=, a name or a number from 0",
+                f"which column is the label? The columns are {_names_in_short(names)}; {none}",
+                path=file,
+                hint="name it, or give its number from 0",
+                settings={"target": names[-1]},
             )
         kinds[target] = "target"
-        said.append(f"column {target}: the label, by its name")
+        reasons.append(f"column {target}: the label, by its name")
     alike: dict[tuple[str, str], list[str]] = {}
     figures = {}
     for name in names:
@@ -199,35 +207,36 @@ def decided(
             alike.setdefault((kinds[name], why), []).append(name)
     for (kind, why), some in alike.items():
         if len(some) == 1:
-            said.append(f"column {some[0]}: {kind}, {why}{figures[some[0]]}")
+            reasons.append(f"column {some[0]}: {kind}, {why}{figures[some[0]]}")
         else:
-            said.append(
+            reasons.append(
                 f"{len(some)} columns are {_SEVERAL[kind]}, {why}: {', '.join(some[:MOST_NAMES])}"
                 f"{', …' if len(some) > MOST_NAMES else ''}"
             )
-    columns = tuple(Column(name, kinds[name]) for name in names)
+    columns = tuple(ColumnKind(name, kinds[name]) for name in names)
     target = next(column.name for column in columns if column.kind == "target")
     labels = _labels(plain(sample[target]))
-    schema = Schema(form, header, columns, labels, tuple(said))
+    schema = Schema(form, header, columns, labels, tuple(reasons))
     if not schema.features:
+        others = [name for name in names if name != target]
         raise TableError(
-            file,
-            None,
-            f"no column is left to learn from besides the label {target!r}: {'; '.join(said)}. Name one: text=, "
-            "categories= or numeric=",
+            f"no column is left to learn from besides the label {target!r}: {'; '.join(reasons)}",
+            path=file,
+            hint="say which column is text, categories or numbers",
+            settings={parameter: others[0] for parameter in ("text", "categories", "numeric") if others},
         )
     return schema
 
 
-def _labels(column: Any) -> str:
-    """Whether labels are numbers or text: "7", "007" and "A1" are three labels, and so "007" alone is no number."""
+def _labels(column: Column) -> str:
+    """Return whether labels are numbers or text: "7", "007" and "A1" are three labels, and so "007" alone is no number."""
     _, bad, missing = as_numbers(column)
     text = bad or pa.types.is_boolean(column.type) or missing.all() or has_leading_zeros(column)
     return "text" if text else "number"
 
 
-def _kind(name: str, column: Any) -> tuple[str, str, str]:
-    """What a column seems to be, why, and the figures that say so."""
+def _kind(name: str, column: Column) -> tuple[str, str, str]:
+    """Return what a column seems to be, why, and the figures that say so."""
     column = plain(column)
     if _IDENTIFIERS.fullmatch(name):
         return "ignored", "as an identifier, by its name", ""
@@ -246,7 +255,7 @@ def _kind(name: str, column: Any) -> tuple[str, str, str]:
     distinct = len(pc.unique(values))
     if pc.all(pc.is_in(pc.utf8_lower(values), pa.array(["true", "false"], pa.large_string()))).as_py():
         return "boolean", f"as all of the first {rows} rows say", ""
-    if pc.all(pc.match_substring_regex(given(values), _DATE)).as_py():
+    if pc.all(pc.match_substring_regex(present_values(values), _DATE)).as_py():
         return "ignored", "as dates are neither number nor text", ""
     words = 1 + np.mean(pc.count_substring_regex(values, _BETWEEN).to_numpy())
     figures = f": {distinct} different values of {words:.1f} words on average in the first {rows} rows"

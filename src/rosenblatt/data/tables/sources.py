@@ -1,37 +1,92 @@
-"""A file is opened in the light of what is known: what the user said about it, and, once something was learned, the columns
-that it must have. Whether delimited text begins with a header is decided here, and which column is which.
+"""A source reads a file of rows in pieces of bounded size, each a table of Arrow that knows on which line its rows are,
+whatever the format: delimited text, JSON lines, Parquet, Arrow, or plain lines of text.
 """
 
 from __future__ import annotations
 
-from itertools import zip_longest
+import re
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
-from rosenblatt.data import opening
-from rosenblatt.data.formats import START, TABLES, format_of_suffix
-from rosenblatt.data.tables import files
-from rosenblatt.data.tables.delimited import Delimited, first_records
-from rosenblatt.data.tables.files import Form, Lines, Source, TableError
-from rosenblatt.data.tables.json_lines import JsonLines
-from rosenblatt.data.tables.schema import LABELS, Choice, Schema, is_number
-from rosenblatt.data.tables.values import NUMBER
+from rosenblatt.data.formats import DELIMITERS, START, TABLES, format_of_start, format_of_suffix
+from rosenblatt.data.opening import Input, pieces
+from rosenblatt.errors import FormatError, MissingDependency
+
+try:
+    import pyarrow as pa
+except ImportError as missing:
+    raise MissingDependency("pyarrow", "tables", "tables") from missing
+
+SIZE = 1 << 21  # bytes of a piece, about
+_LINES = 20  # that are looked at to detect what separates fields
+FORMATS = (*TABLES, "lines")  # plain lines of text can be predicted, where rows are made of one text
 
 
-class Asking(NamedTuple):
-    """What the user said about the files."""
+class TableError(FormatError):
+    """A table that cannot be read; `path`, `line` and `column`, a name, say where; `row`, from 0, where a format has no
+    lines."""
 
-    choice: Choice
-    format: str | None = None
-    delimiter: str | None = None
-    quote: str | None = None
-    header: bool | None = None
-    missing: str = "error"
+    @property
+    def place(self) -> str:
+        """Where it is, as "mail.parquet, row 3, column 'age'"; rows are shown from 1."""
+        if self.row is None:
+            return super().place
+        return f"{self.path}, row {self.row + 1}" + ("" if self.column is None else f", column {self.column!r}")
+
+
+class Piece(NamedTuple):
+    """Some rows of a file."""
+
+    columns: pa.Table
+    line: Callable[[int], int]  # of a row, counted from 1
+    broken: Sequence[tuple[int, str]] = ()  # lines that are no rows, and why
+    wrong: Mapping[str, dict[int, str]] = {}  # values that cannot be used, by column and row, and why; they are null
+
+
+class Form(NamedTuple):
+    """How a file of rows is laid out."""
+
+    format: str  # one of FORMATS
+    delimiter: str = ","
+    quote: str | None = '"'
+
+
+def detect_form(path: str, start: bytes, format: str | None, delimiter: str | None, quote: str | None) -> Form:
+    """Return the form of a file: as the user gave it, or as its suffix says, or else as it begins."""
+    if format is None:
+        detected = format_of_suffix(path, TABLES) or format_of_start(start, TABLES) or "lines"
+        format = "csv" if delimiter is not None else detected
+    if format in ("parquet", "arrow", "jsonl"):
+        return Form(format)
+    if format == "tsv":
+        return Form(format, delimiter or "\t", quote)
+    quote = '"' if quote is None else quote
+    return Form(format, delimiter or _delimiter(start, quote), quote)
+
+
+def _delimiter(start: bytes, quote: str) -> str:
+    """Return what separates fields: that of the usual characters which occurs in each of the first lines equally often,
+    outside quotes; or else that which occurs in the first line. Much that is called CSV has no commas."""
+    text = start.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")
+    if quote:
+        mark = re.escape(quote)
+        text = re.sub(f"(?:(?<=[,;\t|\n])|^){mark}(?:[^{mark}]|{mark}{mark})*{mark}", "", text)
+    lines = text.split("\n")
+    if len(lines) > 1 and len(start) >= START:
+        lines.pop()  # which is cut off
+    lines = [line for line in lines if line][:_LINES]
+    candidates = [one for one in DELIMITERS if lines and one in lines[0]]
+    steady = [one for one in candidates if len({line.count(one) for line in lines}) == 1]
+    return next(iter(steady + candidates), ",")
 
 
 class Peeked:
-    """A stream whose first bytes have been looked at: its `head`."""
+    """A stream whose first bytes have been read: its `head`."""
 
-    def __init__(self, stream: opening.Input):
+    def __init__(self, stream: Input):
         self.name = stream.name
         self._stream = stream
         self.head = self._ahead = stream.read(START)
@@ -47,81 +102,83 @@ class Peeked:
         return bytes(memoryview(buffer)[: self.readinto(buffer)])
 
 
-def opened(path: str, stream: opening.Input, asking: Asking, known: Schema | None, labelled: bool, size: int) -> Source:
-    """The file as a source of rows, with names for its columns."""
-    start = Peeked(stream)
-    form = files.form_of(path, start.head, asking.format, asking.delimiter, asking.quote)
-    nameless = format_of_suffix(path, TABLES) is None
-    if known is not None and asking.format is None and asking.delimiter is None:
-        alike = form.format in ("csv", "tsv", "lines") and known.form.format in ("csv", "tsv")
-        if form.format == known.form.format or (nameless and alike):
-            form = known.form  # with the delimiter and the quotes of the file learned from
-    if form.format == "parquet":
-        from rosenblatt.data.tables.columnar import parquet
-
-        return parquet(start, form, path, size)
-    if form.format == "arrow":
-        from rosenblatt.data.tables.columnar import arrow
-
-        return arrow(start, form, size)
-    files.check_encoding(start.head, start.name)
-    if form.format == "jsonl":
-        return JsonLines(start, form, size)
-    if known is None:
-        return _undecided(start, form, asking, size)
-    if nameless and not labelled and known.only_text is not None:
-        names = _names(known, first_records(start.head, form, start.name), labelled)
-        if names is None or known.only_text not in names:
-            return Lines(start, form, size, known.only_text)
-    source = Delimited(start, form, size)
-    names = _names(known, source.head, labelled)
-    if names is None:
-        first = source.head[0]
-        columns = ", ".join(f"{column.name} ({column.kind})" for column in known.columns)
-        raise TableError(
-            start.name,
-            1,
-            f"{len(first)} fields ({', '.join(first)[:80]}) where there must be {len(known.columns)}, without a "
-            f"header: {columns}",
-        )
-    source.begin(names, known.header)
-    return source
+def whole_lines(stream: Peeked, size: int) -> Iterator[bytes]:
+    """Yield a stream in blocks of about this size, which end where lines do."""
+    for buffer, begin, end in pieces(stream, size):
+        yield buffer[begin:end].tobytes()
 
 
-def _undecided(start: Peeked, form: Form, asking: Asking, size: int) -> Source:
-    """Delimited text of which nothing is known."""
-    if form.format == "lines" and start.head:
-        raise TableError(
-            start.name, None, "what format is this? Give format=, one of csv, tsv, jsonl, parquet and arrow, or delimiter="
-        )
-    source = Delimited(start, form, size)
-    header = _has_header(source.head, asking.choice) if asking.header is None else asking.header
-    first = source.head[0] if source.head else []
-    source.begin(files.names_of(first) if header else [str(number) for number in range(len(first))], header)
-    return source
+class ValidText(NamedTuple):
+    """Text without the records that are not UTF-8, what is wrong with these, and the numbers of the lines that are left."""
+
+    data: bytes
+    broken: list[tuple[int, str]]
+    lines: Sequence[int]
 
 
-def _names(known: Schema, head: list[list[str]], labelled: bool) -> list[str] | None:
-    """What to call the columns of delimited text that begins with these records; None where they cannot be those known.
-    Without a header they are told by how many there are: all, all but the label, or those that rows are made of."""
-    if not head:
-        return []
-    first = head[0]
-    if known.header:
-        return files.names_of(first)
-    every = [column.name for column in known.columns]
-    ways = [every] if labelled else [every, [name for name in every if name != known.target], known.features]
-    return next((names for names in ways if len(names) == len(first)), None)
+def not_utf8(text: bytes, error: UnicodeDecodeError) -> str:
+    """Return what is wrong with bytes that cannot be decoded."""
+    return f"the byte 0x{text[error.start]:02X} at byte {error.start + 1} is not UTF-8"
 
 
-def _has_header(head: list[list[str]], choice: Choice) -> bool:
-    """Whether the first record of delimited text is names: if the user gives some, or if the label is called label or the
-    like there and in no later record, or if it has no number where later ones do."""
-    if any(not is_number(one) for one in choice.references):
-        return True
-    label = slice(None) if choice.target is None else slice(int(choice.target), int(choice.target) + 1 or None)
-    for first, *later in zip_longest(*(record[label] for record in head)):
-        if first is not None and first.lower() in LABELS and first not in later:
-            return True
-    numbers = [[NUMBER.fullmatch(field) is not None for field in record] for record in head]
-    return bool(head) and not any(numbers[0]) and any(any(row) for row in numbers[1:])
+def drop_invalid(
+    data: bytes, line: int, begins: Callable[[bytes], Any] = lambda data: range(data.count(b"\n") + 1)
+) -> ValidText:
+    """Return the records that are UTF-8. `begins` says on which line each begins, from 0; without it, lines are records."""
+    try:
+        data.decode()
+        return ValidText(data, [], range(line, sys.maxsize))
+    except UnicodeDecodeError:
+        texts = data.split(b"\n")
+    records = [*begins(data), len(texts)]
+    kept: list[bytes] = []
+    numbers: list[int] = []
+    broken: list[tuple[int, str]] = []
+    for begin, end in pairwise(records):
+        try:
+            for number in range(begin, end):
+                texts[number].decode()
+            kept += texts[begin:end]
+            numbers += range(line + begin, line + end)
+        except UnicodeDecodeError as reason:
+            broken.append((line + number, f"{not_utf8(texts[number], reason)}; convert the file to UTF-8"))
+    return ValidText(b"\n".join(kept), broken, numbers)
+
+
+def check_encoding(start: bytes, file: str) -> None:
+    """Raise TableError where text begins as UTF-16 does: with its mark, or with a zero in every other byte."""
+    marked = start.startswith((b"\xff\xfe", b"\xfe\xff"))
+    if marked or (len(start) > 3 and not all((any(start[:64:2]), any(start[1:64:2])))):
+        hint = "convert the file: iconv -f UTF-16 -t UTF-8"
+        raise TableError("this is UTF-16, not UTF-8", path=file, line=1, hint=hint)
+
+
+class Source(ABC):
+    """A file of rows, which is read in pieces. `names` are its columns, known before the first piece is read."""
+
+    has_lines = True  # whether places are lines, or rows
+
+    def __init__(self, stream: Peeked, form: Form, size: int):
+        self.stream, self.form, self.size = stream, form, size
+        self.header = True  # whether the columns have names of their own
+        self.names: list[str] = []
+
+    @abstractmethod
+    def __iter__(self) -> Iterator[Piece]:
+        """Yield the pieces, in order."""
+
+
+class Lines(Source):
+    """Plain text, of which each line is the one field of a row."""
+
+    def __init__(self, stream: Peeked, form: Form, size: int, name: str):
+        super().__init__(stream, form, size)
+        self.names = [name]
+
+    def __iter__(self) -> Iterator[Piece]:
+        line = 1
+        for block in whole_lines(self.stream, self.size):
+            data, broken, lines = drop_invalid(block, line)
+            texts = [text.removesuffix("\r") for text in data.decode().removesuffix("\n").split("\n")] if data else []
+            yield Piece(pa.table({self.names[0]: pa.array(texts, pa.large_string())}), lines.__getitem__, broken)
+            line += block.count(b"\n")

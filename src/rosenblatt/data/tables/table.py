@@ -1,10 +1,10 @@
 """A table becomes rows: numbers are scaled, categories get a column each, text is weighed word by word. What was done to
-each column is remembered, so that it is done again when predicting.
+each column is saved with the model, so that it is done again at prediction.
 
     from rosenblatt.data.tables import Table
 
     table = Table(target="label")
-    table = table.learned(table.batches(["mail.csv.gz"]))
+    table = table.fit(table.batches(["mail.csv.gz"]))
     for batch in table.batches(["mail.csv.gz"]):
         chunk = table.chunk(batch)  # chunk.X, chunk.y
 """
@@ -22,49 +22,84 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from rosenblatt.data import opening
-from rosenblatt.data.reading import Chunk
-from rosenblatt.data.tables.batches import Batch, TableBatches
-from rosenblatt.data.tables.files import FORMATS, SIZE
-from rosenblatt.data.tables.schema import Choice, Reference, Schema
-from rosenblatt.data.tables.sources import Asking
-from rosenblatt.data.tables.treatments import TREATMENTS, Categories, Numbers, Text, Treatment
+from rosenblatt.data.formats import TABLES
+from rosenblatt.data.reading import Chunk, OldNames
+from rosenblatt.data.tables.batches import TableBatch, TableBatches, TableOptions
+from rosenblatt.data.tables.encoders import ENCODERS, CategoryEncoder, ColumnEncoder, NumberEncoder, TextEncoder
+from rosenblatt.data.tables.schema import ColumnChoice, Reference, Schema, is_character
+from rosenblatt.data.tables.sources import SIZE
+from rosenblatt.errors import IncompatibleParameters, InvalidData, InvalidParameter, UnsupportedOperation
+from rosenblatt.modelfile.parts import Parts
 
 Columns = Reference | Sequence[Reference]
 
 
-class Table:
+class Table(OldNames):
     """How a table of CSV, TSV, Parquet, Arrow or JSON lines becomes rows.
 
-    Columns are given by name or by number, from 0; what is not given is decided from the first 1000 rows, and `notes` says
-    what was.
+    Columns are given by name or by number, from 0; what is not given is inferred from the first 1000 rows, and `notes` says
+    how.
 
-    target         the label; None takes a column called label, target, class or y
-    text           columns of text: a column of X for each word and each pair of words
-    categories     columns of which each value gets a column of X
-    numeric        columns of numbers
-    ignore         columns nothing is learned from
-    weight         a column of weights of the rows
-    missing        "error" refuses an empty field, null and NaN; "fill" takes the mean, a category of its own, an empty text
-    scale          "standard" shifts and scales numbers to mean 0 and deviation 1; "none" takes them as they are
-    one_hot_limit  the most categories a column may have
-    ngrams         (low, high): runs of so many words; None for none
-    characters     (low, high): also runs of so many characters inside words, with a blank at both ends of each word
-    min_count      texts in which a run must stand to be learned
-    tfidf          weigh runs by how rare they are, and give a text length 1; False counts
-    lowercase      text in lower case
-    hashing        bits: text and categories go to 2**bits buckets for each column, without a vocabulary, in constant memory
-    dtype          "float64" or "float32", of X
-    format         "csv", "tsv", "jsonl", "parquet" or "arrow"; None goes by the suffix of the file, or by how it begins
-    delimiter      the character between fields; None is the comma of CSV and the tab of TSV
-    quote          the character around fields; None is '"' in CSV and none in TSV, "" is none
-    header         whether the first line is names; None decides
+    Parameters
+    ----------
+    target : str or int, optional
+        The label; None takes a column called label, target, class or y.
+    text : str, int, or sequence of these
+        Columns of text: a column of X for each word and each pair of words.
+    categories : str, int, or sequence of these
+        Columns of which each value gets a column of X.
+    numeric : str, int, or sequence of these
+        Columns of numbers.
+    ignore : str, int, or sequence of these
+        Columns that are not used.
+    weight : str or int, optional
+        A column of weights of the rows.
+    missing : {"error", "fill"}
+        "error" refuses an empty field, null and NaN; "fill" takes the mean, a category of its own, an empty text.
+    scale : {"standard", "none"}
+        "standard" shifts and scales numbers to mean 0 and deviation 1; "none" takes them as they are.
+    one_hot_limit : int
+        The most categories a column may have.
+    ngrams : (int, int), optional
+        Runs of so many words, from low to high; None for none.
+    characters : (int, int), optional
+        Also runs of so many characters inside words, with a blank at both ends of each word.
+    min_count : int
+        The number of texts in which a run must occur to be learned.
+    tfidf : bool
+        Weigh runs by how rare they are, and give a text length 1; False counts.
+    lowercase : bool
+        Whether text is read in lower case.
+    hashing : int, optional
+        Bits: text and categories go to 2**bits buckets for each column, without a vocabulary, in constant memory.
+    dtype : {"float64", "float32"}
+        The type of X.
+    format : {"csv", "tsv", "jsonl", "parquet", "arrow"}, optional
+        None detects it by the suffix of the file, or by how it begins.
+    delimiter : str, optional
+        The character between fields; None detects it in CSV, and is the tab in TSV.
+    quote : str, optional
+        The character around fields; None is '"' in CSV and none in TSV, "" is none.
+    header : bool, optional
+        Whether the first line is names; None decides.
 
+    Attributes
+    ----------
+    notes : list of str
+        What was decided about the file and its columns.
+    kinds : dict of str
+        What each column of the file is.
+    features : int or None
+        The number of columns of X.
+
+    Examples
+    --------
     >>> import tempfile, os
     >>> with tempfile.NamedTemporaryFile("w", suffix=".csv", delete=False) as file:
     ...     _ = file.write("label,age,colour\\nyes,3,red\\nno,5,blue\\n")
     >>> table = Table()
-    >>> table = table.learned(table.batches([file.name]))
-    >>> chunk = table.chunk(table.joined(list(table.batches([file.name]))))
+    >>> table = table.fit(table.batches([file.name]))
+    >>> chunk = table.chunk(table.concatenate(list(table.batches([file.name]))))
     >>> os.unlink(file.name)
     >>> [table.name(column) for column in range(table.features)]
     ['age', 'colour=red', 'colour=blue']
@@ -98,93 +133,117 @@ class Table:
         quote: str | None = None,
         header: bool | None = None,
     ):
-        choice = Choice(target, weight, _several(text), _several(categories), _several(numeric), _several(ignore))
-        self._asking = Asking(choice, format, delimiter, quote, header, missing)
+        choice = ColumnChoice(target, weight, _several(text), _several(categories), _several(numeric), _several(ignore))
+        self._options = TableOptions(choice, format, delimiter, quote, header, missing)
         self.scale, self.one_hot_limit, self.ngrams, self.characters = scale, one_hot_limit, ngrams, characters
         self.min_count, self.tfidf, self.lowercase, self.hashing, self.dtype = min_count, tfidf, lowercase, hashing, dtype
         self._schema: Schema | None = None
-        self._treatments: list[Treatment] = []
+        self._encoders: list[ColumnEncoder] = []
         self._check()
 
     @property
     def notes(self) -> list[str]:
-        """What was decided about the file and its columns, in sentences; empty before anything was learned."""
+        """What was decided about the file and its columns, in sentences; empty before `fit`."""
         return [] if self._schema is None else list(self._schema.notes)
 
     @property
     def kinds(self) -> dict[str, str]:
-        """What each column of the file is; empty before anything was learned."""
+        """What each column of the file is; empty before `fit`."""
         return {} if self._schema is None else {column.name: column.kind for column in self._schema.columns}
 
     @property
     def unseen(self) -> int:
-        """Words and categories that rows were made of since, and that were not there to be learned."""
-        return sum(treatment.unseen for treatment in self._treatments)
+        """The number of words and categories met in `chunk` that did not occur in the data of `fit`."""
+        return sum(encoder.unseen for encoder in self._encoders)
+
+    @property
+    def needs_fit(self) -> bool:
+        """Whether `fit` must see the data before rows can be made."""
+        return self._schema is None
+
+    @property
+    def features(self) -> int | None:
+        """The number of columns of X; None before `fit`."""
+        return None if self._schema is None else sum(encoder.width for encoder in self._encoders)
 
     def batches(
         self, paths: Sequence[str], *, labelled: bool = True, on_error: str = "error", size: int = SIZE
     ) -> TableBatches:
-        """The batches of these files, in order, each of about `size` bytes ("-" is standard input).
+        """Return an iterator over the batches of these files, in order.
 
-        on_error   "skip" leaves out rows that cannot be read; `skipped` counts them, and `errors` has the first hundred
+        Parameters
+        ----------
+        paths : sequence of str
+            The files; "-" is standard input.
+        labelled : bool
+            Whether rows must have a label.
+        on_error : {"error", "skip"}
+            "skip" leaves out rows that cannot be read; `skipped` counts them, and `errors` has the first hundred.
+        size : int
+            Bytes of a batch, about.
 
-        Raises TableError, which names the file, the line and the column.
+        Returns
+        -------
+        TableBatches
+            The iterator, which raises TableError with file, line and column.
         """
-        if on_error not in ("error", "skip"):
-            raise ValueError(f"on_error={on_error!r}: it must be 'error' or 'skip'")
         if self._schema is not None and labelled and self._schema.target is None:
-            raise ValueError("this table was learned without labels; labelled=False reads it")
-        return TableBatches(opening.paths(paths), self._asking, self._schema, labelled, on_error, size)
+            raise UnsupportedOperation("this table was fitted without labels", settings={"labelled": False})
+        return TableBatches(opening.paths(paths), self._options, self._schema, labelled, on_error, size)
 
-    def learned(self, batches: Iterable[Batch]) -> Table:
-        """This reading with what it learned from these batches: means, categories, vocabularies."""
-        learned = copy.copy(self)
-        learned._schema, learned._treatments = None, []
+    def fit(self, batches: Iterable[TableBatch]) -> Table:
+        """Return a copy of this table that has learned means, categories and vocabularies from batches.
+
+        Parameters
+        ----------
+        batches : iterable of TableBatch
+            What `batches` returns.
+
+        Returns
+        -------
+        Table
+            The copy; this table is as it was.
+        """
+        fitted = copy.copy(self)
+        fitted._schema, fitted._encoders = None, []
         for batch in batches:
-            if learned._schema is None:
-                learned._schema, learned._treatments = batch.schema, self._untaught(batch.schema)
-            for treatment in learned._treatments:
-                treatment.see(batch.columns)
-        if learned._schema is None:
-            raise ValueError("there are no batches to learn from")
-        for treatment in learned._treatments:
-            treatment.finish()
-        if not learned.features:
-            raise ValueError(
-                f"nothing was found to learn from in {', '.join(learned._schema.features)}: no word stands in "
-                f"{self.min_count} texts; min_count=1 takes every word"
-            )
-        return learned
-
-    @property
-    def learns(self) -> bool:
-        """Whether it must see the data before it can make rows."""
-        return self._schema is None
+            if fitted._schema is None:
+                fitted._schema, fitted._encoders = batch.schema, self._new_encoders(batch.schema)
+            for encoder in fitted._encoders:
+                encoder.see(batch.columns)
+        if fitted._schema is None:
+            raise InvalidData("there are no batches to learn from")
+        for encoder in fitted._encoders:
+            encoder.finish()
+        if not fitted.features:
+            where = ", ".join(fitted._schema.features)
+            problem = f"nothing was found to learn from in {where}: no word occurs in {self.min_count} texts"
+            raise InvalidData(problem, settings={"min_count": 1})
+        return fitted
 
     def labels(self, paths: Sequence[str], *, on_error: str = "error") -> tuple[int, NDArray]:
-        """(how many rows there are, their distinct labels)."""
+        """Return the number of rows of these files, and their distinct labels."""
         target = self._known.target
         rows, found = 0, set()
-        batches = self.batches(paths, on_error=on_error)
-        for batch in batches:
+        for batch in self.batches(paths, on_error=on_error):
             rows += batch.rows
             found |= set(batch.columns[target].unique().to_pylist())
         return rows, np.array(sorted(found), np.float64 if self._known.labels == "number" else object)
 
-    def told(self, distinct: NDArray) -> Table:
-        """Itself: what labels are was decided when it learned."""
+    def with_labels(self, labels: NDArray) -> Table:
+        """Return itself: what labels are was decided by `fit`."""
         return self
 
-    def joined(self, batches: Sequence[Batch]) -> Batch:
-        """All batches as one."""
+    def concatenate(self, batches: Sequence[TableBatch]) -> TableBatch:
+        """Return all batches as one."""
         if not batches:
-            raise ValueError("there are no batches to join")
-        return Batch(pa.concat_tables([batch.columns for batch in batches]), batches[0].schema)
+            raise InvalidData("there are no batches to concatenate")
+        return TableBatch(pa.concat_tables([batch.columns for batch in batches]), batches[0].schema)
 
-    def chunk(self, batch: Batch) -> Chunk:
-        """The rows of a batch: X as CSR, the labels and the weights."""
+    def chunk(self, batch: TableBatch) -> Chunk:
+        """Return the rows of a batch: X as CSR, the labels and the weights."""
         schema = self._known
-        blocks = [treatment.rows(batch.columns) for treatment in self._treatments]
+        blocks = [encoder.rows(batch.columns) for encoder in self._encoders]
         X = blocks[0] if len(blocks) == 1 else sp.hstack(blocks, format="csr")
         present = batch.columns.column_names
         y = weight = None
@@ -195,107 +254,89 @@ class Table:
             weight = batch.columns[schema.weight].to_numpy()
         return Chunk(sp.csr_matrix(X).astype(self.dtype, copy=False), y, weight)
 
-    @property
-    def features(self) -> int | None:
-        """The number of columns of X; None before anything was learned."""
-        return None if self._schema is None else sum(treatment.width for treatment in self._treatments)
-
     def name(self, column: int) -> str:
-        """What to call a column of X: "age", "colour=red", "text:free prize", 'text:"fre"' or "text:bucket 123"."""
-        treatments = self._treatments if self._known else []
-        for treatment, end in zip(treatments, accumulate(t.width for t in self._treatments), strict=True):
+        """Return the name of a column of X: "age", "colour=red", "text:free prize", 'text:"fre"' or "text:bucket 123"."""
+        encoders = self._encoders if self._known else []
+        for encoder, end in zip(encoders, accumulate(encoder.width for encoder in self._encoders), strict=True):
             if 0 <= column < end:
-                return treatment.name(column - end + treatment.width)
+                return encoder.name(column - end + encoder.width)
         raise IndexError(f"there is no column {column}; there are {self.features}")
 
-    def written(self) -> tuple[dict[str, Any], dict[str, NDArray]]:
-        """The reading as facts (values of JSON) and arrays."""
-        facts: list[dict[str, Any]] = []
-        arrays: dict[str, NDArray] = {}
-        schema = self._known
-        for number, treatment in enumerate(self._treatments):
-            own, some = treatment.written()
-            facts.append({"kind": treatment.kind, **own})
-            arrays |= {f"{number}.{name}": array for name, array in some.items()}
-        asked: dict[str, Any] = {"missing": self._asking.missing, "dtype": self.dtype}
-        layout = {name: getattr(self._asking, name) for name in _LAYOUT}
+    def to_parts(self) -> Parts:
+        """Return the reading as facts and arrays for a model file."""
+        parts = Parts({"format": self.format, "missing": self._options.missing, "dtype": self.dtype})
+        layout = {name: getattr(self._options, name) for name in _LAYOUT}
         if any(value is not None for value in layout.values()):
-            asked["layout"] = layout  # what files that come later are read with, whatever they are called
-        return {"format": self.format, **asked, "schema": schema.written(), "treatments": facts}, arrays
+            parts.facts["layout"] = layout  # what files that come later are read with, whatever they are called
+        parts.put_parts("schema", self._known.to_parts())
+        parts.facts["treatments"] = []
+        for number, encoder in enumerate(self._encoders):
+            own = encoder.to_parts()
+            parts.facts["treatments"].append({"kind": encoder.kind, **own.facts})
+            parts.arrays |= {f"{number}.{name}": array for name, array in own.arrays.items()}
+        return parts
 
     @classmethod
-    def restored(cls, facts: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> Table:
-        """The reading that these describe; ValueError where they cannot be."""
-        schema, treatments = facts.get("schema"), facts.get("treatments")
-        if facts.get("format") != cls.format or not isinstance(schema, Mapping) or not isinstance(treatments, list):
-            raise ValueError(
-                f"a reading of format {facts.get('format')!r} is not one of a table with a schema and treatments"
-            )
-        missing, dtype = facts.get("missing"), facts.get("dtype")
-        layout = facts.get("layout", {})
-        if not isinstance(layout, Mapping) or not set(layout) <= set(_LAYOUT):
-            raise ValueError(f"a table has the layout {layout!r}")
-        missing, dtype = (value if isinstance(value, str) else "?" for value in (missing, dtype))
-        self = cls(missing=missing, dtype=dtype, **layout)
-        self._schema = Schema.restored(schema)
-        for number, own in enumerate(treatments):
-            if not isinstance(own, Mapping) or own.get("kind") not in list(TREATMENTS):
-                raise ValueError("a column of a table was treated in a way that is not known")
+    def from_parts(cls, parts: Parts) -> Table:
+        """Return the reading that `to_parts` described; ValueError where it cannot have."""
+        parts.text("format", [cls.format])
+        layout, encoders = parts.facts.get("layout", {}), parts.facts["treatments"]
+        if not isinstance(layout, Mapping) or not set(layout) <= set(_LAYOUT) or not isinstance(encoders, list):
+            raise ValueError(f"a table has the layout {layout!r:.80} and is encoded as {encoders!r:.80}")
+        self = cls(missing=parts.text("missing"), dtype=parts.text("dtype"), **layout)
+        self._schema = Schema.from_parts(parts.parts("schema"))
+        for number, facts in enumerate(encoders):
             prefix = f"{number}."
-            some = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
-            self._treatments.append(TREATMENTS[own["kind"]].restored(own, some))
-        treated = [name for treatment in self._treatments for name in treatment.columns]
-        if set(treated) != set(self._schema.features):
-            raise ValueError("the columns of a table are not those that were treated")
+            own = {name.removeprefix(prefix): array for name, array in parts.arrays.items() if name.startswith(prefix)}
+            encoder = Parts(facts, own)
+            self._encoders.append(ENCODERS[encoder.text("kind", ENCODERS)].from_parts(encoder))
+        encoded = [name for encoder in self._encoders for name in encoder.columns]
+        if set(encoded) != set(self._schema.features):
+            raise ValueError("the columns of a table are not those that are encoded")
         return self
 
     @property
     def _known(self) -> Schema:
         if self._schema is None:
-            raise ValueError("this table has learned nothing yet; call learned(batches) first")
+            raise UnsupportedOperation("this table has learned nothing yet", hint="call fit(batches) first")
         return self._schema
 
-    def _untaught(self, schema: Schema) -> list[Treatment]:
-        """What will be done to each column."""
-        treatments: list[Treatment] = []
-        numbers = schema.named("number", "boolean")
-        if numbers:
-            scaled = [self.scale == "standard" and name not in schema.named("boolean") for name in numbers]
-            treatments.append(Numbers(numbers, scaled))
-        treatments += [Categories(name, self.one_hot_limit, self.hashing) for name in schema.named("category")]
-        runs = [(self.ngrams, False), (self.characters, True)]
-        for name in schema.named("text"):
-            for bounds, characters in runs:
+    def _new_encoders(self, schema: Schema) -> list[ColumnEncoder]:
+        """Return an encoder for each column that has learned nothing yet."""
+        encoders: list[ColumnEncoder] = []
+        if numbers := schema.of_kind("number", "boolean"):
+            booleans = schema.of_kind("boolean")
+            encoders.append(NumberEncoder(numbers, [self.scale == "standard" and name not in booleans for name in numbers]))
+        encoders += [CategoryEncoder(name, self.one_hot_limit, self.hashing) for name in schema.of_kind("category")]
+        how = (self.hashing, self.min_count, self.tfidf, self.lowercase)
+        for name in schema.of_kind("text"):
+            for bounds, characters in ((self.ngrams, False), (self.characters, True)):
                 if bounds is not None:
-                    low, high = bounds
-                    treatments.append(
-                        Text(name, low, high, characters, self.hashing, self.min_count, self.tfidf, self.lowercase)
-                    )
-        return treatments
+                    encoders.append(TextEncoder(name, bounds[0], bounds[1], characters, *how))
+        return encoders
 
     def _check(self) -> None:
-        """Raises ValueError where a parameter cannot be."""
+        """Raise InvalidParameter where a parameter has a value that is not allowed."""
+        values: dict[str, Any] = {**self._options._asdict(), **vars(self)}
         for name, allowed in _ALLOWED.items():
-            value = getattr(self._asking if name in ("missing", "format") else self, name)
-            if value not in allowed:
-                raise ValueError(f"{name}={value!r}: it must be one of {', '.join(map(repr, allowed))}")
+            if values[name] not in allowed:
+                raise InvalidParameter(name, values[name], f"one of {', '.join(map(repr, allowed))}")
         for name, most in (("ngrams", 8), ("characters", 16)):
-            bounds = getattr(self, name)
+            bounds = values[name]
             if bounds is not None and not (
                 len(bounds) == 2 and all(isinstance(n, int) for n in bounds) and 1 <= bounds[0] <= bounds[1] <= most
             ):
-                raise ValueError(f"{name}={bounds!r}: give (low, high) with 1 ≤ low ≤ high ≤ {most}, or None")
+                raise InvalidParameter(name, bounds, f"(low, high) with 1 ≤ low ≤ high ≤ {most}, or None")
         if self.ngrams is None and self.characters is None:
-            raise ValueError("ngrams=None and characters=None leave nothing of a text; give one of them")
+            raise IncompatibleParameters(("ngrams", None), ("characters", None), "nothing would be left of a text")
         if self.hashing is not None and not (isinstance(self.hashing, int) and 1 <= self.hashing <= 30):
-            raise ValueError(f"hashing={self.hashing!r}: give a number of bits from 1 to 30, or None")
+            raise InvalidParameter("hashing", self.hashing, "a number of bits from 1 to 30, or None")
         for name in ("min_count", "one_hot_limit"):
-            if not isinstance(getattr(self, name), int) or getattr(self, name) < 1:
-                raise ValueError(f"{name}={getattr(self, name)!r}: it must be a whole number, 1 or more")
+            if not isinstance(values[name], int) or values[name] < 1:
+                raise InvalidParameter(name, values[name], "a whole number, 1 or more")
         for name, example in (("delimiter", ";"), ("quote", "'")):
-            value = getattr(self._asking, name)
-            if value is not None and not (name == "quote" and value == "") and not _single(value):
-                raise ValueError(f"{name}={value!r}: it must be one ASCII character, such as {example!r}")
+            if values[name] not in ((None, "") if name == "quote" else (None,)) and not is_character(values[name]):
+                raise InvalidParameter(name, values[name], f"one ASCII character, such as {example!r}")
 
 
 _LAYOUT = ("format", "delimiter", "quote")
@@ -303,15 +344,11 @@ _ALLOWED: dict[str, tuple] = {
     "missing": ("error", "fill"),
     "scale": ("standard", "none"),
     "dtype": ("float64", "float32"),
-    "format": (None, *FORMATS[:-1]),
+    "format": (None, *TABLES),
     "tfidf": (True, False),
     "lowercase": (True, False),
 }
 
 
-def _single(value: Any) -> bool:
-    return isinstance(value, str) and len(value) == 1 and value not in "\r\n" and ord(value) < 128
-
-
-def _several(given: Columns) -> tuple[Reference, ...]:
-    return (given,) if isinstance(given, str | int) else tuple(given)
+def _several(columns: Columns) -> tuple[Reference, ...]:
+    return (columns,) if isinstance(columns, str | int) else tuple(columns)

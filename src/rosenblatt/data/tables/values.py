@@ -1,36 +1,50 @@
-"""A value is a number or a text whatever type the file gave it: "3", 3 and 3.0 are one number, and one category."""
+"""Values of columns as numbers and as text, whatever type the file gave them: "3", 3 and 3.0 are one number, one category.
+
+`Check` holds every value of a column to the kind of the column, and says what is wrong with which row.
+"""
 
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Mapping
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-NOTHING = ("", "?", "na", "n/a", "nan", "none", "null")  # ways to write that a number is missing, in lower case
+MISSING_WORDS = ("", "?", "na", "n/a", "nan", "none", "null")  # ways to write that a number is missing, in lower case
 _NAN = re.compile(r"[+-]?nan(\(\w*\))?", re.IGNORECASE)  # as C and Arrow write it
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
-def plain(column: Any) -> Any:
-    """The column without dictionaries, and text with 64-bit offsets."""
+Column: TypeAlias = "pa.Array | pa.ChunkedArray"
+
+
+class Numbers(NamedTuple):
+    """A column as numbers."""
+
+    values: NDArray[np.float64]  # NaN where there is none
+    bad: dict[int, str]  # the rows with something else, and what it is
+    missing: NDArray[np.bool_]  # which rows have nothing
+
+
+def plain(column: Column) -> Column:
+    """Return the column without dictionaries, and text with 64-bit offsets."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     text = pa.types.is_string(column.type) or pa.types.is_string_view(column.type)
     return column.cast(pa.large_string()) if text else column
 
 
-def is_nothing(text: str) -> bool:
-    """Whether this says that a number is missing."""
-    return text.lower() in NOTHING or _NAN.fullmatch(text) is not None
+def is_missing(text: str) -> bool:
+    """Return whether this says that a number is missing."""
+    return text.lower() in MISSING_WORDS or _NAN.fullmatch(text) is not None
 
 
-def as_numbers(column: Any) -> tuple[NDArray[np.float64], dict[int, str], NDArray[np.bool_]]:
-    """The numbers of a plain column, NaN where there is none; the rows with something else and what it is; and which rows
-    have nothing."""
+def as_numbers(column: Column) -> Numbers:
+    """Return the numbers of a plain column."""
     bad: dict[int, str] = {}
     if pa.types.is_large_string(column.type):
         try:
@@ -44,27 +58,24 @@ def as_numbers(column: Any) -> tuple[NDArray[np.float64], dict[int, str], NDArra
     elif pa.types.is_null(column.type):
         values = pa.nulls(len(column), pa.float64())
     else:
-        return (
-            np.full(len(column), np.nan),
-            dict.fromkeys(range(len(column)), str(column.type)),
-            np.zeros(len(column), bool),
-        )
+        bad = dict.fromkeys(range(len(column)), str(column.type))
+        return Numbers(np.full(len(column), np.nan), bad, np.zeros(len(column), bool))
     numbers = (values.to_numpy(zero_copy_only=False) if isinstance(values, pa.Array) else values.to_numpy()) + 0.0  # no −0
     missing = np.isnan(numbers)
     if bad:
         missing[list(bad)] = False
     for row in np.flatnonzero(np.isinf(numbers)):
         bad[int(row)] = repr(str(column[int(row)].as_py()))
-    return numbers, bad, missing
+    return Numbers(numbers, bad, missing)
 
 
-def _one_by_one(column: Any) -> tuple[Any, dict[int, str]]:
-    """The same for text of which not all is a number."""
+def _one_by_one(column: Column) -> tuple[pa.Array, dict[int, str]]:
+    """Do the same for text of which not all is a number."""
     numbers: list[float | None] = []
     bad = {}
     for row, text in enumerate(column.to_pylist()):
         text = None if text is None else text.strip()
-        if text is None or is_nothing(text):
+        if text is None or is_missing(text):
             numbers.append(None)
         elif NUMBER.fullmatch(text):
             numbers.append(float(text))
@@ -74,28 +85,28 @@ def _one_by_one(column: Any) -> tuple[Any, dict[int, str]]:
     return pa.array(numbers, pa.float64()), bad
 
 
-def given(column: Any) -> Any:
-    """What stands in a column of text, without blanks around it and without ways to write that something is missing."""
+def present_values(column: Column) -> Column:
+    """Return what is in a column of text, without blanks around it and without ways to write that something is missing."""
     values = pc.utf8_trim_whitespace(column.drop_null())
-    return values.filter(pc.invert(pc.is_in(pc.utf8_lower(values), pa.array(NOTHING, pa.large_string()))))
+    return values.filter(pc.invert(pc.is_in(pc.utf8_lower(values), pa.array(MISSING_WORDS, pa.large_string()))))
 
 
-def has_leading_zeros(column: Any) -> bool:
-    """Whether a plain column is text of whole numbers of which one begins with a 0 too many, as codes do: 02139."""
+def has_leading_zeros(column: Column) -> bool:
+    """Return whether a plain column is text of whole numbers of which one begins with a 0 too many, as codes do: 02139."""
     if not pa.types.is_large_string(column.type):
         return False
-    values = given(column)
+    values = present_values(column)
     whole = pc.all(pc.match_substring_regex(values, r"^[+-]?\d+$")).as_py()
     return bool(whole and pc.any(pc.match_substring_regex(values, r"^0\d")).as_py())
 
 
 def number_text(x: float) -> str:
-    """A number as text, the shortest that gives it back; a whole one has no point."""
+    """Return a number as text, the shortest that is read back as the same; a whole one has no point."""
     return str(int(x)) if abs(x) < 2**63 and x == int(x) else repr(x)
 
 
-def as_text(column: Any) -> Any:
-    """The column as text, null where it has nothing. A whole number has no point, whatever its type."""
+def as_text(column: Column) -> Column:
+    """Return the column as text, null where it has nothing. A whole number has no point, whatever its type."""
     column = plain(column)
     if pa.types.is_large_string(column.type):
         return column
@@ -106,15 +117,81 @@ def as_text(column: Any) -> Any:
     return column.cast(pa.large_string())
 
 
-def as_truth(column: Any) -> tuple[NDArray[np.float64], dict[int, str], NDArray[np.bool_]]:
-    """1 for true, 0 for false, as `as_numbers` answers; text says it in words, numbers as 1 and 0."""
+def as_booleans(column: Column) -> Numbers:
+    """Return 1 for true and 0 for false; text says it in words, numbers as 1 and 0."""
     if not pa.types.is_large_string(column.type):
         numbers, bad, missing = as_numbers(column)
         known = np.isnan(numbers) | (numbers == 0) | (numbers == 1)
-        return numbers, {**bad, **{int(row): repr(numbers[row]) for row in np.flatnonzero(~known)}}, missing
+        return Numbers(numbers, {**bad, **{int(row): repr(numbers[row]) for row in np.flatnonzero(~known)}}, missing)
     words = {"true": 1.0, "1": 1.0, "yes": 1.0, "false": 0.0, "0": 0.0, "no": 0.0}
     texts = [None if text is None else text.strip() for text in column.to_pylist()]
     numbers = np.array([np.nan if text is None else words.get(text.lower(), np.nan) for text in texts], np.float64)
-    missing = np.array([text is None or is_nothing(text) for text in texts], bool)
+    missing = np.array([text is None or is_missing(text) for text in texts], bool)
     bad = {row: repr(text) for row, text in enumerate(texts) if np.isnan(numbers[row]) and not missing[row]}
-    return numbers, bad, missing
+    return Numbers(numbers, bad, missing)
+
+
+class Fault(NamedTuple):
+    """What is wrong with a value, and the settings of which each avoids the error."""
+
+    problem: str
+    settings: Mapping[str, object]
+    hint: str | None = None
+
+
+_SKIP = {"on_error": "skip"}
+_NOT = {
+    "number": "is not a number",
+    "boolean": "is not true or false",
+    "weight": "is not a weight, a number ≥ 0",
+    "target": "is not a number, as the labels of the first rows are",
+}
+_MISSING = {"target": Fault("the label is missing", _SKIP), "weight": Fault("the weight is missing", _SKIP)}
+_MISSING_VALUE = Fault("the value is missing", {"missing": "fill", **_SKIP})
+
+
+class Check(NamedTuple):
+    """What a column must contain."""
+
+    kind: str
+    labels: str | None  # "number" or "text"
+    fill: bool  # whether values may be missing
+    trim: bool  # whether blanks around categories and labels are dropped, as in delimited text
+
+    def __call__(self, column: Column) -> tuple[Column, dict[int, Fault]]:
+        """Return the column as its kind wants it, float64 with NaN where nothing is, or text; and what is wrong."""
+        column = plain(column)
+        bad: dict[int, str] = {}
+        if self.kind in ("number", "boolean", "weight") or (self.kind == "target" and self.labels == "number"):
+            numbers, bad, missing = (as_booleans if self.kind == "boolean" else as_numbers)(column)
+            if self.kind == "weight":
+                bad |= {row: repr(float(numbers[row])) for row in np.flatnonzero(numbers < 0).tolist()}
+            column = pa.array(numbers)
+        else:
+            column, missing = self._texts(column)
+        hint = "is it a column of categories?" if self.kind == "number" else None
+        faults = {row: Fault(f"{what} {_NOT[self.kind]}", _SKIP, hint) for row, what in bad.items()}
+        if self.kind in _MISSING or not self.fill:
+            faults |= dict.fromkeys(np.flatnonzero(missing).tolist(), _MISSING.get(self.kind, _MISSING_VALUE))
+        return column, faults
+
+    def _texts(self, column: Column) -> tuple[Column, NDArray[np.bool_]]:
+        texts = as_text(column)
+        if self.trim and self.kind != "text":
+            texts = pc.utf8_trim_whitespace(texts)
+        if self.kind == "target" or (self.trim and self.kind == "category"):
+            texts = pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.large_string()), texts)
+        return texts, np.asarray(texts.is_null()) if texts.null_count else np.zeros(len(texts), bool)
+
+
+def mismatch(kind: str, column: Column) -> str | None:
+    """Return what a column holds that cannot be of a kind, by its type or by all of many values; None where it may be."""
+    column = plain(column)
+    if pa.types.is_nested(column.type):
+        return f"values of type {column.type}"
+    if kind in ("number", "boolean", "weight"):
+        _, bad, missing = (as_booleans if kind == "boolean" else as_numbers)(column)
+        known = len(column) - int(np.count_nonzero(missing))
+        if bad and len(bad) == known and (known >= 10 or not pa.types.is_large_string(column.type)):
+            return f"{next(iter(bad.values()))} and the like"
+    return None

@@ -1,21 +1,346 @@
-"""A vocabulary numbers the runs of symbols of all texts it has seen, in the order in which they first came, and knows in
-how many texts each stood. Buckets do the same for hashes: their number is fixed, so that memory is, and they have no names.
+"""The runs of words or characters of texts, numbered and counted.
 
-Which texts come in one batch makes no difference to either.
+A text is a sequence of symbols, words or single characters, and its features are the runs of up to n symbols side by side.
+ A run is a shorter run and one more symbol, so that a pair of numbers names it exactly and no text is copied.
+
+Texts come as Arrow keeps them: all bytes of a batch in one buffer of UTF-8, and the offset at which each text begins. Spans
+are found in it (`find_words`, `find_characters`), become symbols (their numbers in a `Lexicon`, or hashes), and the runs of
+each text are counted (`count_runs`). A `Vocabulary` numbers the runs of all texts it has seen, in the order in which they
+first came, and knows in how many texts each occurred; `HashedRuns` puts them into buckets: their number is fixed, so that
+memory is, and they have no names. How texts are cut into batches makes no difference to either.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple, Protocol
+import unicodedata
+from collections.abc import Iterator, Sequence
+from functools import cache
+from itertools import pairwise
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rosenblatt.data.tables import words
-from rosenblatt.engine.hashtable import ABSENT, capacity_for, new_slots, resized
+from rosenblatt.engine.hashtable import ABSENT, capacity_for, claim, find, mix, new_slots, resized
+from rosenblatt.engine.jit import exact, generic, jit
+from rosenblatt.errors import InvalidData
+from rosenblatt.modelfile.parts import Parts
 
+BREAK = np.uint64(2**64 - 2)  # no run goes over it
+ROOT = np.uint64(2**64 - 3)  # the run of no symbols
+GAP, LETTER, ALONE = 0, 1, 2  # what a character is: between words, a part of one, or a word by itself
+_EIGHT, _HALF, _ONE = np.uint64(8), np.uint64(32), np.uint64(1)
+_REPLACEMENT = 0xFFFD
 _MOST = 2**31 - 2  # runs, which are numbered in 32 bits
+_SEED = np.uint64(0x51ED270B9F27C5A7)
+
+
+@cache
+def character_kinds(ascii_only: bool) -> NDArray[np.uint8]:
+    """Return what each character is, by its code point. Letters, digits and the underscore, as Python's \\w has it, and
+    marks (accents that stand by themselves, vowels of Devanagari) are parts of words. An ideograph or a Hiragana is a word
+    by itself, as in the word boundaries of Unicode (UAX #29), for they stand without blanks between."""
+    kind = np.zeros(128 if ascii_only else 0x40000, np.uint8)
+    for code in range(min(len(kind), 0x20000)):
+        kind[code] = LETTER if unicodedata.category(chr(code))[0] in "LNM" or code == ord("_") else GAP
+    for first, last in ((0x3005, 0x3007), (0x3041, 0x3096), (0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF)):
+        kind[first : last + 1] *= ALONE
+    kind[0x20000:] = ALONE  # planes 2 and 3 are ideographs throughout
+    kind.flags.writeable = False
+    return kind
+
+
+@jit
+def code_point(data, at, end):
+    """Return the character that begins here, in UTF-8 that ends there, and how many bytes it has; one cut off has one."""
+    lead = np.int64(data[at])
+    if lead < 0x80:
+        return lead, 1
+    if at + (2 if lead < 0xE0 else 3 if lead < 0xF0 else 4) > end:
+        return _REPLACEMENT, 1
+    if lead < 0xE0:
+        return (lead & 0x1F) << 6 | (data[at + 1] & 0x3F), 2
+    if lead < 0xF0:
+        return (lead & 0x0F) << 12 | np.int64(data[at + 1] & 0x3F) << 6 | (data[at + 2] & 0x3F), 3
+    high = (lead & 0x07) << 18 | np.int64(data[at + 1] & 0x3F) << 12
+    return high | np.int64(data[at + 2] & 0x3F) << 6 | (data[at + 3] & 0x3F), 4
+
+
+@jit
+def find_words(data, offsets, kind):
+    """Return the words of each text, of any length: spans (n, 2) into the data, and where those of each text begin."""
+    spans = np.empty(((offsets[-1] - offsets[0] + offsets.size) // 2 + 1, 2), np.int64)
+    pointers = np.zeros(offsets.size, np.int64)
+    n = 0
+    for text in range(offsets.size - 1):
+        at, end = offsets[text], offsets[text + 1]
+        inside = False
+        while at < end:
+            code, width = code_point(data, at, end)
+            what = kind[code] if code < kind.size else GAP
+            if inside and what != LETTER:
+                spans[n, 1] = at
+                n += 1
+            if what == ALONE:
+                spans[n, 0], spans[n, 1] = at, at + width
+                n += 1
+            elif what == LETTER and not inside:
+                spans[n, 0] = at
+            inside = what == LETTER
+            at += width
+        if inside:
+            spans[n, 1] = end
+            n += 1
+        pointers[text + 1] = n
+    return spans[:n].copy(), pointers
+
+
+@jit
+def find_characters(data, offsets):
+    """Return the characters of each text. A blank between words ends one and begins the next: it is there twice, with a
+    break between."""
+    spans = np.empty((3 * (offsets[-1] - offsets[0]), 2), np.int64)
+    pointers = np.zeros(offsets.size, np.int64)
+    n = 0
+    for text in range(offsets.size - 1):
+        at, end = offsets[text], offsets[text + 1]
+        while at < end:
+            _, width = code_point(data, at, end)
+            if data[at] == 32 and offsets[text] < at < end - 1:
+                spans[n, 0], spans[n, 1] = at, at + 1
+                spans[n + 1, 0], spans[n + 1, 1] = at, at
+                n += 2
+            spans[n, 0], spans[n, 1] = at, at + width
+            n += 1
+            at += width
+        pointers[text + 1] = n
+    return spans[:n].copy(), pointers
+
+
+@jit
+def hash_bytes(data, begin, end):
+    """Return a hash of some bytes; never 0."""
+    h = mix(_SEED, np.uint64(end - begin))
+    at = begin
+    while at < end:
+        block = np.uint64(0)
+        for byte in range(at, min(at + 8, end)):
+            block = block << _EIGHT | np.uint64(data[byte])
+        h = mix(h, block)
+        at += 8
+    return h
+
+
+@jit
+def hash_spans(data, spans):
+    """Return the symbols of spans as hashes of their bytes: nothing is remembered."""
+    symbols = np.empty(spans.shape[0], np.uint64)
+    for i in range(spans.shape[0]):
+        symbols[i] = min(hash_bytes(data, spans[i, 0], spans[i, 1]), ROOT - _ONE) if spans[i, 1] > spans[i, 0] else BREAK
+    return symbols
+
+
+class Lexicon(NamedTuple):
+    """Byte strings by number: those of number i are letters[offsets[i] : offsets[i + 1]]. The arrays have room to grow."""
+
+    slots: NDArray[np.uint64]  # (capacity, 2): hash and number; two strings may share a hash, never a slot
+    offsets: NDArray[np.int64]
+    letters: NDArray[np.uint8]
+
+
+@jit
+def find_slot(slots, letters, offsets, key, data, begin, end):
+    """Return the slot of a string: where it is, or else the free one where it belongs."""
+    mask = np.uint64(slots.shape[0] - 1)
+    at = key & mask
+    while slots[at, 0] != 0:
+        if slots[at, 0] == key:
+            first = offsets[slots[at, 1]]
+            if offsets[slots[at, 1] + _ONE] - first == end - begin:
+                same = True
+                for i in range(end - begin):
+                    if letters[first + i] != data[begin + i]:
+                        same = False
+                        break
+                if same:
+                    return at
+        at = (at + _ONE) & mask
+    return at
+
+
+@jit
+def number_spans(lexicon, data, spans, symbols, first, known, room):
+    """Write the numbers of spans into `symbols`, from the first on; return where it stopped and how many strings are
+    known: at the end, or where it would know more than there is `room` for. Without room, new strings are ABSENT."""
+    slots, offsets, letters = lexicon.slots, lexicon.offsets, lexicon.letters
+    for i in range(first, spans.shape[0]):
+        begin, end = spans[i, 0], spans[i, 1]
+        if begin == end:
+            symbols[i] = BREAK
+            continue
+        key = hash_bytes(data, begin, end)
+        at = find_slot(slots, letters, offsets, key, data, begin, end)
+        if slots[at, 0] == 0:
+            if room == 0:
+                symbols[i] = ABSENT
+                continue
+            if known == room or offsets[known] + end - begin > letters.size:
+                return i, known
+            slots[at, 0] = key
+            slots[at, 1] = np.uint64(known)
+            for j in range(end - begin):
+                letters[offsets[known] + j] = data[begin + j]
+            offsets[known + 1] = offsets[known] + end - begin
+            known += 1
+        symbols[i] = slots[at, 1]
+    return spans.shape[0], known
+
+
+@jit
+def rebuild_slots(letters, offsets, known, capacity):
+    """Return a table of the strings of a lexicon that has none, or one that is too small."""
+    slots = new_slots(capacity)
+    for number in range(known):
+        key = hash_bytes(letters, offsets[number], offsets[number + 1])
+        at = find_slot(slots, letters, offsets, key, letters, offsets[number], offsets[number + 1])
+        slots[at, 0] = key
+        slots[at, 1] = np.uint64(number)
+    return slots
+
+
+class Runs(NamedTuple):
+    """Runs of symbols by number: a run is `prefix`, the number of a shorter one or −1, and one symbol more."""
+
+    slots: NDArray[np.uint64]  # (capacity, 2): the pair, scrambled one to one, and the number of the run
+    prefix: NDArray[np.int32]
+    symbol: NDArray[np.int32]
+    known: NDArray[np.int64]  # (1,) how many there are
+    grows: bool
+
+
+class Buckets(NamedTuple):
+    """Runs of symbols by hash: the last bits of it number a bucket."""
+
+    mask: np.uint64
+
+
+@generic
+def longer(store, run, symbol):
+    """Return the run that is one symbol longer; ABSENT where it is unknown."""
+    raise TypeError(f"no runs are kept in {type(store).__name__}")
+
+
+@generic
+def place(store, run):
+    """Return the number of a run."""
+    raise TypeError(f"no runs are kept in {type(store).__name__}")
+
+
+@jit
+def pair_key(prefix, symbol):
+    """Return a pair of numbers below 2³¹, or −1, as one that is not 0; no two pairs have the same."""
+    return mix(np.uint64(0), np.uint64(prefix + 1) << _HALF | np.uint64(symbol + 1))
+
+
+@longer.register
+def _(store: Runs, run, symbol):
+    prefix = -1 if run == ROOT else np.int64(run)
+    key = pair_key(prefix, np.int64(symbol))
+    if not store.grows:
+        return find(store.slots, key)
+    at = claim(store.slots, key)
+    if store.slots[at, 1] == ABSENT:
+        number = store.known[0]
+        store.slots[at, 1] = np.uint64(number)
+        store.prefix[number] = prefix
+        store.symbol[number] = np.int64(symbol)
+        store.known[0] += 1
+    return store.slots[at, 1]
+
+
+@place.register
+def _(store: Runs, run):
+    return np.int64(run)
+
+
+@longer.register
+def _(store: Buckets, run, symbol):
+    return min(mix(run, symbol), ROOT - np.uint64(1))
+
+
+@place.register
+def _(store: Buckets, run):
+    return np.int64(run & store.mask)
+
+
+@jit
+def count_runs(store, symbols, pointers, first, low, high, marks, room):
+    """Find the runs of low to high symbols in each text from the first on, until the next might have more new ones than
+    there is room for; return where it stopped, the numbers of the runs, how often each occurs, and where those of each text
+    begin.
+
+    marks  zeros, one for each number: where the run stands in the output (from 1)
+    """
+    most = (pointers[-1] - pointers[first]) * (high - low + 1)
+    numbers, counts = np.empty(most, np.int64), np.empty(most, np.int64)
+    ends = np.zeros(pointers.size - first, np.int64)
+    n = 0
+    stop = pointers.size - 1
+    for text in range(first, pointers.size - 1):
+        begin, end = pointers[text], pointers[text + 1]
+        if room >= 0:
+            room -= (end - begin) * high
+            if room < 0:
+                stop = text
+                break
+        start = n
+        for at in range(begin, end):
+            run = ROOT
+            for to in range(at, min(at + high, end)):
+                if symbols[to] >= BREAK:
+                    break
+                run = longer(store, run, symbols[to])
+                if run == ABSENT:
+                    break
+                if to - at + 1 >= low:
+                    number = place(store, run)
+                    if marks[number] > start:
+                        counts[marks[number] - 1] += 1
+                    else:
+                        numbers[n], counts[n] = number, 1
+                        n += 1
+                        marks[number] = n
+        ends[text - first + 1] = n
+    return stop, numbers[:n].copy(), counts[:n].copy(), ends[: stop - first + 1]
+
+
+@jit
+def tally(numbers, counts):
+    """Count each number once more."""
+    for i in range(numbers.size):
+        counts[numbers[i]] += 1
+
+
+@jit
+def link_runs(prefix, symbol, capacity):
+    """Return a table of runs, which are given as pairs."""
+    slots = new_slots(capacity)
+    for number in range(prefix.size):
+        slots[claim(slots, pair_key(np.int64(prefix[number]), np.int64(symbol[number]))), 1] = np.uint64(number)
+    return slots
+
+
+@exact
+def normalize_rows(values, ends):
+    """Divide each row by its length; a row of nothing stays."""
+    for row in range(ends.size - 1):
+        total = 0.0
+        for at in range(ends[row], ends[row + 1]):
+            total += values[at] * values[at]
+        if total > 0.0:
+            length = np.sqrt(total)
+            for at in range(ends[row], ends[row + 1]):
+                values[at] /= length
 
 
 class Spans(NamedTuple):
@@ -35,7 +360,7 @@ class Counts(NamedTuple):
     unseen: int  # symbols that the vocabulary does not have
 
 
-class Store(Protocol):
+class RunStore(Protocol):
     """Where the runs of texts have their columns."""
 
     texts: int  # how many were seen
@@ -56,7 +381,8 @@ class Store(Protocol):
     def name(self, column: int, joint: str) -> str:
         """The symbols of a column, with `joint` between them."""
 
-    def written(self) -> tuple[dict[str, Any], dict[str, NDArray]]: ...
+    def to_parts(self) -> Parts:
+        """Return what was learned, for a model file."""
 
 
 class Vocabulary:
@@ -66,17 +392,17 @@ class Vocabulary:
         self.low, self.high = low, high
         self.texts = 0
         self._strings = 0
-        self._lexicon = words.Lexicon(new_slots(1 << 10), np.zeros((1 << 9) + 1, np.int64), np.empty(1 << 14, np.uint8))
+        self._lexicon = Lexicon(new_slots(1 << 10), np.zeros((1 << 9) + 1, np.int64), np.empty(1 << 14, np.uint8))
         self._runs = _runs(1 << 10)
         self._seen = np.zeros(1 << 9, np.int64)  # of each run: the number of texts
         self._columns = np.empty(0, np.int64)  # of each run, once finished: its column, or −1
-        self._counts = np.empty(0, np.int64)  # of each column: its run
+        self._column_runs = np.empty(0, np.int64)  # of each column: its run
 
     def see(self, texts: Spans) -> None:
         symbols = self._numbers(texts, grow=True)
         self.texts += len(texts.pointers) - 1
-        for _, numbers, _, _ in self._counted(symbols, texts.pointers):
-            words.tally(numbers, self._seen)
+        for _, numbers, _, _ in self._count(symbols, texts.pointers):
+            tally(numbers, self._seen)
 
     def finish(self, min_count: int) -> None:
         prefix, symbol = self._pairs()
@@ -91,7 +417,7 @@ class Vocabulary:
         number, string = np.cumsum(keep) - 1, np.cumsum(strings) - 1
         shorter = prefix[keep]
         lexicon, offsets = self._lexicon, self._lexicon.offsets[: self._strings + 1]
-        self._settle(
+        self._hold(
             np.where(shorter < 0, -1, number[shorter]).astype(np.int32),
             string[symbol[keep]].astype(np.int32),
             np.concatenate([[0], np.cumsum(np.diff(offsets)[strings])]),
@@ -100,7 +426,7 @@ class Vocabulary:
 
     def counts(self, texts: Spans) -> Counts:
         symbols = self._numbers(texts, grow=False)
-        [(_, numbers, counts, ends)] = self._counted(symbols, texts.pointers)
+        [(_, numbers, counts, ends)] = self._count(symbols, texts.pointers)
         return Counts(self._columns[numbers], counts, ends, int(np.count_nonzero(symbols == ABSENT)))
 
     @property
@@ -108,44 +434,35 @@ class Vocabulary:
         return self._seen
 
     def name(self, column: int, joint: str) -> str:
-        run, symbols = int(self._counts[column]), []
+        run, symbols = int(self._column_runs[column]), []
         while run >= 0:
             begin, end = self._lexicon.offsets[self._runs.symbol[run] :][:2]
             symbols.append(self._lexicon.letters[begin:end].tobytes().decode())
             run = int(self._runs.prefix[run])
         return joint.join(reversed(symbols))
 
-    def written(self) -> tuple[dict[str, Any], dict[str, NDArray]]:
+    def to_parts(self) -> Parts:
         prefix, symbol = self._pairs()
         lexicon = self._lexicon
         arrays: dict[str, NDArray] = {"prefix": prefix, "symbol": symbol, "frequency": self._seen}
-        return {"texts": self.texts}, {**arrays, "offsets": lexicon.offsets, "letters": lexicon.letters}
+        return Parts({"texts": self.texts}, {**arrays, "offsets": lexicon.offsets, "letters": lexicon.letters})
 
     @classmethod
-    def restored(cls, low: int, high: int, facts: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> Vocabulary:
-        """The vocabulary that was written so; ValueError where none can have been."""
-        types = {"prefix": np.int32, "symbol": np.int32, "offsets": np.int64, "letters": np.uint8, "frequency": np.int64}
-        prefix, symbol, offsets, letters, frequency = (_array(arrays, name, kind) for name, kind in types.items())
+    def from_parts(cls, parts: Parts, low: int, high: int) -> Vocabulary:
+        """Return the vocabulary that `to_parts` described; ValueError where it cannot have."""
         self = cls(low, high)
-        self.texts = _texts(facts)
-        number = np.arange(len(prefix))
-        if len(symbol) != len(prefix) or np.any(prefix < -1) or np.any(prefix >= number):
+        self.texts = parts.whole("texts")
+        types = {"offsets": np.int64, "letters": np.uint8, "prefix": np.int32, "frequency": np.int64}
+        offsets, letters, prefix, frequency = (_list(parts, name, kind) for name, kind in types.items())
+        symbol = np.ascontiguousarray(parts.array("symbol", np.int32, prefix.shape, 0, len(offsets) - 2))
+        if np.any(prefix < -1) or np.any(prefix >= np.arange(len(prefix))):
             raise ValueError("the runs of a vocabulary are not made of earlier ones")
-        if len(offsets) < 1 or offsets[0] != 0 or np.any(np.diff(offsets) <= 0) or offsets[-1] != len(letters):
-            raise ValueError("the offsets of a vocabulary do not go up from 0 to the number of its letters")
-        if np.any(symbol < 0) or np.any(symbol >= len(offsets) - 1):
-            raise ValueError("a vocabulary has runs of symbols that it does not have")
         length = _lengths(prefix, high)
         if np.any(length > high):
             raise ValueError(f"a vocabulary of runs of {low} to {high} symbols has longer ones")
-        try:
-            letters.tobytes().decode()
-        except UnicodeDecodeError as reason:
-            raise ValueError(f"the words of a vocabulary are not UTF-8: {reason}") from None
-        if np.any((letters[offsets[:-1]] & 0xC0) == 0x80):
-            raise ValueError("a word of a vocabulary begins inside a character")
+        check_strings(letters, offsets, 1)
         self._seen = frequency
-        self._settle(prefix, symbol, offsets, letters)
+        self._hold(prefix, symbol, offsets, letters)
         if len(frequency) != np.count_nonzero(length >= low) or np.any(frequency < 1) or np.any(frequency > self.texts):
             raise ValueError("the document frequencies of a vocabulary do not fit its runs and its texts")
         if np.count_nonzero(self._lexicon.slots[:, 0]) != len(offsets) - 1:
@@ -155,45 +472,45 @@ class Vocabulary:
         return self
 
     def _numbers(self, texts: Spans, grow: bool) -> NDArray[np.uint64]:
-        """The number of each symbol; ABSENT where it has none and must not grow."""
+        """Return the number of each symbol; ABSENT where it has none and must not grow."""
         symbols = np.empty(len(texts.spans), np.uint64)
         done = 0
         while done < len(symbols):
             room = len(self._lexicon.offsets) - 1 if grow else 0
             arguments = (self._lexicon, texts.data, texts.spans, symbols, done, self._strings, room)
-            done, self._strings = map(int, words.numbered(*arguments))
+            done, self._strings = map(int, number_spans(*arguments))
             if done < len(symbols):
                 self._lexicon = self._larger(int(texts.spans[done, 1] - texts.spans[done, 0]))
         return symbols
 
-    def _larger(self, bytes_needed: int) -> words.Lexicon:
+    def _larger(self, bytes_needed: int) -> Lexicon:
         slots, offsets, letters = self._lexicon
         room = len(offsets) - 1
         if self._strings == room:
             offsets = np.concatenate([offsets, np.zeros(room, np.int64)])
-            slots = words.seated(letters, offsets, self._strings, capacity_for(2 * room))
+            slots = rebuild_slots(letters, offsets, self._strings, capacity_for(2 * room))
         else:
             letters = np.concatenate([letters, np.empty(len(letters) + bytes_needed, np.uint8)])
-        return words.Lexicon(slots, offsets, letters)
+        return Lexicon(slots, offsets, letters)
 
-    def _counted(self, symbols: NDArray, pointers: NDArray) -> Iterator[tuple]:
-        """What `counted` answers, as often as room must be made for more runs."""
+    def _count(self, symbols: NDArray, pointers: NDArray) -> Iterator[tuple]:
+        """Yield what `count_runs` returns, as often as room must be made for more runs."""
         done, last = 0, len(pointers) - 1
         while True:
             room = len(self._runs.prefix) - int(self._runs.known[0]) if self._runs.grows else -1
             marks = np.zeros(len(self._runs.prefix), np.int64)
-            answer = words.counted(self._runs, symbols, pointers, done, self.low, self.high, marks, room)
+            answer = count_runs(self._runs, symbols, pointers, done, self.low, self.high, marks, room)
             yield answer
             done = int(answer[0])
             if done == last:
                 return
             self._make_room(self.high * int(pointers[done + 1] - pointers[done]))
 
-    def _make_room(self, needed: int) -> None:
+    def _make_room(self, more: int) -> None:
         known = int(self._runs.known[0])
-        size = max(2 * len(self._runs.prefix), known + needed)
+        size = max(2 * len(self._runs.prefix), known + more)
         if size > _MOST:
-            raise MemoryError(f"a vocabulary holds at most {_MOST} runs of words; hashing=22 needs none")
+            raise InvalidData(f"a vocabulary holds at most {_MOST} runs of words", settings={"hashing": 22})
         larger = _runs(capacity_for(size), self._runs.known)
         larger.prefix[:known], larger.symbol[:known] = self._pairs()
         self._runs = larger._replace(slots=resized(self._runs.slots, len(larger.slots)))
@@ -203,19 +520,19 @@ class Vocabulary:
         known = int(self._runs.known[0])
         return self._runs.prefix[:known], self._runs.symbol[:known]
 
-    def _settle(self, prefix: NDArray, symbol: NDArray, offsets: NDArray, letters: NDArray) -> None:
+    def _hold(self, prefix: NDArray, symbol: NDArray, offsets: NDArray, letters: NDArray) -> None:
         """Hold these runs of these strings and no others, from now on."""
         self._strings = len(offsets) - 1
-        slots = words.seated(letters, offsets, self._strings, capacity_for(self._strings))
-        self._lexicon = words.Lexicon(slots, offsets, letters)
-        slots = words.linked(prefix, symbol, capacity_for(len(prefix)))
-        self._runs = words.Runs(slots, prefix, symbol, np.array([len(prefix)]), False)
+        slots = rebuild_slots(letters, offsets, self._strings, capacity_for(self._strings))
+        self._lexicon = Lexicon(slots, offsets, letters)
+        slots = link_runs(prefix, symbol, capacity_for(len(prefix)))
+        self._runs = Runs(slots, prefix, symbol, np.array([len(prefix)]), False)
         counts = _lengths(prefix, self.high) >= self.low
         self._columns = np.where(counts, np.cumsum(counts) - 1, -1)
-        self._counts = np.flatnonzero(counts)
+        self._column_runs = np.flatnonzero(counts)
 
 
-class Hashed:
+class HashedRuns:
     """Runs of `low` to `high` symbols in 2**bits buckets, which may share one."""
 
     def __init__(self, low: int, high: int, bits: int):
@@ -226,7 +543,7 @@ class Hashed:
 
     def see(self, texts: Spans) -> None:
         self.texts += len(texts.pointers) - 1
-        words.tally(self._numbers(texts).columns, self.frequency)
+        tally(self._numbers(texts).columns, self.frequency)
 
     def finish(self, min_count: int) -> None:
         self._least = min_count
@@ -238,31 +555,29 @@ class Hashed:
     def name(self, column: int, joint: str) -> str:
         return f"bucket {column}"
 
-    def written(self) -> tuple[dict[str, Any], dict[str, NDArray]]:
-        return {"texts": self.texts}, {"frequency": self.frequency}
+    def to_parts(self) -> Parts:
+        return Parts({"texts": self.texts}, {"frequency": self.frequency})
 
     @classmethod
-    def restored(cls, low: int, high: int, bits: int, facts: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> Hashed:
-        """The buckets that were written so; ValueError where none can have been."""
-        texts, frequency = _texts(facts), _array(arrays, "frequency", np.int64)
-        if len(frequency) != 1 << bits or np.any(frequency < 0) or np.any(frequency > texts):
-            raise ValueError(f"there must be {1 << bits} document frequencies, of {texts} texts at most")
+    def from_parts(cls, parts: Parts, low: int, high: int, bits: int) -> HashedRuns:
+        """Return the buckets that `to_parts` described; ValueError where it cannot have."""
         self = cls(low, high, bits)
-        self.texts, self.frequency = texts, frequency
+        self.texts = parts.whole("texts")
+        self.frequency = np.ascontiguousarray(parts.array("frequency", np.int64, (1 << bits,), 0, self.texts))
         return self
 
     def _numbers(self, texts: Spans) -> Counts:
-        symbols = words.hashes(texts.data, texts.spans)
-        buckets = words.Buckets(np.uint64((1 << self.bits) - 1))
+        symbols = hash_spans(texts.data, texts.spans)
+        buckets = Buckets(np.uint64((1 << self.bits) - 1))
         marks = np.zeros(1 << self.bits, np.int64)
-        _, numbers, counts, ends = words.counted(buckets, symbols, texts.pointers, 0, self.low, self.high, marks, -1)
+        _, numbers, counts, ends = count_runs(buckets, symbols, texts.pointers, 0, self.low, self.high, marks, -1)
         return Counts(numbers, counts, ends, 0)
 
 
-def _runs(capacity: int, known: NDArray | None = None) -> words.Runs:
+def _runs(capacity: int, known: NDArray | None = None) -> Runs:
     """No runs, and room for half as many as there are slots."""
     prefix, symbol = np.empty(capacity // 2, np.int32), np.empty(capacity // 2, np.int32)
-    return words.Runs(new_slots(capacity), prefix, symbol, np.zeros(1, np.int64) if known is None else known, True)
+    return Runs(new_slots(capacity), prefix, symbol, np.zeros(1, np.int64) if known is None else known, True)
 
 
 def _lengths(prefix: NDArray, high: int) -> NDArray[np.int64]:
@@ -274,15 +589,28 @@ def _lengths(prefix: NDArray, high: int) -> NDArray[np.int64]:
     return length
 
 
-def _texts(facts: Mapping[str, Any]) -> int:
-    texts = facts.get("texts")
-    if not isinstance(texts, int) or isinstance(texts, bool) or not 0 <= texts < 2**62:
-        raise ValueError(f"the number of texts is {texts!r}")
-    return texts
+def _list(parts: Parts, name: str, kind: type) -> NDArray:
+    return np.ascontiguousarray(parts.array(name, kind, (None,)))
 
 
-def _array(arrays: Mapping[str, NDArray], name: str, kind: type) -> NDArray:
-    array = arrays.get(name)
-    if not isinstance(array, np.ndarray) or array.dtype != kind or array.ndim != 1:
-        raise ValueError(f"a vocabulary needs {name}, a list of {np.dtype(kind).name}")
-    return np.ascontiguousarray(array)
+def pack_strings(values: Sequence[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Return strings as bytes, and where each begins."""
+    encoded = [value.encode() for value in values]
+    offsets = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
+    return np.frombuffer(b"".join(encoded), np.uint8), offsets
+
+
+def check_strings(letters: NDArray[np.uint8], offsets: NDArray[np.int64], shortest: int) -> None:
+    """Raise ValueError where these cannot be strings in UTF-8 of at least so many bytes, and where each begins."""
+    if len(offsets) < 1 or offsets[0] != 0 or np.any(np.diff(offsets) < shortest) or offsets[-1] != len(letters):
+        raise ValueError("the offsets of strings do not go up from 0 to the number of their letters")
+    letters.tobytes().decode()
+    if np.any((letters[offsets[offsets < len(letters)]] & 0xC0) == 0x80):
+        raise ValueError("a string begins inside a character")
+
+
+def unpack_strings(letters: NDArray[np.uint8], offsets: NDArray[np.int64]) -> list[str]:
+    """Return the strings that `pack_strings` packed; ValueError where it cannot have."""
+    check_strings(letters, offsets, 0)
+    data = letters.tobytes()
+    return [data[begin:end].decode() for begin, end in pairwise(offsets)]

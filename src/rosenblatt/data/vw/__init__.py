@@ -12,13 +12,7 @@ VW takes for 0 or leaves out, are refused with file, line and column.
 Examples of several lines and the labels of contextual bandits ("shared | …", "1:2:0.5 | …") are refused.
 """
 
-from rosenblatt.data.vw.files import (
-    Data,
-    Vw,
-    VwError,
-    chunks,
-    labels,
-    read,
-)
+from rosenblatt.data.parsing.line_parser import Data
+from rosenblatt.data.vw.files import Vw, VwError, chunks, labels, read
 
 __all__ = ["Data", "Vw", "VwError", "chunks", "labels", "read"]

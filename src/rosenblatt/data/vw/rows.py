@@ -1,4 +1,4 @@
-"""Lines of Vowpal Wabbit text become rows of hashed features, in the buckets where VW puts them. Compiled.
+"""The compiled loop over lines of Vowpal Wabbit text: rows of hashed features, in the buckets where VW puts them.
 
 A line is [label [importance [base]]] ['tag]|namespace[:value] feature[:value] …|namespace …; a tag is what touches the
 first bar or begins with an apostrophe. A feature has the bucket hash(name, hash(namespace)) modulo 2^bits, where hash is
@@ -6,7 +6,8 @@ MurmurHash3 of 32 bits with the second argument as its seed, and a name of digit
 multiplied by that of the namespace. A value that is no number is hashed once more: the feature is name and value, and
 counts one. A value without a name belongs to the number of such values before it in the namespace.
 
-The loop hands back what it cannot decide as that of `svmlight_rows` does.
+There must be room for a row per line and a non-zero per byte of SEPARATORS. See `parsing.line_parser` for what the loop
+does not decide.
 """
 
 from __future__ import annotations
@@ -15,22 +16,13 @@ from math import inf
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rosenblatt.data.parsing.decimals import CERTAIN, DOUBTFUL, NONE, left, number
-from rosenblatt.data.parsing.eights import U, byte, first, inlined, line_end, start, word
+from rosenblatt.data.parsing.line_parser import COUNT, DOUBTS, OWN, PLACE, ROWS, WHERE, WRONG
+from rosenblatt.data.parsing.swar import U, byte, first, inlined, line_end, start, word
 from rosenblatt.engine.jit import exact
 
-# The places of `state`, an array of integers.
-PLACE = 0  # of the next line
-ROWS = 1  # so far
-COUNT = 2  # of non-zeros so far
-DOUBTS = 3  # how many values may be left for `float`
-BARE = 4  # how many rows have no label
-WEIGHTED = 5  # how many rows have an importance
-WRONG = 6  # what is wrong with the line at PLACE, one of the codes below; 0 if nothing is
-WHERE = 7  # the place of what is wrong
-STATE = 8
+BARE, WEIGHTED = OWN, OWN + 1  # how many rows have no label, and an importance, in `state`
 
 BAR, LABEL, STRUCTURED, LONG, UNLABELLED, TOUCHING, NAMESPACE, SCALE, VALUE, FINITE = range(1, 11)
 
@@ -38,19 +30,8 @@ LOW = U(0xFFFFFFFF)
 SEPARATORS = b" \t\r"  # the bytes that `_separates` knows: at least one stands before each feature
 
 
-class Room(NamedTuple):
-    """Where rows go. There must be room for a row per line and a non-zero per byte of SEPARATORS."""
-
-    indptr: NDArray[np.int64]  # (rows + 1,), the first is 0
-    indices: NDArray[np.int32]  # (non-zeros,)
-    values: NDArray[np.float64]  # (non-zeros,)
-    labels: NDArray[np.float64]  # (rows,)
-    weights: NDArray[np.float64]  # (rows,)
-    begins: NDArray[np.int64]  # (rows,), the places where rows begin
-
-
-class Terms(NamedTuple):
-    """What lines must keep to."""
+class LineOptions(NamedTuple):
+    """What lines may contain, and how features are hashed."""
 
     mask: np.uint64  # of the buckets
     labelled: bool  # whether each line must have a label
@@ -59,7 +40,7 @@ class Terms(NamedTuple):
 
 
 @inlined
-def _scrambled(k):
+def _scramble(k):
     k = (k * U(0xCC9E2D51)) & LOW
     k = ((k << U(15)) | (k >> U(17))) & LOW
     return (k * U(0x1B873593)) & LOW
@@ -71,12 +52,12 @@ def murmur(text, begin, end, seed):
     h = U(seed) & LOW
     place = begin
     while place + 4 <= end:
-        h ^= _scrambled(word(text, place) & LOW)
+        h ^= _scramble(word(text, place) & LOW)
         h = ((h << U(13)) | (h >> U(19))) & LOW
         h = (h * U(5) + U(0xE6546B64)) & LOW
         place += 4
     if place < end:
-        h ^= _scrambled(word(text, place) & ((U(1) << U(8 * (end - place))) - U(1)))
+        h ^= _scramble(word(text, place) & ((U(1) << U(8 * (end - place))) - U(1)))
     h ^= U(end - begin)
     h ^= h >> U(16)
     h = (h * U(0x85EBCA6B)) & LOW
@@ -86,7 +67,7 @@ def murmur(text, begin, end, seed):
 
 
 @exact
-def hashed(text, begin, end, seed, strings):
+def hash_name(text, begin, end, seed, strings):
     """The hash of a name: with `strings`, one of digits is its number plus the seed."""
     if strings:
         total = U(0)
@@ -182,11 +163,11 @@ SHARED = U(int.from_bytes(b"shared", "little"))
 
 
 @exact
-def parse(data, end, room, terms, state):
+def parse(data, end, room, options, state):
     """Rows from all lines between state[PLACE] and `end`, or from those before one that is wrong."""
     text = start(data)
-    indptr, indices, values, labels, weights, begins = room
-    mask, labelled, strings, features = terms
+    indptr, indices, values, labels, begins, weights = room
+    mask, labelled, strings, features = options
     place, row, count = state[PLACE], state[ROWS], state[COUNT]
     doubts = bare = weighted = wrong = 0
     where = place
@@ -222,7 +203,7 @@ def parse(data, end, room, terms, state):
                 if after == place:
                     wrong, where = NAMESPACE, place
                     break
-                seed = hashed(text, place, after, U(0), strings)
+                seed = hash_name(text, place, after, U(0), strings)
                 place = after
                 if byte(text, place) == 58:
                     place += 1
@@ -245,7 +226,7 @@ def parse(data, end, room, terms, state):
                     bucket = seed + anonymous
                     anonymous += U(1)
                 else:
-                    bucket = hashed(text, place, after, seed, strings)
+                    bucket = hash_name(text, place, after, seed, strings)
                 x = 1.0
                 if byte(text, after) == 58:
                     where = after + 1
@@ -255,7 +236,7 @@ def parse(data, end, room, terms, state):
                         if nameless or place == where or byte(text, place) == 58 or _like_a_number(text, where, place):
                             wrong = VALUE
                             break
-                        bucket = hashed(text, where, place, bucket, strings)
+                        bucket = hash_name(text, where, place, bucket, strings)
                         x = 1.0
                     elif x == inf or x == -inf:
                         wrong = FINITE

@@ -9,7 +9,9 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from rosenblatt.structured.features.words import ATTRIBUTES, NotText, Words
+from rosenblatt.errors import InvalidData, InvalidDataType, InvalidParameter, shown
+from rosenblatt.modelfile.parts import Parts
+from rosenblatt.structured.features.words import ATTRIBUTES, NotText, Words, texts_from_parts, texts_to_parts
 
 
 class Fields:
@@ -25,21 +27,16 @@ class Fields:
                 i for i, name in enumerate(self.attributes) if (name == field if number else name not in self.fields[1:])
             ]
             if where:
-                asked = [self.attributes[i] for i in where] if number == 0 else ["form"]
-                self.parts.append((number, where, Words(asked, (types or {}).get(field, ()))))
-
-    @staticmethod
-    def names(fields: Sequence[str]) -> tuple[str, ...]:
-        """The attributes that tokens of these fields have."""
-        return ATTRIBUTES + tuple(fields[1:])
+                names = [self.attributes[i] for i in where] if number == 0 else ["form"]
+                self.parts.append((number, where, Words(names, (types or {}).get(field, ()))))
 
     def types(self) -> dict[str, list[str]]:
-        """The types met while learning, by field."""
+        """Return the types met while learning, by field."""
         return {self.fields[number]: words.types for number, _, words in self.parts}
 
     def values(self, sentences: Sequence, learn: bool = False) -> tuple[NDArray, NDArray]:
-        """((words, attributes) uint64, where each sentence starts)."""
-        starts = starts_of(sentences)
+        """Return the attributes of all words, (words, attributes) uint64, and where each sentence starts."""
+        starts = sentence_starts(sentences)
         tokens = list(chain.from_iterable(sentences))
         columns = self._columns(tokens, starts)
         out = np.zeros((len(tokens), len(self.attributes)), np.uint64)
@@ -48,39 +45,66 @@ class Fields:
                 if learn:
                     words.learn(columns[number])
                 out[:, where] = words.hashes(columns[number])
-            except NotText as strange:
-                field = self.fields[number]
-                raise TypeError(
-                    f"{located(starts, strange.position)}: the {field} must be text; got {strange.token!r}"
-                ) from None
+            except NotText as error:
+                place, field = word_place(starts, error.position), self.fields[number]
+                raise InvalidDataType(f"{place}: the {field} must be text; got {shown(error.token)}") from None
         return out, starts
 
     def _columns(self, tokens: list, starts: NDArray) -> list[Sequence[str]]:
-        """The tokens field by field."""
+        """Return the tokens field by field."""
         if len(self.fields) == 1 and all(isinstance(token, str) for token in tokens):
             return [tokens]
         plain = set(map(type, tokens)) <= {tuple, list} and set(map(len, tokens)) <= {len(self.fields)}
         if not plain:
             for position, token in enumerate(tokens):
                 if isinstance(token, str) or not isinstance(token, Sequence) or len(token) != len(self.fields):
-                    raise ValueError(
-                        f"{located(starts, position)}: a token must be ({', '.join(self.fields)}); got {token!r}. A "
-                        "sentence is a list of tokens, and `fields` names what tokens are made of"
+                    raise InvalidData(
+                        f"{word_place(starts, position)}: a token must be ({', '.join(self.fields)}); got {shown(token)}",
+                        hint="a sentence is a list of tokens, and `fields` names what tokens are made of",
                     )
         return list(zip(*tokens, strict=True)) or [()] * len(self.fields)
 
+    def to_parts(self) -> Parts:
+        """Return the fields, the attributes and the types of words for a file."""
+        parts = Parts({"fields": list(self.fields), "attributes": list(self.attributes)})
+        for field, types in self.types().items():
+            parts.put_parts("", texts_to_parts(types), f"{field}.")
+        return parts
 
-def starts_of(sentences: Sequence) -> NDArray:
-    """Where each sentence starts if all are put end to end, and where the last ends."""
+    @classmethod
+    def from_parts(cls, parts: Parts) -> Fields:
+        """Return the fields that were saved."""
+        types = {}
+        for field in parts.facts["fields"]:
+            if f"{field}.bytes" in parts.arrays:
+                own = {name: parts.arrays.pop(f"{field}.{name}") for name in ("bytes", "lengths")}
+                types[field] = texts_from_parts(Parts(arrays=own))
+        return cls(parts.facts["fields"], parts.facts["attributes"], types)
+
+
+def attribute_names(fields: Sequence[str], reserved: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return the attributes that tokens of these fields have, after a check of the fields."""
+    names = tuple(fields)
+    if isinstance(fields, str) or not names or len(set(names)) < len(names) or set(names) & set(reserved):
+        other = f", none of them {', '.join(map(repr, reserved))}" if reserved else ""
+        raise InvalidParameter("fields", fields, f"a list of different names, the form first{other}")
+    return ATTRIBUTES + names[1:]
+
+
+def sentence_starts(sentences: Sequence) -> NDArray:
+    """Return where each sentence starts if all are put end to end, and where the last ends."""
     for number, sentence in enumerate(sentences):
         if isinstance(sentence, str | bytes) or not hasattr(sentence, "__len__"):
-            raise TypeError(f"sentence {number} must be a list of tokens; got {sentence!r}")
+            hint = "cut it into tokens" if isinstance(sentence, str) else None
+            raise InvalidDataType(
+                f"sentence {number} must be a list of tokens; got {shown(sentence)}", hint=hint, row=number
+            )
     starts = np.zeros(len(sentences) + 1, np.int64)
     np.cumsum(np.fromiter(map(len, sentences), np.int64, len(sentences)), out=starts[1:])
     return starts
 
 
-def located(starts: NDArray, position: int) -> str:
-    """Where a word of the whole corpus stands, as a person would say it."""
+def word_place(starts: NDArray, position: int) -> str:
+    """Return where a word of the whole corpus stands, for a message: "sentence 2, word 5"."""
     sentence = int(np.searchsorted(starts, position, side="right")) - 1
     return f"sentence {sentence}, word {position - int(starts[sentence]) + 1}"

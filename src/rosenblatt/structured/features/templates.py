@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from rosenblatt.engine.hashtable import mix
 from rosenblatt.engine.jit import jit
+from rosenblatt.errors import InvalidParameter, InvalidParameterType
 
 _TERM = re.compile(r"([^\s\[\]]+)\[([^\s\[\]]+)\]")
 
@@ -30,59 +31,82 @@ class Templates(NamedTuple):
     terms: NDArray  # (terms,) int32
 
 
-def terms(text: str) -> list[tuple[str, str]]:
-    """The (attribute, place) pairs of a template's text."""
+def parse_terms(text: str) -> list[tuple[str, str]]:
+    """Return the (attribute, place) pairs of a template's text."""
     if not isinstance(text, str) or not text.strip():
-        raise ValueError(f"a template is a text such as 'suffix3[0]' or 'form[-1] form[0]'; got {text!r}")
+        raise InvalidParameter("templates", text, "texts such as 'suffix3[0]' or 'form[-1] form[0]'")
     found = []
     for part in text.split():
         match = _TERM.fullmatch(part)
         if match is None:
-            raise ValueError(f"template {text!r}: {part!r} is not of the form attribute[place], such as 'suffix3[0]'")
+            raise InvalidParameter("templates", text, f"made of attribute[place], such as 'suffix3[0]'; {part!r} is not")
         found.append((match[1], match[2]))
     return found
 
 
-def listed(texts: Sequence[str]) -> tuple[str, ...]:
-    """The texts of templates; one text alone is no list of them."""
+def template_list(texts: Sequence[str]) -> tuple[str, ...]:
+    """Return the texts of templates; one text alone is no list of them."""
     if isinstance(texts, str):
-        raise TypeError(f"templates must be a list of texts; got the single text {texts!r}")
+        raise InvalidParameterType("templates", texts, "a list of texts")
     return tuple(texts)
 
 
-def read(texts: Sequence[str], attributes: Sequence[str], places: Sequence[str]) -> Templates:
-    """The templates that these texts describe."""
-    texts = listed(texts)
+def parse_templates(texts: Sequence[str], attributes: Sequence[str], places: Sequence[str]) -> Templates:
+    """Return the templates that these texts describe, which may name these attributes and places."""
     seeds, starts, numbers = [], [0], []
     seen: set[tuple] = set()
-    for text in texts:
-        found = terms(text)
+    for text in template_list(texts):
+        found = parse_terms(text)
         if tuple(found) in seen:
-            raise ValueError(f"template {text!r} stands twice in the list")
+            raise InvalidParameter("templates", text, "different from each other", hint="this one is listed twice")
         seen.add(tuple(found))
         for attribute, place in found:
-            _allowed(text, "attribute", attribute, attributes)
-            _allowed(text, "place", place, places)
+            _check_known(text, "attribute", attribute, attributes)
+            _check_known(text, "place", place, places)
             numbers.append(places.index(place) * len(attributes) + attributes.index(attribute))
         starts.append(len(numbers))
-        seeds.append(int.from_bytes(blake2b(" ".join(text.split()).encode(), digest_size=8).digest(), "little"))
+        seeds.append(text_seed(" ".join(text.split())))
     return Templates(np.array(seeds, np.uint64), np.array(starts, np.int32), np.array(numbers, np.int32))
 
 
-def _allowed(text: str, kind: str, word: str, words: Sequence[str]) -> None:
+def text_seed(text: str) -> int:
+    """Return the 64 bits that the keys of a template begin with."""
+    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
+
+
+def _check_known(text: str, kind: str, word: str, words: Sequence[str]) -> None:
     if word not in words:
         close = get_close_matches(word, words, 1)
-        hint = f"; did you mean {close[0]!r}?" if close else "."
-        raise ValueError(f"template {text!r}: no {kind} is called {word!r}{hint} There are {', '.join(words)}")
+        hint = f"no {kind} is called {word!r}" + (f"; did you mean {close[0]!r}?" if close else "")
+        raise InvalidParameter("templates", text, f"made of the {kind}s {', '.join(words)}", hint=hint)
 
 
 def attributes_used(texts: Sequence[str]) -> list[str]:
-    """The attributes that these texts name, in order of first use."""
-    return list(dict.fromkeys(attribute for text in texts for attribute, _ in terms(text)))
+    """Return the attributes that these texts name, in order of first use."""
+    return list(dict.fromkeys(attribute for text in texts for attribute, _ in parse_terms(text)))
+
+
+def expand_templates(short: str, fields: Sequence[str]) -> tuple[str, ...]:
+    """Return the templates of a short text such as "h.w m.c~; h.p", for tokens of these fields.
+
+    A term is place.attribute: w is the form, c the coarse tag (the first of the fields after the form), t the fine one
+    (the last), and p both tags in turn; where tokens have no tags, shapes and suffixes of words stand in for them. "~" is
+    the template itself and once more with the distance.
+    """
+    coarse, fine = (fields[1], fields[-1]) if len(fields) > 1 else ("shape", "suffix3")
+    texts = []
+    for text in short.replace("\n", ";").split(";"):
+        for tag in (coarse, fine):
+            names = {"w": "form", "c": coarse, "t": fine, "p": tag}
+            terms = [term.rsplit(".", 1) for term in text.replace("~", "").split()]
+            plain = " ".join(f"{names.get(attribute, attribute)}[{place}]" for place, attribute in terms)
+            far = "distance[m]" if "s." not in text else "distance[s]"
+            texts += [plain, f"{plain} {far}"] if "~" in text else [plain]
+    return tuple(text for text in dict.fromkeys(texts) if text)
 
 
 @jit
-def keys(templates, values, out):
+def template_keys(templates, values, out):
     """Write into out[t] the key of template t, from the values of all terms; 0, no feature, where one of them is 0."""
     seeds, starts, numbers = templates
     for t in range(seeds.size):

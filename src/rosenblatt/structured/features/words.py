@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby, repeat
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rosenblatt.engine.hashtable import mix
 from rosenblatt.engine.jit import jit
+from rosenblatt.errors import InvalidDataType, shown
+from rosenblatt.modelfile.parts import Parts
 
 LONGEST_AFFIX = 9
 PLAIN = ("form", "lower", "shape", "longshape", "digit", "hyphen", "capital", "length")
@@ -98,7 +99,7 @@ def _plain(codes, starts, kinds, out):
 _ORDER = ("form", "shape", "longshape", "digit", "hyphen", "capital", "length")
 
 
-def attributes_of(words: Sequence[str], attributes: Sequence[str]) -> NDArray:
+def word_attributes(words: Sequence[str], attributes: Sequence[str]) -> NDArray:
     """(words, attributes) uint64: what the words are, 0 where one has no such attribute."""
     out = np.zeros((len(words), len(attributes)), np.uint64)
     if not words:
@@ -124,7 +125,7 @@ def attributes_of(words: Sequence[str], attributes: Sequence[str]) -> NDArray:
     return out
 
 
-def text(word: str, attribute: str) -> str:
+def attribute_text(word: str, attribute: str) -> str:
     """What an attribute of a word is, in letters: the suffix, the shape."""
     if attribute.startswith(("prefix", "suffix")):
         n, low = int(attribute[6:]), word.lower()
@@ -145,11 +146,11 @@ def text(word: str, attribute: str) -> str:
     return answers[attribute]
 
 
-class NotText(TypeError):
+class NotText(InvalidDataType):
     """A token that is no text; `position` is its place in the list."""
 
-    def __init__(self, position: int, token: Any):
-        super().__init__(f"a token must be text; got {token!r}, of type {type(token).__name__}")
+    def __init__(self, position: int, token: object):
+        super().__init__(f"a token must be text; got {shown(token)}, of type {type(token).__name__}")
         self.position = position
         self.token = token
 
@@ -176,7 +177,7 @@ class Words:
         self.index.update(zip(new, range(len(self.index), len(self.index) + len(new)), strict=True))
         if len(self.index) < before + len(new):
             raise ValueError("a type stands twice in the list of types")
-        self.table = np.concatenate([self.table, attributes_of(new, self.attributes)])
+        self.table = np.concatenate([self.table, word_attributes(new, self.attributes)])
 
     def learn(self, tokens: Sequence[str]) -> NDArray:
         """The numbers of the tokens' types; those that are new are entered."""
@@ -189,7 +190,7 @@ class Words:
         """(numbers, attributes of new types): numbers from len(self) on are types that have not been learned, and are
         numbered for this answer only."""
         ids, new = self._numbers(tokens)
-        return ids, attributes_of(new, self.attributes)
+        return ids, word_attributes(new, self.attributes)
 
     def _numbers(self, tokens: Sequence[str]) -> tuple[NDArray, list[str]]:
         index, known = self.index, len(self.index)
@@ -212,26 +213,21 @@ class Words:
         return (np.concatenate([self.table, extra]) if len(extra) else self.table)[ids]
 
 
-def packed(words: Sequence[str]) -> dict[str, NDArray]:
-    """Texts as two arrays, for a file."""
+def texts_to_parts(words: Sequence[str]) -> Parts:
+    """Return texts as two arrays, for a file."""
     encoded = [word.encode("utf-8", "surrogatepass") for word in words]
-    return {
-        "bytes": np.frombuffer(b"".join(encoded), np.uint8),
-        "lengths": np.fromiter(map(len, encoded), np.int32, len(encoded)),
-    }
+    lengths = np.fromiter(map(len, encoded), np.int32, len(encoded))
+    return Parts(arrays={"bytes": np.frombuffer(b"".join(encoded), np.uint8), "lengths": lengths})
 
 
-def unpacked(arrays: dict[str, NDArray]) -> list[str]:
-    """The texts that were packed."""
-    if arrays["bytes"].dtype != np.uint8 or arrays["lengths"].dtype != np.int32 or arrays["lengths"].ndim != 1:
-        raise ValueError(f"texts are bytes and lengths; these are {arrays['bytes'].dtype} and {arrays['lengths'].dtype}")
-    ends = np.cumsum(arrays["lengths"], dtype=np.int64)
-    if len(ends) and (arrays["lengths"].min() < 0 or ends[-1] != arrays["bytes"].size):
-        raise ValueError(
-            f"the lengths of {len(ends)} texts add up to {ends[-1]}, but there are {arrays['bytes'].size} bytes"
-        )
-    whole = arrays["bytes"].tobytes()
+def texts_from_parts(parts: Parts) -> list[str]:
+    """Return the texts that were saved."""
+    whole = parts.array("bytes", np.uint8, (None,)).tobytes()
+    lengths = parts.array("lengths", np.int32, (None,), 0)
+    ends = np.cumsum(lengths, dtype=np.int64)
+    if len(ends) and ends[-1] != len(whole):
+        raise ValueError(f"the lengths of {len(ends)} texts add up to {ends[-1]}, but there are {len(whole)} bytes")
     return [
         whole[end - length : end].decode("utf-8", "surrogatepass")
-        for end, length in zip(ends.tolist(), arrays["lengths"].tolist(), strict=True)
+        for end, length in zip(ends.tolist(), lengths.tolist(), strict=True)
     ]

@@ -2,7 +2,7 @@
 together, each apart for arcs to the left and to the right.
 
 A template's terms belong to sides: those of the head, of the modifier, and of a third word, one between them or the
-sibling. A side is hashed once for each word of the sentence, not once for each of n² arcs, and the key of a feature is
+sibling. A side is hash_sides once for each word of the sentence, not once for each of n² arcs, and the key of a feature is
 the sum of its sides. Hashes of 64 bits add up like the codes of Zobrist (1970): two different sums are equal by accident
 only. Templates with one side alone are looked up once for each word.
 
@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rosenblatt.engine.jit import jit
-from rosenblatt.structured.features import templates
-from rosenblatt.structured.features.templates import Templates, keys
+from rosenblatt.errors import InvalidParameter
+from rosenblatt.structured.features.templates import Templates, parse_templates, parse_terms, template_keys
 from rosenblatt.structured.features.words import OUTSIDE
-from rosenblatt.structured.graph.directed import both_weights, pointed, request, weight
+from rosenblatt.structured.graph.arc_weights import add_both_weights, directed_key, prefetch_weights, weight
 
 REACH = 2  # how far from its place a template may look
 SIDES = ("h", "m", "b", "s")
@@ -36,7 +36,7 @@ NEAR = np.array([0, 1, 2, 3, 4, 5, 5, 5, 5, 5, 6])
 FAR = np.array([0] + [0x9E3779B97F4A7C15 * (2 * i + 1) % 2**64 for i in range(1, 7)], np.uint64)
 
 
-class Plan(NamedTuple):
+class ArcTemplates(NamedTuple):
     """Arc templates as the kernels take them: all sides, and which of them each template adds up."""
 
     sides: Templates
@@ -51,21 +51,22 @@ class Plan(NamedTuple):
 _KINDS = {"head": "h", "modifier": "m", "pairs": "hm", "between": "hmb", "couples": "ms", "triples": "hms"}
 
 
-def read(texts: Sequence[str], attributes: Sequence[str]) -> Plan:
+def parse_arc_templates(texts: Sequence[str], attributes: Sequence[str]) -> ArcTemplates:
     """The templates that these texts describe."""
-    templates.read(texts, [*attributes, DISTANCE], PLACES)  # refuses what cannot be
+    parse_templates(texts, [*attributes, DISTANCE], PLACES)  # refuses what cannot be
     sides: dict[str, int] = {}
     groups: dict[str, list] = {kind: [] for kind in _KINDS}
     for text in texts:
-        terms = templates.terms(text)
+        terms = parse_terms(text)
         used = {place[0] for _, place in terms}
         far = [place for attribute, place in terms if attribute == DISTANCE]
         if far not in ([], ["m"]) and (far != ["s"] or used == {"s"}):
-            raise ValueError(
-                f"template {text!r}: distance[m] goes with any template, distance[s] with one that looks at s and m"
-            )
+            allowed = "such that distance[m] goes with any template, distance[s] with one that looks at s and m"
+            raise InvalidParameter("templates", text, allowed)
         if used >= {"b", "s"}:
-            raise ValueError(f"template {text!r} looks at a word between and at the sibling; one of them is allowed")
+            raise InvalidParameter(
+                "templates", text, "such that they look at a word between or at the sibling, not at both"
+            )
         kind = _kind(used | ({"h", "m"} if far == ["m"] else set()))
         row = []
         for side in _KINDS[kind]:
@@ -77,11 +78,11 @@ def read(texts: Sequence[str], attributes: Sequence[str]) -> Plan:
     indices = (
         np.array(rows, np.int32).reshape(-1, len(_KINDS[kind]) + (len(_KINDS[kind]) > 1)) for kind, rows in groups.items()
     )
-    return Plan(_sides(list(sides), attributes), *indices)
+    return ArcTemplates(_sides(list(sides), attributes), *indices)
 
 
 def _kind(sides: set[str]) -> str:
-    """The field of a plan that a template with these sides belongs to."""
+    """The field of `ArcTemplates` that a template with these sides belongs to."""
     if "b" in sides:
         return "between"
     if "s" in sides:
@@ -91,7 +92,7 @@ def _kind(sides: set[str]) -> str:
 
 def _sides(texts: list[str], attributes: Sequence[str]) -> Templates:
     """The sides as templates that look from their own word; one that looks at nothing has its letter for a text."""
-    found = [templates.read([] if text in SIDES else [text], attributes, PLACES) for text in texts]
+    found = [parse_templates([] if text in SIDES else [text], attributes, PLACES) for text in texts]
     seeds = [
         part.seeds[0] if part.seeds.size else ROOT + np.uint64(ord(text)) for text, part in zip(texts, found, strict=True)
     ]
@@ -101,7 +102,7 @@ def _sides(texts: list[str], attributes: Sequence[str]) -> Templates:
 
 
 @jit
-def padded(values):
+def pad_sentence(values):
     """The words of a sentence with the root before them and what is outside on both sides, in a row."""
     n, width = values.shape
     out = np.full((n + 1 + 2 * REACH, width), OUTSIDE)
@@ -111,14 +112,14 @@ def padded(values):
 
 
 @jit
-def hashed(plan, words, width):
-    """(n + 2, sides) uint64: each side of each word, of a sentence that `padded` has put in a row; 0 where it is silent.
-    The last row stands for no sibling."""
+def hash_sides(templates, words, width):
+    """(n + 2, sides) uint64: each side of each word, of a sentence that `pad_sentence` has put in a row; 0 where it is
+    silent. The last row stands for no sibling."""
     size = words.size // width - 2 * REACH
-    out = np.empty((size + 1, plan.sides.seeds.size), np.uint64)
+    out = np.empty((size + 1, templates.sides.seeds.size), np.uint64)
     for x in range(size):
-        keys(plan.sides, words[x * width :], out[x])
-    keys(plan.sides, np.full((1 + 2 * REACH) * width, FIRST), out[size])
+        template_keys(templates.sides, words[x * width :], out[x])
+    template_keys(templates.sides, np.full((1 + 2 * REACH) * width, FIRST), out[size])
     return out
 
 
@@ -129,90 +130,97 @@ def _sum(one, other, more):
 
 
 @jit
-def _far(asked, x, y):
-    return FAR[NEAR[min(abs(x - y), 10)] * asked]
+def _far(counts, x, y):
+    return FAR[NEAR[min(abs(x - y), 10)] * counts]
 
 
 @jit
-def arc_keys(plan, sides, h, m, out):
+def arc_keys(templates, sides, h, m, out):
     """Write the keys of an arc's features into out, those of single words left out; how many there are."""
     count = 0
-    pairs, between = plan.pairs, plan.between
+    pairs, between = templates.pairs, templates.between
     right = m > h
     for t in range(pairs.shape[0]):
         key = _sum(sides[h, pairs[t, 0]], sides[m, pairs[t, 1]], _far(pairs[t, 2], h, m))
-        out[count] = pointed(key, right)
+        out[count] = directed_key(key, right)
         count += key != 0
     for t in range(between.shape[0]):
         key = _sum(sides[h, between[t, 0]], sides[m, between[t, 1]], _far(between[t, 3], h, m))
         for b in range(min(h, m) + 1, max(h, m)):
             more = _sum(key, sides[b, between[t, 2]], np.uint64(0))
-            out[count] = pointed(more, right)
+            out[count] = directed_key(more, right)
             count += more != 0
     return count
 
 
 @jit
-def couple_keys(plan, sides, h, m, s, out):
+def couple_keys(templates, sides, h, m, s, out):
     """The same for the features of a modifier m of h and the one before it, s, that do not look at h; s = h has none."""
-    count, couples = 0, plan.couples
+    count, couples = 0, templates.couples
     for t in range(couples.shape[0] if s != h else 0):
         key = _sum(sides[m, couples[t, 0]], sides[s, couples[t, 1]], _far(couples[t, 2], s, m))
-        out[count] = pointed(key, m > h)
+        out[count] = directed_key(key, m > h)
         count += key != 0
     return count
 
 
 @jit
-def triple_keys(plan, sides, h, m, s, out):
+def triple_keys(templates, sides, h, m, s, out):
     """The same for those that do; s = h for none before m."""
-    count, triples = 0, plan.triples
+    count, triples = 0, templates.triples
     place = s if s != h else sides.shape[0] - 1
     for t in range(triples.shape[0]):
         key = _sum(sides[h, triples[t, 0]], sides[m, triples[t, 1]], _far(triples[t, 3], s, m))
         key = _sum(key, sides[place, triples[t, 2]], np.uint64(0))
-        out[count] = pointed(key, m > h)
+        out[count] = directed_key(key, m > h)
         count += key != 0
     return count
 
 
 @jit
-def word_keys(plan, sides, h, m, out, count):
+def word_keys(templates, sides, h, m, out, count):
     """The same for the features that look at one word of the arc alone, from `count` on."""
     right = m > h
-    for t in range(plan.head.shape[0]):
-        out[count] = pointed(sides[h, plan.head[t, 0]], right)
-        count += sides[h, plan.head[t, 0]] != 0
-    for t in range(plan.modifier.shape[0]):
-        out[count] = pointed(sides[m, plan.modifier[t, 0]], right)
-        count += sides[m, plan.modifier[t, 0]] != 0
+    for t in range(templates.head.shape[0]):
+        out[count] = directed_key(sides[h, templates.head[t, 0]], right)
+        count += sides[h, templates.head[t, 0]] != 0
+    for t in range(templates.modifier.shape[0]):
+        out[count] = directed_key(sides[m, templates.modifier[t, 0]], right)
+        count += sides[m, templates.modifier[t, 0]] != 0
     return count
 
 
 @jit
-def most_keys(plan, n):
+def most_keys(templates, n):
     """As many features as an arc, or a modifier and its sibling, can have in a sentence of n words."""
-    words = plan.head.shape[0] + plan.modifier.shape[0]
-    return words + plan.pairs.shape[0] + plan.between.shape[0] * n + plan.couples.shape[0] + plan.triples.shape[0] + 1
+    words = templates.head.shape[0] + templates.modifier.shape[0]
+    return (
+        words
+        + templates.pairs.shape[0]
+        + templates.between.shape[0] * n
+        + templates.couples.shape[0]
+        + templates.triples.shape[0]
+        + 1
+    )
 
 
 @jit
-def add_arcs(plan, sides, table, arcs, scores):
+def add_arcs(templates, sides, table, arcs, scores):
     """scores[h, m] += the weights of all features of the arc, for each of the (h, m) in `arcs`."""
     slots, w = table.slots, table.w
     size = scores.shape[0]
     by_head, by_modifier = np.zeros((size, 2)), np.zeros((size, 2))
-    _add_words(plan.head, sides, slots, w, by_head)
-    _add_words(plan.modifier, sides, slots, w, by_modifier)
-    found = np.empty((2, most_keys(plan, size)), np.uint64)
+    _add_words(templates.head, sides, slots, w, by_head)
+    _add_words(templates.modifier, sides, slots, w, by_modifier)
+    found = np.empty((2, most_keys(templates, size)), np.uint64)
     before, last_h, last_m = 0, 0, 0
     for i in range(arcs.shape[0] + 1):  # ask for the features of this arc, then add up those of the one before
         count, h, m = 0, 0, 0
         if i < arcs.shape[0]:
             h, m = arcs[i, 0], arcs[i, 1]
-            count = arc_keys(plan, sides, h, m, found[i & 1])
+            count = arc_keys(templates, sides, h, m, found[i & 1])
             for j in range(count):
-                request(slots, found[i & 1, j])
+                prefetch_weights(slots, found[i & 1, j])
         if i > 0:
             total = by_head[last_h, np.intp(last_m > last_h)] + by_modifier[last_m, np.intp(last_m > last_h)]
             scores[last_h, last_m] += total + _weights(slots, w, found[1 - (i & 1)], before)
@@ -223,21 +231,21 @@ def add_arcs(plan, sides, table, arcs, scores):
 def _add_words(chosen, sides, slots, w, out):
     for x in range(out.shape[0]):
         for t in range(chosen.shape[0]):
-            request(slots, sides[x, chosen[t, 0]])
+            prefetch_weights(slots, sides[x, chosen[t, 0]])
         for t in range(chosen.shape[0]):
             if sides[x, chosen[t, 0]] != 0:
-                both_weights(slots, w, sides[x, chosen[t, 0]], out[x])
+                add_both_weights(slots, w, sides[x, chosen[t, 0]], out[x])
 
 
 @jit
-def add_siblings(plan, sides, table, scores, siblings):
+def add_siblings(templates, sides, table, scores, siblings):
     """siblings[h, m, s] += the weights of all features of the modifier m of h after its modifier s; s = h for none.
 
     Where scores[h, m] or scores[h, s] is −∞ there is no such pair, and nothing is added."""
     slots, w = table.slots, table.w
     size = scores.shape[0]
     known = np.full((size, size), np.nan)  # what m and s say without h, when it has been asked once
-    found = np.empty((2, most_keys(plan, 0)), np.uint64)
+    found = np.empty((2, most_keys(templates, 0)), np.uint64)
     before, last_h, last_m, last_s, turn = 0, 0, 0, 0, 0
     for h in range(size):
         for m in range(1, size):
@@ -247,11 +255,11 @@ def add_siblings(plan, sides, table, scores, siblings):
                 if s != h and scores[h, s] == -np.inf:
                     continue
                 if s != h and known[m, s] != known[m, s]:
-                    known[m, s] = _weights(slots, w, found[turn], couple_keys(plan, sides, h, m, s, found[turn]))
+                    known[m, s] = _weights(slots, w, found[turn], couple_keys(templates, sides, h, m, s, found[turn]))
                 siblings[h, m, s] = known[m, s] if s != h else 0.0
-                count = triple_keys(plan, sides, h, m, s, found[turn])
+                count = triple_keys(templates, sides, h, m, s, found[turn])
                 for j in range(count):
-                    request(slots, found[turn, j])
+                    prefetch_weights(slots, found[turn, j])
                 turn = 1 - turn
                 if before > 0:
                     siblings[last_h, last_m, last_s] += _weights(slots, w, found[turn], before)

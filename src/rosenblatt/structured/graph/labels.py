@@ -15,12 +15,20 @@ import numpy as np
 
 from rosenblatt.engine.hashtable import ABSENT, find, request
 from rosenblatt.engine.jit import jit
+from rosenblatt.errors import InvalidParameter
 from rosenblatt.rules import step
-from rosenblatt.structured.features import templates
-from rosenblatt.structured.features.ledger import add_list, add_scores, entered, push_row, request_list, roomy, row_of
-from rosenblatt.structured.features.templates import Templates, keys
+from rosenblatt.structured.features.templates import Templates, parse_templates, parse_terms, template_keys
+from rosenblatt.structured.features.weight_table import (
+    add_list,
+    add_row,
+    add_row_scores,
+    find_row,
+    prefetch_list,
+    reserve,
+    update_row,
+)
 from rosenblatt.structured.features.words import OUTSIDE
-from rosenblatt.structured.graph.arcs import NEAR, REACH, padded
+from rosenblatt.structured.graph.arcs import NEAR, REACH, pad_sentence
 
 PLACES = ("m-2", "m-1", "m", "m+1", "m+2", "h-1", "h", "h+1", "g", "s", "y", "l", "r")
 STATE = ("distance", "lefts", "rights")
@@ -28,15 +36,14 @@ _M, _H = PLACES.index("m"), PLACES.index("h")
 _MOST = 4  # modifiers that are counted
 
 
-def read(texts: Sequence[str], attributes: Sequence[str]) -> Templates:
+def parse_label_templates(texts: Sequence[str], attributes: Sequence[str]) -> Templates:
     """The templates that these texts describe."""
     for text in texts:
-        for attribute, place in templates.terms(text):
+        for attribute, place in parse_terms(text):
             if attribute in STATE and place not in (("m",) if attribute == "distance" else ("h", "m")):
-                raise ValueError(
-                    f"template {text!r}: {attribute} can be asked of {'m' if attribute == 'distance' else 'h and m'} only"
-                )
-    return templates.read(texts, [*attributes, *STATE], PLACES)
+                places = "m" if attribute == "distance" else "h and m"
+                raise InvalidParameter("label_templates", text, f"such that {attribute} is asked of {places} only")
+    return parse_templates(texts, [*attributes, *STATE], PLACES)
 
 
 @jit
@@ -65,7 +72,7 @@ def relatives(heads):
 
 
 @jit
-def look(words, width, heads, kin, m, out):
+def write_values(words, width, heads, kin, m, out):
     """Write into out all that templates may ask of the arc to m."""
     h = np.intp(heads[m - 1])
     place = np.full(len(PLACES), -1 - REACH)
@@ -98,28 +105,28 @@ def best_of(scores, gold):
 
 
 @jit
-def learn(plan, ledger, rule, demand, labels, corpus, order, seen, updates):
-    """Learn the labels of sentences in this order, on their gold trees; (ledger, updates). `demand` is what is added to a
+def learn_labels(templates, table, rule, demand, labels, corpus, order, seen, updates):
+    """Learn the labels of sentences in this order, on their gold trees; (table, updates). `demand` is what is added to a
     margin before the rule sees it."""
     values, starts, all_heads, numbers = corpus
     width = values.shape[1]
-    looked = np.zeros(len(PLACES) * (width + len(STATE)), np.uint64)
-    found, rows = np.empty(plan.seeds.size, np.uint64), np.empty(plan.seeds.size, np.int64)
+    arc_values = np.zeros(len(PLACES) * (width + len(STATE)), np.uint64)
+    found, rows = np.empty(templates.seeds.size, np.uint64), np.empty(templates.seeds.size, np.int64)
     scores = np.empty(labels)
     for i in order:
-        words, heads = padded(values[starts[i] : starts[i + 1]]), all_heads[starts[i] : starts[i + 1]]
+        words, heads = pad_sentence(values[starts[i] : starts[i + 1]]), all_heads[starts[i] : starts[i + 1]]
         kin = relatives(heads)
         for m in range(1, heads.size + 1):
-            look(words, width, heads, kin, m, looked)
-            keys(plan, looked, found)
+            write_values(words, width, heads, kin, m, arc_values)
+            template_keys(templates, arc_values, found)
             scores[:] = 0.0
             count = 0
             for t in range(found.size):
                 if found[t] != 0:
-                    rows[t] = row_of(ledger, found[t])
+                    rows[t] = find_row(table, found[t])
                     count += 1
                     if rows[t] >= 0:
-                        add_scores(ledger, rows[t], scores)
+                        add_row_scores(table, rows[t], scores)
             right = numbers[starts[i] + m - 1]
             rival = best_of(scores, right)
             if rival < 0:
@@ -127,40 +134,40 @@ def learn(plan, ledger, rule, demand, labels, corpus, order, seen, updates):
             tau = step(rule, scores[right] - scores[rival] + demand, 2.0 * count, updates + 1, True)
             if tau > 0:
                 updates += 1
-                ledger = roomy(ledger, 2 * found.size)
+                table = reserve(table, 2 * found.size)
                 for t in range(found.size):
                     if found[t] != 0:
-                        row = entered(ledger, found[t])
-                        push_row(ledger, row, right, tau, np.float64(seen))
-                        push_row(ledger, row, rival, -tau, np.float64(seen))
+                        row = add_row(table, found[t])
+                        update_row(table, row, right, tau, np.float64(seen))
+                        update_row(table, row, rival, -tau, np.float64(seen))
         seen += 1
-    return ledger, updates
+    return table, updates
 
 
 @jit
-def label(plan, book, labels, corpus):
+def assign_labels(templates, table, labels, corpus):
     """Write the labels of all sentences into the corpus."""
     values, starts, all_heads, numbers = corpus
     width = values.shape[1]
-    looked = np.zeros(len(PLACES) * (width + len(STATE)), np.uint64)
-    found = np.empty(plan.seeds.size, np.uint64)
+    arc_values = np.zeros(len(PLACES) * (width + len(STATE)), np.uint64)
+    found = np.empty(templates.seeds.size, np.uint64)
     scores = np.empty(labels)
     for i in range(starts.size - 1):
-        words, heads = padded(values[starts[i] : starts[i + 1]]), all_heads[starts[i] : starts[i + 1]]
+        words, heads = pad_sentence(values[starts[i] : starts[i + 1]]), all_heads[starts[i] : starts[i + 1]]
         kin = relatives(heads)
         for m in range(1, heads.size + 1):
-            look(words, width, heads, kin, m, looked)
-            keys(plan, looked, found)
+            write_values(words, width, heads, kin, m, arc_values)
+            template_keys(templates, arc_values, found)
             for t in range(found.size):
-                request(book.slots, found[t])
+                request(table.slots, found[t])
             count = 0
             for t in range(found.size):
-                at = find(book.slots, found[t]) if found[t] != 0 else ABSENT
+                at = find(table.slots, found[t]) if found[t] != 0 else ABSENT
                 if at != ABSENT:
-                    request_list(book, at)
+                    prefetch_list(table, at)
                     found[count] = at
                     count += 1
             scores[:] = 0.0
             for t in range(count):
-                add_list(book, found[t], scores)
+                add_list(table, found[t], scores)
             numbers[starts[i] + m - 1] = best_of(scores, -1)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,19 +12,29 @@ from numpy.typing import NDArray
 from rosenblatt.engine.jit import jit
 from rosenblatt.engine.loop import Progress
 from rosenblatt.engine.train import NO_LIMIT, Learner, Visits
+from rosenblatt.errors import IncompatibleParameters, InvalidParameter
 from rosenblatt.estimators.parameters import Number, OneOf
-from rosenblatt.estimators.plan import Plan
-from rosenblatt.structured.base import rule_of, threshold
-from rosenblatt.structured.features import ledger, templates
-from rosenblatt.structured.features.fields import Fields, starts_of
-from rosenblatt.structured.features.templates import listed
-from rosenblatt.structured.features.words import packed, unpacked
-from rosenblatt.structured.graph import arcs, directed, kernels, labels
-from rosenblatt.structured.parser import Corpus, DependencyParser
+from rosenblatt.modelfile.parts import Parts
+from rosenblatt.structured.base import Rule, StructuredTrainer, as_rule, rule_margin
+from rosenblatt.structured.features.fields import Fields
+from rosenblatt.structured.features.templates import expand_templates, parse_terms, template_list
+from rosenblatt.structured.features.weight_table import (
+    FrozenTable,
+    WeightLists,
+    WeightTable,
+    freeze_lists,
+    index_lists,
+    new_weight_table,
+    squared_norm,
+)
+from rosenblatt.structured.graph.arc_learning import ArcOptions, ArcScorer, Counts, Decoder, learn_arcs, parse_arcs
+from rosenblatt.structured.graph.arc_weights import ArcWeights, arc_squared_norm, new_arc_weights
+from rosenblatt.structured.graph.arcs import DISTANCE, parse_arc_templates
+from rosenblatt.structured.graph.labels import STATE, assign_labels, learn_labels, parse_label_templates
+from rosenblatt.structured.parser import DependencyParser, ParserCorpus, ParserModel, TrainingTrees
 from rosenblatt.structured.trees import is_projective
 
 DECODERS = ("eisner", "chu-liu-edmonds")
-_LISTS = {"keys": np.uint64, "sizes": np.int64, "outcomes": np.uint16, "weights": np.float32}
 
 # What is looked at where no templates are given: words (w), coarse tags (c) and fine tags (t); p stands for both tags in
 # turn, and "~" for the same once more with the distance.
@@ -41,7 +51,7 @@ h.c h+1.c m.c m.distance; h-1.c h.c m.c m.distance; h.c m-1.c m.c m.distance; h.
 _SIBLINGS = """
 m.w s.w; s.w m.t; s.t m.w; s.t m.t~; s.c m.c; h.w s.w m.w; h.w s.c m.c; h.c s.w m.c; h.c s.c m.w; h.t s.t m.t; h.c s.c m.c~
 """
-_SIEVE = """
+_PRUNER = """
 h.c; m.c; h.t; m.t; h.c m.distance; h.c m.c~; h.t m.t~; h.c h+1.c m.c~; h-1.c h.c m.c~; h.c m-1.c m.c~; h.c m.c m+1.c~
 """
 _LABELS = """
@@ -59,93 +69,112 @@ l.c r.c h.c m.c; s.c y.c h.c m.c
 """
 
 
-def _written_out(short: str, fields: Sequence[str]) -> tuple[str, ...]:
-    """The templates of such a text, for tokens of these fields: of the tags, the first is taken to be coarse, the last
-    fine; where there are none, shapes and ends of words stand in for them."""
-    coarse, fine = (fields[1], fields[-1]) if len(fields) > 1 else ("shape", "suffix3")
-    texts = []
-    for text in short.replace("\n", ";").split(";"):
-        for tag in (coarse, fine):
-            names = {"w": "form", "c": coarse, "t": fine, "p": tag}
-            terms = [term.rsplit(".", 1) for term in text.replace("~", "").split()]
-            plain = " ".join(f"{names.get(attribute, attribute)}[{place}]" for place, attribute in terms)
-            far = "distance[m]" if "s." not in text else "distance[s]"
-            texts += [plain, f"{plain} {far}"] if "~" in text else [plain]
-    return tuple(text for text in dict.fromkeys(texts) if text)
+class GraphWeights(NamedTuple):
+    """All that is learned: what prunes arcs, what scores them, and what labels them."""
+
+    pruner: ArcScorer
+    scorer: ArcScorer
+    labels: WeightTable
 
 
-class Learning(NamedTuple):
-    """All that is learned: what lets arcs through, what scores them, and what labels them."""
-
-    sieve: kernels.Scorer
-    scorer: kernels.Scorer
-    ledger: ledger.Ledger
-
-
-class Parsing(NamedTuple):
+class GraphPredictor(NamedTuple):
     """All that predicts."""
 
-    sieve: kernels.Scorer
-    scorer: kernels.Scorer
-    lists: tuple[NDArray, ...]  # for files: what the book was bound from
-    book: ledger.Book
+    pruner: ArcScorer
+    scorer: ArcScorer
+    lists: WeightLists  # for files: what the table was made of
+    labels: FrozenTable
 
 
-class Model:
-    """What a parser has learned, and how it reads."""
-
-    only_predicts = False
+class GraphModel(ParserModel):
+    """What a graph parser has learned, and how it reads."""
 
     def __init__(self, fields: Fields, texts: Mapping[str, Sequence[str]], decoder: str, siblings: bool):
-        self.fields = fields
+        super().__init__(fields)
         self.texts = {kind: tuple(part) for kind, part in texts.items()}
         self.decoder = decoder
         self.siblings = siblings
-        plans = [arcs.read(self.texts[kind], fields.attributes) for kind in ("sieve", "templates")]
-        sieve, scorer = (kernels.Scorer(plan, directed.new_table(1 << 12, True)) for plan in plans)
-        self.label_plan = labels.read(self.texts["label_templates"], fields.attributes)
-        self.learning = Learning(sieve, scorer, ledger.new_ledger())
-        self.parsing: Parsing | None = None  # what predicts, made when it is needed
-        self.parsing_of = (True, 0.0)
-        self.labels: dict[str, int] = {}
-        self.seen = 0
+        templates = [parse_arc_templates(self.texts[kind], fields.attributes) for kind in ("sieve", "templates")]
+        pruner, scorer = (ArcScorer(each, new_arc_weights(1 << 12, True)) for each in templates)
+        self.label_templates = parse_label_templates(self.texts["label_templates"], fields.attributes)
+        self.learning = GraphWeights(pruner, scorer, new_weight_table())
         self.arc_updates, self.label_updates = 0, 0  # each the number of a rule's step, however a stream is cut
-        self.set_apart = (0, 0)  # sentences whose gold tree was not projective, and that were too long
+        self.n_nonprojective, self.n_too_long = 0, 0  # sentences
 
     @property
     def updates(self) -> int:
         """Changes of the weights."""
         return self.arc_updates + self.label_updates
 
-    def copy(self) -> Model:
-        """The same, sharing nothing that learning changes."""
-        other = object.__new__(Model)
-        other.__dict__.update(self.__dict__)
-        other.labels = dict(self.labels)
-        sieve, scorer = (kernels.Scorer(part.plan, directed.copied(part.table)) for part in self.learning[:2])
-        other.learning = Learning(sieve, scorer, ledger.copied(self.learning.ledger))
+    def copy(self) -> Self:
+        """Return the same model, sharing nothing that learning changes."""
+        other = super().copy()
+        pruner, scorer = (each._replace(weights=each.weights.copy()) for each in self.learning[:2])
+        other.learning = GraphWeights(pruner, scorer, self.learning.labels.copy())
         return other
 
-    def bytes(self) -> int:
+    @property
+    def nbytes(self) -> int:
         """The bytes that the weights take while learning."""
-        tables = (part.table for part in self.learning[:2])
-        return sum(table.slots.nbytes + table.drift.nbytes for table in tables) + ledger.bytes_of(self.learning.ledger)
+        pruner, scorer, labels = self.learning
+        return sum(each.weights.slots.nbytes + each.weights.drift.nbytes for each in (pruner, scorer)) + labels.nbytes
 
-    def predictor(self, average: bool, prune: float) -> Parsing:
-        """What predicts, with the average of the weights or the last of them; what a file brought, as it came."""
-        if self.parsing is None or (self.parsing_of != (average, prune) and not self.only_predicts):
-            sieve, scorer = (
-                kernels.Scorer(part.plan, directed.frozen(part.table, self.seen, average, limit))
-                for part, limit in zip(self.learning[:2], (0.0, prune), strict=True)
-            )
-            lists = ledger.kept(self.learning.ledger, self.seen, average, prune)
-            self.parsing = Parsing(sieve, scorer, lists, ledger.bound(*lists))
-            self.parsing_of = (average, prune)
-        return self.parsing
+    def norm(self) -> float:
+        """Return the Euclidean norm of the weights of arcs and labels."""
+        return float(np.sqrt(arc_squared_norm(self.learning.scorer.weights) + squared_norm(self.learning.labels)))
+
+    def weights(self) -> NDArray:
+        """Return the weights of arcs as they are."""
+        return self.learning.scorer.weights.w[:, 2:]
+
+    def _predictor(self, average: bool, prune: float) -> GraphPredictor:
+        pruner, scorer = (
+            each._replace(weights=each.weights.freeze(self.seen, average, limit))
+            for each, limit in zip(self.learning[:2], (0.0, prune), strict=True)
+        )
+        lists = freeze_lists(self.learning.labels, self.seen, average, prune)
+        return GraphPredictor(pruner, scorer, lists, index_lists(*lists))
+
+    def to_parts(self, resume: bool) -> Parts:
+        """Return the model for a file, after `freeze`; with `resume`, all that learning needs to go on."""
+        parts = super().to_parts(resume)
+        parts.facts |= {
+            "texts": {kind: list(texts) for kind, texts in self.texts.items()},
+            "decoder": self.decoder,
+            "siblings": self.siblings,
+            "updates": [self.arc_updates, self.label_updates],
+            "set_apart": [self.n_nonprojective, self.n_too_long],
+        }
+        weights: GraphWeights | GraphPredictor = self.learning if resume else self._frozen[1]  # type: ignore[index]
+        labels = self.learning.labels if resume else weights.lists  # type: ignore[union-attr]
+        for name, each in (("sieve", weights.pruner.weights), ("scorer", weights.scorer.weights), ("labels", labels)):
+            parts.put_parts("", each.to_parts(), f"{name}.")
+        return parts
+
+    @classmethod
+    def from_parts(cls, parts: Parts) -> GraphModel:
+        """Return the model that was saved."""
+        decoder, siblings = parts.text("decoder", DECODERS), parts.flag("siblings")
+        model = cls(Fields.from_parts(parts), parts.facts["texts"], decoder, siblings)
+        model._set_labels(parts)
+        model.arc_updates, model.label_updates = map(int, parts.facts["updates"])
+        model.n_nonprojective, model.n_too_long = map(int, parts.facts["set_apart"])
+        resume, outcomes = "scorer.drift" in parts.arrays, len(model.labels)
+        pruner, scorer = (
+            each._replace(weights=ArcWeights.from_parts(parts.parts("", f"{name}.")))
+            for name, each in zip(("sieve", "scorer"), model.learning[:2], strict=True)
+        )
+        labels = parts.parts("", "labels.")
+        if resume:
+            model.learning = GraphWeights(pruner, scorer, WeightTable.from_parts(labels, outcomes))
+        else:
+            lists = WeightLists.from_parts(labels, outcomes)
+            model._frozen = (True, 0.0), GraphPredictor(pruner, scorer, lists, index_lists(*lists))
+        return model
 
 
 @jit
-def set_apart(heads, starts, longest):
+def count_unusual(heads, starts, longest):
     """(sentences whose tree is not projective, sentences that are too long)."""
     crossing, long = 0, 0
     for i in range(starts.size - 1):
@@ -154,52 +183,36 @@ def set_apart(heads, starts, longest):
     return crossing, long
 
 
-class Reading(NamedTuple):
-    """A corpus with gold trees, the labels there are now, and the model that reads it."""
+class GraphTrainer(StructuredTrainer):
+    """What learns from a corpus of trees into a model."""
 
-    corpus: Corpus
-    labels: dict[str, int]
-    model: Model
+    model: GraphModel
 
-
-class _Learner:
-    """Learns from a corpus into a model: see `train.Learner`."""
-
-    def __init__(self, model: Model, corpus: Corpus, visits: Visits, kernel: tuple, labels: int, demand: float):
-        self.model, self.corpus, self.visits = model, corpus, visits
-        self.decoder, self.rule, self.manner = kernel
-        self.labels, self.demand = labels, demand
-
-    @property
-    def seen(self) -> int:
-        return self.model.seen
+    def __init__(self, parser: GraphParser, model: GraphModel, corpus: ParserCorpus, visits: Visits):
+        super().__init__(model, visits)
+        self.corpus, self.decoder = corpus, parser._decoder(model)
+        self.rule: Rule = as_rule(parser.rule)
+        own, length = rule_margin(self.rule), int(parser.max_length)
+        self.options = ArcOptions(float(parser.margin), own, parser._candidates(), bool(self.rule.uses_length), length)
+        self.demand = own - float(parser.label_margin) if parser.label_margin else 0.0
+        self.labels = len(model.labels) if parser.labelled else 0
 
     def epoch(self, order: NDArray, budget: int = NO_LIMIT) -> tuple[Progress, bool]:
+        """Visit these sentences once; return what was done, and whether nothing is left to learn."""
         model, before = self.model, self.model.updates
-        sieve, scorer, book = model.learning
-        values, starts, heads, _ = self.corpus
-        counts = kernels.Counts(model.seen, model.arc_updates, 0)
-        sieve, scorer, counts = kernels.learn(
-            self.decoder, self.rule, self.manner, sieve, scorer, (values, starts, heads), order, counts
+        pruner, scorer, table = model.learning
+        counts = Counts(model.seen, model.arc_updates, 0)
+        pruner, scorer, counts = learn_arcs(
+            self.decoder, self.rule, self.options, pruner, scorer, tuple(self.corpus[:3]), order, counts
         )
         updates = model.label_updates
         if self.labels > 1:
-            book, updates = labels.learn(
-                model.label_plan, book, self.rule, self.demand, self.labels, tuple(self.corpus), order, model.seen, updates
-            )
-        model.learning, model.parsing = Learning(sieve, scorer, book), None
+            sizes = (self.demand, self.labels)
+            done = (tuple(self.corpus), order, model.seen, updates)
+            table, updates = learn_labels(model.label_templates, table, self.rule, *sizes, *done)
+        model.learning, model._frozen = GraphWeights(pruner, scorer, table), None
         model.seen, model.arc_updates, model.label_updates = int(counts.seen), int(counts.updates), int(updates)
         return Progress(len(order), int(counts.mistakes), model.updates - before, -1), model.updates == before
-
-    def size(self) -> float:
-        learning = self.model.learning
-        return float(np.sqrt(directed.squared_norm(learning.scorer.table) + ledger.squared_norm(learning.ledger)))
-
-    def weights_now(self) -> NDArray:
-        return self.model.learning.scorer.table.w[:, 2:]
-
-    def finish(self) -> None:
-        pass
 
 
 class GraphParser(DependencyParser):
@@ -224,7 +237,7 @@ class GraphParser(DependencyParser):
     decoder : "eisner" or "chu-liu-edmonds"
     siblings : whether pairs of modifiers count; None for where the decoder can. The best non-projective tree of pairs
         cannot be found in reasonable time (it is NP-hard), so "chu-liu-edmonds" cannot
-    candidates : how many heads of a word the sieve lets through to be scored in full; None for all. With 8 of them one
+    candidates : how many heads of a word the pruner lets through to be scored in full; None for all. With 8 of them one
         gold arc in 171 did not pass on English-EWT
     single_root : whether one word alone hangs on the root
     labelled : whether arcs have labels
@@ -257,12 +270,11 @@ class GraphParser(DependencyParser):
             "decoder": OneOf(DECODERS),
             "candidates": Number(1, whole=True, optional=True),
             "label_margin": Number(0),
-            "prune": Number(0),
             "max_length": Number(1, whole=True),
         }
     )
-    _places: ClassVar[tuple[str, ...]] = arcs.PLACES
-    _state_attributes: ClassVar[tuple[str, ...]] = (arcs.DISTANCE, *labels.STATE)
+    _state_attributes: ClassVar[tuple[str, ...]] = (DISTANCE, *STATE)
+    _model_type: ClassVar[Any] = GraphModel
 
     def __init__(
         self,
@@ -323,31 +335,33 @@ class GraphParser(DependencyParser):
 
     def _with_siblings(self) -> bool:
         if self.siblings not in (None, True, False):
-            raise ValueError(f"siblings must be True, False or None; got {self.siblings!r}")
+            raise InvalidParameter("siblings", self.siblings, "True, False or None")
         if self.siblings and self.decoder != "eisner":
-            raise ValueError(
-                f"siblings=True and decoder={self.decoder!r} do not go together: finding the best non-projective tree of "
-                f"pairs is NP-hard; use decoder='eisner', or siblings=False"
+            raise IncompatibleParameters(
+                ("siblings", True),
+                ("decoder", self.decoder),
+                "finding the best non-projective tree of pairs is NP-hard",
+                settings={"siblings": False},
             )
         return self.decoder == "eisner" if self.siblings is None else bool(self.siblings)
 
     def _texts(self) -> dict[str, tuple[str, ...]]:
-        """The templates of the sieve, of arcs and of labels."""
+        """Return the templates of the pruner, of arcs and of labels."""
         fields, with_siblings = tuple(self.fields), self._with_siblings()
-        default = _written_out(_ARCS + (_SIBLINGS if with_siblings else ""), fields)
+
+        def chosen(templates: Sequence[str] | None, default: str) -> tuple[str, ...]:
+            return expand_templates(default, fields) if templates is None else template_list(templates)
+
         texts = {
-            "sieve": _written_out(_SIEVE, fields) if self.candidates else (),
-            "templates": default if self.templates is None else listed(self.templates),
-            "label_templates": _written_out(_LABELS, fields)
-            if self.label_templates is None
-            else listed(self.label_templates),
+            "sieve": expand_templates(_PRUNER, fields) if self.candidates else (),
+            "templates": chosen(self.templates, _ARCS + (_SIBLINGS if with_siblings else "")),
+            "label_templates": chosen(self.label_templates, _LABELS),
         }
         if not with_siblings:
             for text in texts["templates"]:
-                if any(place[0] == "s" for _, place in templates.terms(text)):
-                    raise ValueError(
-                        f"template {text!r} looks at a sibling, but siblings do not count here; see `siblings`"
-                    )
+                if any(place[0] == "s" for _, place in parse_terms(text)):
+                    allowed = "such that they look at no sibling where siblings do not count"
+                    raise InvalidParameter("templates", text, allowed, hint="see `siblings`")
         return texts if self.labelled else texts | {"label_templates": ()}
 
     def _every_template(self) -> tuple[str, ...]:
@@ -355,132 +369,52 @@ class GraphParser(DependencyParser):
 
     # Learning
 
-    def _corpus(self, X: Any, y: Any, begin: bool) -> Reading:
-        texts = self._texts()
-        if begin:
-            model = Model(self._read_fields(), texts, self.decoder, self._with_siblings())
-        else:
-            model = self._resumable()
-            for name, then, now in (
-                ("fields", model.fields.fields, tuple(self.fields)),
-                ("templates, siblings, candidates or labelled", model.texts, texts),
-                ("decoder", model.decoder, self.decoder),
-            ):
-                if then != now:
-                    raise ValueError(
-                        f"{name} has changed since this model began to learn; fit a new one, or change it back"
-                    )
-        names = dict(model.labels)
-        heads, numbers = self._read_trees(y, starts_of(X), names, learn=True)
-        values, starts = model.fields.values(X, learn=True)
-        if not self.labelled:
-            names, numbers = {"_": 0}, np.zeros_like(numbers)
-        if len(names) > ledger.OUTCOMES:
-            raise ValueError(f"there are {len(names)} labels; at most {ledger.OUTCOMES} can be told apart")
-        self._refuse_roots(heads, starts)
-        return Reading(Corpus(values, starts, heads, numbers), names, model)
+    def _blank_model(self, fields: Fields) -> GraphModel:
+        return GraphModel(fields, self._texts(), self.decoder, self._with_siblings())
 
-    def _begin(self, plan: Plan, corpus: Reading) -> Model:
-        return corpus.model
+    def _settings(self, model: GraphModel) -> list[tuple[str, object, object]]:
+        return [
+            ("templates, siblings, candidates or labelled", model.texts, self._texts()),
+            ("decoder", model.decoder, self.decoder),
+        ]
 
-    def _keep(self, model: Model, X: Any, learner: Any) -> None:
-        self.n_nonprojective_, self.n_too_long_ = model.set_apart
+    def _keep(self, model: GraphModel, X: Any, learner: Any) -> None:
+        self.n_nonprojective_, self.n_too_long_ = model.n_nonprojective, model.n_too_long
 
-    def _learner(self, plan: Plan, model: Model, corpus: Reading, visits: Visits) -> Learner:
-        model.labels = dict(corpus.labels)
-        apart = set_apart(corpus.corpus.heads, corpus.corpus.starts, int(self.max_length))
-        model.set_apart = (model.set_apart[0] + int(apart[0]), model.set_apart[1] + int(apart[1]))
-        rule = rule_of(self.rule)
-        manner = kernels.Manner(
-            float(self.margin), threshold(rule), self._let_through(), bool(rule.uses_length), int(self.max_length)
-        )
-        demand = threshold(rule) - float(self.label_margin) if self.label_margin else 0.0
-        kernel = (self._decoder(model), rule, manner)
-        return _Learner(model, corpus.corpus, visits, kernel, len(model.labels) if self.labelled else 0, demand)
+    def _trainer(self, model: GraphModel, corpus: TrainingTrees, visits: Visits) -> Learner:
+        model.add_labels(corpus.labels)
+        crossing, long = count_unusual(corpus.corpus.heads, corpus.corpus.starts, int(self.max_length))
+        model.n_nonprojective += int(crossing)
+        model.n_too_long += int(long)
+        return GraphTrainer(self, model, corpus.corpus, visits)
 
-    def _let_through(self) -> int:
-        """Heads of a word that pass the sieve, 0 for all; more than there can be is the same as all."""
+    def _candidates(self) -> int:
+        """Return the heads of a word that are scored in full, 0 for all; more than there can be is the same as all."""
         return min(int(self.candidates or 0), int(self.max_length) + 1)
 
-    def _decoder(self, model: Model) -> Any:
+    def _decoder(self, model: GraphModel) -> Decoder:
         projective = self.decoder == "eisner"
-        return kernels.Decoder(projective, projective and model.siblings, bool(self.single_root))
+        return Decoder(projective, projective and model.siblings, bool(self.single_root))
 
     # Predicting
 
-    def _searching(self) -> str:
+    def _search_name(self) -> str:
         return f"decoder={self.decoder!r}"
 
-    def _predict(self, model: Model, X: Sequence) -> list:
-        values, starts = model.fields.values(X)
-        parsing = model.predictor(self.keep == "average", float(self.prune))
-        decoder, limits = self._decoder(model), (self._let_through(), int(self.max_length))
-        heads, numbers = np.zeros(len(values), np.int32), np.zeros(len(values), np.int32)
+    def _parse(self, model: GraphModel) -> Callable[[ParserCorpus], None]:
+        pruner, scorer, _, table = self._freeze(model)
+        decoder, limits = self._decoder(model), (self._candidates(), int(self.max_length))
 
-        def parse(cut: slice) -> None:
-            part = (values, starts[cut], heads)
-            kernels.parse(decoder, parsing.sieve, parsing.scorer, *limits, part)
+        def parse(corpus: ParserCorpus) -> None:
+            parse_arcs(decoder, pruner, scorer, *limits, tuple(corpus[:3]))
             if self.labelled and len(model.labels) > 1:
-                labels.label(model.label_plan, parsing.book, len(model.labels), (*part, numbers))
+                assign_labels(model.label_templates, table, len(model.labels), tuple(corpus))
 
-        self._in_parts(parse, len(X))
-        return self._written_trees(
-            heads, numbers, list(model.labels) if self.labelled else [], starts, bool(self.single_root)
-        )
+        return parse
 
     # Files
 
-    def _arrays(self, model: Model, resume: bool) -> tuple[dict[str, Any], dict[str, NDArray]]:
-        facts = {
-            "fields": list(model.fields.fields),
-            "attributes": list(model.fields.attributes),
-            "texts": {kind: list(texts) for kind, texts in model.texts.items()},
-            "decoder": model.decoder,
-            "siblings": model.siblings,
-            "labels": list(model.labels),
-            "seen": model.seen,
-            "updates": [model.arc_updates, model.label_updates],
-            "set_apart": list(model.set_apart),
-        }
-        arrays: dict[str, NDArray] = {}
-        for field, types in model.fields.types().items():
-            arrays |= {f"{field}.{name}": array for name, array in packed(types).items()}
-        source: Any = model.learning if resume else model.predictor(self.keep == "average", float(self.prune))
-        parts = {"sieve": directed.written(source.sieve.table), "scorer": directed.written(source.scorer.table)}
-        parts["labels"] = ledger.written(source.ledger) if resume else dict(zip(_LISTS, source.lists, strict=True))
-        return facts, arrays | {f"{part}.{name}": array for part, named in parts.items() for name, array in named.items()}
-
-    def _from_arrays(self, facts: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> Model:
-        if not isinstance(facts["siblings"], bool) or facts["decoder"] not in DECODERS:
-            raise ValueError(f"siblings={facts['siblings']!r} and decoder={facts['decoder']!r} make no parser")
-        types = {}
-        for field in facts["fields"]:
-            if f"{field}.bytes" in arrays:
-                types[field] = unpacked({name: arrays[f"{field}.{name}"] for name in ("bytes", "lengths")})
-        model = Model(
-            Fields(facts["fields"], facts["attributes"], types), facts["texts"], facts["decoder"], facts["siblings"]
-        )
-        model.labels = {str(name): number for number, name in enumerate(facts["labels"])}
-        model.seen = int(facts["seen"])
-        model.arc_updates, model.label_updates = map(int, facts["updates"])
-        crossing, long = map(int, facts["set_apart"])
-        self.n_nonprojective_, self.n_too_long_ = model.set_apart = crossing, long
-        parts: dict[str, dict[str, NDArray]] = {"sieve": {}, "scorer": {}, "labels": {}}
-        for name, array in arrays.items():
-            part, _, of = name.rpartition(".")
-            if part in parts:
-                parts[part][of] = array
-        sieve, scorer = (
-            kernels.Scorer(blank.plan, directed.taken_up(parts[part]))
-            for part, blank in zip(("sieve", "scorer"), model.learning[:2], strict=True)
-        )
-        outcomes = parts["labels"]["outcomes"]
-        if len(outcomes) and outcomes.max() >= len(model.labels):
-            raise ValueError(f"a weight speaks for label {outcomes.max()}, but there are {len(model.labels)}")
-        if "drift" in parts["scorer"]:
-            model.learning = Learning(sieve, scorer, ledger.taken_up(parts["labels"]))
-        else:
-            lists = tuple(ledger.of_kind(parts["labels"][name], name, kind).copy() for name, kind in _LISTS.items())
-            ledger.check_lists(*lists)
-            model.parsing = Parsing(sieve, scorer, lists, ledger.bound(*lists))
+    def _model_from_parts(self, parts: Parts) -> GraphModel:
+        model = super()._model_from_parts(parts)
+        self._keep(model, None, None)
         return model

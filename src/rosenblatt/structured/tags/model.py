@@ -5,37 +5,40 @@ each type of word adds to the scores around it, summed once.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rosenblatt.engine.hashtable import ABSENT, capacity_for, claim, find, new_slots, resized
 from rosenblatt.engine.jit import jit
-from rosenblatt.structured.features import ledger
-from rosenblatt.structured.features.ledger import Book, Ledger
-from rosenblatt.structured.features.words import packed, unpacked
-from rosenblatt.structured.tags import chain, schemes
-from rosenblatt.structured.tags.sources import Features, Templated, keys_of_types
+from rosenblatt.errors import InvalidData
+from rosenblatt.modelfile.parts import Parts
+from rosenblatt.structured.base import StructuredModel
+from rosenblatt.structured.features.weight_table import (
+    FrozenTable,
+    WeightLists,
+    WeightTable,
+    freeze_lists,
+    index_lists,
+    new_weight_table,
+    squared_norm,
+)
+from rosenblatt.structured.features.words import texts_from_parts, texts_to_parts
+from rosenblatt.structured.tags import linear_chain, schemes
+from rosenblatt.structured.tags.linear_chain import SEEN, UPDATES, USED, StepWeights, TagWeights, TypeScores
+from rosenblatt.structured.tags.sources import Features, FeatureSource, TemplateSource, keys_of_types
 from rosenblatt.structured.tags.viterbi import k_best
 
 BLOCK = 4096  # tokens that a thread takes at once
 
 
-class Frozen(NamedTuple):
-    """The weights that predict."""
-
-    lists: tuple[NDArray, NDArray, NDArray, NDArray]  # keys, sizes, outcomes, weights
-    edge_lists: tuple[NDArray, NDArray, NDArray, NDArray] | None
-    pairs: NDArray
-    triples: NDArray | None
-
-
 @jit
-def rows_of(slots, keys):
+def find_rows(slots, keys):
     """The row of each key, −1 where it has none."""
     rows = np.empty(keys.size, np.int32)
     for i in range(keys.size):
@@ -45,7 +48,7 @@ def rows_of(slots, keys):
 
 
 @jit
-def entered_rows(slots, keys, first, used):
+def index_rows(slots, keys, first, used):
     """The table, with the keys of rows from `first` on."""
     if 2 * used + 2 > slots.shape[0]:
         slots = resized(slots, capacity_for(2 * used))
@@ -54,8 +57,8 @@ def entered_rows(slots, keys, first, used):
     return slots
 
 
-def stretched(array: NDArray, tags: int) -> NDArray:
-    """Weights of pairs or triples with more tags; what was beyond the sentence still is."""
+def add_tags(array: NDArray, tags: int) -> NDArray:
+    """Return weights of pairs or triples with more tags; what was beyond the sentence still is."""
     before = len(array) - 1
     result = np.zeros((tags + 1,) * array.ndim, array.dtype)
     where = np.array([*range(before), tags])
@@ -63,78 +66,83 @@ def stretched(array: NDArray, tags: int) -> NDArray:
     return result
 
 
-class Model:
-    """All that has been learned."""
+class TaggerModel(StructuredModel):
+    """What a tagger has learned.
 
-    only_predicts = False
+    Parameters
+    ----------
+    source : FeatureSource
+        Where the features of tokens come from.
+    scheme : str or None
+        The scheme that sequences of tags obey.
+    second : bool
+        Whether triples of tags have weights.
+    edges : bool
+        Whether there are features that are weighed with the tag before.
+    seed : int
+        What dropout is drawn from.
+    """
 
-    def __init__(self, source: Any, scheme: str | None, seed: int):
-        self.source = source
+    def __init__(self, source: FeatureSource, scheme: str | None, second: bool, edges: bool, seed: int):
+        self.source: Any = source
         self.scheme = scheme
         self.seed = seed
         self.tags: list = []
-        self.vocabulary: dict[Any, int] = {}  # types of tokens, or names of features, from 1 on
-        self.nodes: chain.Nodes
-        self.pairs: chain.Steps
-        self.triples: chain.Steps | None
-        self.ledger: Ledger | None
+        self.vocabulary: dict[Hashable, int] = {}  # types of tokens, or names of features, from 1 on
+        nothing = np.zeros((0, 0), np.float32)
+        self.nodes = TagWeights(np.zeros(0, np.uint64), nothing, np.zeros((0, 0)), np.zeros(3, np.int64))
+        self.pairs = StepWeights(np.zeros((1, 1), np.float32), np.zeros((1, 1)))
+        self.triples = StepWeights(np.zeros((1, 1, 1), np.float32), np.zeros((1, 1, 1))) if second else None
+        self.table: WeightTable | None = new_weight_table() if edges else None
         self.columns = 0  # of matrices
         self.slots = new_slots(16)
-        self.entered = 0  # rows whose keys are in the table
-        self._frozen: tuple[Any, Frozen] | None = None
-        self._ready: Ready | None = None
-
-    @classmethod
-    def new(cls, source: Any, scheme: str | None, second: bool, edges: bool, seed: int) -> Model:
-        """A model that has learned nothing."""
-        model = cls(source, scheme, seed)
-        model.nodes = chain.Nodes(
-            np.zeros(0, np.uint64), np.zeros((0, 0), np.float32), np.zeros((0, 0)), np.zeros(3, np.int64)
-        )
-        model.pairs = chain.Steps(np.zeros((1, 1), np.float32), np.zeros((1, 1)))
-        model.triples = chain.Steps(np.zeros((1, 1, 1), np.float32), np.zeros((1, 1, 1))) if second else None
-        model.ledger = ledger.new_ledger() if edges else None
-        return model
+        self.indexed = 0  # rows whose keys are in the slots
 
     @property
     def seen(self) -> int:
-        return int(self.nodes.counts[chain.SEEN])
+        """Sentences visited."""
+        return int(self.nodes.counts[SEEN])
 
     @property
     def updates(self) -> int:
-        return int(self.nodes.counts[chain.UPDATES])
+        """Changes of the weights."""
+        return int(self.nodes.counts[UPDATES])
 
-    def copy(self) -> Model:
-        """The same, sharing nothing that learning changes."""
-        model = Model(self.source, self.scheme, self.seed)
-        model.__dict__.update(self.__dict__)
+    def copy(self) -> Self:
+        """Return the same model, sharing nothing that learning changes."""
+        model = super().copy()
         model.tags, model.vocabulary = list(self.tags), dict(self.vocabulary)
-        model.nodes = chain.Nodes(*(part.copy() for part in self.nodes))
-        model.pairs = chain.Steps(*(part.copy() for part in self.pairs))
-        model.triples = None if self.triples is None else chain.Steps(*(part.copy() for part in self.triples))
-        model.ledger = None if self.ledger is None else ledger.copied(self.ledger)
+        model.nodes = TagWeights(*(part.copy() for part in self.nodes))
+        model.pairs = StepWeights(*(part.copy() for part in self.pairs))
+        model.triples = None if self.triples is None else StepWeights(*(part.copy() for part in self.triples))
+        model.table = None if self.table is None else self.table.copy()
         model.slots = self.slots.copy()
         return model
 
     def norm(self) -> float:
-        """The norm of all weights that are not −∞."""
-        w = self.nodes.w[: self.nodes.counts[chain.USED]]
+        """Return the norm of all weights that are not −∞."""
+        w = self.nodes.w[: self.nodes.counts[USED]]
         pairs = self.pairs.w[np.isfinite(self.pairs.w)]
         total = float(np.vdot(w, w)) + float(np.vdot(pairs, pairs))
         if self.triples is not None:
             total += float(np.square(self.triples.w).sum())
-        if self.ledger is not None:
-            total += float(ledger.squared_norm(self.ledger))
+        if self.table is not None:
+            total += float(squared_norm(self.table))
         return total**0.5
 
-    def bytes(self) -> int:
-        """The bytes of all arrays, and of the table of types."""
-        arrays = [self.slots, *self.nodes, *self.pairs, *(self.triples or ()), *(self.ledger or ())]
+    def weights(self) -> NDArray:
+        """Return the weights of features."""
+        return self.nodes.w
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all arrays, and of the dictionary of types."""
+        arrays = [self.slots, *self.nodes, *self.pairs, *(self.triples or ()), *(self.table or ())]
         return sum(array.nbytes for array in arrays) + sys.getsizeof(self.vocabulary)
 
     # Learning
 
-    def meet(self, types: Iterable) -> None:
+    def add_types(self, types: Iterable[Hashable]) -> None:
         """Number the types of tokens, or the names of features, that are new."""
         if isinstance(types, range):
             self.columns = max(self.columns, len(types))
@@ -142,295 +150,274 @@ class Model:
         for token in types:
             self.vocabulary.setdefault(token, len(self.vocabulary) + 1)
 
-    def corpus(self, features: Features, gold: NDArray) -> chain.Corpus:
-        """The features of a corpus, with the rows of their weights."""
-        return chain.Corpus(
+    def corpus(self, features: Features, gold: NDArray) -> linear_chain.NumberedCorpus:
+        """Return the features of a corpus, with the rows of their weights."""
+        return linear_chain.NumberedCorpus(
             features.starts,
             features.indptr,
             features.ids,
             features.keys,
-            rows_of(self.slots, features.keys),
+            find_rows(self.slots, features.keys),
             features.edges,
             features.edge_keys,
-            rows_of(new_slots(2) if self.ledger is None else self.ledger.slots, features.edge_keys),
+            find_rows(new_slots(2) if self.table is None else self.table.slots, features.edge_keys),
             gold,
         )
 
     def grow(self, names: Sequence) -> None:
-        """Get ready for these tags, which begin with those that are known."""
-        self._frozen = self._ready = None
+        """Make room for these tags, which begin with those that are known."""
+        self._frozen = None
         before, tags = len(self.tags), len(names)
         if tags == before:
             return
         keys, w, drift, counts = self.nodes
         more = ((0, 0), (0, tags - before))
-        self.nodes = chain.Nodes(keys, np.pad(w, more), np.pad(drift, more), counts)
-        self.pairs = chain.Steps(*(stretched(part, tags) for part in self.pairs))
+        self.nodes = TagWeights(keys, np.pad(w, more), np.pad(drift, more), counts)
+        self.pairs = StepWeights(*(add_tags(part, tags) for part in self.pairs))
         if self.triples is not None:
-            self.triples = chain.Steps(*(stretched(part, tags) for part in self.triples))
-        if self.ledger is not None:
-            a, b = np.divmod(self.ledger.outcomes, before + 1)
-            self.ledger.outcomes[:] = np.where(a == before, tags, a).astype(np.int64) * (tags + 1) + b
+            self.triples = StepWeights(*(add_tags(part, tags) for part in self.triples))
+        if self.table is not None:
+            a, b = np.divmod(self.table.outcomes, before + 1)
+            self.table.outcomes[:] = np.where(a == before, tags, a).astype(np.int64) * (tags + 1) + b
         self.tags = list(names)
         if self.scheme is not None:
-            self.pairs.w[~schemes.allowed(self.tags, self.scheme)] = -np.inf
+            self.pairs.w[~schemes.allowed_pairs(self.tags, self.scheme)] = -np.inf
 
     def make_room(self, features: Features, sentence: int) -> None:
         """Make room for half as many rows again, and for all features of a sentence at least."""
         keys, w, drift, counts = self.nodes
         begin, end = features.indptr[features.starts[sentence : sentence + 2]]
-        room = int(max(counts[chain.USED] + end - begin, 1024, len(keys) * 3 // 2))
+        room = int(max(counts[USED] + end - begin, 1024, len(keys) * 3 // 2))
 
         def larger(array: NDArray) -> NDArray:
             result = np.empty((room, *array.shape[1:]), array.dtype)  # what is not used is never touched
             result[: len(array)] = array
             return result
 
-        self.nodes = chain.Nodes(larger(keys), larger(w), larger(drift), counts)
+        self.nodes = TagWeights(larger(keys), larger(w), larger(drift), counts)
 
-    def remember(self) -> None:
-        """Enter the keys of new rows into the table."""
-        used = int(self.nodes.counts[chain.USED])
-        self.slots = entered_rows(self.slots, self.nodes.keys, self.entered, used)
-        self.entered = used
+    def index_new_rows(self) -> None:
+        """Enter the keys of new rows into the slots."""
+        used = int(self.nodes.counts[USED])
+        self.slots = index_rows(self.slots, self.nodes.keys, self.indexed, used)
+        self.indexed = used
 
     # Predicting
 
-    def frozen(self, average: bool, prune: float) -> Frozen:
-        """The weights that predict."""
-        asked = (average, prune)
-        if self._frozen is not None and (self._frozen[0] == asked or self.only_predicts):
-            return self._frozen[1]
+    def _predictor(self, average: bool, prune: float) -> TaggerPredictor:
         clock = max(self.seen, 1)
 
-        def final(steps: chain.Steps) -> NDArray:
+        def final(steps: StepWeights) -> NDArray:
             return (steps.w - steps.drift / clock).astype(np.float32) if average else steps.w.copy()
 
-        frozen = Frozen(
-            chain.lists(self.nodes, float(clock), average, prune),
-            None if self.ledger is None else ledger.kept(self.ledger, clock, average, prune),
+        return TaggerPredictor(
+            self,
+            WeightLists(*linear_chain.freeze_nodes(self.nodes, float(clock), average, prune)),
+            None if self.table is None else freeze_lists(self.table, clock, average, prune),
             final(self.pairs),
             None if self.triples is None else final(self.triples),
         )
-        self._frozen, self._ready = (asked, frozen), None
-        return frozen
-
-    def ready(self, average: bool, prune: float) -> Ready:
-        """The weights that predict, as the kernels look them up."""
-        frozen = self.frozen(average, prune)
-        if self._ready is None:
-            self._ready = Ready(self, frozen)
-        return self._ready
 
     # Files
 
-    def arrays(self, average: bool, prune: float, resume: bool) -> tuple[dict[str, Any], dict[str, NDArray]]:
-        """The model as facts and arrays."""
-        frozen = self.frozen(average, prune)
-        facts = {
-            "tags": self.tags,
-            "scheme": self.scheme,
-            "seed": self.seed,
-            "source": self.source.kind,
-            "columns": self.columns,
-            "seen": self.seen,
-            "updates": self.updates,
-        }
-        words = list(self.vocabulary)
+    def to_parts(self, resume: bool) -> Parts:
+        """Return the model for a file, after `freeze`; with `resume`, all that learning needs to go on."""
+        frozen: TaggerPredictor = self._frozen[1]  # type: ignore[index]
+        parts = Parts(
+            {
+                "tags": self.tags,
+                "scheme": self.scheme,
+                "seed": self.seed,
+                "source": self.source.kind,
+                "columns": self.columns,
+                "seen": self.seen,
+                "updates": self.updates,
+            }
+        )
+        words: list = list(self.vocabulary)
         if words and not isinstance(words[0], str):
             words = [part for word in words for part in word]
-        small = np.uint8 if len(self.tags) <= np.iinfo(np.uint8).max else np.uint16
-        keys, sizes, outcomes, weights = frozen.lists
-        arrays = {f"vocabulary_{name}": array for name, array in packed(words).items()}
-        arrays |= {"keys": keys, "sizes": sizes.astype(np.uint16), "outcomes": outcomes.astype(small), "weights": weights}
+        parts.put_parts("", texts_to_parts(words), "vocabulary_")
+        parts.put_parts("", frozen.lists.to_parts(np.uint16, np.uint8), "")
         if frozen.edge_lists is not None:
-            keys, sizes, outcomes, weights = frozen.edge_lists
-            arrays |= {"edge_keys": keys, "edge_sizes": sizes.astype(np.int32)}
-            arrays |= {"edge_outcomes": outcomes, "edge_weights": weights}
-        arrays["pairs"] = frozen.pairs
+            parts.put_parts("", frozen.edge_lists.to_parts(np.int32), "edge_")
+        parts.put("pairs", frozen.pairs, minus_infinity=True)
         if frozen.triples is not None:
-            arrays["triples"] = frozen.triples
+            parts.put("triples", frozen.triples)
         if resume:
-            used = int(self.nodes.counts[chain.USED])
-            arrays |= {
-                "all_keys": self.nodes.keys[:used],
-                "all_w": self.nodes.w[:used],
-                "all_drift": self.nodes.drift[:used],
-            }
-            arrays |= {"pairs_w": self.pairs.w, "pairs_drift": self.pairs.drift}
-            if self.triples is not None:
-                arrays |= {"triples_w": self.triples.w, "triples_drift": self.triples.drift}
-            if self.ledger is not None:
-                arrays |= {f"ledger_{name}": part for name, part in ledger.written(self.ledger).items()}
-        return facts, arrays
+            used = int(self.nodes.counts[USED])
+            for name in ("keys", "w", "drift"):
+                parts.put(f"all_{name}", getattr(self.nodes, name)[:used])
+            for name, steps in (("pairs", self.pairs), ("triples", self.triples)):
+                if steps is not None:
+                    parts.put(f"{name}_w", steps.w, minus_infinity=True)
+                    parts.put(f"{name}_drift", steps.drift)
+            if self.table is not None:
+                parts.put_parts("", self.table.to_parts(), "ledger_")
+        return parts
 
     @classmethod
-    def restored(cls, source: Any, facts: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> Model:
-        """The model that these facts and arrays describe."""
-        model = cls(source, facts["scheme"], int(facts["seed"]))
-        model.tags, model.columns = list(facts["tags"]), int(facts["columns"])
-        tags = len(model.tags)
-        words: list = unpacked({"bytes": arrays["vocabulary_bytes"], "lengths": arrays["vocabulary_lengths"]})
-        parts = len(source.fields) if isinstance(source, Templated) else 1
-        if parts > 1:
-            words = list(zip(*[iter(words)] * parts, strict=True))
+    def from_parts(cls, parts: Parts, source: FeatureSource) -> TaggerModel:
+        """Return the model that was saved, which reads tokens from this source."""
+        model = cls(source, parts.facts["scheme"], False, False, parts.whole("seed"))
+        model.tags, model.columns = list(parts.facts["tags"]), parts.whole("columns")
+        tags, arrays = len(model.tags), parts.arrays
+        words: list = texts_from_parts(parts.parts("", "vocabulary_"))
+        fields = len(source.fields) if isinstance(source, TemplateSource) else 1
+        if fields > 1:
+            words = list(zip(*[iter(words)] * fields, strict=True))
         model.vocabulary = {word: number for number, word in enumerate(words, 1)}
         if len(model.vocabulary) < len(words):
             raise ValueError("a word stands twice in the vocabulary")
-        counts = np.array([0, facts["seen"], facts["updates"]], np.int64)
-        if "all_keys" in arrays:
-            counts[chain.USED] = used = len(arrays["all_keys"])
-            keys, w, drift = (arrays[f"all_{name}"].copy() for name in ("keys", "w", "drift"))
-            model.nodes = chain.Nodes(keys.astype(np.uint64), _shaped(w, (used, tags)), drift.reshape(used, tags), counts)
-            model.pairs = _steps(arrays, "pairs", (tags + 1,) * 2)
-            model.triples = _steps(arrays, "triples", (tags + 1,) * 3) if "triples_w" in arrays else None
-            model.ledger = None
+
+        def square(name: str, dimensions: int, dtype: type = np.float32) -> NDArray:
+            return parts.array(name, dtype, (tags + 1,) * dimensions, minus_infinity=dimensions == 2).copy()
+
+        counts = np.array([0, parts.whole("seen"), parts.whole("updates")], np.int64)
+        resume = "all_keys" in arrays
+        if resume:
+            counts[USED] = used = len(arrays["all_keys"])
+            keys, shape = parts.array("all_keys", np.uint64, (used,)), (used, tags)
+            w, drift = parts.array("all_w", np.float32, shape), parts.array("all_drift", np.float64, shape)
+            model.nodes = TagWeights(keys.copy(), w.copy(), drift.copy(), counts)
+            model.pairs = StepWeights(square("pairs_w", 2), square("pairs_drift", 2, np.float64))
+            if "triples_w" in arrays:
+                model.triples = StepWeights(square("triples_w", 3), square("triples_drift", 3, np.float64))
             if "ledger_w" in arrays:
-                lists = {name[7:]: part for name, part in arrays.items() if name.startswith("ledger_")}
-                model.ledger = ledger.taken_up(lists)
-                if len(lists["outcomes"]) and lists["outcomes"].max() >= (tags + 1) ** 2:
-                    raise ValueError("the ledger names pairs of tags that there are not")
-            model.remember()
+                model.table = WeightTable.from_parts(parts.parts("", "ledger_"), (tags + 1) ** 2)
+            model.index_new_rows()
         else:
-            model.nodes = chain.Nodes(np.zeros(0, np.uint64), np.zeros((0, tags), np.float32), np.zeros((0, tags)), counts)
-            model.pairs, model.triples, model.ledger = chain.Steps(arrays["pairs"], np.zeros((0, 0))), None, None
-        model._frozen = (
-            None,
-            Frozen(
-                _checked_lists(arrays, "", tags),
-                _checked_lists(arrays, "edge_", (tags + 1) ** 2) if "edge_keys" in arrays else None,
-                _shaped(arrays["pairs"], (tags + 1,) * 2),
-                _shaped(arrays["triples"], (tags + 1,) * 3) if "triples" in arrays else None,
-            ),
+            empty = np.zeros((0, tags), np.float32)
+            model.nodes = TagWeights(np.zeros(0, np.uint64), empty, np.zeros((0, tags)), counts)
+        predictor = TaggerPredictor(
+            model,
+            WeightLists.from_parts(parts, tags),
+            WeightLists.from_parts(parts.parts("", "edge_"), (tags + 1) ** 2) if "edge_keys" in arrays else None,
+            square("pairs", 2),
+            square("triples", 3) if "triples" in arrays else None,
         )
+        if not resume:  # else it is made again, for the parameters there will be
+            model.pairs = StepWeights(predictor.pairs, np.zeros((0, 0)))
+            model._frozen = (True, 0.0), predictor
         return model
 
 
-def _checked_lists(arrays: Mapping[str, NDArray], prefix: str, outcomes: int) -> tuple[NDArray, NDArray, NDArray, NDArray]:
-    """Lists as the kernels take them, which trust them."""
-    keys, sizes = arrays[f"{prefix}keys"].astype(np.uint64), arrays[f"{prefix}sizes"].astype(np.int64)
-    named, weights = arrays[f"{prefix}outcomes"].astype(np.uint16), arrays[f"{prefix}weights"].astype(np.float32)
-    ledger.check_lists(keys, sizes, named, weights)
-    if len(named) and named.max() >= outcomes:
-        raise ValueError(f"a list names outcome {named.max()}, but there are {outcomes}")
-    return keys, sizes, named, weights
+class TaggerPredictor:
+    """The weights that predict, with what each known type of token adds to the scores around it."""
 
-
-def _steps(arrays: Mapping[str, NDArray], name: str, shape: tuple[int, ...]) -> chain.Steps:
-    return chain.Steps(
-        _shaped(arrays[f"{name}_w"].copy(), shape), arrays[f"{name}_drift"].astype(np.float64).reshape(shape)
-    )
-
-
-def _shaped(array: NDArray, shape: tuple[int, ...]) -> NDArray:
-    if array.shape != shape or array.dtype != np.float32:
-        raise ValueError(f"weights must be float32 of shape {shape}; they are {array.dtype} of shape {array.shape}")
-    return np.ascontiguousarray(array)
-
-
-class Ready:
-    """Frozen weights as the kernels look them up, with what each known type of token adds to the scores around it."""
-
-    def __init__(self, model: Model, frozen: Frozen):
+    def __init__(
+        self,
+        model: TaggerModel,
+        lists: WeightLists,
+        edge_lists: WeightLists | None,
+        pairs: NDArray,
+        triples: NDArray | None,
+    ):
         self.source = model.source
         self.tags = len(model.tags)
         self.vocabulary = model.vocabulary
-        self.frozen = frozen
-        self.book: Book = ledger.bound(*frozen.lists)
-        self.edge_book: Book | None = None if frozen.edge_lists is None else ledger.bound(*frozen.edge_lists)
-        self.known: chain.Sums | None = None
-        if isinstance(self.source, Templated):
-            table = self.source.with_outside(self.source.table(list(model.vocabulary)))
-            self.known = self.sums(table)
+        self.lists, self.edge_lists, self.pairs, self.triples = lists, edge_lists, pairs, triples
 
-    def sums(self, table: NDArray) -> chain.Sums:
-        """What these types of tokens add to the scores around them."""
+    @cached_property
+    def table(self) -> FrozenTable:
+        """The lists, as the kernels look them up."""
+        return index_lists(*self.lists)
+
+    @cached_property
+    def edge_table(self) -> FrozenTable | None:
+        """The same of features that are weighed with the tag before."""
+        return None if self.edge_lists is None else index_lists(*self.edge_lists)
+
+    @cached_property
+    def known(self) -> TypeScores:
+        """What the types of tokens met while learning add to the scores around them."""
+        return self.type_scores(self.source.with_outside(self.source.table(list(self.vocabulary))))
+
+    def type_scores(self, table: NDArray) -> TypeScores:
+        """Return what these types of tokens add to the scores around them."""
         source = self.source
         offsets = np.unique(source.single.places)
         scores = np.zeros((len(table), len(offsets), self.tags), np.float32)
-        chain.summed(self.book, keys_of_types(source.single, table), source.single.places, offsets, scores)
-        return chain.Sums(offsets, scores, np.ascontiguousarray(table[:, source.columns]))
+        linear_chain.add_type_scores(self.table, keys_of_types(source.single, table), source.single.places, offsets, scores)
+        return TypeScores(offsets, scores, np.ascontiguousarray(table[:, source.columns]))
 
 
-class Reading:
+class EncodedSentences:
     """Sentences as numbers, for weights that predict."""
 
-    def __init__(self, ready: Ready, X: Any):
-        self.ready = ready
-        source = ready.source
-        if isinstance(source, Templated):
-            self.starts, self.types, new = source.numbers(X, ready.vocabulary)
-            self.extra = ready.sums(source.table(new))
+    def __init__(self, predictor: TaggerPredictor, X: Sequence):
+        self.predictor = predictor
+        source = predictor.source
+        if isinstance(source, TemplateSource):
+            self.starts, self.types, new = source.numbers(X, predictor.vocabulary)
+            self.extra = predictor.type_scores(source.table(new))
         else:
-            self.features, _ = source.features(X)
+            self.features = source.features(X)
             self.starts = self.features.starts
-            self.found = chain.found(ready.book, self.features.keys)
+            self.found = linear_chain.find_keys(predictor.table, self.features.keys)
             self.types = np.zeros(0, np.int32)
 
     def emissions(self, first: int, end: int) -> NDArray:
-        """(tokens, tags): the scores of the sentences from `first` to `end`."""
-        ready, begin, stop = self.ready, self.starts[first], self.starts[end]
-        out = np.empty((stop - begin, ready.tags), np.float32)
-        if isinstance(ready.source, Templated):
-            starts = self.starts[first : end + 1] - begin
-            chain.emit_types(ready.source.around, ready.book, ready.known, self.extra, starts, self.types[begin:stop], out)
+        """Return the scores of the sentences from `first` to `end`: (tokens, tags)."""
+        predictor, begin, stop = self.predictor, self.starts[first], self.starts[end]
+        table, source = predictor.table, predictor.source
+        out = np.empty((stop - begin, predictor.tags), np.float32)
+        if isinstance(source, TemplateSource):
+            starts, types = self.starts[first : end + 1] - begin, self.types[begin:stop]
+            linear_chain.emit_types(source.around, table, predictor.known, self.extra, starts, types, out)
         else:
             features = self.features
-            chain.emit_features(ready.book, features.indptr, features.ids, self.found, features.values, begin, out)
+            linear_chain.emit_features(table, features.indptr, features.ids, self.found, features.values, begin, out)
         return out
 
     def decode(self, first: int, end: int, width: int | None, tags: NDArray) -> int:
-        """Write the tags of the sentences from `first` to `end`; the sentence that has no path, or −1."""
-        ready, begin, stop = self.ready, self.starts[first], self.starts[end]
-        frozen, edged = ready.frozen, ready.edge_book is not None
-        broken = chain.decode(
+        """Write the tags of the sentences from `first` to `end`; return the sentence that has no path, or −1."""
+        predictor, begin, stop = self.predictor, self.starts[first], self.starts[end]
+        edges = predictor.edge_table is not None
+        broken = linear_chain.decode_tags(
             self.starts[first : end + 1] - begin,
             self.emissions(first, end),
-            frozen.pairs,
-            frozen.triples,
-            ready.source.edges if edged else None,
-            ready.edge_book,
-            ready.known if edged else None,
-            self.extra if edged else None,
+            predictor.pairs,
+            predictor.triples,
+            predictor.source.edges if edges else None,
+            predictor.edge_table,
+            predictor.known if edges else None,
+            self.extra if edges else None,
             self.types[begin:stop],
             width,
             tags[begin:stop],
         )
         return first + broken if broken >= 0 else -1
 
-    def local(self, number: int) -> NDArray | None:
-        """(n, K + 1, K + 1): the weights of pairs of tags in a sentence, where its features take part in them."""
-        ready = self.ready
-        if ready.edge_book is None:
-            return None
-        begin, end = self.starts[number], self.starts[number + 1]
-        return chain.local_lists(
-            ready.source.edges, ready.edge_book, ready.frozen.pairs, ready.known, self.extra, self.types, begin, end
-        )
-
     def k_best(self, number: int, k: int) -> tuple[NDArray, NDArray]:
-        """The scores and the paths of the k best sequences of a sentence."""
-        frozen = self.ready.frozen
-        return k_best(self.emissions(number, number + 1), frozen.pairs, frozen.triples, self.local(number), k)
+        """Return the scores and the paths of the k best sequences of a sentence."""
+        predictor, local = self.predictor, None
+        begin, end = self.starts[number], self.starts[number + 1]
+        if predictor.edge_table is not None:
+            edges, extra = predictor.source.edges, self.extra
+            weights = (predictor.edge_table, predictor.pairs, predictor.known)
+            local = linear_chain.local_lists(edges, *weights, extra, self.types, begin, end)
+        return k_best(self.emissions(number, number + 1), predictor.pairs, predictor.triples, local, k)
 
 
-def tagged(model: Model, reading: Reading, width: int | None, threads: int) -> list[list]:
-    """The tags of all sentences, by blocks of them, which threads may share."""
-    starts = reading.starts
+def predict_tags(model: TaggerModel, sentences: EncodedSentences, width: int | None, threads: int) -> list[list]:
+    """Return the tags of all sentences, by blocks of them, which threads may share."""
+    starts = sentences.starts
     edges = np.unique(np.searchsorted(starts, np.arange(0, int(starts[-1]) + BLOCK, BLOCK), side="right") - 1)
     bounds = np.unique([0, *edges, len(starts) - 1])
     tags = np.empty(int(starts[-1]), np.int32)
     blocks = list(pairwise(bounds.tolist()))
     if threads > 1 and len(blocks) > 1:
         with ThreadPoolExecutor(min(threads, len(blocks))) as pool:
-            broken = list(pool.map(lambda block: reading.decode(block[0], block[1], width, tags), blocks))
+            broken = list(pool.map(lambda block: sentences.decode(block[0], block[1], width, tags), blocks))
     else:
-        broken = [reading.decode(first, end, width, tags) for first, end in blocks]
+        broken = [sentences.decode(first, end, width, tags) for first, end in blocks]
     for number in broken:
         if number >= 0:
-            raise ValueError(
+            raise InvalidData(
                 f"sentence {number}: no sequence of {starts[number + 1] - starts[number]} of the tags {model.tags} is "
-                f"allowed by the scheme {model.scheme!r}"
+                f"allowed by the scheme {model.scheme!r}",
+                row=number,
             )
     names = list(map(model.tags.__getitem__, tags.tolist()))
     return [names[start:end] for start, end in pairwise(starts.tolist())]

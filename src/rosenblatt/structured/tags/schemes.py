@@ -42,13 +42,13 @@ SCHEMES = {
 
 
 def split(tag: str) -> tuple[str, str]:
-    """The letter and the type of a tag: ("B", "NP"), ("O", "")."""
+    """Return the letter and the type of a tag: ("B", "NP"), ("O", "")."""
     letter, _, kind = tag.partition("-")
     return letter, kind
 
 
 def fits(tag: object, scheme: str) -> bool:
-    """Whether a tag is one of the scheme's."""
+    """Return whether a tag is one of the scheme's."""
     if not isinstance(tag, str):
         return False
     letter, kind = split(tag)
@@ -56,7 +56,7 @@ def fits(tag: object, scheme: str) -> bool:
 
 
 def may_follow(scheme: str, before: str | None, after: str | None) -> bool:
-    """Whether a tag may stand after another; None is the edge of the sentence."""
+    """Return whether a tag may stand after another; None is the edge of the sentence."""
     a, kind_a = split(OUT if before is None else before)
     b, kind_b = split(OUT if after is None else after)
     same = kind_a == kind_b
@@ -70,14 +70,38 @@ def may_follow(scheme: str, before: str | None, after: str | None) -> bool:
     return b not in (letters.inside, letters.end)
 
 
-def allowed(tags: Sequence[str], scheme: str) -> NDArray:
-    """(K + 1, K + 1) bool: which of the tags, in their order, may follow which; the last stands for the edge."""
+def allowed_pairs(tags: Sequence[str], scheme: str) -> NDArray:
+    """Return which of the tags may follow which.
+
+    Parameters
+    ----------
+    tags : sequence of str
+        K tags.
+    scheme : str
+        One of `SCHEMES`.
+
+    Returns
+    -------
+    ndarray of bool, (K + 1, K + 1)
+        [a, b]: whether tag b may stand after tag a; the last row and column stand for the edge of the sentence.
+    """
     ends: list[str | None] = [*tags, None]
     return np.array([[may_follow(scheme, a, b) for b in ends] for a in ends])
 
 
-def detected(sentences: Iterable[Sequence]) -> str | None:
-    """The scheme that all these sentences of tags obey, or None."""
+def detect_scheme(sentences: Iterable[Sequence]) -> str | None:
+    """Return the scheme that all these sentences obey.
+
+    Parameters
+    ----------
+    sentences : iterable of sequences of str
+        The tags of each sentence.
+
+    Returns
+    -------
+    str or None
+        One of `SCHEMES`; None if there is none.
+    """
     steps = {step for tags in sentences for step in zip([None, *tags], [*tags, None], strict=True)}
     names = {tag for _, tag in steps if tag is not None}
     for scheme, needed in (("bilou", "LU"), ("iobes", "ES"), ("bio", "B"), ("iob1", "I")):
@@ -91,15 +115,42 @@ def detected(sentences: Iterable[Sequence]) -> str | None:
 
 
 def first_violation(tags: Sequence[str], scheme: str) -> int | None:
-    """Where a sentence of tags first breaks the scheme: the place of the later tag, or their number if it is the end."""
+    """Return where a sentence first breaks a scheme.
+
+    Parameters
+    ----------
+    tags : sequence of str
+        The tags of a sentence.
+    scheme : str
+        One of `SCHEMES`.
+
+    Returns
+    -------
+    int or None
+        The place of the later of two tags that may not follow each other, which is the number of tags if the last of them
+        may not end a sentence; None if all is well.
+    """
     steps = zip([None, *tags], [*tags, None], strict=True)
     return next((i for i, (a, b) in enumerate(steps) if not may_follow(scheme, a, b)), None)
 
 
-def repaired(tags: Sequence[str], scheme: str) -> list[str]:
-    """The tags that spell the same chunks in the scheme, whatever scheme they were in.
+def convert_tags(tags: Sequence[str], scheme: str) -> list[str]:
+    """Return the tags that stand for the same chunks in another scheme.
 
-    >>> repaired(["I-NP", "I-NP", "O", "I-VP"], "bio")
+    Parameters
+    ----------
+    tags : sequence of str
+        The tags of a sentence, in whatever scheme; they may even break it.
+    scheme : str
+        The scheme of the result, one of `SCHEMES`.
+
+    Returns
+    -------
+    list of str
+
+    Examples
+    --------
+    >>> convert_tags(["I-NP", "I-NP", "O", "I-VP"], "bio")
     ['B-NP', 'I-NP', 'O', 'B-VP']
     """
     letters = SCHEMES[scheme]
@@ -115,3 +166,6 @@ def repaired(tags: Sequence[str], scheme: str) -> list[str]:
             result[start:end] = [f"{letter}-{kind}" for letter in (first, *middle, letters.end)]
         last_end, last_kind = end, kind
     return result
+
+
+repaired = convert_tags  # as it was called before

@@ -1,7 +1,7 @@
 """What a token says of itself is a list of features, and a feature is a 64-bit key. Three sources of them: templates over
-words (`Templated`), attributes given by name (`Named`), and the columns of a matrix (`Columns`).
+words (`TemplateSource`), attributes given by name (`AttributeSource`), and the columns of a matrix (`MatrixSource`).
 
-While learning, the features of a corpus are numbered once; after that the epochs look at numbers only. A template that
+While learning, the features of a corpus are number_keys once; after that the epochs look at numbers only. A template that
 looks at one place is hashed once for each type of token, one that combines places once for each token.
 """
 
@@ -9,19 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, repeat
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from rosenblatt.engine.hashtable import ABSENT, capacity_for, claim, mix, new_slots, resized
 from rosenblatt.engine.jit import jit
-from rosenblatt.structured.features import templates
-from rosenblatt.structured.features.fields import Fields, located
-from rosenblatt.structured.features.ledger import keys_of
-from rosenblatt.structured.features.templates import keys as write_keys
-from rosenblatt.structured.features.words import OUTSIDE, attributes_of
+from rosenblatt.errors import InvalidData, InvalidDataType, InvalidParameter, shown
+from rosenblatt.structured.features.fields import Fields, attribute_names, sentence_starts, word_place
+from rosenblatt.structured.features.templates import (
+    Templates,
+    attributes_used,
+    parse_templates,
+    parse_terms,
+    template_keys,
+)
+from rosenblatt.structured.features.weight_table import row_keys
+from rosenblatt.structured.features.words import OUTSIDE, word_attributes
 
 TAG = "tag"  # the attribute of a template that is not the token's own
 PLACES = tuple(str(place) for place in range(-5, 6))
@@ -38,48 +44,95 @@ class Features(NamedTuple):
     values: NDArray | None  # (features,) float32; None where all are 1
     edges: NDArray  # (tokens, templates) int32: features that are weighed with the tag before; −1 for none
     edge_keys: NDArray  # (distinct features of this kind,) uint64
+    types: Sequence  # of tokens, in the order in which they are met; or the names of features
+    tokens: NDArray  # (tokens,) int32: the type of each, from 1 on; empty where there are none
 
-    def __len__(self) -> int:
-        return len(self.starts) - 1
+    def take(self, sentences: Sequence[int]) -> Features:
+        """Return the features of these sentences: the same, but for their numbers, as if they were computed for them."""
+        chosen = np.asarray(sentences, np.int64)
+        starts, tokens = _cut(self.starts, chosen)
+        indptr, features = _cut(self.indptr, tokens)
+        kinds = self.tokens[tokens]
+        met = kinds[np.sort(np.unique(kinds, return_index=True)[1])]
+        return self._replace(
+            starts=starts,
+            indptr=indptr,
+            ids=self.ids[features],
+            values=None if self.values is None else self.values[features],
+            edges=self.edges[tokens],
+            types=[self.types[kind - 1] for kind in met.tolist()],
+            tokens=kinds,
+        )
 
 
-def no_edges(starts: NDArray) -> tuple[NDArray, NDArray]:
-    """No features that are weighed with the tag before."""
-    return np.zeros((int(starts[-1]), 0), np.int32), np.zeros(0, np.uint64)
+def _cut(starts: NDArray, chosen: NDArray) -> tuple[NDArray, NDArray]:
+    """Return where the chosen parts start once they are end to end, and the numbers of all that is in them."""
+    sizes = starts[chosen + 1] - starts[chosen]
+    ends = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+    return ends, np.repeat(starts[chosen] - ends[:-1], sizes) + np.arange(ends[-1])
 
 
-def starts_of(sentences: Sequence) -> NDArray:
-    """Where each sentence starts, and where the last one ends."""
-    starts = np.zeros(len(sentences) + 1, np.int64)
-    try:
-        np.cumsum(np.fromiter(map(len, sentences), np.int64, len(sentences)), out=starts[1:])
-    except TypeError:
-        number = next(i for i, sentence in enumerate(sentences) if not hasattr(sentence, "__len__"))
-        raise TypeError(f"sentence {number} must be a list of tokens; got {sentences[number]!r}") from None
-    for number, sentence in enumerate(sentences):
-        if isinstance(sentence, str | bytes):
-            raise TypeError(f"sentence {number} must be a list of tokens; got the text {sentence!r}: cut it into tokens")
-    return starts
+class FeatureSource(Protocol):
+    """Where the features of tokens come from."""
+
+    kind: ClassVar[str]  # as a file calls it
+    what: ClassVar[str]  # as a message calls what it reads
+
+    def features(self, sentences: Sequence) -> Features:
+        """Return the features of a corpus."""
+
+
+class FeaturedSentences(list):
+    """Sentences whose features are computed once, however many taggers learn from all or from some of them.
+
+    Parameters
+    ----------
+    sentences : iterable
+        The sentences.
+    """
+
+    def __init__(self, sentences: Iterable):
+        super().__init__(sentences)
+        self._whole: list = self
+        self._numbers: list[int] | None = None  # of the whole; None for all of it
+        self._features: dict[tuple, Features] = {}  # of the whole, by templates and fields
+
+    def take(self, numbers: Sequence[int]) -> FeaturedSentences:
+        """Return the sentences with these numbers, which share the features."""
+        some = FeaturedSentences(self[i] for i in numbers)
+        some._whole, some._features = self._whole, self._features
+        some._numbers = list(numbers) if self._numbers is None else [self._numbers[i] for i in numbers]
+        return some
+
+    def features(self, source: TemplateSource) -> Features:
+        """Return the features of these sentences by templates."""
+        key = (source.texts, source.fields)
+        if key not in self._features:
+            self._features[key] = source.features(self._whole)
+        whole = self._features[key]
+        return whole if self._numbers is None else whole.take(self._numbers)
 
 
 def _seen_places(text: str) -> list[str]:
     """The places of words that a template looks at."""
-    return sorted({place for attribute, place in templates.terms(text) if attribute != TAG}, key=int)
+    return sorted({place for attribute, place in parse_terms(text) if attribute != TAG}, key=int)
 
 
 def _without_tag(text: str) -> str:
     """A template without its tag, which must be the one before, and not all there is."""
-    terms = templates.terms(text)
+    terms = parse_terms(text)
     if [place for attribute, place in terms if attribute == TAG] != ["-1"] or len(terms) == 1:
-        raise ValueError(
-            f"template {text!r}: of tags, a template may name tag[-1], once and with other terms, such as "
-            "'tag[-1] form[0]'; sequences of tags alone are weighed always, two or with markov=2 three in a row"
+        raise InvalidParameter(
+            "templates",
+            text,
+            "such that of tags they name tag[-1] only, once and with other terms, as 'tag[-1] form[0]'",
+            hint="sequences of tags alone are weighed always, two or with markov=2 three in a row",
         )
     return " ".join(f"{attribute}[{place}]" for attribute, place in terms if attribute != TAG)
 
 
 @jit
-def numbered(slots, known, keys):
+def number_keys(slots, known, keys):
     """(slots, distinct, ids): a number for each key, −1 for the key 0; those that are new are entered in the table."""
     ids = np.empty(keys.size, np.int32)
     for i in range(keys.size):
@@ -96,17 +149,17 @@ def numbered(slots, known, keys):
     return slots, known, ids
 
 
-class Single(NamedTuple):
+class SinglePlaceTemplates(NamedTuple):
     """Templates that look at one place each. Their terms number the attributes of that place."""
 
-    templates: templates.Templates
+    templates: Templates
     places: NDArray  # (templates,) int64
 
 
-class Around(NamedTuple):
+class ContextTemplates(NamedTuple):
     """Templates that look at several places."""
 
-    templates: templates.Templates
+    templates: Templates
     offsets: NDArray  # (places,) int64
 
 
@@ -115,7 +168,7 @@ def keys_of_types(single, table):
     """(types, templates): the keys of each type of token under the templates that look at one place."""
     keys = np.zeros((table.shape[0], single.templates.seeds.size), np.uint64)
     for t in range(table.shape[0]):
-        write_keys(single.templates, table[t], keys[t])
+        template_keys(single.templates, table[t], keys[t])
     return keys
 
 
@@ -132,7 +185,7 @@ def keys_of_tokens(around, table, extra, types, begin, end, keys):
             row = table[t] if t < len(table) else extra[t - len(table)]
             for a in range(attributes):
                 values[p * attributes + a] = row[a]
-        write_keys(around.templates, values, keys[i - begin])
+        template_keys(around.templates, values, keys[i - begin])
 
 
 @jit
@@ -145,7 +198,7 @@ def keys_of_corpus(around, table, types, starts):
 
 
 @jit
-def joined(starts, types, places, by_type, by_token):
+def join_features(starts, types, places, by_type, by_token):
     """(indptr, ids): the features of each token, from those of the types around it and its own."""
     tokens = types.size
     indptr = np.zeros(tokens + 1, np.int64)
@@ -165,7 +218,7 @@ def joined(starts, types, places, by_type, by_token):
     return indptr, ids[:to].copy()
 
 
-class Templated:
+class TemplateSource:
     """Features that templates read off words, or off tokens of several fields.
 
     A template with the term `tag[-1]` is weighed for the tag before and the tag together, the others for the tag.
@@ -175,49 +228,44 @@ class Templated:
     what = "words, by templates"
 
     def __init__(self, texts: Sequence[str], fields: Sequence[str]):
-        names = tuple(fields)
-        if isinstance(fields, str) or not names or len(set(names)) < len(names) or TAG in names:
-            raise ValueError(
-                f"fields must be a list of different names, the form first, none of them {TAG!r}; got {fields!r}"
-            )
-        templates.read(texts, (*Fields.names(names), TAG), PLACES)  # refuses what cannot be read
-        self.fields = names
+        parse_templates(texts, (*attribute_names(fields, (TAG,)), TAG), PLACES)  # refuses what cannot be read
+        self.fields = tuple(fields)
         self.texts = tuple(texts)
         around = {text: _seen_places(text) for text in texts}
-        history = [text for text in texts if TAG in templates.attributes_used([text])]
+        history = [text for text in texts if TAG in attributes_used([text])]
         single = [text for text in texts if text not in history and len(around[text]) == 1]
         combined = [text for text in texts if text not in history and len(around[text]) > 1]
-        self.attributes = [name for name in templates.attributes_used(texts) if name != TAG]
-        self.combining = [name for name in templates.attributes_used(combined + history) if name != TAG]
+        self.attributes = [name for name in attributes_used(texts) if name != TAG]
+        self.combining = [name for name in attributes_used(combined + history) if name != TAG]
         self.columns = np.array([self.attributes.index(name) for name in self.combining], np.intp)
-        read = templates.read(single, self.attributes, PLACES)
+        read = parse_templates(single, self.attributes, PLACES)
         self.singles, self.combined, self.history = single, combined, history
-        self.single = Single(
+        self.single = SinglePlaceTemplates(
             read._replace(terms=read.terms % np.int32(max(len(self.attributes), 1))),
             np.array([int(around[text][0]) for text in single], np.int64),
         )
         self.around = self._around(combined, combined)
         self.edges = self._around(history, [_without_tag(text) for text in history])
 
-    def _around(self, texts: Sequence[str], looking: Sequence[str]) -> Around:
+    def _around(self, texts: Sequence[str], looking: Sequence[str]) -> ContextTemplates:
         """Templates that are hashed for every token; `looking` are their texts without the tag."""
         places = sorted({place for text in looking for place in _seen_places(text)}, key=int)
-        seeds = templates.read(texts, (*self.combining, TAG), PLACES).seeds
-        read = [templates.read([text], self.combining, places) for text in looking]
+        seeds = parse_templates(texts, (*self.combining, TAG), PLACES).seeds
+        read = [parse_templates([text], self.combining, places) for text in looking]
         starts = np.cumsum([0, *(part.terms.size for part in read)]).astype(np.int32)
         terms = np.concatenate([np.zeros(0, np.int32), *(part.terms for part in read)])
-        return Around(templates.Templates(seeds, starts, terms), np.array([int(place) for place in places], np.int64))
+        return ContextTemplates(Templates(seeds, starts, terms), np.array([int(place) for place in places], np.int64))
 
     def table(self, types: Sequence) -> NDArray:
         """(types, attributes) uint64: what these types of tokens are."""
         if len(self.fields) == 1:
-            return attributes_of(list(types), self.attributes)
+            return word_attributes(list(types), self.attributes)
         return Fields(self.fields, self.attributes).values([types])[0]
 
-    def numbers(self, sentences: Sequence, known: Mapping[Any, int]) -> tuple[NDArray, NDArray, list]:
+    def numbers(self, sentences: Sequence, known: Mapping) -> tuple[NDArray, NDArray, list]:
         """(starts, types, new): the type number of each token, from `known`; those that are new follow, from len(known) + 1
         on, as 0 stands for no token."""
-        starts = starts_of(sentences)
+        starts = sentence_starts(sentences)
         tokens = list(chain.from_iterable(sentences))
         try:
             types = np.fromiter(map(known.get, tokens, repeat(-1)), np.int32, len(tokens))
@@ -229,49 +277,41 @@ class Templated:
         new: dict[Any, int] = {}
         for i in strange.tolist():
             types[i] = new.setdefault(tokens[i], len(known) + 1 + len(new))
-        if not all(map(self._right, new)):
+        if not all(map(self._is_token, new)):
             self._check(tokens, starts)
         return starts, types, list(new)
 
-    def _right(self, token: Any) -> bool:
+    def _is_token(self, token: object) -> bool:
         if len(self.fields) == 1:
             return isinstance(token, str)
         return isinstance(token, tuple) and len(token) == len(self.fields) and all(isinstance(part, str) for part in token)
 
     def _check(self, tokens: list, starts: NDArray) -> None:
         for position, token in enumerate(tokens):
-            if not self._right(token):
+            if not self._is_token(token):
                 if len(self.fields) > 1:
                     wanted = f"a tuple of texts ({', '.join(self.fields)})"
                 else:
                     wanted = "text; name the parts of a tuple in `fields`, and set templates=None for given attributes"
-                raise TypeError(f"{located(starts, position)}: a token must be {wanted}; got {token!r}")
+                raise InvalidDataType(f"{word_place(starts, position)}: a token must be {wanted}; got {shown(token)}")
 
-    def features(self, sentences: Sequence) -> tuple[Features, list]:
-        """The features of a corpus, and the types of its tokens."""
+    def features(self, sentences: Sequence) -> Features:
+        """Return the features of a corpus."""
         starts, types, new = self.numbers(sentences, {})
         table = self.with_outside(self.table(new))
         combining = np.ascontiguousarray(table[:, self.columns])
         slots, known = new_slots(capacity_for(1024)), 0
         of_types = keys_of_types(self.single, table)
-        slots, known, by_type = numbered(slots, known, of_types.reshape(-1))
+        slots, known, by_type = number_keys(slots, known, of_types.reshape(-1))
         of_tokens = keys_of_corpus(self.around, combining, types, starts)
-        slots, known, by_token = numbered(slots, known, of_tokens.reshape(-1))
-        indptr, ids = joined(
+        slots, known, by_token = number_keys(slots, known, of_tokens.reshape(-1))
+        indptr, ids = join_features(
             starts, types, self.single.places, by_type.reshape(of_types.shape), by_token.reshape(of_tokens.shape)
         )
         of_edges = keys_of_corpus(self.edges, combining, types, starts)
-        edge_slots, edge_count, edges = numbered(new_slots(capacity_for(1024)), 0, of_edges.reshape(-1))
-        features = Features(
-            starts,
-            indptr,
-            ids,
-            keys_of(slots, known),
-            None,
-            edges.reshape(of_edges.shape),
-            keys_of(edge_slots, edge_count),
-        )
-        return features, new
+        edge_slots, edge_count, edges = number_keys(new_slots(capacity_for(1024)), 0, of_edges.reshape(-1))
+        edges, edge_keys = edges.reshape(of_edges.shape), row_keys(edge_slots, edge_count)
+        return Features(starts, indptr, ids, row_keys(slots, known), None, edges, edge_keys, new, types)
 
     @staticmethod
     def with_outside(table: NDArray) -> NDArray:
@@ -279,7 +319,7 @@ class Templated:
         return np.concatenate([np.full((1, table.shape[1]), OUTSIDE), table])
 
 
-class Named:
+class AttributeSource:
     """Features that are given: each token is a list of names, or a dictionary of names with values, as python-crfsuite
     takes them: a text makes the feature `name:text`, a number or a truth value weighs the feature `name`, and a dictionary
     or a list in a dictionary puts its name and a colon before what is in it."""
@@ -287,30 +327,30 @@ class Named:
     kind = "named"
     what = "tokens with given attributes"
 
-    def features(self, sentences: Sequence) -> tuple[Features, list]:
-        """The features of a corpus, and their names."""
-        starts = starts_of(sentences)
+    def features(self, sentences: Sequence) -> Features:
+        """Return the features of a corpus."""
+        starts = sentence_starts(sentences)
         index: dict[str, int] = {}
         ids: list[int] = []
         values: list[float] = []
         indptr = np.zeros(int(starts[-1]) + 1, np.int64)
         for position, token in enumerate(chain.from_iterable(sentences)):
             try:
-                for name, value in named(token):
+                for name, value in attribute_items(token):
                     ids.append(index.setdefault(name, len(index)))
                     values.append(value)
             except (TypeError, ValueError) as error:
-                raise TypeError(f"{located(starts, position)}: {error}") from None
+                raise InvalidDataType(f"{word_place(starts, position)}: {error}") from None
             indptr[position + 1] = len(ids)
-        keys = attributes_of(list(index), ("form",))[:, 0]
+        keys = word_attributes(list(index), ("form",))[:, 0]
         weights = np.array(values, np.float32)
         if not np.isfinite(weights).all():
             position = int(np.searchsorted(indptr, np.flatnonzero(~np.isfinite(weights))[0], side="right")) - 1
-            raise ValueError(f"{located(starts, position)}: the value of an attribute must be a finite number")
-        return Features(starts, indptr, np.array(ids, np.int32), keys, weights, *no_edges(starts)), list(index)
+            raise InvalidData(f"{word_place(starts, position)}: the value of an attribute must be a finite number")
+        return _without_edges(starts, indptr, np.array(ids, np.int32), keys, weights, list(index))
 
 
-def named(token: Any) -> Iterable[tuple[str, float]]:
+def attribute_items(token: object) -> Iterable[tuple[str, float]]:
     """The (name, value) pairs of a token that is a list or a dictionary."""
     if isinstance(token, str) or not isinstance(token, Mapping | Sequence | set | frozenset):
         raise TypeError(f"with templates=None a token is a list or a dictionary of its attributes; got {token!r}")
@@ -324,23 +364,23 @@ def named(token: Any) -> Iterable[tuple[str, float]]:
         if isinstance(value, str):
             yield f"{name}:{value}", 1.0
         elif isinstance(value, Mapping | Sequence | set | frozenset):
-            for inner, weight in named(value):
+            for inner, weight in attribute_items(value):
                 yield f"{name}:{inner}", weight
         else:
             yield name, float(value)
 
 
-class Rows(Sequence):
+class MatrixSentences(Sequence):
     """The rows of a matrix as sentences, whose lengths are given: what seqlearn takes."""
 
-    def __init__(self, X: Any, lengths: Any):
+    def __init__(self, X: ArrayLike, lengths: ArrayLike):
         self.matrix = sparse.csr_array(X)
         lengths = np.asarray(lengths)
         if lengths.ndim != 1 or (lengths.size and (lengths.dtype.kind not in "iu" or lengths.min() < 0)):
-            raise ValueError(f"lengths must be a list of whole numbers ≥ 0; got {lengths!r}")
+            raise InvalidParameter("lengths", lengths, "a list of whole numbers ≥ 0")
         self.starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
         if self.starts[-1] != self.matrix.shape[0]:
-            raise ValueError(f"the lengths add up to {self.starts[-1]}, but X has {self.matrix.shape[0]} rows")
+            raise InvalidData(f"the lengths add up to {self.starts[-1]}, but X has {self.matrix.shape[0]} rows")
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -349,35 +389,37 @@ class Rows(Sequence):
         return self.matrix[self.starts[number] : self.starts[number + 1]]
 
     @classmethod
-    def of(cls, matrices: Any) -> Rows:
+    def of(cls, matrices: Sequence) -> MatrixSentences:
         """The same from a list of matrices, one a sentence."""
-        if isinstance(matrices, Rows):
+        if isinstance(matrices, MatrixSentences):
             return matrices
         lengths = [matrix.shape[0] for matrix in matrices]
         return cls(sparse.vstack(matrices, format="csr") if lengths else sparse.csr_array((0, 1)), lengths)
 
 
-class Columns:
+class MatrixSource:
     """Features that are the columns of a matrix."""
 
     kind = "columns"
     what = "rows of a matrix"
 
-    def features(self, sentences: Any) -> tuple[Features, range]:
-        """The features of a corpus, and the columns."""
-        rows = Rows.of(sentences)
+    def features(self, sentences: Sequence) -> Features:
+        """Return the features of a corpus."""
+        rows = MatrixSentences.of(sentences)
         matrix = rows.matrix
         values = matrix.data.astype(np.float32)
         if not np.isfinite(values).all():
-            raise ValueError("X must be finite; it holds NaN or infinity, or a number beyond float32")
-        return Features(
-            rows.starts,
-            matrix.indptr.astype(np.int64),
-            matrix.indices.astype(np.int32),
-            column_keys(matrix.shape[1]),
-            values,
-            *no_edges(rows.starts),
-        ), range(matrix.shape[1])
+            raise InvalidData("X must be finite; it holds NaN or infinity, or a number beyond float32")
+        numbers, columns = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32)
+        return _without_edges(rows.starts, numbers, columns, column_keys(matrix.shape[1]), values, range(matrix.shape[1]))
+
+
+def _without_edges(
+    starts: NDArray, indptr: NDArray, ids: NDArray, keys: NDArray, values: NDArray, types: Sequence
+) -> Features:
+    """Return features of which none is weighed with the tag before."""
+    edges, none = np.zeros((int(starts[-1]), 0), np.int32), np.zeros(0, np.uint64)
+    return Features(starts, indptr, ids, keys, values, edges, none, types, np.zeros(0, np.int32))
 
 
 @jit

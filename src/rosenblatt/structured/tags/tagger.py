@@ -1,7 +1,7 @@
 """A tagger gives each token of a sentence a tag: the best sequence of tags, by weights that were learned from mistakes.
 
 Templates say what is looked at, Viterbi or a beam finds the best tags, and a scheme such as BIO forbids sequences that
-spell no chunks.
+stand for no chunks.
 """
 
 from __future__ import annotations
@@ -9,23 +9,42 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from numbers import Integral
 from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt.engine.blocks import available_threads
 from rosenblatt.engine.loop import Progress
 from rosenblatt.engine.train import NO_LIMIT, Visits
+from rosenblatt.errors import InvalidData, InvalidDataType, InvalidParameter, UnknownLabel, shown
 from rosenblatt.estimators.parameters import Number, OneOf
 from rosenblatt.estimators.plan import Plan
-from rosenblatt.structured.base import WIDEST, Structured, checked, offset, rule_of
-from rosenblatt.structured.features.fields import located
-from rosenblatt.structured.tags import chain, schemes
-from rosenblatt.structured.tags.explaining import Explanation, explained, heaviest
-from rosenblatt.structured.tags.model import Model, Reading, Ready, tagged
-from rosenblatt.structured.tags.sources import Columns, Features, Named, Rows, Templated
+from rosenblatt.modelfile.parts import Parts
+from rosenblatt.structured.base import (
+    WIDEST,
+    Rule,
+    StructuredEstimator,
+    StructuredTrainer,
+    as_rule,
+    check_examples,
+    margin_offset,
+)
+from rosenblatt.structured.features.fields import word_place
+from rosenblatt.structured.tags import schemes
+from rosenblatt.structured.tags.explanations import Explanation, Tag, explain_tag, extreme_weights
+from rosenblatt.structured.tags.linear_chain import MOST_TAGS, TaggerOptions, learn_tags
+from rosenblatt.structured.tags.model import EncodedSentences, TaggerModel, predict_tags
+from rosenblatt.structured.tags.sources import (
+    AttributeSource,
+    FeaturedSentences,
+    Features,
+    FeatureSource,
+    MatrixSentences,
+    MatrixSource,
+    TemplateSource,
+)
 
 # Templates of one place cost nothing when tagging, as they are summed once for each type of word; each of the others costs
 # a visit to memory for every token.
@@ -51,97 +70,74 @@ CHUNKING = (
     "lower[0]", "prefix3[0]", "suffix2[0]", "suffix3[0]", "shape[0]", "pos[0] suffix3[0]",
 )  # fmt: skip
 
+Sentences = Any  # a list of sentences, or a matrix with a row for each token
+
 
 class SchemeName(NamedTuple):
     """A scheme of tags, the word for finding it out, or None."""
 
-    def refusal(self, value: Any) -> str | None:
+    def refusal(self, value: object) -> str | None:
         words = ("auto", *schemes.SCHEMES)
         return None if value is None or value in words else f"one of {', '.join(map(repr, words))}, or None"
 
 
-class Stream(list):
+class TagStream(list):
     """Tags of sentences that arrive in this order: a tag is known from the first sentence that has it."""
 
 
-class Gold(NamedTuple):
+class TaggedCorpus(NamedTuple):
     """Sentences and their tags, as numbers."""
 
     features: Features
-    types: Sequence  # of tokens, or the names of features
-    source: Any
-    names: list  # of tags, by number
+    source: FeatureSource
+    names: list[Tag]  # of tags, by number
     tags: NDArray  # (tokens,) int32
     arrivals: list[tuple[int, int]]  # (sentence, how many tags are known from there on)
     scheme: str | None
 
-    def __len__(self) -> int:
-        return len(self.features)
 
+class TaggerTrainer(StructuredTrainer):
+    """What learns from a corpus of tagged sentences into a model."""
 
-class Learner:
-    """What learns from a corpus into a model."""
+    model: TaggerModel
 
-    def __init__(self, tagger: SequenceTagger, model: Model, gold: Gold, visits: Visits):
-        self.visits = visits
-        self.model = model
-        self.gold = gold
-        self.rule = rule_of(tagger.rule)
-        self.width = None if tagger.search == "viterbi" else 1 if tagger.search == "greedy" else int(tagger.beam)
-        self.pace = chain.Pace(
+    def __init__(self, tagger: SequenceTagger, model: TaggerModel, corpus: TaggedCorpus, visits: Visits):
+        super().__init__(model, visits)
+        self.tagged = corpus
+        self.rule: Rule = as_rule(tagger.rule)
+        self.width = tagger._width()
+        self.options = TaggerOptions(
             float(tagger.margin),
             float(tagger.dropout),
             np.uint64(model.seed),
-            offset(self.rule, float(tagger.margin)),
+            margin_offset(self.rule, float(tagger.margin)),
             bool(self.rule.uses_length),
         )
-        model.meet(gold.types)
-        self.corpus = model.corpus(gold.features, gold.tags)
-
-    @property
-    def seen(self) -> int:
-        return self.model.seen
+        model.add_types(corpus.features.types)
+        self.corpus = model.corpus(corpus.features, corpus.tags)
 
     def epoch(self, order: NDArray, budget: int = NO_LIMIT) -> tuple[Progress, bool]:
-        """Visit the sentences of `order` once; what was done, and whether nothing is left to learn."""
+        """Visit these sentences once; return what was done, and whether nothing is left to learn."""
         model, updates, mistakes = self.model, self.model.updates, 0
-        ends = [start for start, _ in self.gold.arrivals[1:]] + [len(order)]
-        for (start, known), end in zip(self.gold.arrivals, ends, strict=True):
-            model.grow(self.gold.names[:known])
+        features, arrivals = self.tagged.features, self.tagged.arrivals
+        ends = [start for start, _ in arrivals[1:]] + [len(order)]
+        for (start, known), end in zip(arrivals, ends, strict=True):
+            model.grow(self.tagged.names[:known])
             while start < end:
-                visited, model.ledger, wrong = chain.epoch(
-                    self.corpus,
-                    self.gold.features.values,
-                    model.nodes,
-                    model.ledger,
-                    model.pairs,
-                    model.triples,
-                    self.width,
-                    self.rule,
-                    self.pace,
-                    order[start:end],
+                weights = (model.nodes, model.table, model.pairs, model.triples)
+                visited, model.table, wrong = learn_tags(
+                    self.corpus, features.values, *weights, self.width, self.rule, self.options, order[start:end]
                 )
                 start += int(visited)
                 mistakes += int(wrong)
                 if start < end:
-                    model.make_room(self.gold.features, int(order[start]))
-        model.remember()
+                    model.make_room(features, int(order[start]))
+        model.index_new_rows()
         updates = model.updates - updates
-        return Progress(len(order), mistakes, updates, -1), updates == 0 and self.pace.dropout == 0
-
-    def size(self) -> float:
-        """The norm of all weights."""
-        return self.model.norm()
-
-    def weights_now(self) -> NDArray:
-        """The weights of features."""
-        return self.model.nodes.w
-
-    def finish(self) -> None:
-        """Nothing is left to do."""
+        return Progress(len(order), mistakes, updates, -1), updates == 0 and self.options.dropout == 0
 
 
-class SequenceTagger(Structured):
+class SequenceTagger(StructuredEstimator):
     """Tags sequences of tokens: the structured averaged perceptron (Collins 2002).
 
     >>> tagger = SequenceTagger(max_iter=3).fit([["the", "dog", "barks"], ["a", "cat"]], [["D", "N", "V"], ["D", "N"]])
@@ -174,13 +170,26 @@ class SequenceTagger(Structured):
     rule, keep, order, max_iter, tol, n_iter_no_change, max_seconds, early_stopping, validation_fraction, n_jobs,
     random_state, verbose, warm_start : as for other learners. `n_jobs` threads predict, with the same result.
 
-    `history_` counts as mistakes the sentences whose guess, costs included, was not gold. Memory: 12 bytes for each tag of
-    each feature that took part in an update, and 8 for its key; see `memory_`.
+    Attributes
+    ----------
+    classes_ : ndarray
+        The tags, in the order in which they were met.
+    target_ : str, int or None
+        Which column of a file the tags come from, by name or by number. Whoever trains from a file sets it after `fit`;
+        `save` keeps it, so that whoever loads the tagger can find and write the column without asking. None: not known.
+    transitions_ : ndarray, (K + 1, K + 1)
+        The weight of one tag after another; the last row is for the start, the last column for the end.
+    memory_ : int
+        The bytes that the weights take while learning: 12 for each tag of each feature that took part in an update, and 8
+        for its key.
+    history_, n_iter_, stop_reason_
+        What each epoch did, how many there were, and why they ended. A mistake is a sentence whose guess, costs included,
+        was not gold.
     """
 
     _own: ClassVar[Mapping[str, Any]] = MappingProxyType(
         {
-            **Structured._own,
+            **StructuredEstimator._own,
             "markov": Number(1, whole=True, high=2, closed_high=True),
             "search": OneOf(("viterbi", "beam", "greedy")),
             "beam": Number(1, whole=True, high=WIDEST, closed_high=True),
@@ -189,6 +198,9 @@ class SequenceTagger(Structured):
             "prune": Number(0),
         }
     )
+    _model_type: ClassVar[Any] = TaggerModel
+
+    target_: str | int | None = None
 
     def __init__(
         self,
@@ -240,85 +252,150 @@ class SequenceTagger(Structured):
         self.warm_start = warm_start
 
     @classmethod
-    def chunking(cls, **changes: Any) -> SequenceTagger:
-        """A tagger for tokens (form, pos), whose tags spell chunks."""
+    def chunking(cls, **changes: Any) -> Self:
+        """Return a tagger for tokens (form, pos), whose tags stand for chunks.
+
+        Parameters
+        ----------
+        **changes
+            Parameters that are to be otherwise.
+
+        Returns
+        -------
+        SequenceTagger
+        """
         ours: dict[str, Any] = {"templates": CHUNKING, "fields": ("form", "pos")}
         return cls(**(ours | changes))
 
     @classmethod
-    def fast(cls, **changes: Any) -> SequenceTagger:
-        """A tagger for speed: first order, templates mostly of one word. These are the defaults."""
+    def fast(cls, **changes: Any) -> Self:
+        """Return a tagger for speed: first order, templates mostly of one word. These are the defaults.
+
+        Parameters
+        ----------
+        **changes
+            Parameters that are to be otherwise.
+
+        Returns
+        -------
+        SequenceTagger
+        """
         return cls(**changes)
 
     @classmethod
-    def accurate(cls, **changes: Any) -> SequenceTagger:
-        """A tagger for accuracy: second order, more templates, a greater margin."""
+    def accurate(cls, **changes: Any) -> Self:
+        """Return a tagger for accuracy: second order, more templates, a greater margin.
+
+        Parameters
+        ----------
+        **changes
+            Parameters that are to be otherwise.
+
+        Returns
+        -------
+        SequenceTagger
+        """
         ours: dict[str, Any] = {"templates": ACCURATE, "markov": 2, "margin": 20.0}
         return cls(**(ours | changes))
 
     # Learning
 
-    def fit(self, X: Any, y: Any, X_val: Any = None, y_val: Any = None, lengths: Any = None) -> SequenceTagger:
-        """Learn in epochs until one of the reasons to stop; the tagger itself.
+    def fit(
+        self,
+        X: Sentences,
+        y: Sentences,
+        X_val: Sentences | None = None,
+        y_val: Sentences | None = None,
+        lengths: ArrayLike | None = None,
+    ) -> Self:
+        """Learn in epochs until one of the reasons to stop.
 
-        With `lengths`, X is a matrix with a row for each token, y has a tag for each row, and `lengths` says how many
-        rows each sentence has.
+        An error leaves the tagger as it was; Ctrl-C finishes the epoch, stores the model and then interrupts.
+
+        Parameters
+        ----------
+        X : iterable of sequences
+            The sentences; with `lengths`, a matrix with a row for each token.
+        y : iterable of sequences
+            The tags of each sentence; with `lengths`, a tag for each row.
+        X_val, y_val : iterable of sequences, optional
+            Sentences and tags to judge the tagger by after each epoch.
+        lengths : array-like of int, optional
+            How many rows of the matrix each sentence has.
+
+        Returns
+        -------
+        self
         """
-        return super().fit(*cut(X, y, lengths), X_val, y_val)
+        return super().fit(*cut_rows(X, y, lengths), X_val, y_val)
 
-    def partial_fit(self, X: Any, y: Any, lengths: Any = None) -> SequenceTagger:
-        """Learn from these sentences, once, in the order given; tags that are new are learned from here on. Cutting a
-        stream into calls in any way gives the same model."""
-        X, y = cut(X, y, lengths)
-        return super().partial_fit(X, Stream(y))
+    def partial_fit(self, X: Sentences, y: Sentences, lengths: ArrayLike | None = None) -> Self:
+        """Learn from these sentences, once, in the order given; tags that are new are learned from here on.
 
-    def _kind(self, X: Any) -> Any:
-        """The source of features that sentences of this kind have."""
-        if isinstance(X, Rows) or (len(X) and hasattr(X[0], "tocsr")):
-            return Columns
-        return Named if self.templates is None else Templated
+        Cutting a stream into calls in any way gives the same model.
 
-    def _corpus(self, X: Any, y: Any, begin: bool) -> Gold:
-        kind = self._kind(X)
-        source = Templated(self.templates or (), self.fields) if kind is Templated else kind()
+        Parameters
+        ----------
+        X : iterable of sequences
+            The sentences; with `lengths`, a matrix with a row for each token.
+        y : iterable of sequences
+            The tags of each sentence; with `lengths`, a tag for each row.
+        lengths : array-like of int, optional
+            How many rows of the matrix each sentence has.
+
+        Returns
+        -------
+        self
+        """
+        X, y = cut_rows(X, y, lengths)
+        return super().partial_fit(X, TagStream(y))
+
+    def _source_type(self, X: Sequence) -> type:
+        """Return the source of features that sentences of this kind have."""
+        if isinstance(X, MatrixSentences) or (len(X) and hasattr(X[0], "tocsr")):
+            return MatrixSource
+        return AttributeSource if self.templates is None else TemplateSource
+
+    def _source(self, kind: type) -> Any:
+        return TemplateSource(self.templates or (), self.fields) if kind is TemplateSource else kind()
+
+    def _corpus(self, X: Sequence, y: Sequence, begin: bool) -> TaggedCorpus:
+        source = self._source(self._source_type(X))
         if not begin:
             self._check_same(source)
-        features, types = source.features(X)
-        known = [] if begin else list(self._model.tags)
-        names, tags, arrivals = numbered_tags(y, features.starts, known, isinstance(y, Stream))
-        if begin:
-            scheme = self.scheme
-            if scheme == "auto":
-                scheme = None if isinstance(y, Stream) else schemes.detected(y)
+        if isinstance(X, FeaturedSentences) and isinstance(source, TemplateSource):
+            features = X.features(source)
         else:
-            scheme = self._model.scheme
+            features = source.features(X)
+        stream = isinstance(y, TagStream)
+        names, tags, arrivals = number_tags(y, features.starts, [] if begin else list(self._model.tags), stream)
+        scheme = self.scheme if begin else self._model.scheme
+        if scheme == "auto":
+            scheme = None if stream else schemes.detect_scheme(y)
         if scheme is not None:
             check_scheme(y, scheme)
-        if len(names) > chain.MOST_TAGS:
-            raise ValueError(f"there are {len(names)} tags; a tagger takes at most {chain.MOST_TAGS}")
-        return Gold(features, types, source, names, tags, arrivals, scheme)
+        if len(names) > MOST_TAGS:
+            raise InvalidData(f"there are {len(names)} tags; a tagger takes at most {MOST_TAGS}")
+        return TaggedCorpus(features, source, names, tags, arrivals, scheme)
 
-    def _check_same(self, source: Any) -> None:
+    def _check_same(self, source: FeatureSource) -> None:
         """Refuse to go on with what the model did not begin with."""
         model = self._resumable()
         if type(source) is not type(model.source):
-            raise TypeError(f"this tagger has learned from {model.source.what}; it cannot go on with {source.what}")
-        for name, then, now in (
+            raise InvalidDataType(f"this tagger has learned from {model.source.what}; it cannot go on with {source.what}")
+        self._check_unchanged_settings(
             ("markov", 1 if model.triples is None else 2, self.markov),
             ("templates", getattr(model.source, "texts", None), getattr(source, "texts", None)),
             ("fields", getattr(model.source, "fields", None), getattr(source, "fields", None)),
             ("scheme", model.scheme, model.scheme if self.scheme == "auto" else self.scheme),
-        ):
-            if then != now:
-                raise ValueError(f"{name} has changed since this model began to learn; fit a new one, or change it back")
+        )
 
-    def _begin(self, plan: Plan, corpus: Gold) -> Model:
+    def _new_model(self, plan: Plan, corpus: TaggedCorpus) -> TaggerModel:
         seed = int(plan.rng().integers(2**62))
-        edges = corpus.features.edges.shape[1] > 0
-        return Model.new(corpus.source, corpus.scheme, self.markov == 2, edges, seed)
+        return TaggerModel(corpus.source, corpus.scheme, self.markov == 2, corpus.features.edges.shape[1] > 0, seed)
 
-    def _learner(self, plan: Plan, model: Model, corpus: Gold, visits: Visits) -> Learner:
-        return Learner(self, model, corpus, visits)
+    def _trainer(self, model: TaggerModel, corpus: TaggedCorpus, visits: Visits) -> TaggerTrainer:
+        return TaggerTrainer(self, model, corpus, visits)
 
     @property
     def classes_(self) -> NDArray:
@@ -328,113 +405,182 @@ class SequenceTagger(Structured):
     @property
     def memory_(self) -> int:
         """The bytes that the weights take while learning."""
-        return self._fitted().bytes()
+        return self._fitted().nbytes
 
     # Predicting
 
-    def predict(self, X: Any, lengths: Any = None) -> Any:
-        """A list of tags for each sentence; with `lengths`, an array with a tag for each row."""
+    def predict(self, X: Sentences, lengths: ArrayLike | None = None) -> Any:
+        """Return the tags of each sentence.
+
+        Parameters
+        ----------
+        X : iterable of sequences
+            The sentences; with `lengths`, a matrix with a row for each token.
+        lengths : array-like of int, optional
+            How many rows of the matrix each sentence has.
+
+        Returns
+        -------
+        list of lists, or ndarray
+            A list of tags for each sentence; with `lengths`, an array with a tag for each row.
+        """
         if lengths is None:
             return super().predict(X)
-        found = self._predict(self._answering(), Rows(X, lengths))
+        found = self._predict(self._predicting_model(), MatrixSentences(X, lengths))
         return np.array([tag for tags in found for tag in tags], self.classes_.dtype)
 
-    def score(self, X: Any, y: Any, lengths: Any = None) -> float:
-        """The share of tokens whose tag is right."""
-        return super().score(*cut(X, y, lengths))
+    def score(self, X: Sentences, y: Sentences, lengths: ArrayLike | None = None) -> float:
+        """Return the share of tokens whose tag is right.
 
-    def _reading(self, model: Model, X: Any) -> Reading:
-        kind = self._kind(X)
+        Parameters
+        ----------
+        X : iterable of sequences
+            The sentences; with `lengths`, a matrix with a row for each token.
+        y : iterable of sequences
+            The right tags.
+        lengths : array-like of int, optional
+            How many rows of the matrix each sentence has.
+
+        Returns
+        -------
+        float
+            Between 0 and 1.
+        """
+        return super().score(*cut_rows(X, y, lengths))
+
+    def _encode(self, model: TaggerModel, X: Sequence) -> EncodedSentences:
+        kind: Any = self._source_type(X)
         if kind is not type(model.source):
-            raise TypeError(f"this tagger has learned from {model.source.what}; it cannot tag {kind.what}")
-        return Reading(self._ready(model), X)
+            raise InvalidDataType(f"this tagger has learned from {model.source.what}; it cannot tag {kind.what}")
+        return EncodedSentences(self._freeze(model), X)
 
-    def _ready(self, model: Model) -> Ready:
-        return model.ready(self.keep == "average", float(self.prune))
-
-    def _searching(self) -> str:
+    def _search_name(self) -> str:
         return f"search={self.search!r}"
 
     def _width(self) -> int | None:
         return None if self.search == "viterbi" else 1 if self.search == "greedy" else int(self.beam)
 
-    def _predict(self, model: Model, X: Any) -> list:
-        return tagged(model, self._reading(model, X), self._width(), available_threads(self.n_jobs))
+    def _predict(self, model: TaggerModel, X: Sequence) -> list:
+        return predict_tags(model, self._encode(model, X), self._width(), available_threads(self.n_jobs))
 
-    def predict_k_best(self, X: Any, k: int) -> list[list[tuple[list, float]]]:
-        """For each sentence its k best sequences of tags with their scores, best first; fewer where there are fewer."""
+    def predict_k_best(self, X: Sentences, k: int) -> list[list[tuple[list, float]]]:
+        """Return the k best sequences of tags of each sentence.
+
+        Parameters
+        ----------
+        X : iterable of sequences
+            The sentences.
+        k : int
+            How many sequences.
+
+        Returns
+        -------
+        list of lists of (tags, score)
+            Best first, fewer than k where there are fewer.
+        """
         check_is_fitted(self)
         if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
-            raise ValueError(f"k must be a whole number ≥ 1; got {k!r}")
-        X = checked(X)
-        reading = self._reading(self._answering(), X)
-        answers = []
-        for number in range(len(X)):
-            scores, paths = reading.k_best(number, int(k))
-            answers.append(
-                [
-                    ([self._model.tags[tag] for tag in path], float(score))
-                    for path, score in zip(paths.tolist(), scores, strict=True)
-                ]
-            )
-        return answers
+            raise InvalidParameter("k", k, "a whole number ≥ 1")
+        X = check_examples(X)
+        encoded, tags = self._encode(self._predicting_model(), X), self._model.tags
+        found = (encoded.k_best(number, int(k)) for number in range(len(X)))
+        return [
+            [([tags[tag] for tag in path], float(score)) for path, score in zip(paths.tolist(), scores, strict=True)]
+            for scores, paths in found
+        ]
 
     # Explaining
 
-    def explain(self, sentence: Any, position: int) -> Explanation:
-        """Why the token at this position of a sentence has its tag, and not the best other one: named weights."""
+    def explain(self, sentence: Sequence, position: int) -> Explanation:
+        """Return why a token has its tag, and not the best other one, as named weights.
+
+        Parameters
+        ----------
+        sentence : sequence
+            A sentence.
+        position : int
+            Which of its tokens.
+
+        Returns
+        -------
+        Explanation
+        """
         check_is_fitted(self)
         if isinstance(sentence, str):
-            raise TypeError(f"a sentence must be a list of tokens; got the text {sentence!r}: cut it into tokens")
-        if not isinstance(self._model.source, Columns):
+            raise InvalidDataType(
+                f"a sentence must be a list of tokens; got the text {shown(sentence)}", hint="cut it into tokens"
+            )
+        if not isinstance(self._model.source, MatrixSource):
             sentence = [tuple(token) if isinstance(token, list) and self.templates else token for token in sentence]
-        reading = self._reading(self._answering(), Rows.of([sentence]) if hasattr(sentence, "tocsr") else [sentence])
-        length = int(reading.starts[-1])
+        sentences: Any = MatrixSentences.of([sentence]) if hasattr(sentence, "tocsr") else [sentence]
+        encoded = self._encode(self._predicting_model(), sentences)
+        length = int(encoded.starts[-1])
         if not -length <= position < length:
             raise IndexError(f"the sentence has {length} tokens, and none at position {position}")
         path = np.empty(length, np.int32)
-        if reading.decode(0, 1, self._width(), path) >= 0:
-            raise ValueError(f"no sequence of {length} tags is allowed by the scheme {self._model.scheme!r}")
-        return explained(reading, sentence, self._model.tags, path, position % length)
+        if encoded.decode(0, 1, self._width(), path) >= 0:
+            raise InvalidData(f"no sequence of {length} tags is allowed by the scheme {self._model.scheme!r}")
+        return explain_tag(encoded, sentence, self._model.tags, path, position % length)
 
-    def weights(self, tag: Any, n: int = 20) -> list[tuple[str, float]]:
-        """The n features with the greatest weights for a tag and the n with the least, with their names.
+    def weights(self, tag: Tag, n: int = 20) -> list[tuple[str, float]]:
+        """Return the features with the greatest and with the least weights for a tag.
 
         A feature that combines places is shown by its key, as only a sentence can name it: see `explain`.
+
+        Parameters
+        ----------
+        tag : str or int
+            One of `classes_`.
+        n : int, default=20
+            How many features of each end.
+
+        Returns
+        -------
+        list of (name, weight)
+            The greatest first.
         """
         model = self._fitted()
         if tag not in model.tags:
-            raise ValueError(f"no tag is called {tag!r}; there are {', '.join(map(repr, model.tags))}")
-        return heaviest(self._ready(model), model.tags.index(tag), n, model.columns)
+            raise UnknownLabel(tag, model.tags)
+        return extreme_weights(self._freeze(model), model.tags.index(tag), n, model.columns)
 
     @property
     def transitions_(self) -> NDArray:
         """(K + 1, K + 1): the weight of one tag after another; the last row is for the start, the last column the end."""
-        return self._ready(self._fitted()).frozen.pairs
+        return self._freeze(self._fitted()).pairs
 
     # Files
 
-    def _arrays(self, model: Model, resume: bool) -> tuple[dict[str, Any], dict[str, NDArray]]:
-        return model.arrays(self.keep == "average", float(self.prune), resume)
+    def _parts(self, resume: bool) -> Parts:
+        parts = super()._parts(resume)
+        if self.target_ is not None:
+            parts.facts["target"] = self.target_
+        return parts
 
-    def _from_arrays(self, facts: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> Model:
-        kinds = {"columns": Columns, "named": Named}
-        source = kinds[facts["source"]]() if facts["source"] in kinds else Templated(self.templates or (), self.fields)
-        return Model.restored(source, facts, arrays)
+    def _put_together(self, parts: Parts, resume: bool) -> None:
+        super()._put_together(parts, resume)
+        if "target" in parts.facts:
+            self.target_ = parts.facts["target"]
+            if type(self.target_) not in (str, int):
+                raise TypeError(f"target must be the name or the number of a column; it is {self.target_!r:.40}")
+
+    def _model_from_parts(self, parts: Parts) -> TaggerModel:
+        kinds: dict[str, type] = {kind.kind: kind for kind in (TemplateSource, MatrixSource, AttributeSource)}
+        return TaggerModel.from_parts(parts, self._source(kinds[parts.text("source", kinds)]))
 
 
-def cut(X: Any, y: Any, lengths: Any) -> tuple[Any, Any]:
-    """X and y as lists of sentences."""
+def cut_rows(X: Sentences, y: Sentences, lengths: ArrayLike | None) -> tuple[Any, Any]:
+    """Return X and y as lists of sentences; with `lengths`, from a matrix and a tag for each of its rows."""
     if lengths is None:
         return X, y
-    rows = Rows(X, lengths)
+    rows = MatrixSentences(X, lengths)
     tags = np.asarray(y).tolist()
     if len(tags) != rows.starts[-1]:
-        raise ValueError(f"X has {rows.starts[-1]} rows, y has {len(tags)} tags; each row needs its tag")
+        raise InvalidData(f"X has {rows.starts[-1]} rows, y has {len(tags)} tags; each row needs its tag")
     return rows, [tags[a:b] for a, b in zip(rows.starts[:-1], rows.starts[1:], strict=True)]
 
 
-def numbered_tags(y: Sequence, starts: NDArray, known: list, stream: bool) -> tuple[list, NDArray, list[tuple[int, int]]]:
+def number_tags(y: Sequence, starts: NDArray, known: list, stream: bool) -> tuple[list, NDArray, list[tuple[int, int]]]:
     """(names, numbers, arrivals): the tags of all tokens, numbered from those that are known on, in order of arrival; and
     from which sentence on how many are known: all at once, or in a stream one after another."""
     index = {tag: number for number, tag in enumerate(known)}
@@ -443,13 +589,16 @@ def numbered_tags(y: Sequence, starts: NDArray, known: list, stream: bool) -> tu
     for sentence, tags in enumerate(y):
         begin, end = int(starts[sentence]), int(starts[sentence + 1])
         if isinstance(tags, str) or not hasattr(tags, "__len__") or len(tags) != end - begin:
-            got = f"{len(tags)} tags" if hasattr(tags, "__len__") and not isinstance(tags, str) else repr(tags)
-            raise ValueError(f"sentence {sentence} has {end - begin} tokens, but {got}; each token needs its tag")
+            got = f"{len(tags)} tags" if hasattr(tags, "__len__") and not isinstance(tags, str) else shown(tags)
+            raise InvalidData(
+                f"sentence {sentence} has {end - begin} tokens, but {got}; each token needs its tag", row=sentence
+            )
         before = len(index)
         for i, tag in enumerate(tags.tolist() if isinstance(tags, np.ndarray) else tags):
             tag = tag.item() if isinstance(tag, np.generic) else tag
             if not isinstance(tag, str | int):
-                raise TypeError(f"{located(starts, begin + i)}: a tag must be text or a whole number; got {tag!r}")
+                place = word_place(starts, begin + i)
+                raise InvalidDataType(f"{place}: a tag must be text or a whole number; got {shown(tag)}", row=sentence)
             numbers[begin + i] = index.setdefault(tag, len(index))
         if stream and len(index) > before:
             arrivals.append((sentence, len(index)))
@@ -462,18 +611,18 @@ def numbered_tags(y: Sequence, starts: NDArray, known: list, stream: bool) -> tu
 
 
 def check_scheme(y: Sequence, scheme: str) -> None:
-    """Refuse tags that are not the scheme's, naming the sentence."""
+    """Raise InvalidData, with the sentence, if tags are not the scheme's."""
     for sentence, tags in enumerate(y):
         for i, tag in enumerate(tags):
             if not schemes.fits(tag, scheme):
-                raise ValueError(f"sentence {sentence}, word {i + 1}: {tag!r} is no tag of the scheme {scheme!r}")
+                place = f"sentence {sentence}, word {i + 1}"
+                raise InvalidData(f"{place}: {tag!r} is no tag of the scheme {scheme!r}", row=sentence)
         at = schemes.first_violation(tags, scheme)
         if at is not None:
-            before, after = (
-                ("the start" if at == 0 else repr(tags[at - 1])),
-                ("the end" if at == len(tags) else repr(tags[at])),
-            )
-            raise ValueError(
-                f"sentence {sentence}: {after} may not follow {before} in the scheme {scheme!r} (word {at + 1}); "
-                f"rosenblatt.structured.tags.schemes.repaired(tags, {scheme!r}) spells the same chunks in it"
+            before = "the start" if at == 0 else repr(tags[at - 1])
+            after = "the end" if at == len(tags) else repr(tags[at])
+            raise InvalidData(
+                f"sentence {sentence}: {after} may not follow {before} in the scheme {scheme!r} (word {at + 1})",
+                hint=f"rosenblatt.structured.tags.schemes.convert_tags(tags, {scheme!r}) gives the same chunks in it",
+                row=sentence,
             )

@@ -68,7 +68,7 @@ def second_order(emissions, pairs, triples, local, gold, path):
     for b in range(tags):
         score[0, edge, b] = emissions[0, b] + pair(pairs, local, 0, edge, b) + triples[edge, edge, b]
     for i in range(1, n):
-        first, end = before(i - 1, tags)
+        first, end = tags_before(i - 1, tags)
         score[i, edge] = NEVER
         for b in range(tags):
             here = score[i, b]
@@ -98,7 +98,7 @@ def pair(pairs, local, i, a, b):
 
 
 @jit
-def before(i, tags):
+def tags_before(i, tags):
     """The range of what may stand before the i-th tag: a tag, or before the first one the edge."""
     return (tags, tags + 1) if i == 0 else (0, tags)
 
@@ -128,7 +128,7 @@ def climb(here, score, weights, b, first, end):
 def best_before(score, triples, b, c, gold, i):
     """(score, tag) of the best way to b and then c: the tag i, before both, or the edge."""
     tags = score.shape[1]
-    first, end = before(i + 1, tags)
+    first, end = tags_before(i + 1, tags)
     most, holder = NEVER, -1
     for a in range(first, end):
         s = score[a, b] + triples[a, b, c]
@@ -159,7 +159,7 @@ def k_best(emissions, pairs, triples, local, k):
     for i in range(n + 1):
         for c in range(tags) if i < n else range(edge, edge + 1):
             for b in range(tags) if i > 0 else range(edge, edge + 1):
-                first, end = before(i - 1, tags)
+                first, end = tags_before(i - 1, tags)
                 for a in range(first, end) if width > 1 and i > 0 else range(1):
                     gain = pair(pairs, local, i, b, c) + (emissions[i, c] if i < n else np.float32(0.0))
                     if triples is not None:
@@ -169,7 +169,7 @@ def k_best(emissions, pairs, triples, local, k):
                         s = gain + (score[i - 1, a, b, rank] if i > 0 else np.float32(0.0))
                         if s == NEVER or not enter(score[i, to, c], state[i, to, c], s, a, b, rank):
                             break
-    return traced(score[n, :, edge], state, n)
+    return trace_k_best(score[n, :, edge], state, n)
 
 
 @jit
@@ -190,7 +190,7 @@ def enter(scores, states, score, a, b, rank):
 
 
 @jit
-def traced(ends, state, n):
+def trace_k_best(ends, state, n):
     """The paths that end in the best of these scores (tags before the end, k)."""
     width, k = ends.shape
     edge = state.shape[2] - 1
@@ -225,7 +225,7 @@ class Beam(NamedTuple):
 
 
 @jit
-def search(emissions, pairs, triples, local, width, gold):
+def search_beam(emissions, pairs, triples, local, width, gold):
     """The `width` best hypotheses at each place, from left to right. Hypotheses with the same future are one.
 
     Of equal hypotheses the first is one that has left gold, then the one from the better hypothesis, then the lower tag.
@@ -264,12 +264,12 @@ def search(emissions, pairs, triples, local, width, gold):
                 if reached[row, c] > NEVER:
                     h = origin[row, c]
                     away = gold is not None and (c != gold[i] or (i > 0 and left[i - 1, h]))
-                    keep(beam, i, reached[row, c], c, h, away)
+                    keep_hypothesis(beam, i, reached[row, c], c, h, away)
     return beam
 
 
 @jit
-def keep(beam, i, s, c, h, away):
+def keep_hypothesis(beam, i, s, c, h, away):
     """Put a hypothesis in its place among the best, if it is one of them."""
     score, tag, back, left = beam.score[i], beam.tag[i], beam.back[i], beam.left[i]
     at = beam.size[i]
@@ -313,7 +313,7 @@ def best_of_beam(emissions, pairs, triples, local, width, path):
     n, edge = emissions.shape
     if n == 0:
         return pairs[-1, -1]
-    beam = search(emissions, pairs, triples, local, width, None)
+    beam = search_beam(emissions, pairs, triples, local, width, None)
     total, end = NEVER, 0
     for h in range(beam.size[n - 1]):
         s = beam.score[n - 1, h] + ending(pairs, triples, *last_two(beam, n - 1, h, edge))
@@ -329,7 +329,7 @@ def greatest_violation(emissions, pairs, triples, local, width, gold, path):
     """The length of the prefix at which a hypothesis is furthest ahead of gold's, and whose tags are written into `path`;
     0 if none is (Huang, Fayong and Guo 2012). The longest of equals. A hypothesis as good as gold's is ahead."""
     n, edge = emissions.shape
-    beam = search(emissions, pairs, triples, local, width, gold)
+    beam = search_beam(emissions, pairs, triples, local, width, gold)
     right, length, most = np.float32(0.0), 0, np.float32(0.0)
     a, b = edge, edge
     for i in range(n):

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from rosenblatt.engine.hashtable import ABSENT, capacity_for, claim, mix, new_slots
 from rosenblatt.engine.jit import jit
 from rosenblatt.rules import step
-from rosenblatt.structured.features.ledger import push, roomy
+from rosenblatt.structured.features.weight_table import reserve, update
 from rosenblatt.structured.transition import transitions as system
-from rosenblatt.structured.transition.outlook import lay, look, new_desk
-from rosenblatt.structured.transition.weighing import room, weigh
+from rosenblatt.structured.transition.quantized import new_scores, score_actions
+from rosenblatt.structured.transition.state_features import extract_keys, load_sentence, new_workspace
 
 
 class Beam(NamedTuple):
@@ -46,20 +46,20 @@ def new_beam(weights, width, longest, actions, parts):
         np.zeros((2 * longest + 1, width), np.int64),
         np.zeros((2 * longest + 1, width), np.int64),
         np.zeros((2, width)),
-        room(weights, width + 1, actions),
-        room(weights, (width + 1) * parts, actions),
+        new_scores(weights, width + 1, actions),
+        new_scores(weights, (width + 1) * parts, actions),
         np.zeros((width + 1, parts), np.int64),
         np.zeros((width + 1, parts), np.uint64),
     )
 
 
 @jit
-def _survey(weights, beam, desk, outlook, cells, fronts, size, n, found):
+def _score_all(weights, beam, work, templates, cells, fronts, size, n, found):
     """Write the scores of all actions in each configuration. Where a part of two looks alike, it is weighed once."""
-    scores, shares, alike, marks, keys, bounds = beam.scores, beam.shares, beam.alike, beam.marks, desk.keys, desk.bounds
+    scores, shares, alike, marks, keys, bounds = beam.scores, beam.shares, beam.alike, beam.marks, work.keys, work.bounds
     parts = alike.shape[1]
     for i in range(size):
-        look(desk, outlook, cells, fronts[i], n)
+        extract_keys(work, templates, cells, fronts[i], n)
         for part in range(parts):
             mark = np.uint64(0)
             for k in range(bounds[part], bounds[part + 1]):
@@ -72,7 +72,7 @@ def _survey(weights, beam, desk, outlook, cells, fronts, size, n, found):
             share = shares[alike[i, part] * parts + part]
             if alike[i, part] == i:
                 start = bounds[part]
-                weigh(weights, keys[start:], bounds[part + 1] - start, found, share)
+                score_actions(weights, keys[start:], bounds[part + 1] - start, found, share)
             for k in range(share.size):
                 scores[i, k] = share[k] if part == 0 else scores[i, k] + share[k]
 
@@ -99,7 +99,7 @@ def _select(beam, turn, size, uses, cells, n, single_root, margin, heads, labels
     chosen = 0
     for i in range(size):
         front, scores = beam.fronts[turn, i], beam.scores[i]
-        may = system.allowed(cells, front, n, single_root)
+        may = system.legal_actions(cells, front, n, single_root)
         shift, left, right = 0, 0, 0
         if heads is not None:
             shift, left, right = system.costs(cells, front, heads, single_root)
@@ -108,11 +108,11 @@ def _select(beam, turn, size, uses, cells, n, single_root, margin, heads, labels
             chosen = _offer(after, parents, actions, chosen, total, i, system.SHIFT)
         for side in range(1, 3):
             if may[side]:
-                kind = system.kind(cells, front, n, side)
+                kind = system.arc_kind(cells, front, n, side)
                 base = before[i] + margin * (left if side == 1 else right)
                 gold = -1
                 if heads is not None:
-                    head, word = system.arc(cells, front, side)
+                    head, word = system.new_arc(cells, front, side)
                     if heads[word] == head:
                         gold = labels[word]
                 for label in range(uses.size):
@@ -144,30 +144,30 @@ def _trace(beam, turn, at, fronts, actions):
 
 
 @jit
-def parse(weights, outlook, corpus, uses, single_root, width):
+def parse_beam(weights, templates, corpus, uses, single_root, width):
     """Write the heads (0 for the root) and labels of every sentence of a corpus."""
     values, starts, heads, labels = corpus
     longest = 0
     for sentence in range(starts.size - 1):
         longest = max(longest, starts[sentence + 1] - starts[sentence])
-    desk = new_desk(outlook, longest, values.shape[1])
+    work = new_workspace(templates, longest, values.shape[1])
     cells = system.new_cells(4 * longest * width + 1)
-    beam = new_beam(weights, width, longest, 1 + 2 * uses.size, outlook.parts.size - 1)
-    found = np.empty(desk.keys.size, np.uint64)
+    beam = new_beam(weights, width, longest, 1 + 2 * uses.size, templates.parts.size - 1)
+    found = np.empty(work.keys.size, np.uint64)
     fronts, actions = np.empty(2 * longest, np.int64), np.empty(2 * longest, np.int64)
     usable = np.empty_like(uses)
-    system.open_up(uses, usable)
+    system.write_usable(uses, usable)
     for sentence in range(starts.size - 1):
         start, n = starts[sentence], starts[sentence + 1] - starts[sentence]
-        lay(desk, values[start : start + n])
+        load_sentence(work, values[start : start + n])
         used, size = system.begin(cells), 1
         beam.totals[0, 0] = 0.0
         for turn in range(2 * n):
-            _survey(weights, beam, desk, outlook, cells, beam.fronts[turn], size, n, found)
+            _score_all(weights, beam, work, templates, cells, beam.fronts[turn], size, n, found)
             size = _select(beam, turn, size, usable, cells, n, single_root, 0.0, None, None)
             used = _advance(beam, turn, size, cells, used)
         _trace(beam, 2 * n, 0, fronts, actions)
-        system.arcs(actions[: 2 * n], heads[start : start + n], labels[start : start + n])
+        system.write_arcs(actions[: 2 * n], heads[start : start + n], labels[start : start + n])
 
 
 class Difference(NamedTuple):
@@ -201,18 +201,18 @@ def _loss(cells, fronts, actions, turn, heads, labels, single_root):
         side = 0 if actions[t] == system.SHIFT else 2 - (actions[t] & 1)
         total += system.costs(cells, fronts[t], heads, single_root)[side]
         if side > 0:
-            head, word = system.arc(cells, fronts[t], side)
+            head, word = system.new_arc(cells, fronts[t], side)
             total += heads[word] == head and labels[word] != (actions[t] - 1) >> 1
     return total
 
 
 @jit
-def _difference(desk, outlook, cells, n, golds, gold_actions, fronts, actions, turn):
+def _difference(work, templates, cells, n, golds, gold_actions, fronts, actions, turn):
     """The difference between the gold sequence and another one, where they part."""
     apart = 0
     for t in range(turn):
         apart += fronts[t] != golds[t] or actions[t] != gold_actions[t]
-    most = 2 * apart * desk.keys.size
+    most = 2 * apart * work.keys.size
     difference = Difference(
         new_slots(capacity_for(most)),
         np.empty(most, np.uint64),
@@ -222,8 +222,8 @@ def _difference(desk, outlook, cells, n, golds, gold_actions, fronts, actions, t
     )
     for t in range(turn):
         if fronts[t] != golds[t] or actions[t] != gold_actions[t]:
-            _add(difference, desk.keys, look(desk, outlook, cells, golds[t], n), gold_actions[t], 1.0)
-            _add(difference, desk.keys, look(desk, outlook, cells, fronts[t], n), actions[t], -1.0)
+            _add(difference, work.keys, extract_keys(work, templates, cells, golds[t], n), gold_actions[t], 1.0)
+            _add(difference, work.keys, extract_keys(work, templates, cells, fronts[t], n), actions[t], -1.0)
     return difference
 
 
@@ -233,25 +233,25 @@ def _tau(rule, m, length, k):
 
 
 @jit
-def learn(ledger, outlook, corpus, order, rule, manner, uses, clock, updates, width, early):
-    """Visit the sentences of `order` once; (the ledger, which may have moved, sentences in which a rival scored at least as
+def learn_beam(table, templates, corpus, order, rule, options, uses, clock, updates, width, early):
+    """Visit the sentences of `order` once; (the table, which may have moved, sentences in which a rival scored at least as
     high as gold, updates so far)."""
     values, starts, gold_heads, gold_labels = corpus
     longest = 0
     for sentence in order:
         longest = max(longest, starts[sentence + 1] - starts[sentence])
-    desk = new_desk(outlook, longest, values.shape[1])
+    work = new_workspace(templates, longest, values.shape[1])
     cells = system.new_cells(4 * longest * (width + 1) + 1)
-    beam = new_beam(ledger, width, longest, 1 + 2 * uses.size, outlook.parts.size - 1)
-    found = np.empty(desk.keys.size, np.int64)
+    beam = new_beam(table, width, longest, 1 + 2 * uses.size, templates.parts.size - 1)
+    found = np.empty(work.keys.size, np.int64)
     golds, gold_actions = np.zeros(2 * longest + 1, np.int64), np.zeros(2 * longest, np.int64)
     path, actions = np.empty(2 * longest, np.int64), np.empty(2 * longest, np.int64)
     heads, usable, mistakes = np.empty(longest, np.int64), np.empty_like(uses), 0
     for sentence in order:
         start, n = starts[sentence], starts[sentence + 1] - starts[sentence]
         tree, labels = heads[:n], gold_labels[start : start + n]
-        system.take_gold(gold_heads[start : start + n], labels, tree, uses, usable)
-        lay(desk, values[start : start + n])
+        system.load_gold(gold_heads[start : start + n], labels, tree, uses, usable)
+        load_sentence(work, values[start : start + n])
         used, size = system.begin(cells), 1
         beam.totals[0, 0] = 0.0
         gold, gold_total = 0, 0.0  # where gold is in the beam, −1 if it has fallen off
@@ -259,11 +259,11 @@ def learn(ledger, outlook, corpus, order, rule, manner, uses, clock, updates, wi
         for turn in range(2 * n):
             fronts = beam.fronts[turn]
             fronts[size] = golds[turn]
-            _survey(ledger, beam, desk, outlook, cells, fronts, size + (gold < 0), n, found)
-            right = system.gold_action(cells, golds[turn], tree, labels, manner.single_root)
+            _score_all(table, beam, work, templates, cells, fronts, size + (gold < 0), n, found)
+            right = system.gold_action(cells, golds[turn], tree, labels, options.single_root)
             gold_total += beam.scores[gold if gold >= 0 else size, right]
             gold_actions[turn] = right
-            size = _select(beam, turn, size, usable, cells, n, manner.single_root, manner.margin, tree, labels)
+            size = _select(beam, turn, size, usable, cells, n, options.single_root, options.margin, tree, labels)
             used = _advance(beam, turn, size, cells, used)
             was, gold = gold, -1
             for i in range(size):
@@ -281,20 +281,20 @@ def learn(ledger, outlook, corpus, order, rule, manner, uses, clock, updates, wi
                     ahead, worst, rival = lead, turn + 1, other
             if early and gold < 0:
                 break
-        if worst > 0 and _tau(rule, manner.offset - ahead, 1.0, updates + 1) > 0.0:
+        if worst > 0 and _tau(rule, options.offset - ahead, 1.0, updates + 1) > 0.0:
             _trace(beam, worst, rival, path, actions)
-            loss = _loss(cells, path, actions, worst, tree, labels, manner.single_root)
-            mistakes += ahead - manner.margin * loss >= 0.0
-            difference = _difference(desk, outlook, cells, n, golds, gold_actions, path, actions, worst)
+            loss = _loss(cells, path, actions, worst, tree, labels, options.single_root)
+            mistakes += ahead - options.margin * loss >= 0.0
+            difference = _difference(work, templates, cells, n, golds, gold_actions, path, actions, worst)
             length = 0.0
             for i in range(difference.used[0]):
                 length += difference.counts[i] ** 2
-            tau = _tau(rule, manner.offset - ahead, length, updates + 1)
+            tau = _tau(rule, options.offset - ahead, length, updates + 1)
             if tau > 0.0 and length > 0.0:
                 updates += 1
-                ledger = roomy(ledger, difference.used[0])
+                table = reserve(table, difference.used[0])
                 for i in range(difference.used[0]):
                     if difference.counts[i] != 0.0:
-                        push(ledger, difference.keys[i], difference.actions[i], tau * difference.counts[i], clock)
+                        update(table, difference.keys[i], difference.actions[i], tau * difference.counts[i], clock)
         clock += 1
-    return ledger, mistakes, updates
+    return table, mistakes, updates

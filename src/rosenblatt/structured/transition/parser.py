@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,16 +14,17 @@ from rosenblatt.engine.loop import Progress
 from rosenblatt.engine.train import NO_LIMIT, Learner, Visits
 from rosenblatt.estimators.parameters import Number, OneOf
 from rosenblatt.estimators.plan import Plan
-from rosenblatt.structured.base import WIDEST, offset, rule_of
-from rosenblatt.structured.features import ledger as ledgers
-from rosenblatt.structured.features.fields import Fields, starts_of
-from rosenblatt.structured.features.ledger import Ledger, copied, new_ledger, squared_norm
-from rosenblatt.structured.features.templates import listed
-from rosenblatt.structured.features.words import packed, unpacked
-from rosenblatt.structured.parser import Corpus, DependencyParser
-from rosenblatt.structured.transition import beam, greedy, outlook, transitions
-from rosenblatt.structured.transition.greedy import Manner
-from rosenblatt.structured.transition.sheet import Lists, Sheet, bind, checked, written
+from rosenblatt.modelfile.parts import Parts
+from rosenblatt.structured.base import WIDEST, Rule, StructuredTrainer, as_rule, margin_offset
+from rosenblatt.structured.features.fields import Fields
+from rosenblatt.structured.features.templates import expand_templates, template_list
+from rosenblatt.structured.features.weight_table import WeightLists, WeightTable, new_weight_table, squared_norm
+from rosenblatt.structured.parser import DependencyParser, ParserCorpus, ParserModel, TrainingTrees
+from rosenblatt.structured.transition import transitions
+from rosenblatt.structured.transition.beam import learn_beam, parse_beam
+from rosenblatt.structured.transition.greedy import TransitionOptions, learn_greedy, parse_greedy
+from rosenblatt.structured.transition.quantized import QuantizedTable, index_quantized, quantize
+from rosenblatt.structured.transition.state_features import STATE, parse_state_templates
 
 MOST_LABELS = 2**15 - 1  # an action is one of 1 + 2 · labels, and a list names 2¹⁶
 
@@ -62,141 +63,128 @@ s1.w s1.rightlabels; s1.c s1.rightlabels; s1.c s1.leftlabels; s1.w s1.leftlabels
 
 
 def templates_for(fields: Sequence[str]) -> tuple[str, ...]:
-    """The templates that are used where none are given, for tokens of these fields: the form, and the tags, of which the
-    first is taken to be coarse and the last to be fine."""
-    names = {"w": "form", "c": fields[1] if len(fields) > 1 else "shape", "t": fields[-1] if len(fields) > 1 else "suffix3"}
-    texts = []
-    for text in _TEMPLATES.replace("\n", ";").split(";"):
-        terms = [term.split(".") for term in text.split()]
-        texts.append(" ".join(f"{names.get(attribute, attribute)}[{place}]" for place, attribute in terms))
-    return tuple(text for text in dict.fromkeys(texts) if text)
+    """Return the templates that are used where none are given.
+
+    Parameters
+    ----------
+    fields : sequence of str
+        What tokens are made of: the form, and the tags, of which the first is taken to be coarse and the last to be fine.
+
+    Returns
+    -------
+    tuple of str
+    """
+    return expand_templates(_TEMPLATES, fields)
 
 
-class Model:
-    """What a parser has learned, and how it reads."""
+class TransitionPredictor(NamedTuple):
+    """What predicts: the weights in lists, as a file holds them, and ready to be looked up."""
 
-    only_predicts = False
+    lists: WeightLists
+    unit: float  # of the weights in lists
+    table: QuantizedTable
+
+
+class TransitionModel(ParserModel):
+    """What a transition parser has learned, and how it reads."""
 
     def __init__(self, fields: Fields, templates: Sequence[str], seed: int = 0):
-        self.fields = fields
+        super().__init__(fields)
         self.templates = tuple(templates)
-        self.outlook = outlook.read(self.templates, fields.attributes)
-        self.labels: dict[str, int] = {}
+        self.state_templates = parse_state_templates(self.templates, fields.attributes)
         self.uses = np.zeros(0, np.uint8)  # (labels,) the kinds of arcs that each is seen on
-        self.ledger: Ledger = new_ledger()
-        self.seen = 0
+        self.table: WeightTable = new_weight_table()
         self.updates = 0
-        self.seed = seed  # of what is left to chance
-        self.unit = 1.0  # of the weights in lists
-        self.asked: tuple[bool, float] | None = None  # what the lists were written for; None before
-        self.lists: Lists
-        self.sheet: Sheet  # the lists, ready to be looked up
+        self.seed = seed  # of random exploration
 
-    def copy(self) -> Model:
-        """The same, sharing nothing that learning changes."""
-        other = Model.__new__(Model)
-        other.__dict__.update(self.__dict__)
-        other.labels, other.uses, other.ledger = dict(self.labels), self.uses.copy(), copied(self.ledger)
+    def copy(self) -> Self:
+        """Return the same model, sharing nothing that learning changes."""
+        other = super().copy()
+        other.uses, other.table = self.uses.copy(), self.table.copy()
         return other
 
-    def bytes(self) -> int:
+    @property
+    def nbytes(self) -> int:
         """The bytes that the weights take while learning."""
-        return ledgers.bytes_of(self.ledger)
+        return self.table.nbytes
 
-    def know(self, labels: Mapping[str, int]) -> None:
+    def norm(self) -> float:
+        """Return the Euclidean norm of the weights."""
+        return float(np.sqrt(squared_norm(self.table)))
+
+    def weights(self) -> NDArray:
+        """Return the weights as they are."""
+        return self.table.w[: self.table.used[1]]
+
+    def add_labels(self, labels: Mapping[str, int]) -> None:
         """Take in the names of labels, the known ones first."""
-        self.labels = dict(labels)
+        super().add_labels(labels)
         self.uses = np.concatenate([self.uses, np.zeros(len(labels) - len(self.uses), np.uint8)])
-        self.asked = None
 
-    def predicting(self, average: bool, prune: float) -> Sheet:
-        """The weights that predict."""
-        if self.asked != (average, prune) and not (self.asked and self.only_predicts):
-            self.lists, self.unit = written(self.ledger, self.seen, average, prune)
-            self.sheet = bind(self.lists, 1 + 2 * max(len(self.labels), 1))
-            self.asked = average, prune
-        return self.sheet
+    def _predictor(self, average: bool, prune: float) -> TransitionPredictor:
+        lists, unit = quantize(self.table, self.seen, average, prune)
+        return TransitionPredictor(lists, unit, index_quantized(lists, 1 + 2 * max(len(self.labels), 1)))
 
-    def arrays(self, resume: bool) -> tuple[dict[str, Any], dict[str, NDArray]]:
-        """The model as facts and arrays."""
-        types = self.fields.types()
-        facts = {
-            "fields": list(self.fields.fields),
-            "attributes": list(self.fields.attributes),
-            "typed": list(types),
+    def to_parts(self, resume: bool) -> Parts:
+        """Return the model for a file, after `freeze`; with `resume`, all that learning needs to go on."""
+        lists, unit, _ = self._frozen[1]  # type: ignore[index]
+        parts = super().to_parts(resume)
+        parts.facts |= {
+            "typed": list(self.fields.types()),
             "templates": list(self.templates),
-            "labels": list(self.labels),
-            "seen": self.seen,
             "updates": self.updates,
             "seed": self.seed,
-            "unit": self.unit,
+            "unit": unit,
         }
-        arrays = {f"{field}.{name}": array for field in types for name, array in packed(types[field]).items()}
-        arrays["uses"] = self.uses
-        parts = ledgers.written(self.ledger) if resume else self.lists._asdict()
-        return facts, arrays | {f"weights.{name}": part for name, part in parts.items()}
+        parts.put("uses", self.uses)
+        small = np.uint8 if lists.outcomes.max(initial=0) < 256 else np.uint16
+        parts.put_parts("", self.table.to_parts() if resume else lists.to_parts(np.uint16, small), "weights.")
+        return parts
 
     @classmethod
-    def restored(cls, facts: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> Model:
-        """The model that these facts and arrays describe."""
-        types = {
-            field: unpacked({name: arrays[f"{field}.{name}"] for name in ("bytes", "lengths")}) for field in facts["typed"]
-        }
-        model = cls(Fields(facts["fields"], facts["attributes"], types), facts["templates"], int(facts["seed"]))
-        model.labels = {str(name): number for number, name in enumerate(facts["labels"])}
-        model.uses = arrays["uses"].astype(np.uint8)
-        model.seen, model.updates, model.unit = int(facts["seen"]), int(facts["updates"]), float(facts["unit"])
-        actions = 1 + 2 * len(model.labels)
-        if model.uses.shape != (len(model.labels),):
-            raise ValueError(f"there are {len(model.labels)} labels, but the uses of {model.uses.size}")
-        if "weights.drift" in arrays:
-            parts = {name.removeprefix("weights."): part for name, part in arrays.items() if name.startswith("weights.")}
-            model.ledger = ledgers.taken_up(parts)
-            if model.ledger.outcomes.max(initial=0) >= actions:
-                raise ValueError(f"a weight is for an action that is none of {actions}")
+    def from_parts(cls, parts: Parts) -> TransitionModel:
+        """Return the model that was saved."""
+        model = cls(Fields.from_parts(parts), parts.facts["templates"], parts.whole("seed"))
+        model._set_labels(parts)
+        model.uses = parts.array("uses", np.uint8, (len(model.labels),)).copy()
+        model.updates, unit, actions = parts.whole("updates"), parts.real("unit"), 1 + 2 * len(model.labels)
+        weights = parts.parts("", "weights.")
+        if "drift" in weights.arrays:
+            model.table = WeightTable.from_parts(weights, actions)
         else:
-            model.lists = checked(Lists(*(arrays[f"weights.{name}"] for name in Lists._fields)), actions)
-            model.sheet = bind(model.lists, actions)
-            model.asked = True, 0.0
+            lists = WeightLists.from_parts(weights, actions, np.int16)
+            model._frozen = (True, 0.0), TransitionPredictor(lists, unit, index_quantized(lists, actions))
         return model
 
 
-class Reading(NamedTuple):
-    """A corpus with gold trees, made projective; the labels there are now; and the model that reads it."""
+class TransitionTrainer(StructuredTrainer):
+    """What learns from a corpus of trees into a model."""
 
-    corpus: Corpus
-    labels: dict[str, int]
-    model: Model
+    model: TransitionModel
 
-
-class _Learner:
-    """Learns from a corpus into a model: see `train.Learner`."""
-
-    def __init__(self, model: Model, corpus: Corpus, visits: Visits, ways: tuple[Any, ...], width: int, early: bool):
-        self.model, self.corpus, self.visits, self.ways, self.width, self.early = model, corpus, visits, ways, width, early
-
-    @property
-    def seen(self) -> int:
-        return self.model.seen
+    def __init__(self, parser: TransitionParser, model: TransitionModel, corpus: ParserCorpus, visits: Visits):
+        super().__init__(model, visits)
+        self.corpus, self.width, self.early = corpus, int(parser.beam), parser.update == "early"
+        self.rule: Rule = as_rule(parser.rule)
+        self.options = TransitionOptions(
+            bool(parser.single_root),
+            float(parser.margin),
+            margin_offset(self.rule, parser.margin),
+            float(parser.explore),
+            mix(np.uint64(0), np.uint64(model.seed)),
+        )
 
     def epoch(self, order: NDArray, budget: int = NO_LIMIT) -> tuple[Progress, bool]:
+        """Visit these sentences once; return what was done, and whether nothing is left to learn."""
         model, before = self.model, self.model.updates
-        known = (model.ledger, model.outlook, self.corpus, order, *self.ways, model.uses, model.seen, model.updates)
-        done = greedy.learn(*known) if self.width == 1 else beam.learn(*known, self.width, self.early)
-        model.ledger, mistakes, model.updates = done
+        counts = (model.uses, model.seen, model.updates)
+        known = (model.table, model.state_templates, self.corpus, order, self.rule, self.options, *counts)
+        done = learn_greedy(*known) if self.width == 1 else learn_beam(*known, self.width, self.early)
+        model.table, mistakes, model.updates = done
         model.seen += len(order)
-        model.asked = None
+        model._frozen = None
         updates = model.updates - before
         return Progress(len(order), int(mistakes), updates, -1), updates == 0
-
-    def size(self) -> float:
-        return float(np.sqrt(squared_norm(self.model.ledger)))
-
-    def weights_now(self) -> NDArray:
-        return self.model.ledger.w[: self.model.ledger.used[1]]
-
-    def finish(self) -> None:
-        pass
 
 
 class TransitionParser(DependencyParser):
@@ -244,11 +232,11 @@ class TransitionParser(DependencyParser):
             "beam": Number(1, whole=True, high=WIDEST, closed_high=True),
             "update": OneOf(("max-violation", "early")),
             "explore": Number(0, high=1, closed_high=True),
-            "prune": Number(0),
         }
     )
-    _places: ClassVar[tuple[str, ...]] = outlook.PLACES
-    _state_attributes: ClassVar[tuple[str, ...]] = outlook.STATE
+    _state_attributes: ClassVar[tuple[str, ...]] = STATE
+    _most_labels: ClassVar[int] = MOST_LABELS
+    _model_type: ClassVar[Any] = TransitionModel
 
     def __init__(
         self,
@@ -301,69 +289,46 @@ class TransitionParser(DependencyParser):
 
     # Learning
 
-    def _texts(self) -> tuple[str, ...]:
-        return templates_for(tuple(self.fields)) if self.templates is None else listed(self.templates)
-
     def _every_template(self) -> tuple[str, ...]:
-        return self._texts()
+        return templates_for(tuple(self.fields)) if self.templates is None else template_list(self.templates)
 
-    def _corpus(self, X: Any, y: Any, begin: bool) -> Reading:
-        model = Model(self._read_fields(), self._texts()) if begin else self._resumable()
-        if not begin and (model.fields.fields, model.templates) != (tuple(self.fields), self._texts()):
-            raise ValueError(
-                "fields or templates has changed since this model began to learn; fit a new one, or change it back"
-            )
-        if not self.labelled and list(model.labels) not in ([], ["_"]):
-            raise ValueError("labelled has changed since this model began to learn; fit a new one, or change it back")
-        labels = dict(model.labels)
-        heads, numbers = self._read_trees(y, starts_of(X), labels, learn=True)
-        values, starts = model.fields.values(X, learn=True)
-        if not self.labelled:
-            labels, numbers = {"_": 0}, np.zeros_like(numbers)
-        if len(labels) > MOST_LABELS:
-            raise ValueError(f"there are {len(labels)} labels; at most {MOST_LABELS} can be told apart")
-        self._refuse_roots(heads, starts)
-        transitions.make_projective(heads, starts)
-        return Reading(Corpus(values, starts, heads, numbers), labels, model)
+    def _blank_model(self, fields: Fields) -> TransitionModel:
+        return TransitionModel(fields, self._every_template())
 
-    def _begin(self, plan: Plan, corpus: Reading) -> Model:
+    def _settings(self, model: TransitionModel) -> list[tuple[str, object, object]]:
+        learned_labels = list(model.labels) not in ([], ["_"])
+        return [
+            ("templates", model.templates, self._every_template()),
+            ("labelled", learned_labels, learned_labels and bool(self.labelled)),
+        ]
+
+    def _corpus(self, X: Sequence, y: Sequence, begin: bool) -> TrainingTrees:
+        trees = super()._corpus(X, y, begin)
+        transitions.make_projective(trees.corpus.heads, trees.corpus.starts)
+        return trees
+
+    def _new_model(self, plan: Plan, corpus: TrainingTrees) -> TransitionModel:
         corpus.model.seed = int(plan.rng().integers(2**62))
         return corpus.model
 
-    def _learner(self, plan: Plan, model: Model, corpus: Reading, visits: Visits) -> Learner:
-        model.know(corpus.labels)
-        rule = rule_of(self.rule)
-        seed = mix(np.uint64(0), np.uint64(model.seed))
-        manner = Manner(bool(self.single_root), float(self.margin), offset(rule, self.margin), float(self.explore), seed)
-        return _Learner(model, corpus.corpus, visits, (rule, manner), int(self.beam), self.update == "early")
+    def _trainer(self, model: TransitionModel, corpus: TrainingTrees, visits: Visits) -> Learner:
+        model.add_labels(corpus.labels)
+        return TransitionTrainer(self, model, corpus.corpus, visits)
 
     # Predicting
 
-    def _searching(self) -> str:
+    def _search_name(self) -> str:
         return "beam=1" if self.beam == 1 else "a beam"
 
-    def _predict(self, model: Model, X: Sequence) -> list:
-        values, starts = model.fields.values(X)
-        heads, labels = np.zeros(len(values), np.int32), np.zeros(len(values), np.int32)
-        sheet, single_root = model.predicting(self.keep == "average", float(self.prune)), bool(self.single_root)
-
+    def _parse(self, model: TransitionModel) -> Callable[[ParserCorpus], None]:
+        table, width, single_root = self._freeze(model).table, int(self.beam), bool(self.single_root)
         uses = model.uses if len(model.uses) else np.zeros(1, np.uint8)  # of empty sentences, no label has been learned
 
-        def parse(part: slice) -> None:
-            known = (sheet, model.outlook, Corpus(values, starts[part], heads, labels), uses, single_root)
-            if self.beam == 1:
-                greedy.parse(*known)
+        def parse(corpus: ParserCorpus) -> None:
+            known = (table, model.state_templates, corpus, uses, single_root)
+            if width == 1:
+                parse_greedy(*known)
             else:
-                beam.parse(*known, int(self.beam))
+                parse_beam(*known, width)
 
-        self._in_parts(parse, len(X))
-        return self._written_trees(heads, labels, list(model.labels) if self.labelled else [], starts, single_root)
-
-    # Files
-
-    def _arrays(self, model: Model, resume: bool) -> tuple[dict[str, Any], dict[str, NDArray]]:
-        model.predicting(self.keep == "average", float(self.prune))
-        return model.arrays(resume)
-
-    def _from_arrays(self, facts: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> Model:
-        return Model.restored(facts, arrays)
+        return parse

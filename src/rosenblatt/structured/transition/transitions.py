@@ -48,7 +48,7 @@ def new_cells(room):
 
 
 @jit
-def _bare(cells, at, word, below):
+def _write_bare(cells, at, word, below):
     """Write the cell of a word without children."""
     for column in range(COLUMNS):
         cells[at, column] = -1
@@ -60,12 +60,12 @@ def _bare(cells, at, word, below):
 @jit
 def begin(cells):
     """Write the configuration before the first action: word 0 at the front, nothing on the stack. Its cell is 0."""
-    _bare(cells, 0, 0, -1)
+    _write_bare(cells, 0, 0, -1)
     return 1
 
 
 @jit
-def _copy(cells, at, other, below):
+def _write_copy(cells, at, other, below):
     """Write a copy of another cell that lies on `below`."""
     for column in range(COLUMNS):
         cells[at, column] = cells[other, column]
@@ -78,44 +78,44 @@ def act(cells, used, front, action):
     """Write the configuration after an action; (its cell, the number of cells used now). At most two cells are written."""
     top = cells[front, BELOW]
     if action == SHIFT:
-        _bare(cells, used, cells[front, WORD] + 1, front)
+        _write_bare(cells, used, cells[front, WORD] + 1, front)
         return used, used + 1
     label = (action - 1) >> 1
     bit = np.int64(1) << np.int64(label & 63)
     if action & 1:
-        _copy(cells, used, front, cells[top, BELOW])
+        _write_copy(cells, used, front, cells[top, BELOW])
         cells[used, LEFT2], cells[used, LEFT2_LABEL] = cells[used, LEFT], cells[used, LEFT_LABEL]
         cells[used, LEFT], cells[used, LEFT_LABEL] = cells[top, WORD], label
         cells[used, LEFTS] += 1
         cells[used, LEFT_SET] |= bit
         return used, used + 1
     head = cells[top, BELOW]
-    _copy(cells, used, head, cells[head, BELOW])
+    _write_copy(cells, used, head, cells[head, BELOW])
     cells[used, RIGHT2], cells[used, RIGHT2_LABEL] = cells[used, RIGHT], cells[used, RIGHT_LABEL]
     cells[used, RIGHT], cells[used, RIGHT_LABEL] = cells[top, WORD], label
     cells[used, RIGHTS] += 1
     cells[used, RIGHT_SET] |= bit
-    _copy(cells, used + 1, front, used)
+    _write_copy(cells, used + 1, front, used)
     return used + 1, used + 2
 
 
 @jit
-def allowed(cells, front, n, single_root):
+def legal_actions(cells, front, n, single_root):
     """(whether SHIFT, LEFT, RIGHT) may be taken in a sentence of n words; before the end, one of them always may."""
     depth, ended = cells[front, DEPTH], cells[front, WORD] == n
     return not ended, depth == 1 or (depth > 1 and not (ended and single_root)), depth > 1
 
 
 @jit
-def arc(cells, front, side):
+def new_arc(cells, front, side):
     """(head, word) of the arc that LEFT (side 1) or RIGHT (side 2) makes."""
     top = cells[front, BELOW]
     return cells[front if side == 1 else cells[top, BELOW], WORD], cells[top, WORD]
 
 
 @jit
-def kind(cells, front, n, side):
-    """What kind of arc LEFT (side 1) or RIGHT (side 2) makes: one of the bits of `note`."""
+def arc_kind(cells, front, n, side):
+    """What kind of arc LEFT (side 1) or RIGHT (side 2) makes: one of the bits of `note_uses`."""
     return ON_RIGHT if side == 2 else (ON_ROOT if cells[front, WORD] == n else ON_LEFT)
 
 
@@ -160,7 +160,7 @@ def costs(cells, front, heads, single_root):
 def gold_action(cells, front, heads, labels, single_root):
     """The action that the gold tree asks for, an arc as soon as it may be made; −1 where the tree is out of reach."""
     shift, left, right = costs(cells, front, heads, single_root)
-    may_shift, may_left, may_right = allowed(cells, front, heads.size, single_root)
+    may_shift, may_left, may_right = legal_actions(cells, front, heads.size, single_root)
     if may_left or may_right:
         s = cells[cells[front, BELOW], WORD]
         if may_left and left == 0 and heads[s] == cells[front, WORD]:
@@ -171,7 +171,7 @@ def gold_action(cells, front, heads, labels, single_root):
 
 
 @jit
-def note(heads, labels, uses):
+def note_uses(heads, labels, uses):
     """Mark in `uses` which kinds of arcs the labels of a gold tree are on."""
     n = heads.size
     for word in range(n):
@@ -179,7 +179,7 @@ def note(heads, labels, uses):
 
 
 @jit
-def open_up(uses, usable):
+def write_usable(uses, usable):
     """Write which kinds of arcs each label may be on: those it has been seen on, and those that no label has been seen on.
     So every action that a configuration allows has a label. One that has not been seen at all waits, if others have."""
     seen = 0
@@ -191,12 +191,12 @@ def open_up(uses, usable):
 
 
 @jit
-def take_gold(heads, labels, tree, uses, usable):
+def load_gold(heads, labels, tree, uses, usable):
     """Write gold as the system counts, words from 0 and the root behind the last; note the labels that it uses."""
     for word in range(tree.size):
         tree[word] = heads[word] - 1 if heads[word] > 0 else tree.size
-    note(tree, labels, uses)
-    open_up(uses, usable)
+    note_uses(tree, labels, uses)
+    write_usable(uses, usable)
 
 
 @jit
@@ -245,7 +245,7 @@ def make_projective(heads, starts):
 
 
 @jit
-def arcs(actions, heads, labels):
+def write_arcs(actions, heads, labels):
     """Write the heads (counted from 1, 0 for the root) and the labels of the tree that these 2n actions build."""
     n = heads.size
     stack = np.empty(n + 1, np.int64)

@@ -2,10 +2,10 @@
 neighbouring modifiers of one head (McDonald and Pereira 2006). Learning finds the best tree under the weights, with a
 cost for every wrong head, and where it is not gold moves the weights of the features in which the two differ.
 
-Most of the n² arcs of a sentence are hopeless, and a few templates can tell. They are the sieve: a perceptron that ranks
+Most of the n² arcs of a sentence are hopeless, and a few templates can tell. They are the pruner, a perceptron that ranks
 the heads of each word by itself, and lets the best few through to be scored in full. Arcs from the word before always
 pass, so that there is a tree, and in learning the gold ones. A tree of arcs that passed is a tree, so every update is
-made on a violation, and Collins's bound holds whatever the sieve does.
+made on a violation, and Collins's bound holds whatever the pruner does.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ import numpy as np
 from rosenblatt.engine.jit import jit
 from rosenblatt.rules import step
 from rosenblatt.structured.graph import chu_liu_edmonds, eisner
+from rosenblatt.structured.graph.arc_weights import ArcWeights, update_weights
 from rosenblatt.structured.graph.arcs import (
-    Plan,
+    ArcTemplates,
     add_arcs,
     add_siblings,
     arc_keys,
     couple_keys,
-    hashed,
+    hash_sides,
     most_keys,
-    padded,
+    pad_sentence,
     triple_keys,
     word_keys,
 )
-from rosenblatt.structured.graph.directed import Directed, push
 
 # What a wrong head is worth by itself, so that ties go against gold. Weights that are whole numbers below 2²⁰ leave room
 # for it in a float64, and so many heads of it stay below 1: there, the comparison is exact.
@@ -45,7 +45,7 @@ class Decoder(NamedTuple):
 
 
 @jit
-def decoded(decoder, scores, siblings):
+def decode(decoder, scores, siblings):
     """The heads of the best tree."""
     if decoder.siblings:
         return eisner.best_tree_with_siblings(scores, siblings, decoder.single_root)
@@ -54,45 +54,45 @@ def decoded(decoder, scores, siblings):
     return chu_liu_edmonds.best_tree(scores, decoder.single_root)
 
 
-class Scorer(NamedTuple):
+class ArcScorer(NamedTuple):
     """What scores arcs: the templates, and the weights of their features."""
 
-    plan: Plan
-    table: Directed
+    templates: ArcTemplates
+    weights: ArcWeights
 
 
-class Scored(NamedTuple):
+class ScoredArcs(NamedTuple):
     """A sentence whose arcs have scores."""
 
     sides: np.ndarray  # of words, for the features of arcs
-    scores: np.ndarray  # (n + 1, n + 1): −∞ where the sieve let nothing through
+    scores: np.ndarray  # (n + 1, n + 1): −∞ where the pruner let nothing through
     siblings: np.ndarray  # (n + 1, n + 1, n + 1), or empty
-    sieve_sides: np.ndarray
-    ranks: np.ndarray  # (n + 1, n + 1): what the sieve says of each arc
+    pruner_sides: np.ndarray
+    ranks: np.ndarray  # (n + 1, n + 1): what the pruner says of each arc
 
 
 @jit
-def scored(decoder, sieve, scorer, values, candidates, gold):
-    """The scores of a sentence's arcs: all of them, or those that the sieve lets through (and the gold ones, if given)."""
+def score_arcs(decoder, pruner, scorer, values, candidates, gold):
+    """The scores of a sentence's arcs: all of them, or those that the pruner lets through (and the gold ones, if given)."""
     n, width = values.shape
-    words = padded(values)
-    sides = hashed(scorer.plan, words, width)
+    words = pad_sentence(values)
+    sides = hash_sides(scorer.templates, words, width)
     scores = np.full((n + 1, n + 1), -np.inf)
     arcs = every_arc(n)
-    sieve_sides, ranks = sides, np.zeros((0, 0))
+    pruner_sides, ranks = sides, np.zeros((0, 0))
     if candidates > 0:
-        sieve_sides = hashed(sieve.plan, words, width)
+        pruner_sides = hash_sides(pruner.templates, words, width)
         ranks = np.zeros((n + 1, n + 1))
-        add_arcs(sieve.plan, sieve_sides, sieve.table, arcs, ranks)
-        arcs = sifted(ranks, arcs, candidates, gold)
+        add_arcs(pruner.templates, pruner_sides, pruner.weights, arcs, ranks)
+        arcs = prune_arcs(ranks, arcs, candidates, gold)
     for i in range(arcs.shape[0]):
         scores[arcs[i, 0], arcs[i, 1]] = 0.0
-    add_arcs(scorer.plan, sides, scorer.table, arcs, scores)
+    add_arcs(scorer.templates, sides, scorer.weights, arcs, scores)
     room = n + 1 if decoder.siblings else 0
     siblings = np.zeros((room, room, room))
     if decoder.siblings:
-        add_siblings(scorer.plan, sides, scorer.table, scores, siblings)
-    return Scored(sides, scores, siblings, sieve_sides, ranks)
+        add_siblings(scorer.templates, sides, scorer.weights, scores, siblings)
+    return ScoredArcs(sides, scores, siblings, pruner_sides, ranks)
 
 
 @jit
@@ -109,7 +109,7 @@ def every_arc(n):
 
 
 @jit
-def sifted(ranks, arcs, candidates, gold):
+def prune_arcs(ranks, arcs, candidates, gold):
     """Those of all arcs that come from one of the best heads of their word, from the word before, or from gold."""
     n = ranks.shape[0] - 1
     to = 0
@@ -137,7 +137,7 @@ def _at_rank(ranks, m, k):
 
 
 @jit
-def elders(heads):
+def previous_siblings(heads):
     """For each word the modifier of its head before it, seen from the head; the head itself for a first modifier."""
     n = heads.size
     out = np.empty(n, np.int32)
@@ -158,7 +158,7 @@ def elders(heads):
 def score_of(heads, scores, siblings):
     """The score of a tree."""
     total = 0.0
-    before = elders(heads)
+    before = previous_siblings(heads)
     for m in range(1, heads.size + 1):
         total += scores[heads[m - 1], m]
         if siblings.size > 0:
@@ -167,27 +167,27 @@ def score_of(heads, scores, siblings):
 
 
 @jit
-def keys_apart(plan, sides, heads, other, with_siblings, out):
+def keys_apart(templates, sides, heads, other, with_siblings, out):
     """Write the keys of the features of those parts of a tree that the other tree has not; how many there are."""
     count = 0
-    before, others = elders(heads), elders(other)
+    before, others = previous_siblings(heads), previous_siblings(other)
     for m in range(1, heads.size + 1):
         h, s = heads[m - 1], before[m - 1]
         if h != other[m - 1]:
-            count += arc_keys(plan, sides, h, m, out[count:])
-            count = word_keys(plan, sides, h, m, out, count)
+            count += arc_keys(templates, sides, h, m, out[count:])
+            count = word_keys(templates, sides, h, m, out, count)
         if with_siblings and (h != other[m - 1] or s != others[m - 1]):
-            count += couple_keys(plan, sides, h, m, s, out[count:])
-            count += triple_keys(plan, sides, h, m, s, out[count:])
+            count += couple_keys(templates, sides, h, m, s, out[count:])
+            count += triple_keys(templates, sides, h, m, s, out[count:])
     return count
 
 
 @jit
-def _room(plan, heads):
+def _room(templates, heads):
     """As many features as a tree can have."""
     total = 0
     for m in range(1, heads.size + 1):
-        total += most_keys(plan, abs(heads[m - 1] - m))
+        total += most_keys(templates, abs(heads[m - 1] - m))
     return total
 
 
@@ -219,7 +219,7 @@ def count_wrong(heads, gold):
 
 
 @jit
-def _costly(scores, gold, cost):
+def _with_costs(scores, gold, cost):
     """The scores with a cost for each wrong head."""
     out = scores + cost
     for m in range(1, gold.size + 1):
@@ -227,21 +227,21 @@ def _costly(scores, gold, cost):
     return out
 
 
-class Manner(NamedTuple):
-    """How is learned."""
+class ArcOptions(NamedTuple):
+    """How arcs are learned."""
 
     margin: float  # the cost of a wrong head
     threshold: float  # the margin up to which the rule moves, whose place the cost takes
-    candidates: int  # heads of a word that pass the sieve; 0 for all
+    candidates: int  # heads of a word that pass the pruner; 0 for all
     exact_length: bool  # whether the rule asks for ‖Δ‖²
     longest: int  # words of a sentence that is decoded as a whole
 
 
 @jit
-def learn_ranks(sieve, known, gold, candidates, clock):
+def learn_pruner(pruner, sentence, gold, candidates, clock):
     """Move each word's gold head up where it is not clearly among the better half of those that may pass."""
-    plan, sides, ranks, table = sieve.plan, known.sieve_sides, known.ranks, sieve.table
-    keys = np.empty(most_keys(plan, gold.size), np.uint64)
+    templates, sides, ranks, weights = pruner.templates, sentence.pruner_sides, sentence.ranks, pruner.weights
+    keys = np.empty(most_keys(templates, gold.size), np.uint64)
     for m in range(1, gold.size + 1):
         h, rival = gold[m - 1], -1
         least = _at_rank(ranks, m, (candidates + 1) // 2)
@@ -249,11 +249,11 @@ def learn_ranks(sieve, known, gold, candidates, clock):
             if x != m and x != h and ranks[x, m] >= least and (rival < 0 or ranks[x, m] < ranks[rival, m]):
                 rival = x
         if rival >= 0 and ranks[h, m] <= ranks[rival, m] + 1.0:
-            count = word_keys(plan, sides, h, m, keys, arc_keys(plan, sides, h, m, keys))
-            table = push(table, keys, count, 1.0, clock)
-            count = word_keys(plan, sides, rival, m, keys, arc_keys(plan, sides, rival, m, keys))
-            table = push(table, keys, count, -1.0, clock)
-    return Scorer(plan, table)
+            count = word_keys(templates, sides, h, m, keys, arc_keys(templates, sides, h, m, keys))
+            weights = update_weights(weights, keys, count, 1.0, clock)
+            count = word_keys(templates, sides, rival, m, keys, arc_keys(templates, sides, rival, m, keys))
+            weights = update_weights(weights, keys, count, -1.0, clock)
+    return ArcScorer(templates, weights)
 
 
 class Counts(NamedTuple):
@@ -265,50 +265,50 @@ class Counts(NamedTuple):
 
 
 @jit
-def learn(decoder, rule, manner, sieve, scorer, corpus, order, counts):
-    """Visit sentences in this order; (sieve, scorer, counts). A sentence counts as a mistake if some wrong tree was as good
-    as gold before it was learned from."""
+def learn_arcs(decoder, rule, options, pruner, scorer, corpus, order, counts):
+    """Visit sentences in this order; (pruner, scorer, counts). A sentence counts as a mistake if some wrong tree was as
+    good as gold before it was learned from."""
     values, starts, all_heads = corpus
     seen, updates, mistakes = counts
-    margin, candidates, plan = manner.margin, manner.candidates, scorer.plan
+    margin, candidates, templates = options.margin, options.candidates, scorer.templates
     for i in order:
         clock = np.float64(seen)
         seen += 1
         a, b = starts[i], starts[i + 1]
-        if a == b or b - a > manner.longest:
+        if a == b or b - a > options.longest:
             continue
         gold = all_heads[a:b]
-        known = scored(decoder, sieve, scorer, values[a:b], candidates, gold)
-        sides, scores, siblings, _, _ = known
+        sentence = score_arcs(decoder, pruner, scorer, values[a:b], candidates, gold)
+        sides, scores, siblings, _, _ = sentence
         if candidates > 0:
-            sieve = learn_ranks(sieve, known, gold, candidates, clock)
-        with_cost = _costly(scores, gold, margin + TIE)
-        guess = decoded(decoder, with_cost, siblings)
+            pruner = learn_pruner(pruner, sentence, gold, candidates, clock)
+        with_cost = _with_costs(scores, gold, margin + TIE)
+        guess = decode(decoder, with_cost, siblings)
         wrong = count_wrong(guess, gold)
         if wrong == 0:
             continue
         m = score_of(gold, scores, siblings) - score_of(guess, scores, siblings)
         if margin > 0 and m > 0:  # without the cost, is there still a tree as good as gold?
-            best = decoded(decoder, _costly(scores, gold, TIE), siblings)
+            best = decode(decoder, _with_costs(scores, gold, TIE), siblings)
             mistakes += count_wrong(best, gold) > 0 and score_of(best, scores, siblings) >= score_of(gold, scores, siblings)
         else:
             mistakes += m <= 0
         if margin > 0:
-            m += manner.threshold - margin * wrong
-        plus, minus = np.empty(_room(plan, gold), np.uint64), np.empty(_room(plan, guess), np.uint64)
-        more = keys_apart(plan, sides, gold, guess, siblings.size > 0, plus)
-        fewer = keys_apart(plan, sides, guess, gold, siblings.size > 0, minus)
-        length = squared_length(plus, more, minus, fewer) if manner.exact_length else 1.0
+            m += options.threshold - margin * wrong
+        plus, minus = np.empty(_room(templates, gold), np.uint64), np.empty(_room(templates, guess), np.uint64)
+        more = keys_apart(templates, sides, gold, guess, siblings.size > 0, plus)
+        fewer = keys_apart(templates, sides, guess, gold, siblings.size > 0, minus)
+        length = squared_length(plus, more, minus, fewer) if options.exact_length else 1.0
         tau = step(rule, m, length, updates + 1, True)
         if tau > 0:
-            table = push(scorer.table, plus, more, tau, clock)
-            scorer = Scorer(plan, push(table, minus, fewer, -tau, clock))
+            weights = update_weights(scorer.weights, plus, more, tau, clock)
+            scorer = ArcScorer(templates, update_weights(weights, minus, fewer, -tau, clock))
             updates += 1
-    return sieve, scorer, Counts(seen, updates, mistakes)
+    return pruner, scorer, Counts(seen, updates, mistakes)
 
 
 @jit
-def parse(decoder, sieve, scorer, candidates, longest, corpus):
+def parse_arcs(decoder, pruner, scorer, candidates, longest, corpus):
     """Write the heads of all sentences into the corpus; those of one that is too long piece by piece, and all pieces hang
     on the root of the first."""
     values, starts, heads = corpus
@@ -317,8 +317,8 @@ def parse(decoder, sieve, scorer, candidates, longest, corpus):
         top = 0
         for a in range(starts[i], starts[i + 1], longest):
             b = min(a + longest, starts[i + 1])
-            known = scored(decoder, sieve, scorer, values[a:b], candidates, nothing)
-            piece = decoded(decoder, known.scores, known.siblings)
+            sentence = score_arcs(decoder, pruner, scorer, values[a:b], candidates, nothing)
+            piece = decode(decoder, sentence.scores, sentence.siblings)
             for m in range(b - a):
                 heads[a + m] = a - starts[i] + piece[m] if piece[m] > 0 else top
             if top == 0:

@@ -1,4 +1,5 @@
-"""Weights that predict, as small whole numbers: multiples of a unit, at most 32,767 of it. A feature that speaks for many
+"""The weights of actions, and how a configuration is scored: by a `WeightTable` while learning, and when predicting by
+weights that are small whole numbers, multiples of a unit and at most 32,767 of it. A feature that speaks for many
 actions has a row with a number for each, which is added to the scores in a few instructions; one that speaks for few has
 a short list. Sums of whole numbers do not depend on their order, and a file holds what memory holds.
 
@@ -13,10 +14,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rosenblatt.engine.hashtable import capacity_for
-from rosenblatt.engine.jit import jit, prefetch
-from rosenblatt.structured.features import ledger as ledgers
-from rosenblatt.structured.features.ledger import mean_weight
+from rosenblatt.engine.hashtable import capacity_for, request
+from rosenblatt.engine.jit import generic, jit, prefetch
+from rosenblatt.structured.features.weight_table import (
+    WeightLists,
+    WeightTable,
+    add_row_scores,
+    find_row,
+    mean_weight,
+    prefetch_row,
+    row_keys,
+)
 
 _LARGEST = 32767
 _LONG = 6  # actions from which on a row is faster than a list
@@ -30,22 +38,15 @@ _START_MASK = np.uint64(2**32 - 1)
 _ROW = np.uint64(15)  # the size that marks a row
 
 
-class Lists(NamedTuple):
-    """What predicts, list after list, as it is written into a file."""
+def quantize(table: WeightTable, seen: int, average: bool, prune: float) -> tuple[WeightLists, float]:
+    """Return the weights that predict as multiples of a unit, and the unit.
 
-    keys: NDArray  # (features,) uint64
-    sizes: NDArray  # (features,) uint16
-    outcomes: NDArray  # (weights,) uint8, or uint16 where there are more than 256
-    weights: NDArray  # (weights,) int16, not 0
-
-
-def written(ledger: ledgers.Ledger, seen: int, average: bool, prune: float) -> tuple[Lists, float]:
-    """The lists of a ledger, and their unit. Weights of at most `prune` times the mean size are dropped."""
+    Weights of at most `prune` times the mean size are dropped.
+    """
     clock = float(max(seen, 1))
-    largest, mean = _sizes(ledger, clock, average)
+    largest, mean = _sizes(table, clock, average)
     unit = largest / _LARGEST if largest > 0.0 else 1.0
-    keys, sizes, outcomes, weights = _written(ledger, clock, average, prune * mean, unit)
-    return Lists(keys, sizes, outcomes.astype(np.uint8 if outcomes.max(initial=0) < 256 else np.uint16), weights), unit
+    return WeightLists(*_quantize(table, clock, average, prune * mean, unit)), unit
 
 
 @jit
@@ -54,9 +55,9 @@ def _value(w, drift, at, clock, average):
 
 
 @jit
-def _sizes(ledger, clock, average):
+def _sizes(table, clock, average):
     """(largest, mean) size of the weights that are not 0."""
-    _, spans, _, w, drift, used = ledger
+    _, spans, _, w, drift, used = table
     largest, total, count = 0.0, 0.0, 0
     for row in range(used[0]):
         for at in range(spans[row, 0], spans[row, 0] + spans[row, 1]):
@@ -68,9 +69,9 @@ def _sizes(ledger, clock, average):
 
 
 @jit
-def _written(ledger, clock, average, least, unit):
-    # In passes over the ledger, which is large, rather than with arrays of its size.
-    slots, spans, outcomes, w, drift, used = ledger
+def _quantize(table, clock, average, least, unit):
+    # In passes over the table, which is large, rather than with arrays of its size.
+    slots, spans, outcomes, w, drift, used = table
     sizes = np.zeros(used[0], np.uint16)
     features, total = 0, 0
     for row in range(used[0]):
@@ -80,9 +81,9 @@ def _written(ledger, clock, average, least, unit):
                 sizes[row] += 1
                 total += 1
         features += sizes[row] > 0
-    keys, counts = np.empty(features, np.uint64), np.empty(features, np.uint16)
+    keys, counts = np.empty(features, np.uint64), np.empty(features, np.int64)
     named, weights = np.empty(total, np.uint16), np.empty(total, np.int16)
-    all_keys = ledgers.keys_of(slots, used[0])
+    all_keys = row_keys(slots, used[0])
     feature, to = 0, 0
     for row in range(used[0]):
         if sizes[row] > 0:
@@ -96,18 +97,7 @@ def _written(ledger, clock, average, least, unit):
     return keys, counts, named, weights
 
 
-def checked(lists: Lists, actions: int) -> Lists:
-    """The lists, if they are what `written` gives for this many actions; what is in a file may not be."""
-    kinds = [part.dtype.kind + str(part.ndim) for part in lists]
-    if kinds != ["u1", "u1", "u1", "i1"] or lists.keys.dtype != np.uint64 or lists.weights.dtype != np.int16:
-        raise ValueError(f"lists of weights have the types {', '.join(str(part.dtype) for part in lists)}")
-    ledgers.check_lists(*lists)
-    if lists.outcomes.max(initial=0) >= actions:
-        raise ValueError(f"a list of weights names the action {lists.outcomes.max()}, but there are {actions}")
-    return lists
-
-
-class Sheet(NamedTuple):
+class QuantizedTable(NamedTuple):
     """The lists, ready to be looked up."""
 
     slots: NDArray  # (capacity,) uint64: 28 bits of a feature's key, 32 of where its list or row starts, 4 of the size
@@ -116,15 +106,15 @@ class Sheet(NamedTuple):
     rows: NDArray  # (rows, actions, padded) int16
 
 
-def bind(lists: Lists, actions: int) -> Sheet:
-    """The sheet of these lists, for this many actions."""
+def index_quantized(lists: WeightLists, actions: int) -> QuantizedTable:
+    """Make a hash table of these lists, for this many actions."""
     # Made by numpy, which asks for large pages: a probe of a large table then costs no walk through the page table.
     slots = np.zeros(int(capacity_for(len(lists.keys))), np.uint64)
-    return _bind(lists, actions, slots)
+    return _index_quantized(lists, actions, slots)
 
 
 @jit
-def _bind(lists, actions, slots):
+def _index_quantized(lists, actions, slots):
     keys, sizes, outcomes, weights = lists
     padded = (actions + _LANES - 1) // _LANES * _LANES
     long = 0
@@ -151,7 +141,7 @@ def _bind(lists, actions, slots):
         while slots[slot] != 0:
             slot = (slot + np.uint64(1)) & mask
         slots[slot] = keys[i] >> _KEY_BITS << _KEY_BITS | entry
-    return Sheet(slots, places[:to].copy(), kept[:to].copy(), rows)
+    return QuantizedTable(slots, places[:to].copy(), kept[:to].copy(), rows)
 
 
 @jit
@@ -167,9 +157,9 @@ def _find(slots, key):
 
 
 @jit
-def add_up(sheet, keys, count, found, scores):
+def _add_up(table, keys, count, found, scores):
     """Write the scores of all actions, (padded,) int32: the sum over the keys. `found` is room for where they are."""
-    slots, outcomes, weights, rows = sheet
+    slots, outcomes, weights, rows = table
     mask, width = np.uint64(slots.size - 1), rows.shape[1]
     for i in range(count):
         prefetch(slots, np.intp(keys[i] & mask))
@@ -202,3 +192,44 @@ def add_up(sheet, keys, count, found, scores):
         start = np.int64(found[i] >> _SIZE_BITS & _START_MASK)
         for at in range(start, start + np.int64(found[i] & _ROW)):
             scores[outcomes[at]] += weights[at]
+
+
+@generic
+def new_scores(weights, rows, actions):
+    """(rows, actions) of scores, all 0; there may be more actions, which no weight is for."""
+    raise TypeError(f"{type(weights).__name__} holds no weights of features")
+
+
+@generic
+def score_actions(weights, keys, count, found, scores):
+    """Write the scores of all actions; `found` keeps where the weights of each key are."""
+    raise TypeError(f"{type(weights).__name__} holds no weights of features")
+
+
+@new_scores.register
+def _(weights: WeightTable, rows, actions):
+    return np.zeros((rows, actions))
+
+
+@new_scores.register
+def _(weights: QuantizedTable, rows, actions):
+    return np.zeros((rows, max(weights.rows.shape[1], actions)), np.int32)
+
+
+@score_actions.register
+def _(weights: WeightTable, keys, count, found, scores):
+    scores[:] = 0.0
+    for i in range(count):
+        request(weights.slots, keys[i])
+    for i in range(count):
+        found[i] = find_row(weights, keys[i])
+        if found[i] >= 0:
+            prefetch_row(weights, found[i])
+    for i in range(count):
+        if found[i] >= 0:
+            add_row_scores(weights, found[i], scores)
+
+
+@score_actions.register
+def _(weights: QuantizedTable, keys, count, found, scores):
+    _add_up(weights, keys, count, found, scores)

@@ -17,24 +17,30 @@ from typing import Any, NamedTuple, Protocol
 
 from sklearn.base import BaseEstimator
 
+from rosenblatt.errors import InvalidData, InvalidDataType, UnsupportedOperation, shown
 from rosenblatt.estimators.parameters import Number, OneOf, check
-from rosenblatt.structured.named import Features, NamedWeights
+from rosenblatt.structured.search.named_weights import Features, NamedWeights
+from rosenblatt.structured.search.protocol import Input
+
+State = Any  # whatever the problem's states are
+Action = Any  # whatever can be compared by ==
+Actions = Sequence[Action]
 
 
 class Steps(Protocol):
     """A problem that is solved step by step."""
 
-    def start(self, x: Any) -> Any:
-        """The state before the first action."""
+    def start(self, x: Input) -> State:
+        """Return the state before the first action."""
 
-    def moves(self, x: Any, state: Any) -> Iterable[tuple[Any, Any]]:
-        """The actions that are possible in a state, each once, and the states they lead to."""
+    def moves(self, x: Input, state: State) -> Iterable[tuple[Action, State]]:
+        """Return the actions that are possible in a state, each once, and the states they lead to."""
 
-    def finished(self, x: Any, state: Any) -> bool:
-        """Whether a path ends here."""
+    def finished(self, x: Input, state: State) -> bool:
+        """Return whether a path ends here."""
 
-    def features(self, x: Any, state: Any, action: Any) -> Features:
-        """What the score of a step is a weighted sum of."""
+    def features(self, x: Input, state: State, action: Action) -> Features:
+        """Return what the score of a step is a weighted sum of."""
 
 
 class Prefix(NamedTuple):
@@ -42,16 +48,16 @@ class Prefix(NamedTuple):
 
     score: float
     cost: float  # margin × actions that are not gold's
-    state: Any
+    state: State
     gold: bool  # whether all actions are gold's
     done: bool
     size: int
-    action: Any = None
+    action: Action = None
     before: Any = None  # the prefix without the last action
 
-    def actions(self) -> tuple[Any, ...]:
+    def actions(self) -> tuple[Action, ...]:
         """The path so far."""
-        found: list[Any] = []
+        found: list[Action] = []
         prefix = self
         while prefix.before is not None:
             found.append(prefix.action)
@@ -59,23 +65,23 @@ class Prefix(NamedTuple):
         return tuple(reversed(found))
 
 
-class Sought(NamedTuple):
+class GoldStep(NamedTuple):
     """What gold does in a step."""
 
-    action: Sequence[Any]  # one action, or none where gold has ended
+    action: Actions  # one action, or none where gold has ended
     margin: float
 
-    def has(self, action: Any) -> bool:
+    def has(self, action: Action) -> bool:
         """Whether it is this action."""
         return len(self.action) > 0 and bool(action == self.action[0])
 
-    def cost(self, *taken: Any) -> float:
-        """The margin, if an action, or none, was taken that is not gold's."""
-        same = self.has(*taken) if taken else len(self.action) == 0
+    def cost(self, *actions: Action) -> float:
+        """Return the margin, if this action, or none, is not gold's."""
+        same = self.has(*actions) if actions else len(self.action) == 0
         return 0.0 if same else self.margin
 
 
-class Moment(NamedTuple):
+class BeamStep(NamedTuple):
     """The search after so many steps: gold's prefix, the best prefix in the beam, and whether gold is still in it."""
 
     gold: Prefix
@@ -88,32 +94,32 @@ class Moment(NamedTuple):
         return self.best.score + self.best.cost - self.gold.score
 
 
-def early(moments: Sequence[Moment]) -> Moment:
+def early_step(steps: Sequence[BeamStep]) -> BeamStep:
     """Where gold fell out of the beam (Collins and Roark 2004), or else the end; it always violates."""
-    return next((moment for moment in moments if not moment.held), moments[-1])
+    return next((step for step in steps if not step.held), steps[-1])
 
 
-def widest(moments: Sequence[Moment]) -> Moment:
+def max_violation_step(steps: Sequence[BeamStep]) -> BeamStep:
     """Where gold is farthest behind: the maximum violation; among equals the longest prefixes."""
-    return max(reversed(moments), key=lambda moment: moment.lead)
+    return max(reversed(steps), key=lambda step: step.lead)
 
 
-def latest(moments: Sequence[Moment]) -> Moment:
+def latest_step(steps: Sequence[BeamStep]) -> BeamStep:
     """The longest prefixes of which the wrong one is not behind."""
-    sound = (moment for moment in reversed(moments) if not moment.best.gold and moment.lead >= 0.0)
-    return next(sound, moments[-1])
+    sound = (step for step in reversed(steps) if not step.best.gold and step.lead >= 0.0)
+    return next(sound, steps[-1])
 
 
-def final(moments: Sequence[Moment]) -> Moment:
+def final_step(steps: Sequence[BeamStep]) -> BeamStep:
     """Whole paths, as an exact search would have it; where gold is ahead in the end, the learner refuses the update."""
-    return moments[-1]
+    return steps[-1]
 
 
-UPDATES: dict[str, Callable[[Sequence[Moment]], Moment]] = {
-    "early": early,
-    "max-violation": widest,
-    "latest": latest,
-    "standard": final,
+UPDATES: dict[str, Callable[[Sequence[BeamStep]], BeamStep]] = {
+    "early": early_step,
+    "max-violation": max_violation_step,
+    "latest": latest_step,
+    "standard": final_step,
 }
 
 
@@ -123,7 +129,7 @@ class BeamSearch(BaseEstimator):
     Parameters
     ----------
     steps : object
-        The problem, as the head of this file describes it.
+        The problem: an object with the methods of `rosenblatt.structured.search.beam_search.Steps`.
     width : int, default=8
         How many prefixes are kept; 1 is greedy search. Train with the width you predict with.
     update : {"max-violation", "early", "latest", "standard"}, default="max-violation"
@@ -134,8 +140,7 @@ class BeamSearch(BaseEstimator):
     --------
     Letters to sounds, one at a time, each by its letter and the next one:
 
-    >>> from rosenblatt.structured.beams import BeamSearch
-    >>> from rosenblatt.structured.perceptron import StructuredPerceptron
+    >>> from rosenblatt.structured import BeamSearch, StructuredPerceptron
     >>> class Spell:
     ...     def start(self, word):
     ...         return ()
@@ -152,22 +157,46 @@ class BeamSearch(BaseEstimator):
     [('t', 'i', 'k'), ('a', 's', 'e')]
     """
 
-    def __init__(self, steps: Any, width: int = 8, update: str = "max-violation"):
+    def __init__(self, steps: Steps, width: int = 8, update: str = "max-violation"):
         self.steps = steps
         self.width = width
         self.update = update
 
     # What a search offers
 
-    def decode(self, x: Any, w: NamedWeights) -> tuple[Any, ...]:
-        """The actions of the best path that the beam finds; among equals the one whose moves come first."""
+    def decode(self, x: Input, w: NamedWeights) -> tuple[Action, ...]:
+        """Return the best path that the beam finds; among equals the one whose moves come first.
+
+        Parameters
+        ----------
+        x : object
+            An input.
+        w : NamedWeights
+            The weights.
+
+        Returns
+        -------
+        tuple
+            The actions of the path.
+        """
         beam = [self._start(x)]
         while not all(prefix.done for prefix in beam):
             beam = self._step(x, w, beam)
         return beam[0].actions()
 
-    def features(self, x: Any, path: Sequence[Any]) -> dict[Hashable, float]:
-        """The features of a path, or of a prefix of one: the sum over its steps."""
+    def features(self, x: Input, path: Actions) -> dict[Hashable, float]:
+        """Return the features of a path, or of a prefix of one: the sum over its steps.
+
+        Parameters
+        ----------
+        x : object
+            An input.
+        path : sequence of actions
+
+        Returns
+        -------
+        dict
+        """
         state = self.steps.start(x)
         found: dict[Hashable, float] = {}
         for size, action in enumerate(path):
@@ -176,79 +205,97 @@ class BeamSearch(BaseEstimator):
             state = self._next(x, state, action, size)
         return found
 
-    def violation(self, x: Any, gold: Sequence[Any], w: NamedWeights, margin: float = 0.0) -> tuple[Any, Any] | None:
-        """The prefixes to learn from, gold's and a wrong one; None if the beam finds gold, which a tie is not enough for.
+    def violation(self, x: Input, gold: Actions, w: NamedWeights, margin: float = 0.0) -> tuple[Actions, Actions] | None:
+        """Return the prefixes to learn from, gold's and a wrong one.
 
-        With a margin, every action that is not gold's at its place adds it to the score of a prefix.
+        Parameters
+        ----------
+        x : object
+            An input.
+        gold : sequence of actions
+            Its gold path.
+        w : NamedWeights
+            The weights.
+        margin : float, default=0
+            What every action that is not gold's at its place adds to the score of a prefix.
+
+        Returns
+        -------
+        pair of sequences of actions, or None
+            None if the beam finds gold, which a tie is not enough for.
         """
         check({"width": self.width, "update": self.update}, _ALLOWED, ())
-        moments = self._moments(x, gold, w, margin)
-        if moments[-1].best.gold:
+        steps = self._steps(x, gold, w, margin)
+        if steps[-1].best.gold:
             return None
-        chosen = UPDATES[self.update](moments)
+        chosen = UPDATES[self.update](steps)
         right = gold if chosen.gold.size == len(gold) else gold[: chosen.gold.size]
         return right, chosen.best.actions()
 
     # Steps
 
-    def _start(self, x: Any) -> Prefix:
+    def _start(self, x: Input) -> Prefix:
         state = self.steps.start(x)
         return Prefix(0.0, 0.0, state, True, self.steps.finished(x, state), 0)
 
-    def _moments(self, x: Any, gold: Sequence[Any], w: NamedWeights, margin: float) -> list[Moment]:
+    def _steps(self, x: Input, gold: Actions, w: NamedWeights, margin: float) -> list[BeamStep]:
         """The search step by step, with gold followed beside it; early update needs no more once gold has fallen."""
         if isinstance(gold, str) or not hasattr(gold, "__len__"):
-            raise TypeError(f"a gold path must be a tuple or a list of actions; got {gold!r}")
+            raise InvalidDataType(f"a gold path must be a tuple or a list of actions; got {shown(gold)}")
         own = self._start(x)
-        beam, moments = [own], [Moment(own, own, True)]
+        beam, steps = [own], [BeamStep(own, own, True)]
         for step in count():
             if all(prefix.done for prefix in [own, *beam]):
                 break
-            sought = Sought(gold[step : step + 1], margin)
-            beam = self._step(x, w, beam, sought)
-            own = self._followed(x, w, own, sought)
-            moments.append(Moment(own, beam[0], any(prefix.gold for prefix in beam)))
-            if self.update == "early" and not moments[-1].held:
-                return moments
+            gold_step = GoldStep(gold[step : step + 1], margin)
+            beam = self._step(x, w, beam, gold_step)
+            own = self._extend_gold(x, w, own, gold_step)
+            steps.append(BeamStep(own, beam[0], any(prefix.gold for prefix in beam)))
+            if self.update == "early" and not steps[-1].held:
+                return steps
         if own.size < len(gold):
-            raise ValueError(f"a gold path is finished after {own.size} of its {len(gold)} actions")
-        return moments
+            raise InvalidData(f"a gold path is finished after {own.size} of its {len(gold)} actions")
+        return steps
 
-    def _step(self, x: Any, w: NamedWeights, beam: list[Prefix], sought: Sought | None = None) -> list[Prefix]:
+    def _step(self, x: Input, w: NamedWeights, beam: list[Prefix], gold_step: GoldStep | None = None) -> list[Prefix]:
         """The best prefixes one step longer; what is done stays. Of equals, gold comes last."""
         longer = []
         for prefix in beam:
             if prefix.done:
-                longer.append(prefix if sought is None else prefix._replace(cost=prefix.cost + sought.cost()))
+                longer.append(prefix if gold_step is None else prefix._replace(cost=prefix.cost + gold_step.cost()))
             else:
                 moves = self.steps.moves(x, prefix.state)
-                longer += [self._longer(x, w, prefix, action, state, sought) for action, state in moves]
+                longer += [self._extend(x, w, prefix, action, state, gold_step) for action, state in moves]
         if not longer:
-            raise ValueError(f"the beam of width {self.width} has run into states that are neither finished nor have moves")
-        longer.sort(key=lambda prefix: (-(prefix.score + prefix.cost), sought is not None and prefix.gold))
+            raise UnsupportedOperation(
+                f"the beam of width {self.width} has run into states that are neither finished nor have moves"
+            )
+        longer.sort(key=lambda prefix: (-(prefix.score + prefix.cost), gold_step is not None and prefix.gold))
         return longer[: self.width]
 
-    def _longer(self, x: Any, w: NamedWeights, prefix: Prefix, action: Any, state: Any, sought: Sought | None) -> Prefix:
-        cost = 0.0 if sought is None else sought.cost(action)
+    def _extend(
+        self, x: Input, w: NamedWeights, prefix: Prefix, action: Action, state: State, gold_step: GoldStep | None
+    ) -> Prefix:
+        cost = 0.0 if gold_step is None else gold_step.cost(action)
         score = prefix.score + w.score(self.steps.features(x, prefix.state, action))
-        right = prefix.gold and sought is not None and sought.has(action)
+        right = prefix.gold and gold_step is not None and gold_step.has(action)
         done = self.steps.finished(x, state)
         return Prefix(score, prefix.cost + cost, state, right, done, prefix.size + 1, action, prefix)
 
-    def _followed(self, x: Any, w: NamedWeights, own: Prefix, sought: Sought) -> Prefix:
+    def _extend_gold(self, x: Input, w: NamedWeights, own: Prefix, gold_step: GoldStep) -> Prefix:
         """Gold's own prefix one step longer, unless it is done."""
         if own.done:
             return own
-        if len(sought.action) == 0:
-            raise ValueError(f"a gold path of {own.size} actions ends before it is finished")
-        action = sought.action[0]
-        return self._longer(x, w, own, action, self._next(x, own.state, action, own.size), sought)
+        if len(gold_step.action) == 0:
+            raise InvalidData(f"a gold path of {own.size} actions ends before it is finished")
+        action = gold_step.action[0]
+        return self._extend(x, w, own, action, self._next(x, own.state, action, own.size), gold_step)
 
-    def _next(self, x: Any, state: Any, action: Any, size: int) -> Any:
+    def _next(self, x: Input, state: State, action: Action, size: int) -> State:
         for possible, following in self.steps.moves(x, state):
             if possible == action:
                 return following
-        raise ValueError(f"action {size}, {action!r}, is not among the moves of its state")
+        raise InvalidData(f"action {size}, {shown(action)}, is not among the moves of its state")
 
 
 _ALLOWED = {"width": Number(1, whole=True), "update": OneOf(tuple(UPDATES))}

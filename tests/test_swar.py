@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rosenblatt.data.parsing.eights import occurrences
+from rosenblatt.data.parsing.swar import occurrences
 
 
 @given(st.lists(st.sampled_from(list(b"\n:; \x00\x8a\xba\xff\x0b")), max_size=60), st.integers(1, 99), st.integers(0, 7))

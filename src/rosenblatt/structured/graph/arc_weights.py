@@ -6,7 +6,6 @@ The last bit of a key is the direction; the rest names the feature.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -14,13 +13,14 @@ from numpy.typing import NDArray
 
 from rosenblatt.engine.hashtable import capacity_for
 from rosenblatt.engine.jit import jit, prefetch
+from rosenblatt.modelfile.parts import Parts
 
 _EMPTY = np.uint64(0)
 _ONE = np.uint64(1)
 _NAME = ~_ONE
 
 
-class Directed(NamedTuple):
+class ArcWeights(NamedTuple):
     """The weights of features, and what their average needs."""
 
     slots: NDArray  # (capacity, 2) uint64, a power of two of them: the name, and the bits of its two weights
@@ -28,28 +28,51 @@ class Directed(NamedTuple):
     drift: NDArray  # (capacity, 2) float64; (0, 2) where nothing is learned
     used: NDArray  # (1,) int64: slots taken
 
+    def copy(self) -> ArcWeights:
+        """Return weights that share nothing with these."""
+        slots = self.slots.copy()
+        return ArcWeights(slots, slots.view(np.float32), self.drift.copy(), self.used.copy())
+
+    def freeze(self, clock: int, average: bool, prune: float = 0.0) -> ArcWeights:
+        """Return what predicts: the average over `clock` examples, or the last weights; |w| ≤ prune counts as 0."""
+        names, weights, drifts = _flatten(self)
+        if average:
+            weights = (weights - drifts / max(clock, 1)).astype(np.float32)
+        weights[abs(weights) <= prune] = 0
+        live = weights.any(axis=1)
+        return _rebuild(names[live], weights[live], drifts[:0], False)
+
+    def to_parts(self) -> Parts:
+        """Return the arrays for a file: the same for the same weights, however much room is reserved."""
+        names, weights, drifts = _flatten(self)
+        return Parts(arrays={"names": names, "w": weights} | ({"drift": drifts} if self.drift.size else {}))
+
+    @classmethod
+    def from_parts(cls, parts: Parts) -> ArcWeights:
+        """Return the weights that were saved, after a check that they can be some: compiled code checks no index."""
+        names = parts.array("names", np.uint64, (None,))
+        weights, learns = parts.array("w", np.float32, (len(names), 2)), "drift" in parts.arrays
+        drifts = parts.array("drift", np.float64, (len(names), 2)) if learns else np.zeros((len(names), 2))
+        if (names == 0).any() or (names & _ONE).any() or len(np.unique(names)) < len(names):
+            raise ValueError("two features have the same name, or one has none")
+        return _rebuild(names.copy(), weights.copy(), drifts.copy(), learns)
+
 
 @jit
-def new_table(capacity, learns):
+def new_arc_weights(capacity, learns):
     """No weights yet; half of the slots may be taken."""
     slots = np.zeros((capacity, 2), np.uint64)
-    return Directed(slots, slots.view(np.float32), np.zeros((capacity if learns else 0, 2)), np.zeros(1, np.int64))
-
-
-def copied(table: Directed) -> Directed:
-    """The same, sharing nothing."""
-    slots = table.slots.copy()
-    return Directed(slots, slots.view(np.float32), table.drift.copy(), table.used.copy())
+    return ArcWeights(slots, slots.view(np.float32), np.zeros((capacity if learns else 0, 2)), np.zeros(1, np.int64))
 
 
 @jit
-def pointed(key, right):
+def directed_key(key, right):
     """The key of a feature in one direction."""
     return (key & _NAME) | np.uint64(right)
 
 
 @jit
-def request(slots, key):
+def prefetch_weights(slots, key):
     """Ask the processor for the weights of a feature, which will be needed soon."""
     prefetch(slots, np.intp(key & _NAME & np.uint64(2 * slots.shape[0] - 1)))
 
@@ -68,10 +91,10 @@ def weight(slots, w, key):
 
 
 @jit
-def both_weights(slots, w, key, out):
+def add_both_weights(slots, w, key, out):
     """out[direction] += the weight of a feature in that direction."""
-    out[0] += weight(slots, w, pointed(key, False))
-    out[1] += weight(slots, w, pointed(key, True))
+    out[0] += weight(slots, w, directed_key(key, False))
+    out[1] += weight(slots, w, directed_key(key, True))
 
 
 @jit
@@ -86,9 +109,9 @@ def _claim(slots, used, name):
 
 
 @jit
-def push(table, keys, count, tau, clock):
+def update_weights(table, keys, count, tau, clock):
     """w += tau and drift += clock·tau for the first keys; the table, which may be a larger one now."""
-    table = roomy(table, count)
+    table = _reserve(table, count)
     slots, w, drift, used = table
     for j in range(count):
         at = _claim(slots, used, keys[j] & _NAME)
@@ -98,12 +121,12 @@ def push(table, keys, count, tau, clock):
 
 
 @jit
-def roomy(table, features):
+def _reserve(table, features):
     """The same weights, with room for this many more features."""
     slots, _, drift, used = table
     if 2 * (used[0] + features) < slots.shape[0]:
         return table
-    larger = new_table(capacity_for(used[0] + features), True)
+    larger = new_arc_weights(capacity_for(used[0] + features), True)
     for at in range(slots.shape[0]):
         if slots[at, 0] != _EMPTY:
             to = _claim(larger.slots, larger.used, slots[at, 0])
@@ -113,7 +136,7 @@ def roomy(table, features):
 
 
 @jit
-def squared_norm(table):
+def arc_squared_norm(table):
     """The sum of the squares of all weights."""
     w, total = table.w, 0.0
     for at in range(w.shape[0]):
@@ -122,7 +145,7 @@ def squared_norm(table):
 
 
 @jit
-def _laid_out(table):
+def _flatten(table):
     """(names, (names, 2) weights, (names, 2) drifts), in the order of the names."""
     slots, w, drift, used = table
     names, weights, drifts = np.empty(used[0], np.uint64), np.empty((used[0], 2), np.float32), np.zeros((used[0], 2))
@@ -140,8 +163,8 @@ def _laid_out(table):
 
 
 @jit
-def _taken_up(names, weights, drifts, learns):
-    table = new_table(capacity_for(names.size), learns)
+def _rebuild(names, weights, drifts, learns):
+    table = new_arc_weights(capacity_for(names.size), learns)
     slots, w, drift, used = table
     for i in range(names.size):
         at = _claim(slots, used, names[i])
@@ -150,33 +173,3 @@ def _taken_up(names, weights, drifts, learns):
             if learns:
                 drift[at, side] = drifts[i, side]
     return table
-
-
-def frozen(table: Directed, clock: int, average: bool, prune: float = 0.0) -> Directed:
-    """What predicts: the average of the weights over `clock` examples, or the last ones; |w| ≤ prune counts as 0."""
-    names, weights, drifts = _laid_out(table)
-    if average:
-        weights = (weights - drifts / max(clock, 1)).astype(np.float32)
-    weights[abs(weights) <= prune] = 0
-    live = weights.any(axis=1)
-    return _taken_up(names[live], weights[live], drifts[:0], False)
-
-
-def written(table: Directed) -> dict[str, NDArray]:
-    """The table as arrays for a file: the same for the same weights, however room was made for them."""
-    names, weights, drifts = _laid_out(table)
-    return {"names": names, "w": weights} | ({"drift": drifts} if table.drift.size else {})
-
-
-def taken_up(arrays: Mapping[str, NDArray]) -> Directed:
-    """The table that was written, after a check that it can be one: compiled code believes what it is given."""
-    names, weights, learns = arrays["names"], arrays["w"], "drift" in arrays
-    drifts = arrays["drift"] if learns else np.zeros((len(names), 2))
-    if (names.dtype, weights.dtype, drifts.dtype) != (np.uint64, np.float32, np.float64):
-        kinds = f"{names.dtype}, {weights.dtype} and {drifts.dtype}"
-        raise ValueError(f"names, weights and drifts must be uint64, float32 and float64; they are {kinds}")
-    if names.ndim != 1 or weights.shape != (len(names), 2) or drifts.shape != (len(names), 2):
-        raise ValueError(f"{names.shape} names, {weights.shape} weights and {drifts.shape} drifts do not fit together")
-    if (names == 0).any() or (names & _ONE).any() or len(np.unique(names)) < len(names):
-        raise ValueError("two features have the same name, or one has none")
-    return _taken_up(names, weights, drifts, learns)

@@ -15,15 +15,15 @@ from numpy.typing import NDArray
 from rosenblatt.engine.hashtable import ABSENT, capacity_for, claim, find, mix, new_slots, request
 from rosenblatt.engine.jit import jit, prefetch
 from rosenblatt.rules import step
-from rosenblatt.structured.features.ledger import (
+from rosenblatt.structured.features.weight_table import (
     add_list,
-    add_scores,
-    entered,
+    add_row,
+    add_row_scores,
     mean_weight,
-    push_row,
-    request_list,
-    request_row,
-    roomy,
+    prefetch_list,
+    prefetch_row,
+    reserve,
+    update_row,
 )
 from rosenblatt.structured.tags.sources import keys_of_tokens
 from rosenblatt.structured.tags.viterbi import NEVER, best, best_of_beam, greatest_violation, pair
@@ -33,7 +33,7 @@ MOST_TAGS = 255  # pairs of them and of the edge are numbered in 16 bits: a · (
 _LOW = np.uint64(2**32 - 1)
 
 
-class Nodes(NamedTuple):
+class TagWeights(NamedTuple):
     """Weights of (feature, tag), of the features that took part in an update."""
 
     keys: NDArray  # (room,) uint64
@@ -42,28 +42,28 @@ class Nodes(NamedTuple):
     counts: NDArray  # (3,) int64: rows used, sentences seen, updates made
 
 
-class Steps(NamedTuple):
+class StepWeights(NamedTuple):
     """Weights of pairs or of triples of tags: (K + 1,) * 2 or 3; K stands for what is beyond the sentence."""
 
     w: NDArray  # float32
     drift: NDArray  # float64
 
 
-class Corpus(NamedTuple):
+class NumberedCorpus(NamedTuple):
     """Sentences whose features have numbers."""
 
     starts: NDArray  # (sentences + 1,) int64: tokens
     indptr: NDArray  # (tokens + 1,) int64: features
     ids: NDArray  # (features,) int32
     keys: NDArray  # (distinct features,) uint64
-    rows: NDArray  # (distinct features,) int32: the row of a feature in Nodes, −1 before its first update
+    rows: NDArray  # (distinct features,) int32: the row of a feature in TagWeights, −1 before its first update
     edges: NDArray  # (tokens, templates) int32: features that are weighed with the tag before; −1 for none
     edge_keys: NDArray  # (distinct features of this kind,) uint64
-    edge_rows: NDArray  # (distinct features of this kind,) int32: rows of the ledger, −1 before the first update
+    edge_rows: NDArray  # (distinct features of this kind,) int32: rows of the table, −1 before the first update
     gold: NDArray  # (tokens,) int32
 
 
-class Pace(NamedTuple):
+class TaggerOptions(NamedTuple):
     """How a sentence is learned."""
 
     margin: float  # the cost of a wrong tag
@@ -74,14 +74,14 @@ class Pace(NamedTuple):
 
 
 @jit
-def epoch(corpus, values, nodes, ledger, pairs, triples, width, rule, pace, order):
-    """(sentences visited, ledger, mistakes): visit the sentences of `order` once, until the nodes have no room for all
+def learn_tags(corpus, values, nodes, table, pairs, triples, width, rule, options, order):
+    """(sentences visited, table, mistakes): visit the sentences of `order` once, until the nodes have no room for all
     features of the next. A mistake is a sentence whose guess, with its costs, is not gold. The guess is a beam's with
     `width`, else Viterbi's."""
     starts, indptr, all_gold, counts = corpus.starts, corpus.indptr, corpus.gold, nodes.counts
     tags = pairs.w.shape[0] - 1
     mistakes = 0
-    held = ledger  # a name of its own: numba drops what a ledger of None makes impossible only if it is never set
+    held = table  # a name of its own: numba drops what a table of None makes impossible only if it is never set
     for visit in range(len(order)):
         s = order[visit]
         begin, n = starts[s], starts[s + 1] - starts[s]
@@ -93,28 +93,29 @@ def epoch(corpus, values, nodes, ledger, pairs, triples, width, rule, pace, orde
             continue
         gold, path = all_gold[begin : begin + n], np.empty(n, np.int32)
         emissions = np.empty((n, tags), np.float32)
-        seed = mix(pace.seed, np.uint64(counts[SEEN]))
-        emit(corpus, values, nodes, begin, seed, pace.dropout, emissions)
-        augment(emissions, gold, np.float32(pace.margin))
-        local = None if ledger is None else local_pairs(corpus, held, pairs.w, begin, n)
+        seed = mix(options.seed, np.uint64(counts[SEEN]))
+        emit(corpus, values, nodes, begin, seed, options.dropout, emissions)
+        augment(emissions, gold, np.float32(options.margin))
+        local = None if table is None else local_pairs(corpus, held, pairs.w, begin, n)
         threes = None if triples is None else triples.w
-        length = guessed(emissions, pairs.w, threes, local, width, gold, path)
+        length = guess_path(emissions, pairs.w, threes, local, width, gold, path)
         if length == 0:
             continue
         mistakes += 1
         gold, path, whole = gold[:length], path[:length], length == n
-        m = along(emissions, pairs.w, threes, local, gold, whole) - along(emissions, pairs.w, threes, local, path, whole)
+        m = path_score(emissions, pairs.w, threes, local, gold, whole)
+        m -= path_score(emissions, pairs.w, threes, local, path, whole)
         square = 0.0
-        if pace.uses_length:
-            square = squared_length(corpus, values, begin, seed, pace.dropout, gold, path, triples, whole, tags)
-        tau = step(rule, m + pace.offset, square, counts[UPDATES] + 1, True)
+        if options.uses_length:
+            square = squared_length(corpus, values, begin, seed, options.dropout, gold, path, triples, whole, tags)
+        tau = step(rule, m + options.offset, square, counts[UPDATES] + 1, True)
         if tau == 0.0:
             continue
         counts[UPDATES] += 1
-        push(corpus, values, nodes, begin, seed, pace.dropout, gold, path, tau, clock)
-        push_steps(pairs, triples, gold, path, whole, tau, clock)
-        if ledger is not None:
-            held = push_edges(corpus, held, begin, gold, path, tau, clock, tags)
+        update_nodes(corpus, values, nodes, begin, seed, options.dropout, gold, path, tau, clock)
+        update_steps(pairs, triples, gold, path, whole, tau, clock)
+        if table is not None:
+            held = update_edges(corpus, held, begin, gold, path, tau, clock, tags)
     return len(order), held, mistakes
 
 
@@ -128,7 +129,7 @@ def augment(emissions, gold, margin):
 
 
 @jit
-def guessed(emissions, pairs, triples, local, width, gold, path):
+def guess_path(emissions, pairs, triples, local, width, gold, path):
     """How many tags of `path`, where the guess is written, take part in the update; 0 if the guess is gold."""
     if width is not None:
         return greatest_violation(emissions, pairs, triples, local, width, gold, path)
@@ -140,7 +141,7 @@ def guessed(emissions, pairs, triples, local, width, gold, path):
 
 
 @jit
-def seen(seed, at, dropout):
+def is_seen(seed, at, dropout):
     """Whether a visit sees the feature at this place of its sentence."""
     return dropout == 0.0 or (mix(seed, np.uint64(at)) & _LOW) * 2.0**-32 >= dropout
 
@@ -161,7 +162,7 @@ def emit(corpus, values, nodes, begin, seed, dropout, emissions):
                 prefetch(w, rows[ids[at]] * tags)
         for at in range(indptr[begin + i], indptr[begin + i + 1]):
             row = rows[ids[at]]
-            if row >= 0 and seen(seed, at - first, dropout):
+            if row >= 0 and is_seen(seed, at - first, dropout):
                 weights = w[row]
                 if values is None:
                     for tag in range(tags):
@@ -173,7 +174,7 @@ def emit(corpus, values, nodes, begin, seed, dropout, emissions):
 
 
 @jit
-def along(emissions, pairs, triples, local, path, whole):
+def path_score(emissions, pairs, triples, local, path, whole):
     """The score of a path, or of a prefix: of the whole path with what it ends in."""
     n, tags = len(path), emissions.shape[1]
     total = 0.0
@@ -190,7 +191,7 @@ def along(emissions, pairs, triples, local, path, whole):
 
 
 @jit
-def push(corpus, values, nodes, begin, seed, dropout, right, path, tau, clock):
+def update_nodes(corpus, values, nodes, begin, seed, dropout, right, path, tau, clock):
     """Move by τ towards the tags that are right and away from those of the path; a new feature gets a row of zeros."""
     indptr, ids, keys, rows = corpus.indptr, corpus.ids, corpus.keys, corpus.rows
     row_keys, w, drift, counts = nodes
@@ -199,7 +200,7 @@ def push(corpus, values, nodes, begin, seed, dropout, right, path, tau, clock):
         if right[i] == path[i]:
             continue
         for at in range(indptr[begin + i], indptr[begin + i + 1]):
-            if seen(seed, at - first, dropout):
+            if is_seen(seed, at - first, dropout):
                 feature = ids[at]
                 row = rows[feature]
                 if row < 0:
@@ -214,7 +215,7 @@ def push(corpus, values, nodes, begin, seed, dropout, right, path, tau, clock):
 
 
 @jit
-def push_steps(pairs, triples, right, path, whole, tau, clock):
+def update_steps(pairs, triples, right, path, whole, tau, clock):
     """The same for pairs and triples of tags."""
     n, tags = len(path), pairs.w.shape[0] - 1
     a, b, a_, b_ = tags, tags, tags, tags
@@ -228,10 +229,10 @@ def push_steps(pairs, triples, right, path, whole, tau, clock):
 
 
 @jit
-def push_edges(corpus, ledger, begin, right, path, tau, clock, tags):
-    """The ledger, moved in the same way for features that are weighed with the tag before."""
+def update_edges(corpus, table, begin, right, path, tau, clock, tags):
+    """The table, moved in the same way for features that are weighed with the tag before."""
     edges, keys, rows = corpus.edges, corpus.edge_keys, corpus.edge_rows
-    ledger = roomy(ledger, 2 * edges.shape[1] * len(path))
+    table = reserve(table, 2 * edges.shape[1] * len(path))
     b, b_ = tags, tags
     for i in range(len(path)):
         c, c_ = right[i], path[i]
@@ -240,15 +241,15 @@ def push_edges(corpus, ledger, begin, right, path, tau, clock, tags):
                 feature = edges[begin + i, k]
                 if feature >= 0:
                     if rows[feature] < 0:
-                        rows[feature] = entered(ledger, keys[feature])
-                    push_row(ledger, rows[feature], b * (tags + 1) + c, np.float32(tau), clock)
-                    push_row(ledger, rows[feature], b_ * (tags + 1) + c_, np.float32(-tau), clock)
+                        rows[feature] = add_row(table, keys[feature])
+                    update_row(table, rows[feature], b * (tags + 1) + c, np.float32(tau), clock)
+                    update_row(table, rows[feature], b_ * (tags + 1) + c_, np.float32(-tau), clock)
         b, b_ = c, c_
-    return ledger
+    return table
 
 
 @jit
-def repeated(pairs, n):
+def repeat_pairs(pairs, n):
     """(n, (K + 1)²): the weights of pairs, once for each place."""
     flat = pairs.reshape(-1)
     result = np.empty((n, flat.size), np.float32)
@@ -259,20 +260,20 @@ def repeated(pairs, n):
 
 
 @jit
-def local_pairs(corpus, ledger, pairs, begin, n):
+def local_pairs(corpus, table, pairs, begin, n):
     """(n, K + 1, K + 1): the weights of pairs with those of the features that are weighed with the tag before."""
     edges, rows = corpus.edges, corpus.edge_rows
-    local = repeated(pairs, n)
+    local = repeat_pairs(pairs, n)
     for i in range(n):
         here = local[i]
         for k in range(edges.shape[1] if i + 1 < n else 0):
             feature = edges[begin + i + 1, k]
             if feature >= 0 and rows[feature] >= 0:
-                request_row(ledger, rows[feature])
+                prefetch_row(table, rows[feature])
         for k in range(edges.shape[1]):
             feature = edges[begin + i, k]
             if feature >= 0 and rows[feature] >= 0:
-                add_scores(ledger, rows[feature], here)
+                add_row_scores(table, rows[feature], here)
     return local.reshape(n, pairs.shape[0], pairs.shape[1])
 
 
@@ -298,7 +299,7 @@ def squared_length(corpus, values, begin, seed, dropout, right, path, triples, w
     for i in range(n):
         if right[i] != path[i]:
             for at in range(indptr[begin + i], indptr[begin + i + 1]):
-                if seen(seed, at - first, dropout):
+                if is_seen(seed, at - first, dropout):
                     value = 1.0 if values is None else np.float64(values[at])
                     codes[to], amounts[to] = ids[at] * base + right[i], value
                     codes[to + 1], amounts[to + 1] = ids[at] * base + path[i], -value
@@ -336,7 +337,7 @@ def squared_length(corpus, values, begin, seed, dropout, right, path, triples, w
 
 
 @jit
-def lists(nodes, clock, average, prune):
+def freeze_nodes(nodes, clock, average, prune):
     """(keys, sizes, outcomes, weights): the weights that predict, feature by feature; |w| ≤ prune are dropped."""
     all_keys, w, drift, counts = nodes
     used, tags = counts[USED], w.shape[1]
@@ -360,7 +361,7 @@ def lists(nodes, clock, average, prune):
     return all_keys[:used][live], sizes[live], outcomes, weights
 
 
-class Sums(NamedTuple):
+class TypeScores(NamedTuple):
     """What each type of token adds to the emissions of the tokens around it."""
 
     offsets: NDArray  # (places,) int64
@@ -369,21 +370,21 @@ class Sums(NamedTuple):
 
 
 @jit
-def summed(book, keys, places, offsets, scores):
+def add_type_scores(frozen, keys, places, offsets, scores):
     """scores[t, p] += the weights of the features of type t seen from place p."""
     for t in range(keys.shape[0]):
         for k in range(keys.shape[1]):
             if keys[t, k] != 0:
-                found = find(book.slots, keys[t, k])
+                found = find(frozen.slots, keys[t, k])
                 if found != ABSENT:
                     p = 0
                     while offsets[p] != places[k]:
                         p += 1
-                    add_list(book, found, scores[t, p])
+                    add_list(frozen, found, scores[t, p])
 
 
 @jit
-def emit_types(around, book, known, extra, starts, types, emissions):
+def emit_types(around, frozen, known, extra, starts, types, emissions):
     """emissions[i] = the sum of the weights of the features of token i, by the sums of types and the combined templates."""
     offsets, scores, table = known
     _, new_scores, new_table = extra
@@ -402,41 +403,41 @@ def emit_types(around, book, known, extra, starts, types, emissions):
                 if begin <= i < end:
                     add(emissions[i], row[p])
         if templates > 0:
-            found = found_lists(around, book, table, new_table, types, begin, end)
+            found = find_lists(around, frozen, table, new_table, types, begin, end)
             for i in range(end - begin):
                 for k in range(templates):
                     if found[i, k] != ABSENT:
-                        add_list(book, found[i, k], emissions[begin + i])
+                        add_list(frozen, found[i, k], emissions[begin + i])
 
 
 @jit
-def found_lists(around, book, table, extra, types, begin, end):
-    """(tokens, templates): where the book has the lists of a sentence's features; ABSENT where it has none. All are asked
+def find_lists(around, frozen, table, extra, types, begin, end):
+    """(tokens, templates): where the lists of a sentence's features are; ABSENT where it has none. All are asked
     for before the first is needed."""
     keys = np.empty((end - begin, around.templates.seeds.size), np.uint64)
     keys_of_tokens(around, table, extra, types, begin, end, keys)
     for i in range(keys.shape[0]):
         for k in range(keys.shape[1]):
-            request(book.slots, keys[i, k])
+            request(frozen.slots, keys[i, k])
     for i in range(keys.shape[0]):
         for k in range(keys.shape[1]):
-            found = find(book.slots, keys[i, k]) if keys[i, k] != 0 else ABSENT
+            found = find(frozen.slots, keys[i, k]) if keys[i, k] != 0 else ABSENT
             keys[i, k] = found
             if found != ABSENT:
-                request_list(book, found)
+                prefetch_list(frozen, found)
     return keys
 
 
 @jit
-def local_lists(edges, book, pairs, known, extra, types, begin, end):
+def local_lists(edges, frozen, pairs, known, extra, types, begin, end):
     """(n, K + 1, K + 1): the weights of pairs with those of the features that are weighed with the tag before."""
-    found = found_lists(edges, book, known.table, extra.table, types, begin, end)
-    local = repeated(pairs, end - begin)
+    found = find_lists(edges, frozen, known.table, extra.table, types, begin, end)
+    local = repeat_pairs(pairs, end - begin)
     for i in range(end - begin):
         here = local[i]
         for k in range(found.shape[1]):
             if found[i, k] != ABSENT:
-                add_list(book, found[i, k], here)
+                add_list(frozen, found[i, k], here)
     return local.reshape(end - begin, pairs.shape[0], pairs.shape[1])
 
 
@@ -448,16 +449,16 @@ def add(to, row):
 
 
 @jit
-def found(book, keys):
-    """Where the book has the lists of these keys; ABSENT where it has none."""
+def find_keys(frozen, keys):
+    """Where the lists of these keys are; ABSENT where it has none."""
     result = np.empty(keys.size, np.uint64)
     for feature in range(keys.size):
-        result[feature] = find(book.slots, keys[feature])
+        result[feature] = find(frozen.slots, keys[feature])
     return result
 
 
 @jit
-def emit_features(book, indptr, ids, found, values, first, emissions):
+def emit_features(frozen, indptr, ids, found, values, first, emissions):
     """The same of tokens first, first + 1, … whose features have numbers and values."""
     scores = np.empty(emissions.shape[1], np.float32)
     emissions[:] = 0.0
@@ -465,27 +466,27 @@ def emit_features(book, indptr, ids, found, values, first, emissions):
         for at in range(indptr[first + i], indptr[first + i + 1]):
             if found[ids[at]] != ABSENT:
                 scores[:] = 0.0
-                add_list(book, found[ids[at]], scores)
+                add_list(frozen, found[ids[at]], scores)
                 for tag in range(scores.size):
                     emissions[i, tag] += values[at] * scores[tag]
 
 
 @jit
-def decode(starts, emissions, pairs, triples, edges, book, known, extra, types, width, tags):
+def decode_tags(starts, emissions, pairs, triples, edges, frozen, known, extra, types, width, tags):
     """The sentence that no path is allowed for, or −1: the best paths of all sentences are written into `tags`."""
     for s in range(starts.size - 1):
         begin, end = starts[s], starts[s + 1]
         if begin == end:
             continue
-        local = None if edges is None else local_lists(edges, book, pairs, known, extra, types, begin, end)
-        score = found_best(emissions[begin:end], pairs, triples, local, width, tags[begin:end])
+        local = None if edges is None else local_lists(edges, frozen, pairs, known, extra, types, begin, end)
+        score = best_path(emissions[begin:end], pairs, triples, local, width, tags[begin:end])
         if not score > NEVER:
             return s
     return -1
 
 
 @jit
-def found_best(emissions, pairs, triples, local, width, path):
+def best_path(emissions, pairs, triples, local, width, path):
     """The score of the best path; of a beam's, if it finds any."""
     if width is not None:
         score = best_of_beam(emissions, pairs, triples, local, width, path)

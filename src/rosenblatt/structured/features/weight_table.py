@@ -2,39 +2,67 @@
 few outcomes only (4 % of a parser's weights are not zero), so it has a list of (outcome, weight), and no list at all before
 its first update: memory is bounded by what has been learned, and a score touches only weights that are there.
 
-A `Ledger` learns; a `Book` is what predicts, written from it once: its lists are contiguous, without zeros.
+A `WeightTable` learns. A `FrozenTable` predicts: it is made from the table once, and its lists, `WeightLists`, are
+contiguous and without zeros.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from rosenblatt.engine.hashtable import ABSENT, capacity_for, claim, find, new_slots, resized
 from rosenblatt.engine.jit import exact, jit, prefetch
+from rosenblatt.modelfile.parts import Parts
 
 OUTCOMES = 2**16  # as many as a list can name
 _SIZE_BITS = np.uint64(17)
 _SIZE_MASK = np.uint64(2**17 - 1)
 
 
-class Ledger(NamedTuple):
+class WeightTable(NamedTuple):
     """The weights of (feature, outcome) and what their average needs, while they are learned."""
 
-    slots: NDArray  # a table from a feature's key to its row
+    slots: NDArray  # a hash table from a feature's key to its row
     spans: NDArray  # (rows, 3) int64: where the row's list starts, how long it is, how long it may become
     outcomes: NDArray  # (room,) uint16
     w: NDArray  # (room,) float32
     drift: NDArray  # (room,) float64
     used: NDArray  # (3,) int64: rows, places taken by lists, the longest list
 
+    def copy(self) -> WeightTable:
+        """Return a table that shares nothing with this one."""
+        return WeightTable(*(part.copy() for part in self))
 
-def new_ledger() -> Ledger:
-    """A ledger without a feature."""
-    return Ledger(
+    @property
+    def nbytes(self) -> int:
+        """The memory that is used; what is only reserved has not been touched, and costs none."""
+        rows, places, _ = self.used.tolist()
+        lists = sum(part.itemsize for part in (self.outcomes, self.w, self.drift)) * places
+        return self.slots.nbytes + rows * self.spans.strides[0] + lists
+
+    def to_parts(self) -> Parts:
+        """Return the arrays for a file: the same for the same weights, however much room is reserved."""
+        return Parts(arrays=dict(zip(_ARRAYS, _flatten(self), strict=True)))
+
+    @classmethod
+    def from_parts(cls, parts: Parts, outcomes: int) -> WeightTable:
+        """Return the table that was saved, after a check that its lists name only so many outcomes."""
+        keys, sizes, named, w, drift = (parts.array(name, dtype, (None,)) for name, dtype in _ARRAYS.items())
+        check_lists(WeightLists(keys, sizes, named, w), outcomes)
+        if len(drift) != len(w):
+            raise ValueError(f"there are {len(w)} weights, but {len(drift)} drifts")
+        return _rebuild(*(part.copy() for part in (keys, sizes, named, w, drift)))
+
+
+_ARRAYS = {"keys": np.uint64, "sizes": np.int64, "outcomes": np.uint16, "w": np.float32, "drift": np.float64}
+
+
+def new_weight_table() -> WeightTable:
+    """Return a table without a feature."""
+    return WeightTable(
         new_slots(16),
         np.zeros((8, 3), np.int64),
         np.zeros(16, np.uint16),
@@ -42,18 +70,6 @@ def new_ledger() -> Ledger:
         np.zeros(16),
         np.zeros(3, np.int64),
     )
-
-
-def copied(ledger: Ledger) -> Ledger:
-    """The same, sharing nothing."""
-    return Ledger(*(part.copy() for part in ledger))
-
-
-def bytes_of(ledger: Ledger) -> int:
-    """The memory that has been used; what was only asked for is not touched, and costs none."""
-    places, rows = int(ledger.used[1]), int(ledger.used[0])
-    lists = sum(part.itemsize for part in (ledger.outcomes, ledger.w, ledger.drift)) * places
-    return ledger.slots.nbytes + rows * ledger.spans.strides[0] + lists
 
 
 @jit
@@ -65,13 +81,13 @@ def _longer(array, size):
 
 
 @jit
-def roomy(ledger, pushes):
-    """The ledger, with room for this many more pushes, whatever they are.
+def reserve(table, pushes):
+    """The table, with room for this many more pushes, whatever they are.
 
     A list that is full moves to where it has twice the room. If it had s places and gets p pushes, it takes at most
     4(s + p) new ones; hence what is asked for here. What is not used is never touched, and costs no memory.
     """
-    slots, spans, outcomes, w, drift, used = ledger
+    slots, spans, outcomes, w, drift, used = table
     rows = used[0] + pushes
     capacity = slots.shape[0]
     while 4 * rows >= 3 * capacity:
@@ -87,20 +103,20 @@ def roomy(ledger, pushes):
     if needed > outcomes.size:
         size = max(needed, outcomes.size * 5 // 4)
         outcomes, w, drift = _longer(outcomes, size), _longer(w, size), _longer(drift, size)
-    return Ledger(slots, spans, outcomes, w, drift, used)
+    return WeightTable(slots, spans, outcomes, w, drift, used)
 
 
 @jit
-def row_of(ledger, key):
+def find_row(table, key):
     """The row of a feature, or −1 if it has no weights."""
-    row = find(ledger.slots, key)
+    row = find(table.slots, key)
     return np.int64(row) if row != ABSENT else np.int64(-1)
 
 
 @jit
-def entered(ledger, key):
-    """The row of a feature, which is entered if it is new; `roomy` must have made room."""
-    slots, spans, used = ledger.slots, ledger.spans, ledger.used
+def add_row(table, key):
+    """The row of a feature, which gets one if it is new; `reserve` must have made room."""
+    slots, spans, used = table.slots, table.spans, table.used
     at = claim(slots, key)
     if slots[at, 1] == ABSENT:
         row = used[0]
@@ -112,9 +128,9 @@ def entered(ledger, key):
 
 
 @jit
-def push_row(ledger, row, outcome, tau, clock):
-    """w[row, outcome] += tau and drift[row, outcome] += clock·tau; `roomy` must have made room."""
-    _, spans, outcomes, w, drift, used = ledger
+def update_row(table, row, outcome, tau, clock):
+    """w[row, outcome] += tau and drift[row, outcome] += clock·tau; `reserve` must have made room."""
+    _, spans, outcomes, w, drift, used = table
     start, size = spans[row, 0], spans[row, 1]
     for at in range(start, start + size):
         if outcomes[at] == outcome:
@@ -134,45 +150,34 @@ def push_row(ledger, row, outcome, tau, clock):
 
 
 @jit
-def push(ledger, key, outcome, tau, clock):
+def update(table, key, outcome, tau, clock):
     """The same for a feature's key, which may be new."""
-    push_row(ledger, entered(ledger, key), outcome, tau, clock)
+    update_row(table, add_row(table, key), outcome, tau, clock)
 
 
 @jit
-def request_row(ledger, row):
+def prefetch_row(table, row):
     """Ask the processor for the list of a row, which will be needed soon."""
-    start = ledger.spans[row, 0]
-    prefetch(ledger.outcomes, start)
-    prefetch(ledger.w, start)
+    start = table.spans[row, 0]
+    prefetch(table.outcomes, start)
+    prefetch(table.w, start)
 
 
 @jit
-def add_scores(ledger, row, scores):
+def add_row_scores(table, row, scores):
     """scores[outcome] += w for each outcome in the row's list."""
-    spans, outcomes, w = ledger.spans, ledger.outcomes, ledger.w
+    spans, outcomes, w = table.spans, table.outcomes, table.w
     start = spans[row, 0]
     for at in range(start, start + spans[row, 1]):
         scores[outcomes[at]] += w[at]
 
 
 @jit
-def weight(ledger, row, outcome):
-    """The weight of an outcome in a row's list; 0 if it is not there."""
-    spans, outcomes, w = ledger.spans, ledger.outcomes, ledger.w
-    start = spans[row, 0]
-    for at in range(start, start + spans[row, 1]):
-        if outcomes[at] == outcome:
-            return w[at]
-    return np.float32(0.0)
-
-
-@jit
-def squared_norm(ledger):
+def squared_norm(table):
     """The sum of the squares of all weights."""
-    spans, w = ledger.spans, ledger.w
+    spans, w = table.spans, table.w
     total = 0.0
-    for row in range(ledger.used[0]):
+    for row in range(table.used[0]):
         for at in range(spans[row, 0], spans[row, 0] + spans[row, 1]):
             total += np.float64(w[at]) * w[at]
     return total
@@ -185,7 +190,7 @@ def mean_weight(w, drift, clock):
 
 
 @jit
-def keys_of(slots, rows):
+def row_keys(slots, rows):
     """The keys of a table whose payloads are rows, by row."""
     keys = np.zeros(rows, np.uint64)
     for at in range(slots.shape[0]):
@@ -195,10 +200,10 @@ def keys_of(slots, rows):
 
 
 @jit
-def _laid_out(ledger):
+def _flatten(table):
     """The lists one after the other, without the room between them: (keys, sizes, outcomes, w, drift)."""
-    slots, spans, outcomes, w, drift, used = ledger
-    keys = keys_of(slots, used[0])
+    slots, spans, outcomes, w, drift, used = table
+    keys = row_keys(slots, used[0])
     sizes = spans[: used[0], 1].copy()
     total = sizes.sum()
     parts = np.empty(total, np.uint16), np.empty(total, np.float32), np.empty(total)
@@ -211,7 +216,7 @@ def _laid_out(ledger):
 
 
 @jit
-def _taken_up(keys, sizes, outcomes, w, drift):
+def _rebuild(keys, sizes, outcomes, w, drift):
     slots = new_slots(capacity_for(keys.size))
     spans = np.empty((max(keys.size, 8), 3), np.int64)
     start, longest = 0, 0
@@ -220,46 +225,50 @@ def _taken_up(keys, sizes, outcomes, w, drift):
         spans[row, 0], spans[row, 1], spans[row, 2] = start, sizes[row], sizes[row]
         start += sizes[row]
         longest = max(longest, sizes[row])
-    return Ledger(slots, spans, outcomes, w, drift, np.array([keys.size, start, longest]))
+    return WeightTable(slots, spans, outcomes, w, drift, np.array([keys.size, start, longest]))
 
 
-_PARTS = {"keys": np.uint64, "sizes": np.int64, "outcomes": np.uint16, "w": np.float32, "drift": np.float64}
+class WeightLists(NamedTuple):
+    """The weights that predict, list after list."""
+
+    keys: NDArray  # (features,) uint64
+    sizes: NDArray  # (features,) int64
+    outcomes: NDArray  # (weights,) uint16
+    weights: NDArray  # (weights,) float32, or whole multiples of a unit
+
+    def to_parts(self, sizes: DTypeLike = np.int64, outcomes: DTypeLike = np.uint16) -> Parts:
+        """Return the arrays for a file, the sizes and the outcomes in these types."""
+        arrays = [self.keys, self.sizes.astype(sizes), self.outcomes.astype(outcomes), self.weights]
+        return Parts(arrays=dict(zip(self._fields, arrays, strict=True)))
+
+    @classmethod
+    def from_parts(cls, parts: Parts, outcomes: int, dtype: DTypeLike = np.float32) -> WeightLists:
+        """Return the lists that were saved, after a check that they name only so many outcomes."""
+        sizes, named = parts.arrays.pop("sizes"), parts.arrays.pop("outcomes")
+        if sizes.dtype.kind not in "iu" or named.dtype.kind != "u":
+            raise TypeError(f"sizes and outcomes must be whole numbers; they are {sizes.dtype} and {named.dtype}")
+        keys, weights = parts.array("keys", np.uint64, (None,)), parts.array("weights", dtype, (None,))
+        lists = cls(keys.copy(), sizes.astype(np.int64), named.astype(np.uint16), weights.copy())
+        check_lists(lists, outcomes)
+        return lists
 
 
-def written(ledger: Ledger) -> dict[str, NDArray]:
-    """The ledger as arrays for a file: the same for the same weights, however room was made for them."""
-    return dict(zip(_PARTS, _laid_out(ledger), strict=True))
-
-
-def taken_up(arrays: Mapping[str, NDArray]) -> Ledger:
-    """The ledger that was written, after a check that it can be one."""
-    parts = {name: of_kind(arrays[name], name, kind) for name, kind in _PARTS.items()}
-    check_lists(parts["keys"], parts["sizes"], parts["outcomes"], parts["w"])
-    if len(parts["drift"]) != len(parts["w"]):
-        raise ValueError(f"there are {len(parts['w'])} weights, but {len(parts['drift'])} drifts")
-    return _taken_up(*(part.copy() for part in parts.values()))
-
-
-def of_kind(array: NDArray, name: str, kind: Any) -> NDArray:
-    """The array, if it is a row of numbers of this kind."""
-    if array.dtype != kind or array.ndim != 1:
-        raise ValueError(f"{name} must be a row of {np.dtype(kind)}; it is {array.dtype} of shape {array.shape}")
-    return array
-
-
-def check_lists(keys: NDArray, sizes: NDArray, outcomes: NDArray, weights: NDArray) -> None:
-    """Refuse lists that do not fit together: they come from a file, and compiled code believes what it is given."""
-    if any(part.ndim != 1 for part in (keys, sizes, outcomes, weights)):
+def check_lists(lists: WeightLists, outcomes: int) -> None:
+    """Raise an error if lists of a file do not fit together: compiled code checks no index."""
+    keys, sizes, named, weights = lists
+    if any(part.ndim != 1 for part in lists):
         raise ValueError("a list has one dimension")
-    if len(keys) != len(sizes) or len(outcomes) != len(weights):
-        raise ValueError(f"{len(keys)} keys with {len(sizes)} lists, {len(outcomes)} outcomes with {len(weights)} weights")
+    if len(keys) != len(sizes) or len(named) != len(weights):
+        raise ValueError(f"{len(keys)} keys with {len(sizes)} lists, {len(named)} outcomes with {len(weights)} weights")
     if len(sizes) and (sizes.min() < 1 or sizes.max() > OUTCOMES or (keys == 0).any() or len(np.unique(keys)) < len(keys)):
         raise ValueError("a feature has no list, or a list no feature of its own")
     if int(sizes.sum()) != len(weights):
         raise ValueError(f"the lists have {int(sizes.sum())} entries, but there are {len(weights)} weights")
+    if len(named) and named.max() >= outcomes:
+        raise ValueError(f"a weight is for outcome {named.max()}, but there are {outcomes}")
 
 
-class Book(NamedTuple):
+class FrozenTable(NamedTuple):
     """Weights that predict: the list of each feature that has one, without zeros."""
 
     slots: NDArray  # a table from a feature's key to start << 17 | size of its list
@@ -268,10 +277,9 @@ class Book(NamedTuple):
 
 
 @jit
-def _kept(ledger, clock, average, prune):
-    """The weights that predict, list after list: (keys, sizes, outcomes, weights)."""
-    slots, spans, outcomes, w, drift, used = ledger
-    keys = keys_of(slots, used[0])
+def _freeze_lists(table, clock, average, prune):
+    slots, spans, outcomes, w, drift, used = table
+    keys = row_keys(slots, used[0])
     sizes = np.zeros(used[0], np.int64)
     kept_outcomes, kept = np.empty(used[1], np.uint16), np.empty(used[1], np.float32)
     to = 0
@@ -286,47 +294,42 @@ def _kept(ledger, clock, average, prune):
     return keys[live], sizes[live], kept_outcomes[:to].copy(), kept[:to].copy()
 
 
-def kept(ledger: Ledger, clock: int, average: bool, prune: float = 0.0) -> tuple[NDArray, NDArray, NDArray, NDArray]:
-    """(keys, sizes, outcomes, weights) of the features that predict, list after list; |w| ≤ prune are dropped."""
-    return _kept(ledger, float(max(clock, 1)), average, prune)
+def freeze_lists(table: WeightTable, clock: int, average: bool, prune: float = 0.0) -> WeightLists:
+    """Return the weights that predict: averages over `clock` examples or the last ones, without those of |w| ≤ prune."""
+    return WeightLists(*_freeze_lists(table, float(max(clock, 1)), average, prune))
 
 
 @jit
-def bound(keys, sizes, outcomes, weights):
-    """These lists as a book."""
+def index_lists(keys, sizes, outcomes, weights):
+    """Make a hash table of these lists."""
     slots = new_slots(capacity_for(keys.size))
     start = np.uint64(0)
     for i in range(keys.size):
         slots[claim(slots, keys[i]), 1] = start << _SIZE_BITS | np.uint64(sizes[i])
         start += np.uint64(sizes[i])
-    return Book(slots, outcomes, weights)
-
-
-def freeze(ledger: Ledger, clock: int, average: bool, prune: float = 0.0) -> Book:
-    """The book of a ledger: the average of its weights over `clock` examples, or the last ones."""
-    return bound(*kept(ledger, clock, average, prune))
+    return FrozenTable(slots, outcomes, weights)
 
 
 @jit
-def request_list(book, found):
-    """Ask the processor for the list that `find` found in a book, which will be needed soon."""
+def prefetch_list(table, found):
+    """Ask the processor for the list that `find` found in a table, which will be needed soon."""
     at = np.intp(found >> _SIZE_BITS)
-    prefetch(book.outcomes, at)
-    prefetch(book.weights, at)
+    prefetch(table.outcomes, at)
+    prefetch(table.weights, at)
 
 
 @jit
-def add_list(book, found, scores):
-    """scores[outcome] += weight for the list that `find` found in a book."""
-    outcomes, weights = book.outcomes, book.weights
+def add_list(table, found, scores):
+    """scores[outcome] += weight for the list that `find` found in a table."""
+    outcomes, weights = table.outcomes, table.weights
     start = found >> _SIZE_BITS
     for at in range(start, start + (found & _SIZE_MASK)):
         scores[outcomes[at]] += weights[at]
 
 
 @jit
-def add_book(book, key, scores):
-    """scores[outcome] += weight for what the book says of a feature."""
-    found = find(book.slots, key)
+def add_feature_scores(table, key, scores):
+    """scores[outcome] += weight for the list of a feature, if it has one."""
+    found = find(table.slots, key)
     if found != ABSENT:
-        add_list(book, found, scores)
+        add_list(table, found, scores)

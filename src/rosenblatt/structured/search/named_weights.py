@@ -4,16 +4,24 @@ that never took part in an update weighs 0.0 and takes no memory.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
+import numpy as np
+from numpy.typing import NDArray
+
+from rosenblatt.errors import InvalidDataType, UnsupportedOperation, shown
+from rosenblatt.modelfile.parts import Parts
+from rosenblatt.structured.base import StructuredModel
+
 Features = Mapping[Hashable, float]
 
 
 class NamedWeights(dict):
-    """The weight of each name, to be read: `w[name]` answers 0.0 for a name without one.
+    """The weight of each name, to be read: `w[name]` is 0.0 for a name without one.
 
     >>> w = NamedWeights({"a": 2.0, "b": -1.0})
     >>> w["a"], w["z"], w.score({"a": 3, "b": 1, "z": 7})
@@ -26,16 +34,16 @@ class NamedWeights(dict):
         return 0.0
 
     def score(self, features: Features) -> float:
-        """Σ w[name]·value, rounded once, so that the order of the features does not matter; NaN if it overflows."""
+        """Return Σ w[name]·value, rounded once, so that the order of the features does not matter; NaN if it overflows."""
         weight = self.get
         return total([weight(name, 0.0) * value for name, value in features.items()])
 
     def copy(self) -> NamedWeights:
-        """The same weights, sharing nothing."""
+        """Return the same weights, sharing nothing."""
         return NamedWeights(self)
 
-    def _refuse(self, *values: Any, **names: Any) -> NoReturn:
-        raise TypeError("the weights are for a search to read; they change only by learning")
+    def _refuse(self, *values: object, **names: object) -> NoReturn:
+        raise UnsupportedOperation("the weights are for a search to read; they change only by learning")
 
     __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refuse
 
@@ -48,7 +56,7 @@ _forget: Callable[[dict, Hashable], None] = dict.__delitem__
 
 
 def total(values: Iterable[float]) -> float:
-    """The sum, rounded once; NaN where it is no finite number."""
+    """Return the sum, rounded once; NaN where it is no finite number."""
     try:
         found = math.fsum(values)
     except (OverflowError, ValueError):  # a partial sum that is too large, or ∞ − ∞
@@ -57,7 +65,7 @@ def total(values: Iterable[float]) -> float:
 
 
 def direction(right: Features, wrong: Features) -> dict[Hashable, float]:
-    """φ(right) − φ(wrong), without what cancels."""
+    """Return φ(right) − φ(wrong), without what cancels."""
     delta = dict(right)
     for name, value in wrong.items():
         left = delta.get(name, 0.0) - value
@@ -68,10 +76,8 @@ def direction(right: Features, wrong: Features) -> dict[Hashable, float]:
     return {name: value for name, value in delta.items() if value != 0.0}
 
 
-class NamedModel:
+class NamedModel(StructuredModel):
     """What has been learned by name: the last weights, the drift from which their average follows, and the counts."""
-
-    only_predicts = False
 
     def __init__(self) -> None:
         self.w = NamedWeights()
@@ -80,7 +86,7 @@ class NamedModel:
         self.updates = 0
         self.refused = 0  # pairs of paths that were brought but not learned from
         self._undo: list[tuple[Hashable, float | None, float | None]] | None = None
-        self._kept: tuple[int, NamedWeights] | None = None  # (seen, the average then)
+        self._frozen = None
 
     def push(self, delta: Features, tau: float) -> None:
         """w += τΔ, an update made after `seen` examples."""
@@ -92,29 +98,33 @@ class NamedModel:
             drift[name] = drift.get(name, 0.0) + late * value
         self.updates += 1
 
-    def kept(self, keep: str) -> NamedWeights:
-        """The weights that predict: the last, or the mean of those after every example seen."""
-        if keep == "last" or self.seen == 0:
-            return self.w
-        if self._kept is None or self._kept[0] != self.seen:
+    def freeze(self, average: bool, prune: float = 0.0) -> NamedWeights:
+        """Return the weights that predict: the last, or the mean of those after every example seen."""
+        if not average or self.seen == 0:
+            self._frozen = (average, self.seen), self.w
+        elif self._frozen is None or self._frozen[0] != (average, self.seen):
             drift = self.drift
-            average = {name: weight - drift[name] / self.seen for name, weight in self.w.items()}
-            self._kept = self.seen, NamedWeights(average)
-        return self._kept[1]
+            mean = {name: weight - drift[name] / self.seen for name, weight in self.w.items()}
+            self._frozen = (average, self.seen), NamedWeights(mean)
+        return self._frozen[1]
 
     def norm(self) -> float:
-        """The Euclidean norm of the last weights."""
+        """Return the Euclidean norm of the last weights."""
         return math.sqrt(total([weight * weight for weight in self.w.values()]))
 
+    def weights(self) -> NDArray:
+        """Return the last weights."""
+        return np.fromiter(self.w.values(), np.float64)
+
     def copy(self) -> NamedModel:
-        """The same, sharing nothing."""
+        """Return the same model, sharing nothing."""
         twin = NamedModel()
         twin.w, twin.drift = self.w.copy(), self.drift.copy()
         twin.seen, twin.updates, twin.refused = self.seen, self.updates, self.refused
         return twin
 
     def branch(self) -> NamedModel:
-        """A model that begins with these weights and a clock of its own; its drift names what it has changed."""
+        """Return a model that begins with these weights and a clock of its own; its drift names what it has changed."""
         twin = NamedModel()
         twin.w, twin.updates = self.w.copy(), self.updates
         return twin
@@ -152,10 +162,50 @@ class NamedModel:
                     _set(self.w, name, weight)
                     _set(self.drift, name, drift)
             self.seen, self.updates, self.refused = counts
-            self._kept = None
+            self._frozen = None
             raise
         finally:
             self._undo = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_kept": None, "_undo": None}
+        return self.__dict__ | {"_frozen": None, "_undo": None}
+
+    # Files
+
+    def to_parts(self, resume: bool) -> Parts:
+        """Return the model for a file, after `freeze`; without `resume` only the weights that predict."""
+        w = self.w if resume or self._frozen is None else self._frozen[1]
+        names = json.dumps([_encode_name(name) for name in w], ensure_ascii=True, allow_nan=False).encode()
+        parts = Parts({"seen": self.seen, "updates": self.updates, "refused": self.refused})
+        parts.put("names", np.frombuffer(names, np.uint8))
+        parts.put("w", np.fromiter(w.values(), np.float64, len(w)))
+        if resume:
+            parts.put("drift", np.fromiter((self.drift[name] for name in w), np.float64, len(w)))
+        return parts
+
+    @classmethod
+    def from_parts(cls, parts: Parts) -> NamedModel:
+        """Return the model that was saved."""
+        model = cls()
+        names = [_decode_name(name) for name in json.loads(parts.arrays.pop("names").tobytes())]
+        w = parts.array("w", np.float64, (len(names),))
+        drift = parts.array("drift", np.float64, w.shape) if "drift" in parts.arrays else np.zeros(len(names))
+        model.w = NamedWeights(zip(names, w.tolist(), strict=True))
+        model.drift = dict(zip(names, drift.tolist(), strict=True))
+        model.seen, model.updates, model.refused = (parts.whole(name) for name in ("seen", "updates", "refused"))
+        return model
+
+
+def _encode_name(name: object) -> Any:
+    """Return a feature's name as a value of JSON: text and numbers as they are, a tuple as a list."""
+    if type(name) is tuple:
+        return [_encode_name(part) for part in name]
+    if type(name) in (str, int, float, bool, type(None)):
+        return name
+    raise InvalidDataType(
+        f"the feature name {shown(name)} cannot be saved in a file", hint="use text, numbers, None and tuples of them"
+    )
+
+
+def _decode_name(value: Any) -> Hashable:
+    return tuple(map(_decode_name, value)) if isinstance(value, list) else value

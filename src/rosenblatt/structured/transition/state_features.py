@@ -11,7 +11,6 @@ not there says nothing, and neither do the templates that ask for it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from hashlib import blake2b
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +18,8 @@ from numpy.typing import NDArray
 
 from rosenblatt.engine.hashtable import mix
 from rosenblatt.engine.jit import jit
-from rosenblatt.structured.features import templates
+from rosenblatt.errors import InvalidParameter
+from rosenblatt.structured.features.templates import parse_templates, parse_terms, text_seed
 from rosenblatt.structured.features.words import OUTSIDE
 from rosenblatt.structured.transition import transitions as system
 
@@ -27,7 +27,7 @@ WORDS = ("s0", "s1", "s2", "b0", "b1", "b2", "b3")
 CHILDREN = ("s0l", "s0l2", "s0r", "s0r2", "s1l", "s1l2", "s1r", "s1r2", "b0l", "b0l2")
 PLACES = WORDS + CHILDREN
 STATE = ("label", "distance", "lefts", "rights", "leftlabels", "rightlabels")  # what is asked of a place beside its word
-ASKED = {  # of which places
+PLACES_OF_STATE = {  # of which places
     "label": CHILDREN,
     "distance": ("s0", "s1"),
     "lefts": ("s0", "s1", "b0"),
@@ -42,7 +42,7 @@ _PARTS = 4
 _DISTANCES = np.array([0, 1, 2, 3, 4, 5, 5, 6, 6, 6, 6, 7])  # by distance up to 11, and 7 beyond
 
 
-class Outlook(NamedTuple):
+class StateTemplates(NamedTuple):
     """The templates, as a forest of their beginnings: each is hashed once, from its parent and one more value."""
 
     places: NDArray  # (word values,) int32: the place of each value that is an attribute of a word
@@ -55,33 +55,33 @@ class Outlook(NamedTuple):
     parts: NDArray  # (parts + 1,) int32: where the parts begin; see `_part`
 
 
-def read(texts: Sequence[str], attributes: Sequence[str]) -> Outlook:
-    """The outlook that these templates ask for, on words with these attributes."""
-    templates.read(texts, (*attributes, *STATE), PLACES)  # refuses what is not well formed
-    split = [templates.terms(text) for text in texts]
+def parse_state_templates(texts: Sequence[str], attributes: Sequence[str]) -> StateTemplates:
+    """Return the templates that these texts describe, on words with these attributes."""
+    parse_templates(texts, (*attributes, *STATE), PLACES)  # refuses what is not well formed
+    split = [parse_terms(text) for text in texts]
     for text, terms in zip(texts, split, strict=True):
         for attribute, place in terms:
-            if place not in ASKED.get(attribute, PLACES):
-                raise ValueError(
-                    f"template {text!r}: {attribute} is asked of {', '.join(ASKED[attribute])}, and not of {place!r}"
-                )
-    asked = sorted({term for terms in split for term in terms}, key=lambda term: term[0] in STATE)
-    of_words = [(attribute, place) for attribute, place in asked if attribute not in STATE]
-    number = {term: i for i, term in enumerate(asked)}
+            if place not in (places := PLACES_OF_STATE.get(attribute, PLACES)):
+                allowed = f"such that {attribute} is asked of {', '.join(places)}, and not of {place!r}"
+                raise InvalidParameter("templates", text, allowed)
+    every = sorted({term for terms in split for term in terms}, key=lambda term: term[0] in STATE)
+    of_words = [(attribute, place) for attribute, place in every if attribute not in STATE]
+    number = {term: i for i, term in enumerate(every)}
     beginnings: dict[tuple, tuple[int, int, int]] = {}
     for terms in split:
         for size in range(1, len(terms) + 1):
             begin = tuple(terms[:size])
             if begin not in beginnings:
                 parent = list(beginnings).index(begin[:-1]) if size > 1 else -1
-                beginnings[begin] = parent, number[begin[-1]], _seed(begin)
+                seed = text_seed(" ".join(f"{attribute}[{place}]" for attribute, place in begin))
+                beginnings[begin] = parent, number[begin[-1]], seed
     order = {begin: i for i, begin in enumerate(beginnings)}
     split.sort(key=_part)
     parents, values, seeds = zip(*beginnings.values(), strict=True) if beginnings else ((), (), ())
-    return Outlook(
+    return StateTemplates(
         np.array([PLACES.index(place) for _, place in of_words], np.int32),
         np.array([list(attributes).index(attribute) for attribute, _ in of_words], np.int32),
-        np.array([PLACES.index(p) * _STATE + STATE.index(a) for a, p in asked[len(of_words) :]], np.int32),
+        np.array([PLACES.index(p) * _STATE + STATE.index(a) for a, p in every[len(of_words) :]], np.int32),
         np.array(parents, np.int32),
         np.array(values, np.int32),
         np.array(seeds, np.uint64),
@@ -104,12 +104,7 @@ def _part(terms: Sequence[tuple[str, str]]) -> int:
     return 2 if seen <= {"s0", "s1", "distance of s1"} else 3
 
 
-def _seed(terms: Sequence[tuple[str, str]]) -> int:
-    text = " ".join(f"{attribute}[{place}]" for attribute, place in terms)
-    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
-
-
-class Desk(NamedTuple):
+class Workspace(NamedTuple):
     """Room to work on one sentence at a time."""
 
     words: NDArray  # (longest + 3, attributes) uint64: the words, the root, a word that is not there, a child that is not
@@ -122,23 +117,23 @@ class Desk(NamedTuple):
 
 
 @jit
-def new_desk(outlook, longest, attributes):
-    """A desk for sentences of up to this many words."""
-    return Desk(
+def new_workspace(templates, longest, attributes):
+    """A workspace for sentences of up to this many words."""
+    return Workspace(
         np.zeros((longest + 3, attributes), np.uint64),
         np.zeros(len(PLACES), np.int64),
         np.zeros(len(PLACES) * _STATE, np.uint64),
-        np.zeros(outlook.places.size + outlook.state.size, np.uint64),
-        np.zeros(outlook.parents.size, np.uint64),
-        np.zeros(outlook.leaves.size, np.uint64),
-        np.zeros(outlook.parts.size, np.int64),
+        np.zeros(templates.places.size + templates.state.size, np.uint64),
+        np.zeros(templates.parents.size, np.uint64),
+        np.zeros(templates.leaves.size, np.uint64),
+        np.zeros(templates.parts.size, np.int64),
     )
 
 
 @jit
-def lay(desk, tokens):
-    """Put a sentence on the desk: (n, attributes) uint64."""
-    words, n = desk.words, tokens.shape[0]
+def load_sentence(work, tokens):
+    """Write a sentence into the workspace: (n, attributes) uint64."""
+    words, n = work.words, tokens.shape[0]
     for column in range(tokens.shape[1]):
         for word in range(n):
             words[word, column] = tokens[word, column]
@@ -152,16 +147,16 @@ def _number(x):
 
 
 @jit
-def _child(desk, place, word, label, none):
-    desk.spots[place] = word if word >= 0 else none
-    desk.state[place * _STATE] = _number(label) if word >= 0 else np.uint64(0)
+def _write_child(work, place, word, label, none):
+    work.spots[place] = word if word >= 0 else none
+    work.state[place * _STATE] = _number(label) if word >= 0 else np.uint64(0)
 
 
 @jit
-def _above(desk, cells, cell, place, beyond):
+def _write_word(work, cells, cell, place, beyond):
     """Write what is asked of a word on the stack; `beyond` is the next word to its right."""
-    word, state, at = cells[cell, system.WORD], desk.state, place * _STATE
-    desk.spots[place] = word
+    word, state, at = cells[cell, system.WORD], work.state, place * _STATE
+    work.spots[place] = word
     state[at + 1] = _number(_DISTANCES[min(beyond - word, 11)])
     state[at + 2] = _number(cells[cell, system.LEFTS])
     state[at + 3] = _number(cells[cell, system.RIGHTS])
@@ -170,55 +165,55 @@ def _above(desk, cells, cell, place, beyond):
 
 
 @jit
-def _children(desk, cells, cell, place, none):
-    _child(desk, place, cells[cell, system.LEFT], cells[cell, system.LEFT_LABEL], none)
-    _child(desk, place + 1, cells[cell, system.LEFT2], cells[cell, system.LEFT2_LABEL], none)
-    _child(desk, place + 2, cells[cell, system.RIGHT], cells[cell, system.RIGHT_LABEL], none)
-    _child(desk, place + 3, cells[cell, system.RIGHT2], cells[cell, system.RIGHT2_LABEL], none)
+def _write_children(work, cells, cell, place, none):
+    _write_child(work, place, cells[cell, system.LEFT], cells[cell, system.LEFT_LABEL], none)
+    _write_child(work, place + 1, cells[cell, system.LEFT2], cells[cell, system.LEFT2_LABEL], none)
+    _write_child(work, place + 2, cells[cell, system.RIGHT], cells[cell, system.RIGHT_LABEL], none)
+    _write_child(work, place + 3, cells[cell, system.RIGHT2], cells[cell, system.RIGHT2_LABEL], none)
 
 
 @jit
-def _nothing(desk, place, children, outside, none):
+def _write_missing(work, place, children, outside, none):
     """Write that there is no word at a place on the stack, and hence no child of it."""
-    desk.spots[place] = outside
-    for asked in range(place * _STATE, (place + 1) * _STATE):
-        desk.state[asked] = 0
+    work.spots[place] = outside
+    for at in range(place * _STATE, (place + 1) * _STATE):
+        work.state[at] = 0
     for child in range(children, children + 4):
-        desk.spots[child] = none
-        desk.state[child * _STATE] = 0
+        work.spots[child] = none
+        work.state[child * _STATE] = 0
 
 
 @jit
-def look(desk, outlook, cells, front, n):
+def extract_keys(work, templates, cells, front, n):
     """Write the keys of a configuration in a sentence of n words; how many speak."""
-    words, spots, state, values, hashes, keys, bounds = desk
+    words, spots, state, values, hashes, keys, bounds = work
     outside, none = n + 1, n + 2
     b = cells[front, system.WORD]
     for ahead in range(4):
         spots[_B0 + ahead] = min(b + ahead, outside)
     state[_B0 * _STATE + 2] = _number(cells[front, system.LEFTS])
     state[_B0 * _STATE + 4] = _number(cells[front, system.LEFT_SET])
-    _child(desk, 15, cells[front, system.LEFT], cells[front, system.LEFT_LABEL], none)
-    _child(desk, 16, cells[front, system.LEFT2], cells[front, system.LEFT2_LABEL], none)
+    _write_child(work, 15, cells[front, system.LEFT], cells[front, system.LEFT_LABEL], none)
+    _write_child(work, 16, cells[front, system.LEFT2], cells[front, system.LEFT2_LABEL], none)
     top = cells[front, system.BELOW]
     second = cells[top, system.BELOW] if top >= 0 else -1
     third = cells[second, system.BELOW] if second >= 0 else -1
     if top >= 0:
-        _above(desk, cells, top, _S0, b)
-        _children(desk, cells, top, 7, none)
+        _write_word(work, cells, top, _S0, b)
+        _write_children(work, cells, top, 7, none)
     else:
-        _nothing(desk, _S0, 7, outside, none)
+        _write_missing(work, _S0, 7, outside, none)
     if second >= 0:
-        _above(desk, cells, second, _S1, spots[_S0])
-        _children(desk, cells, second, 11, none)
+        _write_word(work, cells, second, _S1, spots[_S0])
+        _write_children(work, cells, second, 11, none)
     else:
-        _nothing(desk, _S1, 11, outside, none)
+        _write_missing(work, _S1, 11, outside, none)
     spots[_S2] = cells[third, system.WORD] if third >= 0 else outside
-    places, attributes, asked, parents, adds, seeds, leaves, parts = outlook
+    places, attributes, states, parents, adds, seeds, leaves, parts = templates
     for i in range(places.size):
         values[i] = words[spots[places[i]], attributes[i]]
-    for i in range(asked.size):
-        values[places.size + i] = state[asked[i]]
+    for i in range(states.size):
+        values[places.size + i] = state[states[i]]
     for i in range(parents.size):
         value, h = values[adds[i]], seeds[i]
         if parents[i] >= 0:

@@ -1,35 +1,30 @@
-"""The structured perceptron for whatever can be searched. A problem is a search; the learner adds only what every learner
-of this library has: a margin, a step, an average, and reasons to stop.
-"""
+"""The structured perceptron for whatever can be searched: see `rosenblatt.structured.search`."""
 
 from __future__ import annotations
 
 import copy
-import json
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from os import PathLike
 from types import MappingProxyType
-from typing import Any, ClassVar
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any, ClassVar, Self
 
 from rosenblatt import rules
 from rosenblatt.engine.blocks import available_threads
 from rosenblatt.engine.train import Broken, Learner, Visits
+from rosenblatt.errors import IncompatibleParameters, InvalidParameterType, NumericOverflow, UnsupportedOperation
 from rosenblatt.estimators.linear import Explanation
 from rosenblatt.estimators.parameters import Number
 from rosenblatt.estimators.plan import Plan
-from rosenblatt.structured.base import Structured, rule_of
-from rosenblatt.structured.named import NamedModel, NamedWeights, direction, total
-from rosenblatt.structured.search import Search, loss, parts
-from rosenblatt.structured.searching import Mixing, Searching, decoded
+from rosenblatt.structured.base import StructuredEstimator, as_rule
+from rosenblatt.structured.search.named_weights import NamedModel, NamedWeights, direction, total
+from rosenblatt.structured.search.protocol import Input, Path, Search, count_parts, path_loss
+from rosenblatt.structured.search.trainer import Example, SearchTrainer, ShardTrainer, decode_all
 
 
-class StructuredPerceptron(Structured):
+class StructuredPerceptron(StructuredEstimator):
     """Learns to score paths from a search: after `fit`, `search.decode` with the weights learned finds the right ones.
 
     An input x and its gold path propose Δ = φ(x, gold) − φ(x, guess), where the guess is what the search finds with the
@@ -41,7 +36,7 @@ class StructuredPerceptron(Structured):
     ----------
     search : object
         The problem: `decode(x, w)` and `features(x, path)`, and what else `rosenblatt.structured.search` describes.
-        `rosenblatt.structured.beams.BeamSearch` makes one of a problem that is solved step by step.
+        `rosenblatt.structured.BeamSearch` makes one of a problem that is solved step by step.
     rule : NamedTuple of rosenblatt.rules or "perceptron", default="perceptron"
         How far an update moves. The word is `rules.Perceptron(margin=0.0, rate=1.0)`; `rules.PA1(C)` with a `margin` is
         1-best MIRA with its step capped at C (McDonald, Crammer and Pereira 2005).
@@ -98,7 +93,7 @@ class StructuredPerceptron(Structured):
     --------
     Which of the words of a list is said: the path is a word, and a wrong one has one part.
 
-    >>> from rosenblatt.structured.perceptron import StructuredPerceptron
+    >>> from rosenblatt.structured import StructuredPerceptron
     >>> class Pick:
     ...     def decode(self, words, w):
     ...         return max(words, key=lambda word: w.score(self.features(words, word)))
@@ -112,8 +107,9 @@ class StructuredPerceptron(Structured):
     ('converged', 1)
     """
 
-    _own: ClassVar[Mapping[str, Any]] = MappingProxyType({**Structured._own, "shards": Number(1, whole=True)})
+    _own: ClassVar[Mapping[str, Any]] = MappingProxyType({**StructuredEstimator._own, "shards": Number(1, whole=True)})
     _part: ClassVar[str] = "example"
+    _model_type: ClassVar[Any] = NamedModel
 
     def __init__(
         self,
@@ -156,10 +152,23 @@ class StructuredPerceptron(Structured):
 
     # Learning
 
-    def fit(self, X: Any, y: Any, X_val: Any = None, y_val: Any = None) -> Any:
-        """Learn from the inputs X and their gold paths y until one of the reasons to stop; the estimator itself.
+    def fit(self, X: Iterable, y: Iterable, X_val: Iterable | None = None, y_val: Iterable | None = None) -> Self:
+        """Learn in epochs until one of the reasons to stop.
 
-        `X_val` and `y_val` are judged after each epoch. Ctrl-C finishes the epoch, stores the model and then interrupts.
+        Ctrl-C finishes the epoch, stores the model and then interrupts. An error leaves the estimator as it was.
+
+        Parameters
+        ----------
+        X : iterable
+            The inputs.
+        y : iterable
+            The gold path of each input.
+        X_val, y_val : iterable, optional
+            Inputs and gold paths to judge the model by after each epoch.
+
+        Returns
+        -------
+        self
         """
         super().fit(X, y, X_val, y_val)
         if self._model.updates == 0:
@@ -171,67 +180,110 @@ class StructuredPerceptron(Structured):
             )
         return self
 
-    def partial_fit(self, X: Any, y: Any) -> Any:
-        """Learn from these inputs and their gold paths, once, in the order given; the estimator itself. Cutting a stream
-        into calls in any way gives the same model."""
+    def partial_fit(self, X: Iterable, y: Iterable) -> Self:
+        """Learn from these inputs and their gold paths, once, in the order given.
+
+        Cutting a stream into calls in any way gives the same model.
+
+        Parameters
+        ----------
+        X : iterable
+            The inputs.
+        y : iterable
+            The gold path of each input.
+
+        Returns
+        -------
+        self
+        """
         if self.shards != 1:
-            raise ValueError(
-                f"shards={self.shards} and partial_fit do not go together: a stream is learned in its order; use shards=1"
+            raise UnsupportedOperation(
+                f"partial_fit learns a stream in its order and takes no shards; got shards={self.shards}",
+                settings={"shards": 1},
             )
         if not self.__sklearn_is_fitted__():
             return super().partial_fit(X, y)
         with self._model.unchanged_on_error():
             return super().partial_fit(X, y)
 
-    def _corpus(self, X: Any, y: Any, begin: bool) -> list[tuple[Any, Any]]:
-        search = self._search()
-        if not callable(getattr(search, "violation", lambda: None)):
-            raise TypeError(f"search.violation must be a method; got {type(search.violation).__name__}")
+    def _corpus(self, X: Sequence, y: Sequence, begin: bool) -> list[Example]:
+        violation = getattr(self._check_search(), "violation", None)
+        if violation is not None and not callable(violation):
+            raise InvalidParameterType("search.violation", violation, "a method")
         return list(zip(X, y, strict=True))
 
-    def _search(self) -> Any:
+    def _check_search(self) -> Search:
         if isinstance(self.search, type) or not isinstance(self.search, Search):
-            kind = f"the class {self.search.__name__}" if isinstance(self.search, type) else repr(self.search)
-            raise TypeError(f"search must be an object with the methods decode(x, w) and features(x, path); got {kind}")
+            raise InvalidParameterType(
+                "search", self.search, "an object with the methods decode(x, w) and features(x, path)"
+            )
         return self.search
 
-    def _begin(self, plan: Plan, corpus: Any) -> NamedModel:
+    def _new_model(self, plan: Plan, corpus: list[Example]) -> NamedModel:
         return NamedModel()
 
-    def _learner(self, plan: Plan, model: NamedModel, corpus: list, visits: Visits) -> Learner:
-        learner = Searching(self.search, rule_of(self.rule), float(self.margin), model, corpus, visits)
-        return learner if self.shards == 1 else Mixing(learner, self.shards, available_threads(self.n_jobs))
+    def _trainer(self, model: NamedModel, corpus: list[Example], visits: Visits) -> Learner:
+        trainer = SearchTrainer(self.search, as_rule(self.rule), float(self.margin), model, corpus, visits)
+        return trainer if self.shards == 1 else ShardTrainer(trainer, self.shards, available_threads(self.n_jobs))
 
     def _plan(self) -> Plan:
         plan = super()._plan()
         if self.shards != 1 and self.max_updates is not None:
-            raise ValueError(
-                f"shards={self.shards} and max_updates={self.max_updates} do not go together: shards learn side by side, "
-                "and none knows how many updates the others have made; use max_iter"
+            raise IncompatibleParameters(
+                ("shards", self.shards),
+                ("max_updates", self.max_updates),
+                "shards learn side by side, and none knows how many updates the others have made",
+                hint="use max_iter",
             )
         return plan
 
     def _not_finite(self, X: Any, broken: Broken) -> ValueError:
-        return ValueError(
-            "the weights have become too large for finite numbers; make the features or the rule's rate smaller"
+        return NumericOverflow(
+            "the weights have become too large for finite numbers", hint="make the features or the rule's rate smaller"
         )
 
     # Predicting
 
     def _predict(self, model: NamedModel, X: Sequence) -> list:
-        return decoded(self.search, model.kept(self.keep), list(X), available_threads(self.n_jobs))
+        return decode_all(self.search, self._freeze(model), X, available_threads(self.n_jobs))
 
-    def _wrong(self, gold: Sequence, guessed: Sequence) -> tuple[Any, int]:
-        """(loss, parts) of all paths together."""
-        return sum(map(partial(loss, self.search), gold, guessed)), sum(map(parts, gold))
+    def _wrong(self, gold: Sequence, guesses: Sequence) -> tuple[Any, int]:
+        """Return the loss of all paths together, and how many parts they have."""
+        return sum(map(partial(path_loss, self.search), gold, guesses)), sum(map(count_parts, gold))
 
-    def score(self, X: Any, y: Any) -> float:
-        """1 − loss per part: the share of parts that are right, unless the search has a loss of its own."""
+    def score(self, X: Iterable, y: Iterable) -> float:
+        """Return 1 − loss per part: the share of parts that are right, unless the search has a loss of its own.
+
+        Parameters
+        ----------
+        X : iterable
+            The inputs.
+        y : iterable
+            The gold path of each input.
+
+        Returns
+        -------
+        float
+        """
         return super().score(X, y)
 
-    def explain(self, x: Any, path: Any = None, against: Any = None) -> Explanation:
-        """What each feature contributes to the score of a path of x, by default of the one predicted; with `against`, to
-        its lead over that path."""
+    def explain(self, x: Input, path: Path = None, against: Path = None) -> Explanation:
+        """Return what each feature contributes to the score of a path.
+
+        Parameters
+        ----------
+        x : object
+            An input.
+        path : object, optional
+            A path of x; by default the one predicted.
+        against : object, optional
+            Another path of x: then it is contributions to the lead of `path` over this one.
+
+        Returns
+        -------
+        Explanation
+            The contributions, those of the greatest size first.
+        """
         w = self.weights_
         path = self.search.decode(x, w) if path is None else path
         features = self.search.features(x, path)
@@ -246,7 +298,7 @@ class StructuredPerceptron(Structured):
     @property
     def weights_(self) -> NamedWeights:
         """The weights that predict, by name."""
-        return self._fitted().kept(self.keep)
+        return self._freeze(self._fitted())
 
     @property
     def n_refused_(self) -> int:
@@ -258,16 +310,29 @@ class StructuredPerceptron(Structured):
     @property
     def bounds_updates(self) -> bool:
         """Whether `mistake_bound` also bounds the updates."""
-        return rule_of(self.rule).bounds_updates
+        return as_rule(self.rule).bounds_updates
 
     def mistake_bound(self, radius: float, margin: float, largest_loss: float = math.inf) -> float:
-        """The most mistakes that can be made from weights of zero, if ‖φ(x, right) − φ(x, wrong)‖ ≤ `radius` for all pairs
-        that the search can bring, and some unit vector scores each right one above its wrong one by at least `margin`.
+        """Return the most mistakes that can be made from weights of zero.
 
-        With the parameter `margin` above 0 it takes the largest loss of a path, and is known for the perceptron at a
-        constant or diminishing rate only; with shards, at a constant rate only. Infinity: there is no bound.
+        With the estimator's `margin` above 0 the bound is known for the perceptron at a constant or diminishing rate only;
+        with shards, at a constant rate only.
+
+        Parameters
+        ----------
+        radius : float
+            ‖φ(x, right) − φ(x, wrong)‖ is at most this for all pairs that the search can bring.
+        margin : float
+            Some unit vector scores each right path above its wrong one by at least this.
+        largest_loss : float, default=inf
+            The largest loss of a path; needed where the estimator's `margin` is above 0.
+
+        Returns
+        -------
+        float
+            Infinity where there is no bound.
         """
-        rule = rule_of(self.rule)
+        rule = as_rule(self.rule)
         if self.shards != 1 and not isinstance(rule, rules.Perceptron):
             return math.inf
         if self.margin != 0:
@@ -279,10 +344,19 @@ class StructuredPerceptron(Structured):
     # Files
 
     def save(self, path: str | PathLike, resume: bool = False) -> None:
-        """Write the model into one file: parameters, weights and the names of the features, which must be text, numbers,
-        None or tuples of them. The search is code and stays outside; `load` is given it again.
+        """Save parameters, weights and the names of the features in one file. The search is code and stays outside.
 
-        With `resume=True` it holds all that learning needs to go on exactly where it stopped; else what predicts.
+        Parameters
+        ----------
+        path : str or path-like
+            The file to write; an old one is replaced only when the new one is complete.
+        resume : bool, default=False
+            Save all that learning needs to go on exactly where it stopped, rather than what predicts.
+
+        Raises
+        ------
+        InvalidDataType
+            If a feature's name is not text, a number, None or a tuple of these.
         """
         self._fitted()
         bare = copy.copy(self)
@@ -290,45 +364,21 @@ class StructuredPerceptron(Structured):
         super(StructuredPerceptron, bare).save(path, resume)
 
     @classmethod
-    def load(cls, path: str | PathLike, search: Any = None) -> Any:
-        """The learner that was saved in a file, with the search that it is to use."""
-        loaded = super().load(path)
-        loaded.search = search
-        loaded._search()
-        return loaded
+    def load(cls, path: str | PathLike, search: Search | None = None) -> Self:
+        """Load a learner that was saved.
 
-    def _arrays(self, model: NamedModel, resume: bool) -> tuple[dict[str, Any], dict[str, NDArray]]:
-        w = model.w if resume else model.kept(self.keep)
-        names = json.dumps([_plainly(name) for name in w], ensure_ascii=True, allow_nan=False).encode()
-        arrays: dict[str, NDArray] = {
-            "names": np.frombuffer(names, np.uint8),
-            "w": np.fromiter(w.values(), np.float64, len(w)),
-        }
-        if resume:
-            arrays["drift"] = np.fromiter((model.drift[name] for name in w), np.float64, len(w))
-        return {"seen": model.seen, "updates": model.updates, "refused": model.refused}, arrays
+        Parameters
+        ----------
+        path : str or path-like
+            The file that `save` wrote.
+        search : object
+            The search that the learner is to use.
 
-    def _from_arrays(self, facts: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> NamedModel:
-        model = NamedModel()
-        names = [_back(name) for name in json.loads(arrays["names"].tobytes())]
-        drift = arrays.get("drift", np.zeros(len(names)))  # none is needed to predict
-        model.w = NamedWeights(zip(names, arrays["w"].tolist(), strict=True))
-        model.drift = dict(zip(names, drift.tolist(), strict=True))
-        model.seen, model.updates, model.refused = (int(facts[name]) for name in ("seen", "updates", "refused"))
-        return model
-
-
-def _plainly(name: Any) -> Any:
-    """A name of a feature as a value of JSON: text and numbers as they are, a tuple as a list."""
-    if type(name) is tuple:
-        return [_plainly(part) for part in name]
-    if type(name) in (str, int, float, bool, type(None)):
-        return name
-    raise TypeError(
-        f"the feature name {name!r} cannot be written into a file; names of text, numbers, None and tuples of them can"
-    )
-
-
-def _back(value: Any) -> Any:
-    """The name that was written."""
-    return tuple(map(_back, value)) if isinstance(value, list) else value
+        Returns
+        -------
+        StructuredPerceptron
+        """
+        learner = super().load(path)
+        learner.search = search
+        learner._check_search()
+        return learner

@@ -1,5 +1,5 @@
-"""A treatment turns columns of a table into a block of columns of X. It sees every batch once, and then does the same for
-ever: numbers are shifted and scaled, each category has a column of its own, a text is weighed word by word.
+"""A column encoder turns columns of a table into a block of columns of X. It sees every batch once, and then does the same
+for ever: numbers are shifted and scaled, each category has a column of its own, a text is weighed word by word.
 
 Nothing depends on how rows are cut into batches: sums are taken in the order of the rows, and what is numbered is numbered
 in the order in which it first came.
@@ -8,9 +8,8 @@ in the order in which it first came.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from itertools import pairwise
-from typing import Any, Protocol
+from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -18,17 +17,18 @@ import pyarrow.compute as pc
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from rosenblatt.data.tables import words
-from rosenblatt.data.tables.vocabulary import Hashed, Spans, Store, Vocabulary
+from rosenblatt.data.tables import vocabulary
+from rosenblatt.data.tables.vocabulary import HashedRuns, RunStore, Spans, Vocabulary, pack_strings, unpack_strings
 from rosenblatt.engine.jit import exact
+from rosenblatt.errors import InvalidData
+from rosenblatt.modelfile.parts import Parts
 
-Written = tuple[dict[str, Any], dict[str, NDArray]]
 _BLANKS = r"[\s\v\x1c-\x1f\x{85}\p{Z}]+"  # what str.split() splits at
 MISSING = "(missing)"  # the name of the category of rows that have none
 
 
-class Treatment(Protocol):
-    """What is done to some columns."""
+class ColumnEncoder(Protocol):
+    """Turns some columns of a table into columns of X."""
 
     kind: str
     columns: list[str]  # of the table
@@ -36,26 +36,26 @@ class Treatment(Protocol):
 
     @property
     def width(self) -> int:
-        """How many columns of X."""
+        """The number of columns of X."""
 
-    def see(self, table: Any) -> None:
+    def see(self, table: pa.Table) -> None:
         """Learn from the rows of a batch."""
 
     def finish(self) -> None:
         """There are no more."""
 
-    def rows(self, table: Any) -> sp.csr_array:
-        """The rows of a batch, float64 (rows, width)."""
+    def rows(self, table: pa.Table) -> sp.csr_array:
+        """Return the rows of a batch, float64 (rows, width)."""
 
     def name(self, column: int) -> str:
-        """What to call a column of the block."""
+        """Return the name of a column of the block."""
 
-    def written(self) -> Written:
-        """All that is known, for the model file."""
+    def to_parts(self) -> Parts:
+        """Return what was learned, for a model file."""
 
 
 @exact
-def folded(values, count, mean, spread):
+def add_moments(values, count, mean, spread):
     """Take rows into the mean and the sum of squares about it (Welford 1962), in order; NaN is no value."""
     for row in range(values.shape[0]):
         for column in range(values.shape[1]):
@@ -67,66 +67,59 @@ def folded(values, count, mean, spread):
                 spread[column] += before * (x - mean[column])
 
 
-class Numbers:
+class NumberEncoder:
     """Columns of numbers: (x − mean)/deviation, or x itself. A missing value becomes what the mean becomes."""
 
     kind = "numbers"
     unseen = 0
 
-    def __init__(self, names: Sequence[str], scaled: Sequence[bool]):
-        self.names, self.scaled = list(names), list(scaled)
+    def __init__(self, names: Sequence[str], scale: Sequence[bool]):
+        self.names, self.scale = list(names), list(scale)
         self.columns = self.names
         self.width = len(self.names)
         self._count, self.mean, self._spread = np.zeros((3, self.width))
         self.deviation = np.ones(self.width)
 
-    def see(self, table: Any) -> None:
-        folded(self._values(table), self._count, self.mean, self._spread)
+    def see(self, table: pa.Table) -> None:
+        add_moments(self._values(table), self._count, self.mean, self._spread)
 
     def finish(self) -> None:
-        scaled = np.array(self.scaled, bool)
+        scaled = np.array(self.scale, bool)
         if not np.all(np.isfinite(self._spread[scaled])):
             wide = self.names[int(np.flatnonzero(~np.isfinite(self._spread) & scaled)[0])]
-            raise ValueError(
-                f"the numbers of column {wide!r} are too large to be scaled; scale='none' takes them as they are"
-            )
+            problem = f"the numbers of column {wide!r} are too large to be scaled"
+            raise InvalidData(problem, column=wide, settings={"scale": "none"})
         deviation = np.sqrt(self._spread / np.maximum(self._count, 1))
         usable = scaled & (deviation > np.finfo(np.float64).tiny)
         self.deviation = np.where(usable, deviation, 1.0)
         self.mean = np.where(np.isfinite(self.mean), self.mean, 0.0)
 
-    def rows(self, table: Any) -> sp.csr_array:
-        scaled = np.array(self.scaled, bool)
+    def rows(self, table: pa.Table) -> sp.csr_array:
+        scaled = np.array(self.scale, bool)
         values = (self._values(table) - np.where(scaled, self.mean, 0.0)) / self.deviation
         return sp.csr_array(np.where(np.isnan(values), np.where(scaled, 0.0, self.mean), values))
 
     def name(self, column: int) -> str:
         return self.names[column]
 
-    def written(self) -> Written:
-        return {"names": self.names, "scaled": self.scaled}, {"mean": self.mean, "deviation": self.deviation}
+    def to_parts(self) -> Parts:
+        return Parts({"names": self.names, "scaled": self.scale}, {"mean": self.mean, "deviation": self.deviation})
 
     @classmethod
-    def restored(cls, facts: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> Numbers:
-        names: Any = facts.get("names")
-        scaled: Any = facts.get("scaled")
-        if not _all(names, str) or not _all(scaled, bool) or len(names) != len(scaled):
+    def from_parts(cls, parts: Parts) -> NumberEncoder:
+        names, scale = parts.facts["names"], parts.facts["scaled"]
+        if not _all(names, str) or not _all(scale, bool) or len(names) != len(scale):
             raise ValueError("columns of numbers need names, and whether each is scaled")
-        self = cls(names, scaled)
-        for name in ("mean", "deviation"):
-            array = arrays.get(name)
-            if not isinstance(array, np.ndarray) or array.dtype != np.float64 or array.shape != (self.width,):
-                raise ValueError(f"columns of numbers need a {name} each")
-            if not np.all(np.isfinite(array)) or (name == "deviation" and not np.all(array > 0)):
-                raise ValueError(f"a column of numbers has a {name} that cannot be")
-            setattr(self, name, array)
+        self = cls(names, scale)
+        self.mean = parts.array("mean", np.float64, (self.width,))
+        self.deviation = parts.array("deviation", np.float64, (self.width,), np.nextafter(0, 1))
         return self
 
-    def _values(self, table: Any) -> NDArray[np.float64]:
+    def _values(self, table: pa.Table) -> NDArray[np.float64]:
         return np.column_stack([table[name].to_numpy() for name in self.names])
 
 
-class Categories:
+class CategoryEncoder:
     """One column of categories: 1 in the column of the row's own, in the order of arrival, or in its bucket."""
 
     kind = "categories"
@@ -142,7 +135,7 @@ class Categories:
     def width(self) -> int:
         return len(self._numbers) if self.bits is None else 1 << self.bits
 
-    def see(self, table: Any) -> None:
+    def see(self, table: pa.Table) -> None:
         if self.bits is not None:
             return
         for value in pc.unique(table[self.column]).to_pylist():
@@ -150,15 +143,17 @@ class Categories:
                 self._numbers[value] = len(self._values)
                 self._values.append(value)
         if len(self._numbers) > self.most:
-            raise ValueError(
-                f"column {self.column!r} has more than {self.most} categories; if it names rows, ignore it; if it is text, "
-                f"say so; hashing=18 takes any number, and one_hot_limit={10 * self.most} this many"
+            raise InvalidData(
+                f"column {self.column!r} has more than {self.most} categories",
+                column=self.column,
+                hint="ignore it if it names rows, read it as text if it is text",
+                settings={"hashing": 18, "one_hot_limit": 10 * self.most},
             )
 
     def finish(self) -> None:
         """Each category has its number already."""
 
-    def rows(self, table: Any) -> sp.csr_array:
+    def rows(self, table: pa.Table) -> sp.csr_array:
         column = table[self.column].combine_chunks().dictionary_encode()
         values = column.dictionary.to_pylist()
         numbers = np.array([*self._places(values), self._places([None])[0]], np.int64)
@@ -174,25 +169,18 @@ class Categories:
         value = self._values[column]
         return f"{self.column}={MISSING if value is None else value}"
 
-    def written(self) -> Written:
-        values = [value for value in self._numbers if value is not None]
-        missing = self._numbers.get(None)
-        letters, offsets = _packed(values)
-        facts = {"column": self.column, "most": self.most, "bits": self.bits, "missing": missing}
-        return facts, {"letters": letters, "offsets": offsets}
+    def to_parts(self) -> Parts:
+        letters, offsets = pack_strings([value for value in self._numbers if value is not None])
+        facts = {"column": self.column, "most": self.most, "bits": self.bits, "missing": self._numbers.get(None)}
+        return Parts(facts, {"letters": letters, "offsets": offsets})
 
     @classmethod
-    def restored(cls, facts: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> Categories:
-        column, bits, missing = (facts.get(key) for key in ("column", "bits", "missing"))
-        most: Any = facts.get("most")
-        if not isinstance(column, str) or not _whole(most, 1, 2**31) or not (bits is None or _whole(bits, 1, 30)):
-            raise ValueError("a column of categories needs a name and a limit")
-        self = cls(column, most, bits)
-        values: list[str | None] = [*_unpacked(arrays.get("letters"), arrays.get("offsets"))]
-        if missing is not None:
-            if not _whole(missing, 0, len(values)):
-                raise ValueError(f"the category of missing values has the number {missing!r}")
-            values.insert(missing, None)
+    def from_parts(cls, parts: Parts) -> CategoryEncoder:
+        self = cls(parts.text("column"), parts.whole("most", 1, 2**31), _bits(parts))
+        letters, offsets = parts.array("letters", np.uint8, (None,)), parts.array("offsets", np.int64, (None,))
+        values: list[str | None] = [*unpack_strings(letters, offsets)]
+        if parts.facts.get("missing") is not None:
+            values.insert(parts.whole("missing", 0, len(values)), None)
         self._values = values
         self._numbers = {value: number for number, value in enumerate(values)}
         if len(self._numbers) != len(values):
@@ -202,12 +190,12 @@ class Categories:
     def _places(self, values: list[str | None]) -> list[int]:
         if self.bits is None:
             return [self._numbers.get(value, -1) for value in values]
-        letters, offsets = _packed([MISSING if value is None else value for value in values])
+        letters, offsets = pack_strings([MISSING if value is None else value for value in values])
         spans = np.column_stack([offsets[:-1], offsets[1:]])
-        return (words.hashes(letters, spans) & np.uint64((1 << self.bits) - 1)).astype(np.int64).tolist()
+        return (vocabulary.hash_spans(letters, spans) & np.uint64((1 << self.bits) - 1)).astype(np.int64).tolist()
 
 
-class Text:
+class TextEncoder:
     """One column of text: a column of X for each run of low to high words, or characters, that stood in `min_count` texts.
 
     A run that occurs n times in a text, and stood in d of the N texts that were learned from, weighs
@@ -233,21 +221,21 @@ class Text:
         self.min_count, self.tfidf, self.lowercase = min_count, tfidf, lowercase
         self.columns = [column]
         self.unseen = 0
-        self._store: Store = Vocabulary(low, high) if bits is None else Hashed(low, high, bits)
+        self._store: RunStore = Vocabulary(low, high) if bits is None else HashedRuns(low, high, bits)
         self._rarity = np.empty(0)
 
     @property
     def width(self) -> int:
         return len(self._store.frequency)
 
-    def see(self, table: Any) -> None:
+    def see(self, table: pa.Table) -> None:
         self._store.see(self._spans(table))
 
     def finish(self) -> None:
         self._store.finish(self.min_count)
         self._weigh()
 
-    def rows(self, table: Any) -> sp.csr_array:
+    def rows(self, table: pa.Table) -> sp.csr_array:
         columns, counts, ends, unseen = self._store.counts(self._spans(table))
         self.unseen += unseen
         known = columns >= 0
@@ -261,40 +249,29 @@ class Text:
         rows = sp.csr_array((values, columns, ends), shape=(len(ends) - 1, self.width))
         rows.sort_indices()
         if self.tfidf:
-            words.lengthened_to_one(rows.data, rows.indptr)
+            vocabulary.normalize_rows(rows.data, rows.indptr)
         return rows
 
     def name(self, column: int) -> str:
         name = self._store.name(column, "" if self.characters else " ")
         return f'{self.column}:"{name}"' if self.characters and self.bits is None else f"{self.column}:{name}"
 
-    def written(self) -> Written:
-        facts, arrays = self._store.written()
+    def to_parts(self) -> Parts:
+        parts = self._store.to_parts()
         own = ("column", "low", "high", "characters", "bits", "min_count", "tfidf", "lowercase")
-        return {**{key: getattr(self, key) for key in own}, **facts}, arrays
+        return Parts({**{key: getattr(self, key) for key in own}, **parts.facts}, parts.arrays)
 
     @classmethod
-    def restored(cls, facts: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> Text:
-        low: Any
-        high: Any
-        bits: Any
-        low, high, bits = facts.get("low"), facts.get("high"), facts.get("bits")
-        flags: list[Any] = [facts.get(key) for key in ("characters", "tfidf", "lowercase")]
-        if (
-            not isinstance(facts.get("column"), str)
-            or not _all(flags, bool)
-            or not _whole(facts.get("min_count"), 1, 2**62)
-        ):
-            raise ValueError("a column of text needs a name, a least count, and whether it is weighed and in lower case")
-        if not _whole(high, 1, 20) or not _whole(low, 1, high) or not (bits is None or _whole(bits, 1, 30)):
-            raise ValueError(f"a column of text has runs of {low!r} to {high!r}, in {bits!r} bits")
-        characters, tfidf, lowercase = flags
-        self = cls(facts["column"], low, high, characters, None, facts["min_count"], tfidf, lowercase)
+    def from_parts(cls, parts: Parts) -> TextEncoder:
+        high, bits = parts.whole("high", 1, 20), _bits(parts)
+        low = parts.whole("low", 1, high)
+        characters, tfidf, lowercase = (parts.flag(name) for name in ("characters", "tfidf", "lowercase"))
+        self = cls(parts.text("column"), low, high, characters, None, parts.whole("min_count", 1), tfidf, lowercase)
         self.bits = bits
         if bits is None:
-            self._store = Vocabulary.restored(low, high, facts, arrays)
+            self._store = Vocabulary.from_parts(parts, low, high)
         else:
-            self._store = Hashed.restored(low, high, bits, facts, arrays)
+            self._store = HashedRuns.from_parts(parts, low, high, bits)
             self._store.finish(self.min_count)
         self._weigh()
         return self
@@ -302,7 +279,7 @@ class Text:
     def _weigh(self) -> None:
         self._rarity = (1 + np.log((1 + self._store.texts) / (1 + self._store.frequency))) ** 2
 
-    def _spans(self, table: Any) -> Spans:
+    def _spans(self, table: pa.Table) -> Spans:
         texts = table[self.column].combine_chunks().fill_null("")
         if self.lowercase:
             texts = pc.utf8_lower(texts)
@@ -315,36 +292,17 @@ class Text:
         offsets = np.frombuffer(texts.buffers()[1], np.int64)[texts.offset : texts.offset + len(texts) + 1]
         data = np.frombuffer(texts.buffers()[2] or b"", np.uint8)
         if self.characters:
-            return Spans(data, *words.characters(data, offsets))
-        return Spans(data, *words.words(data, offsets, words.kinds(bool(np.all(data < 128)))))
+            return Spans(data, *vocabulary.find_characters(data, offsets))
+        kinds = vocabulary.character_kinds(bool(np.all(data < 128)))
+        return Spans(data, *vocabulary.find_words(data, offsets, kinds))
 
 
-TREATMENTS = {treatment.kind: treatment for treatment in (Numbers, Categories, Text)}
+ENCODERS = {encoder.kind: encoder for encoder in (NumberEncoder, CategoryEncoder, TextEncoder)}
 
 
-def _packed(values: Sequence[str | None]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Strings as bytes, and where each begins."""
-    encoded = [(value or "").encode() for value in values]
-    offsets = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
-    return np.frombuffer(b"".join(encoded), np.uint8), offsets
-
-
-def _unpacked(letters: Any, offsets: Any) -> list[str]:
-    for array, kind in ((letters, np.uint8), (offsets, np.int64)):
-        if not isinstance(array, np.ndarray) or array.dtype != kind or array.ndim != 1:
-            raise ValueError("categories need letters and offsets")
-    if len(offsets) < 1 or offsets[0] != 0 or np.any(np.diff(offsets) < 0) or offsets[-1] != len(letters):
-        raise ValueError("the offsets of categories do not go up from 0 to the number of their letters")
-    data = letters.tobytes()
-    try:
-        return [data[begin:end].decode() for begin, end in pairwise(offsets)]
-    except UnicodeDecodeError as reason:
-        raise ValueError(f"the categories are not UTF-8: {reason}") from None
-
-
-def _all(values: Any, kind: type) -> bool:
+def _all(values: object, kind: type) -> bool:
     return isinstance(values, list) and all(type(value) is kind for value in values)
 
 
-def _whole(value: Any, low: int, high: int) -> bool:
-    return type(value) is int and low <= value <= high
+def _bits(parts: Parts) -> int | None:
+    return None if parts.facts["bits"] is None else parts.whole("bits", 1, 30)

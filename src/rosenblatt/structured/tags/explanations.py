@@ -1,5 +1,5 @@
 """A score is a sum, and every part of it has a name: what a template saw, or which tag stands before. A hash has no way
-back, so a name is made from the words again: those of the sentence that is explained, or those met while learning. Of
+back, so a name is made from the words again: those of the sentence that is explain_tag, or those met while learning. Of
 templates that combine places only the sentence can tell; among all weights they are shown by their key.
 """
 
@@ -11,27 +11,37 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rosenblatt.structured.features import templates
-from rosenblatt.structured.features.ledger import Book, add_book
-from rosenblatt.structured.features.words import attributes_of, text
-from rosenblatt.structured.tags.model import Reading, Ready
+from rosenblatt.errors import InvalidParameter
+from rosenblatt.structured.features.templates import parse_terms
+from rosenblatt.structured.features.weight_table import FrozenTable, add_feature_scores
+from rosenblatt.structured.features.words import attribute_text, word_attributes
+from rosenblatt.structured.tags.model import EncodedSentences, TaggerPredictor
 from rosenblatt.structured.tags.sources import (
     TAG,
-    Around,
-    Columns,
-    Named,
-    Templated,
+    AttributeSource,
+    ContextTemplates,
+    MatrixSource,
+    TemplateSource,
+    attribute_items,
     column_keys,
     keys_of_corpus,
     keys_of_types,
-    named,
 )
 
+Tag = str | int
 NOTHING = "∅"  # what stands at a place beyond the sentence
 
 
 class Reason(NamedTuple):
-    """What one feature says for the tag and for its rival."""
+    """The weights of one feature.
+
+    Attributes
+    ----------
+    feature : str
+        The template or attribute and what it sees.
+    weight, rival : float
+        What it adds to the score of the tag, and to that of its rival.
+    """
 
     feature: str
     weight: float
@@ -39,18 +49,32 @@ class Reason(NamedTuple):
 
 
 class Explanation(NamedTuple):
-    """Why a token has its tag. `reasons` add up to `margin`: the score of all tags less that with the rival here."""
+    """Why a token has its tag.
 
-    tag: Any
-    rival: Any  # the best other tag here, with all other tags as they are; None where there is no other
+    Attributes
+    ----------
+    tag : str or int
+        The tag of the token.
+    rival : str, int or None
+        The best other tag here, with all other tags as they are; None where there is no other.
+    margin : float
+        The score of all tags less that with the rival here.
+    reasons : list of Reason
+        What adds up to the margin, those that decide most first.
+    """
+
+    tag: Tag
+    rival: Tag | None
     margin: float
-    reasons: list[Reason]  # those that decide most first
+    reasons: list[Reason]
 
 
-def explained(reading: Reading, sentence: Any, tags: list[Any], path: NDArray, position: int) -> Explanation:
+def explain_tag(
+    encoded: EncodedSentences, sentence: Sequence, tags: list[Tag], path: NDArray, position: int
+) -> Explanation:
     """Why the sentence, the first of those read, has this tag of its path at this position."""
-    frozen, count = reading.ready.frozen, len(tags)
-    parts = [*_own(reading, sentence, position, count), *_with_the_tag_before(reading, sentence, path, position, count)]
+    frozen, count = encoded.predictor, len(tags)
+    parts = [*_own_features(encoded, sentence, position, count), *_edge_features(encoded, sentence, path, position, count)]
     around = [count, count, *path.tolist(), count, count]
     a, b, d, e = (around[position + 2 + k] for k in (-2, -1, 1, 2))
     shown = [tags[k] if k < count else NOTHING for k in (a, b, d, e)]
@@ -74,68 +98,69 @@ def explained(reading: Reading, sentence: Any, tags: list[Any], path: NDArray, p
     return Explanation(tags[chosen], None if rival is None else tags[rival], margin, reasons)
 
 
-def _own(reading: Reading, sentence: Any, position: int, count: int) -> list[tuple[str, NDArray]]:
+def _own_features(encoded: EncodedSentences, sentence: Sequence, position: int, count: int) -> list[tuple[str, NDArray]]:
     """The (name, weights of tags) of a token's own features."""
-    ready, source = reading.ready, reading.ready.source
-    if isinstance(source, Templated):
+    predictor, source = encoded.predictor, encoded.predictor.source
+    if isinstance(source, TemplateSource):
         of_types = keys_of_types(source.single, source.with_outside(source.table(sentence)))
         of_tokens = _keys(source, source.around, sentence)
         there = [position + int(place) for place in source.single.places]
         keys = [of_types[at + 1 if 0 <= at < len(sentence) else 0, k] for k, at in enumerate(there)]
         return [
-            (_name(source, template, sentence, position), _weights(ready.book, key, count))
+            (_name(source, template, sentence, position), _weights(predictor.table, key, count))
             for template, key in zip(source.singles + source.combined, [*keys, *of_tokens[position]], strict=True)
         ]
-    if isinstance(source, Named):
-        given = list(named(sentence[position]))
-        hashes = attributes_of([name for name, _ in given], ("form",))[:, 0]
+    if isinstance(source, AttributeSource):
+        given = list(attribute_items(sentence[position]))
+        hashes = word_attributes([name for name, _ in given], ("form",))[:, 0]
     else:
-        row = sentence[[position]].tocoo()
+        matrix: Any = sentence
+        row = matrix[[position]].tocoo()
         given = [(str(j), value) for j, value in zip(row.coords[-1], row.data, strict=True)]
         hashes = column_keys(row.shape[1])[row.coords[-1]]
     return [
-        (name if value == 1 else f"{name}·{value:g}", value * _weights(ready.book, key, count))
+        (name if value == 1 else f"{name}·{value:g}", value * _weights(predictor.table, key, count))
         for (name, value), key in zip(given, hashes, strict=True)
     ]
 
 
-def _with_the_tag_before(
-    reading: Reading, sentence: Any, path: NDArray, position: int, count: int
+def _edge_features(
+    encoded: EncodedSentences, sentence: Sequence, path: NDArray, position: int, count: int
 ) -> list[tuple[str, NDArray]]:
     """The same of features that are weighed with the tag before: this token's, and the next one's."""
-    ready, source = reading.ready, reading.ready.source
-    if ready.edge_book is None:
+    predictor, source = encoded.predictor, encoded.predictor.source
+    if predictor.edge_table is None:
         return []
     keys = _keys(source, source.edges, sentence)
     parts = []
     for k, template in enumerate(source.history):
-        pairs = _weights(ready.edge_book, keys[position, k], (count + 1) ** 2).reshape(count + 1, count + 1)
+        pairs = _weights(predictor.edge_table, keys[position, k], (count + 1) ** 2).reshape(count + 1, count + 1)
         before = path[position - 1] if position > 0 else count
         parts.append((_name(source, template, sentence, position), pairs[before, :count]))
         if position + 1 < len(sentence):
-            pairs = _weights(ready.edge_book, keys[position + 1, k], (count + 1) ** 2).reshape(count + 1, count + 1)
+            pairs = _weights(predictor.edge_table, keys[position + 1, k], (count + 1) ** 2).reshape(count + 1, count + 1)
             parts.append((f"next: {_name(source, template, sentence, position + 1)}", pairs[:count, path[position + 1]]))
     return parts
 
 
-def _keys(source: Templated, around: Around, sentence: Sequence) -> NDArray:
+def _keys(source: TemplateSource, around: ContextTemplates, sentence: Sequence) -> NDArray:
     """(tokens, templates): the keys of a sentence under templates that are hashed for every token."""
     table = source.with_outside(source.table(sentence))
     types, starts = np.arange(1, len(sentence) + 1, dtype=np.int32), np.array([0, len(sentence)])
     return keys_of_corpus(around, np.ascontiguousarray(table[:, source.columns]), types, starts)
 
 
-def _weights(book: Book, key: np.uint64, outcomes: int) -> NDArray:
+def _weights(table: FrozenTable, key: np.uint64, outcomes: int) -> NDArray:
     scores = np.zeros(outcomes, np.float32)
     if key != 0:
-        add_book(book, key, scores)
+        add_feature_scores(table, key, scores)
     return scores
 
 
-def _name(source: Templated, template: str, sentence: Any, position: int) -> str:
+def _name(source: TemplateSource, template: str, sentence: Sequence, position: int) -> str:
     """A template and what it sees: 'suffix3[0]=ing'."""
     seen = []
-    for attribute, place in templates.terms(template):
+    for attribute, place in parse_terms(template):
         at = position + int(place)
         if attribute == TAG:
             continue
@@ -143,34 +168,34 @@ def _name(source: Templated, template: str, sentence: Any, position: int) -> str
     return f"{template}={' '.join(seen)}"
 
 
-def _value(source: Templated, token: Any, attribute: str) -> str:
+def _value(source: TemplateSource, token: str | tuple[str, ...], attribute: str) -> str:
     if attribute in source.fields[1:]:
         return token[source.fields.index(attribute)]
-    return text(token if isinstance(token, str) else token[0], attribute)
+    return attribute_text(token if isinstance(token, str) else token[0], attribute)
 
 
-def heaviest(ready: Ready, tag: int, n: int, columns: int) -> list[tuple[str, float]]:
+def extreme_weights(predictor: TaggerPredictor, tag: int, n: int, columns: int) -> list[tuple[str, float]]:
     """The n features with the greatest weights for a tag, and the n with the least, in order."""
     if n < 1:
-        raise ValueError(f"n must be at least 1; got {n}")
-    source = ready.source
-    keys, sizes, outcomes, weights = ready.frozen.lists
+        raise InvalidParameter("n", n, "at least 1")
+    source = predictor.source
+    keys, sizes, outcomes, weights = predictor.lists
     mine = outcomes == tag
     keys, weights = np.repeat(keys, sizes)[mine], weights[mine]
     order = np.argsort(-weights, kind="stable")
     order = order if len(order) <= 2 * n else np.concatenate([order[:n], order[-n:]])
     wanted = keys[order]
     names: dict[int, str] = {}
-    words = list(ready.vocabulary)
-    if isinstance(source, Templated):
+    words: list[Any] = list(predictor.vocabulary)
+    if isinstance(source, TemplateSource):
         of_types = keys_of_types(source.single, source.with_outside(source.table(words)))
         for t, k in zip(*np.nonzero(np.isin(of_types, wanted)), strict=True):
             template = source.singles[k]
-            seen = (NOTHING if t == 0 else _value(source, words[t - 1], a) for a, _ in templates.terms(template))
+            seen = (NOTHING if t == 0 else _value(source, words[t - 1], a) for a, _ in parse_terms(template))
             names.setdefault(int(of_types[t, k]), f"{template}={' '.join(seen)}")
-    elif isinstance(source, Named):
-        names = dict(zip(attributes_of(words, ("form",))[:, 0].tolist(), words, strict=True))
-    elif isinstance(source, Columns):
+    elif isinstance(source, AttributeSource):
+        names = dict(zip(word_attributes(words, ("form",))[:, 0].tolist(), words, strict=True))
+    elif isinstance(source, MatrixSource):
         names = {int(key): str(j) for j, key in enumerate(column_keys(columns))}
     return [
         (names.get(int(key), f"combined {int(key):016x}"), float(weight))

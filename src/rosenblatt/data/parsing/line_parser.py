@@ -1,0 +1,255 @@
+"""What formats of one example a line share: a compiled loop fills arrays with rows, and all else is done here.
+
+The loop knows nothing of files and policies. It reads lines until they end or one is wrong, and leaves in `state` how far
+it came; `LineParser` notes what is wrong and calls it again behind that line. What the loop cannot decide becomes a NaN
+that carries the place of its text, to be replaced by the caller: a number that only `float` can round, and a label that is
+a word.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rosenblatt.data.opening import LF, MOST_ERRORS, Paths, Piece
+from rosenblatt.data.opening import paths as files_of
+from rosenblatt.data.parsing.decimals import resolve
+from rosenblatt.data.parsing.parallel import SIZE, ParallelReader, Parsed, Problem
+from rosenblatt.data.parsing.sorting import put_in_order
+from rosenblatt.data.parsing.swar import line_after, occurrences
+from rosenblatt.data.reading import Chunk, concatenate, csr
+from rosenblatt.errors import FormatError
+
+SHOWN = 32  # characters of what is wrong in a message
+
+# The positions in `state`, an array of integers. From OWN on they are for a format to use.
+PLACE = 0  # of the next line
+ROWS = 1  # so far
+COUNT = 2  # of non-zeros so far
+DOUBTS = 3  # how many values may be left for `float`
+UNSORTED = 4  # whether some row may have indices that do not grow
+WRONG = 5  # what is wrong with the line at PLACE, a code of the format; 0 if nothing is
+WHERE = 6  # the place of what is wrong
+OWN = 7
+STATE = 9
+
+
+class Room(NamedTuple):
+    """The arrays that rows are written to."""
+
+    indptr: NDArray[np.int64]  # (rows + 1,), the first is 0
+    indices: NDArray  # (non-zeros,) int32 or int64
+    values: NDArray[np.float64]  # (non-zeros,)
+    labels: NDArray[np.float64]  # (rows,)
+    begins: NDArray[np.int64]  # (rows,), the places where rows begin
+    extra: NDArray  # (rows,), a number of each row that only this format has; or (0,)
+
+
+class Data(tuple):
+    """X and y, to be unpacked, with what else is known of them.
+
+    Attributes
+    ----------
+    X : CSR matrix of shape (rows, columns)
+        The rows.
+    y : array of shape (rows,) or None
+        The labels: float64 if all are numbers, else an array of objects, of text. None if a row has none.
+    weight : array of shape (rows,) or None
+        The importance of each row of Vowpal Wabbit text; None if all are 1.
+    qid : array of shape (rows,) or None
+        The query of each row of LIBSVM text, if it was asked for.
+    zero_based : bool or None
+        Whether the first column is the index 0 of LIBSVM text, or 1.
+    skipped : int
+        The number of lines left out, with on_error="skip".
+    errors : list of FormatError
+        What was wrong with the first hundred of them.
+    """
+
+    X: Any
+    y: NDArray | None
+    weight: NDArray[np.float64] | None
+    qid: NDArray[np.int64] | None
+    zero_based: bool | None
+    skipped: int
+    errors: list[FormatError]
+
+    def __new__(cls, chunk: Chunk, batches: ParallelReader, zero_based: bool | None = None):
+        data = super().__new__(cls, (chunk.X, chunk.y))
+        data.X, data.y, data.weight, data.qid = chunk.X, chunk.y, chunk.weight, chunk.qid
+        data.zero_based, data.skipped, data.errors = zero_based, batches.skipped, batches.errors
+        return data
+
+    def __repr__(self) -> str:
+        rows, columns = self.X.shape
+        base = "" if self.zero_based is None else "zero-based, " if self.zero_based else "one-based, "
+        return f"<{rows:,} rows, {columns:,} columns, {self.X.nnz:,} non-zeros, {base}{self.skipped:,} lines skipped>"
+
+
+class LineParser(ABC):
+    """Parses pieces of text, each in a thread. A format says what its loop is, and what makes it special."""
+
+    error: ClassVar[type[FormatError]]
+    index_types: ClassVar[tuple[type, ...]] = (np.int32,)  # tried in order until `fits`
+
+    def prepare(self, piece: Piece) -> Any:
+        """Look at a piece before it is parsed; pieces come in order. What it returns is given to `options`."""
+        return None
+
+    @abstractmethod
+    def options(self, context: Any) -> Any:
+        """Return what the loop must know, a NamedTuple."""
+
+    @abstractmethod
+    def room(self, piece: Piece) -> tuple[int, type | None]:
+        """Return the most non-zeros that a piece can have, and the type of the extra number of a row, if it has one."""
+
+    @abstractmethod
+    def start(self, state: NDArray[np.int64]) -> None:
+        """Set the positions of `state` that the format has for itself."""
+
+    @abstractmethod
+    def loop(self, data: NDArray[np.uint8], end: int, room: Room, options: Any, state: NDArray[np.int64]) -> None:
+        """Call the compiled loop."""
+
+    @abstractmethod
+    def problem(self, code: int, found: str, options: Any) -> tuple[str, Mapping[str, object] | None]:
+        """Return what is wrong with a line of this code where `found` is, and the settings that would avoid it."""
+
+    @abstractmethod
+    def chunk(self, piece: Piece, X: Any, room: Room, state: NDArray[np.int64], options: Any) -> Chunk:
+        """Return the rows with their labels, where X is finished; `room` holds no more than these rows."""
+
+    @abstractmethod
+    def columns(self, state: NDArray[np.int64]) -> int:
+        """Return the number of columns."""
+
+    def fits(self, state: NDArray[np.int64]) -> bool:
+        """Return whether the type of the indices was wide enough."""
+        return True
+
+    def error_of(self, code: int) -> type[FormatError]:
+        """Return the type of the error with this code."""
+        return self.error
+
+    def resolve_values(self, piece: Piece, values: NDArray[np.float64]) -> None:
+        """Replace values that only `float` can round."""
+        resolve(piece.buffer, piece.end, values)
+
+    def without(self, chunk: Chunk, rows: NDArray[np.int64]) -> Chunk:
+        """Return the other rows, as if these had not been there."""
+        return chunk.take(np.setdiff1d(np.arange(chunk.rows), rows))
+
+    def __call__(self, piece: Piece, skip: bool, context: Any) -> Parsed[Chunk]:
+        """Parse a piece. A line that is wrong is left out, or ends it."""
+        options = self.options(context)
+        lines = occurrences(piece.buffer, piece.end, LF)
+        count, extra = self.room(piece)
+        for index_type in self.index_types:
+            room = _new_room(lines + 1, count, index_type, extra)
+            state = np.zeros(STATE, np.int64)
+            state[PLACE] = piece.begin
+            self.start(state)
+            skipped, problems = self._fill(piece, room, options, state, skip)
+            if self.fits(state):
+                break
+        rows, count = int(state[ROWS]), int(state[COUNT])
+        if rows == 0:
+            return Parsed(None, lines, skipped, problems)
+        if state[DOUBTS]:
+            self.resolve_values(piece, room.values[:count])
+        indptr = room.indptr[: rows + 1]
+        if state[UNSORTED]:
+            count = put_in_order(indptr, room.indices, room.values)
+        X = csr(room.values[:count], room.indices[:count], indptr, self.columns(state))
+        used = room._replace(labels=room.labels[:rows], extra=room.extra[:rows])
+        chunk = self.chunk(piece, X, used, state, options)
+        if state[UNSORTED] and len(infinite := _infinite_rows(X)):
+            text = "expected finite numbers; those of a feature that occurs here more than once add up to infinity"
+            places = room.begins[infinite][:MOST_ERRORS].tolist()
+            problems += [Problem(*place_of(piece, place), text, self.error) for place in places]
+            problems = sorted(problems, key=lambda problem: problem[:2])[:MOST_ERRORS]
+            skipped += len(infinite)
+            chunk = self.without(chunk, infinite)
+        return Parsed(chunk if chunk.rows and (skip or not problems) else None, lines, skipped, problems)
+
+    def _fill(
+        self, piece: Piece, room: Room, options: Any, state: NDArray[np.int64], skip: bool
+    ) -> tuple[int, list[Problem]]:
+        """Return how many lines were left out, and what is wrong with the first of them."""
+        skipped = 0
+        problems: list[Problem] = []
+        while True:
+            self.loop(piece.buffer, piece.end, room, options, state)
+            if state[WRONG] == 0:
+                return skipped, problems
+            skipped += 1
+            if len(problems) < MOST_ERRORS:
+                code, place = int(state[WRONG]), int(state[WHERE])
+                text, settings = self.problem(code, word_shown(piece.buffer, place), options)
+                problems.append(Problem(*place_of(piece, place), text, self.error_of(code), settings))
+            if not skip:
+                return skipped, problems
+            state[PLACE] = line_after(piece.buffer, state[PLACE])
+
+    def read(
+        self,
+        paths: Paths,
+        on_error: str = "error",
+        size: int = SIZE,
+        threads: int | None = None,
+        digest: bool = False,
+    ) -> ParallelReader[Chunk]:
+        """Return an iterator over the rows of these files, in order."""
+        how: dict[str, Any] = {"on_error": on_error, "size": size, "threads": threads, "digest": digest}
+        return ParallelReader(files_of(paths), self, self.error, prepare=self.prepare, **how)
+
+    def read_whole(self, paths: Paths, on_error: str) -> tuple[Chunk, ParallelReader[Chunk]]:
+        """Return all rows of these files as one chunk, and the reader that read them."""
+        files = files_of(paths)
+        with self.read(files, on_error) as batches:
+            chunks = list(batches)
+        if not chunks:
+            raise self.error("there are no rows to read", path=", ".join(files[:3]) + (", …" if len(files) > 3 else ""))
+        return concatenate(chunks), batches
+
+
+def _new_room(rows: int, count: int, index_type: Any, extra: Any) -> Room:
+    room = Room(
+        np.empty(rows + 1, np.int64),
+        np.empty(count, index_type),
+        np.empty(count),
+        np.empty(rows),
+        np.empty(rows, np.int64),
+        np.empty(rows if extra else 0, extra or np.int64),
+    )
+    room.indptr[0] = 0
+    return room
+
+
+def _infinite_rows(X: Any) -> NDArray[np.int64]:
+    """Return the rows with a value that is not finite."""
+    which = np.flatnonzero(~np.isfinite(X.data))
+    return np.unique(np.searchsorted(X.indptr, which, side="right") - 1)
+
+
+def word_shown(buffer: NDArray[np.uint8], place: int) -> str:
+    """Return the word at a place for a message: what cannot be printed is escaped, and it is cut where it is long."""
+    text = bytes(buffer[place : place + 4 * SHOWN]).split(b"\n")[0]
+    words = text.split(maxsplit=1)
+    if not words or text[:1].isspace():
+        return "the end of the line" if not words else "a blank"
+    word = words[0].decode("utf-8", "backslashreplace")
+    plain = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in word)
+    return f"'{plain}'" if len(plain) <= SHOWN else f"'{plain[:SHOWN]}…'"
+
+
+def place_of(piece: Piece, place: int) -> tuple[int, int]:
+    """Return the line of the piece, from 0, and the column, from 1, of a place."""
+    before = piece.buffer[piece.begin : place]
+    ends = np.flatnonzero(before == LF)
+    return len(ends), len(before) - (int(ends[-1]) + 1 if len(ends) else 0) + 1

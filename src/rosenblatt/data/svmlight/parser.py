@@ -1,0 +1,202 @@
+"""The parser of LIBSVM text: labels that are words, indices of 64 bits, and the messages for a line that is wrong.
+
+A label that is a word is decoded once, however many rows have it: a table of hashes finds for each row the first row with
+the same bytes; nothing rests on the hashes being distinct.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from math import isfinite
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rosenblatt.data.opening import LF, Piece
+from rosenblatt.data.parsing.decimals import DECIMAL, places_of, resolve
+from rosenblatt.data.parsing.line_parser import LineParser, Room
+from rosenblatt.data.parsing.parallel import Parsed
+from rosenblatt.data.parsing.swar import U, byte, ends, line_after, occurrences, start
+from rosenblatt.data.reading import NARROW, Chunk, csr
+from rosenblatt.data.svmlight import rows as kernel
+from rosenblatt.data.svmlight.rows import LARGEST, SMALLEST, LineOptions
+from rosenblatt.engine.jit import exact
+from rosenblatt.errors import FormatError, InvalidParameter
+
+LAST = np.iinfo(np.int64).max - 1  # the largest index: one column more can still be counted
+
+
+class SvmlightError(FormatError):
+    """A file that is not LIBSVM text; `path`, `line` and `column` say where."""
+
+
+class LabelError(SvmlightError):
+    """A label that is not a number, where the first one of the file is a number."""
+
+
+@dataclass(frozen=True)
+class SvmlightParser(LineParser):
+    """How pieces of LIBSVM text become rows."""
+
+    error: ClassVar[type[FormatError]] = SvmlightError
+    index_types: ClassVar[tuple[type, ...]] = (np.int32, np.int64)
+    features: int | None = None
+    zero_based: bool | str = True  # "auto" takes the indices as they stand, and allows for one more
+    text: bool | None = None  # whether labels are words; None: that of the first row decides
+    labelled: bool = True  # whether rows must have a label; if not, labels are not looked at
+    qid: bool = False
+    _decision: list[bool] = field(default_factory=list, repr=False)  # whether labels are words, once a row was seen
+
+    def __post_init__(self) -> None:
+        if self.features is not None and self.features < 1:
+            raise InvalidParameter("features", self.features, "1 or more")
+
+    @property
+    def lowest(self) -> int:
+        """The index of the first column."""
+        return 0 if self.zero_based else 1
+
+    @property
+    def fixed_columns(self) -> int | None:
+        return self.features if self.zero_based != "auto" else None
+
+    def prepare(self, piece: Piece) -> bool:
+        """Return whether labels are words."""
+        if not self.labelled:
+            return True  # so that none is refused
+        if self.text is not None:
+            return self.text
+        if not self._decision:
+            first = min(line_after(piece.buffer, piece.begin), piece.end)
+            rows = self(piece._replace(end=first), True, True).batch or self(piece, True, True).batch
+            if rows is None or rows.y is None:
+                return True  # all lines so far are wrong
+            self._decision.append(not is_number(rows.y[0].encode()))
+        return self._decision[0]
+
+    def options(self, context: bool) -> LineOptions:
+        highest = LAST if self.features is None else self.features - (self.zero_based is True)
+        return LineOptions(self.lowest, highest, self.labelled, context)
+
+    def room(self, piece: Piece) -> tuple[int, type | None]:
+        return occurrences(piece.buffer, piece.end, ord(":")), np.int64 if self.qid else None
+
+    def start(self, state: NDArray[np.int64]) -> None:
+        state[SMALLEST], state[LARGEST] = LAST, self.lowest - 1
+
+    def loop(self, data: NDArray[np.uint8], end: int, room: Room, options: LineOptions, state: NDArray[np.int64]) -> None:
+        kernel.parse(data, end, room, options, state)
+
+    def fits(self, state: NDArray[np.int64]) -> bool:
+        return state[LARGEST] - self.lowest <= NARROW
+
+    def columns(self, state: NDArray[np.int64]) -> int:
+        return self.fixed_columns or int(state[LARGEST]) - self.lowest + 1
+
+    def chunk(self, piece: Piece, X: Any, room: Room, state: NDArray[np.int64], options: LineOptions) -> Chunk:
+        y: NDArray | None = None
+        if self.labelled:
+            y = room.labels
+            if options.words:
+                words, codes = distinct_words(piece.buffer, places_of(y))
+                y = np.array([decode(word) for word in words], object)[codes]
+            else:
+                resolve(piece.buffer, piece.end, y)
+        return Chunk(X, y, None, room.extra if self.qid else None, int(state[SMALLEST]) if X.nnz else None)
+
+    def without(self, chunk: Chunk, rows: NDArray[np.int64]) -> Chunk:
+        chunk = super().without(chunk, rows)
+        X = chunk.X
+        columns = self.fixed_columns or int(X.indices.max(initial=-1)) + 1
+        smallest = int(X.indices.min()) + self.lowest if len(X.indices) else None
+        return replace(chunk, X=csr(X.data, X.indices, X.indptr, columns), smallest=smallest)
+
+    def error_of(self, code: int) -> type[FormatError]:
+        return LabelError if code == kernel.WORD else SvmlightError
+
+    def problem(self, code: int, found: str, options: LineOptions) -> tuple[str, Mapping[str, object] | None]:
+        index = found[1:].partition(":")[0]
+        text = {
+            kernel.LABEL: f"expected a label, a number or a word, found {found}; is this a file of text?",
+            kernel.WORD: f"expected a number as the label, as the first one is, found {found}",
+            kernel.UNLABELLED: f"expected a label before the first index:value, found {found}",
+            kernel.FEATURE: f"expected index:value, found {found}",
+            kernel.COLON: f"expected index:value, found {found}",
+            kernel.VALUE: f"expected a finite number as the value, found {found}",
+            kernel.FINITE: f"expected a finite number as the value, found {found}, which is too large for a double",
+            kernel.LARGE: f"expected an index up to {options.highest}, found {index}",
+            kernel.ZERO: f"expected an index from 1 on, found {index}",
+            kernel.QUERY: f"expected a whole number after qid:, found {found}",
+        }[code]
+        return text, {kernel.WORD: {"text": True}, kernel.ZERO: {"zero_based": True}}.get(code)
+
+
+def first_words(piece: Piece, skip: bool, context: None) -> Parsed[tuple[list[bytes], int]]:
+    """Return the distinct first words of the lines of a piece, and how many lines have one."""
+    lines = occurrences(piece.buffer, piece.end, LF)
+    places = np.empty(lines + 1, np.int64)
+    rows = kernel.heads(*piece, places)
+    return Parsed((distinct_words(piece.buffer, places[:rows])[0], rows), lines, 0, [])
+
+
+def is_number(word: bytes) -> bool:
+    """Return whether a word is a finite decimal number."""
+    return DECIMAL.fullmatch(word) is not None and isfinite(float(word))
+
+
+def decode(word: bytes) -> str:
+    """Return a label as text; bytes that are not UTF-8 are escaped."""
+    return word.decode("utf-8", "backslashreplace")
+
+
+@exact
+def _codes(data, places, slots, codes, firsts):
+    """The number of distinct words at the places; codes (places,) says which each is, firsts where one stands first."""
+    text = start(data)
+    distinct = 0
+    mask = len(slots) - 1
+    for row in range(len(places)):
+        place = places[row]
+        hashed = U(0xCBF29CE484222325)  # FNV-1a
+        while not ends(byte(text, place)):
+            hashed = (hashed ^ U(byte(text, place))) * U(0x100000001B3)
+            place += 1
+        length = place - places[row]
+        slot = np.int64((hashed ^ (hashed >> U(32))) & U(mask))
+        while slots[slot] >= 0:
+            known = firsts[slots[slot]]
+            same = ends(byte(text, known + length))
+            for k in range(length):
+                if byte(text, known + k) != byte(text, places[row] + k):
+                    same = False
+                    break
+            if same:
+                break
+            slot = (slot + 1) & mask
+        if slots[slot] < 0:
+            slots[slot] = distinct
+            firsts[distinct] = places[row]
+            distinct += 1
+        codes[row] = slots[slot]
+    return distinct
+
+
+def distinct_words(buffer: NDArray[np.uint8], places: NDArray[np.int64]) -> tuple[list[bytes], NDArray[np.int64]]:
+    """Return the distinct words that begin at these places, and which of them is at each place."""
+    slots = np.full(1 << int(2 * len(places) + 1).bit_length(), -1, np.int64)
+    codes, firsts = np.empty(len(places), np.int64), np.empty(len(places), np.int64)
+    distinct = _codes(buffer, places, slots, codes, firsts)
+    return [_word_at(buffer, int(first)) for first in firsts[:distinct]], codes
+
+
+def _word_at(buffer: NDArray[np.uint8], place: int) -> bytes:
+    """The word that begins at a place."""
+    length = 64
+    while True:
+        text = bytes(buffer[place : place + length])
+        end = next((k for k, c in enumerate(text) if c in b" \t\n\v\f\r#"), None)
+        if end is not None:
+            return text[:end]
+        length *= 2

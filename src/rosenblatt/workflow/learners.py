@@ -1,0 +1,68 @@
+"""Learners by name, and their parameters as text."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import rosenblatt
+from rosenblatt.errors import InvalidParameter
+
+LEARNERS = (
+    "Perceptron", "PassiveAggressiveClassifier", "MIRA", "PAUM", "ALMA", "ROMMA", "Ballseptron", "PNormPerceptron",
+    "SecondOrderPerceptron", "AROW", "NormalisedWinnow", "BalancedWinnow", "Winnow1", "Winnow2", "KernelPerceptron",
+    "Forgetron", "RandomBudgetPerceptron", "Projectron", "ProjectronPlusPlus", "Stoptron", "BudgetPerceptron",
+    "SigmaPerceptron", "DeltaRuleClassifier", "DeltaRuleRegressor", "PassiveAggressiveRegressor",
+)  # fmt: skip
+_SHORT = {"PA": "PassiveAggressiveClassifier", "PARegressor": "PassiveAggressiveRegressor", "Delta": "DeltaRuleClassifier"}
+
+
+def make_learner(name: str, settings: Mapping[str, Any] | None = None) -> Any:
+    """Return a learner by its name.
+
+    Parameters
+    ----------
+    name : str
+        The name of the class, in upper or lower case, with or without hyphens; "pa" is PassiveAggressiveClassifier.
+    settings : mapping, optional
+        Parameters of the learner. A learner that can average its weights does so unless these say otherwise.
+
+    Returns
+    -------
+    estimator
+        The learner, which has learned nothing.
+
+    Raises
+    ------
+    InvalidParameter
+        If there is no such learner, or if it has no such parameter.
+    """
+    names = {_plain(known): known for known in LEARNERS} | {_plain(short): known for short, known in _SHORT.items()}
+    if _plain(name) not in names:
+        raise InvalidParameter("learner", name, f"one of {', '.join(LEARNERS)}")
+    kind = getattr(rosenblatt, names[_plain(name)])
+    settings = dict(settings or {})
+    parameters = kind().get_params(deep=False)
+    for parameter in settings:
+        if parameter not in parameters:
+            known = ", ".join(sorted(parameters))
+            raise InvalidParameter("settings", parameter, f"one of the parameters of {kind.__name__}: {known}")
+    defaults = {"keep": "average"} if "keep" in parameters else {"average": True} if "average" in parameters else {}
+    return kind(**(defaults | settings))
+
+
+def parse_setting(text: str) -> tuple[str, Any]:
+    """Return (name, value) of "name=value"; the value is JSON, or else text."""
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise InvalidParameter("settings", text, "name=value, as margin=0.5")
+    try:
+        return name, json.loads({"None": "null", "True": "true", "False": "false"}.get(value, value))
+    except ValueError:
+        return name, value
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[-_ ]", "", name).lower().replace("plusplus", "++")
