@@ -329,9 +329,9 @@ def test_a_row_whose_length_overflows_is_refused_by_its_number(classes, method):
     assert pickle.dumps(clf) == before
 
 
-@pytest.mark.parametrize("rows", [np.asarray, sp.csr_matrix])
-@pytest.mark.parametrize("targets", [1, 2])
-@pytest.mark.parametrize("keep", ["last", "average"])
+@pytest.mark.parametrize(
+    ("keep", "targets", "rows"), [("last", 1, np.asarray), ("last", 1, sp.csr_matrix), ("average", 2, np.asarray)]
+)
 def test_targets_that_overflow_change_nothing(keep, targets, rows):
     X = np.tile([[1.0, 0.0, 2.0]], (20, 1))
     y = np.where(np.arange(20) < 15, 1.7e308, -1.7e308)[:, None].repeat(targets, axis=1)
