@@ -6,12 +6,14 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import rosenblatt
 from rosenblatt import Perceptron
 from rosenblatt.engine.blocks import available_threads
 from rosenblatt.engine.rows import as_rows
+from rosenblatt.errors import InvalidData, InvalidParameter, NumericOverflow, UnknownLabel
 
 rng = np.random.default_rng(0)
 X = rng.integers(-3, 4, (20, 3)).astype(float)
@@ -122,12 +124,12 @@ def test_columns_of_another_frame_are_refused():
 def test_unknown_class_in_a_stream_says_what_to_do():
     clf = Perceptron().partial_fit(X, Y, classes=[0, 1])
     before = pickle.dumps(clf)
-    with pytest.raises(ValueError, match=r"y has a class .*7.* none of \[0, 1\].*unknown_class='grow'"):
+    with pytest.raises(ValueError, match=r"the label 7 is not one of the known classes: 0, 1.*unknown_class='grow'"):
         clf.partial_fit(X[:1], [7])
     assert pickle.dumps(clf) == before
     with pytest.raises(ValueError, match="classes must be passed on the first call"):
         Perceptron().partial_fit(X, Y)
-    with pytest.raises(ValueError, match="not the same as on the first call"):
+    with pytest.raises(ValueError, match="the same as on the first call"):
         clf.partial_fit(X, Y, classes=[0, 1, 2])
     with pytest.raises(TypeError, match="one type"):
         Perceptron(unknown_class="grow").partial_fit(X, Y).partial_fit(X[:1], ["spam"])
@@ -156,13 +158,12 @@ def test_unfitted_use_says_so():
         ({"validation_fraction": 1.0}, "validation_fraction must be a number > 0 and < 1"),
         ({"fit_intercept": "yes"}, "fit_intercept must be True or False"),
         ({"class_weight": "heavy"}, "class_weight must be a dictionary"),
-        ({"class_weight": {5: 1.0}}, r"class_weight names 5, which is none of the classes \[0, 1\]"),
+        ({"class_weight": {5: 1.0}}, r"class_weight must be .* among the classes \[0, 1\]"),
         ({"class_weight": {0: -1.0}}, "class_weight must be finite and not negative"),
-        ({"n_jobs": 0}, "n_jobs must not be 0"),
+        ({"n_jobs": 0}, "n_jobs must be .* not 0; got 0"),
         ({"order": "most-violated", "batch": 8}, "order='most-violated' and batch=8 cannot be used together"),
         ({"order": "most-violated", "keep": "pocket"}, "order='most-violated' and keep='pocket'"),
         ({"batch": "full", "keep": "pocket"}, "batch='full' and keep='pocket'"),
-        ({"reduction": "mean"}, "reduction='mean' and batch=1"),
         ({"keep": "vote", "early_stopping": True}, "keep='vote' and early_stopping=True"),
     ],
 )
@@ -177,7 +178,7 @@ def test_bad_parameters_are_refused_in_fit_by_name(parameters, message):
         ({"coef_init": np.zeros((2, 3))}, r"coef_init must have shape \(1, 3\)"),
         ({"intercept_init": [1.0, 2.0]}, r"intercept_init \(1,\)"),
         ({"coef_init": [[np.nan, 0, 0]]}, "must be finite"),
-        ({"X_val": X}, "X_val and y_val go together"),
+        ({"X_val": X}, "X_val and y_val must be passed together"),
         ({"X_val": spoiled(np.nan), "y_val": Y}, "NaN"),
     ],
 )
@@ -187,9 +188,9 @@ def test_bad_arguments_of_fit_are_refused(arguments, message):
 
 
 def test_more_clashes_name_both():
-    with pytest.raises(ValueError, match="intercept_init and fit_intercept=False"):
+    with pytest.raises(ValueError, match="intercept_init cannot be used with fit_intercept=False"):
         Perceptron(fit_intercept=False).fit(X, Y, intercept_init=[1.0])
-    with pytest.raises(ValueError, match="keep='vote' and X_val"):
+    with pytest.raises(ValueError, match="keep='vote' cannot be judged on X_val"):
         Perceptron(keep="vote").fit(X, Y, X_val=X, y_val=Y)
     with pytest.raises(ValueError, match="explain needs keep='last'"):
         Perceptron(keep="vote").fit(X, Y).explain(X[0])
@@ -282,3 +283,140 @@ def test_advice_names_only_parameters_that_there_are():
         with pytest.raises(ValueError, match="classes must be passed") as error:
             learner.partial_fit([[0.0], [1.0]], [0, 1])
         assert ("unknown_class" in str(error.value)) == ("unknown_class" in learner.get_params())
+
+
+def test_a_failed_partial_fit_with_a_new_class_leaves_classes_and_weights_together():
+    clf = Perceptron(unknown_class="grow", fit_intercept=False).partial_fit([[1.0, 0.0], [0.0, 1.0]], [0, 1])
+    before, guess = clf.coef_.copy(), clf.predict([[1.0, 0.0]])
+    huge = np.array([[1.0, 1.0], [1.7e308, 1.7e308], [1.7e308, -1.7e308], [-1.7e308, 1.7e308]])
+    with pytest.raises(NumericOverflow):
+        clf.partial_fit(huge, [2, 0, 1, 2])
+    assert clf.classes_.tolist() == [0, 1]
+    assert np.array_equal(clf.coef_, before)
+    assert np.array_equal(clf.predict([[1.0, 0.0]]), guess)
+
+
+LAST_ROW = {
+    "ALMA": (rosenblatt.ALMA(fit_intercept=False), [[1e200, 1e200]]),
+    "ROMMA": (rosenblatt.ROMMA(fit_intercept=False), [[1e200, 1e200]]),
+    "Ballseptron": (rosenblatt.Ballseptron(fit_intercept=False), [[1e200, 1e200]]),
+    "BalancedWinnow": (rosenblatt.BalancedWinnow(alpha=10.0, fit_intercept=False), [[1e5, 1e5]]),
+    "Winnow2": (rosenblatt.Winnow2(alpha=1e200, theta=1e300), [[0.0, 1.0], [0.0, 1.0]]),
+    "Perceptron": (Perceptron(keep="average", fit_intercept=False), [[0.0, 1.7e308]]),
+    "PA": (rosenblatt.PassiveAggressiveClassifier(C=float("inf"), fit_intercept=False), [[0.0, 1e-160]]),
+}
+
+
+@pytest.mark.parametrize("name", LAST_ROW)
+def test_an_overflow_in_the_last_row_of_a_call_is_an_error(name):
+    learner, bad = clone(LAST_ROW[name][0]), LAST_ROW[name][1]
+    learner.partial_fit([[0.0, 1.0], [1.0, 0.0]], [0, 1], classes=[0, 1])
+    before = learner.coef_.copy()
+    with pytest.raises(NumericOverflow) as error:
+        learner.partial_fit(bad, [1] * len(bad))
+    assert error.value.row == len(bad) - 1
+    assert np.array_equal(learner.coef_, before)
+
+
+SMALL_THEN_HUGE = np.array([[1.0, 0.0], [-1.0, 0.0], [1.0, 1.0], [0.0, 1e200], [0.0, 1.0], [1.0, 2.0], [2.0, 1.0]])
+
+
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix], ids=["dense", "sparse"])
+def test_the_row_that_overflows_is_named_not_one_that_suffers_from_it(layout, method):
+    learner = rosenblatt.BalancedWinnow(alpha=10.0, fit_intercept=False, order="cyclic")
+    known = {"classes": [0, 1]} if method == "partial_fit" else {}
+    with pytest.raises(NumericOverflow, match="overflowed at row 3") as error:
+        getattr(learner, method)(layout(SMALL_THEN_HUGE), [1, 0, 1, 0, 1, 0, 1], **known)
+    assert error.value.row == 3
+
+
+def test_of_a_batch_the_longest_row_is_named():
+    learner = Perceptron(keep="average", fit_intercept=False, batch=2, order="cyclic", tol=None, max_iter=3)
+    rows = SMALL_THEN_HUGE.copy()
+    rows[3] = 0, 1.7e308
+    with pytest.raises(NumericOverflow) as error:
+        learner.partial_fit(rows, [1, 0, 1, 0, 1, 0, 1], classes=[0, 1])
+    assert error.value.row == 3
+
+
+def test_what_scikit_learn_refuses_has_our_types():
+    clf = Perceptron().fit(X, Y)
+    refused = [
+        lambda: clf.fit(spoiled(np.nan), Y),
+        lambda: clf.partial_fit(spoiled(np.inf), Y),
+        lambda: clf.predict(X[:, :2]),
+        lambda: clf.fit(X, Y[:-1]),
+        lambda: clf.fit(X, Y + 0.5),
+        lambda: clf.fit(X[0], Y),
+        lambda: clf.explain(np.full(3, np.nan)),
+        lambda: rosenblatt.KernelPerceptron().fit(X, Y).predict(spoiled(np.nan)),
+        lambda: rosenblatt.SigmaPerceptron().fit(spoiled(np.nan), Y),
+        lambda: rosenblatt.DeltaRuleRegressor().fit(spoiled(np.nan), Y),
+        lambda: rosenblatt.NormalisedWinnow().conditions(spoiled(np.nan), Y),
+        lambda: rosenblatt.DeltaRuleRegressor().stable_rate(spoiled(np.nan)),
+        lambda: clf.fit(X, Y, X_val=spoiled(np.nan), y_val=Y),
+        lambda: Perceptron(early_stopping=True).fit(X[:3], [0, 1, 1]),
+    ]
+    for call in refused:
+        with pytest.raises(InvalidData):
+            call()
+    with pytest.raises(NotFittedError):
+        Perceptron().predict(X)
+
+
+def test_validation_rows_need_a_known_label_each():
+    clf = Perceptron(max_iter=2, tol=None)
+    with pytest.raises(InvalidData, match="y_val"):
+        clf.fit(X, Y, X_val=X, y_val=Y[:1])
+    with pytest.raises(InvalidData, match="y_val"):
+        clf.fit(X, Y, X_val=X[:1], y_val=Y)
+    with pytest.raises(UnknownLabel):
+        clf.fit(X, Y, X_val=X, y_val=Y + 1)
+    assert clf.fit(X, Y, X_val=X, y_val=Y).history_[-1].validation_error is not None
+
+
+def test_verbose_takes_true(capsys):
+    Perceptron(verbose=True, max_iter=1).fit(X, Y)
+    assert "epoch 1" in capsys.readouterr().err
+    Perceptron(verbose=False, max_iter=1).fit(X, Y)
+    assert capsys.readouterr().err == ""
+    rosenblatt.SigmaPerceptron(verbose=True).fit([[1.0], [-1.0]], [0, 1])
+    with pytest.raises(InvalidParameter, match="verbose"):
+        Perceptron(verbose="yes").fit(X, Y)
+
+
+def test_a_batch_of_one_row_is_its_own_mean():
+    mean = Perceptron(batch=1, reduction="mean").fit(X, Y)
+    assert np.array_equal(mean.coef_, Perceptron().fit(X, Y).coef_)
+    assert mean.mistake_bound(2.0, 1.0) == 4.0
+    regressor = rosenblatt.DeltaRuleRegressor(batch=1, reduction="mean").fit(X, Y)
+    assert np.array_equal(regressor.coef_, rosenblatt.DeltaRuleRegressor().fit(X, Y).coef_)
+
+
+def test_the_most_violated_row_can_move():
+    """Of three classes against the rest, the rows of one without a weight can only push the others away."""
+    rows = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0]])
+    learner = Perceptron(multiclass="ovr", order="most-violated", class_weight={0: 0.0}, tol=None, max_iter=50)
+    learner.fit(rows, [0, 1, 2])
+    assert learner.stop_reason_ == "converged"
+    assert learner.n_seen_ < 50
+
+
+@pytest.mark.parametrize("reason", ["training_error", "max_updates", "max_seconds", "weight_change", "validation_error"])
+def test_the_last_weights_are_judged_for_the_pocket_whatever_stops_the_training(reason):
+    stops = {
+        "training_error": {"tol": 1.0, "n_iter_no_change": 1},
+        "max_updates": {"max_updates": 2, "tol": None},
+        "max_seconds": {"max_seconds": 1e-9, "tol": None},
+        "weight_change": {"weight_tol": 1e9, "tol": None},
+        "validation_error": {"tol": 1.0, "n_iter_no_change": 1},
+    }
+    rows, labels = [[-1.0], [1.0], [1.0], [1.0], [1.0], [-2.0]], [0, 1, 1, 1, 1, 1]
+    clf = Perceptron(keep="pocket", order="cyclic", fit_intercept=False, **stops[reason])
+    validation = {"X_val": rows, "y_val": labels} if reason == "validation_error" else {}
+    clf.fit(rows, labels, **validation)
+    assert clf.stop_reason_ == reason
+    pocket = clf._model.pocket
+    assert pocket.fewest is not None
+    assert pocket.run[0] == 0

@@ -367,7 +367,6 @@ def test_refusals_name_the_value():
         ({"eta0": 2.0, "normalised": True}, "eta0 must be less than 2 with normalised=True; got 2.0"),
         ({"keep": "vote"}, "keep must be one of 'last', 'average'; got 'vote'"),
         ({"order": "most-violated"}, "order must be one of 'shuffle', 'cyclic', 'random'"),
-        ({"reduction": "mean"}, "reduction='mean' and batch=1"),
     ):
         with pytest.raises(ValueError, match=words):
             DeltaRuleRegressor(**params).fit(X, y)

@@ -41,9 +41,9 @@ class Unlawful(ClassifierMixin, BaseEstimator):
             X = X * 2
         if self.fault == "writes" and isinstance(X, np.ndarray) and X.flags.writeable and X.dtype == np.float32:
             X[0, 0] += 1
-        self.inner_ = Perceptron(order="cyclic", max_iter=3)
+        inner = Perceptron(order="cyclic", max_iter=3)
         weight = np.maximum(sample_weight, 0.1) if self.fault == "weights" and sample_weight is not None else sample_weight
-        self.inner_.fit(X, y, sample_weight=weight)
+        self.inner_ = inner.fit(X, y, sample_weight=weight)
         self.classes_ = self.inner_.classes_
         self.coef_ = self.inner_.coef_.copy()
         if self.fault == "seed":
@@ -56,10 +56,11 @@ class Unlawful(ClassifierMixin, BaseEstimator):
         return self
 
     def partial_fit(self, X, y, classes=None):
-        if not hasattr(self, "inner_"):
-            self.inner_ = Perceptron()
-        self.inner_.partial_fit(X[1:] if self.fault == "chunks" and len(X) > 1 else X, y[-len(X) + 1 :]
-                                if self.fault == "chunks" and len(X) > 1 else y, classes=classes)  # fmt: skip
+        if self.fault == "errors" and hasattr(self, "coef_"):
+            self.coef_ = self.coef_ + 1
+        inner = getattr(self, "inner_", Perceptron())
+        short = self.fault == "chunks" and len(X) > 1
+        self.inner_ = inner.partial_fit(X[1:] if short else X, y[-len(X) + 1 :] if short else y, classes=classes)
         self.classes_ = self.inner_.classes_
         self.coef_ = self.inner_.coef_
         return self
@@ -86,6 +87,7 @@ BROKEN = {
     "names": "names_do_not_matter",
     "impure": "prediction_is_pure",
     "bound": "mistakes_obey_the_bound",
+    "errors": "an_error_changes_nothing",
 }
 
 

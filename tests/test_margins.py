@@ -9,11 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 from sklearn import linear_model
+from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import rosenblatt
 from rosenblatt import MIRA, PAUM, PassiveAggressiveClassifier, Perceptron
 from rosenblatt.testing import laws, reference
 from rosenblatt.testing.strategies import separated
+from rosenblatt.theory import bounds
 
 
 def blobs(classes, rows=80, features=4, seed=0):
@@ -277,3 +280,36 @@ def test_law(learner, law):
 def test_what_is_not_allowed_is_refused(learner, message):
     with pytest.raises(ValueError, match=message):
         learner.fit([[1.0], [2.0]], [0, 1])
+
+
+MANY_CLASSES = {
+    "joint": rosenblatt.Perceptron(),
+    "ovr": rosenblatt.Perceptron(multiclass="ovr"),
+    "ovo": rosenblatt.Perceptron(multiclass="ovo"),
+    "PA joint": rosenblatt.PassiveAggressiveClassifier(multiclass="joint"),
+    "PA": rosenblatt.PassiveAggressiveClassifier(),
+    "MIRA": rosenblatt.MIRA(),
+    "PAUM": rosenblatt.PAUM(),
+    "kernel joint": rosenblatt.KernelPerceptron("linear", multiclass="joint"),
+    "kernel": rosenblatt.KernelPerceptron("linear"),
+    "ALMA": rosenblatt.ALMA(),
+    "second order": rosenblatt.SecondOrderPerceptron(),
+}
+
+
+@pytest.mark.parametrize("name", MANY_CLASSES)
+def test_mistakes_of_many_classes_obey_the_bound(name):
+    """Of unit vectors in 3 classes, each class has a unit vector of margin 1/√30 against the rest, and centred indicators
+    of Frobenius norm 1 let each class lead by 1/√20."""
+    X, y = np.eye(30), np.arange(30) % 3
+    shuffled = "shuffle" in MANY_CLASSES[name].get_params()
+    order = {"shuffle": False} if shuffled else {"order": "cyclic"}
+    learner = clone(MANY_CLASSES[name]).set_params(fit_intercept=False, tol=None, max_iter=100, **order)
+    two = learner.mistake_bound(1.0, 0.5)
+    learner.fit(X, y)
+    bound = learner.mistake_bound(1.0, 1 / np.sqrt(20 if "joint" in name else 30))
+    assert 30 <= learner.n_mistakes_ <= bound
+    if name == "joint":
+        assert bound == pytest.approx(bounds.multiclass(1.0, 1 / np.sqrt(20)))
+    assert learner.mistake_bound(1.0, 0.5, classes=2) <= two
+    assert learner.mistake_bound(1.0, 0.5, classes=3) == learner.mistake_bound(1.0, 0.5) > two or two == np.inf

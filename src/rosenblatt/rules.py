@@ -2,10 +2,11 @@
 w += τΔ. A margin of exactly δ moves, so a tie is a mistake for every class.
 
 To add a rule, write its NamedTuple, its step and its bound, and say whether the step uses the length and whether the bound
-is one of all updates or of wrong predictions only; it then works for two classes and for many, dense and sparse, row by
-row and in blocks, for kernels and for streams of dictionaries. `k` is the number of the update about to be made,
-counted from 1; `positive` tells on which side of a two-class problem the example stands (of many classes decided jointly,
-each example stands on the side of its label).
+is one of all updates or of wrong predictions only; and, if no step is longer, its `largest_step`, which spares a stream the
+work of being able to undo an overflow. The rule then works for two classes and for many, dense and sparse, row by row and
+in blocks, for kernels and for streams of dictionaries. `k` is the number of the update about to be made, counted from 1;
+`positive` tells on which side of a two-class problem the example stands (of many classes decided jointly, each example
+stands on the side of its label).
 """
 
 from __future__ import annotations
@@ -42,6 +43,10 @@ class Perceptron(NamedTuple):
     def bounds_updates(self) -> bool:
         return True
 
+    @property
+    def largest_step(self) -> float:
+        return self.rate
+
     def bound(self, radius: float, gamma: float, batch: int = 1) -> float:
         """From w = 0, on rows of norm ≤ R with a unit separator of margin ≥ γ, in any order: updates ≤ (R² + 2δ/η)/γ².
 
@@ -76,6 +81,10 @@ class Diminishing(NamedTuple):
     def bounds_updates(self) -> bool:
         return True
 
+    @property
+    def largest_step(self) -> float:
+        return self.rate
+
     def bound(self, radius: float, gamma: float, batch: int = 1) -> float:
         """From w = 0: γ Σ η_k ≤ sqrt(Σ (η_k² R² + 2 η_k δ)), so the largest t that satisfies it bounds the updates.
 
@@ -104,6 +113,10 @@ class Uneven(NamedTuple):
     @property
     def bounds_updates(self) -> bool:
         return True
+
+    @property
+    def largest_step(self) -> float:
+        return self.rate
 
     def bound(self, radius: float, gamma: float, batch: int = 1) -> float:
         """That of the perceptron with the larger of the two margins, and with 0 if both are negative."""
@@ -137,6 +150,10 @@ class PA1(NamedTuple):
     @property
     def bounds_updates(self) -> bool:
         return False
+
+    @property
+    def largest_step(self) -> float:
+        return self.C
 
     def bound(self, radius: float, gamma: float, batch: int = 1) -> float:
         """From w = 0, with a unit separator of margin ≥ γ: wrong predictions ≤ max(R², 1/C)/γ²."""
@@ -189,6 +206,10 @@ class Mira(NamedTuple):
     @property
     def bounds_updates(self) -> bool:
         return False
+
+    @property
+    def largest_step(self) -> float:
+        return 1.0
 
     def bound(self, radius: float, gamma: float, batch: int = 1) -> float:
         """From w = 0: wrong predictions ≤ max(R², β)/γ². With β = 0 only the steps are bounded, Σ τ ≤ R/γ."""

@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rosenblatt.errors import FormatError, InvalidData, InvalidParameter, MissingDependency
-from rosenblatt.modelfile.atomic import replacing
+from rosenblatt.modelfile.atomic import atomic_write
 
 BOM = b"\xef\xbb\xbf"
 LF = ord("\n")
@@ -388,7 +388,7 @@ HEAD = 10  # bytes, which is all that tells them apart
 def output(path: str | os.PathLike[str]) -> Iterator[Any]:
     """Open a binary file to write, compressed by the suffix of its path; it takes its place there when the block ends
     without an error."""
-    with replacing(path) as place:
+    with atomic_write(path) as place:
         kind = SUFFIXES.get(Path(path).suffix)
         with io.BufferedWriter(kind.writer(place)) if kind else nullcontext(place) as stream:
             yield stream

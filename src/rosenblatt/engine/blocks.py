@@ -28,6 +28,7 @@ from rosenblatt.engine.jit import is_number, jit
 from rosenblatt.engine.loop import Progress, given_length, given_weight, settle
 from rosenblatt.engine.problems import JOINT, MOVE, OneVsRest, Problem, confront
 from rosenblatt.engine.rows import Dense, Examples, Rows
+from rosenblatt.errors import InvalidParameter
 
 BLOCK = 128  # rows: the Gram product costs BLOCK/2 multiplications a row and feature, the scores one a weight vector
 PANEL = 8  # blocks prepared by one thread at a time
@@ -149,7 +150,7 @@ def available_threads(n_jobs: int | None) -> int:
     if n_jobs is None:
         return cores
     if n_jobs == 0:
-        raise ValueError("n_jobs must not be 0; use None for every core, or the number of threads")
+        raise InvalidParameter("n_jobs", n_jobs, "a number of threads, −1 or None for every core, and not 0")
     return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
 
 

@@ -297,7 +297,8 @@ def most_violated(examples, weights, problem, rule, room, order, scales):
         if not is_number(scores[0]):
             return -1, i
         length = given_length(examples.lengths, i)
-        m, _, found = confront(problem, rule, scores, label, length, (1.0, 1.0), weights.tally, moves, 0)
+        weight = given_weight(examples.weight, i)
+        m, _, found = confront(problem, rule, scores, label, length, weight, weights.tally, moves, 0)
         if scales is not None:
             m /= scales[i]
         if found > 0 and m < lowest:

@@ -15,7 +15,8 @@ from rosenblatt.engine.problems import JOINT, MOVE, Binary, OneVsOne, Problem, c
 from rosenblatt.engine.rows import Rows, is_sparse
 from rosenblatt.engine.train import Pocket
 from rosenblatt.engine.votes import Votes, no_votes
-from rosenblatt.engine.weights import Weights, grown, hidden, suited, widened, zeros
+from rosenblatt.engine.weights import WeightBound, Weights, grown, hidden, suited, widened, zeros
+from rosenblatt.errors import InvalidData
 from rosenblatt.modelfile.parts import Parts
 from rosenblatt.modelfile.values import MOST, decode_record, encode_record
 from rosenblatt.theory.conditions import RunConditions
@@ -32,6 +33,7 @@ class Model:
         self.pocket = Pocket(weights.w) if keep == "pocket" else None
         self.votes: Votes | None = no_votes(weights.w) if keep == "vote" else None
         self.conditions = RunConditions()
+        self.bound = WeightBound()
         self.only_predicts = False  # whether it comes from a file that holds no more
         self._known: tuple[int, NDArray, NDArray] | None = None
 
@@ -230,14 +232,14 @@ def _start(problem: Problem, features: int, constant: float, coef_init: Any, int
     coef = np.zeros((vectors, features)) if coef_init is None else np.asarray(coef_init, dtype=np.float64)
     intercept = np.zeros(vectors) if intercept_init is None else np.asarray(intercept_init, dtype=np.float64)
     if coef.size != vectors * features or intercept.size != vectors:
-        raise ValueError(
+        raise InvalidData(
             f"coef_init must have shape {(vectors, features)} and intercept_init {(vectors,)}; "
             f"got {coef.shape} and {intercept.shape}"
         )
     if not (np.isfinite(coef).all() and np.isfinite(intercept).all()):
-        raise ValueError("coef_init and intercept_init must be finite")
+        raise InvalidData("coef_init and intercept_init must be finite")
     if intercept.any() and not constant:
-        raise ValueError("intercept_init and fit_intercept=False do not go together: there is no intercept to start")
+        raise InvalidData("intercept_init cannot be used with fit_intercept=False: there is no intercept to start")
     return hidden(problem, coef.reshape(vectors, features), intercept.reshape(vectors), constant)
 
 

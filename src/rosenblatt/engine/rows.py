@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from rosenblatt.engine.jit import generic, jit, prefetch
-from rosenblatt.errors import NumericOverflow
+from rosenblatt.errors import InvalidData, NumericOverflow
 
 
 class Dense(NamedTuple):
@@ -35,6 +35,7 @@ class CSR(NamedTuple):
 
 
 Rows = Dense | CSR
+FEW_ROWS = 16  # of so many rows the columns are listed row by row, of more all at once
 
 
 class Examples(NamedTuple):
@@ -111,6 +112,24 @@ def is_sparse(rows: Rows) -> bool:
     return isinstance(rows, CSR)
 
 
+def touched_columns(rows: Rows, order: NDArray, features: int) -> NDArray | slice:
+    """An index of all features that learning from the rows of `order` can change, each any number of times; all features
+    where that is as cheap. The constant feature is not among them."""
+    if isinstance(rows, Dense):
+        return slice(None)
+    if len(order) > FEW_ROWS:
+        columns = rows.columns
+    else:
+        columns = np.concatenate([rows.columns[:0], *(take(rows, i)[0] for i in order)])
+    return columns.view(f"i{columns.itemsize}") if 8 * columns.size < features else slice(None)
+
+
+def largest_value(rows: Rows) -> float:
+    """The largest |value|; NaN if there is a NaN."""
+    values = rows.values
+    return float(max(values.max(), -values.min())) if values.size else 0.0
+
+
 def row_bytes(rows: Rows) -> int:
     """The bytes of an average row."""
     if isinstance(rows, Dense):
@@ -134,27 +153,27 @@ def as_rows(X: Any, dtype: Any = None) -> Rows:
         return _csr(X, dtype)
     X = np.asarray(X)
     if X.ndim != 2:
-        raise ValueError(f"X must have two axes, rows and features; it has {X.ndim}, with shape {X.shape}")
+        raise InvalidData(f"X must have two axes, rows and features; it has {X.ndim}, with shape {X.shape}")
     return Dense(frozen(np.ascontiguousarray(X, dtype=dtype or _float_type(X.dtype))))
 
 
 def _csr(X: Any, dtype: Any) -> CSR:
     X = X.tocsr()
     if X.ndim != 2:
-        raise ValueError(f"X must have two axes, rows and features; it has {X.ndim}, with shape {X.shape}")
+        raise InvalidData(f"X must have two axes, rows and features; it has {X.ndim}, with shape {X.shape}")
     starts = X.indptr.astype(np.int64, copy=False)
     columns = X.indices if X.indices.dtype in (np.int32, np.int64) else X.indices.astype(np.int64)
     if len(starts) != X.shape[0] + 1 or starts[0] != 0 or starts[-1] > len(columns) or len(columns) != len(X.data):
-        raise ValueError(
+        raise InvalidData(
             f"X is not a valid CSR matrix: {X.shape[0]} rows with {len(starts)} row starts from {starts[0]} to "
             f"{starts[-1]}, {len(columns)} column indices and {len(X.data)} values"
         )
     highest, lowest, canonical, backward = inspect(starts, columns)
     if backward >= 0:
-        raise ValueError(f"X is not a valid CSR matrix: the start of row {backward + 1} is before that of row {backward}")
+        raise InvalidData(f"X is not a valid CSR matrix: the start of row {backward + 1} is before that of row {backward}")
     if lowest < 0 or highest >= X.shape[1]:
         wrong = lowest if lowest < 0 else highest
-        raise ValueError(f"X has a column index {wrong}, but its columns are 0 to {X.shape[1] - 1}")
+        raise InvalidData(f"X has a column index {wrong}, but its columns are 0 to {X.shape[1] - 1}")
     if not canonical:
         X = sp.csr_matrix((X.data.copy(), columns.copy(), X.indptr.copy()), shape=X.shape)
         X.sum_duplicates()
@@ -204,7 +223,7 @@ def _float_type(dtype: np.dtype) -> type:
     if dtype in (np.float32, np.float16):
         return np.float32
     if dtype.kind == "c":
-        raise ValueError(f"X must hold real numbers; complex data ({dtype}) is not supported")
+        raise InvalidData(f"X must hold real numbers; complex data ({dtype}) is not supported")
     return np.float64
 
 

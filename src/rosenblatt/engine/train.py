@@ -16,18 +16,21 @@ from numpy.typing import NDArray
 from rosenblatt.engine import blocks, loop
 from rosenblatt.engine.loop import Pace, Progress
 from rosenblatt.engine.problems import MOVE, Problem, moves_per_row
-from rosenblatt.engine.rows import Examples, ahead
-from rosenblatt.engine.weights import Weights, norm
+from rosenblatt.engine.rows import Examples, ahead, largest_value
+from rosenblatt.engine.weights import HALFWAY, WeightBound, Weights, norm
 
 NO_LIMIT = np.iinfo(np.int64).max
 
 
-class Broken(ArithmeticError):
-    """A score came out as no number: the row holds NaN or infinity, or the sums overflowed."""
+class NumericFailure(ArithmeticError):
+    """A score or a weight is not a finite number: the data hold NaN or infinity, or the sums overflowed.
 
-    def __init__(self, row: int):
-        super().__init__(f"the score of row {row} is not a finite number")
-        self.row = row
+    `row` is the row at which it was noticed, None where it is one of several; `epochs` counts those that went well before.
+    """
+
+    def __init__(self, row: int | None, epochs: int = 0):
+        super().__init__(f"a score or a weight is not a finite number, at row {row}")
+        self.row, self.epochs = row, epochs
 
 
 class Visits(NamedTuple):
@@ -138,6 +141,17 @@ class Learner(Protocol):
         """Called when the last epoch is over."""
 
 
+class RowTrainer(Learner, Protocol):
+    """A learner of rows that come once: it can tell whether its weights are still finite, and undo what it did."""
+
+    def backup(self, order: NDArray) -> Callable[[], None] | None:
+        """Copy what learning from the rows of `order` changes in place; the function that is returned puts it back. None
+        where that is not needed, because no number can overflow."""
+
+    def finite(self, order: NDArray) -> bool:
+        """Whether everything that the rows of `order` can have changed is a finite number."""
+
+
 class Trainer(NamedTuple):
     """Everything one run of learning works with."""
 
@@ -148,6 +162,7 @@ class Trainer(NamedTuple):
     visits: Visits
     log: Log | None = None
     pocket: Pocket | None = None
+    bound: WeightBound | None = None
     errors: Callable[[NDArray], int] = lambda w: 0  # on all examples; a pocket asks
 
     @property
@@ -162,6 +177,23 @@ class Trainer(NamedTuple):
     def weights_now(self) -> NDArray:
         """The weights, as they are changed in place."""
         return self.weights.w
+
+    def backup(self, order: NDArray) -> Callable[[], None] | None:
+        """Copy what learning from the rows of `order` changes; None if no number can overflow."""
+        return None if self._stays_finite(order) else self.weights.backup(self.examples.rows)
+
+    def _stays_finite(self, order: NDArray) -> bool:
+        """Whether the rows and the longest steps along them are too small for an overflow."""
+        largest, weight = max(largest_value(self.examples.rows), self.examples.constant), self.examples.weight
+        step = getattr(self.rule, "largest_step", np.inf) * (1.0 if weight is None else float(weight.prod(axis=1).max()))
+        most = largest * step * len(order) * moves_per_row(self.problem)
+        if self.log is not None or self.bound is None or not largest <= HALFWAY[self.weights.w.dtype]:
+            return False
+        return self.bound.raised(self.weights, self.seen + len(order), most)
+
+    def finite(self, order: NDArray) -> bool:
+        """Whether everything that the rows of `order` can have changed is a finite number."""
+        return self.weights.finite(self.examples.rows, order)
 
     def finish(self) -> None:
         """Judge the last weights, where there is a pocket."""
@@ -221,7 +253,36 @@ class Trainer(NamedTuple):
 
 def _check(done: Progress) -> None:
     if done.broken >= 0:
-        raise Broken(int(done.broken))
+        raise NumericFailure(int(done.broken))
+
+
+def learn_once(learner: RowTrainer, order: NDArray, check: bool = True) -> Progress:
+    """Visit the rows of `order` once; a NumericFailure if a score is not a finite number or, where it is to be checked, a
+    weight is none afterwards."""
+    done, _ = learner.epoch(order)
+    if check and done.updates and not learner.finite(order):
+        raise NumericFailure(int(order[0]) if len(order) == 1 else None)
+    return done
+
+
+def failing_rows(learner: RowTrainer, epochs: int) -> NDArray:
+    """Repeat a run that fails in the epoch after so many; the row at which it does, or the rows of the batch. None of them
+    where that cannot be told."""
+    for _ in range(epochs):
+        learner.epoch(learner.visits.epoch())
+    order = learner.visits.epoch()
+    return failing_batch(learner, order) if learner.visits.order != "most-violated" else order[:0]
+
+
+def failing_batch(learner: RowTrainer, order: NDArray) -> NDArray:
+    """Visit the rows of `order`, a batch at a time; the row that fails, or the rows of its batch, or none."""
+    for start in range(0, len(order), learner.visits.batch):
+        rows = order[start : start + learner.visits.batch]
+        try:
+            learn_once(learner, rows)
+        except NumericFailure as failure:
+            return rows if failure.row is None else np.array([failure.row])
+    return order[:0]
 
 
 def train(
@@ -239,46 +300,52 @@ def train(
     begin, updates = perf_counter(), 0
     best, waited = np.inf, 0
     before = learner.weights_now().copy(order="K") if limits.weight_change is not None else None
-    with _interrupts_held() as interrupted:
-        for number in range(1, limits.epochs + 1):
+    with interrupts_held() as interrupted:
+        while True:
+            number = len(history) + 1
             started, seen = perf_counter(), learner.seen
-            done, converged = learner.epoch(learner.visits.epoch(), limits.updates - updates)
-            if converged or number == limits.epochs:
+            try:
+                done, converged = learner.epoch(learner.visits.epoch(), limits.updates - updates)
+            except NumericFailure as failure:
+                failure.epochs = len(history)
+                raise
+            if over := converged or number >= limits.epochs:
                 learner.finish()
             updates += done.updates
             size = learner.size()
             if not np.isfinite(size):
-                raise Broken(int(learner.visits.live[0]))
+                raise NumericFailure(None, len(history))
             seen = learner.seen - seen
             invalid = None if error is None else error()
             seconds = perf_counter() - started
             history.append(Epoch(number, done.mistakes, done.updates, seen, size, invalid, seconds, done.loss))
-            asked = watch(history[-1])
-            if converged:
-                return history, "converged"
-            if updates >= limits.updates:
-                return history, "max_updates"
-            judged = done.mistakes / max(seen, 1) if done.loss is None else done.loss
-            judged = judged if invalid is None else invalid
-            waited = waited + 1 if limits.tol is not None and judged > best - limits.tol else 0
-            best = min(best, judged)
-            if waited >= limits.patience:
-                return history, "training_error" if invalid is None else "validation_error"
-            if before is not None and limits.weight_change is not None:
-                if norm(learner.weights_now() - before) <= limits.weight_change:
-                    return history, "weight_change"
-                before = learner.weights_now().copy(order="K")
-            if perf_counter() - begin >= limits.seconds:
-                return history, "max_seconds"
-            if asked:
-                return history, "callback"
-            if interrupted:
-                return history, "interrupted"
-    return history, "max_iter"
+            stop = watch(history[-1])
+            value = done.mistakes / max(seen, 1) if done.loss is None else done.loss
+            value = value if invalid is None else invalid
+            waited = waited + 1 if limits.tol is not None and value > best - limits.tol else 0
+            best = min(best, value)
+            moved = np.inf
+            if before is not None:
+                moved, before = norm(learner.weights_now() - before), learner.weights_now().copy(order="K")
+            reasons = {
+                "converged": converged,
+                "max_updates": updates >= limits.updates,
+                "training_error" if invalid is None else "validation_error": waited >= limits.patience,
+                "weight_change": limits.weight_change is not None and moved <= limits.weight_change,
+                "max_seconds": perf_counter() - begin >= limits.seconds,
+                "callback": stop,
+                "interrupted": bool(interrupted),
+                "max_iter": number >= limits.epochs,
+            }
+            reason = next((word for word, holds in reasons.items() if holds), None)
+            if reason is not None:
+                if not over:
+                    learner.finish()
+                return history, reason
 
 
 @contextmanager
-def _interrupts_held() -> Iterator[list]:
+def interrupts_held() -> Iterator[list]:
     """While this lasts, the first Ctrl-C is noted in the list and a second one interrupts as usual."""
     noted: list[int] = []
     if threading.current_thread() is not threading.main_thread():

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from rosenblatt.engine.jit import jit
 from rosenblatt.engine.problems import JOINT, MOVE, Binary, Problem, columns
 from rosenblatt.engine.weights import places, widened
+from rosenblatt.errors import InvalidData
 
 AT_ONCE = 2**22  # inner products computed at a time
 
@@ -80,7 +81,7 @@ def columns_widened(rows: Any, features: int) -> Any:
         return np.hstack([rows, np.zeros((count, features - known), rows.dtype)])
     rest = rows[:, features:]
     if (rest.count_nonzero() if sp.issparse(rest) else np.count_nonzero(rest)) > 0:
-        raise ValueError(f"{features} columns are too few: rows that are kept have values in the columns after them")
+        raise InvalidData(f"{features} columns are too few: rows that are kept have values in the columns after them")
     return rows[:, :features] if sp.issparse(rows) else np.ascontiguousarray(rows[:, :features])
 
 

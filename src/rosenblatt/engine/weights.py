@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from collections.abc import Callable, Iterable
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rosenblatt.engine.jit import jit
 from rosenblatt.engine.problems import JOINT, Binary, OneVsOne, Problem, columns, counters, pairs
+from rosenblatt.engine.rows import Rows, count, touched_columns
+from rosenblatt.errors import InvalidData
 
 
 class Weights(NamedTuple):
@@ -28,6 +31,20 @@ class Weights(NamedTuple):
         if self.drift is None:
             raise ValueError("these weights keep no drift, so their average is not known")
         return self.w - self.drift / self.clock[0] if self.clock[0] else self.w.astype(np.float64)
+
+    def backup(self, rows: Rows) -> Callable[[], None]:
+        """Copy what learning from these rows can change; the function that is returned puts it back."""
+        places: list[tuple[NDArray, Any]] = [(self.tally, ...), (self.clock, ...)]
+        for array in (self.w, self.drift):
+            if array is not None:
+                places += [(array, touched_columns(rows, np.arange(count(rows)), len(self.w) - 1)), (array, -1)]
+        return backup(places)
+
+    def finite(self, rows: Rows, order: NDArray) -> bool:
+        """Whether every weight that learning from the rows of `order` can have changed is a finite number."""
+        touched = touched_columns(rows, order, len(self.w) - 1)
+        arrays = [array for array in (self.w, self.drift) if array is not None]
+        return all(bool(np.isfinite(part).all()) for array in arrays for part in (_at(array, touched), array[-1]))
 
     def copy(self) -> Weights:
         """The same weights, sharing nothing."""
@@ -83,7 +100,7 @@ def widened(w: NDArray, features: int, what: str = "weights") -> NDArray:
     known = len(w) - 1
     if features < known and (used := np.flatnonzero(w[features:known].reshape(known - features, -1).any(axis=1))).size:
         column = features + int(used[0])
-        raise ValueError(f"{features} columns are too few: column {column} has been learned from, and has {what}")
+        raise InvalidData(f"{features} columns are too few: column {column} has been learned from, and has {what}")
     wider = np.zeros((features + 1, *w.shape[1:]), w.dtype, "F" if w.flags.f_contiguous else "C")
     wider[: min(known, features)] = w[: min(known, features)]
     wider[-1] = w[-1]
@@ -115,8 +132,48 @@ def hidden(problem: Problem, coef: NDArray, intercept: NDArray, constant: float)
 
 
 def norm(w: NDArray) -> float:
-    """The Euclidean norm of all weights."""
-    return float(np.sqrt(_sum_of_squares(w.ravel(order="K"))))
+    """The Euclidean norm of all weights; infinite or NaN if and only if one of them is, or if it is too large itself."""
+    squares = _sum_of_squares(w.ravel(order="K"))
+    largest = 1.0 if np.isfinite(squares) else float(np.abs(w).max())  # of large weights, the squares may overflow
+    if np.isfinite(squares) or not np.isfinite(largest):
+        return float(np.sqrt(squares))
+    return largest * float(np.linalg.norm(w / largest))
+
+
+def _at(array: NDArray, index: Any) -> NDArray:
+    """array[index], at a fifth of the time where the index lists rows."""
+    return array.take(index, axis=0) if isinstance(index, np.ndarray) else array[index]
+
+
+class WeightBound:
+    """An upper bound of all |weights| of a stream, so that most calls need not look at the weights to know that no sum can
+    overflow: max |w| and |drift|/clock after `seen` examples, and the length of all steps since then."""
+
+    def __init__(self) -> None:
+        self.seen, self.value = -1, np.inf
+
+    def raised(self, weights: Weights, seen: int, by: float) -> bool:
+        """Add what the next examples, up to the number `seen`, can add at most; whether all stays far from overflow."""
+        now = int(weights.clock[0])
+        if self.seen != now:
+            drift = 0.0 if weights.drift is None else float(np.abs(weights.drift).max()) / max(now, 1)
+            self.value = max(float(np.abs(weights.w).max()), drift)
+        self.seen, self.value = seen, self.value + by
+        return self.value <= HALFWAY[weights.w.dtype]
+
+
+HALFWAY = {np.dtype(np.float32): 1e14, np.dtype(np.float64): 1e100}  # a million products of two such numbers are finite
+
+
+def backup(places: Iterable[tuple[NDArray, Any]]) -> Callable[[], None]:
+    """Copy these places, each an array and an index into it; the function that is returned puts the copies back."""
+    copies = [(array, index, np.array(_at(array, index))) for array, index in places]
+
+    def restore() -> None:
+        for array, index, values in copies:
+            array[index] = values
+
+    return restore
 
 
 @jit

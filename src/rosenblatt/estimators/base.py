@@ -5,24 +5,49 @@ learns, and what predicts.
 
 from __future__ import annotations
 
+import copy
+import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from numbers import Integral
 from types import MappingProxyType
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import train_test_split
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from rosenblatt.engine.problems import Binary, Joint, Problem, winner
+from rosenblatt.engine.loop import Progress
+from rosenblatt.engine.problems import Binary, Joint, OneVsOne, OneVsRest, Problem, Spread, winner
 from rosenblatt.engine.rows import Examples, Rows, as_rows, finite
-from rosenblatt.engine.train import Broken, Epoch, Learner, Limits, Visits, train
-from rosenblatt.errors import NumericOverflow
+from rosenblatt.engine.train import (
+    Epoch,
+    Learner,
+    Limits,
+    NumericFailure,
+    RowTrainer,
+    Visits,
+    failing_batch,
+    failing_rows,
+    interrupts_held,
+    learn_once,
+    train,
+)
+from rosenblatt.errors import (
+    InvalidData,
+    InvalidDataType,
+    InvalidParameter,
+    NumericOverflow,
+    RosenblattError,
+    UnknownLabel,
+    UnsupportedOperation,
+)
 from rosenblatt.estimators import targets
 from rosenblatt.estimators.callbacks import CallbackSupportMixin, Hooks
 from rosenblatt.estimators.parameters import SHARED, Flag, parameter, with_parameters
@@ -31,6 +56,9 @@ from rosenblatt.estimators.progress import Bar
 from rosenblatt.modelfile.saving import EstimatorSaveLoadMixin
 
 READ: dict[str, Any] = {"accept_sparse": "csr", "dtype": (np.float64, np.float32), "order": "C"}
+
+
+Visit = Callable[[RowTrainer, NDArray], Progress]  # has a learner visit the rows of an order once
 
 
 @contextmanager
@@ -44,6 +72,63 @@ def unchanged_on_error(estimator: Any) -> Iterator[None]:
         estimator.__dict__.clear()
         estimator.__dict__.update(before | hooks)
         raise
+
+
+@contextmanager
+def all_or_nothing(estimator: Any) -> Iterator[None]:
+    """The same, and Ctrl-C waits until all is done."""
+    with interrupts_held() as interrupted, unchanged_on_error(estimator):
+        yield
+    if interrupted:
+        raise KeyboardInterrupt
+
+
+@contextmanager
+def invalid_data() -> Iterator[None]:
+    """Turn what scikit-learn refuses into InvalidData, with the same message."""
+    try:
+        yield
+    except (RosenblattError, NotFittedError):
+        raise
+    except TypeError as error:
+        raise InvalidDataType(str(error)) from error
+    except ValueError as error:
+        raise InvalidData(str(error)) from error
+
+
+def read_rows(estimator: Any, X: Any) -> Any:
+    """X as an array or a CSR matrix of finite numbers, with the columns that the fitted estimator expects."""
+    with invalid_data():
+        return validate_data(estimator, X, reset=False, **READ)
+
+
+def read_examples(estimator: Any, X: Any, y: Any, reset: bool, **options: Any) -> tuple[Any, NDArray]:
+    """(X, y) as arrays, or X as a CSR matrix; with `reset`, the estimator expects columns like these from now on."""
+    with invalid_data():
+        return validate_data(estimator, X, y, reset=reset, **(READ | options))
+
+
+def refuse_non_finite(estimator: Any, X: Any) -> None:
+    """Raise InvalidData if X holds NaN or infinity."""
+    with invalid_data():
+        assert_all_finite(X, estimator_name=type(estimator).__name__, input_name="X")
+
+
+def longest_row(X: Any, rows: NDArray) -> int | None:
+    """Of some rows of X the one with the largest value; None if there are none."""
+    if len(rows) < 2:
+        return int(rows[0]) if len(rows) else None
+    return int(rows[abs(sp.csr_array(X[rows])).max(axis=1).toarray().argmax()])
+
+
+class LabelledRows(NamedTuple):
+    """Rows of a stream and what is known of them."""
+
+    X: Any
+    rows: Rows
+    labels: NDArray  # (rows,) class numbers
+    weight: NDArray | None  # (rows,)
+    live: NDArray  # the rows that count
 
 
 class Learned(Protocol):
@@ -143,18 +228,20 @@ class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, BaseEstimator):
         have never been learned from."""
         check_is_fitted(self)
         if isinstance(features, bool) or not isinstance(features, Integral) or features < 1:
-            raise ValueError(f"features must be a number of columns, at least 1; got {features!r}")
+            raise InvalidParameter("features", features, "a whole number ≥ 1")
         if hasattr(self, "feature_names_in_"):
-            raise ValueError("this model learned from columns with names, and further ones would have none; fit it anew")
+            raise UnsupportedOperation(
+                "this model learned from columns with names, and further ones would have none", hint="fit it anew"
+            )
         self._model = self._widened(self._model, int(features))
         self.n_features_in_ = int(features)
         return self
 
     def _widened(self, model: Any, features: int) -> Any:
         """The model for rows of so many columns."""
-        raise TypeError(
-            f"{type(self).__name__} cannot take other columns than it began with: how it learns depends on how many there "
-            "are; fit it with all of them"
+        raise UnsupportedOperation(
+            f"{type(self).__name__} cannot take other columns than it began with: how it learns depends on their number",
+            hint="fit it with all of them",
         )
 
     # Steps of learning
@@ -170,8 +257,10 @@ class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, BaseEstimator):
     def _check_unchanged(self, plan: Plan) -> None:
         """Refuse to go on with a model that was begun with other parameters than those of now."""
         for names, then, now in self._fixed(plan):
-            if not np.array_equal(then, now):
-                raise ValueError(f"{names} has changed since this model began to learn; fit a new one, or change it back")
+            if then is not now and not np.array_equal(then, now):
+                raise UnsupportedOperation(
+                    f"{names} has changed since this model began to learn", hint="fit a new one, or change it back"
+                )
 
     def _model_to_fit(self, plan: Plan, rows: Rows, features: int, outputs: int, init: Any) -> Any:
         if self.warm_start and self.__sklearn_is_fitted__():
@@ -187,8 +276,9 @@ class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, BaseEstimator):
             return self._fresh(plan, rows, features, outputs, None)
         self._resumable()
         self._check_unchanged(plan)
-        self._model.suit(rows)
-        return self._model
+        model = copy.copy(self._model)  # shares the arrays of the old one, which `_stream` puts back after an error
+        model.suit(rows)
+        return model
 
     def _run(
         self,
@@ -198,12 +288,21 @@ class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, BaseEstimator):
         data: tuple[Any, Any],
         error: Callable[[], float] | None,
         learned: Mapping[str, Any],
+        replay: Callable[[], RowTrainer] | None = None,
     ) -> str:
-        """Learn epoch by epoch and store what came of it, with the further attributes `learned`; why it stopped."""
+        """Learn epoch by epoch and store what came of it, with the further attributes `learned`; why it stopped.
+
+        `replay` makes a learner that would do the same once more, to find out which row it was that failed."""
         X, y = data
         seen, updates = model.seen, model.updates
         hooks = Hooks(self, X, y, self.max_iter, lambda: {"_model": model.copy(), **learned})
-        history, reason = self._train(plan, learner, X, error, hooks)
+        try:
+            history, reason = self._train(plan, learner, error, hooks)
+        except NumericFailure as failure:
+            if replay is not None:
+                refuse_non_finite(self, X)
+                failure.row = longest_row(X, failing_rows(replay(), failure.epochs))
+            raise self._not_finite(X, failure) from None
         self._keep(model, X, learner)
         self._model = model
         self.__dict__.update(learned)
@@ -214,7 +313,7 @@ class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, BaseEstimator):
         return reason
 
     def _train(
-        self, plan: Plan, learner: Learner, X: Any, error: Callable[[], float] | None, hooks: Hooks
+        self, plan: Plan, learner: Learner, error: Callable[[], float] | None, hooks: Hooks
     ) -> tuple[list[Epoch], str]:
         bar = Bar(self.max_iter) if self.verbose else None
 
@@ -223,10 +322,7 @@ class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, BaseEstimator):
                 bar(epoch)
             return hooks.epoch()
 
-        try:
-            history, reason = train(learner, self._limits(plan, learner), error, watch)
-        except Broken as broken:
-            raise self._not_finite(X, broken) from None
+        history, reason = train(learner, self._limits(plan, learner), error, watch)
         if bar is not None:
             bar.done(reason)
         return history, reason
@@ -237,21 +333,51 @@ class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, BaseEstimator):
 
     def _check_finite(self, X: Any, rows: Rows) -> None:
         if not finite(rows):
-            assert_all_finite(X, estimator_name=type(self).__name__, input_name="X")
+            refuse_non_finite(self, X)
 
-    def _not_finite(self, X: Any, broken: Broken) -> ValueError:
-        """The error for a score that is no number: NaN or infinity in X, or else an overflow."""
-        try:
-            assert_all_finite(X, estimator_name=type(self).__name__, input_name="X")
-        except ValueError as error:
-            return error
-        wider = ", or use float64" if X.dtype == np.float32 else ""
+    def _not_finite(self, X: Any, failure: NumericFailure) -> Exception:
+        """The error for a score or weight that is not finite although X is."""
+        where = "" if failure.row is None else f" at row {failure.row}"
         return NumericOverflow(
-            f"the weights or scores overflowed at row {broken.row}: the values of X, or the weights of examples, are too "
-            f"large for {X.dtype}",
-            hint=f"scale them down{wider}",
-            row=broken.row,
+            f"the weights or scores overflowed{where}: the values of X, or the weights of examples, are too large for "
+            f"{X.dtype}",
+            hint="scale them down" + (", or use float64" if X.dtype == np.float32 else ""),
+            row=failure.row,
         )
+
+    def _learn_stream(self, begin: Callable[[], Any], X: Any, learn: Callable[[Any, Visit], Any]) -> tuple[Any, Any]:
+        """Learn from rows that come once, into the model that `begin` answers; the model, and what `learn` answers.
+
+        `learn(model, visit)` has each stretch of rows visited by `visit(learner, order)`. An error leaves what was known
+        before as it was; after an overflow all is repeated row by row, on a copy, to find the row.
+        """
+        undo: list[Callable[[], None]] = []
+        failing: list[int] = []
+        model = begin()
+
+        def visit(learner: RowTrainer, order: NDArray) -> Progress:
+            restore = learner.backup(order)
+            if restore is not None:
+                undo.append(restore)
+            return learn_once(learner, order, check=restore is not None)
+
+        def search(learner: RowTrainer, order: NDArray) -> Progress:
+            failing.extend(failing_batch(learner, order).tolist())
+            if failing:
+                raise NumericFailure(None)
+            return Progress(len(order), 0, 0, -1)
+
+        try:
+            return model, learn(model, visit)
+        except BaseException as failure:
+            for restore in reversed(undo):
+                restore()
+            if not isinstance(failure, NumericFailure):
+                raise
+            with suppress(NumericFailure):
+                learn(begin().copy(), search)
+            failure.row = longest_row(X, np.array(failing, np.int64))
+            raise self._not_finite(X, failure) from None
 
 
 @with_parameters
@@ -287,7 +413,7 @@ class Classifier(ClassifierMixin, Estimator):
     # What a learner is
 
     @abstractmethod
-    def _learner(self, plan: Plan, model: Any, X: Any, examples: Examples, visits: Visits) -> Learner:
+    def _learner(self, plan: Plan, model: Any, X: Any, examples: Examples, visits: Visits) -> RowTrainer:
         """What learns from these examples into the model."""
 
     # Learning
@@ -303,7 +429,7 @@ class Classifier(ClassifierMixin, Estimator):
             live = targets.live_rows(weight, len(y))
             classes = targets.distinct(y if weight is None else y[live])
             if len(classes) < 2:
-                raise ValueError(f"y must name at least two classes; it has one class only: {classes[0].item()!r}")
+                raise InvalidData(f"y must name at least two classes; it has one class only: {classes[0].item()!r}")
             labels = targets.numbers(y, classes)
             by_class = self._class_weights(classes, labels, live)
             live = self._live(live, by_class, len(classes))
@@ -312,14 +438,22 @@ class Classifier(ClassifierMixin, Estimator):
             if self.order not in ("cyclic", "shuffle") or self.early_stopping or self.max_updates is not None:
                 self._check_finite(X, rows)  # a run that visits every row notices by itself, without another pass
             if self.warm_start and self.__sklearn_is_fitted__() and not np.array_equal(classes, self.classes_):
-                raise ValueError(
+                raise InvalidData(
                     f"warm_start=True goes on with the classes {self.classes_.tolist()}, but y has {classes.tolist()}"
                 )
             model = self._model_to_fit(plan, rows, X.shape[1], len(classes), init)
             live, error = self._validation(model, X, labels, live, (*validation, classes), rng)
             examples = Examples(rows, labels, targets.paired(weight, by_class, len(y)), plan.constant)
-            learner = self._learner(plan, model, X, examples, plan.visits(live, rows, rng))
-            reason = self._run(plan, model, learner, (X, y), error, {"classes_": classes})
+            state = rng.bit_generator.state
+
+            def begin(model: Any) -> RowTrainer:
+                rng.bit_generator.state = state
+                return self._learner(plan, model, X, examples, plan.visits(live, rows, rng))
+
+            def replay() -> RowTrainer:
+                return begin(self._model_to_fit(plan, rows, X.shape[1], len(classes), init))
+
+            reason = self._run(plan, model, begin(model), (X, y), error, {"classes_": classes}, replay)
             self.class_count_ = np.bincount(labels[live], minlength=len(classes))
             self.n_mistakes_ = sum(epoch.mistakes for epoch in self.history_)
         if reason == "interrupted":
@@ -328,44 +462,51 @@ class Classifier(ClassifierMixin, Estimator):
 
     def _partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
         """Learn from these rows, once, in the order given."""
-        first = not self.__sklearn_is_fitted__()
-        with unchanged_on_error(self):
+        with all_or_nothing(self):
             plan = self._plan()
-            X, y = self._read(X, y, reset=first)
+            X, y = self._read(X, y, reset=not self.__sklearn_is_fitted__())
             rows = as_rows(X)
             self._check_finite(X, rows)
             weight = targets.sample_weights(sample_weight, len(y))
             live = targets.live_rows(weight, len(y))
-            known, stages = self._stages(y[live], self._declared(classes, y))
-            self._stream(plan, X, rows, (targets.numbers(y, known), weight, live), known, stages)
+            known = self._declared(classes, y)
+            labels = targets.numbers(y, known)
+            stages = [(0, len(known))]
+            strange = np.flatnonzero(labels[live] < 0)
+            if len(strange):
+                known, stages = self._stages(y[live], known, strange)
+                labels = targets.numbers(y, known)
+            self._learn_labelled(plan, LabelledRows(X, rows, labels, weight, live), known, stages)
         return self
 
     def _partial_fit_numbers(self, X: Any, labels: NDArray, classes: int) -> Any:
-        """The same for rows that need no looking at, because whoever made them has seen to it: X is CSR of finite float64
-        with sorted indices, and the labels are the numbers of this many classes."""
-        with unchanged_on_error(self):
+        """The same for rows that need no checks: X is CSR of finite float64 with sorted indices, and the labels are the
+        numbers of this many classes."""
+        with all_or_nothing(self):
             self.n_features_in_ = X.shape[1]
-            live = np.arange(len(labels))
-            self._stream(self._plan(), X, as_rows(X), (labels, None, live), np.arange(classes), [(0, classes)])
+            data = LabelledRows(X, as_rows(X), labels, None, np.arange(len(labels)))
+            self._learn_labelled(self._plan(), data, np.arange(classes), [(0, classes)])
         return self
 
-    def _stream(self, plan: Plan, X: Any, rows: Rows, told: tuple, known: NDArray, stages: list[tuple[int, int]]) -> None:
-        """Learn from rows with what is `told` of them: class numbers, weights or None, and which of them count."""
+    def _learn_labelled(self, plan: Plan, data: LabelledRows, known: NDArray, stages: list[tuple[int, int]]) -> None:
         first = not self.__sklearn_is_fitted__()
-        labels, weight, live = told
         counts = np.zeros(len(known), np.int64)
         before = getattr(self, "class_count_", counts[:0])
         counts[: len(before)] = before
-        by_class = self._class_weights(known, labels, live, counts)
-        examples = Examples(rows, labels, targets.paired(weight, by_class, len(labels)), plan.constant)
-        model = self._model_to_stream(plan, rows, X.shape[1], stages[0][1])
+        by_class = self._class_weights(known, data.labels, data.live, counts)
+        weight = targets.paired(data.weight, by_class, len(data.labels))
+        examples = Examples(data.rows, data.labels, weight, plan.constant)
         totals = (0, 0, 0) if first else (self.n_mistakes_, self.n_updates_, self.n_seen_)
-        mistakes, updates = self._learn(plan, model, X, examples, live, stages)
+        model, (mistakes, updates) = self._learn_stream(
+            lambda: self._model_to_stream(plan, data.rows, data.X.shape[1], stages[0][1]),
+            data.X,
+            lambda model, visit: self._learn_stages(plan, model, data, examples, stages, visit),
+        )
         self._set(model, known)
         self.class_count_ = counts
         if first:
             self.history_, self.stop_reason_, self.n_iter_ = [], "partial_fit", 1
-        self.n_mistakes_, self.n_updates_, self.n_seen_ = np.add(totals, (mistakes, updates, len(live))).tolist()
+        self.n_mistakes_, self.n_updates_, self.n_seen_ = np.add(totals, (mistakes, updates, len(data.live))).tolist()
 
     # Predicting
 
@@ -375,20 +516,35 @@ class Classifier(ClassifierMixin, Estimator):
         With `keep="vote"` they are mean votes, with `multiclass="ovo"` the number of pairs won.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, **READ)
-        return self._model.decision(X)
+        return self._model.decision(read_rows(self, X))
 
     def predict(self, X: Any) -> NDArray:
         """The class of each row. A score of exactly 0 is the second of two classes; equal scores name the first class."""
         decision = self.decision_function(X)
         return self.classes_[winner(decision)]
 
+    def _bound_for(self, classes: int | None, radius: float, bound: Callable[[float], float]) -> float:
+        """The bound for so many classes, by default those of the last fit, where `bound(radius)` is that of two.
+
+        Each class against the rest, and each pair of classes, is a problem of two. A joint decision is one with rows that
+        are √2 times as long, x for the label and −x for the rival (Kesler: see `theory.bounds.multiclass`); if the step is
+        shared among several rivals, no bound is known.
+        """
+        if classes is None:
+            classes = len(self.classes_) if self.__sklearn_is_fitted__() else 2
+        kind = self._problems[self.multiclass] if classes > 2 else Binary
+        if kind is Spread:
+            return math.inf
+        count = {OneVsRest: classes, OneVsOne: classes * (classes - 1) // 2}.get(kind, 1)
+        return count * bound(math.sqrt(2) * radius if kind is Joint else radius)
+
     # Steps of learning
 
     def _read(self, X: Any, y: Any, reset: bool) -> tuple[Any, NDArray]:
         targets.refuse_mixed(y)
-        X, y = validate_data(self, X, y, reset=reset, **(READ | {"ensure_all_finite": False}))
-        return X, targets.checked_labels(y)
+        X, y = read_examples(self, X, y, reset, ensure_all_finite=False)
+        with invalid_data():
+            return X, targets.checked_labels(y)
 
     def _class_weights(
         self, classes: NDArray, labels: NDArray, live: NDArray, counts: NDArray | None = None
@@ -404,7 +560,9 @@ class Classifier(ClassifierMixin, Estimator):
             return None
         strange = [name for name in self.class_weight if name not in set(classes.tolist())]
         if strange and self.unknown_class != "grow":
-            raise ValueError(f"class_weight names {strange[0]!r}, which is none of the classes {classes.tolist()}")
+            raise InvalidParameter(
+                "class_weight", self.class_weight, f"a dictionary whose keys are among the classes {classes.tolist()}"
+            )
         return targets.weights_of_classes(self.class_weight, classes)[labels]
 
     def _live(self, live: NDArray, by_class: NDArray | None, classes: int) -> NDArray:
@@ -417,59 +575,55 @@ class Classifier(ClassifierMixin, Estimator):
         """The classes known before this call of `partial_fit`."""
         if self.__sklearn_is_fitted__():
             if classes is not None and not np.array_equal(np.unique(classes), np.sort(self.classes_)):
-                raise ValueError(
-                    f"classes={np.unique(classes).tolist()} is not the same as on the first call to partial_fit: "
-                    f"{self.classes_.tolist()}"
-                )
+                first = f"the same as on the first call to partial_fit, {self.classes_.tolist()}"
+                raise InvalidParameter("classes", np.unique(classes).tolist(), first)
             return self.classes_
         if classes is not None:
             return np.unique(classes)
         if self.unknown_class == "grow":
             return y[:0]
-        raise ValueError(
-            "classes must be passed on the first call to partial_fit, as a list of every class there will be"
-            + self._growing()
+        raise InvalidData(
+            "classes must be passed on the first call to partial_fit, as a list of every class there will be",
+            settings=self._growing(),
         )
 
-    def _growing(self) -> str:
+    def _growing(self) -> dict[str, Any]:
         """The advice to let classes arrive, of learners that can."""
-        return "; or set unknown_class='grow'" if "unknown_class" in self.get_params(deep=False) else ""
+        return {"unknown_class": "grow"} if "unknown_class" in self.get_params(deep=False) else {}
 
-    def _stages(self, y: NDArray, known: NDArray) -> tuple[NDArray, list[tuple[int, int]]]:
-        """(classes, [(position, how many of them are known from there on), ...])."""
-        strange = np.flatnonzero(targets.numbers(y, known) < 0)
-        if len(strange) == 0:
-            return known, [(0, len(known))]
+    def _stages(self, y: NDArray, known: NDArray, strange: NDArray) -> tuple[NDArray, list[tuple[int, int]]]:
+        """(classes, [(position, how many of them are known from there on), ...]) where the labels at `strange` are new."""
         if self.unknown_class != "grow":
-            raise ValueError(
-                f"y has a class {y[strange[0]].item()!r} that is none of {known.tolist()}; name it in `classes` on the "
-                f"first call{self._growing()}"
+            raise UnknownLabel(
+                y[strange[0]].item(),
+                known.tolist(),
+                hint="name it in `classes` on the first call to partial_fit",
+                settings=self._growing(),
             )
         if len(known) and known.dtype.kind != y.dtype.kind and "U" in (known.dtype.kind, y.dtype.kind):
-            raise TypeError(f"the classes so far are {known.dtype}, those of y {y.dtype}; use labels of one type")
+            raise InvalidDataType(
+                f"the classes so far are {known.dtype} and those of y {y.dtype}", hint="use labels of one type"
+            )
         new, first = targets.arrivals(y[strange])
         stages = [(int(strange[at]), len(known) + i) for i, at in enumerate(first, 1)]
         if stages[0][0] > 0:
             stages.insert(0, (0, len(known)))
         return (np.concatenate([known, new]) if len(known) else new), stages
 
-    def _learn(
-        self, plan: Plan, model: Any, X: Any, examples: Examples, live: NDArray, stages: list[tuple[int, int]]
+    def _learn_stages(
+        self, plan: Plan, model: Any, data: LabelledRows, examples: Examples, stages: list[tuple[int, int]], visit: Visit
     ) -> tuple[int, int]:
         """One pass in the order given, growing the model where a new class arrives; (mistakes, updates)."""
         mistakes, updates = 0, 0
-        ends = [start for start, _ in stages[1:]] + [len(live)]
+        ends = [start for start, _ in stages[1:]] + [len(data.live)]
         for (start, classes), end in zip(stages, ends, strict=True):
             if classes > model.problem.classes:
                 model.grow(plan.problem(classes))
                 model.suit(examples.rows)
-            order = live[start:end]
-            learner = self._learner(plan, model, X, examples, plan.visits_in_order(order))
-            try:
-                done, _ = learner.epoch(order)
-            except Broken as broken:
-                raise self._not_finite(X, broken) from None
-            self._keep(model, X, learner)
+            order = data.live[start:end]
+            learner = self._learner(plan, model, data.X, examples, plan.visits_in_order(order))
+            done = visit(learner, order)
+            self._keep(model, data.X, learner)
             mistakes += done.mistakes
             updates += done.updates
         return mistakes, updates
@@ -480,20 +634,36 @@ class Classifier(ClassifierMixin, Estimator):
         """(rows to learn from, what tells the validation error), from rows given or held out."""
         X_val, y_val, classes = given
         if (X_val is None) != (y_val is None):
-            raise ValueError("X_val and y_val go together: pass both, or neither")
+            raise InvalidData("X_val and y_val must be passed together, or neither of them")
         if X_val is not None:
             if self.keep == "vote":
-                raise ValueError("keep='vote' and X_val do not go together: every epoch would count all votes anew")
-            X_val = validate_data(self, X_val, reset=False, **READ)
-            y_val = targets.numbers(np.asarray(y_val), classes)
+                raise UnsupportedOperation(
+                    "keep='vote' cannot be judged on X_val: every epoch would count all votes anew",
+                    settings={"keep": "average"},
+                )
+            X_val = read_rows(self, X_val)
+            y_val = self._validation_labels(y_val, X_val.shape[0], classes)
         elif self.early_stopping:
-            train, held = train_test_split(
-                live, test_size=self.validation_fraction, stratify=labels[live], random_state=int(rng.integers(2**31))
-            )
+            seed = int(rng.integers(2**31))
+            with invalid_data():
+                train, held = train_test_split(
+                    live, test_size=self.validation_fraction, stratify=labels[live], random_state=seed
+                )
             live, X_val, y_val = np.sort(train), X[held], labels[held]
         else:
             return live, None
         return live, lambda: float(np.mean(winner(model.decision(X_val)) != y_val))
+
+    def _validation_labels(self, y: Any, rows: int, classes: NDArray) -> NDArray:
+        """The class numbers of labels to validate with, one for each row."""
+        y = np.asarray(y)
+        if y.shape != (rows,):
+            raise InvalidData(f"y_val must have one label for each of the {rows} rows of X_val; its shape is {y.shape}")
+        numbers = targets.numbers(y, classes)
+        if (numbers < 0).any():
+            row = int(np.flatnonzero(numbers < 0)[0])
+            raise UnknownLabel(y[row].item(), classes.tolist(), row=row, hint="y_val must have labels of y only")
+        return numbers
 
     def _set(self, model: Any, classes: NDArray) -> None:
         self._model = model

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt import rules
 from rosenblatt.engine.model import Model, fresh
@@ -19,8 +19,9 @@ from rosenblatt.engine.problems import Binary, OneVsOne, winner
 from rosenblatt.engine.rows import Examples, Rows, lengths, refuse_too_long
 from rosenblatt.engine.train import Log, Trainer, Visits
 from rosenblatt.engine.weights import Weights
+from rosenblatt.errors import InvalidData, InvalidParameter, UnknownLabel, UnsupportedOperation
 from rosenblatt.estimators import targets
-from rosenblatt.estimators.base import READ, Classifier
+from rosenblatt.estimators.base import Classifier, read_rows
 from rosenblatt.estimators.callbacks import with_callbacks
 from rosenblatt.estimators.parameters import Number, OneOf, SharedParameters, parameter, with_parameters
 from rosenblatt.estimators.plan import Plan
@@ -74,9 +75,11 @@ class Linear(Classifier):
         and the reasons to stop do not apply.
         """
         if self.keep == "pocket":
-            raise ValueError(
-                "keep='pocket' and partial_fit do not go together: a pocket judges weights on all training rows, and a "
-                "stream has no such set; use fit, or keep='average'"
+            raise UnsupportedOperation(
+                "keep='pocket' cannot be used with partial_fit: a pocket judges weights on all training rows, and a stream "
+                "has no such set",
+                hint="use fit, or another keep",
+                settings={"keep": "average"},
             )
         return self._partial_fit(X, y, classes, sample_weight)
 
@@ -87,21 +90,21 @@ class Linear(Classifier):
         """
         check_is_fitted(self)
         if self._model.votes is not None or isinstance(self._model.problem, OneVsOne):
-            raise ValueError(
-                f"keep={self.keep!r} with multiclass={self.multiclass!r} predicts by votes, which are no sum over "
-                "features; explain needs keep='last', 'average' or 'pocket', and multiclass='joint' or 'ovr'"
+            raise UnsupportedOperation(
+                f"keep={self.keep!r} with multiclass={self.multiclass!r} predicts by votes, which are no sum over features",
+                hint="explain needs keep='last', 'average' or 'pocket', and multiclass='joint' or 'ovr'",
             )
         if not (sp.issparse(x) or hasattr(x, "columns") or np.ndim(x) == 2):
             x = np.asarray(x)[None]
-        x = validate_data(self, x, reset=False, **READ)
+        x = read_rows(self, x)
         if x.shape[0] != 1:
-            raise ValueError(f"explain takes one row; got {x.shape[0]}")
+            raise InvalidData(f"explain takes one row; got {x.shape[0]}")
         if label is None:
             number = int(winner(self._model.decision(x))[0])
         else:
             number = int(targets.numbers(np.array([label]), self.classes_)[0])
         if number < 0:
-            raise ValueError(f"label must be one of the classes {self.classes_.tolist()}; got {label!r}")
+            raise InvalidParameter("label", label, f"one of the classes {self.classes_.tolist()}")
         coef, intercept = self._model.kept()
         binary = isinstance(self._model.problem, Binary)
         sign = -1.0 if binary and number == 0 else 1.0
@@ -116,18 +119,35 @@ class Linear(Classifier):
             self.classes_[number].item(), math.fsum([constant, *contributions.values()]), constant, contributions
         )
 
-    def mistake_bound(self, radius: float, margin: float) -> float:
-        """The most wrong predictions that two classes can cause from weights of zero, if no row is longer than `radius` and
-        some unit vector separates them with this `margin`, both measured with the constant feature.
+    def mistake_bound(self, radius: float, margin: float, classes: int | None = None) -> float:
+        """Compute the most wrong predictions that rows can cause from weights of zero, if they can be separated.
 
-        For the perceptron, with or without margins, it also bounds the updates; other rules go on to update for the sake of
-        a margin. With `reduction="mean"` it bounds the updates only, each of which may answer for a batch of wrong
-        predictions. Weights of examples do not enter. With `batch="full"` and summed moves there is no bound without the
-        number of rows: infinity. `certify` measures radius and margin, and knows where the weights started.
+        Radius and margin are those of the rows with the constant feature. For the perceptron, with or without margins, it
+        also bounds the updates; other rules go on to update for the sake of a margin. With `reduction="mean"` it bounds the
+        updates only, each of which may answer for a batch of wrong predictions. Weights of examples do not enter. With
+        `batch="full"` and summed moves there is no bound without the number of rows: infinity. `certify` measures radius
+        and margin, and knows where the weights started.
+
+        Parameters
+        ----------
+        radius : float
+            The length of the longest row.
+        margin : float
+            The margin of a unit vector that separates two classes; of more, the least margin of the unit vectors that
+            separate each class from the rest (`multiclass="ovr"`) or each pair ("ovo"), or with "joint" the least lead of
+            a row's class over the others, by weight vectors of Frobenius norm 1.
+        classes : int, optional
+            The number of classes, by default that of the last fit, or 2.
+
+        Returns
+        -------
+        float
+            The bound; infinity where none is known.
         """
         if self.batch == "full" and self.reduction == "sum":
             return math.inf
-        return self._rule().bound(radius, margin, 1 if self.reduction == "mean" else int(self.batch))
+        batch = 1 if self.reduction == "mean" else int(self.batch)
+        return self._bound_for(classes, radius, lambda radius: self._rule().bound(radius, margin, batch))
 
     def certify(self, X: Any, y: Any) -> Certified:
         """What a theorem says of the run that learned from these rows of two classes, and how much of its bound was used.
@@ -146,14 +166,15 @@ class Linear(Classifier):
         check_is_fitted(self)
         self._whole()
         if len(self.classes_) != 2:
-            raise ValueError(
-                f"certify is about two classes, and there are {len(self.classes_)}; fit one of them against the rest, with "
-                "y == label"
+            raise UnsupportedOperation(
+                f"certify is about two classes, and there are {len(self.classes_)}",
+                hint="fit one of them against the rest, with y == label",
             )
         X, y = self._read(X, y, reset=False)
         numbers = targets.numbers(y, self.classes_)
         if (numbers < 0).any():
-            raise ValueError(f"y has a label that is none of the classes {self.classes_.tolist()}: {y[numbers < 0][0]!r}")
+            row = int(np.flatnonzero(numbers < 0)[0])
+            raise UnknownLabel(y[row].item(), self.classes_.tolist(), row=row)
         model, start = self._model, self._model.conditions.start
         there = slice(None) if model.constant else slice(-1)  # without an intercept the last weight is nobody's
         return certify(X, numbers, model.constant, Ran(
@@ -222,7 +243,7 @@ class Linear(Classifier):
         weighted = examples.weight is not None and bool((examples.weight[visits.live] != 1).any())
         batch, in_turn = 1 if visits.mean else visits.batch, visits.order in ("cyclic", "shuffle")
         model.conditions = model.conditions.further(rule, batch, in_turn, weighted)
-        return Trainer(examples, model.weights, model.problem, rule, visits, log, model.pocket, errors)
+        return Trainer(examples, model.weights, model.problem, rule, visits, log, model.pocket, model.bound, errors)
 
     def _keep(self, model: Model, X: Any, learner: Trainer) -> None:
         if learner.log is not None:

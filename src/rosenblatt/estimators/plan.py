@@ -25,7 +25,6 @@ CLASHES = (
     Clash("order", WORST_FIRST, "keep", ("pocket",),
           "a pocket keeps the weights with the longest run of right answers, and the most violated row is never right"),
     Clash("batch", _MANY, "keep", ("pocket",), "a pocket counts right answers row by row; use batch=1"),
-    Clash("reduction", ("mean",), "batch", (1,), "one row is its own mean; set batch to more rows or to 'full'"),
     Clash("keep", ("vote",), "early_stopping", (True,),
           "every epoch would have to count the votes of all weights so far; use keep='average', which is close"),
 )  # fmt: skip
@@ -36,6 +35,9 @@ def generator(random_state: Any) -> np.random.Generator:
     if isinstance(random_state, np.random.Generator):
         return random_state
     return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
+
+
+_UNUSED = np.random.default_rng(0)  # by rows that are visited as they come
 
 
 class Plan:
@@ -66,12 +68,13 @@ class Plan:
 
     def visits_in_order(self, live: NDArray) -> Visits:
         """How the rows of a stream are visited: as they come."""
-        return self._visits(live, "cyclic", np.random.default_rng(0), None)
+        return self._visits(live, "cyclic", _UNUSED, None)
 
     def _visits(self, live: NDArray, order: str, rng: np.random.Generator, scales: NDArray | None) -> Visits:
         batch = max(len(live), 1) if self.params["batch"] == "full" else int(self.params["batch"])
         threads = available_threads(self.params["n_jobs"])
-        return Visits(live, order, rng, batch, self.params["reduction"] == "mean", scales, threads)
+        mean = self.params["reduction"] == "mean" and self.params["batch"] != 1  # one row is its own mean
+        return Visits(live, order, rng, batch, mean, scales, threads)
 
     def limits(self) -> Limits:
         """When to stop."""

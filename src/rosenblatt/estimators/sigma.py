@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt.engine.jit import jit
 from rosenblatt.engine.loop import axpy, dot
@@ -27,7 +27,7 @@ from rosenblatt.engine.problems import winner
 from rosenblatt.engine.rows import Examples, Rows, as_rows, columns_of, count, lengths, row_bytes, take
 from rosenblatt.errors import InvalidData, InvalidParameter, NumericOverflow
 from rosenblatt.estimators import parameters, targets
-from rosenblatt.estimators.base import READ, unchanged_on_error
+from rosenblatt.estimators.base import invalid_data, read_examples, read_rows, unchanged_on_error
 from rosenblatt.estimators.parameters import (
     Flag,
     InterceptParameters,
@@ -208,8 +208,8 @@ def check_lengths(rows: Rows, constant: float) -> NDArray:
 
 
 def run_round(examples: Examples, label: int, sigma: float, w: NDArray, limit: int) -> tuple[Walk, str]:
-    """Move w, of length 1, until no row is a far mistake, and rescale it; give up after more than `limit` updates. Return how
-    far it came, and the outcome."""
+    """Move w, of length 1, until no row is a far mistake, and rescale it; give up after more than `limit` updates. Return
+    how far it came, and the outcome."""
     looks = max(1, _STRETCH // max(row_bytes(examples.rows), 1))
     done = Walk(0, 0, 0, 1.0, 1.0)
     while done.square > 0 and done.updates <= limit and done.clean < len(examples.labels):
@@ -332,8 +332,9 @@ class SigmaPerceptron(LearnerSaveLoadMixin, ClassifierMixin, InterceptParameters
         with unchanged_on_error(self):
             parameters.check(self.get_params(deep=False), self._own)
             targets.refuse_mixed(y)
-            table, labels = validate_data(self, X, y, **READ)
-            classes = targets.distinct(targets.checked_labels(labels))
+            table, labels = read_examples(self, X, y, reset=True)
+            with invalid_data():
+                classes = targets.distinct(targets.checked_labels(labels))
             if len(classes) < 2:
                 raise InvalidData(f"y must have at least two classes; it has one class only: {classes[0].item()!r}")
             constant = float(self.intercept_scaling) if self.fit_intercept else 0.0
@@ -373,8 +374,7 @@ class SigmaPerceptron(LearnerSaveLoadMixin, ClassifierMixin, InterceptParameters
             ≥ 0 for the second of two classes; of more classes, the highest wins.
         """
         check_is_fitted(self)
-        rows = as_rows(validate_data(self, X, reset=False, **READ))
-        found = _cosines(rows, self._constant, self.coef_, self.intercept_)
+        found = _cosines(as_rows(read_rows(self, X)), self._constant, self.coef_, self.intercept_)
         return found[:, 0] if len(self.classes_) == 2 else found
 
     def predict(self, X: MatrixLike) -> NDArray:

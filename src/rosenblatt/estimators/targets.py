@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
+from rosenblatt.errors import InvalidData, InvalidDataType, InvalidParameter
+
 FEW = 2**16  # integers in a range this small are looked up in a table, which is several times faster than a search
 
 
@@ -30,9 +32,9 @@ def refuse_mixed(y: Any) -> None:
     if isinstance(y, list | tuple) or (isinstance(y, np.ndarray) and y.dtype.kind == "O"):
         kinds = {type(label).__name__ for label in y if isinstance(label, str) != isinstance(y[0], str)}
         if kinds:
-            raise TypeError(
-                f"the labels mix {type(y[0]).__name__} with {', '.join(sorted(kinds))}; "
-                "convert them to one type, for example with [str(label) for label in y]"
+            raise InvalidDataType(
+                f"the labels mix {type(y[0]).__name__} with {', '.join(sorted(kinds))}",
+                hint="convert them to one type, for example with [str(label) for label in y]",
             )
 
 
@@ -75,17 +77,13 @@ def sample_weights(sample_weight: Any, rows: int) -> NDArray | None:
     if weight.ndim == 0:
         weight = np.full(rows, float(weight))
     if weight.shape != (rows,):
-        raise ValueError(f"sample_weight must have one value for each of the {rows} rows; its shape is {weight.shape}")
-    if not np.isfinite(weight).all():
-        raise ValueError(
-            f"sample_weight must be finite; it is {weight[~np.isfinite(weight)][0]} at row "
-            f"{int(np.flatnonzero(~np.isfinite(weight))[0])}"
-        )
-    if (weight < 0).any():
-        row = int(np.flatnonzero(weight < 0)[0])
-        raise ValueError(f"sample_weight must not be negative; it is {weight[row]:g} at row {row}")
+        raise InvalidData(f"sample_weight must have one value for each of the {rows} rows; its shape is {weight.shape}")
+    for kind, wrong in (("be finite", ~np.isfinite(weight)), ("not be negative", weight < 0)):
+        if wrong.any():
+            row = int(np.flatnonzero(wrong)[0])
+            raise InvalidData(f"sample_weight must {kind}; it is {weight[row]:g} at row {row}", row=row)
     if not (weight > 0).any():
-        raise ValueError("sample_weight is zero for every row, which leaves nothing to learn from")
+        raise InvalidData("sample_weight is zero for every row, which leaves nothing to learn from")
     return weight
 
 
@@ -98,7 +96,7 @@ def weights_of_classes(class_weight: Any, classes: NDArray) -> NDArray:
     """One weight a class from a dictionary; 1 for those it does not name."""
     weight = np.array([class_weight.get(name, 1.0) for name in classes.tolist()], dtype=np.float64)
     if not np.isfinite(weight).all() or (weight < 0).any() or not (weight > 0).any():
-        raise ValueError(f"class_weight must be finite and not negative, with one above zero; got {class_weight!r}")
+        raise InvalidParameter("class_weight", class_weight, "finite and not negative, with one above zero")
     return weight
 
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, cast, get_type_hints
 
 from rosenblatt.errors import UnreadableCertificate
 from rosenblatt.exact.certificates import Certificate
-from rosenblatt.modelfile.atomic import replacing
+from rosenblatt.modelfile.atomic import atomic_write
 
 FORMAT = 1
 _NAME = "certificate of rosenblatt"
@@ -53,7 +53,7 @@ def write(
     """
     header = {"what": _NAME, "format": FORMAT, "question": question, **facts}
     proofs = {name: as_facts(certificate) for name, certificate in certificates.items()}
-    with replacing(path) as file:
+    with atomic_write(path) as file:
         file.write((_json_text({**header, "certificates": proofs}) + "\n").encode("utf-8"))
 
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt import rules
-from rosenblatt.engine.train import Broken, Learner, Limits, Visits
+from rosenblatt.engine.train import Learner, Limits, NumericFailure, Visits
 from rosenblatt.errors import IncompatibleParameters, InvalidData, InvalidDataType, NumericOverflow, UnsupportedOperation
 from rosenblatt.estimators.base import Estimator, unchanged_on_error
 from rosenblatt.estimators.callbacks import with_callbacks
@@ -234,7 +234,7 @@ class StructuredEstimator(Estimator):
             trainer = self._trainer(model, corpus, Visits(np.arange(len(X)), "cyclic", np.random.default_rng(0)))
             try:
                 done, _ = trainer.epoch(np.arange(len(X)))
-            except Broken as broken:
+            except NumericFailure as broken:
                 raise self._not_finite(X, broken) from None
             trainer.finish()
             if not isinstance(self.rule, str) and not np.isfinite(trainer.size()):
@@ -343,7 +343,7 @@ class StructuredEstimator(Estimator):
             parts += len(right)
         return wrong, parts
 
-    def _not_finite(self, X: Any, broken: Broken) -> ValueError:
+    def _not_finite(self, X: Any, broken: NumericFailure) -> ValueError:
         return NumericOverflow(
             f"the weights or scores of {self._part} {broken.row} are no longer finite numbers",
             hint="make the rule's rate smaller",

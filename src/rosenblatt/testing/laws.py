@@ -12,6 +12,7 @@ its weights otherwise where its sums have another order: on other layouts and on
 from __future__ import annotations
 
 import pickle
+import re
 import tempfile
 from collections.abc import Callable
 from inspect import signature
@@ -183,6 +184,51 @@ def prediction_is_pure(estimator: BaseEstimator) -> None:
         assert np.array_equal(before[name], value), f"predict changed {name}"
 
 
+def an_error_changes_nothing(estimator: BaseEstimator) -> None:
+    """A `fit` or `partial_fit` that raises an error leaves the learner as it was, to the last bit: weights, counts, classes
+    and all that its file would hold. One that has learned nothing yet is still not fitted."""
+    for classes in (2, 3):
+        X, y = data(classes)
+        for method in (name for name in ("partial_fit", "fit") if hasattr(estimator, name)):
+            for what, (X_bad, y_bad) in unusable(X, y).items():
+                fitted, new = clone(estimator).fit(X, y), clone(estimator)
+                before, attributes = contents(fitted), sorted(vars(new))
+                known = {"classes": np.unique(y)} if "classes" in signature(getattr(new, method)).parameters else {}
+                for learner, arguments in ((fitted, {}), (new, known)):
+                    try:
+                        getattr(learner, method)(X_bad, y_bad, **arguments)
+                    except Exception:
+                        where = f"{method} failed for {what} and"
+                        if learner is fitted:
+                            assert contents(fitted) == before, f"{where} changed the model"
+                        else:
+                            assert sorted(vars(new)) == attributes, f"{where} left attributes of a model"
+
+
+def unusable(X: NDArray, y: NDArray) -> dict[str, tuple[NDArray, NDArray]]:
+    """Rows and labels that begin like X and y and cannot all be learned from, each with what is wrong with them."""
+    huge = np.vstack([X, 1e308 * np.sign(X[:6] + 0.5)])
+    strange = np.append(y[:-1], 99)
+    return {
+        "NaN": (np.vstack([X, np.full((1, X.shape[1]), np.nan)]), np.append(y, 0)),
+        "numbers that overflow": (huge, np.append(y, 1 - y[:6] % 2)),
+        "numbers that overflow, with a new class": (huge, np.append(strange, 1 - y[:6] % 2)),
+        "a new class": (X, strange),
+        "too few labels": (X, y[:-1]),
+        "too many columns": (np.hstack([X, X]), y),
+    }
+
+
+def contents(fitted: Any) -> bytes:
+    """All that a model is, as bytes: its file without the date, or of a learner without a method `save`, its pickle."""
+    if not hasattr(fitted, "save"):
+        return pickle.dumps(fitted)
+    counts = pickle.dumps([getattr(fitted, name, None) for name in ("class_count_", "history_", "n_iter_", "stop_reason_")])
+    with tempfile.TemporaryDirectory() as folder:
+        fitted.save(Path(folder) / "model")
+        return re.sub(rb"\d{4}-\d\d-\d\dT[\d:]{8}Z", b"", (Path(folder) / "model").read_bytes()) + counts
+
+
 def mistakes_obey_the_bound(estimator: BaseEstimator) -> None:
     """On data that a known vector separates, a learner makes no more mistakes than its bound, in epochs without end; one
     whose bound is also one of the updates stops by itself, without a mistake left.
@@ -227,6 +273,7 @@ LAWS: tuple[Callable[[BaseEstimator], None], ...] = (
     seed_fixes_every_byte,
     names_do_not_matter,
     prediction_is_pure,
+    an_error_changes_nothing,
     mistakes_obey_the_bound,
 )
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import reduce
+from itertools import groupby
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 
 from rosenblatt.engine.blocks import one_blas_thread
 from rosenblatt.modelfile.parts import Parts
-from rosenblatt.modelfile.values import decode_record, encode_record
+from rosenblatt.modelfile.values import decode_record
 
 SAMPLE = 100  # rows whose kernel matrix is looked at before a kernel that we did not write is believed
 BLOCK = 256  # rows learned at a time: the kernels inside a block cost as much as those with BLOCK kept rows
@@ -121,60 +122,47 @@ class Given(NamedTuple):
 
 # Files
 
-KINDS: dict[str, type] = {"linear": Linear, "poly": Polynomial, "rbf": Gaussian, "precomputed": Given}
+KERNEL_TYPES: dict[str, type] = {"linear": Linear, "poly": Polynomial, "rbf": Gaussian, "precomputed": Given}
 
 
-def put_kernel(parts: Parts, kernel: Kernel) -> None:
-    """Put a kernel that has a name."""
-    if isinstance(kernel, Function):
-        raise TypeError(
-            f"the kernel {kernel.function!r} is a function, and a file holds no code; use a kernel that has a name, or "
-            "pickle"
-        )
-    parts.facts["kernel"] = encode_record(kernel, KINDS)
-
-
-def kernel_of(parts: Parts) -> Any:
-    """The kernel that was put."""
-    kernel = decode_record(parts.facts["kernel"], KINDS)
+def kernel_from_parts(parts: Parts) -> Any:
+    """Return the kernel that was stored as the fact `kernel`."""
+    kernel = decode_record(parts.facts["kernel"], KERNEL_TYPES)
     if not np.isfinite(kernel).all() or getattr(kernel, "degree", 1) < 1:
         raise ValueError(f"{kernel} is no kernel")
     return kernel
 
 
 def put_kept(parts: Parts, name: str, kept: Any) -> None:
-    """Put what is kept of some rows: rows, or their numbers."""
+    """Store what is kept of some rows: rows, or their numbers."""
     if isinstance(kept, np.ndarray) and kept.ndim == 1:
         parts.put(name, kept)
     else:
         parts.put_rows(name, kept)
 
 
-def kept_of(parts: Parts, name: str, kernel: Kernel, count: int | None, features: int) -> Any:
-    """What was put, of so many rows (None: any number)."""
+def kept_from_parts(parts: Parts, name: str, kernel: Kernel, count: int | None, features: int) -> Any:
+    """Return what was stored, of so many rows (None: any number)."""
     if isinstance(kernel, Given):
         return parts.array(name, np.int64, (count,), 0, features - 1)
     return parts.rows(name, count, features)
 
 
 def put_tiles(parts: Parts, tiles: Sequence[Any]) -> None:
-    """Put tiles, those of one layout and precision in one piece."""
-    kinds = [(type(tile), tile.dtype, tile.ndim) for tile in tiles]
+    """Store tiles, those of one layout and precision that follow each other in one piece."""
     begin = 0
-    while begin < len(tiles):
-        end = begin + 1
-        while end < len(tiles) and kinds[end] == kinds[begin]:
-            end += 1
-        put_kept(parts, f"rows/{begin}", reduce(stacked, tiles[begin:end]))
-        begin = end
+    for _, run in groupby(tiles, key=lambda tile: (type(tile), tile.dtype, tile.ndim)):
+        piece = list(run)
+        put_kept(parts, f"rows/{begin}", reduce(stacked, piece))
+        begin += len(piece)
     parts.facts["tiles"] = len(tiles)
 
 
-def tiles_of(parts: Parts, kernel: Kernel, features: int) -> tuple[Any, ...]:
-    """The tiles that were put."""
+def tiles_from_parts(parts: Parts, kernel: Kernel, features: int) -> tuple[Any, ...]:
+    """Return the tiles that were stored."""
     count, tiles = parts.whole("tiles", 0, len(parts.arrays) * 2**40), ()
     while len(tiles) < count:
-        piece = tiled((), kept_of(parts, f"rows/{len(tiles)}", kernel, None, features))
+        piece = tiled((), kept_from_parts(parts, f"rows/{len(tiles)}", kernel, None, features))
         if not piece:
             raise ValueError("a piece of rows is empty")
         tiles += piece

@@ -19,19 +19,19 @@ from rosenblatt.engine.loop import Progress
 from rosenblatt.engine.model import problem_of
 from rosenblatt.engine.problems import KINDS, Binary, Problem, columns, decide
 from rosenblatt.engine.rows import Examples, Rows
-from rosenblatt.engine.train import NO_LIMIT, Broken, Visits
+from rosenblatt.engine.train import NO_LIMIT, NumericFailure, Visits
 from rosenblatt.estimators.kernel.gram import (
     BLOCK,
     FEW,
+    KERNEL_TYPES,
     PIECE,
     Gaussian,
     Given,
     Kernel,
-    kept_of,
-    kernel_of,
+    kept_from_parts,
+    kernel_from_parts,
     matrix,
     put_kept,
-    put_kernel,
     stacked,
     tiled,
     weighed,
@@ -97,14 +97,13 @@ class Holdings:
         """Changes of weight vectors."""
         return int(self.tally.sum())
 
-    def to_parts(self) -> Parts:
-        """Return all of it as parts."""
+    def to_parts(self, resume: bool = True) -> Parts:
+        """Return all of it as parts, whatever `resume` says: what predicts is nearly all there is."""
         parts = Parts({
             "problem": encode_record(self.problem, KINDS), "policy": encode_record(self.policy, POLICIES),
             "normalize": bool(self.normalize), "seed": self.seed, "given": self.given, "clock": self.clock,
-            "drawn": [held.drawn for held in self.held],
+            "drawn": [held.drawn for held in self.held], "kernel": encode_record(self.kernel, KERNEL_TYPES),
         })  # fmt: skip
-        put_kernel(parts, self.kernel)
         parts.put("tally", self.tally)
         for vector, held in enumerate(self.held):
             if held.kept is not None:
@@ -116,7 +115,7 @@ class Holdings:
     @classmethod
     def from_parts(cls, parts: Parts, expected: Collection[Problem], features: int) -> Holdings:
         """Return what parts describe, for one of the problems expected."""
-        problem, kernel = problem_of(parts, expected), kernel_of(parts)
+        problem, kernel = problem_of(parts, expected), kernel_from_parts(parts)
         policy = decode_record(parts.facts["policy"], POLICIES)
         if policy.budget < 1:
             raise ValueError(f"a budget must be at least 1; got {policy.budget}")
@@ -137,7 +136,7 @@ class Holdings:
         if not ((reals["scales"] > 0).all() and (reals["factor"].diagonal() > 0).all()):
             raise ValueError("what is divided by must be positive")
         there = f"{vector}/rows" in (*parts.facts, *parts.arrays)
-        kept = kept_of(parts, f"{vector}/rows", self.kernel, count, self.features) if there or count else None
+        kept = kept_from_parts(parts, f"{vector}/rows", self.kernel, count, self.features) if there or count else None
         return Held(kept=kept, numbers=numbers, drawn=drawn, **reals)
 
     def copy(self) -> Holdings:
@@ -272,7 +271,7 @@ class Steward(NamedTuple):
         answers = list((map if len(vectors) < 2 else each)(lambda vector: model.learn(vector, block), vectors))
         for _, broken in answers:
             if broken >= 0:
-                raise Broken(int(which[broken]))
+                raise NumericFailure(int(which[broken]))
         model.clock += len(which)
         model._known = None
         return _mistakes(model.problem, np.column_stack([scores for scores, _ in answers]), block.labels)
@@ -299,6 +298,14 @@ class Steward(NamedTuple):
     def weights_now(self) -> NDArray:
         """The coefficients."""
         return self.model.kept_coef()
+
+    def backup(self, order: NDArray) -> Callable[[], None]:
+        """Nothing: a stream is learned into a copy of the model, since kernels may fail at any time."""
+        return lambda: None
+
+    def finite(self, order: NDArray) -> bool:
+        """Whether every coefficient is a finite number."""
+        return all(bool(np.isfinite(held.coef).all()) for held in self.model.held)
 
     def finish(self) -> None:
         """Nothing is left to do."""

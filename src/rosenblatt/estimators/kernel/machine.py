@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt import rules
 from rosenblatt.engine.blocks import available_threads, scan
@@ -39,14 +39,15 @@ from rosenblatt.engine.problems import (
     moves_per_row,
 )
 from rosenblatt.engine.rows import CSR, Examples, Rows, count, frozen
-from rosenblatt.engine.train import NO_LIMIT, Broken, Visits
+from rosenblatt.engine.train import NO_LIMIT, NumericFailure, Visits
 from rosenblatt.engine.votes import AT_ONCE, poll
 from rosenblatt.engine.weights import Weights
-from rosenblatt.estimators.base import READ, Classifier
+from rosenblatt.estimators.base import Classifier, read_rows
 from rosenblatt.estimators.callbacks import with_callbacks
 from rosenblatt.estimators.kernel.gram import (
     BLOCK,
     FEW,
+    KERNEL_TYPES,
     PIECE,
     Function,
     Gaussian,
@@ -55,14 +56,13 @@ from rosenblatt.estimators.kernel.gram import (
     KernelFunction,
     Linear,
     Polynomial,
-    kernel_of,
+    kernel_from_parts,
     matrix,
-    put_kernel,
     put_tiles,
     refuse_non_positive,
     stacked,
     tiled,
-    tiles_of,
+    tiles_from_parts,
     weighed,
     with_all,
     workers,
@@ -131,13 +131,13 @@ class Machine:
         """Changes of weight vectors."""
         return int(self.tally.sum())
 
-    def to_parts(self) -> Parts:
-        """Return all of it as parts."""
+    def to_parts(self, resume: bool = True) -> Parts:
+        """Return all of it as parts, whatever `resume` says: what predicts is nearly all there is."""
         parts = Parts({
             "problem": encode_record(self.problem, KINDS), "constant": self.constant, "keep": self.keep,
             "given": self.given, "square": self.square, "widest": self.widest,
+            "kernel": encode_record(self.kernel, KERNEL_TYPES),
         })  # fmt: skip
-        put_kernel(parts, self.kernel)
         put_tiles(parts, self.tiles)
         parts.put("support", self.support)
         parts.put("coef", self.coef)
@@ -152,11 +152,11 @@ class Machine:
     @classmethod
     def from_parts(cls, parts: Parts, expected: Collection[Problem], features: int) -> Machine:
         """Return the machine that parts describe, for one of the problems expected."""
-        problem, kernel = problem_of(parts, expected), kernel_of(parts)
+        problem, kernel = problem_of(parts, expected), kernel_from_parts(parts)
         keep = parts.text("keep", ("last", "average", "vote"))
         machine = cls(problem, kernel, parts.real("constant"), keep, features)
         machine.given, machine.square, machine.widest = parts.whole("given"), parts.real("square"), parts.real("widest")
-        machine.tiles = tiles_of(parts, kernel, features)
+        machine.tiles = tiles_from_parts(parts, kernel, features)
         count = sum(tile.shape[0] for tile in machine.tiles)
         machine.support = parts.array("support", np.int64, (count,), 0, machine.given - 1)
         machine.coef = parts.array("coef", np.float64, (count, columns(problem)))
@@ -289,7 +289,7 @@ class BlockTrainer(NamedTuple):
         weights, clock = Weights(w, None, machine.tally, machine.clock), machine.seen
         done = scan(examples, weights, machine.problem, self.rule, moves_per_row(machine.problem), 0, scores, gram)
         if done.broken >= 0:
-            raise Broken(int(which[done.broken]))
+            raise NumericFailure(int(which[done.broken]))
         taken = w[:-1]
         machine.square += float((taken * (2 * scores + taken * lengths[:, None])).sum())  # ‖w + τx‖² − ‖w‖², move by move
         machine.widest = max(machine.widest, float(lengths.max()))
@@ -309,6 +309,14 @@ class BlockTrainer(NamedTuple):
     def weights_now(self) -> NDArray:
         """The coefficients."""
         return self.machine.coef
+
+    def backup(self, order: NDArray) -> Callable[[], None]:
+        """Nothing: a stream is learned into a copy of the model, since kernels may fail at any time."""
+        return lambda: None
+
+    def finite(self, order: NDArray) -> bool:
+        """Whether every coefficient is a finite number."""
+        return bool(np.isfinite(self.machine.coef).all())
 
     def finish(self) -> None:
         """Nothing is left to do."""
@@ -381,8 +389,7 @@ class KernelClassifier(Classifier, OrderParameters, EpochParameters, ThreadParam
         X has rows, or with `kernel="precomputed"` the kernels of rows with all training rows.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, **READ)
-        return self._model.decision(X, available_threads(self.n_jobs))
+        return self._model.decision(read_rows(self, X), available_threads(self.n_jobs))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -418,7 +425,7 @@ class KernelClassifier(Classifier, OrderParameters, EpochParameters, ThreadParam
         return self._kernel(features)
 
     def _model_to_stream(self, plan: Plan, rows: Rows, features: int, classes: int) -> Any:
-        return super()._model_to_stream(plan, rows, features, classes).copy()  # kernels may fail, and undo nothing
+        return super()._model_to_stream(plan, rows, features, classes).copy()
 
     def _look_at(self, model: Any, X: Any, rows: Rows, live: NDArray) -> None:
         """Refuse rows and kernels that cannot be learned from, before anything is allocated."""
@@ -434,9 +441,6 @@ class KernelClassifier(Classifier, OrderParameters, EpochParameters, ThreadParam
         )
 
     _always_resumes = True  # what predicts is nearly all there is
-
-    def _model_to_parts(self, resume: bool) -> Parts:
-        return self._model.to_parts()
 
     def _fixed(self, plan: Plan) -> list[tuple[str, Any, Any]]:
         then, now = self._model.kernel, self._kernel(self._model.features)
@@ -468,10 +472,28 @@ class KernelMachine(KernelClassifier):
         """
         return self._partial_fit(X, y, classes, sample_weight)
 
-    def mistake_bound(self, radius: float, margin: float) -> float:
-        """The most updates that two classes can cause from weights of zero, if no row is longer than `radius` and some
-        unit vector separates them with this `margin`, both measured in the feature space: `radius_` tells the one."""
-        return self._rule().bound(radius, margin)
+    def mistake_bound(self, radius: float, margin: float, classes: int | None = None) -> float:
+        """Compute the most updates that rows can cause from weights of zero, if they can be separated.
+
+        Radius and margin are measured in the feature space; `radius_` is the radius of the rows met.
+
+        Parameters
+        ----------
+        radius : float
+            The length of the longest row.
+        margin : float
+            The margin of a unit vector that separates two classes; of more, the least margin of the unit vectors that
+            separate each class from the rest (`multiclass="ovr"`) or each pair ("ovo"), or with "joint" the least lead of
+            a row's class over the others, by weight vectors of Frobenius norm 1.
+        classes : int, optional
+            The number of classes, by default that of the last fit, or 2.
+
+        Returns
+        -------
+        float
+            The bound; infinity where none is known.
+        """
+        return self._bound_for(classes, radius, lambda radius: self._rule().bound(radius, margin))
 
     @property
     def last_dual_coef_(self) -> NDArray:

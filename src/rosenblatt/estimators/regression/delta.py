@@ -19,7 +19,7 @@ from rosenblatt.engine.train import Epoch, Limits, Visits
 from rosenblatt.engine.weights import Weights
 from rosenblatt.errors import InvalidParameter, NumericOverflow
 from rosenblatt.estimators import targets
-from rosenblatt.estimators.base import READ, Estimator
+from rosenblatt.estimators.base import READ, Estimator, invalid_data
 from rosenblatt.estimators.callbacks import Hooks
 from rosenblatt.estimators.linear import Linear
 from rosenblatt.estimators.parameters import (
@@ -101,7 +101,8 @@ class DeltaRule(Estimator, LinearParameters, BatchParameters, KeepParameters):
         rate : float
         """
         plan = self._plan()
-        table = check_array(X, **READ)
+        with invalid_data():
+            table = check_array(X, **READ)
         weight = targets.sample_weights(sample_weight, table.shape[0])
         live = targets.live_rows(weight, table.shape[0])
         rows = as_rows(table)
@@ -153,12 +154,12 @@ class DeltaRule(Estimator, LinearParameters, BatchParameters, KeepParameters):
         return together, " ".join(["x a row of X", ", ".join(parts)]).strip()
 
     def _train(  # type: ignore[override]
-        self, plan: Plan, learner: RegressionTrainer, X: Any, error: Callable[[], float] | None, hooks: Hooks
+        self, plan: Plan, learner: RegressionTrainer, error: Callable[[], float] | None, hooks: Hooks
     ) -> tuple[list[Epoch], str]:
         if learner.guard is not None:
             nothing = _mean_square(learner.task, learner.visits.live, False) / 2
             learner.guard.expect(nothing, _steps(learner.visits).full)
-        return super()._train(plan, learner, X, error, hooks)
+        return super()._train(plan, learner, error, hooks)
 
     def _limits(self, plan: Plan, learner: RegressionTrainer) -> Limits:
         limits = plan.limits()
@@ -341,12 +342,12 @@ class DeltaRuleClassifier(DeltaRule, Linear, ClassWeightParameters):
         """
         return super().partial_fit(X, y, classes, sample_weight)
 
-    def mistake_bound(self, radius: float, margin: float) -> float:
+    def mistake_bound(self, radius: float, margin: float, classes: int | None = None) -> float:
         """Return infinity: the delta rule may settle on weights that do not separate examples which could be separated.
 
         Parameters
         ----------
-        radius, margin : float
+        radius, margin, classes
             Ignored.
 
         Returns

@@ -12,17 +12,24 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.model_selection import train_test_split
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt.engine.loop import Pace, Progress
 from rosenblatt.engine.model import Model, fresh
 from rosenblatt.engine.problems import Binary, OneVsRest, Problem
-from rosenblatt.engine.rows import CSR, Rows, ahead, as_rows, finite, frozen, refuse_too_long
-from rosenblatt.engine.train import NO_LIMIT, Broken, Visits
+from rosenblatt.engine.rows import Rows, ahead, as_rows, finite, frozen, refuse_too_long
+from rosenblatt.engine.train import NO_LIMIT, NumericFailure, Visits
 from rosenblatt.engine.weights import Weights, norm
 from rosenblatt.errors import InvalidData
 from rosenblatt.estimators import targets
-from rosenblatt.estimators.base import READ, Estimator, ShuffleAndAverage, unchanged_on_error
+from rosenblatt.estimators.base import (
+    Estimator,
+    ShuffleAndAverage,
+    all_or_nothing,
+    read_examples,
+    read_rows,
+    unchanged_on_error,
+)
 from rosenblatt.estimators.callbacks import with_callbacks
 from rosenblatt.estimators.parameters import (
     EpochParameters,
@@ -40,30 +47,10 @@ from rosenblatt.exact.reading import MatrixLike
 from rosenblatt.modelfile.parts import Parts
 
 
-class Undo:
-    """The weights before an epoch, of all columns or, where that is less, of those that the rows have."""
-
-    def __init__(self, weights: Weights, rows: Rows):
-        touched: Any = slice(None)
-        if isinstance(rows, CSR) and len(rows.columns) < len(weights.w):
-            touched = np.append(np.unique(rows.columns).astype(np.int64), len(weights.w) - 1)
-        places = ((weights.w, touched), (weights.drift, touched), (weights.tally, ...), (weights.clock, ...))
-        self.before = [(array, at, array[at].copy(order="K")) for array, at in places if array is not None]
-
-    def finite(self) -> bool:
-        """Return whether what has changed is still finite."""
-        return all(np.isfinite(array[at]).all() for array, at, _ in self.before)
-
-    def restore(self) -> None:
-        """Put the weights back."""
-        for array, at, before in self.before:
-            array[at] = before
-
-
 class RegressionTrainer:
     """What `train` works with: weights that learn from their errors.
 
-    Where the rate may be too high for the rows there is a guard. An epoch that fails leaves the weights as they were.
+    Where the rate may be too high for the rows there is a guard.
     """
 
     def __init__(self, task: Task, weights: Weights, rule: Delta | Tube, visits: Visits, guard: Guard | None = None):
@@ -80,33 +67,16 @@ class RegressionTrainer:
 
     def epoch(self, order: NDArray, budget: int = NO_LIMIT) -> tuple[Progress, bool]:
         """Visit the rows of `order` once; what was done, and whether nothing is left to learn."""
-        undo = Undo(self.weights, self.task.rows)
-        done = self._visit(order)
-        error: Exception | None = None
-        if self.guard is not None and done.loss is not None and (done.broken < 0 or finite(self.task.rows)):
-            error = self.guard.judge(done.loss)
-        if error is None and (done.broken >= 0 or not undo.finite()):
-            error = Broken(self._culprit(order, undo))
-        if error is not None:
-            undo.restore()
-            raise error
-        return done, done.updates == 0 and self.visits.order in ("cyclic", "shuffle")
-
-    def _visit(self, order: NDArray) -> Progress:
         batch = None if self.visits.batch == 1 else self.visits.batch
         pace = Pace(batch, self.visits.mean, NO_LIMIT, self.weights.tally.size, ahead(self.task.rows))
-        return epoch(self.task, self.weights, self.rule, pace, order)
-
-    def _culprit(self, order: NDArray, undo: Undo) -> int:
-        """Find the row that makes the weights, or its own score, overflow: the first of its batch, by bisection."""
-        size = min(self.visits.batch, len(order))
-        good, bad = 0, -(-len(order) // size)  # batches that can, and that cannot be learned from
-        while bad - good > 1:
-            middle = (good + bad) // 2
-            undo.restore()
-            done = self._visit(order[: middle * size])
-            good, bad = (middle, bad) if done.broken < 0 and undo.finite() else (good, middle)
-        return int(order[good * size])
+        done = epoch(self.task, self.weights, self.rule, pace, order)
+        if self.guard is not None and done.loss is not None and (done.broken < 0 or finite(self.task.rows)):
+            diverged = self.guard.judge(done.loss)
+            if diverged is not None:
+                raise diverged
+        if done.broken >= 0:
+            raise NumericFailure(int(done.broken))
+        return done, done.updates == 0 and self.visits.order in ("cyclic", "shuffle")
 
     def size(self) -> float:
         """The norm of all weights."""
@@ -115,6 +85,14 @@ class RegressionTrainer:
     def weights_now(self) -> NDArray:
         """The weights, as they are changed in place."""
         return self.weights.w
+
+    def backup(self, order: NDArray) -> Callable[[], None]:
+        """Copy what learning from the rows of `order` changes."""
+        return self.weights.backup(self.task.rows)
+
+    def finite(self, order: NDArray) -> bool:
+        """Whether everything that the rows of `order` can have changed is a finite number."""
+        return self.weights.finite(self.task.rows, order)
 
     def finish(self) -> None:
         """Nothing is left to do."""
@@ -164,11 +142,18 @@ class Regressor(RegressorMixin, MultiOutputMixin, Estimator):
             rows = as_rows(table)
             self._check_finite(table, rows)
             rng = plan.rng()
-            model = self._model_to_fit(plan, rows, table.shape[1], _outputs(values), (coef_init, intercept_init))
+            start = (plan, rows, table.shape[1], _outputs(values), (coef_init, intercept_init))
+            model = self._model_to_fit(*start)
             task, live = self._task(plan, rows, values, sample_weight)
             live, error = self._validation(model, table, values, live, rng)
-            trainer = self._trainer(table, task, model.weights, plan.visits(live, rows, rng))
-            reason = self._run(plan, model, trainer, (table, values), error, {"_flat": values.ndim == 1})
+            state = rng.bit_generator.state
+
+            def begin(model: Model) -> RegressionTrainer:
+                rng.bit_generator.state = state
+                return self._trainer(table, task, model.weights, plan.visits(live, rows, rng))
+
+            data, learned = (table, values), {"_flat": values.ndim == 1}
+            reason = self._run(plan, model, begin(model), data, error, learned, lambda: begin(self._model_to_fit(*start)))
         if reason == "interrupted":
             raise KeyboardInterrupt
         return self
@@ -194,19 +179,18 @@ class Regressor(RegressorMixin, MultiOutputMixin, Estimator):
             The estimator.
         """
         first = not self.__sklearn_is_fitted__()
-        with unchanged_on_error(self):
+        with all_or_nothing(self):
             plan = self._plan()
             table, values = self._read(X, y, reset=first)
             self._check_targets(values, not first)
             rows = as_rows(table)
             self._check_finite(table, rows)
-            model = self._model_to_stream(plan, rows, table.shape[1], _outputs(values))
             task, live = self._task(plan, rows, values, sample_weight)
-            trainer = self._trainer(table, task, model.weights, plan.visits_in_order(live))
-            try:
-                done, _ = trainer.epoch(live)
-            except Broken as broken:
-                raise self._not_finite(table, broken) from None
+            model, done = self._learn_stream(
+                lambda: self._model_to_stream(plan, rows, table.shape[1], _outputs(values)),
+                table,
+                lambda model, visit: visit(self._trainer(table, task, model.weights, plan.visits_in_order(live)), live),
+            )
             self._model, self._flat = model, values.ndim == 1
             if first:
                 self.history_, self.stop_reason_, self.n_iter_ = [], "partial_fit", 1
@@ -228,7 +212,7 @@ class Regressor(RegressorMixin, MultiOutputMixin, Estimator):
         y : (rows,) array, or (rows, targets) after learning from such a y
         """
         check_is_fitted(self)
-        return self._reshape(_predict(self._model, validate_data(self, X, reset=False, **READ)))
+        return self._reshape(_predict(self._model, read_rows(self, X)))
 
     @property
     def coef_(self) -> NDArray:
@@ -248,8 +232,7 @@ class Regressor(RegressorMixin, MultiOutputMixin, Estimator):
     # Steps of learning
 
     def _read(self, X: MatrixLike, y: ArrayLike, reset: bool) -> tuple[Any, NDArray]:
-        how = READ | {"ensure_all_finite": False, "multi_output": True, "y_numeric": True}
-        table, values = validate_data(self, X, y, reset=reset, **how)
+        table, values = read_examples(self, X, y, reset, ensure_all_finite=False, multi_output=True, y_numeric=True)
         return table, np.ascontiguousarray(values, dtype=np.float64)
 
     def _check_targets(self, y: NDArray, going_on: bool) -> None:

@@ -3,7 +3,8 @@ Such a learner is a NamedTuple of arrays and two bodies, `score` and `learn`; ma
 all in one pass.
 
 By convention the arrays of a state have the weight vectors as their first axis and are float64, `tally` (vectors,) int64
-counts the updates of each and `clock` (1,) int64 the examples seen.
+counts the updates of each and `clock` (1,) int64 the examples seen. Learning from a row changes what belongs to its own
+features only, unless `touched(rows, constant)` says otherwise.
 """
 
 from __future__ import annotations
@@ -21,8 +22,10 @@ from rosenblatt.engine.jit import generic, is_number, jit
 from rosenblatt.engine.loop import Progress
 from rosenblatt.engine.model import problem_of
 from rosenblatt.engine.problems import Binary, Problem, columns, decide
-from rosenblatt.engine.rows import Examples, Rows, fetch, take
-from rosenblatt.engine.train import NO_LIMIT, Broken, Visits
+from rosenblatt.engine.rows import Examples, Rows, count, fetch, take, touched_columns
+from rosenblatt.engine.train import NO_LIMIT, NumericFailure, Visits
+from rosenblatt.engine.weights import backup
+from rosenblatt.errors import InvalidData
 from rosenblatt.estimators import parameters
 from rosenblatt.estimators.base import Classifier
 from rosenblatt.estimators.callbacks import with_callbacks
@@ -31,6 +34,8 @@ from rosenblatt.estimators.plan import Plan
 from rosenblatt.modelfile.parts import Parts
 from rosenblatt.modelfile.saving import decode_parameter, encode_parameter
 from rosenblatt.modelfile.values import encode_record
+
+MODERATE = 1e30  # products of up to eight values between its inverse and this, and of their inverses, do not overflow
 
 
 @generic
@@ -77,6 +82,22 @@ def epoch(state, examples, order, budget):
     return Progress(order.size, mistakes, updates, -1)
 
 
+_LOGARITHMS = {"logs", "exponents"}  # which may be −∞
+_BY_FEATURE = {"weights", "v", "theta", "linked", "mass", "squares", *_LOGARITHMS}  # on the last axis
+_APPENDED = {"starts", "columns", "values", "members", "factor", "point"}  # what they held before an update stays
+
+
+def everything_unless(bounded: bool, size: int, rows: Rows, constant: float) -> slice | None:
+    """What to copy of a state of this size that a row may change everywhere: None if it is `bounded` and no row can make
+    it overflow, as all values are moderate; else, or where that is no more work than to look at the values, everything."""
+    if not bounded or size <= rows.values.size:
+        return slice(None)
+    sizes = np.abs(np.append(rows.values, constant))
+    sizes = sizes[sizes > 0]
+    moderate = sizes.min(initial=1.0) >= 1 / MODERATE and sizes.max(initial=1.0) <= MODERATE  # False for NaN
+    return None if moderate else slice(None)
+
+
 class States:
     """What has been learned: a state, the problem it solves, and the weight vectors that it amounts to; with the
     parameters it was begun with."""
@@ -105,6 +126,31 @@ class States:
         twin = copy.copy(self)
         twin.state = type(self.state)(*parts)
         return twin
+
+    def backup(self, rows: Rows) -> Callable[[], None] | None:
+        """Copy what learning from these rows changes in place; the function that is returned puts it back. None where that
+        is not needed."""
+        touched = getattr(self.state, "touched", None)
+        columns = self._columns(rows, np.arange(count(rows))) if touched is None else touched(rows, self.constant)
+        return None if columns is None else backup(self._places(columns).values())
+
+    def finite(self, rows: Rows, order: NDArray) -> bool:
+        """Whether every weight that learning from the rows of `order` can have changed is a finite number."""
+        places = self._places(self._columns(rows, order))
+        return all(bool(np.isfinite(array[at]).all()) for name, (array, at) in places.items() if name not in _LOGARITHMS)
+
+    def _columns(self, rows: Rows, order: NDArray) -> NDArray | slice:
+        width = next(array.shape[-1] for name, array in self.state._asdict().items() if name in _BY_FEATURE)
+        columns = touched_columns(rows, order, width - 1)
+        return columns if isinstance(columns, slice) else np.append(columns, width - 1)
+
+    def _places(self, columns: NDArray | slice) -> dict[str, tuple[NDArray, Any]]:
+        """Each array of the state that learning writes to, with an index of what it writes: all, or these features."""
+        return {
+            name: (array, (..., columns) if name in _BY_FEATURE else ...)
+            for name, array in self.state._asdict().items()
+            if isinstance(array, np.ndarray) and name not in _APPENDED
+        }
 
     def suit(self, rows: Rows) -> None:
         """Nothing: a state serves rows of every layout."""
@@ -163,7 +209,7 @@ class Pupil(NamedTuple):
     def _visit(self, model: States, order: NDArray, budget: int) -> Progress:
         done = epoch(model.state, self.examples, order, budget)
         if done.broken >= 0:
-            raise Broken(int(done.broken))
+            raise NumericFailure(int(done.broken))
         return done
 
     def _none_left(self) -> bool:
@@ -173,6 +219,14 @@ class Pupil(NamedTuple):
     def size(self) -> float:
         """The norm of all weights."""
         return float(np.linalg.norm(self.model.vectors()))
+
+    def backup(self, order: NDArray) -> Callable[[], None] | None:
+        """Copy what learning from the rows of `order` changes; None if no number can overflow."""
+        return self.model.backup(self.examples.rows)
+
+    def finite(self, order: NDArray) -> bool:
+        """Whether everything that the rows of `order` can have changed is a finite number."""
+        return self.model.finite(self.examples.rows, order)
 
     def weights_now(self) -> NDArray:
         """The weights that predict."""
@@ -248,7 +302,7 @@ class Stateful(Classifier):
                 new[...] = old
             elif isinstance(new, np.ndarray):
                 if not np.array_equal(old[:, both:-1], unseen[:, both:-1]):
-                    raise ValueError(f"{features} columns are too few: those after them have been learned from")
+                    raise InvalidData(f"{features} columns are too few: those after them have been learned from")
                 new[:, :both], new[:, -1] = old[:, :both], old[:, -1]
         wider = model.copy()
         wider.state, wider._known = fresh, None

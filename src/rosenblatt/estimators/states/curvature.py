@@ -9,7 +9,7 @@ M⁻¹x, one quadratic in the features and one in the updates; `Ratios` and `Var
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from rosenblatt.engine.jit import jit
 from rosenblatt.engine.loop import Progress, axpy, dot, place
-from rosenblatt.engine.rows import Dense, Rows
+from rosenblatt.engine.rows import Dense, Rows, count, touched_columns
 from rosenblatt.estimators.states.base import Pupil, States, learn, score
 
 
@@ -30,6 +30,10 @@ class Matrix(NamedTuple):
     margin: float  # a row of this margin or less is learned
     tally: NDArray
     clock: NDArray
+
+    def touched(self, rows: Rows, constant: float) -> NDArray | slice:
+        """All weights."""
+        return slice(None)
 
     @classmethod
     def fresh(cls, vectors: int, features: int, ridge: float, margin: float, limit: int) -> Matrix:
@@ -71,6 +75,13 @@ class Gram(NamedTuple):
     tally: NDArray
     clock: NDArray
 
+    def touched(self, rows: Rows, constant: float) -> NDArray | slice:
+        """The features of these rows and of those stored."""
+        stored = self.columns[: used(self).values].astype(np.int64)
+        columns = touched_columns(rows, np.arange(count(rows)), self.point.size - 1)
+        few = not isinstance(columns, slice) and 4 * (columns.size + stored.size) < self.point.size
+        return np.concatenate([columns, stored, [self.point.size - 1]]) if few else slice(None)
+
     @classmethod
     def fresh(cls, vectors: int, features: int, ridge: float, margin: float, limit: int) -> Gram:
         """No rows yet, and no room for any."""
@@ -99,9 +110,9 @@ class Gram(NamedTuple):
     def compact(self) -> Gram:
         """The same without room that is free, and with zeros where it is free for some weight vectors only."""
         holds, (members, factor) = used(self), (self.members.copy(), self.factor.copy())
-        for vector, count in enumerate(self.tally.tolist()):
-            members[vector, count:] = 0
-            factor[vector, count * (count + 1) // 2 :] = 0.0
+        for vector, updates in enumerate(self.tally.tolist()):
+            members[vector, updates:] = 0
+            factor[vector, updates * (updates + 1) // 2 :] = 0.0
         return self._replace(
             starts=self.starts[: holds.rows + 1],
             columns=self.columns[: holds.values],
@@ -412,33 +423,13 @@ class Collector(Pupil):
 
     def _visit(self, model: States, order: NDArray, budget: int) -> Progress:
         ends = np.cumsum(values_of(self.examples.rows, order))
-        undo = self._undo(model, order, ends)
         position, mistakes, updates = 0, 0, 0
         while position < len(order) and updates < budget:
             before = int(ends[position - 1]) if position else 0
-            try:
-                state = model.state = enlarged(model.state, int(ends[position]) - before)
-            except MemoryError:
-                undo()
-                raise
+            state = model.state = enlarged(model.state, int(ends[position]) - before)
             free = Room(*np.subtract(room(state), used(state)))
             fitting = int(np.searchsorted(ends, before + free.values, side="right"))
             stop = min(position + free.updates, position + free.rows, fitting)
             done = super()._visit(model, order[position:stop], budget - updates)
             position, mistakes, updates = position + done.position, mistakes + done.mistakes, updates + done.updates
         return Progress(position, mistakes, updates, -1)
-
-    def _undo(self, model: States, order: NDArray, ends: NDArray) -> Callable[[], None]:
-        """What puts back the model as it was; needed only if there may be no room for all. The rows stored since and
-        their inner products may stay, since nothing refers to them."""
-        state = model.state
-        worst = used(state).and_more(0, Room(len(order), len(order), int(ends[-1]) if len(order) else 0))
-        if worst.bytes(len(state.weights)) <= state.limit:
-            return lambda: None
-        parts = [(name, getattr(state, name).copy()) for name in ("weights", "stored", "tally", "clock")]
-
-        def undo() -> None:
-            for name, value in parts:
-                getattr(model.state, name)[...] = value
-
-        return undo

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from rosenblatt.engine.jit import jit
 from rosenblatt.engine.loop import dot, place
-from rosenblatt.estimators.states.base import learn, score
+from rosenblatt.engine.rows import Rows
+from rosenblatt.estimators.states.base import MODERATE, everything_unless, learn, score
 
 TINY = np.finfo(np.float64).tiny
 LARGEST = 600.0  # no mass is more than exp of this, for one such mass makes the total huge
@@ -37,6 +38,10 @@ class Simplex(NamedTuple):
     margin: float  # δ
     tally: NDArray
     clock: NDArray
+
+    def touched(self, rows: Rows, constant: float) -> slice | None:
+        """All weights, since they are divided by their sum now and then; none if the rate and the rows are moderate."""
+        return everything_unless(self.rate <= MODERATE, self.mass.size, rows, constant)
 
     def vectors(self) -> NDArray:
         mass = self.mass[:, 0] - self.mass[:, 1] if self.mass.shape[1] == 2 else self.mass[:, 0]

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from rosenblatt.engine.jit import jit
 from rosenblatt.engine.loop import dot, place
+from rosenblatt.engine.rows import Rows
 from rosenblatt.estimators.parameters import LinearParameters, Number, parameter, with_parameters
-from rosenblatt.estimators.states.base import Stateful, learn, score
+from rosenblatt.estimators.states.base import MODERATE, Stateful, everything_unless, learn, score
 from rosenblatt.theory import bounds
 
 EXTREME = 1e100  # a power past this, or below its inverse, is measured in another unit
@@ -38,6 +39,11 @@ class PNorm(NamedTuple):
     stretch: NDArray  # (vectors,): unit · power^(−(p − 2)/p)
     tally: NDArray  # (vectors,) int64: updates
     clock: NDArray  # (1,) int64: examples seen
+
+    def touched(self, rows: Rows, constant: float) -> slice | None:
+        """All weights, since they are measured in another unit now and then; none if ‖θ‖_p and the rows are moderate."""
+        bounded = float((self.unit * self.power ** (1 / self.p)).max()) <= MODERATE
+        return everything_unless(bounded, self.theta.size, rows, constant)
 
     def vectors(self) -> NDArray:
         """The weights w."""
@@ -165,17 +171,32 @@ class PNormPerceptron(Stateful, LinearParameters):
     p: float | str = parameter(2.0, Number(2, words=("log",)))
     margin: float = parameter(0.0, Number(0))
 
-    def mistake_bound(self, radius: float, margin: float) -> float:
-        """The most updates that two classes can cause from weights of zero, if ‖x‖_p ≤ `radius` for all rows and some u
-        with ‖u‖_q = 1, 1/p + 1/q = 1, separates them with this `margin`, both measured with the constant feature.
+    def mistake_bound(self, radius: float, margin: float, classes: int | None = None) -> float:
+        """Compute the most updates that rows can cause from weights of zero, if they can be separated.
 
-        The radius is at most the Euclidean one, but a u of Euclidean length 1 may be longer in the q-norm. Infinity while
-        p = "log" waits for the number of features.
+        Radius and margin are those of the rows with the constant feature. The radius is at most the Euclidean one, but a u
+        of Euclidean length 1 may be longer in the q-norm. There is no bound while p = "log" waits for the number of
+        features.
+
+        Parameters
+        ----------
+        radius : float
+            The largest ‖x‖_p.
+        margin : float
+            The margin of a u with ‖u‖_q = 1, 1/p + 1/q = 1, that separates two classes, or the least margin of
+            those that separate each class from the rest.
+        classes : int, optional
+            The number of classes, by default that of the last fit, or 2.
+
+        Returns
+        -------
+        float
+            The bound; infinity where none is known.
         """
         if not self.__sklearn_is_fitted__() and isinstance(self.p, str):
             return math.inf
         p = self.p_ if isinstance(self.p, str) else float(self.p)
-        return bounds.p_norm(radius, margin, p, delta=self.margin)
+        return self._bound_for(classes, radius, lambda radius: bounds.p_norm(radius, margin, p, delta=self.margin))
 
     @property
     def p_(self) -> float:

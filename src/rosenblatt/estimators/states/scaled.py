@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from rosenblatt.engine.jit import jit
 from rosenblatt.engine.loop import axpy, dot
+from rosenblatt.engine.rows import Rows
 from rosenblatt.estimators.parameters import LinearParameters, Number, parameter, with_parameters
 from rosenblatt.estimators.states import blends
-from rosenblatt.estimators.states.base import Stateful, learn, score
+from rosenblatt.estimators.states.base import MODERATE, Stateful, everything_unless, learn, score
 from rosenblatt.estimators.states.blends import blend
 
 EXTREME = 1e100  # a scale past this, or below its inverse, goes into v
@@ -33,6 +34,10 @@ class Scaled(NamedTuple):
     def vectors(self) -> NDArray:
         """The weights w."""
         return self.v * self.scale[:, None]
+
+    def touched(self, rows: Rows, constant: float) -> slice | None:
+        """All weights, since they are rescaled now and then; none if ‖w‖ and the rows are moderate."""
+        return everything_unless(float(self.squared.max()) <= MODERATE**2, self.v.size, rows, constant)
 
 
 def zeros(rule: Any, vectors: int, features: int) -> Scaled:
@@ -116,10 +121,27 @@ class Blended(Stateful):
     def _state(self, vectors: int, features: int) -> Scaled:
         return zeros(self._rule(), vectors, features)
 
-    def mistake_bound(self, radius: float, margin: float) -> float:
-        """The most updates that two classes can cause from weights of zero, if no row is longer than `radius` and some
-        unit vector separates them with this `margin`, both measured with the constant feature. Infinity: no bound."""
-        return self._rule().bound(radius, margin)
+    def mistake_bound(self, radius: float, margin: float, classes: int | None = None) -> float:
+        """Compute the most updates that rows can cause from weights of zero, if they can be separated.
+
+        Radius and margin are those of the rows with the constant feature.
+
+        Parameters
+        ----------
+        radius : float
+            The length of the longest row.
+        margin : float
+            The margin of a unit vector that separates two classes, or the least margin of
+            those that separate each class from the rest.
+        classes : int, optional
+            The number of classes, by default that of the last fit, or 2.
+
+        Returns
+        -------
+        float
+            The bound; infinity where none is known.
+        """
+        return self._bound_for(classes, radius, lambda radius: self._rule().bound(radius, margin))
 
 
 @with_parameters

@@ -147,19 +147,35 @@ class SecondOrderPerceptron(SecondOrder, LinearParameters):
     _margin = 0.0
     _forms = {"full": Matrix, "diagonal": Ratios, "dual": Gram}
 
-    def mistake_bound(self, radius: float, margin: float, features: int | None = None) -> float:
-        """The most mistakes that two classes can cause from the start, if no row is longer than `radius` and some unit
-        vector separates them with this `margin`, both measured with the constant feature, which `features` counts too.
+    def mistake_bound(self, radius: float, margin: float, features: int | None = None, classes: int | None = None) -> float:
+        """Compute the most mistakes that rows can cause from the start, if they can be separated.
 
-        Near R²/γ² for large a. For small a it is above R²/γ², since it knows nothing of the spectrum, as `spectral_bound`
-        does. By default `features` are those of the last fit, before which nothing is known of them. For form="diagonal"
-        there is no bound: infinity.
+        Radius and margin are those of the rows with the constant feature. The bound is near R²/γ² for large a. For small a
+        it is above R²/γ², since it knows nothing of the spectrum, as `spectral_bound` does. For form="diagonal" there is
+        none.
+
+        Parameters
+        ----------
+        radius : float
+            The length of the longest row.
+        margin : float
+            The margin of a unit vector that separates two classes, or the least margin of
+            those that separate each class from the rest.
+        features : int, optional
+            The number of features, with the constant one; by default that of the last fit, and before it unknown.
+        classes : int, optional
+            The number of classes, by default that of the last fit, or 2.
+
+        Returns
+        -------
+        float
+            The bound; infinity where none is known.
         """
         if self.form == "diagonal":
             return math.inf
         if features is None:
             features = self.n_features_in_ + bool(self.fit_intercept) if self.__sklearn_is_fitted__() else None
-        return bounds.second_order(radius, margin, self.a, features)
+        return self._bound_for(classes, radius, lambda radius: bounds.second_order(radius, margin, self.a, features))
 
     def _ridge(self) -> float:
         return float(self.a)

@@ -15,6 +15,8 @@ from scipy.optimize import linprog
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_X_y
 
+from rosenblatt.errors import InvalidData, InvalidParameter
+from rosenblatt.estimators.base import invalid_data
 from rosenblatt.estimators.parameters import (
     Anything,
     EpochParameters,
@@ -123,27 +125,67 @@ class NormalisedWinnow(Stateful, LinearParameters):
         self._fitted()
         return math.inf
 
-    def mistake_bound(self, radius: float, margin: float, features: int | None = None) -> float:
-        """The most updates that two classes can cause, if no |value| is larger than `radius` and some u of the kind that is
-        learned separates them with this `margin`, both measured with the constant feature, which `features` counts too.
+    def mistake_bound(self, radius: float, margin: float, features: int | None = None, classes: int | None = None) -> float:
+        """Compute the most updates that rows can cause, if they can be separated and the conditions hold.
 
-        Infinity unless the conditions hold. By default `features` are those of the last fit.
+        Radius and margin are those of the rows with the constant feature.
+
+        Parameters
+        ----------
+        radius : float
+            The largest |value|.
+        margin : float
+            The margin of a u of the kind that is learned that separates two classes, or the least margin of
+            those that separate each class from the rest.
+        features : int, optional
+            The number of features, with the constant one; by default that of the last fit.
+        classes : int, optional
+            The number of classes, by default that of the last fit, or 2.
+
+        Returns
+        -------
+        float
+            The bound; infinity where none is known.
         """
         features = _dimensions(self, features)
         start = self._start(features - bool(self.fit_intercept))
         farthest = math.log(start.sum() / start[start > 0].min())  # the most that KL(u‖w₀) can be
-        return bounds.exponentiated(farthest, radius, margin, self._rate(radius), self.margin)
+
+        def bound(radius: float) -> float:
+            return bounds.exponentiated(farthest, radius, margin, self._rate(radius), self.margin)
+
+        return self._bound_for(classes, radius, bound)
 
     def conditions(self, X: Any, y: Any) -> Conditions:
-        """Whether the theorem's conditions hold for these rows of two classes, and what bound follows.
+        """Check the conditions of the theorem on rows of two classes, and compute the bound that follows.
 
         It solves a linear program with as many variables as there are weights: for small data.
+
+        Parameters
+        ----------
+        X : array or sparse matrix (rows, features)
+            The rows.
+        y : array (rows,)
+            Their labels.
+
+        Returns
+        -------
+        Conditions
+            Whether they hold, and all that enters them.
+
+        Raises
+        ------
+        InvalidData
+            If y does not have two classes.
         """
         constant = self._plan().constant
-        X, y = check_X_y(X, y, accept_sparse="csr", dtype=np.float64)
+        with invalid_data():
+            X, y = check_X_y(X, y, accept_sparse="csr", dtype=np.float64)
         classes = np.unique(y)
         if len(classes) != 2:
-            raise ValueError(f"conditions are those of two classes; y has {len(classes)}; pass y == label for one of them")
+            raise InvalidData(
+                f"conditions are those of two classes; y has {len(classes)}", hint="pass y == label for one of them"
+            )
         rows = sp.csr_array(X)
         if constant:
             rows = sp.hstack([rows, np.full((rows.shape[0], 1), constant)])
@@ -164,11 +206,8 @@ class NormalisedWinnow(Stateful, LinearParameters):
         parts, width = 1 + bool(self.signed), features + bool(self.fit_intercept)
         init = np.ones(parts * width) if self.init is None else np.asarray(self.init, dtype=np.float64)
         if init.shape != (parts * width,) or not (np.isfinite(init).all() and (init > 0).all()):
-            raise ValueError(
-                f"init must be {parts * width} positive numbers, for {features} features"
-                f"{', the constant one' if self.fit_intercept else ''}{' and their negatives' if self.signed else ''}; got "
-                f"{self.init!r}"
-            )
+            further = f"{', the constant one' if self.fit_intercept else ''}{' and their negatives' if self.signed else ''}"
+            raise InvalidParameter("init", self.init, f"{parts * width} positive numbers, for {features} features{further}")
         start = np.zeros((parts, features + 1))
         start[:, :width] = init.reshape(parts, width)
         return start
@@ -239,13 +278,30 @@ class BalancedWinnow(Stateful, LinearParameters):
         self._fitted()
         return math.inf
 
-    def mistake_bound(self, radius: float, margin: float, features: int | None = None) -> float:
-        """The most mistakes that two classes can cause, if no |value| is larger than `radius` and some u with Σ|u| ≤ 1
-        separates them with this `margin`, both measured with the constant feature, which `features` counts too.
+    def mistake_bound(self, radius: float, margin: float, features: int | None = None, classes: int | None = None) -> float:
+        """Compute the most mistakes that rows can cause, if they can be separated.
 
-        By default `features` are those of the last fit.
+        Radius and margin are those of the rows with the constant feature.
+
+        Parameters
+        ----------
+        radius : float
+            The largest |value|.
+        margin : float
+            The margin of a u with Σ|u| ≤ 1 that separates two classes, or the least margin of
+            those that separate each class from the rest.
+        features : int, optional
+            The number of features, with the constant one; by default that of the last fit.
+        classes : int, optional
+            The number of classes, by default that of the last fit, or 2.
+
+        Returns
+        -------
+        float
+            The bound; infinity where none is known.
         """
-        return bounds.balanced_winnow(radius, margin, _dimensions(self, features), self.alpha)
+        features = _dimensions(self, features)
+        return self._bound_for(classes, radius, lambda radius: bounds.balanced_winnow(radius, margin, features, self.alpha))
 
     def _by_columns(self, model: States) -> bool:
         return True
@@ -284,10 +340,11 @@ class Littlestone(Stateful, OrderParameters, EpochParameters):
             row, column = divmod(at, X.shape[1])
             if sp.issparse(X):
                 row, column = np.searchsorted(X.indptr, at, side="right") - 1, X.indices[at]
-            raise ValueError(
+            raise InvalidData(
                 f"{type(self).__name__} needs features that are 0 {'to' if self._between else 'or'} 1; X has {flat[at]:g} "
-                f"at row {row}, column {column}. {self._advice}, or use BalancedWinnow or NormalisedWinnow, which take any "
-                "numbers"
+                f"at row {row}, column {column}",
+                hint=f"{self._advice}, or use BalancedWinnow or NormalisedWinnow, which take any numbers",
+                row=int(row),
             )
         return X, y
 
@@ -341,7 +398,7 @@ class Winnow1(Littlestone):
 
     _between = False
     _demotion = math.inf
-    _advice = "Encode them with sklearn.preprocessing.OneHotEncoder or Binarizer, use Winnow2 for values between"
+    _advice = "encode them with sklearn.preprocessing.OneHotEncoder or Binarizer, use Winnow2 for values between"
 
     def disjunction_bound(self, relevant: int, features: int) -> float:
         """The most mistakes on two classes that a disjunction of `relevant` among `features` 0/1 features tells apart."""
@@ -388,7 +445,7 @@ class Winnow2(Littlestone):
 
     _between = True
     _demotion = 1.0
-    _advice = "Scale them with sklearn.preprocessing.MinMaxScaler or MaxAbsScaler"
+    _advice = "scale them with sklearn.preprocessing.MinMaxScaler or MaxAbsScaler"
 
     def disjunction_bound(self, relevant: int, features: int) -> float:
         """The most mistakes on two classes that a disjunction of `relevant` among `features` 0/1 features tells apart."""
@@ -405,9 +462,7 @@ def _dimensions(estimator: Any, features: int | None) -> int:
     if features is not None:
         return features
     if not estimator.__sklearn_is_fitted__():
-        raise ValueError(
-            f"the bound of {type(estimator).__name__} depends on the number of features: pass `features`, or fit"
-        )
+        raise InvalidParameter("features", None, "the number of features before the first fit", hint="pass it, or fit")
     return estimator.n_features_in_ + bool(estimator.fit_intercept)
 
 

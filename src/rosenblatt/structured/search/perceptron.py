@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 
 from rosenblatt import rules
 from rosenblatt.engine.blocks import available_threads
-from rosenblatt.engine.train import Broken, Learner, Visits
+from rosenblatt.engine.train import Learner, NumericFailure, Visits
 from rosenblatt.errors import IncompatibleParameters, InvalidParameterType, NumericOverflow, UnsupportedOperation
 from rosenblatt.estimators.linear import Explanation
 from rosenblatt.estimators.parameters import Number
@@ -237,7 +237,7 @@ class StructuredPerceptron(StructuredEstimator):
             )
         return plan
 
-    def _not_finite(self, X: Any, broken: Broken) -> ValueError:
+    def _not_finite(self, X: Any, broken: NumericFailure) -> ValueError:
         return NumericOverflow(
             "the weights have become too large for finite numbers", hint="make the features or the rule's rate smaller"
         )
