@@ -293,7 +293,7 @@ def test_an_interrupted_training_is_said_even_in_quiet(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("rows.svm").write_text("1 1:1\n-1 2:1\n" * 3)
     with monkeypatch.context() as patched:
-        patched.setattr(training, "catching_interrupts", lambda: nullcontext(lambda: True))
+        patched.setattr(training, "interrupts_held", lambda: nullcontext([2]))
         got = ran("train rows.svm -q")
     assert (got.code, got.stdout) == (130, "")
     assert "rows.model has what was learned so far" in got.stderr

@@ -252,28 +252,7 @@ class DeltaRuleRegressor(DeltaRule, Regressor):
     rosenblatt.estimators.regression.stability.Diverged: the delta rule diverges with eta0=0.2: ...
     """
 
-    @available_if(_rate_is_known)
-    def partial_fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Any:
-        """Learn from these rows, once, in the order given.
-
-        Cutting a stream of rows into calls in any way gives the same model (with a `batch` of more than one row, the end of
-        a call ends the batch). `order` and the reasons to stop do not apply. An error leaves the estimator as it was.
-
-        Parameters
-        ----------
-        X : (rows, features) array-like or sparse matrix
-            The rows.
-        y : (rows,) or (rows, targets) array-like
-            The targets.
-        sample_weight : (rows,) array-like, optional
-            Multiplies the steps of each row; rows of weight 0 are ignored.
-
-        Returns
-        -------
-        self : object
-            The estimator.
-        """
-        return super().partial_fit(X, y, sample_weight)
+    partial_fit = available_if(_rate_is_known)(Regressor.partial_fit)
 
 
 @with_parameters
@@ -315,32 +294,7 @@ class DeltaRuleClassifier(DeltaRule, Linear, ClassWeightParameters):
 
     _problems = {"ovr": OneVsRest}
 
-    @available_if(_rate_is_known)
-    def partial_fit(
-        self, X: MatrixLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
-    ) -> Any:
-        """Learn from these rows, once, in the order given.
-
-        Cutting a stream of rows into calls in any way gives the same model (with a `batch` of more than one row, the end of
-        a call ends the batch). `order` and the reasons to stop do not apply. An error leaves the estimator as it was.
-
-        Parameters
-        ----------
-        X : (rows, features) array-like or sparse matrix
-            The rows.
-        y : (rows,) array-like
-            Their labels.
-        classes : array-like, optional
-            All classes; needed on the first call.
-        sample_weight : (rows,) array-like, optional
-            Multiplies the steps of each row; rows of weight 0 are ignored.
-
-        Returns
-        -------
-        self : object
-            The estimator.
-        """
-        return super().partial_fit(X, y, classes, sample_weight)
+    partial_fit = available_if(_rate_is_known)(Linear.partial_fit)
 
     def mistake_bound(self, radius: float, margin: float, classes: int | None = None) -> float:
         """Return infinity: the delta rule may settle on weights that do not separate examples which could be separated.
