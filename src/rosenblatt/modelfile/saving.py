@@ -156,7 +156,8 @@ class LearnerSaveLoadMixin(SaveLoadMixin):
         if getattr(model, "only_predicts", False):
             raise UnsupportedOperation(
                 "this model was saved for prediction only and cannot go on learning",
-                hint="save it with save(path, resume=True)",
+                hint="it must be saved with all that learning needs",
+                settings={"resume": True},
             )
         return model
 
