@@ -44,15 +44,25 @@ from rosenblatt.theory import bounds
 
 
 class Guarantee(NamedTuple):
-    """What is known of the risk, the expected share of wrong predictions on examples to come."""
+    """What is known of the risk, the expected share of wrong predictions on examples to come.
 
-    bound: float  # ∞: none is known
-    kind: str  # "expectation", or "probability": with probability ≥ 1 − delta over the examples
+    Attributes
+    ----------
+    bound : float
+        The bound on the risk; infinity where none is known.
+    kind : {"expectation", "probability"}
+        Whether it holds in expectation, or with probability ≥ 1 − delta over the examples.
+    statement : str
+        The theorem, as a formula.
+    """
+
+    bound: float
+    kind: str
     statement: str
 
 
 class Pass(NamedTuple):
-    """What a pass tells about its hypotheses, as far as the guarantees ask."""
+    """The figures of a pass that the guarantees depend on."""
 
     examples: int  # T
     mistakes: int  # M
