@@ -9,10 +9,8 @@ reading, the classes and the weights of the classes from the options, and nobody
 from __future__ import annotations
 
 import os
-import signal
-import threading
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from inspect import signature
@@ -28,6 +26,7 @@ from rosenblatt.data.opening import rereadable
 from rosenblatt.data.parsing.fingerprint import Fingerprint
 from rosenblatt.data.reading import Batch, Chunk, Reading, RowReading
 from rosenblatt.data.svmlight import LabelError
+from rosenblatt.engine.train import interrupts_held
 from rosenblatt.errors import IncompatibleParameters, InvalidData, InvalidParameter, UnknownLabel, UnsupportedOperation
 from rosenblatt.estimators.linear import Linear, Perceptron
 from rosenblatt.workflow.labels import Labels, label_text
@@ -343,7 +342,7 @@ class Trainer:
 
     # Learning
 
-    def run(self, interrupted: Callable[[], bool] = lambda: False) -> FileModel:
+    def run(self, interrupted: Sequence[int] = ()) -> FileModel:
         """Make all passes, or as many as are needed, and return the model."""
         if hasattr(self.learner, "partial_fit"):
             self._make_passes(interrupted)
@@ -351,14 +350,14 @@ class Trainer:
             self._fit_at_once()
         return self._model()
 
-    def _make_passes(self, interrupted: Callable[[], bool]) -> None:
+    def _make_passes(self, interrupted: Sequence[int]) -> None:
         takes_weights = "sample_weight" in signature(self.learner.partial_fit).parameters
         while self.number <= self.passes:
             with closing(self.source.steps(self.number, self.row)) as steps:
                 for chunk, row in steps:
                     self._learn(chunk, takes_weights)
                     self.row = row
-                    if interrupted():
+                    if interrupted:
                         self.stopped = "interrupted"
                         return
                     if row != self.source.rows:
@@ -618,7 +617,7 @@ def train(
         if resume is not None and model is resume:
             _check_content(resume, files, trainer.facts.get("xxh64"))
             trainer.resume(resume.training)
-        with catching_interrupts() as interrupted:
+        with interrupts_held() as interrupted:
             return trainer.run(interrupted)
 
     if options.classes is None and stream and not rereadable(files):
@@ -707,24 +706,3 @@ def _check_content(model: FileModel, files: Sequence[str], digest: str | None) -
             f"bytes was {then}, and is {now} now",
             hint="train a new model",
         )
-
-
-@contextmanager
-def catching_interrupts() -> Iterator[Callable[[], bool]]:
-    """Provide a function that tells whether Ctrl-C came; a second Ctrl-C is a KeyboardInterrupt."""
-    came = threading.Event()
-
-    def note(number: int, frame: object) -> None:
-        if came.is_set():
-            raise KeyboardInterrupt
-        came.set()
-
-    before = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or before in (signal.SIG_IGN, None):
-        yield came.is_set  # a background job ignores Ctrl-C, and goes on doing so
-        return
-    signal.signal(signal.SIGINT, note)
-    try:
-        yield came.is_set
-    finally:
-        signal.signal(signal.SIGINT, before)
