@@ -137,7 +137,7 @@ def row_bytes(rows: Rows) -> int:
     return (rows.columns.nbytes + rows.values.nbytes) // max(count(rows), 1)
 
 
-def ahead(rows: Rows) -> int:
+def prefetch_distance(rows: Rows) -> int:
     """How many rows before its turn to ask for a row: 4 KB of them, but eight at most."""
     return min(max(1, 4096 // max(row_bytes(rows), 1)), 8)
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from rosenblatt.engine.jit import jit
 from rosenblatt.engine.problems import JOINT, MOVE, Binary, Problem, columns
-from rosenblatt.engine.weights import places, widened
+from rosenblatt.engine.weights import places, resized
 from rosenblatt.errors import InvalidData
 
 AT_ONCE = 2**22  # inner products computed at a time
@@ -37,7 +37,7 @@ class Votes(NamedTuple):
         rows = stacked(self.rows, X[mistaken]) if self.rows.shape[0] else X[mistaken]
         return Votes(rows, np.concatenate([self.moves, moves]), self.start, clock)
 
-    def grown(self, start: NDArray, problem: Problem, larger: Problem) -> Votes:
+    def with_more_classes(self, start: NDArray, problem: Problem, larger: Problem) -> Votes:
         """The same votes in a problem with more classes, whose first weights are `start`."""
         moves = self.moves.copy()
         where = places(problem, larger)
@@ -48,9 +48,9 @@ class Votes(NamedTuple):
                 moves[field] = np.where(moves[field] >= 0, where[moves[field]], -1)
         return self._replace(moves=moves, start=start)
 
-    def widened(self, features: int) -> Votes:
+    def resized(self, features: int) -> Votes:
         """The same votes for rows of so many features."""
-        return self._replace(rows=columns_widened(self.rows, features), start=widened(self.start, features))
+        return self._replace(rows=columns_widened(self.rows, features), start=resized(self.start, features))
 
     def scores(self, X: Any, problem: Problem, constant: float) -> NDArray:
         """For each row of X, the mean vote of the weights after each example seen: of their signs, −1 to 1, or with one

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from numbers import Integral
 from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -28,7 +28,7 @@ from rosenblatt.engine.problems import Binary, Joint, OneVsOne, OneVsRest, Probl
 from rosenblatt.engine.rows import Examples, Rows, as_rows, finite
 from rosenblatt.engine.train import (
     Epoch,
-    Learner,
+    EpochTrainer,
     Limits,
     NumericFailure,
     RowTrainer,
@@ -131,32 +131,6 @@ class LabelledRows(NamedTuple):
     live: NDArray  # the rows that count
 
 
-class Learned(Protocol):
-    """What has been learned: the problem it solves, its counts, and how it predicts."""
-
-    problem: Problem
-
-    @property
-    def seen(self) -> int:
-        """Examples visited."""
-
-    @property
-    def updates(self) -> int:
-        """Changes of weight vectors."""
-
-    def copy(self) -> Any:
-        """The same, sharing nothing that learning changes."""
-
-    def suit(self, rows: Rows) -> None:
-        """Get ready to learn from these rows."""
-
-    def grow(self, larger: Problem) -> None:
-        """Go over to a problem with more classes."""
-
-    def decision(self, X: Any) -> NDArray:
-        """The decision values of rows: see `problems.decide`."""
-
-
 class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, BaseEstimator):
     """A learner with the manners of scikit-learn.
 
@@ -186,7 +160,7 @@ class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, BaseEstimator):
     random_state: Any = 0
     verbose: int = 0
 
-    _model: Any  # what has been learned, as `Learned`
+    _model: Any  # what has been learned: a LinearModel, StateModel, …
     n_features_in_: int
 
     _own: ClassVar[Mapping[str, Any]] = MappingProxyType({})
@@ -198,11 +172,11 @@ class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, BaseEstimator):
     # What a learner is
 
     @abstractmethod
-    def _fresh(self, plan: Plan, rows: Rows, features: int, outputs: int, init: Any) -> Any:
-        """What has been learned before the first example, as `Learned`; `outputs` counts the classes or the targets, and
+    def _initial_model(self, plan: Plan, rows: Rows, features: int, outputs: int, init: Any) -> Any:
+        """What has been learned before the first example; `outputs` counts the classes or the targets, and
         `init` is where `fit` was asked to start."""
 
-    def _keep(self, model: Any, X: Any, learner: Any) -> None:
+    def _store(self, model: Any, X: Any, learner: Any) -> None:
         """Store in the model what a stretch of learning left in the learner."""
 
     # scikit-learn's questions
@@ -267,24 +241,24 @@ class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, BaseEstimator):
             self._resumable()
             self._check_unchanged(plan)
             model = self._model.copy()
-            model.suit(rows)
+            model.prepare(rows)
             return model
-        return self._fresh(plan, rows, features, outputs, init)
+        return self._initial_model(plan, rows, features, outputs, init)
 
     def _model_to_stream(self, plan: Plan, rows: Rows, features: int, outputs: int) -> Any:
         if not self.__sklearn_is_fitted__():
-            return self._fresh(plan, rows, features, outputs, None)
+            return self._initial_model(plan, rows, features, outputs, None)
         self._resumable()
         self._check_unchanged(plan)
         model = copy.copy(self._model)  # shares the arrays of the old one, which `_stream` puts back after an error
-        model.suit(rows)
+        model.prepare(rows)
         return model
 
     def _run(
         self,
         plan: Plan,
         model: Any,
-        learner: Learner,
+        learner: EpochTrainer,
         data: tuple[Any, Any],
         error: Callable[[], float] | None,
         learned: Mapping[str, Any],
@@ -303,7 +277,7 @@ class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, BaseEstimator):
                 refuse_non_finite(self, X)
                 failure.row = longest_row(X, failing_rows(replay(), failure.epochs))
             raise self._not_finite(X, failure) from None
-        self._keep(model, X, learner)
+        self._store(model, X, learner)
         self._model = model
         self.__dict__.update(learned)
         self.history_, self.stop_reason_, self.n_iter_ = history, reason, len(history)
@@ -313,7 +287,7 @@ class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, BaseEstimator):
         return reason
 
     def _train(
-        self, plan: Plan, learner: Learner, error: Callable[[], float] | None, hooks: Hooks
+        self, plan: Plan, learner: EpochTrainer, error: Callable[[], float] | None, hooks: Hooks
     ) -> tuple[list[Epoch], str]:
         bar = Bar(self.max_iter) if self.verbose else None
 
@@ -413,7 +387,7 @@ class Classifier(ClassifierMixin, Estimator):
     # What a learner is
 
     @abstractmethod
-    def _learner(self, plan: Plan, model: Any, X: Any, examples: Examples, visits: Visits) -> RowTrainer:
+    def _make_trainer(self, plan: Plan, model: Any, X: Any, examples: Examples, visits: Visits) -> RowTrainer:
         """What learns from these examples into the model."""
 
     # Learning
@@ -448,7 +422,7 @@ class Classifier(ClassifierMixin, Estimator):
 
             def begin(model: Any) -> RowTrainer:
                 rng.bit_generator.state = state
-                return self._learner(plan, model, X, examples, plan.visits(live, rows, rng))
+                return self._make_trainer(plan, model, X, examples, plan.visits(live, rows, rng))
 
             def replay() -> RowTrainer:
                 return begin(self._model_to_fit(plan, rows, X.shape[1], len(classes), init))
@@ -619,11 +593,11 @@ class Classifier(ClassifierMixin, Estimator):
         for (start, classes), end in zip(stages, ends, strict=True):
             if classes > model.problem.classes:
                 model.grow(plan.problem(classes))
-                model.suit(examples.rows)
+                model.prepare(examples.rows)
             order = data.live[start:end]
-            learner = self._learner(plan, model, data.X, examples, plan.visits_in_order(order))
+            learner = self._make_trainer(plan, model, data.X, examples, plan.visits_in_order(order))
             done = visit(learner, order)
-            self._keep(model, data.X, learner)
+            self._store(model, data.X, learner)
             mistakes += done.mistakes
             updates += done.updates
         return mistakes, updates

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt import rules
-from rosenblatt.engine.model import Model, fresh
+from rosenblatt.engine.model import LinearModel, fresh
 from rosenblatt.engine.problems import Binary, OneVsOne, winner
 from rosenblatt.engine.rows import Examples, Rows, lengths, refuse_too_long
 from rosenblatt.engine.train import Log, Trainer, Visits
@@ -211,17 +211,17 @@ class Linear(Classifier):
         """Whether `mistake_bound` also bounds the updates."""
         return self._rule().bounds_updates
 
-    def _whole(self) -> Model:
+    def _whole(self) -> LinearModel:
         """The model with all that learning left, of which a file need not hold more than what predicts."""
         model = self._fitted()
         if model.only_predicts:
             raise AttributeError("this model was saved for prediction only; save it with save(path, resume=True)")
         return model
 
-    def _fresh(self, plan: Plan, rows: Rows, features: int, classes: int, init: Any) -> Model:
+    def _initial_model(self, plan: Plan, rows: Rows, features: int, classes: int, init: Any) -> LinearModel:
         return fresh(plan.problem(classes), rows, features, plan.constant, self.keep, init or (None, None))
 
-    def _model_to_fit(self, plan: Plan, rows: Rows, features: int, outputs: int, init: Any) -> Model:
+    def _model_to_fit(self, plan: Plan, rows: Rows, features: int, outputs: int, init: Any) -> LinearModel:
         model = super()._model_to_fit(plan, rows, features, outputs, init)
         w = model.weights.w
         model.conditions = RunConditions(
@@ -229,7 +229,7 @@ class Linear(Classifier):
         )  # theorems are about two classes
         return model
 
-    def _learner(self, plan: Plan, model: Model, X: Any, examples: Examples, visits: Visits) -> Trainer:
+    def _make_trainer(self, plan: Plan, model: LinearModel, X: Any, examples: Examples, visits: Visits) -> Trainer:
         rule = self._rule()
         if rule.uses_length:
             squared = lengths(examples.rows, examples.constant)
@@ -245,20 +245,20 @@ class Linear(Classifier):
         model.conditions = model.conditions.further(rule, batch, in_turn, weighted)
         return Trainer(examples, model.weights, model.problem, rule, visits, log, model.pocket, model.bound, errors)
 
-    def _keep(self, model: Model, X: Any, learner: Trainer) -> None:
+    def _store(self, model: LinearModel, X: Any, learner: Trainer) -> None:
         if learner.log is not None:
             model.remember(X, learner.log.moves())
 
     _widens = True
 
-    def _widened(self, model: Model, features: int) -> Model:
-        return model.widened(features)
+    def _widened(self, model: LinearModel, features: int) -> LinearModel:
+        return model.resized(features)
 
     def _model_to_parts(self, resume: bool) -> Parts:
         return self._model.to_parts(resume, self._rule)
 
-    def _model_from_parts(self, parts: Parts) -> Model:
-        return Model.from_parts(parts, self.n_features_in_, self._expected(), self._rule)
+    def _model_from_parts(self, parts: Parts) -> LinearModel:
+        return LinearModel.from_parts(parts, self.n_features_in_, self._expected(), self._rule)
 
     def _fixed(self, plan: Plan) -> list[tuple[str, Any, Any]]:
         problem = self._model.problem

@@ -78,18 +78,18 @@ class Budgeted(KernelClassifier):
     def n_support_(self) -> NDArray:
         return np.array([len(held.coef) for held in self._fitted().held])
 
-    def _fresh(self, plan: Plan, rows: Rows, features: int, classes: int, init: Any) -> Holdings:
+    def _initial_model(self, plan: Plan, rows: Rows, features: int, classes: int, init: Any) -> Holdings:
         kernel, seed = self._kernel_for(rows, features), int(plan.rng().integers(2**62))
         return Holdings(plan.problem(classes), kernel, self._policy(), self.normalize, features, seed)
 
     def _model_from_parts(self, parts: Parts) -> Holdings:
         return Holdings.from_parts(parts, self._expected(), self.n_features_in_)
 
-    def _learner(self, plan: Plan, model: Holdings, X: Any, examples: Examples, visits: Visits) -> Steward:
+    def _make_trainer(self, plan: Plan, model: Holdings, X: Any, examples: Examples, visits: Visits) -> Steward:
         self._look_at(model, X, examples.rows, visits.live)
         return Steward(model, X, examples, visits)
 
-    def _keep(self, model: Holdings, X: Any, learner: Steward) -> None:
+    def _store(self, model: Holdings, X: Any, learner: Steward) -> None:
         model.given += X.shape[0]
 
     def _fixed(self, plan: Plan) -> list[tuple[str, Any, Any]]:

@@ -146,7 +146,7 @@ class Holdings:
         twin.held, twin.tally = list(self.held), self.tally.copy()
         return twin
 
-    def suit(self, rows: Rows) -> None:
+    def prepare(self, rows: Rows) -> None:
         """Nothing: kernels between rows of every layout and precision can be computed."""
 
     def learn(self, vector: int, block: Block) -> tuple[NDArray, int]:
@@ -307,9 +307,6 @@ class Steward(NamedTuple):
     def finite(self, order: NDArray) -> bool:
         """Whether every coefficient is a finite number."""
         return all(bool(np.isfinite(held.coef).all()) for held in self.model.held)
-
-    def finish(self) -> None:
-        """Nothing is left to do."""
 
 
 def _mistakes(problem: Problem, scores: NDArray, labels: NDArray) -> int:

@@ -173,7 +173,7 @@ class Machine:
         twin.drift = None if self.drift is None else self.drift.copy()
         return twin
 
-    def suit(self, rows: Rows) -> None:
+    def prepare(self, rows: Rows) -> None:
         """Nothing: kernels between rows of every layout and precision can be computed."""
 
     def absorb(self, slots: NDArray, which: NDArray, kept: Any, taken: NDArray, clock: int) -> None:
@@ -317,9 +317,6 @@ class BlockTrainer(NamedTuple):
     def finite(self, order: NDArray) -> bool:
         """Whether every coefficient is a finite number."""
         return bool(np.isfinite(self.machine.coef).all())
-
-    def finish(self) -> None:
-        """Nothing is left to do."""
 
 
 def _units(rows: int) -> CSR:
@@ -515,17 +512,17 @@ class KernelMachine(KernelClassifier):
     def radius_(self) -> float:
         return float(np.sqrt(self._fitted().widest))
 
-    def _fresh(self, plan: Plan, rows: Rows, features: int, classes: int, init: Any) -> Machine:
+    def _initial_model(self, plan: Plan, rows: Rows, features: int, classes: int, init: Any) -> Machine:
         return Machine(plan.problem(classes), self._kernel_for(rows, features), plan.constant, self.keep, features)
 
     def _model_from_parts(self, parts: Parts) -> Machine:
         return Machine.from_parts(parts, self._expected(), self.n_features_in_)
 
-    def _learner(self, plan: Plan, model: Machine, X: Any, examples: Examples, visits: Visits) -> BlockTrainer:
+    def _make_trainer(self, plan: Plan, model: Machine, X: Any, examples: Examples, visits: Visits) -> BlockTrainer:
         self._look_at(model, X, examples.rows, visits.live)
         return BlockTrainer(model, self._rule(), X, examples, visits, np.full(X.shape[0], -1))
 
-    def _keep(self, model: Machine, X: Any, learner: BlockTrainer) -> None:
+    def _store(self, model: Machine, X: Any, learner: BlockTrainer) -> None:
         model.given += X.shape[0]
 
     def _fixed(self, plan: Plan) -> list[tuple[str, Any, Any]]:

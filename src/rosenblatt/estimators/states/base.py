@@ -82,6 +82,11 @@ def epoch(state, examples, order, budget):
     return Progress(order.size, mistakes, updates, -1)
 
 
+def counts(vectors: int) -> tuple[NDArray, NDArray]:
+    """(tally, clock) of a state that has learned nothing."""
+    return np.zeros(vectors, np.int64), np.zeros(1, np.int64)
+
+
 _LOGARITHMS = {"logs", "exponents"}  # which may be −∞
 _BY_FEATURE = {"weights", "v", "theta", "linked", "mass", "squares", *_LOGARITHMS}  # on the last axis
 _APPENDED = {"starts", "columns", "values", "members", "factor", "point"}  # what they held before an update stays
@@ -98,7 +103,7 @@ def everything_unless(bounded: bool, size: int, rows: Rows, constant: float) -> 
     return None if moderate else slice(None)
 
 
-class States:
+class StateModel:
     """What has been learned: a state, the problem it solves, and the weight vectors that it amounts to; with the
     parameters it was begun with."""
 
@@ -120,7 +125,7 @@ class States:
         """Changes of weight vectors."""
         return int(self.state.tally.sum())
 
-    def copy(self) -> States:
+    def copy(self) -> StateModel:
         """The same, sharing nothing that learning changes."""
         parts = (part.copy() if isinstance(part, np.ndarray) else part for part in self.state)
         twin = copy.copy(self)
@@ -152,27 +157,28 @@ class States:
             if isinstance(array, np.ndarray) and name not in _APPENDED
         }
 
-    def suit(self, rows: Rows) -> None:
+    def prepare(self, rows: Rows) -> None:
         """Nothing: a state serves rows of every layout."""
 
     def vectors(self) -> NDArray:
         """(vectors, features + 1): the weights that predict, the constant feature's last."""
         if self._known is None or self._known[0] != self.seen:
-            self._known = (self.seen, self.state.vectors())
+            state = self.state
+            self._known = (self.seen, state.vectors() if hasattr(state, "vectors") else state.weights)
         return self._known[1]
 
-    def shown(self) -> tuple[NDArray, NDArray]:
+    def coef_and_intercept(self) -> tuple[NDArray, NDArray]:
         """(coef, intercept) of these weights."""
         vectors = self.vectors()
         return vectors[:, :-1], vectors[:, -1] * self.constant
 
     def decision(self, X: Any) -> NDArray:
         """The decision values of rows: see `problems.decide`."""
-        coef, intercept = self.shown()
+        coef, intercept = self.coef_and_intercept()
         return decide(self.problem, X @ coef.T + intercept)
 
 
-class Kept(NamedTuple):
+class WeightState(NamedTuple):
     """The state of a learner that only predicts: its weights."""
 
     weights: NDArray  # (vectors, features + 1)
@@ -180,19 +186,15 @@ class Kept(NamedTuple):
     clock: NDArray
 
     @classmethod
-    def fresh(cls, vectors: int, features: int) -> Kept:
+    def fresh(cls, vectors: int, features: int) -> WeightState:
         """Weights of zero."""
-        return cls(np.zeros((vectors, features + 1)), np.zeros(vectors, np.int64), np.zeros(1, np.int64))
-
-    def vectors(self) -> NDArray:
-        """The weights."""
-        return self.weights
+        return cls(np.zeros((vectors, features + 1)), *counts(vectors))
 
 
-class Pupil(NamedTuple):
+class StateTrainer(NamedTuple):
     """What `train` works with: a state that learns."""
 
-    model: States
+    model: StateModel
     examples: Examples
     visits: Visits
 
@@ -206,7 +208,7 @@ class Pupil(NamedTuple):
         done = self._visit(self.model, order, budget)
         return done, done.updates == 0 and self._none_left()
 
-    def _visit(self, model: States, order: NDArray, budget: int) -> Progress:
+    def _visit(self, model: StateModel, order: NDArray, budget: int) -> Progress:
         done = epoch(model.state, self.examples, order, budget)
         if done.broken >= 0:
             raise NumericFailure(int(done.broken))
@@ -232,14 +234,12 @@ class Pupil(NamedTuple):
         """The weights that predict."""
         return self.model.vectors()
 
-    def finish(self) -> None:
-        """Nothing is left to do."""
-
 
 class Stateful(Classifier):
     """A linear classifier with a state for each weight vector; which state, a subclass says.
 
-    The state's `vectors()` are the weights that predict, (vectors, features + 1) with the constant feature's last. They are
+    The state's `vectors()`, or else its `weights`, are the weights that predict, (vectors, features + 1) with the constant
+    feature's last. They are
     held to `rosenblatt.testing.laws` up to rounding, unless a subclass says `_exact = True`.
     """
 
@@ -270,32 +270,32 @@ class Stateful(Classifier):
 
     @property
     def coef_(self) -> NDArray:
-        return self._fitted().shown()[0]
+        return self._fitted().coef_and_intercept()[0]
 
     @property
     def intercept_(self) -> NDArray:
-        return self._fitted().shown()[1]
+        return self._fitted().coef_and_intercept()[1]
 
-    def _fresh(self, plan: Plan, rows: Rows, features: int, classes: int, init: Any) -> States:
+    def _initial_model(self, plan: Plan, rows: Rows, features: int, classes: int, init: Any) -> StateModel:
         problem = plan.problem(classes)
         vectors = 1 if isinstance(problem, Binary) else columns(problem)
-        return States(problem, self._state(vectors, features), plan.constant, self._own_values())
+        return StateModel(problem, self._state(vectors, features), plan.constant, self._own_values())
 
-    def _learner(self, plan: Plan, model: States, X: Any, examples: Examples, visits: Visits) -> Pupil:
-        return Pupil(model, examples, visits)
+    def _make_trainer(self, plan: Plan, model: StateModel, X: Any, examples: Examples, visits: Visits) -> StateTrainer:
+        return StateTrainer(model, examples, visits)
 
     # Columns that come later
 
-    def _by_columns(self, model: States) -> bool:
+    def _by_columns(self, model: StateModel) -> bool:
         """Whether what is known of a column depends neither on the others nor on how many there are."""
-        return isinstance(model.state, Kept)
+        return isinstance(model.state, WeightState)
 
-    def _widened(self, model: States, features: int) -> States:
+    def _widened(self, model: StateModel, features: int) -> StateModel:
         if not self._by_columns(model):
             return super()._widened(model, features)
         vectors, both = len(model.state.tally), min(features, self.n_features_in_)
         twin = type(self)(**self.get_params(deep=False) | model.begun)
-        begin: Callable = Kept.fresh if isinstance(model.state, Kept) else twin._state
+        begin: Callable = WeightState.fresh if isinstance(model.state, WeightState) else twin._state
         blank, fresh = begin(vectors, self.n_features_in_), begin(vectors, features)
         for old, unseen, new in zip(model.state, blank, fresh, strict=True):
             if isinstance(new, np.ndarray) and new.shape == old.shape:
@@ -311,24 +311,24 @@ class Stateful(Classifier):
     # Files
 
     def _model_to_parts(self, resume: bool) -> Parts:
-        model: States = self._model
+        model: StateModel = self._model
         begun = {name: encode_parameter(name, value) for name, value in model.begun.items()}
         parts = Parts({"problem": encode_record(model.problem, problems.KINDS), "constant": model.constant, "begun": begun})
-        state = self._compact(model.state) if resume else Kept(model.vectors(), model.state.tally, model.state.clock)
+        state = self._compact(model.state) if resume else WeightState(model.vectors(), model.state.tally, model.state.clock)
         for name, value in state._asdict().items():
             if isinstance(value, np.ndarray):
                 parts.put(name, value, name in self._endless)
         return parts
 
-    def _model_from_parts(self, parts: Parts) -> States:
+    def _model_from_parts(self, parts: Parts) -> StateModel:
         problem = problem_of(parts, self._expected())
         begun = {name: decode_parameter(value) for name, value in parts.facts["begun"].items()}
         if set(begun) != set(self._own_values()):
             raise ValueError(f"it began with {', '.join(begun)}; it must be {', '.join(self._own_values())}")
         parameters.check(begun, {name: self._own[name] for name in begun})
         state = self._state_from(parts, begun, 1 if isinstance(problem, Binary) else columns(problem))
-        model = States(problem, state, parts.real("constant"), begun)
-        model.only_predicts = isinstance(state, Kept)
+        model = StateModel(problem, state, parts.real("constant"), begun)
+        model.only_predicts = isinstance(state, WeightState)
         return model
 
     def _state_from(self, parts: Parts, begun: Mapping[str, Any], vectors: int) -> Any:
@@ -339,7 +339,7 @@ class Stateful(Classifier):
             raise ValueError(f"{vectors} weight vectors of {width} weights need more than its {held} bytes")
         counts = {"tally": parts.counts("tally", vectors), "clock": parts.counts("clock", 1)}
         if set(parts.arrays) == {"weights"}:
-            return Kept(parts.array("weights", np.float64, (vectors, width)), **counts)
+            return WeightState(parts.array("weights", np.float64, (vectors, width)), **counts)
         params = self.get_params(deep=False) | begun | self._harmless(held)
         if "fit_intercept" in params:
             params["fit_intercept"] = parts.real("constant") != 0

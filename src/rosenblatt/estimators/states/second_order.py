@@ -16,8 +16,8 @@ from rosenblatt.engine.rows import Examples, lengths, refuse_too_long
 from rosenblatt.engine.train import Visits
 from rosenblatt.estimators.parameters import LinearParameters, Number, OneOf, parameter, with_parameters
 from rosenblatt.estimators.plan import Plan
-from rosenblatt.estimators.states.base import Pupil, Stateful, States
-from rosenblatt.estimators.states.curvature import Collector, Gram, Matrix, Ratios, Variances
+from rosenblatt.estimators.states.base import Stateful, StateModel, StateTrainer
+from rosenblatt.estimators.states.curvature import Gram, GramTrainer, Matrix, Ratios, Variances, diagonal
 from rosenblatt.modelfile.parts import Parts
 from rosenblatt.theory import bounds
 
@@ -59,17 +59,20 @@ class SecondOrder(Stateful):
         """a, of M = aI before the first update."""
 
     def _state(self, vectors: int, features: int) -> Any:
-        return self._forms[self.form].fresh(vectors, features, self._ridge(), self._margin, int(self.max_bytes))
+        kind, ridge = self._forms[self.form], self._ridge()
+        if kind in (Ratios, Variances):
+            return diagonal(kind, vectors, features, ridge, self._margin)
+        return kind.fresh(vectors, features, ridge, self._margin, int(self.max_bytes))
 
-    def _learner(self, plan: Plan, model: States, X: Any, examples: Examples, visits: Visits) -> Pupil:
+    def _make_trainer(self, plan: Plan, model: StateModel, X: Any, examples: Examples, visits: Visits) -> StateTrainer:
         # A row whose length overflows would teach nothing.
         refuse_too_long(examples.rows, lengths(examples.rows, examples.constant), visits.live)
         if not isinstance(model.state, Gram):
-            return Pupil(model, examples, visits)
+            return StateTrainer(model, examples, visits)
         model.state = model.state._replace(limit=int(self.max_bytes))
-        return Collector(model, examples, visits)
+        return GramTrainer(model, examples, visits)
 
-    def _by_columns(self, model: States) -> bool:
+    def _by_columns(self, model: StateModel) -> bool:
         return isinstance(model.state, Ratios | Variances) or super()._by_columns(model)
 
     def _compact(self, state: Any) -> Any:

@@ -28,7 +28,7 @@ from rosenblatt.estimators.parameters import (
     with_parameters,
 )
 from rosenblatt.estimators.states import multiplicative
-from rosenblatt.estimators.states.base import Stateful, States
+from rosenblatt.estimators.states.base import Stateful, StateModel
 from rosenblatt.estimators.states.multiplicative import outside
 from rosenblatt.theory import bounds
 
@@ -303,7 +303,7 @@ class BalancedWinnow(Stateful, LinearParameters):
         features = _dimensions(self, features)
         return self._bound_for(classes, radius, lambda radius: bounds.balanced_winnow(radius, margin, features, self.alpha))
 
-    def _by_columns(self, model: States) -> bool:
+    def _by_columns(self, model: StateModel) -> bool:
         return True
 
     def _state(self, vectors: int, features: int) -> Any:
