@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Collection
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from rosenblatt import rules
 from rosenblatt.engine import problems
 from rosenblatt.engine.problems import JOINT, MOVE, Binary, OneVsOne, Problem, columns, counters, decide, visible, winner
-from rosenblatt.engine.rows import Rows, is_sparse
+from rosenblatt.engine.rows import Matrix, Rows, is_sparse
 from rosenblatt.engine.train import Pocket
 from rosenblatt.engine.votes import Votes, no_votes
 from rosenblatt.engine.weights import WeightBound, Weights, in_layout_of, resized, weights_of, with_more_classes, zeros
@@ -20,6 +20,8 @@ from rosenblatt.errors import InvalidData
 from rosenblatt.modelfile.parts import Parts
 from rosenblatt.modelfile.values import MOST, decode_record, encode_record
 from rosenblatt.theory.conditions import RunConditions
+
+Init: TypeAlias = tuple[ArrayLike | None, ArrayLike | None]  # coef and intercept to start from
 
 
 class LinearModel:
@@ -77,14 +79,14 @@ class LinearModel:
         """(coef, intercept) of the last weights."""
         return coef_and_intercept(self.problem, self.weights.w, self.constant)
 
-    def decision(self, X: Any) -> NDArray:
+    def decision(self, X: Matrix) -> NDArray:
         """The decision values of rows: see `problems.decide`."""
         if self.votes is not None:
             return decide(self.problem, visible(self.problem, self.votes.scores(X, self.problem, self.constant)))
         coef, intercept = self.kept()
         return decide(self.problem, X @ coef.T + intercept)
 
-    def errors(self, X: Any, labels: NDArray, w: NDArray) -> int:
+    def errors(self, X: Matrix, labels: NDArray, w: NDArray) -> int:
         """How many rows the weights w do not predict."""
         coef, intercept = coef_and_intercept(self.problem, w, self.constant)
         return int(np.count_nonzero(winner(decide(self.problem, X @ coef.T + intercept)) != labels))
@@ -111,14 +113,14 @@ class LinearModel:
         twin._known = None
         return twin
 
-    def remember(self, X: Any, moves: NDArray) -> None:
+    def remember(self, X: Matrix, moves: NDArray) -> None:
         """Keep the mistakes made on rows of X, which vote from now on."""
         if self.votes is not None:
             self.votes = self.votes.extended(X, moves, int(self.weights.clock[0]))
 
     # Files
 
-    def to_parts(self, resume: bool, own_rule: Callable[[], Any]) -> Parts:
+    def to_parts(self, resume: bool, own_rule: Callable[[], tuple | None]) -> Parts:
         """Return the model as parts; without `resume`, the weights that predict and no more. `own_rule` returns the rule
         that the parameters of the learner ask for, which need not be one that a file can name."""
         parts = Parts({
@@ -154,7 +156,7 @@ class LinearModel:
 
     @classmethod
     def from_parts(
-        cls, parts: Parts, features: int, expected: Collection[Problem], own_rule: Callable[[], Any]
+        cls, parts: Parts, features: int, expected: Collection[Problem], own_rule: Callable[[], tuple | None]
     ) -> LinearModel:
         """Return the model that parts describe, for rows of so many features and for one of the problems expected."""
         problem = problem_of(parts, expected)
@@ -197,7 +199,7 @@ def move_bounds(problem: Problem, rows: int, clock: int) -> dict[str, tuple[int,
     return {"row": (0, rows - 1), "gains": column, "loses": column, "counter": counter, "clock": (0, clock)}
 
 
-def _conditions(parts: Parts, w: NDArray, own_rule: Callable[[], Any]) -> RunConditions:
+def _conditions(parts: Parts, w: NDArray, own_rule: Callable[[], tuple | None]) -> RunConditions:
     start = parts.array("terms/start", w.dtype, w.shape) if "terms/start" in parts.arrays else None
     terms = Parts(parts.facts["terms"])
     rule = terms.facts["rule"]
@@ -220,7 +222,7 @@ def _weights(parts: Parts, name: str, shape: tuple[int, ...], dtype: DTypeLike |
 
 
 def fresh(
-    problem: Problem, rows: Rows, features: int, constant: float, keep: str, init: tuple[Any, Any] = (None, None)
+    problem: Problem, rows: Rows, features: int, constant: float, keep: str, init: Init = (None, None)
 ) -> LinearModel:
     """A model that has seen nothing, with weights of zero or those that `init` (coef, intercept) shows."""
     weights = zeros(features, problem, rows.values.dtype.type, keep == "average", is_sparse(rows))
@@ -229,7 +231,9 @@ def fresh(
     return LinearModel(problem, weights, constant, keep)
 
 
-def _start(problem: Problem, features: int, constant: float, coef_init: Any, intercept_init: Any) -> NDArray:
+def _start(
+    problem: Problem, features: int, constant: float, coef_init: ArrayLike | None, intercept_init: ArrayLike | None
+) -> NDArray:
     vectors = {Binary: 1, OneVsOne: problem.classes * (problem.classes - 1) // 2}.get(type(problem), problem.classes)
     coef = np.zeros((vectors, features)) if coef_init is None else np.asarray(coef_init, dtype=np.float64)
     intercept = np.zeros(vectors) if intercept_init is None else np.asarray(intercept_init, dtype=np.float64)

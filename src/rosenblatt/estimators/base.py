@@ -16,7 +16,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import train_test_split
@@ -24,8 +24,9 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rosenblatt.engine.loop import Progress
+from rosenblatt.engine.model import Init
 from rosenblatt.engine.problems import Binary, Joint, OneVsOne, OneVsRest, Problem, Spread, winner
-from rosenblatt.engine.rows import Examples, Rows, as_rows, finite
+from rosenblatt.engine.rows import Examples, Matrix, MatrixLike, Rows, as_rows, finite
 from rosenblatt.engine.train import (
     Epoch,
     EpochTrainer,
@@ -62,7 +63,7 @@ Visit = Callable[[RowTrainer, NDArray], Progress]  # has a learner visit the row
 
 
 @contextmanager
-def unchanged_on_error(estimator: Any) -> Iterator[None]:
+def unchanged_on_error(estimator: BaseEstimator) -> Iterator[None]:
     """Take back every attribute that was set, but those by which callbacks are torn down afterwards."""
     before = estimator.__dict__.copy()
     try:
@@ -75,7 +76,7 @@ def unchanged_on_error(estimator: Any) -> Iterator[None]:
 
 
 @contextmanager
-def all_or_nothing(estimator: Any) -> Iterator[None]:
+def all_or_nothing(estimator: BaseEstimator) -> Iterator[None]:
     """The same, and Ctrl-C waits until all is done."""
     with interrupts_held() as interrupted, unchanged_on_error(estimator):
         yield
@@ -96,35 +97,45 @@ def invalid_data() -> Iterator[None]:
         raise InvalidData(str(error)) from error
 
 
-def read_rows(estimator: Any, X: Any) -> Any:
+def read_rows(estimator: BaseEstimator, X: MatrixLike) -> Any:
     """X as an array or a CSR matrix of finite numbers, with the columns that the fitted estimator expects."""
     with invalid_data():
         return validate_data(estimator, X, reset=False, **READ)
 
 
-def read_examples(estimator: Any, X: Any, y: Any, reset: bool, **options: Any) -> tuple[Any, NDArray]:
+def read_examples(
+    estimator: BaseEstimator, X: MatrixLike, y: ArrayLike, reset: bool, **options: object
+) -> tuple[Any, NDArray]:
     """(X, y) as arrays, or X as a CSR matrix; with `reset`, the estimator expects columns like these from now on."""
     with invalid_data():
         return validate_data(estimator, X, y, reset=reset, **(READ | options))
 
 
-def refuse_non_finite(estimator: Any, X: Any) -> None:
+def refuse_non_finite(estimator: BaseEstimator, X: Matrix) -> None:
     """Raise InvalidData if X holds NaN or infinity."""
     with invalid_data():
         assert_all_finite(X, estimator_name=type(estimator).__name__, input_name="X")
 
 
-def longest_row(X: Any, rows: NDArray) -> int | None:
+def longest_row(X: Matrix, rows: NDArray) -> int | None:
     """Of some rows of X the one with the largest value; None if there are none."""
     if len(rows) < 2:
         return int(rows[0]) if len(rows) else None
     return int(rows[abs(sp.csr_array(X[rows])).max(axis=1).toarray().argmax()])
 
 
+class ValidationData(NamedTuple):
+    """What a caller wants a run to be validated on, if anything, and the classes that there are."""
+
+    X: MatrixLike | None
+    y: ArrayLike | None
+    classes: NDArray
+
+
 class LabelledRows(NamedTuple):
     """Rows of a stream and what is known of them."""
 
-    X: Any
+    X: Matrix
     rows: Rows
     labels: NDArray  # (rows,) class numbers
     weight: NDArray | None  # (rows,)
@@ -172,7 +183,7 @@ class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, BaseEstimator):
     # What a learner is
 
     @abstractmethod
-    def _initial_model(self, plan: Plan, rows: Rows, features: int, outputs: int, init: Any) -> Any:
+    def _initial_model(self, plan: Plan, rows: Rows, features: int, outputs: int, init: Init | None) -> Any:
         """What has been learned before the first example; `outputs` counts the classes or the targets, and
         `init` is where `fit` was asked to start."""
 
@@ -197,9 +208,28 @@ class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, BaseEstimator):
     # Columns that come later
 
     def widen(self, features: int) -> Any:
-        """Expect rows of so many columns from now on; the estimator itself. What it knows is what it would know if the new
-        columns had been there from the start and had been zero. Fewer columns than before are allowed where those left out
-        have never been learned from."""
+        """Change the number of columns that a fitted estimator expects.
+
+        What it has learned is what it would have learned if the new columns had been there from the start and had been
+        zero. Fewer columns than before are allowed where those left out have never been learned from.
+
+        Parameters
+        ----------
+        features : int
+            The number of columns from now on.
+
+        Returns
+        -------
+        self : object
+            The estimator.
+
+        Raises
+        ------
+        UnsupportedOperation
+            If it cannot learn from other columns, or if its columns have names.
+        InvalidData
+            If columns that were learned from would be left out.
+        """
         check_is_fitted(self)
         if isinstance(features, bool) or not isinstance(features, Integral) or features < 1:
             raise InvalidParameter("features", features, "a whole number ≥ 1")
@@ -236,7 +266,7 @@ class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, BaseEstimator):
                     f"{names} has changed since this model began to learn", hint="fit a new one, or change it back"
                 )
 
-    def _model_to_fit(self, plan: Plan, rows: Rows, features: int, outputs: int, init: Any) -> Any:
+    def _model_to_fit(self, plan: Plan, rows: Rows, features: int, outputs: int, init: Init | None) -> Any:
         if self.warm_start and self.__sklearn_is_fitted__():
             self._resumable()
             self._check_unchanged(plan)
@@ -261,7 +291,7 @@ class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, BaseEstimator):
         learner: EpochTrainer,
         data: tuple[Any, Any],
         error: Callable[[], float] | None,
-        learned: Mapping[str, Any],
+        learned: Mapping[str, object],
         replay: Callable[[], RowTrainer] | None = None,
     ) -> str:
         """Learn epoch by epoch and store what came of it, with the further attributes `learned`; why it stopped.
@@ -301,11 +331,11 @@ class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, BaseEstimator):
             bar.done(reason)
         return history, reason
 
-    def _limits(self, plan: Plan, learner: Any) -> Limits:
+    def _limits(self, plan: Plan, learner: EpochTrainer) -> Limits:
         """When to stop."""
         return plan.limits()
 
-    def _check_finite(self, X: Any, rows: Rows) -> None:
+    def _check_finite(self, X: Matrix, rows: Rows) -> None:
         if not finite(rows):
             refuse_non_finite(self, X)
 
@@ -393,7 +423,12 @@ class Classifier(ClassifierMixin, Estimator):
     # Learning
 
     def _fit(
-        self, X: Any, y: Any, sample_weight: Any = None, init: Any = None, validation: tuple[Any, Any] = (None, None)
+        self,
+        X: MatrixLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        init: Init | None = None,
+        validation: tuple[MatrixLike | None, ArrayLike | None] = (None, None),
     ) -> Any:
         """Learn in epochs until one of the reasons to stop; an error leaves the estimator as it was."""
         with unchanged_on_error(self):
@@ -416,7 +451,7 @@ class Classifier(ClassifierMixin, Estimator):
                     f"warm_start=True goes on with the classes {self.classes_.tolist()}, but y has {classes.tolist()}"
                 )
             model = self._model_to_fit(plan, rows, X.shape[1], len(classes), init)
-            live, error = self._validation(model, X, labels, live, (*validation, classes), rng)
+            live, error = self._validation(model, X, labels, live, ValidationData(*validation, classes), rng)
             examples = Examples(rows, labels, targets.paired(weight, by_class, len(y)), plan.constant)
             state = rng.bit_generator.state
 
@@ -434,7 +469,9 @@ class Classifier(ClassifierMixin, Estimator):
             raise KeyboardInterrupt
         return self
 
-    def _partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
+    def _partial_fit(
+        self, X: MatrixLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Any:
         """Learn from these rows, once, in the order given."""
         with all_or_nothing(self):
             plan = self._plan()
@@ -453,7 +490,7 @@ class Classifier(ClassifierMixin, Estimator):
             self._learn_labelled(plan, LabelledRows(X, rows, labels, weight, live), known, stages)
         return self
 
-    def _partial_fit_numbers(self, X: Any, labels: NDArray, classes: int) -> Any:
+    def _partial_fit_numbers(self, X: Matrix, labels: NDArray, classes: int) -> Any:
         """The same for rows that need no checks: X is CSR of finite float64 with sorted indices, and the labels are the
         numbers of this many classes."""
         with all_or_nothing(self):
@@ -484,16 +521,36 @@ class Classifier(ClassifierMixin, Estimator):
 
     # Predicting
 
-    def decision_function(self, X: Any) -> NDArray:
-        """How each row scores: one value for two classes, ≥ 0 for the second; else one a class, the highest wins.
+    def decision_function(self, X: MatrixLike) -> NDArray:
+        """Compute the scores of rows.
 
-        With `keep="vote"` they are mean votes, with `multiclass="ovo"` the number of pairs won.
+        Parameters
+        ----------
+        X : array or sparse matrix (rows, features)
+            The rows.
+
+        Returns
+        -------
+        array (rows,) or (rows, classes)
+            One score for two classes, ≥ 0 for the second; else one for each class, of which the highest wins. With
+            `keep="vote"` they are mean votes, with `multiclass="ovo"` the number of pairs won.
         """
         check_is_fitted(self)
         return self._model.decision(read_rows(self, X))
 
-    def predict(self, X: Any) -> NDArray:
-        """The class of each row. A score of exactly 0 is the second of two classes; equal scores name the first class."""
+    def predict(self, X: MatrixLike) -> NDArray:
+        """Predict the class of each row.
+
+        Parameters
+        ----------
+        X : array or sparse matrix (rows, features)
+            The rows.
+
+        Returns
+        -------
+        array (rows,)
+            The classes. A score of exactly 0 is the second of two classes; of equal scores the first class wins.
+        """
         decision = self.decision_function(X)
         return self.classes_[winner(decision)]
 
@@ -514,7 +571,7 @@ class Classifier(ClassifierMixin, Estimator):
 
     # Steps of learning
 
-    def _read(self, X: Any, y: Any, reset: bool) -> tuple[Any, NDArray]:
+    def _read(self, X: MatrixLike, y: ArrayLike, reset: bool) -> tuple[Any, NDArray]:
         targets.refuse_mixed(y)
         X, y = read_examples(self, X, y, reset, ensure_all_finite=False)
         with invalid_data():
@@ -545,7 +602,7 @@ class Classifier(ClassifierMixin, Estimator):
             return live
         return live[by_class[live] > 0]
 
-    def _declared(self, classes: Any, y: NDArray) -> NDArray:
+    def _declared(self, classes: ArrayLike | None, y: NDArray) -> NDArray:
         """The classes known before this call of `partial_fit`."""
         if self.__sklearn_is_fitted__():
             if classes is not None and not np.array_equal(np.unique(classes), np.sort(self.classes_)):
@@ -603,13 +660,13 @@ class Classifier(ClassifierMixin, Estimator):
         return mistakes, updates
 
     def _validation(
-        self, model: Any, X: Any, labels: NDArray, live: NDArray, given: tuple[Any, Any, NDArray], rng: Any
+        self, model: Any, X: Any, labels: NDArray, live: NDArray, data: ValidationData, rng: np.random.Generator
     ) -> tuple[NDArray, Callable[[], float] | None]:
         """(rows to learn from, what tells the validation error), from rows given or held out."""
-        X_val, y_val, classes = given
+        X_val, y_val, classes = data
         if (X_val is None) != (y_val is None):
             raise InvalidData("X_val and y_val must be passed together, or neither of them")
-        if X_val is not None:
+        if X_val is not None and y_val is not None:
             if self.keep == "vote":
                 raise UnsupportedOperation(
                     "keep='vote' cannot be judged on X_val: every epoch would count all votes anew",
@@ -628,7 +685,7 @@ class Classifier(ClassifierMixin, Estimator):
             return live, None
         return live, lambda: float(np.mean(winner(model.decision(X_val)) != y_val))
 
-    def _validation_labels(self, y: Any, rows: int, classes: NDArray) -> NDArray:
+    def _validation_labels(self, y: ArrayLike, rows: int, classes: NDArray) -> NDArray:
         """The class numbers of labels to validate with, one for each row."""
         y = np.asarray(y)
         if y.shape != (rows,):

@@ -15,14 +15,14 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from rosenblatt.engine import problems
 from rosenblatt.engine.jit import generic, is_number, jit
 from rosenblatt.engine.loop import Progress
-from rosenblatt.engine.model import problem_of
+from rosenblatt.engine.model import Init, problem_of
 from rosenblatt.engine.problems import Binary, Problem, columns, decide
-from rosenblatt.engine.rows import Examples, Rows, count, fetch, take, touched_columns
+from rosenblatt.engine.rows import Examples, Matrix, MatrixLike, Rows, count, fetch, take, touched_columns
 from rosenblatt.engine.train import NO_LIMIT, NumericFailure, Visits
 from rosenblatt.engine.weights import backup
 from rosenblatt.errors import InvalidData
@@ -107,7 +107,7 @@ class StateModel:
     """What has been learned: a state, the problem it solves, and the weight vectors that it amounts to; with the
     parameters it was begun with."""
 
-    def __init__(self, problem: Problem, state: Any, constant: float, begun: Mapping[str, Any]):
+    def __init__(self, problem: Problem, state: Any, constant: float, begun: Mapping[str, object]):
         self.problem = problem
         self.state = state
         self.constant = constant
@@ -172,7 +172,7 @@ class StateModel:
         vectors = self.vectors()
         return vectors[:, :-1], vectors[:, -1] * self.constant
 
-    def decision(self, X: Any) -> NDArray:
+    def decision(self, X: Matrix) -> NDArray:
         """The decision values of rows: see `problems.decide`."""
         coef, intercept = self.coef_and_intercept()
         return decide(self.problem, X @ coef.T + intercept)
@@ -253,18 +253,56 @@ class Stateful(Classifier):
         constant one."""
 
     @with_callbacks
-    def fit(self, X: Any, y: Any) -> Any:
-        """Learn from X (rows, features) and y (rows,) until one of the reasons to stop; the estimator itself.
+    def fit(self, X: MatrixLike, y: ArrayLike) -> Any:
+        """Learn from rows in epochs, until one of the reasons to stop.
 
-        An error leaves the estimator as it was; Ctrl-C finishes the epoch, stores the model and then interrupts.
+        Parameters
+        ----------
+        X : array or sparse matrix (rows, features)
+            The rows.
+        y : array (rows,)
+            Their labels.
+
+        Returns
+        -------
+        self : object
+            The estimator. An error leaves it as it was; Ctrl-C finishes the epoch, stores the model and then interrupts.
+
+        Raises
+        ------
+        InvalidData
+            If rows, labels or weights cannot be used; `NumericOverflow` says which row was too large.
+        InvalidParameter
+            If a parameter has a value that is not allowed.
         """
         return self._fit(X, y)
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Any:
-        """Learn from these rows, once, in the order given; the estimator itself.
+    def partial_fit(self, X: MatrixLike, y: ArrayLike, classes: ArrayLike | None = None) -> Any:
+        """Learn from these rows, once, in the order given.
 
-        Cutting a stream of rows into calls in any way gives the same model. `classes` lists all classes on the first
-        call. `order` and the reasons to stop do not apply.
+        Cutting a stream of rows into calls in any way gives the same model. `order` and the reasons to stop do not apply.
+
+        Parameters
+        ----------
+        X : array or sparse matrix (rows, features)
+            The rows.
+        y : array (rows,)
+            Their labels.
+        classes : array, optional
+            All classes that there will be; needed on the first call.
+
+        Returns
+        -------
+        self : object
+            The estimator. An error leaves it as it was; Ctrl-C waits until all rows are learned.
+
+        Raises
+        ------
+        InvalidData
+            If rows, labels or weights cannot be used; `UnknownLabel` for a class that was not declared, `NumericOverflow`
+            if numbers became too large, with the row at which they did.
+        UnsupportedOperation
+            If parameters have changed since the model began to learn.
         """
         return self._partial_fit(X, y, classes)
 
@@ -276,12 +314,12 @@ class Stateful(Classifier):
     def intercept_(self) -> NDArray:
         return self._fitted().coef_and_intercept()[1]
 
-    def _initial_model(self, plan: Plan, rows: Rows, features: int, classes: int, init: Any) -> StateModel:
+    def _initial_model(self, plan: Plan, rows: Rows, features: int, classes: int, init: Init | None) -> StateModel:
         problem = plan.problem(classes)
         vectors = 1 if isinstance(problem, Binary) else columns(problem)
         return StateModel(problem, self._state(vectors, features), plan.constant, self._own_values())
 
-    def _make_trainer(self, plan: Plan, model: StateModel, X: Any, examples: Examples, visits: Visits) -> StateTrainer:
+    def _make_trainer(self, plan: Plan, model: StateModel, X: Matrix, examples: Examples, visits: Visits) -> StateTrainer:
         return StateTrainer(model, examples, visits)
 
     # Columns that come later
@@ -331,7 +369,7 @@ class Stateful(Classifier):
         model.only_predicts = isinstance(state, WeightState)
         return model
 
-    def _state_from(self, parts: Parts, begun: Mapping[str, Any], vectors: int) -> Any:
+    def _state_from(self, parts: Parts, begun: Mapping[str, object], vectors: int) -> Any:
         """The state that arrays describe: a fresh one, of the parameters that the model began with, says what they must
         be. No array of it that has the features on an axis may be larger than all that there is."""
         width, held = self.n_features_in_ + 1, sum(array.nbytes for array in parts.arrays.values())

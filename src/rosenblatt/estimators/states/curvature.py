@@ -3,7 +3,7 @@ w = M⁻¹Σyx, so that directions in which the data are long count for less. Le
 
     w += (y − ⟨w, x⟩)/(1 + xᵀM⁻¹x) · M⁻¹x,    M += xxᵀ,
 
-a step of least squares, taken only where the margin y⟨w, x⟩ is too small. `Matrix` and `Gram` are two ways of finding
+a step of least squares, taken only where the margin y⟨w, x⟩ is too small. `Inverse` and `Gram` are two ways of finding
 M⁻¹x, one quadratic in the features and one in the updates; `Ratios` and `Variances` keep the diagonal of M alone.
 """
 
@@ -21,7 +21,7 @@ from rosenblatt.engine.rows import Dense, Rows, count, touched_columns
 from rosenblatt.estimators.states.base import StateModel, StateTrainer, counts, learn, score
 
 
-class Matrix(NamedTuple):
+class Inverse(NamedTuple):
     """M⁻¹ of each weight vector."""
 
     weights: NDArray  # (vectors, features + 1)
@@ -36,7 +36,7 @@ class Matrix(NamedTuple):
         return slice(None)
 
     @classmethod
-    def fresh(cls, vectors: int, features: int, ridge: float, margin: float, limit: int) -> Matrix:
+    def fresh(cls, vectors: int, features: int, ridge: float, margin: float, limit: int) -> Inverse:
         """M⁻¹ = I/a for each weight vector, if that fits into the limit."""
         size = features + 1
         needed = 8 * vectors * size * size
@@ -169,7 +169,7 @@ def diagonal(kind: type[Ratios] | type[Variances], vectors: int, features: int, 
 
 
 @score.register
-def _(state: Matrix | Gram | Ratios | Variances, vector, columns, values, constant):
+def _(state: Inverse | Gram | Ratios | Variances, vector, columns, values, constant):
     w = state.weights[vector]
     return dot(columns, values, w, columns) + constant * w[-1]
 
@@ -178,7 +178,7 @@ def _(state: Matrix | Gram | Ratios | Variances, vector, columns, values, consta
 
 
 @learn.register
-def _(state: Matrix, vector, columns, values, constant, sign, score):
+def _(state: Inverse, vector, columns, values, constant, sign, score):
     if sign * score > state.margin:
         return False
     point = np.zeros(state.weights.shape[1])
