@@ -53,8 +53,8 @@ def pays(rows: Rows, problem: Problem) -> bool:
     )
 
 
-def epoch(examples: Examples, weights, problem, rule, pace, order: NDArray, threads: int) -> Progress:
-    """Visit the rows that `order` lists and learn from each; what `kernels.epoch` does with a batch of one."""
+def epoch_in_blocks(examples: Examples, weights, problem, rule, pace, order: NDArray, threads: int) -> Progress:
+    """Visit the rows that `order` lists and learn from each; what `loop.epoch` does with a batch of one."""
     mistakes, updates, position = 0, 0, 0
     scores = np.empty((BLOCK, problem.classes), examples.rows.values.dtype)
     w = weights.w[:-1]

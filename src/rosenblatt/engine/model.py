@@ -15,7 +15,15 @@ from rosenblatt.engine.problems import JOINT, MOVE, Binary, OneVsOne, Problem, c
 from rosenblatt.engine.rows import Matrix, Rows, is_sparse
 from rosenblatt.engine.train import Pocket
 from rosenblatt.engine.votes import Votes, no_votes
-from rosenblatt.engine.weights import WeightBound, Weights, in_layout_of, resized, weights_of, with_more_classes, zeros
+from rosenblatt.engine.weights import (
+    WeightBound,
+    Weights,
+    in_layout_of,
+    weights_of,
+    with_features,
+    with_more_classes,
+    zeros,
+)
 from rosenblatt.errors import InvalidData
 from rosenblatt.modelfile.parts import Parts
 from rosenblatt.modelfile.values import MOST, decode_record, encode_record
@@ -60,7 +68,7 @@ class LinearModel:
         """Give the weights the memory order and at least the precision that these rows want."""
         self.weights = in_layout_of(self.weights, np.result_type(rows.values, self.weights.w).type, is_sparse(rows))
 
-    def kept(self) -> tuple[NDArray, NDArray]:
+    def predicting_coef(self) -> tuple[NDArray, NDArray]:
         """(coef, intercept) of the weights that predict, in their own precision; with votes, of the last."""
         if self.keep == "average":
             now = int(self.weights.clock[0])
@@ -83,7 +91,7 @@ class LinearModel:
         """The decision values of rows: see `problems.decide`."""
         if self.votes is not None:
             return decide(self.problem, visible(self.problem, self.votes.scores(X, self.problem, self.constant)))
-        coef, intercept = self.kept()
+        coef, intercept = self.predicting_coef()
         return decide(self.problem, X @ coef.T + intercept)
 
     def errors(self, X: Matrix, labels: NDArray, w: NDArray) -> int:
@@ -100,23 +108,23 @@ class LinearModel:
         self.problem = larger
         self._known = None
 
-    def resized(self, features: int) -> LinearModel:
+    def with_features(self, features: int) -> LinearModel:
         """The same model for rows of so many features; the weights of new ones are zero, as if they had never come."""
         twin = self.copy()
-        drift = None if self.weights.drift is None else resized(self.weights.drift, features, "a part in the average")
-        twin.weights = twin.weights._replace(w=resized(self.weights.w, features), drift=drift)
+        drift = None if self.weights.drift is None else with_features(self.weights.drift, features, "a part in the average")
+        twin.weights = twin.weights._replace(w=with_features(self.weights.w, features), drift=drift)
         if twin.pocket is not None:
-            twin.pocket.w = resized(twin.pocket.w, features)
-        twin.votes = None if self.votes is None else self.votes.resized(features)
+            twin.pocket.w = with_features(twin.pocket.w, features)
+        twin.votes = None if self.votes is None else self.votes.with_features(features)
         start = self.conditions.start
-        twin.conditions = self.conditions._replace(start=None if start is None else resized(start, features))
+        twin.conditions = self.conditions._replace(start=None if start is None else with_features(start, features))
         twin._known = None
         return twin
 
     def remember(self, X: Matrix, moves: NDArray) -> None:
         """Keep the mistakes made on rows of X, which vote from now on."""
         if self.votes is not None:
-            self.votes = self.votes.extended(X, moves, int(self.weights.clock[0]))
+            self.votes = self.votes.with_moves(X, moves, int(self.weights.clock[0]))
 
     # Files
 

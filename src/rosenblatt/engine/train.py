@@ -186,7 +186,7 @@ class Trainer(NamedTuple):
         most = largest * step * len(order) * moves_per_row(self.problem)
         if self.log is not None or self.bound is None or not largest <= HALFWAY[self.weights.w.dtype]:
             return False
-        return self.bound.raised(self.weights, self.seen + len(order), most)
+        return self.bound.raise_by(self.weights, self.seen + len(order), most)
 
     def finite(self, order: NDArray) -> bool:
         """Whether everything that the rows of `order` can have changed is a finite number."""
@@ -195,7 +195,7 @@ class Trainer(NamedTuple):
     def epoch(self, order: NDArray, budget: int = NO_LIMIT) -> tuple[Progress, bool]:
         """Visit the rows of `order` once; what was done, and whether nothing is left to learn."""
         if self._in_blocks(budget):
-            done = blocks.epoch(
+            done = blocks.epoch_in_blocks(
                 self.examples, self.weights, self.problem, self.rule, self._pace(budget), order, self.visits.threads
             )
             _check(done)

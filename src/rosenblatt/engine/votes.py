@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from rosenblatt.engine.jit import jit
 from rosenblatt.engine.problems import JOINT, MOVE, Binary, Problem, columns
 from rosenblatt.engine.rows import Matrix
-from rosenblatt.engine.weights import places, resized
+from rosenblatt.engine.weights import places, with_features
 from rosenblatt.errors import InvalidData
 
 AT_ONCE = 2**22  # inner products computed at a time
@@ -30,12 +30,12 @@ class Votes(NamedTuple):
     start: NDArray  # the first weights, as `Weights.w`
     clock: int  # examples seen
 
-    def extended(self, X: Matrix, moves: NDArray, clock: int) -> Votes:
+    def with_moves(self, X: Matrix, moves: NDArray, clock: int) -> Votes:
         """With the moves of one more stretch of learning, made on rows of X."""
         mistaken, places = np.unique(moves["row"], return_inverse=True)
         moves = moves.copy()
         moves["row"] = places + self.rows.shape[0]
-        rows = stacked(self.rows, X[mistaken]) if self.rows.shape[0] else X[mistaken]
+        rows = stack_rows(self.rows, X[mistaken]) if self.rows.shape[0] else X[mistaken]
         return Votes(rows, np.concatenate([self.moves, moves]), self.start, clock)
 
     def with_more_classes(self, start: NDArray, problem: Problem, larger: Problem) -> Votes:
@@ -49,9 +49,9 @@ class Votes(NamedTuple):
                 moves[field] = np.where(moves[field] >= 0, where[moves[field]], -1)
         return self._replace(moves=moves, start=start)
 
-    def resized(self, features: int) -> Votes:
+    def with_features(self, features: int) -> Votes:
         """The same votes for rows of so many features."""
-        return self._replace(rows=columns_widened(self.rows, features), start=resized(self.start, features))
+        return self._replace(rows=resize_columns(self.rows, features), start=with_features(self.start, features))
 
     def scores(self, X: Matrix, problem: Problem, constant: float) -> NDArray:
         """For each row of X, the mean vote of the weights after each example seen: of their signs, −1 to 1, or with one
@@ -67,13 +67,13 @@ class Votes(NamedTuple):
         return result
 
 
-def stacked(rows: Matrix, more: Matrix) -> Matrix:
+def stack_rows(rows: Matrix, more: Matrix) -> Matrix:
     """Rows and more rows; CSR if either is."""
     mixed = sp.issparse(rows) or sp.issparse(more)
     return sp.vstack([rows, more]).tocsr() if mixed else np.vstack([rows, more])
 
 
-def columns_widened(rows: Any, features: int) -> Matrix:
+def resize_columns(rows: Any, features: int) -> Matrix:
     """The same rows with so many columns: new ones of zeros, or without those at the end, if they are zero."""
     count, known = rows.shape
     if features >= known:

@@ -94,7 +94,7 @@ def with_more_classes(weights: Weights, problem: Problem, larger: Problem) -> We
     return new
 
 
-def resized(w: NDArray, features: int, what: str = "weights") -> NDArray:
+def with_features(w: NDArray, features: int, what: str = "weights") -> NDArray:
     """The same weights, or others whose last row is the constant's, for so many features: those of new features are zero,
     and those that are dropped must be."""
     known = len(w) - 1
@@ -152,7 +152,7 @@ class WeightBound:
     def __init__(self) -> None:
         self.seen, self.value = -1, np.inf
 
-    def raised(self, weights: Weights, seen: int, by: float) -> bool:
+    def raise_by(self, weights: Weights, seen: int, by: float) -> bool:
         """Add what the next examples, up to the number `seen`, can add at most; whether all stays far from overflow."""
         now = int(weights.clock[0])
         if self.seen != now:

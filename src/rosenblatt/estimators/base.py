@@ -10,6 +10,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import partial
 from numbers import Integral
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
@@ -237,11 +238,11 @@ class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, BaseEstimator):
             raise UnsupportedOperation(
                 "this model learned from columns with names, and further ones would have none", hint="fit it anew"
             )
-        self._model = self._widened(self._model, int(features))
+        self._model = self._with_features(self._model, int(features))
         self.n_features_in_ = int(features)
         return self
 
-    def _widened(self, model: Any, features: int) -> Any:
+    def _with_features(self, model: Any, features: int) -> Any:
         """The model for rows of so many columns."""
         raise UnsupportedOperation(
             f"{type(self).__name__} cannot take other columns than it began with: how it learns depends on their number",
@@ -254,13 +255,13 @@ class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, BaseEstimator):
         names = (*SHARED, *self._own)
         return Plan({name: getattr(self, name) for name in names}, self._own, self._problems)
 
-    def _fixed(self, plan: Plan) -> list[tuple[str, Any, Any]]:
+    def _unchangeable(self, plan: Plan) -> list[tuple[str, Any, Any]]:
         """(parameters, what they were when the model began, what they are now) of those that must not change."""
         return [("fit_intercept or intercept_scaling", self._model.constant, plan.constant)]
 
     def _check_unchanged(self, plan: Plan) -> None:
         """Refuse to go on with a model that was begun with other parameters than those of now."""
-        for names, then, now in self._fixed(plan):
+        for names, then, now in self._unchangeable(plan):
             if then is not now and not np.array_equal(then, now):
                 raise UnsupportedOperation(
                     f"{names} has changed since this model began to learn", hint="fit a new one, or change it back"
@@ -450,19 +451,18 @@ class Classifier(ClassifierMixin, Estimator):
                 raise InvalidData(
                     f"warm_start=True goes on with the classes {self.classes_.tolist()}, but y has {classes.tolist()}"
                 )
-            model = self._model_to_fit(plan, rows, X.shape[1], len(classes), init)
+            new_model = partial(self._model_to_fit, plan, rows, X.shape[1], len(classes), init)
+            model = new_model()
             live, error = self._validation(model, X, labels, live, ValidationData(*validation, classes), rng)
-            examples = Examples(rows, labels, targets.paired(weight, by_class, len(y)), plan.constant)
+            examples = Examples(rows, labels, targets.pair_weights(weight, by_class, len(y)), plan.constant)
             state = rng.bit_generator.state
 
             def begin(model: Any) -> RowTrainer:
                 rng.bit_generator.state = state
                 return self._make_trainer(plan, model, X, examples, plan.visits(live, rows, rng))
 
-            def replay() -> RowTrainer:
-                return begin(self._model_to_fit(plan, rows, X.shape[1], len(classes), init))
-
-            reason = self._run(plan, model, begin(model), (X, y), error, {"classes_": classes}, replay)
+            learned = {"classes_": classes}
+            reason = self._run(plan, model, begin(model), (X, y), error, learned, lambda: begin(new_model()))
             self.class_count_ = np.bincount(labels[live], minlength=len(classes))
             self.n_mistakes_ = sum(epoch.mistakes for epoch in self.history_)
         if reason == "interrupted":
@@ -480,7 +480,7 @@ class Classifier(ClassifierMixin, Estimator):
             self._check_finite(X, rows)
             weight = targets.sample_weights(sample_weight, len(y))
             live = targets.live_rows(weight, len(y))
-            known = self._declared(classes, y)
+            known = self._known_classes(classes, y)
             labels = targets.numbers(y, known)
             stages = [(0, len(known))]
             strange = np.flatnonzero(labels[live] < 0)
@@ -505,7 +505,7 @@ class Classifier(ClassifierMixin, Estimator):
         before = getattr(self, "class_count_", counts[:0])
         counts[: len(before)] = before
         by_class = self._class_weights(known, data.labels, data.live, counts)
-        weight = targets.paired(data.weight, by_class, len(data.labels))
+        weight = targets.pair_weights(data.weight, by_class, len(data.labels))
         examples = Examples(data.rows, data.labels, weight, plan.constant)
         totals = (0, 0, 0) if first else (self.n_mistakes_, self.n_updates_, self.n_seen_)
         model, (mistakes, updates) = self._learn_stream(
@@ -602,7 +602,7 @@ class Classifier(ClassifierMixin, Estimator):
             return live
         return live[by_class[live] > 0]
 
-    def _declared(self, classes: ArrayLike | None, y: NDArray) -> NDArray:
+    def _known_classes(self, classes: ArrayLike | None, y: NDArray) -> NDArray:
         """The classes known before this call of `partial_fit`."""
         if self.__sklearn_is_fitted__():
             if classes is not None and not np.array_equal(np.unique(classes), np.sort(self.classes_)):
@@ -700,7 +700,7 @@ class Classifier(ClassifierMixin, Estimator):
         self._model = model
         self.classes_ = classes
 
-    def _expected(self) -> list[Problem]:
+    def _possible_problems(self) -> list[Problem]:
         """The problems that a model of these classes may solve."""
         classes = len(self.classes_)
         if classes <= 2:

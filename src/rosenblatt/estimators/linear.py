@@ -167,7 +167,7 @@ class Linear(Classifier):
             number = int(targets.numbers(np.array([label]), self.classes_)[0])
         if number < 0:
             raise InvalidParameter("label", label, f"one of the classes {self.classes_.tolist()}")
-        coef, intercept = self._model.kept()
+        coef, intercept = self._model.predicting_coef()
         binary = isinstance(self._model.problem, Binary)
         sign = -1.0 if binary and number == 0 else 1.0
         vector = 0 if binary else number
@@ -264,11 +264,11 @@ class Linear(Classifier):
 
     @property
     def coef_(self) -> NDArray:
-        return self._fitted().kept()[0]
+        return self._fitted().predicting_coef()[0]
 
     @property
     def intercept_(self) -> NDArray:
-        return self._fitted().kept()[1]
+        return self._fitted().predicting_coef()[1]
 
     @property
     def last_coef_(self) -> NDArray:
@@ -327,19 +327,19 @@ class Linear(Classifier):
 
     _widens = True
 
-    def _widened(self, model: LinearModel, features: int) -> LinearModel:
-        return model.resized(features)
+    def _with_features(self, model: LinearModel, features: int) -> LinearModel:
+        return model.with_features(features)
 
     def _model_to_parts(self, resume: bool) -> Parts:
         return self._model.to_parts(resume, self._rule)
 
     def _model_from_parts(self, parts: Parts) -> LinearModel:
-        return LinearModel.from_parts(parts, self.n_features_in_, self._expected(), self._rule)
+        return LinearModel.from_parts(parts, self.n_features_in_, self._possible_problems(), self._rule)
 
-    def _fixed(self, plan: Plan) -> list[tuple[str, Any, Any]]:
+    def _unchangeable(self, plan: Plan) -> list[tuple[str, Any, Any]]:
         problem = self._model.problem
         kinds = ("multiclass", type(problem), type(plan.problem(problem.classes)))
-        return [("keep", self._model.keep, self.keep), *super()._fixed(plan), kinds]
+        return [("keep", self._model.keep, self.keep), *super()._unchangeable(plan), kinds]
 
 
 @with_parameters

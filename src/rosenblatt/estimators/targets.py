@@ -123,7 +123,7 @@ def running_balance(labels: NDArray, live: NDArray, counts: NDArray) -> NDArray:
     return weight
 
 
-def paired(weight: NDArray | None, by_class: NDArray | None, rows: int) -> NDArray | None:
+def pair_weights(weight: NDArray | None, by_class: NDArray | None, rows: int) -> NDArray | None:
     """(rows, 2): the weight of each row and that of its class; None when all are 1."""
     if weight is None and by_class is None:
         return None

@@ -24,7 +24,7 @@ from rosenblatt.engine.model import LinearModel, coef_and_intercept
 from rosenblatt.engine.problems import Joint, OneVsRest, decide
 from rosenblatt.engine.rows import Examples, lengths
 from rosenblatt.engine.train import Trainer, Visits
-from rosenblatt.engine.votes import AT_ONCE, Votes, columns_widened, products, stacked
+from rosenblatt.engine.votes import AT_ONCE, Votes, products, resize_columns, stack_rows
 from rosenblatt.errors import IncompatibleParameters, InvalidData, UnsupportedOperation
 from rosenblatt.estimators.base import READ
 from rosenblatt.estimators.linear import Linear
@@ -268,8 +268,8 @@ class OnlineToBatch(Linear, InterceptParameters):
         if self.how == "best-suffix":
             self._rows = [*self._rows, (X[live], learner.examples.labels[live])]
 
-    def _widened(self, model: LinearModel, features: int) -> LinearModel:
-        wider, rows = super()._widened(model, features), [(columns_widened(X, features), y) for X, y in self._rows]
+    def _with_features(self, model: LinearModel, features: int) -> LinearModel:
+        wider, rows = super()._with_features(model, features), [(resize_columns(X, features), y) for X, y in self._rows]
         self._rows, self._known = rows, {}
         return wider
 
@@ -298,15 +298,15 @@ class OnlineToBatch(Linear, InterceptParameters):
             raise ValueError(f"of {model.seen} rows seen it has {sum(lengths)}")
         return model
 
-    def _fixed(self, plan: Plan) -> list[tuple[str, Any, Any]]:
+    def _unchangeable(self, plan: Plan) -> list[tuple[str, Any, Any]]:
         missing = self.how == "best-suffix" and not self._rows
-        return [*super()._fixed(plan), ("how='best-suffix', which needs all rows,", False, missing)]
+        return [*super()._unchangeable(plan), ("how='best-suffix', which needs all rows,", False, missing)]
 
 
 def _join(pieces: list[tuple[Any, NDArray]]) -> list[tuple[Any, NDArray]]:
     """The same rows and labels, those of one layout and precision that follow each other in one piece."""
     runs = [list(run) for _, run in groupby(pieces, key=lambda piece: (type(piece[0]), str(piece[0].dtype)))]
-    return [(reduce(stacked, [X for X, _ in run]), np.concatenate([labels for _, labels in run])) for run in runs]
+    return [(reduce(stack_rows, [X for X, _ in run]), np.concatenate([labels for _, labels in run])) for run in runs]
 
 
 def _cut(pieces: list[tuple[Any, NDArray]], lengths: list[int]) -> list[tuple[Any, NDArray]]:

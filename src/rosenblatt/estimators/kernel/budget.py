@@ -83,7 +83,7 @@ class Budgeted(KernelClassifier):
         return Holdings(plan.problem(classes), kernel, self._policy(), self.normalize, features, seed)
 
     def _model_from_parts(self, parts: Parts) -> Holdings:
-        return Holdings.from_parts(parts, self._expected(), self.n_features_in_)
+        return Holdings.from_parts(parts, self._possible_problems(), self.n_features_in_)
 
     def _make_trainer(self, plan: Plan, model: Holdings, X: Any, examples: Examples, visits: Visits) -> Steward:
         self._look_at(model, X, examples.rows, visits.live)
@@ -92,11 +92,11 @@ class Budgeted(KernelClassifier):
     def _store(self, model: Holdings, X: Any, learner: Steward) -> None:
         model.given += X.shape[0]
 
-    def _fixed(self, plan: Plan) -> list[tuple[str, Any, Any]]:
+    def _unchangeable(self, plan: Plan) -> list[tuple[str, Any, Any]]:
         names = ", ".join(name for name in ("budget", "schedule", "eta") if hasattr(self, name)).replace(", ", " or ")
         model = self._model
         return [
-            *super()._fixed(plan),
+            *super()._unchangeable(plan),
             (names, True, model.policy == self._policy()),
             ("normalize", model.normalize, self.normalize),
         ]

@@ -431,7 +431,7 @@ class KernelClassifier(Classifier, OrderParameters, EpochParameters, ThreadParam
         self._check_finite(X, rows)
         refuse_non_positive(model.kernel, X, live)
 
-    def _widened(self, model: Any, features: int) -> Any:
+    def _with_features(self, model: Any, features: int) -> Any:
         raise TypeError(
             f"{type(self).__name__} cannot take other columns than it began with: it keeps whole rows, and its kernel "
             "compares them with all of their columns; fit it with all of them"
@@ -442,7 +442,7 @@ class KernelClassifier(Classifier, OrderParameters, EpochParameters, ThreadParam
     def _model_to_parts(self, resume: bool) -> Parts:
         return self._model.to_parts()
 
-    def _fixed(self, plan: Plan) -> list[tuple[str, Any, Any]]:
+    def _unchangeable(self, plan: Plan) -> list[tuple[str, Any, Any]]:
         then, now = self._model.kernel, self._kernel(self._model.features)
         return [("kernel, degree, gamma or coef0", True, type(then) is type(now) and then == now)]
 
@@ -516,7 +516,7 @@ class KernelMachine(KernelClassifier):
         return Machine(plan.problem(classes), self._kernel_for(rows, features), plan.constant, self.keep, features)
 
     def _model_from_parts(self, parts: Parts) -> Machine:
-        return Machine.from_parts(parts, self._expected(), self.n_features_in_)
+        return Machine.from_parts(parts, self._possible_problems(), self.n_features_in_)
 
     def _make_trainer(self, plan: Plan, model: Machine, X: Any, examples: Examples, visits: Visits) -> BlockTrainer:
         self._look_at(model, X, examples.rows, visits.live)
@@ -525,10 +525,10 @@ class KernelMachine(KernelClassifier):
     def _store(self, model: Machine, X: Any, learner: BlockTrainer) -> None:
         model.given += X.shape[0]
 
-    def _fixed(self, plan: Plan) -> list[tuple[str, Any, Any]]:
+    def _unchangeable(self, plan: Plan) -> list[tuple[str, Any, Any]]:
         model = self._model
         return [
-            *super()._fixed(plan),
+            *super()._unchangeable(plan),
             ("keep", model.keep, self.keep),
             ("fit_intercept or intercept_scaling", model.constant, plan.constant),
             ("multiclass", type(model.problem), type(plan.problem(model.problem.classes))),

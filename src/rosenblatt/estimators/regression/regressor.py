@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -117,7 +118,8 @@ class Regressor(RegressorMixin, MultiOutputMixin, Estimator):
             rows = as_rows(X)
             self._check_finite(X, rows)
             rng = plan.rng()
-            model = self._model_to_fit(plan, rows, X.shape[1], _outputs(y), (coef_init, intercept_init))
+            new_model = partial(self._model_to_fit, plan, rows, X.shape[1], _outputs(y), (coef_init, intercept_init))
+            model = new_model()
             task, live = self._task(plan, rows, y, sample_weight)
             live, error = self._validation(model, X, y, live, rng)
             state = rng.bit_generator.state
@@ -126,10 +128,8 @@ class Regressor(RegressorMixin, MultiOutputMixin, Estimator):
                 rng.bit_generator.state = state
                 return self._trainer(X, task, model.weights, plan.visits(live, rows, rng))
 
-            def replay() -> RegressionTrainer:
-                return begin(self._model_to_fit(plan, rows, X.shape[1], _outputs(y), (coef_init, intercept_init)))
-
-            reason = self._run(plan, model, begin(model), (X, y), error, {"_flat": y.ndim == 1}, replay)
+            learned = {"_flat": y.ndim == 1}
+            reason = self._run(plan, model, begin(model), (X, y), error, learned, lambda: begin(new_model()))
         if reason == "interrupted":
             raise KeyboardInterrupt
         return self
@@ -168,11 +168,11 @@ class Regressor(RegressorMixin, MultiOutputMixin, Estimator):
 
     @property
     def coef_(self) -> NDArray:
-        return self._shaped(self._fitted().kept()[0].T).T
+        return self._shaped(self._fitted().predicting_coef()[0].T).T
 
     @property
     def intercept_(self) -> NDArray:
-        return self._fitted().kept()[1]
+        return self._fitted().predicting_coef()[1]
 
     @property
     def weights_(self) -> Weights:
@@ -197,7 +197,7 @@ class Regressor(RegressorMixin, MultiOutputMixin, Estimator):
         """(what is to be learned, the rows that count)."""
         weight = targets.sample_weights(sample_weight, len(y))
         goals = Targets(frozen(y.reshape(len(y), -1)))
-        task = as_task(rows, goals, plan.constant, targets.paired(weight, None, len(y)))
+        task = as_task(rows, goals, plan.constant, targets.pair_weights(weight, None, len(y)))
         live = targets.live_rows(weight, len(y))
         refuse_too_long(rows, task.gauge[:, 2], live)
         return task, live
@@ -207,8 +207,8 @@ class Regressor(RegressorMixin, MultiOutputMixin, Estimator):
 
     _widens = True
 
-    def _widened(self, model: LinearModel, features: int) -> LinearModel:
-        return model.resized(features)
+    def _with_features(self, model: LinearModel, features: int) -> LinearModel:
+        return model.with_features(features)
 
     def _model_to_parts(self, resume: bool) -> Parts:
         parts = self._model.to_parts(resume, lambda: None)
@@ -221,8 +221,8 @@ class Regressor(RegressorMixin, MultiOutputMixin, Estimator):
             raise ValueError(f"y (rows,) has one target, not {outputs}")
         return LinearModel.from_parts(parts, self.n_features_in_, [_problem(outputs)], lambda: None)
 
-    def _fixed(self, plan: Plan) -> list[tuple[str, Any, Any]]:
-        return [("keep", self._model.keep, self.keep), *super()._fixed(plan)]
+    def _unchangeable(self, plan: Plan) -> list[tuple[str, Any, Any]]:
+        return [("keep", self._model.keep, self.keep), *super()._unchangeable(plan)]
 
     def _validation(
         self, model: LinearModel, X: Any, y: NDArray, live: NDArray, rng: np.random.Generator
@@ -259,7 +259,7 @@ def _outputs(y: NDArray) -> int:
 
 
 def _values(model: LinearModel, X: Any) -> NDArray:
-    coef, intercept = model.kept()
+    coef, intercept = model.predicting_coef()
     return X @ coef.T + intercept
 
 

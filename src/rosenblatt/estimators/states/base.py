@@ -4,7 +4,7 @@ all in one pass.
 
 By convention the arrays of a state have the weight vectors as their first axis and are float64, `tally` (vectors,) int64
 counts the updates of each and `clock` (1,) int64 the examples seen. Learning from a row changes what belongs to its own
-features only, unless `touched(rows, constant)` says otherwise.
+features only, unless `changes(rows, constant)` says otherwise.
 """
 
 from __future__ import annotations
@@ -135,8 +135,8 @@ class StateModel:
     def backup(self, rows: Rows) -> Callable[[], None] | None:
         """Copy what learning from these rows changes in place; the function that is returned puts it back. None where that
         is not needed."""
-        touched = getattr(self.state, "touched", None)
-        columns = self._columns(rows, np.arange(count(rows))) if touched is None else touched(rows, self.constant)
+        changes = getattr(self.state, "changes", None)
+        columns = self._columns(rows, np.arange(count(rows))) if changes is None else changes(rows, self.constant)
         return None if columns is None else backup(self._places(columns).values())
 
     def finite(self, rows: Rows, order: NDArray) -> bool:
@@ -328,9 +328,9 @@ class Stateful(Classifier):
         """Whether what is known of a column depends neither on the others nor on how many there are."""
         return isinstance(model.state, WeightState)
 
-    def _widened(self, model: StateModel, features: int) -> StateModel:
+    def _with_features(self, model: StateModel, features: int) -> StateModel:
         if not self._by_columns(model):
-            return super()._widened(model, features)
+            return super()._with_features(model, features)
         vectors, both = len(model.state.tally), min(features, self.n_features_in_)
         twin = type(self)(**self.get_params(deep=False) | model.begun)
         begin: Callable = WeightState.fresh if isinstance(model.state, WeightState) else twin._state
@@ -359,7 +359,7 @@ class Stateful(Classifier):
         return parts
 
     def _model_from_parts(self, parts: Parts) -> StateModel:
-        problem = problem_of(parts, self._expected())
+        problem = problem_of(parts, self._possible_problems())
         begun = {name: decode_parameter(value) for name, value in parts.facts["begun"].items()}
         if set(begun) != set(self._own_values()):
             raise ValueError(f"it began with {', '.join(begun)}; it must be {', '.join(self._own_values())}")
@@ -405,6 +405,6 @@ class Stateful(Classifier):
         shared = (*SHARED, *self._adjustable)
         return {name: getattr(self, name) for name in self._own if name not in shared}
 
-    def _fixed(self, plan: Plan) -> list[tuple[str, Any, Any]]:
+    def _unchangeable(self, plan: Plan) -> list[tuple[str, Any, Any]]:
         then, now = self._model.begun, self._own_values()
-        return [*super()._fixed(plan), *((name, then[name], now[name]) for name in now)]
+        return [*super()._unchangeable(plan), *((name, then[name], now[name]) for name in now)]

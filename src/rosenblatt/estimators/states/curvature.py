@@ -31,7 +31,7 @@ class Inverse(NamedTuple):
     tally: NDArray
     clock: NDArray
 
-    def touched(self, rows: Rows, constant: float) -> NDArray | slice:
+    def changes(self, rows: Rows, constant: float) -> NDArray | slice:
         """All weights."""
         return slice(None)
 
@@ -72,7 +72,7 @@ class Gram(NamedTuple):
     tally: NDArray
     clock: NDArray
 
-    def touched(self, rows: Rows, constant: float) -> NDArray | slice:
+    def changes(self, rows: Rows, constant: float) -> NDArray | slice:
         """The features of these rows and of those stored."""
         stored = self.columns[: used(self).values].astype(np.int64)
         columns = touched_columns(rows, np.arange(count(rows)), self.point.size - 1)

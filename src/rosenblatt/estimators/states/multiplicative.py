@@ -39,7 +39,7 @@ class Simplex(NamedTuple):
     tally: NDArray
     clock: NDArray
 
-    def touched(self, rows: Rows, constant: float) -> slice | None:
+    def changes(self, rows: Rows, constant: float) -> slice | None:
         """All weights, since they are divided by their sum now and then; none if the rate and the rows are moderate."""
         return everything_unless(self.rate <= MODERATE, self.mass.size, rows, constant)
 

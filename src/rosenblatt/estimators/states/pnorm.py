@@ -40,7 +40,7 @@ class PNorm(NamedTuple):
     tally: NDArray  # (vectors,) int64: updates
     clock: NDArray  # (1,) int64: examples seen
 
-    def touched(self, rows: Rows, constant: float) -> slice | None:
+    def changes(self, rows: Rows, constant: float) -> slice | None:
         """All weights, since they are measured in another unit now and then; none if ‖θ‖_p and the rows are moderate."""
         bounded = float((self.unit * self.power ** (1 / self.p)).max()) <= MODERATE
         return everything_unless(bounded, self.theta.size, rows, constant)

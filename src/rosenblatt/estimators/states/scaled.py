@@ -35,7 +35,7 @@ class Scaled(NamedTuple):
         """The weights w."""
         return self.v * self.scale[:, None]
 
-    def touched(self, rows: Rows, constant: float) -> slice | None:
+    def changes(self, rows: Rows, constant: float) -> slice | None:
         """All weights, since they are rescaled now and then; none if ‖w‖ and the rows are moderate."""
         return everything_unless(float(self.squared.max()) <= MODERATE**2, self.v.size, rows, constant)
 
