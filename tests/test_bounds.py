@@ -560,3 +560,10 @@ def test_refusals_say_what_to_do():
         bounds.novikoff(1.0, 1.0, start=1.0, along=2)
     with pytest.raises(ValueError, match=r"eigenvalues must be finite and not negative.*got .*-1.0"):
         bounds.spectral([1.0, -1.0], 1.0, 1.0, 1.0)
+
+
+@pytest.mark.parametrize("name", bounds.THEOREMS)
+def test_every_argument_of_a_theorem_is_documented(name):
+    theorem = bounds.THEOREMS[name]
+    for argument in inspect.signature(theorem).parameters:
+        assert f"\n{argument} : " in theorem.__doc__

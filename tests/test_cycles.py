@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 
 from rosenblatt import Perceptron
 from rosenblatt.exact.certificates import Combination, Interior
-from rosenblatt.exact.simplex import alternative
+from rosenblatt.exact.solve import alternative
 from rosenblatt.theory import bounds
-from rosenblatt.theory.cycles import Converged, Cycle, NoRepeat, find_cycle, lengths, mixture
+from rosenblatt.theory.cycles import Converged, Cycle, NoRepeat, Walk, exact_rows, find_cycle, lengths, mixture
 from rosenblatt.theory.signed import read
-from rosenblatt.theory.walk import Walk, exact_rows
 
 
 def naive(X, y, *, constant=1, delta=0, rate=1, start=None, epochs=300, stop=True):

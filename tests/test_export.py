@@ -112,9 +112,9 @@ def test_what_is_no_plane_is_refused():
         to_onnx(OnlinePerceptron())
     with pytest.raises(ValueError, match="dtype must be float32 or float64"):
         to_onnx(Perceptron().fit(X, y), dtype=np.int32)
-    with pytest.raises(ValueError, match="4 columns, but 2 names"):
+    with pytest.raises(ValueError, match="names must be 4 names, one for each column"):
         to_text(Perceptron().fit(X, y), names=["a", "b"])
-    with pytest.raises(ValueError, match="3 classes, but 1 names"):
+    with pytest.raises(ValueError, match="classes must be 3 names, one for each class"):
         to_text(Perceptron().fit(X, y), classes=["a"])
 
 

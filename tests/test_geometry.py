@@ -473,7 +473,7 @@ def test_constant_of_the_padded_margin():
 
 
 def test_labels_are_no_constant():
-    with pytest.raises(TypeError, match=r"constant must be one number, .* R needs no labels"):
+    with pytest.raises(TypeError, match=r"constant must be a number; .* R needs no labels"):
         radius([[1.0, 2.0], [3.0, 4.0]], [0, 1])
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.optimize import nnls
 
 from rosenblatt.exact.certificates import Interior
-from rosenblatt.exact.simplex import alternative
+from rosenblatt.exact.solve import alternative
 from rosenblatt.theory.hard import (
     exponential,
     exponential_counts,

@@ -200,6 +200,23 @@ def test_a_damaged_file_is_refused(tmp_path):
             SequenceTagger.load(tmp_path / "damaged")
 
 
+@pytest.mark.parametrize("column", ["upos", 3])
+def test_a_tagger_keeps_the_column_that_it_predicts(column, tmp_path):
+    X, y = toy(1)
+    tagger = SequenceTagger(TEMPLATES, max_iter=1, n_jobs=1).fit(X, y)
+    tagger.save(tmp_path / "without")
+    assert "column" not in container.read(tmp_path / "without")[0]
+    assert SequenceTagger.load(tmp_path / "without").column is None
+    tagger.column = column
+    for resume in (False, True):
+        tagger.save(tmp_path / "with", resume=resume)
+        assert SequenceTagger.load(tmp_path / "with").column == column
+    facts, arrays = container.read(tmp_path / "with")
+    container.write(tmp_path / "damaged", facts | {"column": [column]}, arrays)
+    with pytest.raises(container.UnreadableModel, match="name or the number of a column"):
+        SequenceTagger.load(tmp_path / "damaged")
+
+
 def test_scikit_learn_selects_taggers():
     X, y = toy(2, sentences=30)
     tagger = SequenceTagger(TEMPLATES, max_iter=2, n_jobs=1)

@@ -143,7 +143,7 @@ WRONG = {
     "1:2:0.5 | a": (1, "labels of contextual bandits and of examples of several lines cannot be read"),
     "shared | a": (1, "cannot be read"),
     "| a": (1, "expected a label before '|'"),
-    "1|a": (1, "found '1|a', which is a tag because it touches |; put a blank between them"),
+    "1|a": (1, "found '1|a', which is a tag as it touches |; put a blank between them"),
     "1 |:2 a": (4, "expected the name of a namespace or a blank after |, found ':2'"),
     "1 |a:x b": (6, "expected a finite number of at most 19 digits as the value of the namespace, found 'x'"),
     "1 |a b:nan": (8, "expected a finite number, or a word unlike one, as the value, found 'nan'"),
@@ -242,6 +242,6 @@ def test_there_is_room_for_all_that_is_written(lines, separator, features):
         assert state[vw.rows.ROWS] < len(room.indptr)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(vw.files.kernel, "parse", parse)
+        patch.setattr(vw.files.VwParser, "loop", staticmethod(parse))
         parsed = Vw().parser(False)(Piece(np.frombuffer(text + b"\n" + bytes(16), np.uint8), 0, len(text) + 1), True, None)
     assert parsed.skipped + parsed.batch.rows == sum(line.strip(" \t\r") != "" for line in text.decode().split("\n"))

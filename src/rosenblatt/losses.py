@@ -19,8 +19,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, softmax
+
+from rosenblatt.errors import InvalidData, InvalidParameter, UnknownLabel
 
 
 class Graded(NamedTuple):
@@ -77,30 +79,50 @@ class Loss:
 
     def __post_init__(self) -> None:
         if not np.isfinite(self.margin):
-            raise ValueError(f"margin={self.margin!r}: it must be a finite number; 0 is the perceptron's, 1 the hinge's")
+            raise InvalidParameter("margin", self.margin, "a finite number", hint="0 is the perceptron's, 1 the hinge's")
         if not 0 <= self.temperature < np.inf:
-            raise ValueError(
-                f"temperature={self.temperature!r}: it must be finite and at least 0; 0 gives max(0, margin − z)"
-            )
+            raise InvalidParameter("temperature", self.temperature, "finite and at least 0")
 
-    def __call__(self, z: Any) -> NDArray:
-        """The loss of each margin."""
+    def __call__(self, z: ArrayLike) -> NDArray:
+        """Return the loss of each margin.
+
+        Parameters
+        ----------
+        z : array-like
+            Margins y·⟨w, x⟩.
+
+        Returns
+        -------
+        ndarray
+            Of the shape of `z`.
+        """
         short = self.margin - _real(z)
         if self.temperature == 0:
             return np.maximum(0.0, short)
         with np.errstate(over="ignore"):  # e^−∞ is then 0, as it should be
             return np.maximum(0.0, short) + self.temperature * np.log1p(np.exp(-np.abs(short) / self.temperature))
 
-    def slope(self, z: Any) -> NDArray:
-        """The derivative at each margin; at the kink of a cold loss, z = δ, the subgradient −1."""
+    def slope(self, z: ArrayLike) -> NDArray:
+        """Return the derivative at each margin; at the kink of a loss of temperature 0, z = δ, the subgradient −1.
+
+        Parameters
+        ----------
+        z : array-like
+            Margins y·⟨w, x⟩.
+
+        Returns
+        -------
+        ndarray
+            Of the shape of `z`.
+        """
         short = self.margin - _real(z)
         if self.temperature == 0:
             return 0.0 - np.heaviside(short, 1.0)
         with np.errstate(over="ignore"):
             return 0.0 - expit(short / self.temperature)
 
-    def joint(self, scores: Any, labels: Any, cost: Any = None) -> Graded:
-        """The loss of one decision among many classes, for each row of `scores`, and its subgradient in them.
+    def joint(self, scores: ArrayLike, labels: ArrayLike, cost: ArrayLike | None = None) -> Graded:
+        """Compute the loss of one decision among many classes, for each row of `scores`, and its subgradient in them.
 
         It is the loss of the margin against the rivals (`rivalry`, at this temperature), which for a row of label y is
 
@@ -112,6 +134,18 @@ class Loss:
         with r over all classes, y among them. At a temperature T it is at most T·log K above the perceptron's, for K
         classes, and falls to it as T → 0.
 
+        Parameters
+        ----------
+        scores, labels, cost
+            As in `rivalry`.
+
+        Returns
+        -------
+        Graded
+            The loss of each row and its subgradient in the scores.
+
+        Examples
+        --------
         >>> perceptron.joint([[1.0, 3.0, 2.0]], [2]).value.tolist()
         [1.0]
         >>> perceptron.joint([[1.0, 3.0, 2.0]], [2]).slope.tolist()
@@ -126,21 +160,49 @@ hinge = Loss(margin=1.0)
 log = Loss(temperature=1.0)
 
 
-def zero_one(z: Any) -> NDArray:
-    """1 for each margin that is a mistake, z ≤ 0, and 0 for the others. Its slope is 0 wherever it has one."""
+def zero_one(z: ArrayLike) -> NDArray:
+    """Return 1 for each margin that is a mistake, z ≤ 0, and 0 for the others.
+
+    Its slope is 0 wherever it has one.
+
+    Parameters
+    ----------
+    z : array-like
+        Margins y·⟨w, x⟩.
+
+    Returns
+    -------
+    ndarray
+        Of the shape of `z`.
+    """
     return np.heaviside(-_real(z), 1.0)
 
 
-def rivalry(scores: Any, labels: Any, temperature: float = 0.0, cost: Any = None) -> Rivalry:
-    """The margin of each row's label over its rivals: s_y − max_{r≠y} (s_r + Δ[y, r]).
+def rivalry(scores: ArrayLike, labels: ArrayLike, temperature: float = 0.0, cost: ArrayLike | None = None) -> Rivalry:
+    """Compute the margin of each row's label over its rivals, s_y − max_{r≠y} (s_r + Δ[y, r]).
 
     At a temperature T > 0 the maximum is soft, T·log Σ_{r≠y} e^((s_r + Δ[y, r])/T). Rivals that tie: the lowest number is
-    the rival. `scores` is (rows, classes) and finite, `labels` the class number of each row, `cost` a (classes, classes)
-    matrix Δ with zeros on its diagonal, whose rows are labels.
+    the rival.
+
+    Parameters
+    ----------
+    scores : array-like of shape (rows, classes)
+        Finite numbers.
+    labels : array-like of int, of shape (rows,)
+        The class number of each row.
+    temperature : float, default=0
+        T ≥ 0.
+    cost : array-like of shape (classes, classes), optional
+        Δ, with zeros on its diagonal; its rows are labels.
+
+    Returns
+    -------
+    Rivalry
+        The margin of each row, and its subgradient in the scores.
     """
     scores = _real(scores)
     if scores.ndim != 2 or scores.shape[1] < 2:
-        raise ValueError(f"scores must be (rows, classes) with two classes or more; the shape is {scores.shape}")
+        raise InvalidData(f"scores must be (rows, classes) with two classes or more; the shape is {scores.shape}")
     count, classes = scores.shape
     labels = _labels(labels, count, classes)
     rows = np.arange(count)
@@ -160,13 +222,31 @@ def rivalry(scores: Any, labels: Any, temperature: float = 0.0, cost: Any = None
     return Rivalry(scores[rows, labels] - top, direction)
 
 
-def criterion(w: Any, X: Any, y: Any, loss: Loss = perceptron) -> Criterion:
-    """J(w) = Σᵢ loss(yᵢ⟨w, xᵢ⟩) and its subgradient Σᵢ slope(yᵢ⟨w, xᵢ⟩)·yᵢxᵢ; X may be sparse, y is −1 and +1.
+def criterion(w: ArrayLike, X: Any, y: ArrayLike, loss: Loss = perceptron) -> Criterion:
+    """Compute J(w) = Σᵢ loss(yᵢ⟨w, xᵢ⟩) and its subgradient Σᵢ slope(yᵢ⟨w, xᵢ⟩)·yᵢxᵢ.
 
     With the perceptron loss, J(w) = Σ −yᵢ⟨w, xᵢ⟩ and the subgradient is −Σ yᵢxᵢ, both over the rows with yᵢ⟨w, xᵢ⟩ ≤ 0:
     a step against it is the batch perceptron, over one row at a time the perceptron. w = 0 minimises this J, so descending
     it is not the aim; no row left in the sum is. An intercept is the weight of a constant column.
 
+    Parameters
+    ----------
+    w : array-like of shape (features,)
+        The weights.
+    X : array-like or sparse matrix of shape (rows, features)
+        The rows.
+    y : array-like of shape (rows,)
+        −1 or 1 for each row.
+    loss : Loss, default=perceptron
+        The loss of a margin.
+
+    Returns
+    -------
+    Criterion
+        The sum of the losses and its subgradient in the weights.
+
+    Examples
+    --------
     >>> from rosenblatt.losses import criterion
     >>> criterion([0, -1], [[1, 2], [3, 1], [0, 1]], [1, 1, -1])
     Criterion(value=3.0, subgradient=array([-4., -3.]))
@@ -176,65 +256,81 @@ def criterion(w: Any, X: Any, y: Any, loss: Loss = perceptron) -> Criterion:
     return Criterion(float(loss(z).sum()), X.T @ (loss.slope(z) * y))
 
 
-def correction(w: Any, X: Any, t: Any, zero_sign: int = 1) -> NDArray:
-    """½ Σᵢ (tᵢ − oᵢ)·xᵢ, the step written with targets t = ±1 and outputs oᵢ = sign⟨w, xᵢ⟩.
+def correction(w: ArrayLike, X: Any, t: ArrayLike, zero_sign: int = 1) -> NDArray:
+    """Compute ½ Σᵢ (tᵢ − oᵢ)·xᵢ, the step written with targets t = ±1 and outputs oᵢ = sign⟨w, xᵢ⟩.
 
-    It is −criterion(w, X, t).subgradient as long as no score is 0. The output at a score of 0 is `zero_sign`: with +1 only
-    rows of the negative class move there, with −1 only those of the positive, with 0 both move by half a step. The
-    criterion moves both by a whole one.
+    It is −criterion(w, X, t).subgradient as long as no score is 0.
 
+    Parameters
+    ----------
+    w : array-like of shape (features,)
+        The weights.
+    X : array-like or sparse matrix of shape (rows, features)
+        The rows.
+    t : array-like of shape (rows,)
+        −1 or 1 for each row.
+    zero_sign : {-1, 0, 1}, default=1
+        The output at a score of 0: with 1 only rows of the negative class move there, with −1 only those of the positive,
+        with 0 both move by half a step. The criterion moves both by a whole one.
+
+    Returns
+    -------
+    ndarray of shape (features,)
+
+    Examples
+    --------
     >>> from rosenblatt.losses import correction
     >>> correction([0, 0], [[1, 2], [3, 1]], [1, -1])
     array([-3., -1.])
     """
     if zero_sign not in (-1, 0, 1):
-        raise ValueError(f"zero_sign={zero_sign!r}: the output at a score of 0 is −1, 0 or 1")
+        raise InvalidParameter("zero_sign", zero_sign, "−1, 0 or 1")
     w, X, t = _problem(w, X, t)
     score = X @ w
     return X.T @ ((t - np.where(score == 0, float(zero_sign), np.sign(score))) / 2)
 
 
-def _real(values: Any) -> NDArray:
+def _real(values: ArrayLike) -> NDArray:
     """An array of float32 or float64."""
     array = np.asarray(values)
     if array.dtype in (np.float32, np.float64):
         return array
     if array.dtype.kind not in "biuf":
-        raise ValueError(f"margins and scores must be real numbers; these are of type {array.dtype}")
+        raise InvalidData(f"margins and scores must be real numbers; these are of type {array.dtype}")
     return array.astype(np.float64)
 
 
-def _labels(labels: Any, count: int, classes: int) -> NDArray:
+def _labels(labels: ArrayLike, count: int, classes: int) -> NDArray:
     array = np.asarray(labels)
     if array.shape != (count,):
-        raise ValueError(f"there are {count} rows of scores, so labels must have shape ({count},), not {array.shape}")
+        raise InvalidData(f"labels must have the shape ({count},), one for each row of scores; it is {array.shape}")
     if array.dtype.kind not in "iu" and count:
-        raise ValueError(f"labels must be class numbers from 0 to {classes - 1}; these are of type {array.dtype}")
-    wrong = array[(array < 0) | (array >= classes)]
+        raise InvalidData(f"labels must be class numbers from 0 to {classes - 1}; these are of type {array.dtype}")
+    wrong = np.flatnonzero((array < 0) | (array >= classes))
     if len(wrong):
-        raise ValueError(f"the label {wrong[0]} is no class number: with {classes} columns they are 0 to {classes - 1}")
+        raise UnknownLabel(int(array[wrong[0]]), range(classes), row=int(wrong[0]))
     return array.astype(np.intp)
 
 
-def _cost(cost: Any, classes: int) -> NDArray:
+def _cost(cost: ArrayLike, classes: int) -> NDArray:
     cost = np.asarray(cost, dtype=np.float64)
     if cost.shape != (classes, classes):
-        raise ValueError(f"cost must be a ({classes}, {classes}) matrix, rows for labels; its shape is {cost.shape}")
+        raise InvalidData(f"cost must be a ({classes}, {classes}) matrix, rows for labels; its shape is {cost.shape}")
     if cost.diagonal().any():
-        raise ValueError(f"to be right costs nothing: the diagonal of cost must be 0; it is {cost.diagonal().tolist()}")
+        raise InvalidData(f"the diagonal of cost must be 0: to be right costs nothing; it is {cost.diagonal().tolist()}")
     return cost
 
 
-def _problem(w: Any, X: Any, y: Any) -> tuple[NDArray, Any, NDArray]:
+def _problem(w: ArrayLike, X: Any, y: ArrayLike) -> tuple[NDArray, Any, NDArray]:
     """Weights (features,), rows (rows, features) and signs (rows,) that fit each other."""
     w, y = np.asarray(w, dtype=np.float64), np.asarray(y)
     X = X if sp.issparse(X) else np.asarray(X)
     if X.ndim != 2 or w.shape != X.shape[1:] or y.shape != X.shape[:1]:
-        raise ValueError(
+        raise InvalidData(
             f"w must be (features,), X (rows, features) and y (rows,); the shapes are {w.shape}, {X.shape}, {y.shape}"
         )
     if not np.isin(y, (-1, 1)).all():
-        raise ValueError(
-            f"y must be −1 and 1; it has {np.unique(y)[:5].tolist()}: np.where(y == positive, 1, -1) makes them"
+        raise InvalidData(
+            f"y must be −1 and 1; it has {np.unique(y)[:5].tolist()}", hint="np.where(y == positive, 1, -1) makes them"
         )
     return w, X, y.astype(np.float64)

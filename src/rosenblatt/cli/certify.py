@@ -141,7 +141,7 @@ def _check(path: str, data: list[str], columns: opts.DataOptions, positive: str 
         or not options.keys() <= set(opts.DataOptions._fields)
         or not isinstance(label, str | None)
     ):
-        raise UnreadableCertificate("it is damaged: it does not say how its data were read", path=path)
+        raise UnreadableCertificate("damaged: it does not say how its data were read", path=path)
     if columns == opts.DataOptions():
         columns = opts.DataOptions(**options)
     positive = positive or label

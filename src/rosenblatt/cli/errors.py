@@ -56,9 +56,9 @@ CODES: tuple[tuple[type[BaseException], Code], ...] = (
     (BrokenPipeError, Code.CLOSED),
     (OSError, Code.INPUT),
     (MemoryError, Code.INPUT),
+    (ValueError, Code.INPUT),  # TEMPORARY, until every refusal of the library has a type of rosenblatt.errors
+    (TypeError, Code.INPUT),  # TEMPORARY
 )
-# TEMPORARY, until every refusal of the library has a type of rosenblatt.errors.
-_UNTYPED: tuple[tuple[type[BaseException], Code], ...] = ((ValueError, Code.INPUT), (TypeError, Code.INPUT))
 _ONLY_WRITING = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG}  # errors that reading does not meet
 
 _OS_ERRORS = {
@@ -96,7 +96,7 @@ OPTIONS: dict[str, str | Callable[[Any], str | None]] = {
     "header": _flag("--header", "--no-header"),
     "stream": _flag("--stream", "--load"),
     "on_error": lambda value: "--skip-errors" if value == "skip" else None,
-    "resume": _flag(None, "--small"),
+    "resume": _flag("train it without --small"),
 }  # fmt: skip
 
 
@@ -141,12 +141,14 @@ def exit_code(error: BaseException) -> Code:
         return error.code
     if isinstance(error, OSError) and error.errno in _ONLY_WRITING:
         return Code.OUTPUT
-    return next((code for kind, code in (*CODES, *_UNTYPED) if isinstance(error, kind)), Code.BUG)
+    return next((code for kind, code in CODES if isinstance(error, kind)), Code.BUG)
 
 
 def _describe_ours(error: RosenblattError, code: Code) -> tuple[Code, str, str | None]:
     text = error.problem
-    if isinstance(error, IncompatibleParameters):
+    if isinstance(error, errors.OutputError) and error.errno in _ONLY_WRITING:
+        text = _OS_ERRORS.get(error.errno, text)
+    elif isinstance(error, IncompatibleParameters):
         one, other = (
             option(name, value) or f"{name}={shown(value)}"
             for name, value in ((error.parameter or "", error.value), (error.other, error.other_value))

@@ -18,14 +18,14 @@ PLOT_FORMATS = ("png", "svg", "pdf")
 @contextmanager
 def writing(path: str | os.PathLike[str] | None) -> Iterator[IO[bytes]]:
     """Open a binary file for results: stdout for None and "-"; else one that replaces `path` when all is written."""
-    from rosenblatt.modelfile.atomic import replacing
+    from rosenblatt.modelfile.atomic import atomic_write
 
     if path in (None, "-"):
         sys.stdout.flush()
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    with replacing(path) as file:
+    with atomic_write(path) as file:
         yield file
 
 
@@ -33,16 +33,12 @@ def check_writable(path: str | os.PathLike[str] | None, *inputs: str) -> None:
     """Refuse a path that cannot be written, or that is one of the command's own inputs."""
     if path is None or path == "-":
         return
+    from rosenblatt.modelfile import atomic
+
     place = os.path.realpath(path)
-    folder = os.path.dirname(place)
     if any(place == os.path.realpath(file) or _same_file(place, file) for file in inputs if file != "-"):
         raise Failure(f"{path} is an input of this command and would be replaced", Code.USAGE, "another output file")
-    if os.path.isdir(place):
-        raise OutputError("it is a folder; name a file in it", path)
-    if not os.path.isdir(folder):
-        raise OutputError(f"there is no folder {folder} to write it into", path)
-    if not os.access(folder, os.W_OK) and not os.path.exists(place):
-        raise OutputError("it cannot be written: permission denied", path)
+    atomic.check_writable(path)
 
 
 def _same_file(one: str, other: str) -> bool:
@@ -59,7 +55,7 @@ def check_replaceable(path: str, hint: str) -> None:
     if os.path.isfile(path) and os.path.getsize(path):
         try:
             container.facts(path)
-        except container.UnreadableModel:
+        except UnreadableModel:
             raise OutputError("the file exists and is not a model; it is not replaced", path, hint=hint) from None
 
 

@@ -34,7 +34,7 @@ def info(
     try:
         rows += _flatten("", facts) if all else _summary(facts)
     except (TypeError, ValueError, LookupError, AttributeError) as error:  # what is there is not what should be
-        raise UnreadableModel(f"it is damaged: {type(error).__name__}: {error}", path=model) from None
+        raise UnreadableModel(f"damaged: {type(error).__name__}: {error}", path=model) from None
     width = max(len(name) for name, _ in rows)
     lines = [wrap(f"{name:<{width}}  ", value.split("\n"), width + 2) for name, value in rows]
     console.result({"file": model, "bytes": size, **facts}, "\n".join(lines))

@@ -72,8 +72,8 @@ def read_examples(paths: Sequence[str], columns: opts.DataOptions) -> Examples:
     held = list(batches)
     if not held:
         raise InvalidData("there are no rows", path=", ".join(files))
-    reading = reading.learned(held)
-    chunk = reading.chunk(reading.joined(held))
+    reading = reading.fit(held)
+    chunk = reading.chunk(reading.concatenate(held))
     y = chunk.y if chunk.y.dtype.kind == "f" else np.array(list(map(str, chunk.y.tolist())))
     return Examples(chunk.X, y, batches.digest(), reading.name)
 

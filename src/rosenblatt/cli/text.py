@@ -40,6 +40,8 @@ Epochs = Annotated[
 class Trainable(Protocol):
     """A tagger, a parser, or both."""
 
+    target_: Any
+
     def fit(self, X: Any, y: Any, X_val: Any = None, y_val: Any = None) -> Any: ...
 
     def save(self, path: str) -> None: ...
@@ -66,7 +68,7 @@ def check_arguments(context: typer.Context, training: tuple[str, ...]) -> None:
         check_writable(values["model"], *inputs)
 
 
-def read_sentences(files: Iterable[str], columns: Sequence[str] | None = None) -> Iterator[Sentence]:
+def read_sentences(files: Iterable[str], columns: Sequence[str] | None = None) -> Iterator[Any]:
     """Yield the sentences of files."""
     from rosenblatt.data import opening, sentences
 
@@ -74,22 +76,30 @@ def read_sentences(files: Iterable[str], columns: Sequence[str] | None = None) -
         yield from sentences.read(path, columns)
 
 
-def fit_and_save(learner: Trainable, path: str, X: Any, y: Any, X_val: Any = None, y_val: Any = None) -> bool:
-    """Train and save; return False if Ctrl-C interrupted it. What was learned until then is saved."""
+def fit_and_save(
+    learner: Trainable, path: str, X: Any, y: Any, X_val: Any = None, y_val: Any = None, target: str | None = None
+) -> bool:
+    """Train and save, with the column that was learned; return False if Ctrl-C interrupted it. What was learned until then
+    is saved."""
+    from sklearn.exceptions import NotFittedError
+    from sklearn.utils.validation import check_is_fitted
+
+    interrupted = False
     try:
         learner.fit(X, y, X_val, y_val)
     except KeyboardInterrupt:
-        from sklearn.exceptions import NotFittedError
-
-        try:
-            learner.save(path)
-        except NotFittedError:
-            print("interrupted before anything was learned", file=sys.stderr)
-        else:
-            print(f"interrupted; {path} has what was learned until then", file=sys.stderr)
+        interrupted = True
+    try:
+        check_is_fitted(learner)
+    except NotFittedError:
+        print("interrupted before anything was learned", file=sys.stderr)
         return False
+    if target is not None:
+        learner.target_ = target
     learner.save(path)
-    return True
+    if interrupted:
+        print(f"interrupted; {path} has what was learned until then", file=sys.stderr)
+    return not interrupted
 
 
 def annotate(

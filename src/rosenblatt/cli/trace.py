@@ -11,7 +11,7 @@ from rosenblatt.cli import options as opts
 from rosenblatt.cli.console import Console
 from rosenblatt.cli.errors import Code, Failure
 from rosenblatt.cli.files import check_plot, save_plot
-from rosenblatt.cli.proofs import read_examples
+from rosenblatt.cli.proofs import Examples, read_examples
 
 # Do e-mails contain the words? An example of lecture notes of the University of Waterloo.
 WORDS = ["and", "viagra", "the", "of", "nigeria"]
@@ -61,11 +61,10 @@ def trace(
     check_plot(plot)
     if rate <= 0:
         raise Failure(f"--rate must be above 0; got {rate:g}", Code.USAGE)
-    X, y, names = (EMAILS, KINDS, WORDS.__getitem__)
     if not data:
         opts.refuse_options(context, columns._fields, "there are no files to read; give DATA")
-    if data:
-        X, y, _, names = read_examples(data, columns)
+    examples = read_examples(data, columns) if data else Examples(EMAILS, KINDS, "", lambda column: WORDS[column])
+    X, y, _, names = examples
 
     from rosenblatt.theory import NotSeparable, signed
     from rosenblatt.theory import trace as traced

@@ -217,7 +217,32 @@ class Meter:
         counted = self.counted_version(function)
         if counted is not None or in_table(function, FRAMES):
             return counted or function
-        return self.constructor(function) or Measured(self, site, function)
+        return self.constructor(function) or self.measured(site, function)
+
+    def measured(self, site: int, function: Any) -> Callable[..., Any]:
+        """A library function that is about to be called: it tells the meter the largest size that it meets."""
+        bare = unbound(function)
+
+        def run(*args: Any, **named: Any) -> Any:
+            if in_table(bare, CALLERS):
+                args = tuple(self.counted_version(value) or value for value in args)
+                named = {name: self.counted_version(value) or value for name, value in named.items()}
+            if is_constant(function, args):
+                return function(*args, **named)
+            if in_table(bare, CONSUMERS):
+                args = tuple(CountedIterator(value) if isinstance(value, Iterator) else value for value in args)
+            met = [*args, *named.values()]
+            if bare is not function and not in_table(bare, OF_ARGUMENTS):
+                met.append(function.__self__)
+            before = [self.size(value) for value in met]
+            result = function(*args, **named)
+            after = [self.size(value) for value in (result, *args) if value is result or isinstance(value, CountedIterator)]
+            sizes = [size for size in before + after if size is not None]
+            if sizes or self.owns(function):
+                self.flag(site, law_of(function), max(sizes, default=0))
+            return result
+
+        return run
 
     def constructor(self, owner: object) -> Any:
         """What stands for a class whose __init__ is followed, and makes an instance as `type` does. None for others."""
@@ -244,34 +269,6 @@ class Meter:
             return inner and MethodType(inner, function.__self__)
         call = getattr(type(function), "__call__", None)  # noqa: B004  the function itself is wanted, not whether it is there
         return self.counted_version(MethodType(call, function)) if isinstance(call, FunctionType) else None
-
-
-class Measured:
-    """A library function that is about to be called: it tells the meter the largest size that it meets."""
-
-    def __init__(self, meter: Meter, site: int, function: Any) -> None:
-        self.meter, self.site, self.function = meter, site, function
-
-    def __call__(self, *args: Any, **named: Any) -> Any:
-        meter, function = self.meter, self.function
-        found = unbound(function)
-        if in_table(found, CALLERS):
-            args = tuple(meter.counted_version(value) or value for value in args)
-            named = {name: meter.counted_version(value) or value for name, value in named.items()}
-        if is_constant(function, args):
-            return function(*args, **named)
-        if in_table(found, CONSUMERS):
-            args = tuple(CountedIterator(value) if isinstance(value, Iterator) else value for value in args)
-        met = [*args, *named.values()]
-        if found is not function and not in_table(found, OF_ARGUMENTS):
-            met.append(function.__self__)
-        before = [meter.size(value) for value in met]
-        result = function(*args, **named)
-        after = [meter.size(value) for value in (result, *args) if value is result or isinstance(value, CountedIterator)]
-        sizes = [size for size in before + after if size is not None]
-        if sizes or meter.owns(function):
-            meter.flag(self.site, law_of(function), max(sizes, default=0))
-        return result
 
 
 class CountedIterator(Iterator[Any]):

@@ -202,8 +202,12 @@ class Rewriter(ast.NodeTransformer):
             ast.Call(ast.Attribute(ast.Name(METER, ast.Load()), method, ast.Load()), list(values), []), values[-1]
         )
 
-    def hit(self, value: ast.expr, at: Located, *kinds: str) -> ast.Call:
-        return self.through("hit", self.site(at, *kinds), value)
+    def wrap(self, node: ast.AST, part: str, method: str, at: Located, *kinds: str) -> ast.AST:
+        """The node with one part of it sent through the meter, once all parts have been looked into."""
+        site = self.site(at, *kinds)
+        self.generic_visit(node)
+        setattr(node, part, self.through(method, site, getattr(node, part) or ast.Constant(None)))
+        return node
 
     # Statements
 
@@ -248,11 +252,9 @@ class Rewriter(ast.NodeTransformer):
         return node
 
     def visit_Assign(self, node: ast.Assign) -> ast.AST:
-        site = self.site(node, *["assignment"] * sum(leaves(target) for target in node.targets))
         rest = any(isinstance(part, ast.Starred) for target in node.targets for part in ast.walk(target))
-        self.generic_visit(node)
-        node.value = self.through("result" if rest else "hit", site, node.value)
-        return node
+        kinds = ["assignment"] * sum(leaves(target) for target in node.targets)
+        return self.wrap(node, "value", "result" if rest else "hit", node, *kinds)
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
         if node.value is not None:
@@ -268,10 +270,9 @@ class Rewriter(ast.NodeTransformer):
         return node
 
     def visit_If(self, node: ast.If | ast.While | ast.IfExp) -> ast.AST:
-        site = self.site(node.test, "control") if isinstance(node, ast.IfExp) else self.site(node, "control", "steps")
-        self.generic_visit(node)
-        node.test = self.through("hit", site, node.test)
-        return node
+        if isinstance(node, ast.IfExp):
+            return self.wrap(node, "test", "hit", node.test, "control")
+        return self.wrap(node, "test", "hit", node, "control", "steps")
 
     visit_While = visit_IfExp = visit_If  # noqa: N815  ast's own names
 
@@ -289,7 +290,7 @@ class Rewriter(ast.NodeTransformer):
 
     def visit_match_case(self, node: ast.match_case) -> ast.AST:
         if node.guard is not None:
-            node.guard = self.hit(self.visit(node.guard), node.guard, "control")
+            node.guard = self.through("hit", self.site(node.guard, "control"), self.visit(node.guard))
         node.body = self.block(node.body)
         return node
 
@@ -308,12 +309,10 @@ class Rewriter(ast.NodeTransformer):
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
         if isinstance(node.operand, ast.Constant) and not isinstance(node.op, ast.Not):
             return node
-        site = self.site(node, "logical" if isinstance(node.op, ast.Not) else "arithmetic")
-        self.generic_visit(node)
         if isinstance(node.op, ast.Not):
-            node.operand = self.through("hit", site, node.operand)
-            return node
-        return self.through("result", site, node)
+            return self.wrap(node, "operand", "hit", node, "logical")
+        site = self.site(node, "arithmetic")
+        return self.through("result", site, cast(ast.expr, self.generic_visit(node)))
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
         site = self.site(node, "logical")
@@ -374,17 +373,10 @@ class Rewriter(ast.NodeTransformer):
         return self.through("hide", ast.Constant(METER), node) if lists_names else node
 
     def visit_FormattedValue(self, node: ast.FormattedValue) -> ast.AST:
-        site = self.site(node.value, "calls")
-        self.generic_visit(node)
-        node.value = self.through("result", site, node.value)
-        return node
+        return self.wrap(node, "value", "result", node.value, "calls")
 
     def visit_Starred(self, node: ast.Starred) -> ast.AST:
-        site = self.site(node)
-        node.value = self.visit(node.value)
-        if isinstance(node.ctx, ast.Load):
-            node.value = self.through("weigh", site, node.value)
-        return node
+        return self.wrap(node, "value", "weigh", node) if isinstance(node.ctx, ast.Load) else self.generic_visit(node)
 
     def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
         sites = self.site(node.iter, "control"), self.site(node.target, *["assignment"] * leaves(node.target))
@@ -395,14 +387,10 @@ class Rewriter(ast.NodeTransformer):
         return node
 
     def visit_NamedExpr(self, node: ast.NamedExpr) -> ast.AST:
-        node.value = self.hit(self.visit(node.value), node.target, "assignment")
-        return node
+        return self.wrap(node, "value", "hit", node.target, "assignment")
 
     def visit_Yield(self, node: ast.Yield | ast.YieldFrom) -> ast.AST:
-        site = self.site(node, "control")
-        self.generic_visit(node)
-        node.value = self.through("hit", site, node.value or ast.Constant(None))
-        return node
+        return self.wrap(node, "value", "hit", node, "control")
 
     visit_YieldFrom = visit_Yield  # noqa: N815  ast's own name
 

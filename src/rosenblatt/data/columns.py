@@ -89,10 +89,7 @@ class Sentence(lines.BaseSentence):
 
 
 def read(
-    source: Source,
-    columns: Sequence[str] = ("form", "pos", "chunk"),
-    separator: str | None = None,
-    on_error: str = "error",
+    source: Source, columns: Sequence[str] = ("form", "pos", "chunk"), separator: str | None = None, on_error: str = "error"
 ) -> lines.Reader[Sentence]:
     """Read the sentences of a column file, one at a time.
 

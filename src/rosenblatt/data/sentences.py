@@ -20,7 +20,7 @@ from rosenblatt.data.opening import Input, Source, name_of
 from rosenblatt.errors import FormatError
 
 
-def read(source: Source, columns: Sequence[str] | None = None) -> Iterator[lines.BaseSentence]:
+def read(source: Source, columns: Sequence[str] | None = None) -> Iterator[Any]:
     """Read the sentences of a file, one at a time.
 
     Parameters

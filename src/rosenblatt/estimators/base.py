@@ -413,7 +413,21 @@ class ShuffleAndAverage(Estimator):
 
 
 class Classifier(ClassifierMixin, Estimator):
-    """A classifier that learns from its mistakes, in epochs or from a stream."""
+    """A classifier that learns from its mistakes, in epochs or from a stream.
+
+    Attributes
+    ----------
+    classes_ : array
+        The labels, sorted.
+    n_mistakes_, n_updates_, n_seen_ : int
+        Examples not predicted before they were learned from, changes of weight vectors, and examples visited.
+    n_iter_ : int
+        Epochs.
+    history_ : list of Epoch
+        For each epoch: mistakes, updates, examples seen, norm of the weights, seconds.
+    stop_reason_ : str
+        converged, max_iter, training_error, callback, interrupted, or partial_fit for a model that has only streamed.
+    """
 
     # What a learner is
 

@@ -42,7 +42,17 @@ class Explanation(NamedTuple):
 
 
 class Linear(Classifier):
-    """A linear classifier: w += τΔ, with τ from a rule that sees the margin and the length of Δ."""
+    """A linear classifier: w += τΔ, with τ from a rule that sees the margin and the length of Δ.
+
+    Attributes
+    ----------
+    coef_, intercept_ : (vectors, features) and (vectors,) arrays
+        The weights that predict. One vector for two classes, one a class, or one a pair a < b (positive for a).
+    last_coef_, last_intercept_ : arrays of the same shapes
+        The last weights, whichever are kept.
+    weights_ : Weights
+        What the kernels work on: last weights, drift, counts.
+    """
 
     @abstractmethod
     def _rule(self) -> Any:
@@ -344,7 +354,7 @@ class Linear(Classifier):
 
 @with_parameters
 class Perceptron(Linear, SharedParameters):
-    """Learns linear separators from its mistakes, exactly as the textbook does, at the speed of memory.
+    """The perceptron: a linear classifier that learns from its mistakes.
 
     On an example with margin m ≤ `margin`, w += eta0 · Δ, where Δ = y·x for two classes. If the rows, constant feature
     included, have norm ≤ R and some unit vector separates them with margin γ, then from w = 0 there are at most
@@ -366,24 +376,16 @@ class Perceptron(Linear, SharedParameters):
 
     Attributes
     ----------
-    coef_, intercept_ : (vectors, features) and (vectors,) arrays
-        The weights that predict. One vector for two classes, one a class, or one a pair a < b (positive for a).
-    last_coef_, last_intercept_ : arrays of the same shapes
-        The last weights, whichever are kept.
     classes_ : array
         The labels. In order of arrival with `unknown_class="grow"`, sorted otherwise.
     n_mistakes_, n_updates_, n_seen_ : int
         Examples not predicted before they were learned from (a tie is not a prediction; with "ovo", those that lost one
         of their pairs), changes of weight vectors, and examples visited.
-    n_iter_ : int
-        Epochs.
     history_ : list of Epoch
         For each epoch: mistakes, updates, examples seen, norm of the last weights, validation error, seconds.
     stop_reason_ : str
         converged, max_iter, max_updates, max_seconds, training_error, validation_error, weight_change, callback,
         interrupted, or partial_fit for a model that has only streamed.
-    weights_ : Weights
-        What the kernels work on: last weights, drift, counts.
 
     Notes
     -----

@@ -203,7 +203,7 @@ def _starts(rng: np.random.Generator, n: int, draws: int, pairs: bool) -> Iterat
 
 @with_parameters
 class SigmaPerceptron(LearnerSaveLoadMixin, ClassifierMixin, InterceptParameters, RandomParameters, BaseEstimator):
-    """Finds weights that are right on every training row which is not near their plane, however small the margin.
+    """The σ-perceptron: a linear classifier that is right on every training row far from its plane, with any margin.
 
     A row is far if |cos(w, x)| ≥ `sigma`, both with the constant feature. If a hyperplane separates the classes, then with
     probability ≥ 1 − `delta` no far row is on the wrong side after `fit`. A round takes at most ln n / sigma² updates, n

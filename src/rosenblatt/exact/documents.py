@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, cast, get_type_hints
 
 from rosenblatt.errors import UnreadableCertificate
 from rosenblatt.exact.certificates import Certificate
-from rosenblatt.modelfile.atomic import replacing
+from rosenblatt.modelfile.atomic import atomic_write
 
 FORMAT = 1
 _NAME = "certificate of rosenblatt"
@@ -53,7 +53,7 @@ def write(
     """
     header = {"what": _NAME, "format": FORMAT, "question": question, **facts}
     proofs = {name: as_facts(certificate) for name, certificate in certificates.items()}
-    with replacing(path) as file:
+    with atomic_write(path) as file:
         file.write((_json_text({**header, "certificates": proofs}) + "\n").encode("utf-8"))
 
 
@@ -90,9 +90,9 @@ def read(path: str | PathLike, question: str, kinds: Mapping[str, type]) -> Docu
     if not isinstance(facts, dict) or facts.get("what") != _NAME:
         raise UnreadableCertificate("not a certificate of rosenblatt", path=path)
     if facts.get("format") != FORMAT:
-        raise UnreadableCertificate(f"format {facts.get('format')!r}; this version reads format {FORMAT}", path=path)
+        raise UnreadableCertificate(f"it has format {facts.get('format')!r}; this version reads format {FORMAT}", path=path)
     if facts.get("question") != question:
-        raise UnreadableCertificate(f"answers another question: {facts.get('question')!r}, not {question!r}", path=path)
+        raise UnreadableCertificate(f"it answers another question: {facts.get('question')!r}, not {question!r}", path=path)
     proofs = facts.pop("certificates", None)
     if not isinstance(proofs, dict) or not proofs:
         raise UnreadableCertificate("damaged: it holds no certificates", path=path)

@@ -26,23 +26,26 @@ class Quantity(NamedTuple):
     whole: bool = False
     advice: str | None = None
 
+    @property
+    def allowed(self) -> str:
+        """The numbers in words: "a number > 0 and finite"."""
+        low = f" {'>' if self.open_low else '≥'} {self.low:g}" if self.low > -inf else ""
+        high = f" {'<' if self.open_high else '≤'} {self.high:g}" if self.high < inf else ""
+        finite = " and finite" if self.high == inf and self.open_high and not self.whole else ""
+        return f"a {'whole ' * self.whole}number{low}{' and' if low and high else ''}{high}{finite}"
+
     def check(self, name: str, value: object) -> float:
         """The value as a float, if it is one of these numbers."""
         try:
             number = float(value)  # type: ignore[arg-type]  # that is the question
         except (TypeError, ValueError):
-            hint = "take its `lower`" if hasattr(value, "lower") and hasattr(value, "upper") else None
+            hint = "take its `lower`" if hasattr(value, "lower") and hasattr(value, "upper") else self.advice
             raise InvalidParameterType(name, value, "a number", hint=hint) from None
         above = number > self.low or (number == self.low and not self.open_low)
         below = number < self.high or (number == self.high and not self.open_high)
         if above and below and (not self.whole or number.is_integer()):
             return number
-        kind = "a whole number" if self.whole else "a number"
-        low = f" {'>' if self.open_low else '≥'} {self.low:g}" if self.low > -inf else ""
-        high = f" {'<' if self.open_high else '≤'} {self.high:g}" if self.high < inf else ""
-        finite = " and finite" if self.high == inf and self.open_high and not self.whole else ""
-        allowed = f"{kind}{low}{' and' if low and high else ''}{high}{finite}"
-        raise InvalidParameter(name, value, allowed, hint=self.advice)
+        raise InvalidParameter(name, value, self.allowed, hint=self.advice)
 
 
 NUMBER = Quantity(-inf, open_low=True)

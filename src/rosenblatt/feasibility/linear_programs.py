@@ -12,12 +12,11 @@ multipliers that prove v optimal. Each round leaves a vertex for good, so the ro
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from math import inf, nextafter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -35,8 +34,7 @@ class _Unanswered(Exception):
     """A homogeneous system was left undecided."""
 
 
-@dataclass
-class _Tight:
+class _Tight(NamedTuple):
     """Rows that are zero wherever all rows are ≥ 0: Σ weightᵢ·rowᵢ + Σ of earlier such rows and of equations = 0, all these
     weights positive."""
 
@@ -45,57 +43,70 @@ class _Tight:
 
 
 @dataclass
-class _Systems:
-    """Homogeneous systems over the same rows, of which some are equations; and the work done on them."""
+class _Work:
+    """What may be done, and what was."""
 
-    rows: list[Vector]
-    equations: list[int]  # rows that are zero
-    open: list[int]  # rows that are to be positive
     options: dict[str, Any]
-    max_rounds: int
-    tight: list[_Tight] = field(default_factory=list)
+    max_rounds: float
     n_updates: int = 0
     n_rescalings: int = 0
     n_rounds: int = 0
 
-    def strict(self, extra: Sequence[Vector] = ()) -> tuple[Vector | None, dict[int, Fraction]]:
+    def decide(self, matrix: list[list[int]]) -> Interior | Combination:
+        if self.n_rounds >= self.max_rounds:
+            raise _Unanswered(f"{plural(self.n_rounds, 'system')} solved, which is max_rounds")
+        answer = find_interior(np.array(matrix, dtype=object), **self.options)
+        self.n_updates += answer.n_updates
+        self.n_rescalings += answer.n_rescalings
+        self.n_rounds += 1
+        if answer.certificate is None:
+            raise _Unanswered(f"a system was left open ({answer.reason}), its margin at most {answer.margin[1]:.2g}")
+        return answer.certificate
+
+
+@dataclass
+class _Systems:
+    """Homogeneous systems over the same rows, of which some are equations."""
+
+    rows: list[Vector]
+    equations: list[int]  # rows that are zero
+    open: list[int]  # rows that are to be positive
+    work: _Work
+    tight: list[_Tight] = field(default_factory=list)
+
+    def strict(self, extra: Sequence[Vector]) -> tuple[Vector | None, dict[int, Fraction]]:
         """(y with all open and extra rows positive, {}) or (None, multipliers that make them zero).
 
         The extra rows are numbered −1, −2, …; the multipliers of open and extra rows are ≥ 0, those of equations any.
         """
-        width = len(self.rows[0]) if self.rows else len(extra[0])
+        width = len(extra[0])
         system = echelon([self.rows[k] for k in self.equations], width)
         numbers = [*self.open, *(-1 - k for k in range(len(extra)))]
         rows = [*(self.rows[i] for i in self.open), *extra]
-        if not system.free:  # y = 0 is the only solution of the equations
-            found: Interior | Combination = Combination((len(rows) - 1,), (1,))
-            matrix = [[Fraction(0)] for _ in rows]
-        else:
-            if self.n_rounds >= self.max_rounds:
-                raise _Unanswered(f"{plural(self.n_rounds, 'system')} solved, which is max_rounds")
-            matrix = [system.restrict(row) for row in rows]
-            scaled = [cleared(row) for row in matrix]
-            answer = find_interior(np.array(scaled, dtype=object).reshape(len(rows), len(system.free)), **self.options)
-            self.n_updates += answer.n_updates
-            self.n_rescalings += answer.n_rescalings
-            self.n_rounds += 1
-            if answer.certificate is None:
-                raise _Unanswered(f"a system was left open ({answer.reason}), its margin at most {answer.margin[1]:.2g}")
-            found = answer.certificate
+        matrix = [system.restrict(row) for row in rows]
+        found: Interior | Combination = Combination((len(rows) - 1,), (1,))
+        if system.free:  # otherwise y = 0 is the only solution of the equations
+            found = self.work.decide([cleared(row) for row in matrix])
         if isinstance(found, Interior):
             return tuple(system.complete(found.x)), {}
         multipliers: dict[int, Fraction] = {}
         total = [Fraction(0)] * width
         for position, weight in zip(found.rows, found.weights, strict=True):
             # The weights belong to integer rows; a row of fractions had been multiplied to become one.
-            factor = next(
-                (Fraction(a) / b for a, b in zip(cleared(matrix[position]), matrix[position], strict=True) if b),
-                Fraction(1),
-            )
-            multipliers[numbers[position]] = weight * factor
-            total = [a + weight * factor * b for a, b in zip(total, rows[position], strict=True)]
+            pairs = zip(cleared(matrix[position]), matrix[position], strict=True)
+            multiplier = weight * next((Fraction(a) / b for a, b in pairs if b), Fraction(1))
+            multipliers[numbers[position]] = multiplier
+            total = [a + multiplier * b for a, b in zip(total, rows[position], strict=True)]
         rest = system.multipliers([-value for value in total])
         return None, multipliers | {k: nu for k, nu in zip(self.equations, rest, strict=True) if nu}
+
+    def relax(self, row: Vector) -> tuple[Vector | None, dict[int, Fraction]]:
+        """The same for one more row, which has to be positive, while open rows that cannot be become equations."""
+        while True:
+            y, multipliers = self.strict([row])
+            if y is not None or -1 in multipliers:
+                return y, multipliers
+            self.tighten(multipliers)
 
     def tighten(self, multipliers: dict[int, Fraction]) -> None:
         """The open rows among these are zero wherever all rows are ≥ 0: they become equations."""
@@ -165,10 +176,7 @@ def solve_lp(
     program = Program.of(c, A_ub, b_ub, A_eq, b_eq, bounds)
     rounds = check_limit(max_rounds, "max_rounds", 0)
     options = {"method": method, "max_updates": max_updates, "max_rescalings": max_rescalings, "random_state": random_state}
-    m, p, n = len(program.inequalities), len(program.equations), len(program.c)
-    rows = [(*(-value for value in row[:-1]), row[-1]) for row in (*program.inequalities, *program.equations)]
-    systems = _Systems(rows, list(range(m, m + p)), list(range(m)), options, sys.maxsize if rounds is None else rounds)
-    search = _ProgramSearch(program, systems, n)
+    search = _ProgramSearch(program, _Work(options, inf if rounds is None else rounds))
     try:
         search.run()
     except _Unanswered as left:
@@ -179,65 +187,44 @@ def solve_lp(
 class _ProgramSearch:
     """A program, its systems, and what is known so far."""
 
-    def __init__(self, program: Program, systems: _Systems, n: int):
-        self.program, self.systems, self.n = program, systems, n
+    def __init__(self, program: Program, work: _Work):
+        m, p = len(program.inequalities), len(program.equations)
+        rows = [(*(-value for value in row[:-1]), row[-1]) for row in (*program.inequalities, *program.equations)]
+        self.program, self.work = program, work
+        self.systems = _Systems(rows, list(range(m, m + p)), list(range(m)), work)
+        self.tau = (*([Fraction(0)] * len(program.c)), Fraction(1))
         self.point: Vector | None = None
         self.lower: Fraction | None = None
         self.certificate: Optimal | Infeasible | Unbounded | None = None
         self.reason = ""
 
     def run(self) -> None:
-        if not self.feasible() or not self.is_bounded():
+        c, systems = self.program.c, self.systems
+        # A feasible point, with nothing tight that need not be; if there is none, Farkas's multipliers.
+        y, multipliers = systems.relax(self.tau)
+        if y is None:
+            self.certificate = Infeasible(*self.split(systems.positive(multipliers), multipliers[-1]))
             return
-        c = self.program.c
-        assert self.point is not None
+        self.point = tuple(a / y[-1] for a in y[:-1])
+        # Multipliers that prove some lower bound; otherwise there is a direction to go on in for ever.
+        flat = [row[:-1] for row in systems.rows]
+        away = _Systems(flat, list(systems.equations), list(systems.open), self.work, list(systems.tight))
+        ray, multipliers = away.relax(tuple(-a for a in c))
+        if ray is not None:
+            self.certificate = Unbounded(self.point, ray)
+            return
+        total = self.program.combine(*self.split(away.positive(multipliers), multipliers[-1]))
+        assert not isinstance(total, str)
+        self.lower = -total[-1]
         self.point = descend(self.program, self.point)
         while True:
             value = dot(c, self.point)
-            y, multipliers = self.systems.strict([(*([Fraction(0)] * self.n), Fraction(1)), (*(-a for a in c), value)])
+            y, multipliers = systems.strict([self.tau, (*(-a for a in c), value)])
             if y is None:
-                u, v = self.split(self.systems.positive(multipliers), multipliers[-2])
+                u, v = self.split(systems.positive(multipliers), multipliers[-2])
                 self.certificate = Optimal(self.point, u, v, value)
                 return
             self.point = descend(self.program, tuple(a / y[-1] for a in y[:-1]))
-
-    def feasible(self) -> bool:
-        """Whether there is a feasible point, with nothing tight that need not be; if not, Farkas's multipliers."""
-        tau = (*([Fraction(0)] * self.n), Fraction(1))
-        while True:
-            y, multipliers = self.systems.strict([tau])
-            if y is not None:
-                self.point = tuple(a / y[-1] for a in y[:-1])
-                return True
-            if -1 in multipliers:
-                u, v = self.split(self.systems.positive(multipliers), multipliers[-1])
-                self.certificate = Infeasible(u, v)
-                return False
-            self.systems.tighten(multipliers)
-
-    def is_bounded(self) -> bool:
-        """Whether multipliers prove some lower bound; otherwise there is a direction to go on in for ever."""
-        flat = [row[:-1] for row in self.systems.rows]
-        away = replace(self.systems, rows=flat)
-        away.equations, away.open, away.tight = list(away.equations), list(away.open), list(away.tight)
-        try:
-            while True:
-                ray, multipliers = away.strict([tuple(-a for a in self.program.c)])
-                if ray is not None or -1 in multipliers:
-                    break
-                away.tighten(multipliers)
-        finally:
-            for name in ("n_updates", "n_rescalings", "n_rounds"):
-                setattr(self.systems, name, getattr(away, name))
-        if ray is not None:
-            assert self.point is not None
-            self.certificate = Unbounded(self.point, ray)
-            return False
-        u, v = self.split(away.positive(multipliers), multipliers[-1])
-        total = self.program.combine(u, v)
-        assert not isinstance(total, str)
-        self.lower = -total[-1]
-        return True
 
     def split(self, multipliers: dict[int, Fraction], unit: Fraction) -> tuple[Vector, Vector]:
         """(u, v): the multipliers of inequalities and of equations, divided by the unit."""
@@ -259,9 +246,9 @@ class _ProgramSearch:
             -inf if self.lower is None else _near(self.lower, below=status == "undecided"),
             self.certificate,
             method,
-            self.systems.n_updates,
-            self.systems.n_rescalings,
-            self.systems.n_rounds,
+            self.work.n_updates,
+            self.work.n_rescalings,
+            self.work.n_rounds,
             self.reason,
         )
 
@@ -282,16 +269,11 @@ def descend(program: Program, x: Vector) -> Vector:
         level = not any(slope)
         first = [Fraction(j == 0) for j in range(len(slope))]
         directions = [first, [-value for value in first]] if level else [[-value for value in slope]]
-        for free in directions:
-            direction = kernel.complete(free)
-            steps = [
-                s / fall
-                for row, s in zip(program.inequalities, slack, strict=True)
-                if s and (fall := dot(row[:-1], direction)) > 0
-            ]
+        for direction in map(kernel.complete, directions):
+            falls = [dot(row[:-1], direction) for row in program.inequalities]
+            steps = [s / fall for s, fall in zip(slack, falls, strict=True) if s and fall > 0]
             if steps:
-                step = min(steps)
-                x = tuple(a + step * b for a, b in zip(x, direction, strict=True))
+                x = tuple(a + min(steps) * b for a, b in zip(x, direction, strict=True))
                 break
         else:
             return x

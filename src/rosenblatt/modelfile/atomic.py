@@ -26,16 +26,12 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     (a pipe, /dev/stdout) is written to directly. What keeps the file from being written is an `OutputError`, but for a pipe
     that nobody reads; other errors of the block stay as they are.
     """
-    place = Path(os.path.realpath(path))
-    if os.path.isdir(path):
-        raise OutputError("this is a folder, not a file", path, errno.EISDIR, hint="name a file in it")
+    check_writable(path)
     if os.path.exists(path) and not os.path.isfile(path):  # the path as it is: the pipe behind /dev/stdout has no other
         with _open(path, path, "w") as file:
             yield file
         return
-    if not place.parent.is_dir():
-        problem = f"there is no folder {place.parent} to write {place.name} into"
-        raise OutputError(problem, path, errno.ENOENT, hint="make it first")
+    place = Path(os.path.realpath(path))
     beside = place.with_name(f".{place.name[:_NAME_LENGTH]}.{secrets.token_hex(6)}")
     try:
         with _open(path, beside, "x") as file:
@@ -52,6 +48,17 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
             os.unlink(beside)
         raise
     _sync_folder(place.parent)
+
+
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Raise an OutputError if a file cannot be written there, as far as that can be known before."""
+    if os.path.isdir(path):
+        raise OutputError("this is a folder, not a file", path, errno.EISDIR, hint="name a file in it")
+    folder, name = os.path.split(os.path.realpath(path))
+    if not os.path.exists(path) and not os.path.isdir(folder):
+        raise OutputError(f"there is no folder {folder} to write {name} into", path, errno.ENOENT, hint="make it first")
+    if not os.path.exists(path) and not os.access(folder, os.W_OK):
+        raise OutputError("cannot be written: Permission denied", path, errno.EACCES)
 
 
 class _OutputFile(io.FileIO):
@@ -89,6 +96,3 @@ def _sync_folder(folder: Path) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-
-
-replacing = atomic_write  # until all packages use the new name

@@ -221,7 +221,7 @@ def _read_header(file: IO[bytes], size: int | None, path: str) -> tuple[dict[str
 
 
 def _parse_json(text: str | bytes) -> dict[str, Any]:
-    hooks: Any = {"parse_constant": _refuse_constant, "parse_float": _parse_finite, "parse_int": _parse_whole}
+    hooks: Any = {"parse_constant": _parse_finite, "parse_float": _parse_finite, "parse_int": _parse_whole}
     value = json.loads(text, object_pairs_hook=_distinct_keys, **hooks)
     if not isinstance(value, dict):
         raise ValueError(f"an object is needed, not {type(value).__name__}")
@@ -238,14 +238,10 @@ def _distinct_keys(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     return known
 
 
-def _refuse_constant(word: str) -> float:
-    raise ValueError(f"{word} is no number of JSON")
-
-
 def _parse_finite(text: str) -> float:
     value = float(text)
     if not isfinite(value):
-        raise ValueError(f"{text} is larger than any number")
+        raise ValueError(f"{text} is not a finite number")
     return value
 
 

@@ -1,5 +1,6 @@
-"""A linear model is a few planes: an intercept and a weight for each feature. So it can leave this library, as a graph that
-onnxruntime computes just as we do, ties included, or as text that a person reads.
+"""Linear models for other programs: ONNX that onnxruntime computes just as we do, ties included, or text that people read.
+
+A linear model is a few planes, an intercept and a weight for each feature.
 """
 
 from __future__ import annotations
@@ -10,11 +11,12 @@ from os import PathLike
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import is_regressor
+from numpy.typing import DTypeLike, NDArray
+from sklearn.base import BaseEstimator, is_regressor
 from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt.engine.problems import OneVsOne
+from rosenblatt.errors import InvalidParameter, MissingDependency, UnsupportedOperation
 from rosenblatt.modelfile.atomic import atomic_write
 from rosenblatt.modelfile.container import VERSION
 from rosenblatt.online.perceptron import OnlinePerceptron
@@ -33,31 +35,30 @@ class Planes(NamedTuple):
     flat: bool  # whether answers to rows are numbers, not lists of them
 
 
-def planes(estimator: Any) -> Planes:
-    """The planes of a linear model; a TypeError if its predictions are not those of one plane for each class."""
+def planes_of(estimator: Any) -> Planes:
+    """Return the planes of a linear model; UnsupportedOperation if its predictions are not those of one for each class."""
+    name = type(estimator).__name__
     if isinstance(estimator, OnlinePerceptron):
-        raise TypeError("an OnlinePerceptron reads features by name, and planes have columns; to_text writes it by name")
+        raise UnsupportedOperation(f"an {name} reads features by name, and planes have columns", hint="use to_text")
     check_is_fitted(estimator)
-    name, reason = type(estimator).__name__, _obstacle(estimator)
-    if reason:
-        raise TypeError(
-            f"{name} is not a plane for each class: {reason}; a linear model whose coef_ predict can be exported"
+    if reason := _why_not_planes(estimator):
+        raise UnsupportedOperation(
+            f"{name} is not a plane for each class: {reason}", hint="a linear model whose coef_ predict can be exported"
         )
     coef, intercept = np.atleast_2d(estimator.coef_), np.atleast_1d(estimator.intercept_)
-    if not is_regressor(estimator):
-        _check_several(name, estimator.classes_.tolist())
     if is_regressor(estimator):
         return Planes(coef, intercept, None, estimator.coef_.ndim == 1)
+    _check_several(name, estimator.classes_.tolist())
     return Planes(coef, intercept, estimator.classes_, len(coef) == 1)
 
 
 def _check_several(name: str, labels: Sequence) -> None:
     if len(labels) < 2:
-        raise TypeError(f"{name} has seen no two classes, only {list(labels)}; planes tell one class from another")
+        raise UnsupportedOperation(f"{name} has seen no two classes, only {list(labels)}; planes tell one from another")
 
 
-def _obstacle(estimator: Any) -> str:
-    """Why the predictions of an estimator are not those of its planes; empty if they are."""
+def _why_not_planes(estimator: Any) -> str:
+    """Return why the predictions of an estimator are not those of its planes; empty if they are."""
     model = getattr(estimator, "_model", None)
     if not hasattr(estimator, "coef_"):
         return "its scores are no sums over columns"
@@ -74,14 +75,39 @@ def _obstacle(estimator: Any) -> str:
 
 
 def to_onnx(
-    estimator: Any, path: str | PathLike | None = None, names: Sequence[str] | None = None, dtype: Any = None
+    estimator: BaseEstimator,
+    path: str | PathLike | None = None,
+    names: Sequence[str] | None = None,
+    dtype: DTypeLike | None = None,
 ) -> Any:
-    """A linear model as an ONNX model, also written into a file where a path is given.
+    """Convert a linear model to ONNX.
 
-    The input X (rows, features) is of the type of the weights, or of `dtype`, float32 or float64; the outputs are `label`
-    and `scores`, for a regressor `value`. The names of features, given or learned, go into its metadata. It needs onnx:
-    pip install 'rosenblatt[onnx]'.
+    The input of the ONNX model is X (rows, features); its outputs are `label` and `scores`, for a regressor `value`.
 
+    Parameters
+    ----------
+    estimator : linear classifier or regressor
+        A fitted one, whose predictions are those of one plane for each class.
+    path : str or path-like, optional
+        A file to write the ONNX model into.
+    names : sequence of str, optional
+        The names of the features, for the metadata; by default those that it learned with.
+    dtype : float32 or float64, optional
+        The type of X and of the scores; by default that of the weights.
+
+    Returns
+    -------
+    onnx.ModelProto
+
+    Raises
+    ------
+    UnsupportedOperation
+        If the model is not linear, or predicts by votes or by pairs of classes.
+    MissingDependency
+        If onnx is not installed.
+
+    Examples
+    --------
     >>> import onnxruntime                                                      # doctest: +SKIP
     >>> session = onnxruntime.InferenceSession(to_onnx(clf).SerializeToString())  # doctest: +SKIP
     >>> labels, scores = session.run(None, {"X": X})                            # doctest: +SKIP
@@ -89,13 +115,13 @@ def to_onnx(
     try:
         from onnx import checker, helper, numpy_helper
     except ImportError:
-        raise ImportError("ONNX models are made by onnx, which is not installed: pip install 'rosenblatt[onnx]'") from None
-    found = planes(estimator)
-    kind = np.dtype(found.coef.dtype if dtype is None else dtype)
+        raise MissingDependency("onnx", "onnx", "ONNX models") from None
+    planes = planes_of(estimator)
+    kind = np.dtype(planes.coef.dtype if dtype is None else dtype)
     if kind not in (np.float32, np.float64):
-        raise ValueError(f"dtype must be float32 or float64; got {dtype!r}")
-    constants, nodes, outputs = _graph(found, kind)
-    width = found.coef.shape[1]
+        raise InvalidParameter("dtype", dtype, "float32 or float64")
+    constants, nodes, outputs = _graph(planes, kind)
+    width = planes.coef.shape[1]
     graph = helper.make_graph(
         [helper.make_node(operation, inputs, [output], **options) for operation, inputs, output, options in nodes],
         type(estimator).__name__,
@@ -110,8 +136,8 @@ def to_onnx(
         ir_version=_IR_VERSION,
         opset_imports=[helper.make_opsetid("", _OPSET)],
     )
-    if (known := _names(estimator, names, width)) is not None:
-        helper.set_model_props(model, {"feature_names": json.dumps(known, ensure_ascii=False)})
+    if columns := _names(estimator, names, width):
+        helper.set_model_props(model, {"feature_names": json.dumps(columns, ensure_ascii=False)})
     checker.check_model(model, full_check=True)
     if path is not None:
         with atomic_write(path) as file:
@@ -119,20 +145,20 @@ def to_onnx(
     return model
 
 
-def _graph(found: Planes, kind: np.dtype) -> tuple[dict[str, NDArray], list[tuple], list[tuple]]:
+def _graph(planes: Planes, kind: np.dtype) -> tuple[dict[str, NDArray], list[tuple], list[tuple]]:
     """(constants, [(operation, inputs, output, options), ...], [(output, type, shape), ...])."""
-    coef, intercept = found.coef.T.astype(kind), found.intercept.astype(kind)
-    if found.flat:
+    coef, intercept = planes.coef.T.astype(kind), planes.intercept.astype(kind)
+    if planes.flat:
         coef, intercept = coef[:, 0], intercept[0]
-    shape = [None] if found.flat else [None, coef.shape[1]]
-    scores = "value" if found.classes is None else "scores"
+    shape = [None] if planes.flat else [None, coef.shape[1]]
+    scores = "value" if planes.classes is None else "scores"
     constants = {"weights": np.ascontiguousarray(coef), "intercept": np.asarray(intercept)}
     nodes: list[tuple] = [("MatMul", ["X", "weights"], "products", {}), ("Add", ["products", "intercept"], scores, {})]
-    if found.classes is None:
+    if planes.classes is None:
         return constants, nodes, [(scores, kind, shape)]
-    labels = _labels(found.classes)
+    labels = _labels(planes.classes)
     constants["classes"] = labels
-    if found.flat:
+    if planes.flat:
         constants["zero"] = np.zeros((), kind)
         nodes.append(("GreaterOrEqual", [scores, "zero"], "second", {}))
         nodes.append(("Cast", ["second"], "number", {"to": _element(np.dtype(np.int64))}))
@@ -154,34 +180,62 @@ def _labels(classes: NDArray) -> NDArray:
         return classes
     texts = classes.tolist()
     if not all(isinstance(label, str) for label in texts):
-        raise TypeError(f"the labels {texts[:5]} are neither text nor numbers of one type; ONNX has no others")
+        raise UnsupportedOperation(f"the labels {texts[:5]} are neither text nor numbers of one type; ONNX has no others")
     return np.array(texts, dtype=object)
 
 
-def _names(estimator: Any, names: Sequence[str] | None, width: int) -> list[str] | None:
-    """The names of the columns: those given, else those that were learned with, else None."""
+def _names(estimator: Any, names: Sequence[str] | None, width: int) -> list[str]:
+    """Return the names of the columns: those passed, else those that were learned with; empty if there are none."""
     names = getattr(estimator, "feature_names_in_", None) if names is None else names
-    if names is None:
-        return None
-    if len(names) != width:
-        raise ValueError(f"the model has {width} columns, but {len(names)} names are given")
-    return [str(name) for name in names]
+    if names is not None and len(names) != width:
+        raise InvalidParameter("names", list(names), f"{width} names, one for each column")
+    return [] if names is None else [str(name) for name in names]
 
 
 # Text
 
 
+class Section(NamedTuple):
+    """The weights that speak for a class, or of a target."""
+
+    title: str
+    weights: Sequence[tuple[str, float]]
+    intercept: float
+    zeros: int  # weights that are zero, which are left out
+
+
 def to_text(
-    estimator: Any,
+    estimator: BaseEstimator,
     names: Sequence[str] | None = None,
     classes: Sequence[str] | None = None,
     path: str | PathLike | None = None,
 ) -> str:
-    """A linear model as lines that a person can read, also written into a file where a path is given: for each class the
-    weights that speak for it, the largest first, to the last digit, without those that are zero.
+    """Write a linear model as lines that people can read.
 
-    `names` are those of the columns, `classes` those of the classes, in the order of `classes_`.
+    For each class there are the weights that speak for it, the largest first, to the last digit, without those of zero.
 
+    Parameters
+    ----------
+    estimator : linear classifier or regressor, or OnlinePerceptron
+        A fitted one, whose predictions are those of one plane for each class.
+    names : sequence of str, optional
+        The names of the columns; by default those that it learned with.
+    classes : sequence of str, optional
+        What to call the classes, in the order of `classes_`.
+    path : str or path-like, optional
+        A file to write the text into.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    UnsupportedOperation
+        If the model is not linear, or predicts by votes or by pairs of classes.
+
+    Examples
+    --------
     >>> from rosenblatt import Perceptron
     >>> clf = Perceptron(order="cyclic").fit([[1, 0, 2], [0, 1, 2], [2, 0, 0]], ["spam", "ham", "spam"])
     >>> print(to_text(clf, names=["win", "noon", "the"]), end="")
@@ -196,11 +250,14 @@ def to_text(
       0.0  (intercept)
       1 weight is zero
     """
-    blocks, head = (
-        _named_blocks(estimator) if isinstance(estimator, OnlinePerceptron) else _blocks(estimator, names, classes)
-    )
-    lines = [" ".join(repr(estimator).split()), *head]
-    for title, weights, intercept, zeros in blocks:
+    if isinstance(estimator, OnlinePerceptron):
+        width, labels, sections = _sections_by_name(estimator)
+    else:
+        width, labels, sections = _sections_by_column(estimator, names, classes)
+    answers = f"{len(labels)} classes" if labels else f"{len(sections)} targets"
+    lines = [" ".join(repr(estimator).split()), f"rosenblatt {VERSION}, {width}, {answers}"]
+    lines += ["score = intercept + the sum of weight · value", _decision(labels, len(sections))]
+    for title, weights, intercept, zeros in sections:
         lines += ["", title]
         lines += [f"  {weight!r}  {name}" for name, weight in sorted(weights, key=lambda item: -abs(item[1]))]
         lines.append(f"  {intercept!r}  (intercept)")
@@ -213,57 +270,47 @@ def to_text(
     return text
 
 
-Block = tuple[str, Sequence[tuple[str, float]], float, int]  # title, weights, intercept, weights that are zero
-
-
-def _blocks(estimator: Any, names: Sequence[str] | None, classes: Sequence[str] | None) -> tuple[list[Block], list[str]]:
-    found = planes(estimator)
-    count, width = found.coef.shape
-    known = [_shown(name) for name in _names(estimator, names, width) or [f"column {j}" for j in range(width)]]
-    shown = None if found.classes is None else [_shown(label) for label in found.classes.tolist()]
-    if classes is not None:
-        if len(classes) != len(shown or ()):
-            raise ValueError(f"the model has {len(shown or ())} classes, but {len(classes)} names are given")
-        shown = [_shown(label) for label in classes]
-    answers = f"{count} targets" if shown is None else f"{len(shown)} classes"
-    head = _head(f"{width} columns, {answers}", shown, count)
-    if shown is None:
-        titles = ["the value"] if found.flat else [f"target {k}" for k in range(count)]
+def _sections_by_column(
+    estimator: BaseEstimator, names: Sequence[str] | None, classes: Sequence[str] | None
+) -> tuple[str, list[str], list[Section]]:
+    planes = planes_of(estimator)
+    count, width = planes.coef.shape
+    columns = [_on_one_line(name) for name in _names(estimator, names, width) or [f"column {j}" for j in range(width)]]
+    known = [] if planes.classes is None else planes.classes.tolist()
+    if classes is not None and len(classes) != len(known):
+        raise InvalidParameter("classes", list(classes), f"{len(known)} names, one for each class")
+    labels = [_on_one_line(label) for label in (known if classes is None else classes)]
+    if labels:
+        titles = [f"for {label}" for label in labels[-count:]]
     else:
-        titles = [f"for {label}" for label in (shown[1:] if count == 1 else shown)]
-    blocks: list[Block] = []
-    for title, row, intercept in zip(titles, found.coef, found.intercept.tolist(), strict=True):
-        there = np.flatnonzero(row)
-        blocks.append((title, [(known[j], row[j].item()) for j in there], intercept, width - len(there)))
-    return blocks, head
+        titles = ["the value"] if planes.flat else [f"target {k}" for k in range(count)]
+    sections = []
+    for title, row, intercept in zip(titles, planes.coef, planes.intercept.tolist(), strict=True):
+        used = np.flatnonzero(row)
+        sections.append(Section(title, [(columns[j], row[j].item()) for j in used], intercept, width - len(used)))
+    return f"{width} columns", labels, sections
 
 
-def _named_blocks(model: OnlinePerceptron) -> tuple[list[Block], list[str]]:
+def _sections_by_name(model: OnlinePerceptron) -> tuple[str, list[str], list[Section]]:
     weights = model.named_weights()
     _check_several(type(model).__name__, list(weights))
-    labels = list(weights)[1:] if len(weights) == 2 else list(weights)
-    blocks: list[Block] = []
-    for label in labels:
-        named = [(_shown(name), weight) for name, weight in weights[label].items()]
-        blocks.append((f"for {_shown(label)}", named, model.intercept_of(label), 0))
-    size = f"{model.n_features_} features, {len(weights)} classes"
-    return blocks, _head(size, [_shown(label) for label in weights], len(labels))
+    sections = []
+    for label in list(weights)[1 if len(weights) == 2 else 0 :]:
+        named = [(_on_one_line(name), weight) for name, weight in weights[label].items()]
+        sections.append(Section(f"for {_on_one_line(label)}", named, model.intercept_of(label), 0))
+    return f"{model.n_features_} features", [_on_one_line(label) for label in weights], sections
 
 
-def _shown(name: Any) -> str:
-    """A name as it stands on one line: text as it is, unless it has line ends or nothing."""
+def _on_one_line(name: object) -> str:
+    """Return a name as it stands on one line: text as it is, unless it has line ends or nothing."""
     if isinstance(name, np.generic):
         name = name.item()
     return name if isinstance(name, str) and name.splitlines() == [name] else repr(name)
 
 
-def _head(size: str, classes: Sequence[str] | None, count: int) -> list[str]:
-    return [f"rosenblatt {VERSION}, {size}", "score = intercept + the sum of weight · value", _verdict(classes, count)]
-
-
-def _verdict(classes: Sequence[str] | None, count: int) -> str:
-    if classes is None:
+def _decision(labels: Sequence[str], count: int) -> str:
+    if not labels:
         return "which is the answer"
     if count == 1:
-        return f"{classes[0]} if it is below 0, else {classes[-1]}"
+        return f"{labels[0]} if it is below 0, else {labels[-1]}"
     return "the class with the highest score, the first among equals"

@@ -15,6 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
+from rosenblatt.errors import NumericOverflow
 from rosenblatt.modelfile.values import MOST, check_whole, decode_number
 
 _LAYOUTS: dict[str, Any] = {"dense": None, "csr": sp.csr_matrix, "csr array": sp.csr_array}
@@ -204,4 +205,4 @@ def check_finite(name: str, array: NDArray, minus_infinity: bool = False, endles
     if array.dtype.kind == "f":
         fine = np.isfinite(array)
         if not (fine | np.isneginf(array) if minus_infinity or endless else fine).all():
-            raise ValueError(f"the array {name} has values that are no finite numbers")
+            raise NumericOverflow(f"the array {name} has values that are infinite or NaN, which a model file cannot hold")

@@ -53,11 +53,6 @@ def _by_name(modules: dict[str, str]) -> dict[str, str]:
 
 PUBLIC = _by_name(_ESTIMATORS) | _by_name(_OTHER_NAMES)  # what `from rosenblatt import …` finds, and where
 LEARNERS = _by_name(_ESTIMATORS) | _by_name(_OTHER_MODELS)  # what a file may hold
-READINGS = {  # how the files were read that a model learned from, by format: module and class
-    "svmlight": ("rosenblatt.data.svmlight", "Svmlight"),
-    "vw": ("rosenblatt.data.vw", "Vw"),
-    "table": ("rosenblatt.data.tables", "Table"),
-}
 
 
 def load(path: str | PathLike) -> Any:
@@ -111,12 +106,6 @@ def from_parts(parts: Parts) -> Any:
 def learner_class(name: str) -> Any:
     """Return the class of the learner with this name; KeyError if there is none."""
     return getattr(import_module(LEARNERS[name]), name)
-
-
-def reading_class(form: str) -> Any:
-    """Return the class that reads files of this format; KeyError if there is none."""
-    module, name = READINGS[form]
-    return getattr(import_module(module), name)
 
 
 # Until all packages have to_parts and from_parts

@@ -137,14 +137,10 @@ class LearnerSaveLoadMixin(SaveLoadMixin):
         if resume:
             self._resumable()
         learner: Any = self
+        parameters = {name: encode_parameter(name, value) for name, value in learner.get_params(deep=False).items()}
         learned = self._learned_to_parts(resume)
-        facts = {
-            "learner": type(self).__name__,
-            "parameters": {name: encode_parameter(name, value) for name, value in learner.get_params(deep=False).items()},
-            "resume": resume,
-            "arrays": sorted(learned.arrays),
-        }
-        return Parts(facts | learned.facts, learned.arrays)
+        facts = {"learner": type(self).__name__, "parameters": parameters, "resume": resume}
+        return Parts({**facts, "arrays": sorted(learned.arrays), **learned.facts}, learned.arrays)
 
     @classmethod
     def from_parts(cls, parts: Parts) -> Self:
@@ -160,7 +156,8 @@ class LearnerSaveLoadMixin(SaveLoadMixin):
         if getattr(model, "only_predicts", False):
             raise UnsupportedOperation(
                 "this model was saved for prediction only and cannot go on learning",
-                hint="save it with save(path, resume=True)",
+                hint="it must be saved with all that learning needs",
+                settings={"resume": True},
             )
         return model
 
@@ -170,8 +167,10 @@ class EstimatorSaveLoadMixin(LearnerSaveLoadMixin):
 
     def _model_to_parts(self, resume: bool) -> Parts:
         """Return the model as parts; with `resume`, all that learning needs to go on."""
-        raise NotImplementedError
+        learner: Any = self
+        return learner._model.to_parts(resume)
 
+    @abstractmethod
     def _model_from_parts(self, parts: Parts) -> Any:
         """Return the model that these parts describe; its arrays are taken out of them."""
 
@@ -253,7 +252,7 @@ def encode_parameter(name: str, value: object) -> Any:
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, int) and not -2 * MOST <= value < 2 * MOST:
-        raise ValueError(f"{name}={value} cannot be written into a file; whole numbers of 64 bits can")
+        raise UnsupportedOperation(f"{name}={value} cannot be saved in a file; whole numbers of 64 bits can")
     if value is None or isinstance(value, str | bool | int | float):
         return encode_value(value)
     if isinstance(value, tuple) and type(value) in rules.KINDS.values():
@@ -269,8 +268,10 @@ def encode_parameter(name: str, value: object) -> Any:
     if name == "random_state":
         return None
     if callable(value):
-        raise TypeError(f"{name}={value!r} is a function, and a file holds no code; use one that has a name, or pickle")
-    raise TypeError(f"{name}={value!r} cannot be written into a file; numbers, text, lists and rules can")
+        raise UnsupportedOperation(
+            f"{name}={value!r} is a function, and a file holds no code", hint="use one that has a name, or pickle"
+        )
+    raise UnsupportedOperation(f"{name}={value!r} cannot be saved in a file; numbers, text, lists and rules can")
 
 
 def decode_parameter(value: object) -> Any:

@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rosenblatt.errors import UnsupportedOperation
+
 MOST = 1 << 62  # of what is counted; sums of two counts fit into 64 bits
 
 RecordTypes = Mapping[str, Any]  # the words that a file knows, each with the type that it stands for
@@ -58,7 +60,7 @@ def encode_record(record: Any, types: RecordTypes) -> dict[str, Any]:
             fact = {"kind": word, **dict(zip(kind._fields, map(encode_value, record), strict=True))}
             decode_record(fact, types)
             return fact
-    raise TypeError(f"{record!r} cannot be written into a file; of its kind only {', '.join(types)} can")
+    raise UnsupportedOperation(f"{record!r} cannot be saved in a file; of its kind only {', '.join(types)} can")
 
 
 def decode_record(fact: object, types: RecordTypes) -> Any:
@@ -100,8 +102,8 @@ def encode_name(name: object) -> Any:
         return {"bytes": name.decode("latin-1")}
     if type(name) is tuple:
         return [encode_name(part) for part in name]
-    raise TypeError(
-        f"{name!r} cannot be written into a file; names and labels of text, bytes, numbers, None and tuples of them can"
+    raise UnsupportedOperation(
+        f"{name!r} cannot be saved in a file; names and labels of text, bytes, numbers, None and tuples of them can"
     )
 
 
@@ -124,10 +126,10 @@ def encode_labels(classes: NDArray) -> dict[str, Any]:
     values = [value.decode("latin-1") if isinstance(value, bytes) else value for value in classes.tolist()]
     for value in values:
         if not isinstance(value, str | bool | int | float):
-            raise TypeError(f"the label {value!r} cannot be written into a file; text, numbers and truth values can")
+            raise UnsupportedOperation(f"the label {value!r} cannot be saved in a file; text, numbers and booleans can")
     code = {"b": "?", "O": "O", "T": "T", "U": f"U{width // 4}"}.get(kind, f"{kind}{width}")
     if not _LABEL_TYPES.fullmatch(code):
-        raise TypeError(f"labels of the type {classes.dtype} cannot be written into a file")
+        raise UnsupportedOperation(f"labels of the type {classes.dtype} cannot be saved in a file")
     return {"type": code, "values": [encode_value(value) for value in values]}
 
 

@@ -1,7 +1,6 @@
 """Every picture the library draws: of learners, of training from files, of answers that have parts, and of theorems."""
 
-from rosenblatt.plot.files import learning_curve, passes
-from rosenblatt.plot.learners import boundary, history, losses, network, regret
+from rosenblatt.plot.learners import boundary, history, learning_curve, losses, network, passes, regret
 from rosenblatt.plot.structures import confusions, tree
 from rosenblatt.plot.theory import growth, lengths, proof, smoothing
 

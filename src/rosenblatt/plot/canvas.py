@@ -5,10 +5,15 @@ matplotlib is not needed to learn, so it is imported when the first picture is d
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from rosenblatt.errors import MissingDependency
+
+Colour = str | NDArray
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart.
 COLOURS = np.array([(213, 94, 0), (0, 114, 178), (0, 158, 115), (204, 121, 167), (230, 159, 0), (86, 180, 233)]) / 255
@@ -18,21 +23,15 @@ STYLES = ("-", "--", "-.", ":")
 MARKERS = ("x", "o", "^", "s", "+", "D", "v", "*")
 
 
-def axes(ax: Any) -> Any:
-    """The Axes given, or new ones."""
-    if ax is not None:
-        return ax
-    return pyplot().subplots(layout="constrained")[1]
-
-
-def pyplot() -> Any:
+def new_axes(*shape: int, **options: Any) -> Any:
+    """Return new Axes of a new figure, as `pyplot.subplots` makes them."""
     try:
-        import matplotlib.pyplot
-    except ImportError as error:
-        raise ImportError("rosenblatt.plot draws with matplotlib: pip install rosenblatt[plot]") from error
-    return matplotlib.pyplot
+        from matplotlib import pyplot
+    except ImportError:
+        raise MissingDependency("matplotlib", "plot", "pictures") from None
+    return pyplot.subplots(*shape, layout="constrained", **options)[1]
 
 
-def dot(epochs: NDArray) -> str:
-    """A marker where epochs are few enough to be told apart."""
+def marker(epochs: Sequence[int] | NDArray) -> str:
+    """Return a marker where epochs are few enough to be told apart."""
     return "o" if len(epochs) <= 30 else ""

@@ -1,36 +1,51 @@
-"""Pictures of theorems: each takes what `rosenblatt.theory` computed, draws on the Axes given or on new ones, and returns
-them.
-"""
+"""Pictures of theorems, from what `rosenblatt.theory` and `rosenblatt.counting` computed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from rosenblatt.counting.growth_rates import TERMS
-from rosenblatt.plot.canvas import BLUE, GREEN, GREY, SKY, VERMILION, axes, dot, pyplot
+from rosenblatt.errors import InvalidParameterType
+from rosenblatt.plot.canvas import BLUE, GREEN, GREY, SKY, VERMILION, marker, new_axes
 from rosenblatt.theory.tracing import Trace
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
-def proof(trace: Any, ax: Any = None) -> Any:
-    """The proof of the mistake bound along a run (`theory.trace.trace`): ‖w‖ below a wall that rises like √k, ⟨w, u⟩ above
-    one that rises like k, and the place where they meet, beyond which there is no update; the Axes.
+    from rosenblatt.counting.growth_rates import Growth
+    from rosenblatt.theory.cycles import Cycle
+    from rosenblatt.theory.hard import Smoothing
 
-    A second panel has cos(w, u) and the floor under it, the one wall divided by the other, which is 1 where they meet. `ax`
-    may be one Axes, for the walls only, or two. The scales are logarithmic when the bound is more than ten times the
-    updates: the walls of a run from 0 are then lines of slope 1 and ½. A cross shows where a wall that claims too much is
-    passed.
+
+def proof(trace: Trace, ax: Axes | Iterable[Axes] | None = None) -> Axes:
+    """Draw the proof of the mistake bound along a run.
+
+    ‖w‖ is below a wall that rises like √k, ⟨w, u⟩ above one that rises like k, and beyond the place where they meet there
+    is no update. A second panel has cos(w, u) and the floor under it, the one wall divided by the other, which is 1 where
+    they meet. The scales are logarithmic when the bound is more than ten times the updates: the walls of a run from 0 are
+    then lines of slope 1 and ½. A cross shows where a wall that claims too much is passed.
+
+    Parameters
+    ----------
+    trace : Trace
+        The run, as `rosenblatt.theory.trace` returned it.
+    ax : matplotlib Axes or two of them, optional
+        Where to draw, one for the walls only; new ones by default.
+
+    Returns
+    -------
+    matplotlib Axes
+        Those of the walls.
     """
     if not isinstance(trace, Trace):
-        raise TypeError(f"proof draws a run that rosenblatt.theory.trace(X, y) returned; got {type(trace).__name__}")
+        raise InvalidParameterType("trace", trace, "a run that rosenblatt.theory.trace(X, y) returned")
     if ax is None:
-        shape: Any = {"height_ratios": (3, 1), "sharex": True, "figsize": (7.5, 6.5), "layout": "constrained"}
-        ax = pyplot().subplots(2, 1, **shape)[1]
-    pair = list(ax) if isinstance(ax, Iterable) else [ax]
-    ax = pair[0]
+        ax = new_axes(2, 1, height_ratios=(3, 1), sharex=True, figsize=(7.5, 6.5))
+    ax, *second = list(ax) if isinstance(ax, Iterable) else [ax]
     meet = trace.bound if np.isfinite(trace.bound) else None
     far = meet is not None and meet > 10 * max(trace.updates, 1)
     end = 1.08 * max(trace.updates, meet or 0, 1)
@@ -42,13 +57,14 @@ def proof(trace: Any, ax: Any = None) -> Any:
     ax.plot(k, lower, color=VERMILION, linewidth=1.8, linestyle="--", label=f"⟨w, u⟩ ≥ {below}")
     shown = slice(1 if far else 0, None)  # a logarithmic scale has no 0
     t, norm, progress = trace.k[shown], trace.norm[shown], trace.progress[shown]
-    ax.plot(t, norm, color=BLUE, linewidth=3, marker=dot(trace.k), markersize=6, label="‖w‖")
-    ax.plot(t, progress, color=GREEN, linewidth=1.5, marker=dot(trace.k), markersize=4, label="⟨w, u⟩")
+    ax.plot(t, norm, color=BLUE, linewidth=3, marker=marker(trace.k), markersize=6, label="‖w‖")
+    ax.plot(t, progress, color=GREEN, linewidth=1.5, marker=marker(trace.k), markersize=4, label="⟨w, u⟩")
     if meet is not None:
         ax.plot(meet, trace.walls(meet)[1], "o", color=VERMILION, markersize=9)
         words = f"the walls meet:\nat most {int(meet * (1 + 1e-9)):,} updates"
-        ax.annotate(words, (meet, trace.walls(meet)[1]), (0.98, 0.45), textcoords="axes fraction", ha="right", va="top",
-                    color=VERMILION, arrowprops={"arrowstyle": "-", "color": VERMILION, "shrinkB": 6})  # fmt: skip
+        line = {"arrowstyle": "-", "color": VERMILION, "shrinkB": 6}
+        place = (meet, trace.walls(meet)[1])
+        ax.annotate(words, place, (0.98, 0.45), "data", "axes fraction", line, color=VERMILION, ha="right", va="top")
     if trace.broken is not None:
         at = (trace.broken, trace.progress[trace.broken])
         ax.plot(*at, "X", color="black", markersize=10, label=f"a wall is passed at k = {trace.broken}")
@@ -57,14 +73,14 @@ def proof(trace: Any, ax: Any = None) -> Any:
     ax.set(title=f"{trace.updates:,} updates, " + ("converged" if trace.converged else "not converged"), ylabel="length")
     ax.set_xlim(k[0], k[-1])
     ax.legend(frameon=False, loc="upper left")
-    if len(pair) > 1:
-        _cosine(pair[1], trace, k, np.divide(lower, upper, out=np.zeros(len(k)), where=upper > 0))
-    pair[-1].set_xlabel("updates k")
+    if second:
+        _cosine(second[0], trace, k, np.divide(lower, upper, out=np.zeros(len(k)), where=upper > 0))
+    (second or [ax])[-1].set_xlabel("updates k")
     return ax
 
 
-def _walls(trace: Any) -> tuple[str, str]:
-    """The formulas of the lower and of the upper wall, without what this run does not need."""
+def _walls(trace: Trace) -> tuple[str, str]:
+    """Return the formulas of the lower and of the upper wall, without what this run does not need."""
     rate = "" if trace.rate == 1 else "η"
     step = ("R²" if not rate else "η²R²") + (f" + 2{rate}δ" if trace.delta else "")
     if trace.norm[0] > 0:
@@ -72,20 +88,35 @@ def _walls(trace: Any) -> tuple[str, str]:
     return f"k{rate}γ", f"√(k({step}))" if trace.delta else f"√k {rate}R"
 
 
-def _cosine(ax: Any, trace: Any, k: NDArray, floor: NDArray) -> None:
-    """cos(w, u) from the first update on, and what it is at least after k of them."""
+def _cosine(ax: Axes, trace: Trace, k: NDArray, floor: NDArray) -> None:
+    """Draw cos(w, u) from the first update on, and what it is at least after k of them."""
     ax.plot(k, floor, color=VERMILION, linewidth=1.8, linestyle="--", label="lower wall / upper wall")
-    ax.plot(trace.k, trace.cosine, color=BLUE, linewidth=1.8, marker=dot(trace.k), markersize=4, label="cos(w, u)")
+    ax.plot(trace.k, trace.cosine, color=BLUE, linewidth=1.8, marker=marker(trace.k), markersize=4, label="cos(w, u)")
     ax.axhline(1, color=GREY, linewidth=1)
     lowest = min(0.0, np.nanmin(trace.cosine, initial=0.0))
     ax.set(xlim=(k[0], k[-1]), ylim=(1.05 * lowest, 1.1), ylabel="cosine")
     ax.legend(loc="lower right", ncols=2, edgecolor="none")
 
 
-def lengths(norms: Any, cycle: Any = None, ax: Any = None, bound: float | None = None) -> Any:
-    """‖w‖ at the end of each epoch; the Axes. `cycle`, as `find_cycle` returns it, marks where the weights are again what
-    they were, `bound` what they cannot pass."""
-    ax = axes(ax)
+def lengths(norms: ArrayLike, cycle: Cycle | None = None, ax: Axes | None = None, bound: float | None = None) -> Axes:
+    """Draw ‖w‖ at the end of each epoch.
+
+    Parameters
+    ----------
+    norms : array-like
+        The lengths, as `rosenblatt.theory.cycles.lengths` returns them.
+    cycle : Cycle, optional
+        Where the weights are again what they were, as `find_cycle` returns it.
+    ax : matplotlib Axes, optional
+        Where to draw; new ones by default.
+    bound : float, optional
+        What they cannot pass.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    ax = ax or new_axes()
     norms = np.asarray(norms, dtype=np.float64)
     epochs = np.arange(len(norms))
     few = len(norms) <= 200
@@ -94,7 +125,9 @@ def lengths(norms: Any, cycle: Any = None, ax: Any = None, bound: float | None =
     if cycle is not None:
         visits = np.arange(cycle.preperiod, len(norms), cycle.period)
         for k, visit in enumerate(visits):
-            ax.axvline(visit, color=GREY, linestyle=":", linewidth=1, zorder=0, label=None if k else "the same weights")
+            ax.axvline(
+                float(visit), color=GREY, linestyle=":", linewidth=1, zorder=0, label=None if k else "the same weights"
+            )
         ax.plot(visits, norms[visits], "D", color=VERMILION, markersize=7, markerfacecolor="none")
         title += f": a period of {cycle.period} epochs"
         bound = cycle.largest if bound is None else bound
@@ -107,12 +140,24 @@ def lengths(norms: Any, cycle: Any = None, ax: Any = None, bound: float | None =
     return ax
 
 
-def smoothing(found: Any, ax: Any = None) -> Any:
-    """The updates on noisy copies of the data against the noise, a dot for each copy, their medians joined; the Axes.
+def smoothing(found: Smoothing, ax: Axes | None = None) -> Axes:
+    """Draw the updates on noisy copies of the data against the noise, a dot for each copy, their medians joined.
 
     Copies that the run did not separate are crosses: they stand for more updates than were made. Noise of 0 is a line
-    across."""
-    ax = axes(ax)
+    across.
+
+    Parameters
+    ----------
+    found : Smoothing
+        What `rosenblatt.theory.smoothing` returned.
+    ax : matplotlib Axes, optional
+        Where to draw; new ones by default.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    ax = ax or new_axes()
     noisy = found.sigma > 0
     sigma, updates, separated = found.sigma[noisy], found.updates[noisy], found.separated[noisy]
     across = np.broadcast_to(sigma[:, None], updates.shape)
@@ -121,28 +166,29 @@ def smoothing(found: Any, ax: Any = None) -> Any:
         ax.plot(across[~separated], updates[~separated], "x", color=VERMILION, label="given up")
     ax.plot(sigma, np.median(updates, axis=1), "-", color=BLUE, linewidth=1.8, label="median")
     if not noisy.all():
-        ax.axhline(
-            found.updates[~noisy].max(),
-            color=VERMILION,
-            linestyle="--",
-            linewidth=1.5,
-            label=f"without noise: {found.updates[~noisy].max():,}",
-        )
-    ax.set(
-        title="Noise makes hard data easy",
-        xlabel="standard deviation of the noise",
-        ylabel="updates",
-        xscale="log",
-        yscale="log",
-    )
+        most = found.updates[~noisy].max()
+        ax.axhline(most, color=VERMILION, linestyle="--", linewidth=1.5, label=f"without noise: {most:,}")
+    ax.set(title="Noise makes hard data easy", xlabel="standard deviation of the noise", ylabel="updates")
+    ax.set(xscale="log", yscale="log")
     ax.legend(frameon=False, loc="lower left")
     return ax
 
 
-def growth(found: Any, ax: Any = None) -> Any:
-    """The counts of a `Growth` on logarithmic axes, its formula through them, and each law through the last count; the
-    Axes."""
-    ax = axes(ax)
+def growth(found: Growth, ax: Axes | None = None) -> Axes:
+    """Draw the counts of operations on logarithmic axes, their formula, and each law through the last count.
+
+    Parameters
+    ----------
+    found : Growth
+        What `rosenblatt.counting.growth` returned.
+    ax : matplotlib Axes, optional
+        Where to draw; new ones by default.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    ax = ax or new_axes()
     sizes, counts = np.array(found.sizes), np.array(found.counts, dtype=np.float64)
     ax.set(xscale="log", yscale="log", xlabel="n", ylabel="operations")
     bottom, top = max(counts.min(), 1) / 3, max(counts.max(), 1) * 2

@@ -23,10 +23,20 @@ from rosenblatt.engine.train import EpochTrainer, Limits, NumericFailure, Visits
 from rosenblatt.errors import IncompatibleParameters, InvalidData, InvalidDataType, NumericOverflow, UnsupportedOperation
 from rosenblatt.estimators.base import Estimator, unchanged_on_error
 from rosenblatt.estimators.callbacks import with_callbacks
-from rosenblatt.estimators.parameters import Number, OneOf, RuleName
+from rosenblatt.estimators.parameters import (
+    EpochParameters,
+    Number,
+    OneOf,
+    OrderParameters,
+    RuleName,
+    ThreadParameters,
+    ValidationParameters,
+    parameter,
+    with_parameters,
+)
 from rosenblatt.estimators.plan import Plan
-from rosenblatt.modelfile.parts import Parts, check_finite
-from rosenblatt.modelfile.saving import COUNTS, fact
+from rosenblatt.modelfile.parts import Parts
+from rosenblatt.modelfile.saving import COUNTS
 
 WIDEST = 4096  # beam; wider ones only take time
 _ANY_FALL = 1e-9  # of the validation error: with early_stopping and no tol, an epoch without one counts against going on
@@ -117,19 +127,44 @@ class StructuredTrainer:
         return self.model.weights()
 
 
-class StructuredEstimator(Estimator):
-    """A learner whose answers have parts. A subclass says how a corpus is read, what a model is and what learns."""
+@with_parameters
+class StructuredEstimator(Estimator, OrderParameters, EpochParameters, ValidationParameters, ThreadParameters):
+    """A learner whose answers have parts. A subclass says how a corpus is read, what a model is and what learns.
 
-    rule: Any = "perceptron"
-    margin: float = 0.0
-    keep: str = "average"
-    prune: float = 0.0
-    tol: float | None = None
-    max_iter: int = 10
+    Parameters
+    ----------
+    rule
+        How far an update moves. The word is `rules.Perceptron(margin=0.0, rate=1.0)`; `rules.PA1(C)` with a `margin` is
+        1-best MIRA with its step capped at C (McDonald, Crammer and Pereira 2005).
+    margin
+        The cost of each wrong part: gold must win by as much as the number of wrong parts times this.
+    keep
+        Which weights predict: the mean of those after every example, or the last.
+    order
+        How each epoch visits the sentences: in a new random order, or as they come.
+    max_seconds
+        Stop at the end of the first epoch that ends later than this.
+    tol
+        Stop when the validation error, or without validation the share of mistakes, has not fallen by more than `tol` for
+        `n_iter_no_change` epochs in a row. None: never for this reason, but with `early_stopping` any fall counts.
+    early_stopping
+        Hold out `validation_fraction` of the sentences and judge by the error on these. Sentences given to `fit` as
+        `X_val, y_val` do the same without holding any out.
+    validation_fraction
+        The share of sentences held out.
+    n_jobs
+        Threads that predict; None and −1 take every core. Results do not depend on it.
+    """
 
-    _own: ClassVar[Mapping[str, Any]] = MappingProxyType(
-        {"rule": RuleName(), "margin": Number(0), "keep": OneOf(("average", "last")), "order": OneOf(("cyclic", "shuffle"))}
-    )
+    rule: Any = parameter("perceptron", RuleName())
+    margin: float = parameter(0.0, Number(0))
+    keep: str = parameter("average", OneOf(("average", "last")))
+    order: str = parameter("shuffle", OneOf(("cyclic", "shuffle")))
+    max_iter: int = parameter(10)
+    max_seconds: float | None = parameter(None, Number(0, open_low=True, optional=True))
+    tol: float | None = parameter(None)
+
+    prune = 0.0  # of learners without such a parameter
     _part: ClassVar[str] = "sentence"
     _model_type: ClassVar[Any]  # a StructuredModel with from_parts(parts)
 
@@ -369,31 +404,22 @@ class StructuredEstimator(Estimator):
         """
         super().save(path, resume)
 
-    def _parts(self, resume: bool) -> Parts:
+    def _learned_to_parts(self, resume: bool) -> Parts:
         self._freeze(self._model)
-        parts = Parts(
-            {
-                "counts": {name: int(getattr(self, name)) for name in COUNTS},
-                "history": [[fact(value) for value in epoch] for epoch in self.history_],
-                "stop_reason": self.stop_reason_,
-                "trained_with": self._model.trained_with,
-            }
-        )
+        parts = Parts({**self._history_to_facts(), "trained_with": self._model.trained_with})
         parts.put_parts("model", self._model.to_parts(resume), prefix="")
         return parts
 
-    def _put_together(self, parts: Parts, resume: bool) -> None:
+    def _learned_from_parts(self, parts: Parts, resume: bool) -> None:
         if resume and not any("drift" in name for name in parts.arrays):
-            raise ValueError("it says that it can go on learning, but has only what predicts")
-        for name, array in parts.arrays.items():
-            check_finite(name, array, endless=name.startswith("pairs"))  # −∞ is what a scheme does not allow
+            raise ValueError("it claims that it can go on learning, but has only what predicts")
         self._plan()
-        self._model = self._model_from_parts(parts.parts("model", prefix=""))
-        self._model.only_predicts = not resume
-        self._model.trained_with = parts.text("trained_with")
+        model = self._model = self._model_from_parts(parts.parts("model", prefix=""))
+        parts.check_all_taken()
+        model.only_predicts, model.trained_with = not resume, parts.text("trained_with")
         if not resume:
-            self._model.saved_with = {name: getattr(self, name) for name in ("keep", "prune")}
-        self._recall(parts, set(COUNTS))
+            model.saved_with = {name: getattr(self, name) for name in ("keep", "prune")}
+        self._set_history(parts, set(COUNTS))
 
     def _model_from_parts(self, parts: Parts) -> Any:
         """Return the model that these parts describe."""

@@ -9,7 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from numbers import Integral
 from operator import ne
-from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 from rosenblatt.engine.blocks import available_threads
 from rosenblatt.engine.jit import jit
 from rosenblatt.errors import InvalidData, InvalidDataType, InvalidParameter, shown
-from rosenblatt.estimators.parameters import Flag, Number
+from rosenblatt.estimators.parameters import Anything, Flag, Number, parameter, with_parameters
 from rosenblatt.estimators.plan import Plan
 from rosenblatt.modelfile.parts import Parts
 from rosenblatt.structured import trees
@@ -79,11 +78,25 @@ class TrainingTrees(NamedTuple):
     model: Any  # ParserModel, of the parser's own kind
 
 
+@with_parameters
 class DependencyParser(StructuredEstimator):
     """A parser: `fit(sentences, trees)`, `predict(sentences)`.
 
     A sentence is a list of tokens, a token a tuple of texts as named by `fields`; a tree is a list of (head, label), heads
     counted from 1 and 0 for the root. What searches for trees, a subclass says.
+
+    Parameters
+    ----------
+    fields
+        What tokens are made of: the form first, then tags, the coarsest first.
+    templates
+        What is looked at together; None for a rich set made for the fields.
+    single_root
+        Whether one word alone hangs on the root.
+    labelled
+        Whether arcs have labels.
+    prune
+        Weights of at most this size are dropped before predicting.
 
     Attributes
     ----------
@@ -93,14 +106,12 @@ class DependencyParser(StructuredEstimator):
         The bytes that the weights take while learning.
     """
 
-    fields: Sequence[str] = ("form", "upos", "xpos")
-    templates: Sequence[str] | None = None
-    single_root: bool = True
-    labelled: bool = True
+    fields: Sequence[str] = parameter(("form", "upos", "xpos"), Anything("sequence of str"))
+    templates: Sequence[str] | None = parameter(None, Anything("sequence of str or None"))
+    single_root: bool = parameter(True, Flag())
+    labelled: bool = parameter(True, Flag())
+    prune: float = parameter(0.0, Number(0))
 
-    _own: ClassVar[Mapping[str, Any]] = MappingProxyType(
-        {**StructuredEstimator._own, "single_root": Flag(), "labelled": Flag(), "prune": Number(0)}
-    )
     _state_attributes: ClassVar[tuple[str, ...]] = ()  # what templates may ask that is no attribute of a word
     _most_labels: ClassVar[int] = OUTCOMES
 

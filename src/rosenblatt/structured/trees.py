@@ -56,19 +56,21 @@ def is_tree(heads: Sequence[int] | NDArray, single_root: bool = False) -> bool:
 
 def check(heads: NDArray, number: int) -> None:
     """Raise InvalidData, with the sentence and the word, if the heads are no tree."""
+    if problem := why_no_tree(heads):
+        raise InvalidData(f"sentence {number}: {problem}", row=number)
+
+
+def why_no_tree(heads: NDArray) -> str | None:
+    """Return why heads are no tree, with the word; None if they are one."""
     word = first_unrooted(heads)
     if word == 0:
-        return
-    head = int(heads[word - 1])
-    if not 0 <= head <= len(heads):
-        raise InvalidData(
-            f"sentence {number}: word {word} has head {head}, but there are {len(heads)} words; a head is 0 (root) or "
-            f"one of 1 to {len(heads)}",
-            row=number,
-        )
+        return None
+    head, n = int(heads[word - 1]), len(heads)
+    if not 0 <= head <= n:
+        return f"word {word} has head {head}, but there are {n} words; a head is 0 (root) or one of 1 to {n}"
     ring, at = [int(word)], head
     while at != word:
         ring.append(at)
         at = int(heads[at - 1])
     circle = " → ".join(map(str, [*ring, word]))
-    raise InvalidData(f"sentence {number}: the heads are no tree; they lead in a circle {circle}", row=number)
+    return f"the heads are no tree; they lead in a circle {circle}"

@@ -188,7 +188,7 @@ def an_error_changes_nothing(estimator: BaseEstimator) -> None:
     for classes in (2, 3):
         X, y = data(classes)
         for method in (name for name in ("partial_fit", "fit") if hasattr(estimator, name)):
-            for what, (X_bad, y_bad) in unusable(X, y).items():
+            for what, (X_bad, y_bad) in invalid_data(X, y).items():
                 fitted, new = clone(estimator).fit(X, y), clone(estimator)
                 before, attributes = contents(fitted), sorted(vars(new))
                 known = {"classes": np.unique(y)} if "classes" in signature(getattr(new, method)).parameters else {}
@@ -203,8 +203,8 @@ def an_error_changes_nothing(estimator: BaseEstimator) -> None:
                             assert sorted(vars(new)) == attributes, f"{where} left attributes of a model"
 
 
-def unusable(X: NDArray, y: NDArray) -> dict[str, tuple[NDArray, NDArray]]:
-    """Rows and labels that begin like X and y and cannot all be learned from, each with what is wrong with them."""
+def invalid_data(X: NDArray, y: NDArray) -> dict[str, tuple[NDArray, NDArray]]:
+    """Return rows and labels that begin like X and y and cannot all be learned from, by what is wrong with them."""
     huge = np.vstack([X, 1e308 * np.sign(X[:6] + 0.5)])
     strange = np.append(y[:-1], 99)
     return {
@@ -217,10 +217,10 @@ def unusable(X: NDArray, y: NDArray) -> dict[str, tuple[NDArray, NDArray]]:
     }
 
 
-def contents(fitted: Any) -> bytes:
-    """All that a model is, as bytes: its file without the date, or of a learner without a method `save`, its pickle."""
+def contents(fitted: BaseEstimator) -> bytes:
+    """Return all that a model is, as bytes: its file without the date, or if it has no method `save`, its attributes."""
     if not hasattr(fitted, "save"):
-        return pickle.dumps(fitted)
+        return pickle.dumps(vars(fitted))
     counts = pickle.dumps([getattr(fitted, name, None) for name in ("class_count_", "history_", "n_iter_", "stop_reason_")])
     with tempfile.TemporaryDirectory() as folder:
         fitted.save(Path(folder) / "model")

@@ -8,22 +8,22 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from math import gcd, inf
 from time import perf_counter
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
+from rosenblatt.errors import InvalidData, InvalidParameter
 from rosenblatt.exact import rounding
 from rosenblatt.exact.certificates import Combination, Interior, as_floats
 from rosenblatt.exact.dyadic import cleared, products
-from rosenblatt.exact.simplex import alternative
-from rosenblatt.exact.solve import Late, independent_columns
+from rosenblatt.exact.reading import Matrix, Quantity, dense
+from rosenblatt.exact.solve import Late, alternative, independent_columns
 from rosenblatt.feasibility import find_interior
 from rosenblatt.feasibility.rows import row_lengths, scale_rows
 from rosenblatt.theory.nearest import MOST, Cloud, in_fewer_dimensions, in_floats
@@ -32,16 +32,14 @@ _MOST_ENTRIES = 5_000_000  # of a table of Python's integers: some hundred megab
 _MOST_UPDATES = 10_000_000  # of the rescaled perceptron: some tens of seconds
 
 
-@dataclass(frozen=True)
-class Proved:
+class Proved(NamedTuple):
     """A certificate, checked, and the stage that found it."""
 
     certificate: Interior | Combination
     method: str
 
 
-@dataclass(frozen=True)
-class Open:
+class Open(NamedTuple):
     """Nothing was proved; where the margin lies, as far as floats can tell, of the balanced rows scaled to length 1."""
 
     lower: float
@@ -52,17 +50,17 @@ class Open:
 class Search:
     """The rows as given, the same rows balanced for floats, the clock, and the best bracket so far."""
 
-    def __init__(self, A: Any, max_seconds: float):
+    def __init__(self, A: Matrix, max_seconds: float):
         self.A = A
         self.deadline = perf_counter() + max_seconds
-        self.scaled, self.row_powers, self.powers = balanced(A)
+        self.scaled, self.row_powers, self.powers = balance(A)
         self.lower, self.upper = -1.0, 1.0
 
     @property
     def seconds(self) -> float:
         return self.deadline - perf_counter()
 
-    def bracket(self, S: Any, x: NDArray, weights_norm: float = 1.0) -> None:
+    def bracket(self, S: Matrix, x: NDArray, weights_norm: float = 1.0) -> None:
         """Remember the better of the bounds of the margin: from below by x, from above by a combination of this norm."""
         length = np.linalg.norm(x)
         if length > 0:
@@ -79,45 +77,42 @@ class Search:
         found = rounding.combination(self.scaled, rows.tolist(), weights, self.deadline)
         if found is None:
             return None
-        scaled = cleared(
-            [Fraction(2) ** int(self.row_powers[i]) * v for i, v in zip(found.rows, found.weights, strict=True)]
-        )
-        common = gcd(*scaled)
-        exact = Combination(found.rows, tuple(value // common for value in scaled))
+        pairs = zip(found.rows, found.weights, strict=True)
+        weights_of_A = cleared([Fraction(2) ** int(self.row_powers[i]) * weight for i, weight in pairs])
+        common = gcd(*weights_of_A)
+        exact = Combination(found.rows, tuple(value // common for value in weights_of_A))
         return Proved(exact, method) if exact.verify(self.A) else None
 
 
-def balanced(A: Any) -> tuple[Any, NDArray, NDArray]:
+def balance(A: Matrix) -> tuple[Matrix, NDArray, NDArray]:
     """(S, p, q) with S = 2^p · A · 2^q: rows and columns whose largest entries are near 1, unless a number underflows."""
     rows, columns = np.zeros(A.shape[0], dtype=np.int64), np.zeros(A.shape[1], dtype=np.int64)
     S = A.copy()
-    entries = S.data if sp.issparse(S) else S
+    entries = S if isinstance(S, np.ndarray) else S.data
     for axis, powers in ((0, columns), (1, rows), (0, columns), (1, rows)):
-        largest = abs(S).max(axis=axis)
-        largest = largest.toarray().ravel() if sp.issparse(largest) else largest
+        largest = dense(abs(S).max(axis=axis)).ravel()
         step = np.where(largest > 0, 1 - np.frexp(largest)[1], 0).astype(np.int64)
         powers += step
-        if sp.issparse(S):
-            by = step[S.indices] if axis == 0 else np.repeat(step, np.diff(S.indptr))
-        else:
+        if isinstance(S, np.ndarray):
             by = step if axis == 0 else step[:, None]
+        else:
+            by = step[S.indices] if axis == 0 else np.repeat(step, np.diff(S.indptr))
         np.ldexp(entries, by, out=entries)
     return S, rows, columns
 
 
-def unit(S: Any) -> Any:
+def unit(S: Matrix) -> Matrix:
     """The rows scaled to length 1."""
     lengths = row_lengths(S)
     inverse = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
     return scale_rows(S, inverse)
 
 
-def decide(A: Any, *, method: str = "auto", max_seconds: float = 600.0, verbose: bool = False) -> Proved | Open:
+def decide(A: Matrix, *, method: str = "auto", max_seconds: float = 600.0, verbose: bool = False) -> Proved | Open:
     """Whether some x has positive products with all rows of A (float64, dense or CSR), with proof."""
     if method not in (*STAGES, "auto"):
-        raise ValueError(f"method must be one of {', '.join(map(repr, ('auto', *STAGES)))}; got {method!r}")
-    if not max_seconds > -inf:
-        raise ValueError(f"max_seconds must be a number, infinite for no limit; got {max_seconds!r}")
+        raise InvalidParameter("method", method, f"one of {', '.join(map(repr, ('auto', *STAGES)))}")
+    Quantity(-inf, open_low=True, open_high=False, advice="infinity is no limit").check("max_seconds", max_seconds)
     search = Search(A, max_seconds)
     for name in STAGES if method == "auto" else (method,):
         start = perf_counter()
@@ -138,8 +133,7 @@ def decide(A: Any, *, method: str = "auto", max_seconds: float = 600.0, verbose:
 def look(search: Search) -> Proved | None:
     """A row that is zero, or two in opposite directions: these meet when products with a random point are sorted."""
     S = search.scaled
-    largest = np.asarray(abs(S).max(axis=1).toarray() if sp.issparse(S) else np.abs(S).max(axis=1)).ravel()
-    for i in np.flatnonzero(largest == 0):
+    for i in np.flatnonzero(dense(abs(S).max(axis=1)).ravel() == 0):
         if Combination((int(i),), (1,)).verify(search.A):
             return Proved(Combination((int(i),), (1,)), "look")
     p = unit(S) @ np.random.default_rng(0).normal(size=S.shape[1])
@@ -169,8 +163,7 @@ def perceptron(search: Search) -> Proved | None:
             margins = part @ x
             if margins.min() > 0:
                 continue
-            gram = part @ part.T
-            gram = gram.toarray() if sp.issparse(gram) else gram
+            gram = dense(part @ part.T)
             counts, i = np.zeros(len(margins)), 0
             while (wrong := np.flatnonzero(margins[i:] <= 0)).size:
                 i += int(wrong[0])
@@ -251,8 +244,7 @@ def exactly(search: Search) -> Proved | None:
     n, d = search.A.shape
     rows = np.arange(min(n, 4 * (d + 1)))
     while search.seconds > 0:
-        part = search.A[rows]
-        part = part.toarray() if sp.issparse(part) else part
+        part = dense(search.A[rows])
         columns = independent_columns(part) if len(rows) < d else np.arange(d)
         if len(columns) * (len(rows) + len(columns)) > _MOST_ENTRIES:
             return None
@@ -281,7 +273,7 @@ def rescaling(search: Search) -> Proved | None:
     """The rescaled perceptron, to which an exponentially small margin is no obstacle."""
     try:
         found = find_interior(search.scaled, "rescaling", max_updates=_MOST_UPDATES).certificate
-    except ValueError:  # too large to rescale, or out of the range of floats
+    except InvalidData:  # too large to rescale, or out of the range of floats
         return None
     if isinstance(found, Interior):
         return search.separates(as_floats(found.x), "rescaling")

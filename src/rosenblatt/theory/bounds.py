@@ -1,9 +1,55 @@
 """What can be promised before a run, one theorem a function: numbers in, a number out. Infinity: the theorem says nothing.
 
-A quantity has one name in all of them. For rows a = y·(x, κ), the constant feature κ included: `radius` is R, the length of
-the longest row from the origin, and `margin` is γ, the least ⟨a, u⟩ for some unit vector u. Any u makes a bound true with
-its own γ, the best one makes it sharpest. `delta` is the margin δ up to which rows are learned from, `rate` is η, and
-`failure` the probability with which a statement may be false. Bounds count updates, never epochs or examples seen.
+A quantity has one name in all of them, and rows are a = y·(x, κ), the constant feature κ included. Any unit vector u makes
+a bound true with its own margin γ, the best one makes it sharpest. Bounds count updates, never epochs or examples seen.
+
+    radius      R, the length of the longest row from the origin
+    margin      γ, the least ⟨a, u⟩ for some unit vector u
+    delta       δ, the margin up to which rows are learned from
+    rate        η, by which a row is multiplied when it moves the weights
+    start       ‖w₀‖, the length of the weights at the start
+    along       ⟨w₀, u⟩; None for the worst, −‖w₀‖
+    updates     how many updates were made
+    power       the k-th rate is η/k^power
+    size        rows of a batch
+    offset      b of a plane ⟨u, x⟩ + b = 0; None for the worst
+    constant    κ, the constant feature; None for R
+    shortfall   D = √Σ max(0, γ − ⟨a, u⟩)²
+    mistakes    wrong predictions of a pass
+    examples    T, the examples of a pass
+    failure     the probability with which the statement may be false
+    loss        the losses of a pass, added up
+    largest     the largest loss of an example
+    survived    the examples that the weights were right about in a row
+    norm        ‖u‖ of a u that asks for margins of 1: 1/γ for one that separates
+    losses      the sum of the losses of u, or of their squares
+    C           the largest step, or its softness
+    goal        β, the margin that is aimed at
+    alpha       α, the part of the margin that is asked for, or given up
+    ball        r, the radius of the ball round each row
+    p           the norm of the weights
+    divergence  KL(u‖w₀)
+    features    how many features there are
+    factor      α of Winnow
+    threshold   θ of Winnow; None for the number of features
+    relevant    the features of the disjunction
+    total       Σμ, the sum of the target's weights
+    gap         how far apart the target holds the classes
+    ridge       a, the ridge of the second-order matrix
+    energy      ‖Xu‖²
+    near        updates that were no mistakes
+    dimensions  n or d, of the space
+    sigma       σ, the cosine of a far mistake, or the noise
+    budget      B, the rows that are kept
+    distance    how far a row may be from the span, or the weights from the truth
+    discount    what is taken off the price
+    shards      S, the parts of the data
+    iterations  k, steps made so far
+    inscribed   r, the radius of a ball round 0 within the hull of the rows
+    rows        how many rows there are
+    curvature   λ_max of XᵀX
+    eigenvalues those of XᵀX
+    pairs       whether starts come in pairs ±w
 
 Where lecture notes print a theorem, its docstring says so, and what they print that does not hold.
 """
@@ -11,9 +57,10 @@ Where lecture notes print a theorem, its docstring says so, and what they print 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable
 from functools import wraps
-from inspect import signature
+from inspect import cleandoc, signature
 from typing import NamedTuple, ParamSpec
 
 import numpy as np
@@ -29,9 +76,6 @@ _CHANCE = Quantity(open_low=True, high=1.0)
 _SHARE = Quantity(open_low=True, high=1.0, open_high=False)
 _ADVICE = "without a positive margin nothing is separated: see freund_schapire"
 
-# start is ‖w₀‖ and along ⟨w₀, u⟩; offset is b of a plane ⟨u, x⟩ + b = 0 and constant κ; shortfall is D; norm is ‖u‖ of a u
-# that asks for margins of 1, 1/γ for one that separates, and losses the sum of its losses, or of their squares; goal is β,
-# ball r, divergence KL(u‖w₀); factor is α and threshold θ of Winnow, total Σμ; ridge is a, energy ‖Xu‖², curvature λ_max.
 QUANTITIES: dict[str, Quantity] = {
     **dict.fromkeys(("radius", "delta", "start", "updates", "shortfall", "mistakes", "loss", "survived"), NOT_NEGATIVE),
     **dict.fromkeys(("norm", "losses", "goal", "ball", "divergence", "total", "energy", "near"), NOT_NEGATIVE),
@@ -64,6 +108,13 @@ def theorem(function: Callable[_P, float]) -> Callable[_P, float]:
                 call.arguments[name] = QUANTITIES[name].check(name, value)
         return function(*call.args, **call.kwargs)
 
+    meanings = dict(re.findall(r"^    (\w+) +(.+)$", __doc__ or "", re.MULTILINE))
+    kinds = {
+        name: QUANTITIES[name].allowed if name in QUANTITIES else form.parameters[name].annotation
+        for name in form.parameters
+    }
+    lines = [f"{name} : {kind}\n    {meanings[name]}" for name, kind in kinds.items() if name in meanings]
+    bound.__doc__ = "\n".join([cleandoc(function.__doc__ or ""), "", "Parameters", "----------", *lines])
     THEOREMS[function.__name__] = bound
     return bound
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
 
+from rosenblatt.exact.reading import Matrix, MatrixLike
 from rosenblatt.theory import bounds
 from rosenblatt.theory.conditions import RunConditions
 from rosenblatt.theory.geometry import Margin, NotSeparable, TooLarge, gamma_seen, radius
@@ -92,21 +93,23 @@ _AUTHORS = {
 }
 
 
-def certify(X: Any, y: Any, constant: float, ran: Ran) -> Certified:
+def certify(X: MatrixLike, y: ArrayLike, constant: float, ran: Ran) -> Certified:
     """The run, on rows a = y·(x, κ), beside its bound."""
     A = read(X, y, constant).A
     longest = radius(X, constant)
-    found, between = _widest(X, y, constant, longest)
+    found, between = _bracket_margin(X, y, constant, longest)
     counted = "updates" if getattr(ran.conditions.rule, "bounds_updates", False) else "wrong predictions"
     try:
         theorem, bound = _promise(A, ran, longest, found, between)
         reason = ""
-    except Unbounded as none:
+    except NoBound as none:
         theorem, bound, reason = "", math.inf, str(none)
     return Certified(ran.mistakes, ran.updates, counted, longest, between, theorem, bound, reason, ran.converged)
 
 
-def _widest(X: Any, y: Any, constant: float, longest: float) -> tuple[Margin | None, tuple[float, float]]:
+def _bracket_margin(
+    X: MatrixLike, y: ArrayLike, constant: float, longest: float
+) -> tuple[Margin | None, tuple[float, float]]:
     """(the widest margin, its bracket); (None, (0, 0)) if nothing separates the rows, (None, (0, R)) if nobody knows."""
     try:
         found = gamma_seen(X, y, constant)
@@ -117,43 +120,43 @@ def _widest(X: Any, y: Any, constant: float, longest: float) -> tuple[Margin | N
     return found, (found.lower, found.upper)
 
 
-class Unbounded(Exception):
+class NoBound(Exception):
     """No theorem applies; the message says why."""
 
 
-def _promise(A: Any, ran: Ran, radius: float, found: Margin | None, between: tuple[float, float]) -> tuple[str, float]:
+def _promise(A: Matrix, ran: Ran, radius: float, found: Margin | None, between: tuple[float, float]) -> tuple[str, float]:
     """(theorem, bound), if there is one."""
     conditions, rule = ran.conditions, ran.conditions.rule
     name, plain = type(rule).__name__, getattr(rule, "plain", None)
     known = {} if plain is None else {"delta": plain.margin, "rate": plain.rate}
     if not hasattr(rule, "bound"):
-        raise Unbounded("none is known for this learner")
+        raise NoBound("none is known for this learner")
     if conditions.mixed:
-        raise Unbounded("the parameters of the rule changed on the way")
+        raise NoBound("the parameters of the rule changed on the way")
     if conditions.weighted:
-        raise Unbounded("rows moved the weights by rates of their own (sample_weight or class_weight)")
+        raise NoBound("rows moved the weights by rates of their own (sample_weight or class_weight)")
     if found is not None and conditions.start is None:
         bound = rule.bound(radius, found.lower, min(conditions.batch, A.shape[0]))
         if bound == math.inf:
-            raise Unbounded(f"none is known for {name} as it was set")
+            raise NoBound(f"none is known for {name} as it was set")
         return _AUTHORS.get(name, name), bound
     if found is not None:
         if plain is None or conditions.start is None:
-            raise Unbounded(f"what is known of {name} is about weights that start at zero, and these did not")
+            raise NoBound(f"what is known of {name} is about weights that start at zero, and these did not")
         begin = {"start": float(np.linalg.norm(conditions.start)), "along": float(conditions.start @ found.separator)}
         widened = math.sqrt(min(conditions.batch, A.shape[0])) * radius
         return "Novikoff", bounds.novikoff(widened, found.lower, **known, **begin)
     if between[1] > 0:
-        raise Unbounded("how wide the margin is, if there is one, could not be told")
+        raise NoBound("how wide the margin is, if there is one, could not be told")
     if not conditions.in_turn or ran.seen > A.shape[0]:
-        raise Unbounded("the theorem of Freund and Schapire is about one pass, max_iter=1, in which no row comes twice")
+        raise NoBound("the theorem of Freund and Schapire is about one pass, max_iter=1, in which no row comes twice")
     if plain is None or conditions.start is not None or conditions.batch > 1:
-        raise Unbounded("the theorem of Freund and Schapire is about the perceptron, from weights of zero, row by row")
+        raise NoBound("the theorem of Freund and Schapire is about the perceptron, from weights of zero, row by row")
     u = _least(A, radius, ran.last, **known)
     return "Freund and Schapire", bounds.least_freund_schapire(radius, A @ u, **known).bound
 
 
-def _least(A: Any, radius: float, hint: NDArray, delta: float, rate: float) -> NDArray:
+def _least(A: Matrix, radius: float, hint: NDArray, delta: float, rate: float) -> NDArray:
     """A unit vector for which Freund and Schapire's bound is nearly as small as can be.
 
     With v = u/γ its root is √(R² + 2δ/η)·‖v‖ + ‖max(0, 1 − Av)‖, which is convex. Every v gives a bound: where the search

@@ -16,22 +16,25 @@ combination of rows from above, in exact arithmetic.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import inf, isqrt, nextafter
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from rosenblatt.exact.certificates import Combination, as_floats, columns_as_rows, entries
+from rosenblatt.errors import InvalidData, InvalidParameter
+from rosenblatt.exact.certificates import Certificate, Combination, as_floats, columns_as_rows, entries
 from rosenblatt.exact.dyadic import cleared, fractions, products
+from rosenblatt.exact.reading import NUMBER, Matrix, MatrixLike, numbers
 from rosenblatt.exact.rounding import combination
 from rosenblatt.feasibility.rows import row_lengths
 from rosenblatt.theory.alternative import Open, decide
 from rosenblatt.theory.nearest import MOST, Cloud, Found, in_fewer_dimensions, in_floats, in_integers
-from rosenblatt.theory.signed import Signed, numbers, read, two_valued
+from rosenblatt.theory.signed import Signed, read, two_valued, with_column
 
 _AIM = 1e-9  # a relative gap that is as good as none
 _PROMISE = 1e-6  # a larger one is a warning
@@ -40,31 +43,43 @@ _DEAREST = 500  # rows of a combination that is made exact: as long
 _SECONDS = 60.0  # for a verdict where no width was found
 
 
-class NotSeparable(ValueError):
+class NotSeparable(InvalidData):
     """No hyperplane of the kind asked for has all examples on their right side.
 
-    `certificate` proves it: rows of y·x (of y·(x, κ), or y·(x, 1) if the intercept is free) that add up to zero. It is None
-    where the search gave up before it could tell; the message says so.
+    Attributes
+    ----------
+    certificate : Combination or None
+        What proves it: rows of y·x (of y·(x, κ), or y·(x, 1) if the intercept is free) that add up to zero. None where the
+        search gave up before it could tell; the message says so.
     """
 
-    def __init__(self, message: str, certificate: Combination | None = None):
-        super().__init__(message)
+    def __init__(self, problem: str, certificate: Combination | None = None, hint: str | None = None):
+        super().__init__(problem, hint=hint)
         self.certificate = certificate
 
 
-class TooLarge(ValueError):
+class TooLarge(InvalidData):
     """The data have too many rows and too many dimensions for their margin to be looked for."""
 
 
 @dataclass(frozen=True)
-class Margin:
-    """γ of two classes: lower ≤ γ ≤ upper, with what proves both.
+class Margin(Certificate):
+    """γ of two classes: lower ≤ γ ≤ upper, with what proves both; `verify(X, y)` computes both bounds anew.
 
-    lower : the margin of the hyperplane ⟨normal, x⟩ + intercept = 0, rounded down.
-    upper : the length of the combination of the signed rows `rows` with `weights`, over the sum of the weights, rounded up.
-        No unit vector has a larger product with all of these rows than with their average. If the intercept is free, both
+    Attributes
+    ----------
+    lower : float
+        The margin of the hyperplane ⟨normal, x⟩ + intercept = 0, rounded down.
+    upper : float
+        The length of the combination of the signed rows `rows` with `weights`, over the sum of the weights, rounded up. No
+        unit vector has a larger product with all of these rows than with their average. If the intercept is free, both
         classes have the same sum of weights, so that it cancels.
-    constant : κ; 0 for no intercept, infinite for a free one.
+    constant : float
+        κ; 0 for no intercept, infinite for a free one.
+    normal, intercept : tuple of Fraction, Fraction
+        The hyperplane, exactly; `w` and `b` are it in floats.
+    rows, weights : tuple of int
+        The combination.
     """
 
     lower: float
@@ -99,8 +114,8 @@ class Margin:
         """(upper − lower) / upper: 0 if γ is known to the last bit, above 1 if it is not known to be positive."""
         return (self.upper - self.lower) / self.upper if self.upper else 0.0
 
-    def refutation(self, X: Any, y: Any) -> str | None:
-        """None if both bounds are true of these examples, computed anew; otherwise a sentence that says why not."""
+    def refutation(self, X: MatrixLike, y: ArrayLike) -> str | None:
+        """Return None if both bounds are true of these examples, computed anew; otherwise a sentence that says why not."""
         data = read(X, y, self.constant if self.constant < inf else 0.0)
         n = data.A.shape[0]
         if len(self.normal) != data.features:
@@ -126,37 +141,63 @@ class Margin:
             return f"the combination shows γ ≤ {upper:.17g}, not {self.upper:.17g}"
         return None
 
-    def verify(self, X: Any, y: Any) -> bool:
-        """Whether both bounds are true of these examples, in exact arithmetic, believing nothing but the data."""
-        return self.refutation(X, y) is None
 
+def projection(u: ArrayLike, onto: ArrayLike) -> NDArray:
+    """Return the multiple of the vector `onto` that is nearest to u: ⟨u, v⟩/⟨v, v⟩ · v.
 
-def projection(u: Any, onto: Any) -> NDArray:
-    """The multiple of the vector `onto` that is nearest to u: ⟨u, v⟩/⟨v, v⟩ · v. Rows of vectors u give rows.
+    Parameters
+    ----------
+    u : (dimension,) or (rows, dimension) array
+        A vector, or rows of vectors, which give rows.
+    onto : (dimension,) array
+        v, not all 0.
 
+    Examples
+    --------
     >>> projection([3.0, 4.0], onto=[2.0, 0.0]).tolist()
     [3.0, 0.0]
     """
-    v = _vector(onto, "onto")
+    v = _direction(onto, "onto")
     v = v / np.abs(v).max()
     return np.multiply.outer(np.asarray(u, dtype=np.float64) @ v / (v @ v), v)
 
 
-def distance(X: Any, w: Any, b: float = 0.0) -> Any:
-    """The distance of a point, or of each row of points, to the hyperplane ⟨w, x⟩ + b = 0: |⟨w, x⟩ + b| / ‖w‖.
+def distance(X: MatrixLike, w: ArrayLike, b: float = 0.0) -> NDArray:
+    """Return the distance of a point, or of each row of points, to the hyperplane ⟨w, x⟩ + b = 0: |⟨w, x⟩ + b| / ‖w‖.
 
+    Parameters
+    ----------
+    X : (features,) or (rows, features) array, or scipy sparse matrix
+    w : (features,) array
+        The normal, not all 0.
+    b : float, default=0.0
+        The intercept.
+
+    Examples
+    --------
     >>> float(distance([3.0, 4.0], w=[0.0, 2.0], b=-2.0))
     3.0
     """
     return abs(_offset(X, w, b))
 
 
-def margins(X: Any, y: Any, w: Any, b: float = 0.0) -> NDArray:
-    """The margin of each example: its distance to the hyperplane ⟨w, x⟩ + b = 0, negative on the wrong side.
+def margins(X: MatrixLike, y: ArrayLike, w: ArrayLike, b: float = 0.0) -> NDArray:
+    """Return the margin of each example: its distance to the hyperplane ⟨w, x⟩ + b = 0, negative on the wrong side.
 
-    Their minimum is the margin of the set. Times ‖w‖ they are the functional margins y·(⟨w, x⟩ + b). y holds −1 and +1, or
-    any two labels of which the second is the positive one.
+    Their minimum is the margin of the set. Times ‖w‖ they are the functional margins y·(⟨w, x⟩ + b).
 
+    Parameters
+    ----------
+    X : (rows, features) array or scipy sparse matrix
+    y : (rows,) array
+        −1 and +1, or any two labels of which the second is the positive one.
+    w : (features,) array
+        The normal, not all 0.
+    b : float, default=0.0
+        The intercept.
+
+    Examples
+    --------
     >>> margins([[3.0, 4.0], [0.0, 0.0], [1.0, 1.0]], [1, -1, -1], w=[0.0, 2.0], b=-2.0).tolist()
     [3.0, 1.0, -0.0]
     """
@@ -167,20 +208,25 @@ def margins(X: Any, y: Any, w: Any, b: float = 0.0) -> NDArray:
     return signs * _offset(X, w, b)
 
 
-def radius(X: Any, constant: float = 0.0) -> float:
-    """R, the length of the longest row (x, κ), rounded up: how far the data reach from the origin, not from their mean.
+def radius(X: MatrixLike, constant: float = 0.0) -> float:
+    """Return R, the length of the longest row (x, κ), rounded up: how far the data reach from the origin, not their mean.
 
     The R of a mistake bound is that of the rows that the learner sees: with its constant feature κ, if it has one. So
     with `gamma_padded(X, y)` goes `radius(X, constant=1.0)`; `radius(X)` goes with `gamma_origin(X, y)`.
 
+    Parameters
+    ----------
+    X : (rows, features) array or scipy sparse matrix
+    constant : float, default=0.0
+        κ, the constant feature; 0 for none.
+
+    Examples
+    --------
     >>> radius([[3.0, 4.0], [1.0, 0.0]])
     5.0
     """
     X = numbers(X)
-    if np.ndim(constant):
-        raise TypeError(f"constant must be one number, the constant feature κ; got {constant!r:.60}. R needs no labels")
-    if not np.isfinite(constant):
-        raise ValueError(f"the constant feature must be a finite number; got {constant!r}. A free intercept has no radius")
+    NUMBER._replace(advice="R needs no labels, and a free intercept has no radius").check("constant", constant)
     norms = row_lengths(X)
     longest = np.flatnonzero(norms >= norms.max() * (1 - 1e-12 * X.shape[1]))
     if len(longest) > 1:
@@ -190,11 +236,31 @@ def radius(X: Any, constant: float = 0.0) -> float:
     return _root(max(squares), up=True)
 
 
-def gamma_origin(X: Any, y: Any) -> Margin:
-    """γ of hyperplanes through the origin, y·⟨w, x⟩ / ‖w‖: the distance from the origin to the hull of the y·x.
+def gamma_origin(X: MatrixLike, y: ArrayLike) -> Margin:
+    """Compute γ of hyperplanes through the origin, y·⟨w, x⟩ / ‖w‖: the distance from the origin to the hull of the y·x.
 
     1/γ² is the least ‖w‖² with all y·⟨w, x⟩ ≥ 1. One class alone is a question too: whether some half-space holds it.
 
+    Parameters
+    ----------
+    X : (rows, features) array or scipy sparse matrix
+    y : (rows,) array
+        Two labels, of which the second is the positive one; or one, which a number up to 0 makes the negative one.
+
+    Returns
+    -------
+    Margin
+        Bounds of γ with their proof.
+
+    Raises
+    ------
+    NotSeparable
+        If no hyperplane separates the classes, with the rows that prove it; or if none was found.
+    TooLarge
+        If there are more than 6,000 rows and more than 6,000 dimensions.
+
+    Examples
+    --------
     >>> X, y = [[2.0, 1.0], [2.0, -1.0], [-3.0, 5.0]], [1, 1, -1]
     >>> margin = gamma_origin(X, y)
     >>> margin.lower <= 2 <= margin.upper, margin.gap < 1e-15, margin.w.tolist(), margin.verify(X, y)
@@ -203,50 +269,74 @@ def gamma_origin(X: Any, y: Any) -> Margin:
     return _gamma(X, y, 0.0)
 
 
-def gamma_padded(X: Any, y: Any, constant: float = 1.0) -> Margin:
-    """γ of hyperplanes whose intercept κω is one more coordinate: y·(⟨w, x⟩ + κω) / √(‖w‖² + ω²), with κ = `constant`.
+def gamma_padded(X: MatrixLike, y: ArrayLike, constant: float = 1.0) -> Margin:
+    """Compute γ of hyperplanes whose intercept κω is one more coordinate: y·(⟨w, x⟩ + κω) / √(‖w‖² + ω²).
 
     It is this γ, with `radius(X, constant)`, that the mistake bound of a learner with a constant feature speaks of. The
     notes of CMU 10-607 say that multiplying all points by 100 changes nothing; with the constant left as it is, it does.
+
+    Parameters
+    ----------
+    X, y
+        As in `gamma_origin`; two classes.
+    constant : float, default=1.0
+        κ, other than 0.
+
+    Returns
+    -------
+    Margin
+        Bounds of γ with their proof.
     """
     if not 0 < abs(constant) < inf:
-        raise ValueError(
-            f"the constant feature must be a number other than 0; got {constant!r}: gamma_origin has no intercept, "
-            "gamma_affine a free one"
-        )
+        hint = "gamma_origin has no intercept, gamma_affine a free one"
+        raise InvalidParameter("constant", constant, "a finite number other than 0", hint=hint)
     return _gamma(X, y, float(constant))
 
 
-def gamma_affine(X: Any, y: Any) -> Margin:
-    """γ of all hyperplanes, y·(⟨w, x⟩ + b) / ‖w‖: half the distance between the hulls of the two classes (hard-margin SVM).
+def gamma_affine(X: MatrixLike, y: ArrayLike) -> Margin:
+    """Compute γ of all hyperplanes, y·(⟨w, x⟩ + b) / ‖w‖: half the distance between the hulls of the classes.
 
+    It is the margin of the hard-margin support vector machine.
+
+    Parameters
+    ----------
+    X, y
+        As in `gamma_origin`; two classes.
+
+    Returns
+    -------
+    Margin
+        Bounds of γ with their proof.
+
+    Examples
+    --------
     >>> gamma_affine([[0.0], [1.0], [5.0]], ["no", "no", "yes"])
     Margin(lower=2.0, upper=2.0, constant=inf)
     """
     return _gamma(X, y, inf)
 
 
-def gamma_seen(X: Any, y: Any, constant: float) -> Margin:
-    """γ of the rows as a learner sees them: `gamma_padded` with its constant feature, `gamma_origin` if it has none."""
+def gamma_seen(X: MatrixLike, y: ArrayLike, constant: float) -> Margin:
+    """Compute γ of the rows as a learner sees them: `gamma_padded` with its constant feature, `gamma_origin` without."""
     return gamma_padded(X, y, constant) if constant else gamma_origin(X, y)
 
 
-def _gamma(X: Any, y: Any, constant: float) -> Margin:
+def _gamma(X: MatrixLike, y: ArrayLike, constant: float) -> Margin:
     data = read(X, y, constant if constant < inf else 0.0)
     if constant == inf:
         two_valued(y, len(data.y))
     with np.errstate(all="ignore"):  # what overflows is of no use, and nothing below trusts it
         cloud = Cloud(data.A, data.y, free=constant == inf)
         if not cloud.norms.all() and constant == 0:
-            _refuse(data, constant, [int(np.argmin(cloud.norms))], [1])
-        _decided(data, constant, [], "look")
+            _refuse(constant, [int(np.argmin(cloud.norms))], [1])
+        _decide(data, constant, [], "look")
         found = _nearest(cloud)
         best = _bracket(data, constant, found)
         for guard in (256, 1024, 4096):
             if best is not None and best.gap <= _AIM:
                 break
-            if not found.separates and (proof := _combination(data, constant, found.rows, found.weights)):
-                _refuse(data, constant, proof.rows, proof.weights)
+            if not found.separates and (proof := _exact_combination(data, constant, found.rows, found.weights)):
+                _refuse(constant, proof.rows, proof.weights)
             kept_promise = best is not None and best.gap <= _PROMISE
             longer = in_integers(cloud, found, guard, most=_CHEAP if kept_promise else _DEAR)
             if longer is None:
@@ -254,12 +344,12 @@ def _gamma(X: Any, y: Any, constant: float) -> Margin:
             found = longer
             best = _tighter(best, _bracket(data, constant, found))
         if best is None or best.lower <= 0:
-            best = _tighter(best, _decided(data, constant, cloud.first()))
+            best = _tighter(best, _decide(data, constant, cloud.first()))
     if best is None or best.lower <= 0:
         raise NotSeparable(
             f"{_kind(constant)} that separates the classes was found, nor a proof that there is none"
-            + (f"; γ is at most {best.upper:.3g}" if best else "")
-            + ". rosenblatt.theory.separability(X, y) decides"
+            + (f"; γ is at most {best.upper:.3g}" if best else ""),
+            hint="rosenblatt.theory.separability(X, y) decides",
         )
     if best.gap > _PROMISE:
         warnings.warn(
@@ -277,7 +367,8 @@ def _nearest(cloud: Cloud) -> Found:
     if min(n, d) > MOST:
         raise TooLarge(
             f"the widest margin of {n:,} rows in {d:,} dimensions needs dense arrays of the smaller number, squared; at "
-            f"most {MOST:,} are allowed. rosenblatt.theory.separability(X, y) may still find a separator"
+            f"most {MOST:,} are allowed",
+            hint="rosenblatt.theory.separability(X, y) may still find a separator",
         )
     if n >= d:
         return in_floats(cloud)
@@ -288,7 +379,7 @@ def _nearest(cloud: Cloud) -> Found:
     return found._replace(w=w)
 
 
-def _decided(data: Signed, constant: float, rows: list[int], method: str = "auto") -> Margin | None:
+def _decide(data: Signed, constant: float, rows: list[int], method: str = "auto") -> Margin | None:
     """What a separator proves that was not looked for with an eye to its width, beside these rows; None if none was found.
     Where there is none, that is the answer."""
     found = decide(_with_intercept(data, constant), method=method, max_seconds=_SECONDS)
@@ -296,7 +387,7 @@ def _decided(data: Signed, constant: float, rows: list[int], method: str = "auto
         return None
     certificate = found.certificate
     if isinstance(certificate, Combination):
-        _refuse(data, constant, certificate.rows, certificate.weights)
+        _refuse(constant, certificate.rows, certificate.weights)
     w = cleared(certificate.x)[: data.A.shape[1]]
     return _bracket(data, constant, Found(w, rows, [1] * len(rows), True))
 
@@ -310,8 +401,8 @@ def _bracket(data: Signed, constant: float, found: Found) -> Margin | None:
     w = [value / 2**size for value in w]
     if constant == inf:
         values, e = products(data.A, found.w)
-        low = {s: min(value for value, label in zip(values, data.y, strict=True) if label == s) for s in (1.0, -1.0)}
-        b = Fraction(low[-1.0] - low[1.0], 2) * Fraction(2) ** (e - size)
+        high, low = _least_of_each(values, data.y)
+        b = Fraction(low - high, 2) * Fraction(2) ** (e - size)
     elif constant:
         b = w.pop() * Fraction(constant)
     else:
@@ -319,6 +410,12 @@ def _bracket(data: Signed, constant: float, found: Found) -> Margin | None:
     kept = [(i, weight) for i, weight in zip(found.rows, found.weights, strict=True) if weight > 0]
     rows, weights = tuple(i for i, _ in kept), tuple(weight for _, weight in kept)
     return Margin(_lower(data, constant, w, b), _upper(data, rows, weights), constant, tuple(w), b, rows, weights)
+
+
+def _least_of_each(values: Sequence[int], y: NDArray) -> tuple[int, int]:
+    """The least value of the positive rows, and of the negative ones."""
+    pairs = list(zip(values, y, strict=True))
+    return min(value for value, label in pairs if label > 0), min(value for value, label in pairs if label < 0)
 
 
 def _tighter(one: Margin | None, other: Margin | None) -> Margin | None:
@@ -329,25 +426,22 @@ def _tighter(one: Margin | None, other: Margin | None) -> Margin | None:
     return Margin(low.lower, high.upper, low.constant, low.normal, low.intercept, high.rows, high.weights)
 
 
-def _lower(data: Signed, constant: float, normal: Any, intercept: Fraction) -> float:
+def _lower(data: Signed, constant: float, normal: Sequence[Fraction], intercept: Fraction) -> float:
     """The least margin of this hyperplane, rounded down."""
     free = constant == inf
     last = [] if free or not constant else [intercept / Fraction(constant)]
     w = cleared(fractions([*normal, *last, intercept]))
     values, e = products(data.A, w[:-1])
     if free:  # the products lack y·b
-        unit = Fraction(2) ** e
-        least = min(
-            min(value for value, label in zip(values, data.y, strict=True) if label == s) * unit + int(s) * w[-1]
-            for s in (1.0, -1.0)
-        )
+        high, low = _least_of_each(values, data.y)
+        least = min(high * Fraction(2) ** e + w[-1], low * Fraction(2) ** e - w[-1])
     else:
         least = min(values) * Fraction(2) ** e
-    square = least * least / sum(value * value for value in w[:-1])
+    square = Fraction(least * least) / sum(value * value for value in w[:-1])
     return _root(square, up=False) if least > 0 else -_root(square, up=True)
 
 
-def _upper(data: Signed, rows: Any, weights: Any) -> float:
+def _upper(data: Signed, rows: Sequence[int], weights: Sequence[int]) -> float:
     """The length of the weighted mean of these rows, rounded up."""
     sums, e = products(columns_as_rows(data.A[list(rows)]), list(weights))
     return _root(Fraction(sum(value * value for value in sums)) * Fraction(4) ** e / sum(weights) ** 2, up=True)
@@ -373,7 +467,7 @@ def _root(square: Fraction, up: bool) -> float:
     return near if Fraction(near) <= exact else nextafter(near, 0.0)
 
 
-def _combination(data: Signed, constant: float, rows: Any, weights: Any) -> Combination | None:
+def _exact_combination(data: Signed, constant: float, rows: Sequence[int], weights: Sequence[int]) -> Combination | None:
     kept = [(i, weight) for i, weight in zip(rows, weights, strict=True) if weight > 0]
     if len(kept) > _DEAREST:
         return None
@@ -383,15 +477,11 @@ def _combination(data: Signed, constant: float, rows: Any, weights: Any) -> Comb
     return found if found is not None and found.verify(A) else None
 
 
-def _with_intercept(data: Signed, constant: float) -> Any:
-    if constant < inf:
-        return data.A
-    if sp.issparse(data.A):
-        return sp.csr_array(sp.hstack([data.A, sp.csr_array(data.y[:, None])]))
-    return np.hstack([data.A, data.y[:, None]])
+def _with_intercept(data: Signed, constant: float) -> Matrix:
+    return data.A if constant < inf else with_column(data.A, data.y)
 
 
-def _refuse(data: Signed, constant: float, rows: Any, weights: Any) -> NoReturn:
+def _refuse(constant: float, rows: Sequence[int], weights: Sequence[int]) -> NoReturn:
     rows = [int(i) for i in rows]
     some = ", ".join(map(str, rows[:6])) + (", …" if len(rows) > 6 else "")
     why = (
@@ -400,8 +490,9 @@ def _refuse(data: Signed, constant: float, rows: Any, weights: Any) -> NoReturn:
         else f"{len(rows)} examples, with their signs and positive weights, add up to zero ({some})"
     )
     raise NotSeparable(
-        f"{_kind(constant)} separates the classes: {why}. rosenblatt.theory.separability(X, y) says more",
+        f"{_kind(constant)} separates the classes: {why}",
         Combination(tuple(rows), tuple(int(weight) for weight in weights)),
+        hint="rosenblatt.theory.separability(X, y) says more",
     )
 
 
@@ -409,17 +500,16 @@ def _kind(constant: float) -> str:
     return "no hyperplane through the origin" if not constant else "no hyperplane"
 
 
-def _offset(X: Any, w: Any, b: float) -> Any:
-    w = _vector(w, "w")
-    scale = np.abs(w).max()
-    unit = w / scale
-    return (X @ unit if sp.issparse(X) else np.asarray(X, dtype=np.float64) @ unit) / np.sqrt(unit @ unit) + b / (
-        scale * np.sqrt(unit @ unit)
-    )
+def _offset(X: MatrixLike, w: ArrayLike, b: float) -> NDArray:
+    normal = _direction(w, "w")
+    scale = np.abs(normal).max()
+    unit = normal / scale
+    length = np.sqrt(unit @ unit)
+    return (X if sp.issparse(X) else np.asarray(X, dtype=np.float64)) @ unit / length + b / (scale * length)
 
 
-def _vector(v: Any, name: str) -> NDArray:
-    v = np.asarray(v, dtype=np.float64)
-    if v.ndim != 1 or not np.isfinite(v).all() or not v.any():
-        raise ValueError(f"{name} must be one vector of finite numbers, not all 0; got {v.tolist()!r:.60}")
-    return v
+def _direction(v: ArrayLike, name: str) -> NDArray:
+    vector = np.asarray(v, dtype=np.float64)
+    if vector.ndim != 1 or not np.isfinite(vector).all() or not vector.any():
+        raise InvalidParameter(name, vector.tolist(), "one vector of finite numbers, not all 0")
+    return vector

@@ -19,8 +19,8 @@ from rosenblatt.exact.certificates import Interior
 from rosenblatt.exact.dyadic import dot, fractions
 from rosenblatt.exact.reading import COUNT, NOT_NEGATIVE, POSITIVE, MatrixLike, Quantity, dense, numbers
 from rosenblatt.theory import bounds
+from rosenblatt.theory.cycles import Walk, exact_rows
 from rosenblatt.theory.signed import RandomSeed, read
-from rosenblatt.theory.walk import Walk, exact_rows
 
 _SIZE = Quantity(1, high=500, open_high=False, whole=True, advice="beyond, the square of the margin is no float")
 
@@ -51,7 +51,7 @@ class Instance(NamedTuple):
 
 
 def exponential(n: int) -> Instance:
-    """n rows in n dimensions on which the perceptron from 0 makes exactly (4ⁿ − 1)/3 updates, whatever the order.
+    """Return n rows in n dimensions on which the perceptron from 0 makes exactly (4ⁿ − 1)/3 updates, whatever the order.
 
     Row i is ((−1)ⁱ, …, (−1)ⁱ, (−1)ⁱ⁺¹, 0, …) with the label (−1)ⁱ⁺¹: it proposes −1 before position i, +1 there. A
     separator with products of at least 1 has wᵢ ≥ 1 + Σ wⱼ over j < i, hence wᵢ ≥ 2ⁱ⁻¹; wᵢ grows, by 1, only while
@@ -64,6 +64,13 @@ def exponential(n: int) -> Instance:
     that separates, and the perceptron's is one. One row has one label, so n = 1 comes with its mirror
     image, which proposes the same direction.
 
+    Parameters
+    ----------
+    n : int
+        The number of rows and of dimensions, from 1 to 500.
+
+    Examples
+    --------
     >>> instance = exponential(4)
     >>> instance.X.astype(int).tolist()
     [[1, 0, 0, 0], [1, -1, 0, 0], [-1, -1, 1, 0], [1, 1, 1, -1]]
@@ -80,17 +87,17 @@ def exponential(n: int) -> Instance:
 
 
 def exponential_updates(n: int, delta: float = 0) -> int:
-    """The updates on `exponential(n)` from 0 at rate 1, in any order: (4ⁿ − 1)/3 times the whole part of 1 + δ."""
+    """Return the updates on `exponential(n)` from 0 at rate 1, in any order: (4ⁿ − 1)/3 times the whole part of 1 + δ."""
     return (floor(delta) + 1) * (4 ** int(COUNT.check("n", n)) - 1) // 3
 
 
 def exponential_epochs(n: int) -> int:
-    """The epochs on `exponential(n)` in cyclic order, with the last, clean one: (4ⁿ + 8)/6."""
+    """Return the epochs on `exponential(n)` in cyclic order, with the last, clean one: (4ⁿ + 8)/6."""
     return (4 ** int(COUNT.check("n", n)) + 8) // 6
 
 
 def exponential_counts(n: int) -> list[int]:
-    """How many of the updates on `exponential(n)` each row makes, in any order: αₙ = 2ⁿ⁻¹, αᵢ = 2ⁱ⁻¹ + Σ αⱼ over j > i.
+    """Return how many updates each row of `exponential(n)` makes, in any order: αₙ = 2ⁿ⁻¹, αᵢ = 2ⁱ⁻¹ + Σ αⱼ over j > i.
 
     For w* = Σ αᵢaᵢ, and the rows are independent.
     """
@@ -101,11 +108,22 @@ def exponential_counts(n: int) -> list[int]:
 
 
 def orthogonal(n: int, radius: float = 1.0, y: ArrayLike | None = None) -> Instance:
-    """n orthogonal rows of length R: of margin R/√n whatever the labels, with a mistake on each, R²/γ² = n in all.
+    """Return n orthogonal rows of length R: of margin R/√n whatever the labels, with a mistake on each, R²/γ² = n in all.
 
     So the bound is attained; and no deterministic learner has a better one: the label of each row can be whatever it does
     not predict, and the margin will still be R/√n.
 
+    Parameters
+    ----------
+    n : int
+        The number of rows and of dimensions, at least 2.
+    radius : float, default=1.0
+        R.
+    y : (n,) array of −1 and +1, optional
+        The labels; they alternate by default.
+
+    Examples
+    --------
     >>> round(orthogonal(100).bound())
     100
     """
@@ -120,14 +138,25 @@ def orthogonal(n: int, radius: float = 1.0, y: ArrayLike | None = None) -> Insta
 def with_margin(
     rows: int, features: int, *, margin: float, radius: float = 1.0, rotated: bool = True, random_state: RandomSeed = 0
 ) -> Instance:
-    """Random rows within a ball of this radius, one of them on it, with exactly this margin about a plane through 0.
+    """Return random rows within a ball of this radius, one of them on it, with exactly this margin about a plane through 0.
 
     Each class has two rows γu ± v, v ⟂ u and as long as the ball allows, whose mean γu is the point of the hull nearest to
     0; the others lie anywhere beyond the margin. The margin is the same three times: through the origin; with an intercept
     (half the distance of the hulls of the classes); and with any constant feature, which the means of the classes cancel.
 
-    Rotated, u is a random direction, and the numbers are those asked for to the last few bits: `squared_margins` tells.
-    Not rotated, u is the first axis, and they are exact.
+    Parameters
+    ----------
+    rows, features : int
+        At least 5 rows and 1 feature.
+    margin : float
+        γ, at most the radius.
+    radius : float, default=1.0
+        R.
+    rotated : bool, default=True
+        Whether u is a random direction, so that the numbers are those asked for to the last few bits, as `squared_margins`
+        tells; otherwise it is the first axis, and they are exact.
+    random_state : int, Generator or None, default=0
+        The source of the draws.
     """
     n, d = int(Quantity(5, whole=True).check("rows", rows)), int(COUNT.check("features", features))
     POSITIVE.check("radius", radius)
@@ -185,11 +214,32 @@ def smoothing(
     max_updates: int = 1_000_000,
     random_state: RandomSeed = 0,
 ) -> Smoothing:
-    """The updates of the perceptron from 0, rows in their order, on noisy copies of the data: some for each sigma.
+    """Count the updates of the perceptron from 0, rows in their order, on noisy copies of the data: some for each sigma.
 
     Blum and Dunagan (2002): rows of length at most 1 in d dimensions, m of them, with noise σ² ≤ 1/(2d), are separated
     after O(d³m² log²(m/δ)/(σ²δ²)) updates with probability 1 − δ, or nothing separates them any more. Runs that make
     `max_updates` are given up, at the end of their epoch. Nothing is rounded but the data.
+
+    Parameters
+    ----------
+    X : (rows, features) array or scipy sparse matrix
+    y : (rows,) array
+        Two labels; without a constant feature also one.
+    sigmas : sequence of float
+        The standard deviations of the noise.
+    constant : float, default=1.0
+        κ, the constant feature; 0 for none.
+    draws : int, default=10
+        Noisy copies for each sigma.
+    max_updates : int, default=1_000_000
+        When to give a run up.
+    random_state : int, Generator or None, default=0
+        The source of the noise.
+
+    Returns
+    -------
+    Smoothing
+        The updates of each run, and whether it separated its rows.
     """
     rng = np.random.default_rng(random_state)
     updates = np.zeros((len(sigmas), draws), dtype=np.int64)

@@ -21,17 +21,24 @@ from rosenblatt.exact.certificates import Combination, Interior
 from rosenblatt.exact.dyadic import cleared
 from rosenblatt.exact.elimination import echelon
 from rosenblatt.exact.reading import COUNT, MatrixLike, dense, numbers
-from rosenblatt.exact.simplex import alternative
+from rosenblatt.exact.solve import alternative
 
 Labels = tuple[int, ...]  # −1 or +1 for each point
 
 
 def cover(n: int, d: int) -> int:
-    """The labellings of n points in general position in d dimensions by hyperplanes through 0: 2·Σ (n−1 choose k), k < d.
+    """Count the labellings of n points in general position in d dimensions by hyperplanes through 0.
 
-    Hyperplanes with an intercept are hyperplanes through 0 in one more dimension: of four points in the plane, lines make
-    cover(4, 3) = 14 of the 16 labellings. Cover (1965), and Schläfli a century before.
+    There are 2·Σ (n−1 choose k), k < d. Hyperplanes with an intercept are hyperplanes through 0 in one more dimension: of
+    four points in the plane, lines make cover(4, 3) = 14 of the 16 labellings. Cover (1965), and Schläfli a century before.
 
+    Parameters
+    ----------
+    n, d : int
+        The number of points and of dimensions, both at least 1.
+
+    Examples
+    --------
     >>> [cover(n, 3) for n in (1, 2, 3, 4, 5)]
     [2, 4, 8, 14, 22]
     """
@@ -40,20 +47,35 @@ def cover(n: int, d: int) -> int:
 
 
 def chance(n: int, d: int) -> Fraction:
-    """The probability that n points in general position in d dimensions, labelled by coins, are separable through 0.
+    """Return the probability that n points in general position in d dimensions, labelled by coins, are separable through 0.
 
     It is 1 up to n = d, exactly ½ at n = 2d (the capacity of a perceptron), and then falls, the faster the larger d.
+
+    Parameters
+    ----------
+    n, d : int
+        The number of points and of dimensions, both at least 1.
     """
     return Fraction(cover(n, d), 2 ** int(n))
 
 
 @dataclass(frozen=True)
 class Dichotomies:
-    """The labellings of points that a hyperplane makes, and a proof for each of the 2ⁿ, whether it is made or not."""
+    """The labellings of points that a hyperplane makes, and a proof for each of the 2ⁿ, whether it is made or not.
 
-    points: NDArray  # (points, dimensions), with the constant 1 last where there is an intercept
-    made: dict[Labels, Interior]  # each with a hyperplane that makes it
-    refused: dict[Labels, Combination]  # of the first few points: nothing makes any labelling that begins like this
+    Attributes
+    ----------
+    points : (points, dimensions) array
+        With the constant 1 last where there is an intercept.
+    made : dict
+        The labellings, tuples of −1 and +1, each with a hyperplane that makes it.
+    refused : dict
+        Labellings of the first few points, each with the rows that prove that nothing makes any that begins like this.
+    """
+
+    points: NDArray
+    made: dict[Labels, Interior]
+    refused: dict[Labels, Combination]
 
     def __len__(self) -> int:
         return len(self.made)
@@ -68,13 +90,14 @@ class Dichotomies:
         return tuple(labels) in self.made
 
     def certificate(self, labels: Iterable[int]) -> Interior | Combination:
-        """The proof that these labels are made, or that they are not: of the rows yᵢ·pointᵢ, as `rows` returns them."""
+        """Return the proof that these labels are made, or are not: of the rows yᵢ·pointᵢ, as `rows` returns them."""
         labels = self._check(labels)
         if labels in self.made:
             return self.made[labels]
         return next(self.refused[labels[:k]] for k in range(1, len(labels) + 1) if labels[:k] in self.refused)
 
     def rows(self, labels: Iterable[int]) -> NDArray:
+        """Return the rows yᵢ·pointᵢ."""
         return self.points * np.array(self._check(labels), dtype=np.float64)[:, None]
 
     def _check(self, labels: Iterable[int]) -> Labels:
@@ -85,11 +108,24 @@ class Dichotomies:
 
 
 def dichotomies(points: MatrixLike, intercept: bool = True) -> Dichotomies:
-    """All labellings of the points that a hyperplane makes (through 0 without an intercept), by exact arithmetic.
+    """Find all labellings of the points that a hyperplane makes, by exact arithmetic.
 
     Every labelling has its opposite, so half are looked for. One that is extended by the side on which the next point lies
     of its own hyperplane needs nothing new; the other side is decided by the simplex method in integers.
 
+    Parameters
+    ----------
+    points : (n, features) array or scipy sparse matrix
+    intercept : bool, default=True
+        Whether hyperplanes have an intercept, or go through 0.
+
+    Returns
+    -------
+    Dichotomies
+        The labellings, with a proof for each that there is and each that there is not.
+
+    Examples
+    --------
     >>> square = [[0, 0], [0, 1], [1, 0], [1, 1]]
     >>> found = dichotomies(square)
     >>> len(found)
@@ -117,28 +153,55 @@ def dichotomies(points: MatrixLike, intercept: bool = True) -> Dichotomies:
 
 
 def shattered(points: MatrixLike, intercept: bool = True) -> bool:
-    """Whether hyperplanes make every labelling of the points: if and only if the points (x, 1) are linearly independent.
+    """Return whether hyperplanes make every labelling of the points: if and only if the (x, 1) are linearly independent.
 
     Independent points have a solution of ⟨w, (x, 1)⟩ = y for any y. Dependent ones have a Radon partition. So d + 1 points
     that span d dimensions are shattered and d + 2 never are: the VC dimension is d + 1, and d through 0.
+
+    Parameters
+    ----------
+    points : (n, features) array or scipy sparse matrix
+    intercept : bool, default=True
+        Whether hyperplanes have an intercept, or go through 0.
     """
     return _dependence(_pad(points, intercept)) is None
 
 
 def vc_dimension(features: int, intercept: bool = True) -> int:
-    """The size of the largest set of points that hyperplanes shatter: d + 1 with an intercept, d without."""
+    """Return the size of the largest set of points that hyperplanes shatter: d + 1 with an intercept, d without.
+
+    Parameters
+    ----------
+    features : int
+        d, at least 1.
+    intercept : bool, default=True
+        Whether hyperplanes have an intercept, or go through 0.
+    """
     return int(COUNT.check("features", features)) + bool(intercept)
 
 
 def general_position(points: MatrixLike, intercept: bool = True) -> bool:
-    """Whether no d + 1 points in d dimensions lie on one hyperplane (no d on one through 0), nor fewer on a flatter one."""
+    """Return whether no d + 1 points in d dimensions lie on one hyperplane (no d on one through 0), nor fewer on a flatter.
+
+    Parameters
+    ----------
+    points : (n, features) array or scipy sparse matrix
+    intercept : bool, default=True
+        Whether hyperplanes have an intercept, or go through 0.
+    """
     return dependent(points, intercept) is None
 
 
 def dependent(points: MatrixLike, intercept: bool = True) -> tuple[int, ...] | None:
-    """The first set of points, of the least size, that lies flatter than so many points can; None in general position.
+    """Return the first set of points, of the least size, that lies flatter than so many can; None in general position.
 
     In the plane: two points that are one, or else three on a line. All sets are tried.
+
+    Parameters
+    ----------
+    points : (n, features) array or scipy sparse matrix
+    intercept : bool, default=True
+        Whether hyperplanes have an intercept, or go through 0.
     """
     P = _pad(points, intercept)
     for size in range(1, min(P.shape) + 1):
@@ -150,17 +213,38 @@ def dependent(points: MatrixLike, intercept: bool = True) -> tuple[int, ...] | N
 
 @dataclass(frozen=True)
 class Radon:
-    """Two sets of points whose hulls meet, so that no hyperplane separates them (Radon 1921)."""
+    """Two sets of points whose hulls meet, so that no hyperplane separates them (Radon 1921).
+
+    Attributes
+    ----------
+    positive, negative : tuple of int
+        The two sets.
+    point : tuple of Fraction
+        Where the hulls meet.
+    combination : Combination
+        Of the rows yᵢ·(xᵢ, 1), y = +1 for one set and −1 for the other: they add up to zero.
+    """
 
     positive: tuple[int, ...]
     negative: tuple[int, ...]
-    point: tuple[Fraction, ...]  # where the hulls meet
-    combination: Combination  # of the rows yᵢ·(xᵢ, 1), y = +1 for one set and −1 for the other: they add up to zero
+    point: tuple[Fraction, ...]
+    combination: Combination
 
 
 def radon(points: MatrixLike) -> Radon:
-    """A partition of some of the points into two sets whose hulls meet. Any d + 2 points in d dimensions have one.
+    """Find two sets of the points whose hulls meet. Any d + 2 points in d dimensions have such a partition.
 
+    Parameters
+    ----------
+    points : (n, features) array or scipy sparse matrix
+
+    Raises
+    ------
+    InvalidData
+        If the points are affinely independent, so that every labelling of them is separable.
+
+    Examples
+    --------
     >>> found = radon([[0, 0], [0, 1], [1, 0], [1, 1]])
     >>> found.positive, found.negative, [str(value) for value in found.point]
     ((0, 3), (1, 2), ['1/2', '1/2'])

@@ -13,15 +13,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import gcd, inf, ldexp
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg import qr_delete
 from scipy.linalg.lapack import dtrtrs
 
 from rosenblatt.exact.dyadic import lowest_exponent, mantissas, products
+from rosenblatt.exact.reading import Matrix, dense
 from rosenblatt.exact.solve import check_time
 from rosenblatt.feasibility.rows import row_lengths
 
@@ -46,19 +46,19 @@ class Cloud:
     """The rows a = y·x or y·(x, κ), seen from near: brought to lengths about 1 by a power of two. With a free intercept,
     a = y·(x − centre, 1), and the last coordinate of w costs nothing."""
 
-    def __init__(self, A: Any, y: NDArray, free: bool):
+    def __init__(self, A: Matrix, y: NDArray, free: bool):
         self.A, self.y, self.free = A, y, free
         # A shift changes no margin, but what rounding does to it.
         self.centre = (y @ A) / len(y) if free else np.zeros(A.shape[1])
         some = np.linspace(0, len(y) - 1, min(len(y), 1000)).astype(int)
         self.norms = row_lengths(A)
-        near = row_lengths(dense(A, some) - y[some, None] * self.centre) if free else self.norms
+        near = row_lengths(dense(A[some]) - y[some, None] * self.centre) if free else self.norms
         self.exponent = int(np.frexp(near.max(initial=0.0))[1])
         self.constant = y if free else np.zeros(len(y))
 
     def rows(self, which: NDArray) -> NDArray:
         """(rows, columns), floats."""
-        part = np.ldexp(dense(self.A, which) - self.constant[which, None] * self.centre, -self.exponent)
+        part = np.ldexp(dense(self.A[which]) - self.constant[which, None] * self.centre, -self.exponent)
         return np.hstack([part, self.y[which, None]]) if self.free else part
 
     def shortfalls(self, w: NDArray) -> NDArray:
@@ -274,7 +274,7 @@ class LongSupport:
         return r, (self._square(row) << self.bits) - int(sum(g * r))
 
 
-def enter(support: Any, row: int, short: float) -> NDArray | None:
+def enter(support: Support | LongSupport, row: int, short: float) -> NDArray | None:
     """Make the support touch a row that falls short of it. If none can: the weights with which the support and the row add
     up to zero, the row's last."""
     weights = support.weights()
@@ -293,16 +293,15 @@ def enter(support: Any, row: int, short: float) -> NDArray | None:
         support.drop(place)
 
 
-def in_fewer_dimensions(S: Any) -> Any:
+def in_fewer_dimensions(S: Matrix) -> Matrix:
     """Rows with the same products among one another, in as many dimensions as there are rows, if these are fewer."""
     if S.shape[0] >= S.shape[1]:
         return S
-    gram = S @ S.T
-    values, vectors = np.linalg.eigh(gram.toarray() if sp.issparse(gram) else gram)
+    values, vectors = np.linalg.eigh(dense(S @ S.T))
     return vectors * np.sqrt(np.maximum(values, 0.0))
 
 
-def climb(support: Any, until: float = inf) -> NDArray | None:
+def climb(support: Support | LongSupport, until: float = inf) -> NDArray | None:
     """Take in rows until none of those looked at falls short, as far as can be seen; or, if rows add up to zero, the
     weights of the support with which they do."""
     best, stuck = 0.0, 0
@@ -367,13 +366,13 @@ def in_integers(cloud: Cloud, start: Found, guard: int, most: int) -> Found | No
     A, y, free = cloud.A, cloud.y, cloud.free
     if len(start.rows) > most:
         return None
-    unit = lowest_exponent(A.data[None] if sp.issparse(A) else A)
+    unit = lowest_exponent(A if isinstance(A, np.ndarray) else A.data)
     order = np.argsort([-weight for weight in start.weights])
     work = [start.rows[i] for i in order]
     if free and len(set(y[work])) < 2:
         work = [*cloud.first(), *work]
     work = list(dict.fromkeys(work))
-    V = integers(dense(A, np.array(work)), unit)
+    V = integers(dense(A[np.array(work)]), unit)
     support = LongSupport(V, y[work], free, guard)
     support.begin(range(len(work)))
     while True:
@@ -400,17 +399,17 @@ def in_integers(cloud: Cloud, start: Found, guard: int, most: int) -> Found | No
             kept = max(0, max(int(value).bit_length() for value in weights) - 2 * bits)
             return Found(w, rows, shares([int(value) >> kept for value in weights], y[rows], free), True)
         missing = missing[np.argsort(-short[missing])[:20]]
-        support.V = np.vstack([support.V, integers(dense(A, missing), unit)])
+        support.V = np.vstack([support.V, integers(dense(A[missing]), unit)])
         work += missing.tolist()
         support.y = y[work]
 
 
-def shares(weights: Any, y: NDArray, free: bool) -> list[int]:
+def shares(weights: NDArray | Sequence[int], y: NDArray, free: bool) -> list[int]:
     """Integers nearly in these proportions, none negative; of both classes the same sum, if the intercept is free."""
     if isinstance(weights, np.ndarray):
-        weights = np.maximum(weights, 0.0)
-        largest = weights.max()
-        weights = np.rint(np.ldexp(weights, 62 - int(np.frexp(largest)[1]))) if 0 < largest < np.inf else np.ones(len(y))
+        top = weights.max()
+        weights = np.ldexp(np.maximum(weights, 0.0), 62 - int(np.frexp(top)[1])) if 0 < top < np.inf else np.ones(len(y))
+        weights = np.rint(weights)
     whole = [max(0, int(weight)) for weight in weights]
     if free:
         of = {s: [i for i in range(len(y)) if y[i] == s] for s in (1.0, -1.0)}
@@ -428,11 +427,6 @@ def integers(values: NDArray, unit: int) -> NDArray:
     m, e = mantissas(values)
     shift = np.where(m != 0, e - unit, 0)
     return m.astype(object) << shift.astype(object)
-
-
-def dense(A: Any, rows: NDArray) -> NDArray:
-    part = A[rows]
-    return part.toarray() if sp.issparse(part) else part
 
 
 def _unit(v: NDArray) -> NDArray:

@@ -17,11 +17,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import LinearConstraint, milp
+
+from rosenblatt.errors import InvalidData, InvalidParameter
+from rosenblatt.exact.reading import Matrix, MatrixLike, Quantity
+from rosenblatt.feasibility.search import plural
 
 MOST_INPUTS = 20  # of a truth table: 2^19 hidden units with 20 weights are 84 MB
 MOST_INPUTS_SINGLE = 12  # up to which "auto" asks for a single unit
+_SMALLEST = {"form": "auto"}
 BLOCK = 1 << 22  # outputs of hidden units that are held at a time
 
 
@@ -60,75 +65,105 @@ class Network(NamedTuple):
     output_threshold: float
 
     @classmethod
-    def from_table(cls, table: Any, form: str = "auto") -> Network:
-        """The network of a truth table: 2^n zeros and ones, in the order of counting.
+    def from_table(cls, table: ArrayLike, form: str = "auto") -> Network:
+        """Return the network of a truth table.
 
-        Entry k is the value at the row that writes k in binary, with x1 the first (highest) digit, as `truth_rows` lists
-        them: for two inputs 00, 01, 10, 11.
+        Parameters
+        ----------
+        table : 2^n zeros and ones, in the order of counting
+            Entry k is the value at the row that writes k in binary, with x1 the first (highest) digit, as `truth_rows`
+            lists them: for two inputs 00, 01, 10, 11.
+        form : str, default="auto"
+            "minterms", "complement", "symmetric", "single", or the smallest of them.
         """
         values = _bits(table, "the truth table")
         inputs = values.size.bit_length() - 1
         if values.ndim != 1 or inputs < 1 or values.size != 1 << inputs:
-            raise ValueError(f"a truth table of n inputs has 2^n entries: 2, 4, 8, …; this one has shape {values.shape}")
-        _affordable(inputs)
+            raise InvalidData(f"a truth table of n inputs has 2^n entries: 2, 4, 8, …; this one has shape {values.shape}")
+        _check_inputs(inputs)
         if form != "auto" and form not in FORMS:
-            raise ValueError(f"form={form!r}: it must be one of auto, {', '.join(FORMS)}")
+            raise InvalidParameter("form", form, f"one of auto, {', '.join(FORMS)}")
         return cls._make(_smallest(values) if form == "auto" else FORMS[form](values))
 
     @classmethod
-    def from_function(cls, function: Callable[..., Any], inputs: int, form: str = "auto") -> Network:
-        """The network of a function of `inputs` arguments, each 0 or 1; it is called once for each of the 2^n rows.
+    def from_function(cls, function: Callable[..., float], inputs: int, form: str = "auto") -> Network:
+        """Return the network of a function of `inputs` arguments, each 0 or 1.
 
+        Parameters
+        ----------
+        function : callable
+            It is called once for each of the 2^n rows.
+        inputs : int
+            n, the number of its arguments.
+        form : str, default="auto"
+            As in `from_table`.
+
+        Examples
+        --------
         >>> Network.from_function(lambda a, b, c: (a and b) or c, 3)([1, 1, 0])
         np.int64(1)
         """
         return cls.from_table([function(*row) for row in truth_rows(inputs).tolist()], form)
 
     @classmethod
-    def from_rows(cls, X: Any, y: Any, form: str = "auto", missing: int | None = None) -> Network:
-        """The network whose value at each row of X is that of y; X may be sparse, and its rows in any order.
+    def from_rows(cls, X: MatrixLike, y: ArrayLike, form: str = "auto", missing: int | None = None) -> Network:
+        """Return the network whose value at each row of X is that of y.
 
-        Rows that X does not have are refused, unless `missing`, 0 or 1, gives the value at all of them. A row may come
-        more than once, but not with both values.
+        Parameters
+        ----------
+        X : (rows, inputs) array or scipy sparse matrix of zeros and ones
+            In any order. A row may come more than once, but not with both values.
+        y : (rows,) array of zeros and ones
+        form : str, default="auto"
+            As in `from_table`.
+        missing : 0, 1 or None, default=None
+            The value at all rows that X does not have; None to refuse them.
         """
         rows = _rows(X)
         values = _bits(y, "y")
         count, inputs = rows.shape
         if inputs < 1 or values.shape != (count,):
-            raise ValueError(
+            raise InvalidData(
                 f"X must be (rows, inputs) with at least one input, and y (rows,); they are {rows.shape} and {values.shape}"
             )
         if missing not in (None, 0, 1):
-            raise ValueError(f"missing={missing!r}: the value at rows that X does not have is 0, 1, or None to refuse")
-        _affordable(inputs)
+            raise InvalidParameter("missing", missing, "0 or 1, the value at rows that X does not have, or None to refuse")
+        _check_inputs(inputs)
         number = (rows @ (1 << np.arange(inputs)[::-1])).astype(np.int64)
-        given = np.zeros((2, 1 << inputs), dtype=bool)  # by value: whether the row is in X with it
-        given[values, number] = True
-        if given.all(axis=0).any():
-            raise ValueError(f"the row {_digits(given.all(axis=0).argmax(), inputs)} is in X with y = 0 and with y = 1")
-        absent = ~given.any(axis=0)
+        present = np.zeros((2, 1 << inputs), dtype=bool)  # by value: whether the row is in X with it
+        present[values, number] = True
+        both, absent = present.all(axis=0), ~present.any(axis=0)
+        if both.any():
+            raise InvalidData(f"the row {both.argmax():0{inputs}b} is in X with y = 0 and with y = 1")
         if missing is None and absent.any():
-            raise ValueError(
+            raise InvalidData(
                 f"{absent.sum()} of the {absent.size} rows of the truth table are not in X, the first is "
-                f"{_digits(absent.argmax(), inputs)}; missing=0 or missing=1 gives the value at all of them"
+                f"{absent.argmax():0{inputs}b}",
+                hint="missing=0 or missing=1 gives the value at all of them",
             )
-        return cls.from_table(np.where(absent, missing or 0, given[1]), form)
+        return cls.from_table(np.where(absent, missing or 0, present[1]), form)
 
     @classmethod
-    def from_counts(cls, counts: Any) -> Network:
-        """The symmetric network whose value is counts[c] where c inputs are 1, c = 0 … n. There is no limit to n.
+    def from_counts(cls, counts: ArrayLike) -> Network:
+        """Return the symmetric network whose value is counts[c] where c inputs are 1, c = 0 … n. There is no limit to n.
 
+        Parameters
+        ----------
+        counts : n + 1 zeros and ones
+
+        Examples
+        --------
         >>> parity = Network.from_counts([c % 2 for c in range(1001)])
         >>> parity.weights.shape
         (1000, 1000)
         """
         values = _bits(counts, "counts")
         if values.ndim != 1 or values.size < 2:
-            raise ValueError(f"counts has the values for 0, 1, …, n ones, n ≥ 1; its shape is {values.shape}")
+            raise InvalidData(f"counts has the values for 0, 1, …, n ones, n ≥ 1; its shape is {values.shape}")
         return cls._make(_steps(values))
 
-    def __call__(self, X: Any) -> NDArray:
-        """The output, 0 or 1, for each row of zeros and ones, dense or sparse; for a single row x, a single number."""
+    def __call__(self, X: MatrixLike) -> NDArray:
+        """Return the output, 0 or 1, for each row of zeros and ones, dense or sparse; for a single row, a single number."""
         rows = _rows(X, self.weights.shape[1])
         result = np.empty(rows.shape[0], dtype=np.int64)
         size = max(BLOCK // max(len(self.weights), 1), 1)
@@ -137,35 +172,46 @@ class Network(NamedTuple):
             result[first : first + size] = hidden @ self.output_weights >= self.output_threshold
         return result if sp.issparse(X) or np.ndim(X) == 2 else result[0]
 
-    def hidden(self, X: Any) -> NDArray:
-        """The outputs of the hidden units, (rows, units), for rows of zeros and ones: what the output unit looks at."""
+    def hidden(self, X: MatrixLike) -> NDArray:
+        """Return the outputs of the hidden units, (rows, units), for rows of zeros and ones: what the output unit sees."""
         return _fires(_rows(X, self.weights.shape[1]), self.weights, self.thresholds).astype(np.int64)
 
     def describe(self, names: Sequence[str] | None = None) -> str:
-        """A line for each unit: its sum, its threshold and, where all weights are −1, 0 and 1, when it fires, in words."""
+        """Return a line for each unit: its sum, its threshold and, where all weights are −1, 0 and 1, when it fires.
+
+        Parameters
+        ----------
+        names : sequence of str, optional
+            The names of the inputs; x1, x2, … by default.
+        """
         units, inputs = self.weights.shape
         names = [f"x{i + 1}" for i in range(inputs)] if names is None else list(names)
         if len(names) != inputs:
-            raise ValueError(f"there are {inputs} inputs, but {len(names)} names")
+            raise InvalidParameter("names", names, f"a name for each of the {inputs} inputs")
         inner = [f"h{h + 1}" for h in range(units)]
         lines = [_line(inner[h], self.weights[h], self.thresholds[h], names) for h in range(units)]
         return "\n".join([*lines, _line("y", self.output_weights, self.output_threshold, inner)])
 
     def __str__(self) -> str:
         units, inputs = self.weights.shape
-        size = f"{_plural(inputs, 'input')}, {_plural(units, 'hidden unit')}"
+        size = f"{plural(inputs, 'input')}, {plural(units, 'hidden unit')}"
         return f"{size}\n{self.describe()}" if units <= 20 else f"{size}; describe() writes them out"
 
 
 def truth_rows(inputs: int) -> NDArray:
-    """All 2^n rows of n zeros and ones, in the order of counting: (2^n, n).
+    """Return all 2^n rows of n zeros and ones, in the order of counting: (2^n, n).
 
+    Parameters
+    ----------
+    inputs : int
+        n, from 1 to 20.
+
+    Examples
+    --------
     >>> truth_rows(2).tolist()
     [[0, 0], [0, 1], [1, 0], [1, 1]]
     """
-    if inputs < 1 or inputs != int(inputs):
-        raise ValueError(f"inputs={inputs!r}: a Boolean function has a whole number of inputs, 1 at least")
-    _affordable(inputs)
+    _check_inputs(inputs)
     return np.arange(1 << inputs)[:, None] >> np.arange(inputs)[::-1] & 1
 
 
@@ -184,20 +230,16 @@ def _complement(table: NDArray) -> Fields:
 def _symmetric(table: NDArray) -> Fields:
     counts = _counts(table)
     if counts is None:
-        raise ValueError(
-            "form='symmetric' is for functions of the number of ones, and this one has both values at rows with equally "
-            "many; form='auto' takes the smallest form there is"
-        )
+        problem = "form='symmetric' is for functions of the number of ones, and this one has both values at equally many"
+        raise InvalidData(problem, settings=_SMALLEST)
     return _steps(counts)
 
 
 def _single(table: NDArray) -> Fields:
     unit = _perceptron(table)
     if unit is None:
-        raise ValueError(
-            "form='single' is for functions that one perceptron computes, and none computes this one: it is not linearly "
-            "separable; form='auto' takes the smallest form there is"
-        )
+        problem = "form='single' is for functions that one perceptron computes, and this one is not linearly separable"
+        raise InvalidData(problem, settings=_SMALLEST)
     return _alone(*unit)
 
 
@@ -289,7 +331,7 @@ def _perceptron(table: NDArray) -> tuple[NDArray, float] | None:
     return weights + 0.0, float(threshold)
 
 
-def _fires(rows: Any, weights: NDArray, thresholds: NDArray) -> NDArray:
+def _fires(rows: Matrix, weights: NDArray, thresholds: NDArray) -> NDArray:
     """Whether each unit fires at each row: (rows, units)."""
     return rows @ weights.T >= thresholds
 
@@ -317,48 +359,30 @@ def _words(terms: list[tuple[float, str]], threshold: float) -> str:
     return " or ".join(literals) if enough == 1 else f"at least {enough} of {', '.join(literals)}"
 
 
-def _plural(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
+def _check_inputs(inputs: int) -> None:
+    """Refuse a number of inputs whose truth table, of 2^inputs rows, would be too large."""
+    advice = "a function of the number of ones has a network for any number of inputs, by Network.from_counts"
+    Quantity(1, high=MOST_INPUTS, open_high=False, whole=True, advice=advice).check("inputs", inputs)
 
 
-def _digits(number: Any, inputs: int) -> str:
-    return f"{number:0{inputs}b}"
-
-
-def _affordable(inputs: int) -> None:
-    if inputs > MOST_INPUTS:
-        raise ValueError(
-            f"{inputs} inputs: the truth table has 2^{inputs} rows, and at most 2^{MOST_INPUTS} are made; a function of "
-            "the number of ones has a network for any number of inputs, by Network.from_counts"
-        )
-
-
-def _bits(values: Any, what: str) -> NDArray:
+def _bits(values: ArrayLike, what: str) -> NDArray:
     """Zeros and ones as int8."""
     array = np.asarray(values)
-    _zeros_and_ones(array, what)
+    if array.dtype.kind not in "biuf":
+        raise InvalidData(f"{what} must hold zeros and ones; it holds values of type {array.dtype}")
+    wrong = array[(array != 0) & (array != 1)]
+    if wrong.size:
+        hint = "(x + 1) / 2 makes 0 and 1 of −1 and 1" if -1 in wrong else None
+        raise InvalidData(f"{what} must hold zeros and ones; it has {wrong[0]}", hint=hint)
     return array.astype(np.int8)
 
 
-def _rows(X: Any, inputs: int | None = None) -> Any:
+def _rows(X: MatrixLike, inputs: int | None = None) -> Matrix:
     """Rows of zeros and ones as float64, dense or CSR; a single row counts as one of them."""
-    if sp.issparse(X):
-        rows = sp.csr_array(X)
-        if not rows.has_canonical_format:
-            rows = rows.copy()
-            rows.sum_duplicates()
-    else:
-        rows = np.atleast_2d(np.asarray(X))
-    _zeros_and_ones(rows.data if sp.issparse(rows) else rows, "X")
+    rows: Any = sp.csr_array(X, copy=True) if sp.issparse(X) else np.atleast_2d(np.asarray(X))
+    if sp.issparse(rows):
+        rows.sum_duplicates()
+    _bits(rows.data if sp.issparse(rows) else rows, "X")
     if rows.ndim != 2 or inputs not in (None, rows.shape[1]):
-        raise ValueError(f"X must be (rows, {inputs or 'inputs'}), or a single row; its shape is {rows.shape}")
+        raise InvalidData(f"X must be (rows, {inputs or 'inputs'}), or a single row; its shape is {rows.shape}")
     return rows.astype(np.float64)
-
-
-def _zeros_and_ones(array: NDArray, what: str) -> None:
-    if array.dtype.kind not in "biuf":
-        raise ValueError(f"{what} must hold zeros and ones; it holds values of type {array.dtype}")
-    wrong = array[(array != 0) & (array != 1)]
-    if wrong.size:
-        hint = "; (x + 1) / 2 makes 0 and 1 of −1 and 1" if -1 in wrong else ""
-        raise ValueError(f"{what} must hold zeros and ones; it has {wrong[0]}{hint}")

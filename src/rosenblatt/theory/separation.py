@@ -7,18 +7,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from rosenblatt.exact.certificates import Combination, Interior, as_floats
+from rosenblatt.errors import UnsupportedOperation
+from rosenblatt.exact.certificates import Certificate, Combination, Interior, as_floats
 from rosenblatt.exact.dyadic import about
+from rosenblatt.exact.reading import MatrixLike
 from rosenblatt.theory.alternative import Open, decide
 from rosenblatt.theory.signed import Signed, read
 
 
 @dataclass(frozen=True)
-class Separable:
+class Separable(Certificate):
     """A hyperplane ⟨w, x⟩ + b = 0 with the second class strictly on its positive side and the first on its negative.
 
     >>> from rosenblatt.theory import separability
@@ -44,16 +45,12 @@ class Separable:
         both = as_floats((*self.w, self.b))
         return both[:-1], float(both[-1])
 
-    def margins(self, X: Any, y: Any) -> list[Fraction]:
-        """y(⟨w, x⟩ + b) of every row, exactly."""
+    def margins(self, X: MatrixLike, y: ArrayLike) -> list[Fraction]:
+        """Return y(⟨w, x⟩ + b) of every row, exactly."""
         return self._point().values(_read(X, y, self.intercept).A)
 
-    def verify(self, X: Any, y: Any) -> bool:
-        """Whether the hyperplane separates these rows, with this margin, in exact arithmetic."""
-        return self.refutation(X, y) is None
-
-    def refutation(self, X: Any, y: Any) -> str | None:
-        """None if the certificate is true; otherwise a sentence that says why it is not."""
+    def refutation(self, X: MatrixLike, y: ArrayLike) -> str | None:
+        """Return None if the certificate is true of these examples; otherwise a sentence that says why it is not."""
         A = _read(X, y, self.intercept).A
         if not self.intercept and self.b:
             return f"the hyperplane is to go through the origin, but b is {about(self.b)}"
@@ -81,7 +78,7 @@ class Separable:
 
 
 @dataclass(frozen=True)
-class Inseparable:
+class Inseparable(Certificate):
     """Rows that no hyperplane can have on their right sides: with these positive weights, Σ λ y x = 0 and, where an
     intercept is allowed, Σ λ y = 0, so that Σ λ y(⟨w, x⟩ + b) = 0 for every w and b (Gordan 1873).
 
@@ -102,12 +99,8 @@ class Inseparable:
     def __bool__(self) -> bool:
         return False
 
-    def verify(self, X: Any, y: Any) -> bool:
-        """Whether the rows, with these weights and the signs of their labels, add up to zero, in exact arithmetic."""
-        return self.refutation(X, y) is None
-
-    def refutation(self, X: Any, y: Any) -> str | None:
-        """None if the certificate is true; otherwise a sentence that says why it is not."""
+    def refutation(self, X: MatrixLike, y: ArrayLike) -> str | None:
+        """Return None if the certificate is true of these examples; otherwise a sentence that says why it is not."""
         return Combination(self.rows, self.combination).refutation(_read(X, y, self.intercept).A)
 
     def __str__(self) -> str:
@@ -128,10 +121,11 @@ class Undecided:
     separable = None
 
     def __bool__(self) -> bool:
-        raise TypeError(f"{self}. This is neither true nor false: ask for `separable`, which is None, or allow more time")
+        hint = "ask for `separable`, which is None, or allow more time"
+        raise UnsupportedOperation(f"{self}. This is neither true nor false", hint=hint)
 
-    def verify(self, X: Any, y: Any) -> bool:
-        """False: nothing is claimed."""
+    def verify(self, X: MatrixLike, y: ArrayLike) -> bool:
+        """Return False: nothing is claimed."""
         return False
 
     def __str__(self) -> str:
@@ -139,19 +133,50 @@ class Undecided:
 
 
 def separability(
-    X: Any, y: Any, *, intercept: bool = True, method: str = "auto", max_seconds: float = 600.0, verbose: bool = False
+    X: MatrixLike,
+    y: ArrayLike,
+    *,
+    intercept: bool = True,
+    method: str = "auto",
+    max_seconds: float = 600.0,
+    verbose: bool = False,
 ) -> Separable | Inseparable | Undecided:
-    """A hyperplane that separates the two classes, or rows that prove that none does, checked in exact arithmetic.
-
-    X (rows, features) is an array, a DataFrame or a sparse matrix; the numbers in it are taken as the rational numbers
-    they are. `method` names the finder: "auto" goes through them from the quickest to the surest. They are "look" (a row of
-    zeros, two opposite rows), "perceptron", "nearest" (the point of the hull nearest to the origin), "highs" (a linear
-    program in floats), "simplex" (one in integers: it always decides, given time) and "rescaling". `max_seconds` is looked
-    at now and then; a step that cannot be interrupted may take a little longer. With `verbose` each says on stderr how it
-    went. Whoever finds it, what is returned has been checked exactly.
+    """Find a hyperplane that separates two classes, or rows that prove that none does, checked in exact arithmetic.
 
     The answer is true or false as the data are separable or not, and `separable` says the same: True, False, or None.
+    Whichever method finds it, what is returned has been checked exactly.
 
+    Parameters
+    ----------
+    X : (rows, features) array, DataFrame or scipy sparse matrix
+        The numbers in it are taken as the rational numbers they are.
+    y : (rows,) array
+        Two labels, of which the second is the positive one; without an intercept also one.
+    intercept : bool, default=True
+        Whether the hyperplane may have an intercept, or has to go through the origin.
+    method : str, default="auto"
+        "auto" goes through the others from the quickest to the surest: "look" (a row of zeros, two opposite rows),
+        "perceptron", "nearest" (the point of the hull nearest to the origin), "highs" (a linear program in floats),
+        "simplex" (one in integers: it always decides, given time) and "rescaling".
+    max_seconds : float, default=600.0
+        When to give up; a step that cannot be interrupted may take a little longer.
+    verbose : bool, default=False
+        Whether to say on stderr how each method went.
+
+    Returns
+    -------
+    Separable, Inseparable or Undecided
+        The hyperplane, or the rows, or how far the search came.
+
+    Raises
+    ------
+    InvalidData
+        For rows that are not finite numbers, or labels that are not two.
+    InvalidParameter
+        For a method that there is not.
+
+    Examples
+    --------
     >>> from rosenblatt.theory import separability
     >>> corners = [[0, 0], [0, 1], [1, 0], [1, 1]]
     >>> bool(separability(corners, [0, 0, 0, 1])), bool(separability(corners, [0, 1, 1, 0]))  # and, exclusive or
@@ -170,5 +195,5 @@ def separability(
     return Separable(point.x[: signed.features], b, intercept, values[row], row, found.method)
 
 
-def _read(X: Any, y: Any, intercept: bool) -> Signed:
+def _read(X: MatrixLike, y: ArrayLike, intercept: bool) -> Signed:
     return read(X, y, constant=1.0 if intercept else 0.0)

@@ -32,17 +32,16 @@ def read(X: MatrixLike, y: ArrayLike, constant: float = 1.0) -> Signed:
     X = numbers(X)
     NUMBER.check("constant", constant)
     signs, classes = two_valued(y, X.shape[0], one=not constant)
-    if sp.issparse(X):
-        A = sp.csr_array(sp.diags_array(signs) @ X)
-        if constant:
-            A = sp.csr_array(sp.hstack([A, sp.csr_array(signs[:, None] * constant)]))
+    A = sp.csr_array(sp.diags_array(signs) @ X) if sp.issparse(X) else X * signs[:, None]
+    A = with_column(A, signs * constant) if constant else A
+    if not isinstance(A, np.ndarray):
         A.sort_indices()
-        return Signed(A, signs, classes, float(constant))
-    A = np.empty((X.shape[0], X.shape[1] + (constant != 0)))
-    np.multiply(X, signs[:, None], out=A[:, : X.shape[1]])
-    if constant:
-        A[:, -1] = signs * constant
     return Signed(A, signs, classes, float(constant))
+
+
+def with_column(A: Matrix, last: NDArray) -> Matrix:
+    """The matrix with one more column, the last."""
+    return np.column_stack([A, last]) if isinstance(A, np.ndarray) else sp.csr_array(sp.hstack([A, last[:, None]]))
 
 
 def two_valued(y: ArrayLike, rows: int, *, one: bool = False) -> tuple[NDArray, NDArray]:

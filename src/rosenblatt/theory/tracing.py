@@ -13,13 +13,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from rosenblatt.feasibility.rows import row_lengths
+from rosenblatt.errors import InvalidParameter
+from rosenblatt.exact.reading import COUNT, POSITIVE, Matrix, MatrixLike
+from rosenblatt.feasibility.rows import dense_row, row_lengths
 from rosenblatt.theory import bounds
+from rosenblatt.theory.cycles import DELTA
 from rosenblatt.theory.geometry import NotSeparable, gamma_seen
-from rosenblatt.theory.signed import read
+from rosenblatt.theory.signed import RandomSeed, read
 
 ORDERS = ("cyclic", "shuffle", "random", "most-violated", "most-violated-normalised")
 _ROUNDING = 1e-9  # what floats may be wrong by, in parts of the wall
@@ -43,7 +45,7 @@ class Trace:
     bound: float  # where the walls meet: no update can come later; infinity if they do not
     converged: bool  # whether no row was left to learn from
 
-    def walls(self, k: Any) -> tuple[Any, Any]:
+    def walls(self, k: float | NDArray) -> tuple[Any, Any]:
         """(⟨w₀, u⟩ + kηγ, √(‖w₀‖² + k(η²R² + 2ηδ))): what ⟨w, u⟩ is at least, and ‖w‖ at most, after k updates.
 
         The notes of IIIT-H SMAI print ‖w‖² ≤ kR² for the weights after k + 1 updates, which the first update refutes
@@ -93,24 +95,29 @@ class Trace:
 
 
 def trace(
-    X: Any,
-    y: Any,
+    X: MatrixLike,
+    y: ArrayLike,
     *,
     constant: float = 1.0,
     delta: float = 0.0,
     rate: float = 1.0,
     order: str | Sequence[int] = "cyclic",
-    separator: Any = None,
+    separator: ArrayLike | None = None,
     gamma: float | None = None,
-    start: Any = None,
+    start: ArrayLike | None = None,
     max_updates: int = 100_000,
-    random_state: int | np.random.Generator = 0,
+    random_state: RandomSeed = 0,
 ) -> Trace:
     """Run the perceptron on two classes until no row is left to learn from, and measure the proof at every update.
 
+    The potential of the notes of Georgia Tech CS 4540, cos(w, u), "starts at 0" there; at w = 0 it is 0/0 and has no value,
+    so `cosine` begins with the first update.
+
     Parameters
     ----------
-    X, y : rows (array, table or sparse) and two labels
+    X : (rows, features) array, table or scipy sparse matrix
+    y : (rows,) array
+        Two labels, of which the second is the positive one; without a constant feature also one.
     constant : float
         κ, the constant feature that the intercept is the weight of; 0 for none. R and γ are measured with it.
     delta, rate : float
@@ -131,9 +138,20 @@ def trace(
     random_state : int or Generator
         For the orders that draw.
 
-    The potential of the notes of Georgia Tech CS 4540, cos(w, u), "starts at 0" there; at w = 0 it is 0/0 and has no value,
-    so `cosine` begins with the first update.
+    Returns
+    -------
+    Trace
+        The run, with what the proof speaks of at each update.
 
+    Raises
+    ------
+    NotSeparable
+        If nothing separates the classes and no separator is given.
+    InvalidData, InvalidParameter
+        For what cannot be learned from, and for options that there are not.
+
+    Examples
+    --------
     >>> from rosenblatt.theory.tracing import trace
     >>> X = [[1, 1, 0, 1, 1], [0, 0, 1, 1, 0], [0, 1, 1, 0, 0], [1, 0, 0, 1, 0], [1, 0, 1, 0, 1], [1, 0, 1, 1, 0]]
     >>> run = trace(X, ["spam", "ham", "spam", "ham", "spam", "ham"])
@@ -145,64 +163,39 @@ def trace(
     [0.   2.24 2.   2.65 2.45]
     [0.   2.24 3.16 3.87 4.47]
     """
-    if delta < 0 or not math.isfinite(delta):
-        raise ValueError(f"delta must be at least 0 and finite; got {delta}: below 0, rows that are wrong are passed over")
-    if not (rate > 0 and math.isfinite(rate)):
-        raise ValueError(f"rate must be positive and finite; got {rate}")
-    if max_updates < 1:
-        raise ValueError(f"max_updates must be at least 1; got {max_updates}")
+    DELTA.check("delta", delta)
+    POSITIVE.check("rate", rate)
+    COUNT.check("max_updates", max_updates)
     A = read(X, y, constant).A
     norms = row_lengths(A)
     radius = float(norms.max())
-    u, measured = _widest(X, y, constant) if separator is None else _given(A, separator)
+    u, measured = _widest_separator(X, y, constant) if separator is None else _margin_of(A, separator)
     claimed = measured if gamma is None else float(gamma)
     w = np.zeros(A.shape[1]) if start is None else _vector("start", start, A.shape[1])
     begin = (float(np.linalg.norm(w)), float(w @ u))
+    example, margin, converged = list[int](), list[float](), False
+    norm, progress = [begin[0]], [begin[1]]
     epoch = _epochs(order, norms, delta, np.random.default_rng(random_state))
-    run = _run(A, w, u, delta, rate, epoch, max_updates)
+    while not converged:  # visit the rows that each epoch names
+        scores = A @ w
+        visits, at, converged = epoch(scores), 0, bool((scores > delta).all())
+        while (wrong := scores[visits[at:]] <= delta).any() and len(example) < max_updates:
+            at += int(wrong.argmax())
+            i = int(visits[at])
+            example.append(i)
+            margin.append(float(scores[i]))
+            w = w + rate * dense_row(A, i)
+            norm.append(float(np.linalg.norm(w)))
+            progress.append(float(w @ u))
+            scores, at = A @ w, at + 1
+        if wrong.any():
+            break
     bound = math.inf
     if claimed > 0:
         bound = bounds.novikoff(radius, claimed, delta=delta, rate=rate, start=begin[0], along=begin[1])
-    progress, norm = np.array(run.progress), np.array(run.norm)
-    cosine = np.divide(progress, norm, out=np.full(len(norm), np.nan), where=norm > 0)
-    return Trace(np.array(run.example, dtype=np.int64), np.array(run.margin), progress, norm, cosine, run.w, u,
-                 claimed, radius, float(delta), float(rate), bound, run.converged)  # fmt: skip
-
-
-class _Run:
-    """What is written down on the way."""
-
-    def __init__(self, w: NDArray, u: NDArray):
-        self.w, self.u = w, u
-        self.example: list[int] = []
-        self.margin: list[float] = []
-        self.norm, self.progress = [float(np.linalg.norm(w))], [float(w @ u)]
-        self.converged = False
-
-    def update(self, i: int, m: float, step: NDArray) -> None:
-        self.w = self.w + step
-        self.example.append(i)
-        self.margin.append(m)
-        self.norm.append(float(np.linalg.norm(self.w)))
-        self.progress.append(float(self.w @ self.u))
-
-
-def _run(A: Any, w: NDArray, u: NDArray, delta: float, rate: float, epoch: Callable[[NDArray], NDArray], most: int) -> _Run:
-    """Visit the rows that each epoch names, until none is left to learn from or there were so many updates."""
-    run = _Run(w, u)
-    while True:
-        scores = A @ run.w
-        if (scores > delta).all():
-            run.converged = True
-            return run
-        visits, at = epoch(scores), 0
-        while (wrong := scores[visits[at:]] <= delta).any():
-            if len(run.example) >= most:
-                return run
-            at += int(wrong.argmax())
-            i = int(visits[at])
-            run.update(i, float(scores[i]), rate * _row(A, i))
-            scores, at = A @ run.w, at + 1
+    cosine = np.divide(progress, norm, out=np.full(len(norm), np.nan), where=np.array(norm) > 0)
+    return Trace(np.array(example, dtype=np.int64), np.array(margin), np.array(progress), np.array(norm), cosine, w, u,
+                 claimed, radius, float(delta), float(rate), bound, converged)  # fmt: skip
 
 
 def _epochs(
@@ -210,13 +203,6 @@ def _epochs(
 ) -> Callable[[NDArray], NDArray]:
     """What names the rows of the next epoch, from the margins of all."""
     count = len(norms)
-    if not isinstance(order, str):
-        given = np.asarray(order)
-        if given.ndim != 1 or given.dtype.kind not in "iu" or not ((given >= 0) & (given < count)).all():
-            raise ValueError(f"order must be one of {', '.join(ORDERS)}, or numbers of rows from 0 to {count - 1}")
-        if len(set(given.tolist())) < count:
-            raise ValueError("order must name every row at least once, or rows that are wrong might never be visited")
-        return lambda scores: given
     divisors = np.maximum(norms, np.finfo(float).tiny)
     words: dict[str, Callable[[NDArray], NDArray]] = {
         "cyclic": lambda scores: np.arange(count),
@@ -227,38 +213,39 @@ def _epochs(
             [np.where(scores <= delta, scores / divisors, np.inf).argmin()]
         ),
     }
-    if order not in words:
-        raise ValueError(f"order must be one of {', '.join(ORDERS)}, or a sequence of row numbers; got {order!r}")
-    return words[order]
+    if isinstance(order, str) and order in words:
+        return words[order]
+    rows = np.asarray(order)
+    if rows.ndim != 1 or rows.dtype.kind not in "iu" or not ((rows >= 0) & (rows < count)).all():
+        raise InvalidParameter("order", order, f"one of {', '.join(ORDERS)}, or numbers of rows from 0 to {count - 1}")
+    if len(set(rows.tolist())) < count:
+        hint = "rows that are wrong might never be visited"
+        raise InvalidParameter("order", order, "a sequence that names every row at least once", hint=hint)
+    return lambda scores: rows
 
 
-def _widest(X: Any, y: Any, constant: float) -> tuple[NDArray, float]:
+def _widest_separator(X: MatrixLike, y: ArrayLike, constant: float) -> tuple[NDArray, float]:
     """(the unit vector of widest margin, its margin)."""
     try:
         found = gamma_seen(X, y, constant)
     except NotSeparable as none:
-        raise ValueError(f"{none}. So there is no wall to draw; pass separator=u to see the walls of any u") from none
+        hint = "there is no wall to draw; pass separator=u to see the walls of any u"
+        raise NotSeparable(none.problem, none.certificate, hint=hint) from none
     return found.separator, found.lower
 
 
-def _given(A: Any, given: Any) -> tuple[NDArray, float]:
-    """(the vector given, of length 1, its margin)."""
-    u = _vector("separator", given, A.shape[1])
+def _margin_of(A: Matrix, separator: ArrayLike) -> tuple[NDArray, float]:
+    """(the separator, of length 1, its margin)."""
+    u = _vector("separator", separator, A.shape[1])
     length = float(np.linalg.norm(u))
     if length == 0:
-        raise ValueError("separator must be a direction; got a vector of length 0")
+        raise InvalidParameter("separator", separator, "a direction, a vector of a length above 0")
     return u / length, float((A @ (u / length)).min())
 
 
-def _vector(name: str, given: Any, size: int) -> NDArray:
-    vector = np.array(given, dtype=np.float64)
+def _vector(name: str, values: ArrayLike, size: int) -> NDArray:
+    vector = np.array(values, dtype=np.float64)
     if vector.shape != (size,) or not np.isfinite(vector).all():
-        raise ValueError(
-            f"{name} must be {size} finite numbers, one a feature and, if there is one, the last for the constant one; "
-            f"got the shape {vector.shape}"
-        )
+        allowed = f"{size} finite numbers, one a feature and, if there is one, the last for the constant one"
+        raise InvalidParameter(name, values, allowed)
     return vector
-
-
-def _row(A: Any, i: int) -> NDArray:
-    return A[[i]].toarray()[0] if sp.issparse(A) else A[i]

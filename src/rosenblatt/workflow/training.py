@@ -26,7 +26,7 @@ from sklearn.base import BaseEstimator, clone, is_regressor
 
 from rosenblatt.data.opening import rereadable
 from rosenblatt.data.parsing.fingerprint import Fingerprint
-from rosenblatt.data.reading import Batch, Chunk, OfRows, Reading
+from rosenblatt.data.reading import Batch, Chunk, Reading, RowReading
 from rosenblatt.data.svmlight import LabelError
 from rosenblatt.errors import IncompatibleParameters, InvalidData, InvalidParameter, UnknownLabel, UnsupportedOperation
 from rosenblatt.estimators.linear import Linear, Perceptron
@@ -296,11 +296,11 @@ class Trainer:
             batches.close()
         if not raw or not sum(batch.rows for batch in raw):
             raise InvalidData("there are no rows to learn from", path=", ".join(self.files))
-        self._use_rows(self.reading.joined(raw))
+        self._use_rows(self.reading.concatenate(raw))
 
     def _use_rows(self, batch: Batch) -> None:
-        if self.reading.learns:
-            self.reading = self.reading.learned([batch])
+        if self.reading.needs_fit:
+            self.reading = self.reading.fit([batch])
         chunk = self.reading.chunk(batch)
         live = np.arange(chunk.rows)
         if self.options.holdout:
@@ -403,7 +403,7 @@ class Trainer:
             if not labels.grow and not begun:
                 extra["classes"] = np.arange(len(labels))
             # A linear learner need not check rows again that one of our readers has made.
-            made_by_us = isinstance(self.reading, OfRows) and isinstance(self.learner, Linear)
+            made_by_us = isinstance(self.reading, RowReading) and isinstance(self.learner, Linear)
             if begun and not extra and not labels.grow and made_by_us:
                 self.learner._partial_fit_numbers(X, numbers, len(labels))
             else:
@@ -515,7 +515,7 @@ class Trainer:
             learner.set_params(class_weight=self.class_weight)
         if not is_regressor(learner) and labels is not None:
             learner.classes_ = labels.classes()[np.asarray(learner.classes_, np.int64)]
-            reading = reading.told(np.array(labels.keys, np.float64 if labels.numeric else object))
+            reading = reading.with_labels(np.array(labels.keys, np.float64 if labels.numeric else object))
         if isinstance(self.source, StreamedRows):
             self.facts = {"xxh64": self.source.digest, "skipped": self.source.skipped}
             if self.stopped == "interrupted":
@@ -622,8 +622,8 @@ def train(
         reading, learner = model.reading, model.learner
     if stream:
         _check_streamable(files, reading, learner, options, resume)
-        if reading.learns:
-            reading = reading.learned(reading.batches(files, on_error=options.on_error))
+        if reading.needs_fit:
+            reading = reading.fit(reading.batches(files, on_error=options.on_error))
 
     def attempt(
         model: FileModel | None, reading: Reading, labels: Labels | None = None, rows: int | None = None
@@ -644,7 +644,7 @@ def train(
         if start is not None or options.classes is not None or not rereadable(files):
             raise
         rows, distinct = reading.labels(files, on_error=options.on_error)
-        return attempt(None, reading.told(distinct), Labels(distinct), rows)
+        return attempt(None, reading.with_labels(distinct), Labels(distinct), rows)
 
 
 def uses_stream(files: Sequence[str], reading: Reading, options: Options) -> bool:
@@ -653,13 +653,13 @@ def uses_stream(files: Sequence[str], reading: Reading, options: Options) -> boo
     if options.stream is not None:
         return options.stream
     if not rereadable(files):
-        return not reading.learns
+        return not reading.needs_fit
     return sum(text_size(file) for file in files) > options.memory
 
 
 def _check_streamable(files: Sequence[str], reading: Reading, learner: Any, options: Options, resume: object) -> None:
     name = type(learner).__name__
-    load = {"stream": False}
+    load: dict[str, object] = {"stream": False}
     if options.holdout:
         raise IncompatibleParameters(
             ("holdout", options.holdout), ("stream", True), "rows are held out of those in memory", settings=load
@@ -670,7 +670,7 @@ def _check_streamable(files: Sequence[str], reading: Reading, learner: Any, opti
         raise InvalidParameter("passes", options.passes, "1 for a pipe, which can be read once only", hint="give a file")
     if resume is not None:
         raise UnsupportedOperation("a pipe can be read once only, so training from it cannot resume", hint="give a file")
-    if reading.learns:
+    if reading.needs_fit:
         raise UnsupportedOperation(
             "the columns must be seen before they can be learned from, and a pipe can be read once only", settings=load
         )
@@ -678,7 +678,7 @@ def _check_streamable(files: Sequence[str], reading: Reading, learner: Any, opti
         raise UnsupportedOperation(f"{name} must know the number of features before the first row", settings=load)
     if options.classes is None and not is_regressor(learner) and "unknown_class" not in learner.get_params():
         raise UnsupportedOperation(
-            f"{name} must know the classes before the first row of a pipe", settings={"classes": ["A", "B"]} | load
+            f"{name} must know the classes before the first row of a pipe", settings={"classes": ["A", "B"], **load}
         )
 
 

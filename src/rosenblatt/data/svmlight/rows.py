@@ -169,8 +169,7 @@ def parse(data, end, room, options, state):
             break
         labels[np.uint64(row)] = label
         begins[np.uint64(row)] = line
-        if len(queries) > 0:
-            queries[np.uint64(row)] = query
+        queries[np.uint64(row)] = query
         row += 1
         indptr[np.uint64(row)] = count
         place = next_row(text, place, end)

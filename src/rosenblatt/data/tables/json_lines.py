@@ -13,7 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.json
 
-from rosenblatt.data.tables.sources import Form, Peeked, Piece, Source, TableError, not_utf8, whole_lines
+from rosenblatt.data.opening import Input
+from rosenblatt.data.tables.sources import Form, Piece, Source, TableError, not_utf8, whole_lines
 from rosenblatt.data.tables.values import number_text
 
 EXACT = 2**53  # below it float64 has every whole number
@@ -23,7 +24,7 @@ _NESTED = "a list or an object is neither a number nor text"
 class JsonLines(Source):
     """JSON, an object a line. Its columns are the keys that occur in the pieces looked at first."""
 
-    def __init__(self, stream: Peeked, form: Form, size: int):
+    def __init__(self, stream: Input, form: Form, size: int):
         super().__init__(stream, form, size)
         self.text: set[str] = set()  # columns known to hold text, even where it looks like a date
 

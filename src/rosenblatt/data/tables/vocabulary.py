@@ -13,9 +13,8 @@ memory is, and they have no names. How texts are cut into batches makes no diffe
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cache
-from itertools import pairwise
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -25,6 +24,7 @@ from rosenblatt.engine.hashtable import ABSENT, capacity_for, claim, find, mix, 
 from rosenblatt.engine.jit import exact, generic, jit
 from rosenblatt.errors import InvalidData
 from rosenblatt.modelfile.parts import Parts
+from rosenblatt.modelfile.values import decode_strings
 
 BREAK = np.uint64(2**64 - 2)  # no run goes over it
 ROOT = np.uint64(2**64 - 3)  # the run of no symbols
@@ -453,14 +453,16 @@ class Vocabulary:
         self = cls(low, high)
         self.texts = parts.whole("texts")
         types = {"offsets": np.int64, "letters": np.uint8, "prefix": np.int32, "frequency": np.int64}
-        offsets, letters, prefix, frequency = (_list(parts, name, kind) for name, kind in types.items())
+        offsets, letters, prefix, frequency = (_one_axis(parts, name, kind) for name, kind in types.items())
         symbol = np.ascontiguousarray(parts.array("symbol", np.int32, prefix.shape, 0, len(offsets) - 2))
+        if np.any(np.diff(offsets) == 0):
+            raise ValueError("a vocabulary has an empty word")
         if np.any(prefix < -1) or np.any(prefix >= np.arange(len(prefix))):
             raise ValueError("the runs of a vocabulary are not made of earlier ones")
         length = _lengths(prefix, high)
         if np.any(length > high):
             raise ValueError(f"a vocabulary of runs of {low} to {high} symbols has longer ones")
-        check_strings(letters, offsets, 1)
+        decode_strings(letters, offsets)
         self._seen = frequency
         self._hold(prefix, symbol, offsets, letters)
         if len(frequency) != np.count_nonzero(length >= low) or np.any(frequency < 1) or np.any(frequency > self.texts):
@@ -589,28 +591,5 @@ def _lengths(prefix: NDArray, high: int) -> NDArray[np.int64]:
     return length
 
 
-def _list(parts: Parts, name: str, kind: type) -> NDArray:
+def _one_axis(parts: Parts, name: str, kind: type) -> NDArray:
     return np.ascontiguousarray(parts.array(name, kind, (None,)))
-
-
-def pack_strings(values: Sequence[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Return strings as bytes, and where each begins."""
-    encoded = [value.encode() for value in values]
-    offsets = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
-    return np.frombuffer(b"".join(encoded), np.uint8), offsets
-
-
-def check_strings(letters: NDArray[np.uint8], offsets: NDArray[np.int64], shortest: int) -> None:
-    """Raise ValueError where these cannot be strings in UTF-8 of at least so many bytes, and where each begins."""
-    if len(offsets) < 1 or offsets[0] != 0 or np.any(np.diff(offsets) < shortest) or offsets[-1] != len(letters):
-        raise ValueError("the offsets of strings do not go up from 0 to the number of their letters")
-    letters.tobytes().decode()
-    if np.any((letters[offsets[offsets < len(letters)]] & 0xC0) == 0x80):
-        raise ValueError("a string begins inside a character")
-
-
-def unpack_strings(letters: NDArray[np.uint8], offsets: NDArray[np.int64]) -> list[str]:
-    """Return the strings that `pack_strings` packed; ValueError where it cannot have."""
-    check_strings(letters, offsets, 0)
-    data = letters.tobytes()
-    return [data[begin:end].decode() for begin, end in pairwise(offsets)]

@@ -70,6 +70,11 @@ class DeltaRule(Estimator, LinearParameters, BatchParameters, KeepParameters):
     tol
         Stop when the mean loss of an epoch has not fallen by more than `tol` for `n_iter_no_change` epochs in a row. The
         unit is the loss of the best constant, so `tol` is a difference of R². None: never for this reason.
+
+    Attributes
+    ----------
+    rate_ : float
+        The rate that was used.
     """
 
     eta0: float | str = parameter("auto", Number(0, open_low=True, words=("auto",)))
@@ -198,7 +203,7 @@ def _power(task: Task, live: NDArray, centred: bool) -> float:
 
 @with_parameters
 class DeltaRuleRegressor(DeltaRule, Regressor):
-    """Moves on every example by what is missing: the delta rule of Widrow and Hoff, LMS, and its normalised form NLMS.
+    """The delta rule of Widrow and Hoff (LMS), and its normalised form (NLMS), as a linear regressor.
 
     w += η(t − ⟨w, x⟩)x, a step down the gradient of (t − ⟨w, x⟩)²/2 (Widrow and Hoff 1960). Full batches approach least
     squares if and only if η < 2/λ_max(XᵀX). Single rows are stable at every η < 2/max‖x‖²; their last weights go on
@@ -211,20 +216,12 @@ class DeltaRuleRegressor(DeltaRule, Regressor):
 
     Attributes
     ----------
-    coef_, intercept_ : (features,) and (1,) arrays; (targets, features) and (targets,) for y (rows, targets)
-        The weights that predict.
-    rate_ : float
-        The rate that was used.
-    n_updates_, n_seen_, n_iter_ : int
-        Changes of weight vectors, examples visited, and epochs.
     history_ : list of Epoch
         For each epoch: mean of (t − ⟨w, x⟩)²/2 of the rows when they were visited, updates, examples seen, norm of the last
         weights, seconds.
     stop_reason_ : str
         converged (an epoch without an error), max_iter, training_error, callback, interrupted, or partial_fit for a model
         that has only streamed.
-    weights_ : Weights
-        What the kernels work on: last weights, drift, counts.
 
     Examples
     --------
@@ -254,7 +251,7 @@ class DeltaRuleRegressor(DeltaRule, Regressor):
 
 @with_parameters
 class DeltaRuleClassifier(DeltaRule, Linear, ClassWeightParameters):
-    """Regresses on targets of ±1 and predicts the sign: Adaline (Widrow and Hoff 1960).
+    """Adaline: a linear classifier that learns targets of ±1 by the delta rule (Widrow and Hoff 1960).
 
     For two classes w += η(y − ⟨w, x⟩)x with y = ±1, on every example, right or wrong; many classes are learned one against
     the rest, all in one pass. It minimises the squared error, so unlike the perceptron it settles on data that cannot be
@@ -273,12 +270,9 @@ class DeltaRuleClassifier(DeltaRule, Linear, ClassWeightParameters):
     ----------
     coef_, intercept_ : (vectors, features) and (vectors,) arrays
         The weights that predict. One vector for two classes, else one a class.
-    classes_ : array
-        The labels.
-    n_mistakes_ : int
-        Examples not predicted before they were learned from; a tie is not a prediction.
-    rate_, n_updates_, n_seen_, n_iter_, history_, stop_reason_, weights_
-        As in `DeltaRuleRegressor`; the history counts mistakes too.
+    history_ : list of Epoch
+        For each epoch: mean of (y − ⟨w, x⟩)²/2 of the rows when they were visited, mistakes, updates, examples seen, norm
+        of the last weights, seconds.
 
     Examples
     --------

@@ -96,7 +96,17 @@ class RegressionTrainer:
 
 class Regressor(RegressorMixin, MultiOutputMixin, Estimator):
     """A linear regressor: w += τx, with τ from a rule that sees the error and the length of x. Several targets, y (rows,
-    targets), are learned in one pass over the data."""
+    targets), are learned in one pass over the data.
+
+    Attributes
+    ----------
+    coef_, intercept_ : (features,) and (1,) arrays; (targets, features) and (targets,) for y (rows, targets)
+        The weights that predict.
+    n_updates_, n_seen_, n_iter_ : int
+        Changes of weight vectors, examples visited, and epochs.
+    weights_ : Weights
+        What the kernels work on: last weights, drift, counts.
+    """
 
     @abstractmethod
     def _trainer(self, X: Any, task: Task, weights: Weights, visits: Visits) -> RegressionTrainer:
@@ -265,7 +275,7 @@ def _values(model: LinearModel, X: Any) -> NDArray:
 
 @with_parameters
 class PassiveAggressiveRegressor(ShuffleAndAverage, Regressor, InterceptParameters, EpochParameters, ValidationParameters):
-    """Moves just far enough to be within ε of the target: PA, PA-I and PA-II for regression.
+    """Passive-aggressive regressor (PA, PA-I, PA-II): moves just far enough to be within ε of the target.
 
     Of all weights that predict the example up to ε, the step takes the nearest: τ = ±ℓ/‖x‖² with ℓ = max(0, |e| − ε) and
     e = t − ⟨w, x⟩. PA-I caps it, τ = ±min(C, ℓ/‖x‖²), PA-II damps it, τ = ±ℓ/(‖x‖² + 1/(2C)) (Crammer, Dekel, Keshet,
@@ -292,18 +302,12 @@ class PassiveAggressiveRegressor(ShuffleAndAverage, Regressor, InterceptParamete
 
     Attributes
     ----------
-    coef_, intercept_ : (features,) and (1,) arrays; (targets, features) and (targets,) for y (rows, targets)
-        The weights that predict.
-    n_updates_, n_seen_, n_iter_ : int
-        Changes of weight vectors, examples visited, and epochs.
     history_ : list of Epoch
         For each epoch: mean loss ℓ of the rows when they were visited, updates, examples seen, norm of the last weights,
         validation error, seconds.
     stop_reason_ : str
         converged (an epoch without an update), max_iter, training_error, validation_error, callback, interrupted, or
         partial_fit for a model that has only streamed.
-    weights_ : Weights
-        What the kernels work on: last weights, drift, counts.
 
     Examples
     --------

@@ -241,6 +241,11 @@ class Stateful(Classifier):
     The state's `vectors()`, or else its `weights`, are the weights that predict, (vectors, features + 1) with the constant
     feature's last. They are
     held to `rosenblatt.testing.laws` up to rounding, unless a subclass says `_exact = True`.
+
+    Attributes
+    ----------
+    coef_, intercept_ : (vectors, features) and (vectors,) arrays
+        The weights. One vector for two classes, else one a class, learned against the rest.
     """
 
     _exact: ClassVar[bool] = False

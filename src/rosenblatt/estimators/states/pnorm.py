@@ -117,7 +117,7 @@ def measure(state, vector):
 
 @with_parameters
 class PNormPerceptron(Stateful, LinearParameters):
-    """The perceptron in the geometry of a p-norm: few relevant features among many cost it little.
+    """The p-norm perceptron: a linear classifier for data in which few of many features are relevant.
 
     Mistakes add up in θ += y·x, and predict through w = ∇½‖θ‖_p², that is w_i = sign(θ_i)|θ_i|^(p − 1)/‖θ‖_p^(p − 2). With
     1/p + 1/q = 1: if ‖x‖_p ≤ X for all rows, constant feature included, and some u of ‖u‖_q = 1 separates them with margin
@@ -138,20 +138,8 @@ class PNormPerceptron(Stateful, LinearParameters):
 
     Attributes
     ----------
-    coef_, intercept_ : (vectors, features) and (vectors,) arrays
-        The weights w. One vector for two classes, else one a class, learned against the rest.
     p_ : float
         The p of the norm.
-    classes_ : array
-        The labels, sorted.
-    n_mistakes_, n_updates_, n_seen_ : int
-        Examples not predicted before they were learned from, changes of weight vectors, and examples visited.
-    n_iter_ : int
-        Epochs.
-    history_ : list of Epoch
-        For each epoch: mistakes, updates, examples seen, norm of the weights, seconds.
-    stop_reason_ : str
-        converged, max_iter, training_error, callback, interrupted, or partial_fit for a model that has only streamed.
 
     Examples
     --------

@@ -111,7 +111,7 @@ class SecondOrder(Stateful):
 
 @with_parameters
 class SecondOrderPerceptron(SecondOrder, LinearParameters):
-    """The perceptron that corrects for the shape of the data (Cesa-Bianchi, Conconi and Gentile 2005).
+    """The second-order perceptron, which corrects for the shape of the data (Cesa-Bianchi, Conconi and Gentile 2005).
 
     On a mistake, y⟨w, x⟩ ≤ 0, it adds yx to v and xxᵀ to M = aI; it predicts with w = M⁻¹v. (The paper's score,
     vᵀ(M + xxᵀ)⁻¹x, is ⟨w, x⟩/(1 + xᵀM⁻¹x): the same sign.) If u separates the rows with margin γ, ‖u‖ = 1, and λ are the
@@ -144,8 +144,6 @@ class SecondOrderPerceptron(SecondOrder, LinearParameters):
     coef_, intercept_ : (vectors, features) and (vectors,) arrays
         w = M⁻¹v. One vector for two classes, otherwise one a class, each learned against the rest with an M of its own and
         compared by ⟨w, x⟩.
-    classes_, n_mistakes_, n_updates_, n_seen_, n_iter_, history_, stop_reason_
-        As in `Perceptron`.
 
     Examples
     --------
@@ -202,11 +200,10 @@ class SecondOrderPerceptron(SecondOrder, LinearParameters):
 
 @with_parameters
 class AROW(SecondOrder, LinearParameters):
-    """Learns, from each example of margin below 1, weights and how far each can be trusted (Crammer, Kulesza and Dredze
-    2009).
+    """Adaptive regularisation of weights: learns weights and how far each can be trusted (Crammer, Kulesza, Dredze 2009).
 
-    The weights have a mean w = 0 and a covariance Σ = I. If the hinge loss ℓ = max(0, 1 − y⟨w, x⟩) is positive, then with
-    β = 1/(xᵀΣx + r)
+    It learns from each example of margin below 1. The weights have a mean w = 0 and a covariance Σ = I. If the hinge loss
+    ℓ = max(0, 1 − y⟨w, x⟩) is positive, then with β = 1/(xᵀΣx + r)
 
         w += ℓβ·yΣx,    Σ −= β·Σx(Σx)ᵀ.
 
@@ -237,8 +234,6 @@ class AROW(SecondOrder, LinearParameters):
         The mean weights. One vector for two classes, otherwise one a class, each learned against the rest.
     covariance_ : (vectors, features + 1) or (vectors, features + 1, features + 1) array
         The variances, or Σ, the constant feature's last. form="dual" has none at hand.
-    classes_, n_mistakes_, n_updates_, n_seen_, n_iter_, history_, stop_reason_
-        As in `Perceptron`.
 
     Examples
     --------

@@ -49,11 +49,11 @@ class Conditions(NamedTuple):
 
 @with_parameters
 class NormalisedWinnow(Stateful, LinearParameters):
-    """Learns weights that are not negative and sum up to 1, by multiplying them: w ∝ w ⊙ exp(ηyx) whenever y⟨w, x⟩ ≤ δ.
+    """Winnow with normalised weights: a linear classifier that multiplies its weights, which sum up to 1.
 
-    It is the exponentiated gradient, and the form of Winnow in the notes of Waterloo CS489/698, whose theorem lacks two
-    conditions. Let R be the largest |value| and γ the margin of some u on the simplex. If **δ < γ and η < 2(γ − δ)/R²**,
-    then from w₀, in any order,
+    The weights are not negative: w ∝ w ⊙ exp(ηyx) whenever y⟨w, x⟩ ≤ δ. It is the exponentiated gradient, and the form of
+    Winnow in the notes of Waterloo CS489/698, whose theorem lacks two conditions. Let R be the largest |value| and γ the
+    margin of some u on the simplex. If **δ < γ and η < 2(γ − δ)/R²**, then from w₀, in any order,
 
         updates ≤ KL(u‖w₀) / (η(γ − δ) − η²R²/2),
 
@@ -82,8 +82,6 @@ class NormalisedWinnow(Stateful, LinearParameters):
         w. One vector for two classes, otherwise one a class, each learned against the rest.
     p_ : float
         Infinity: the norm in which `mistake_bound` measures rows.
-    classes_, n_mistakes_, n_updates_, n_seen_, n_iter_, history_, stop_reason_
-        As in `Perceptron`.
 
     Notes
     -----
@@ -240,8 +238,10 @@ class NormalisedWinnow(Stateful, LinearParameters):
 
 @with_parameters
 class BalancedWinnow(Stateful, LinearParameters):
-    """Learns weights w⁺ − w⁻ of either sign, both 1 at first: on a mistake, y⟨w⁺ − w⁻, x⟩ ≤ 0, w⁺ is multiplied by αʸˣ and
-    w⁻ by α⁻ʸˣ, feature by feature (Littlestone 1989).
+    """Balanced Winnow: a linear classifier that multiplies its weights, which are of either sign (Littlestone 1989).
+
+    The weights are w⁺ − w⁻, both 1 at first. On a mistake, y⟨w⁺ − w⁻, x⟩ ≤ 0, w⁺ is multiplied by αʸˣ and w⁻ by α⁻ʸˣ,
+    feature by feature.
 
     Divided by its sum it is `NormalisedWinnow` with `signed`, margin 0 and η = ln α, and makes the same mistakes between
     two classes. So with the largest |value| R, d features and a u, Σ|u| ≤ 1, of margin γ > R² ln α/2,
@@ -261,8 +261,6 @@ class BalancedWinnow(Stateful, LinearParameters):
         w⁺ − w⁻. One vector for two classes, otherwise one a class, each learned against the rest.
     p_ : float
         Infinity: the norm in which `mistake_bound` measures rows.
-    classes_, n_mistakes_, n_updates_, n_seen_, n_iter_, history_, stop_reason_
-        As in `Perceptron`.
 
     Examples
     --------
@@ -364,8 +362,7 @@ class Littlestone(Stateful, OrderParameters, EpochParameters):
 
 @with_parameters
 class Winnow1(Littlestone):
-    """Learns a disjunction of a few among many 0/1 features, and eliminates those that are proved irrelevant (Littlestone
-    1988).
+    """Winnow1: learns a disjunction of few among many 0/1 features and eliminates irrelevant ones (Littlestone 1988).
 
     All weights are 1 at first. The second class is predicted where ⟨w, x⟩ ≥ θ. A row of the second class that is missed
     multiplies the weights of its features by α; one of the first class that is hit sets them to 0. If the classes are
@@ -385,8 +382,6 @@ class Winnow1(Littlestone):
         w ≥ 0. One vector for two classes, otherwise one a class, each learned against the rest.
     intercept_ : (vectors,) array
         −θ, which is not learned.
-    classes_, n_mistakes_, n_updates_, n_seen_, n_iter_, history_, stop_reason_
-        As in `Perceptron`.
 
     Examples
     --------
@@ -421,7 +416,7 @@ class Winnow1(Littlestone):
 
 @with_parameters
 class Winnow2(Littlestone):
-    """Learns a threshold on a weighted sum of a few among many features from 0 to 1 (Littlestone 1988).
+    """Winnow2: learns a threshold on a weighted sum of few among many features from 0 to 1 (Littlestone 1988).
 
     All weights are 1 at first. The second class is predicted where ⟨w, x⟩ ≥ θ. A row of the second class that is missed
     multiplies each weight by αˣ; one of the first class that is hit divides it by αˣ. If some μ ≥ 0 has ⟨μ, x⟩ ≥ 1 on the
@@ -441,8 +436,6 @@ class Winnow2(Littlestone):
         w > 0. One vector for two classes, otherwise one a class, each learned against the rest.
     intercept_ : (vectors,) array
         −θ, which is not learned.
-    classes_, n_mistakes_, n_updates_, n_seen_, n_iter_, history_, stop_reason_
-        As in `Perceptron`.
 
     Notes
     -----
