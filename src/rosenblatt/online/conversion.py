@@ -232,9 +232,8 @@ class OnlineToBatch(Linear, InterceptParameters):
             votes = self._votes()
             made = votes.moves["clock"]  # a move made when c examples had been seen is in the hypotheses after h_c
             shares = (votes.clock - 1 - made) / votes.clock if self.how == "average" else made < self._choose()
-            self._known = {
-                key: coef_and_intercept(model.problem, _sum_moves(votes, shares, model.constant), model.constant)
-            }
+            self._known.clear()  # in place: predicting sets no attribute
+            self._known[key] = coef_and_intercept(model.problem, _sum_moves(votes, shares, model.constant), model.constant)
         return self._known[key]
 
     def _choose(self) -> int:
