@@ -120,7 +120,7 @@ def test_a_damaged_model_and_a_model_of_another_kind(here):
     (here / "cut.model").write_bytes(content[:-9])
     failed("predict cut.model rows.svm", Code.MODEL, "cut.model")
     rosenblatt.Perceptron().fit([[0, 1], [1, 0]], [0, 1]).save(here / "bare.model")
-    failed("predict bare.model rows.svm", Code.MODEL, "not trained from files of rows")
+    failed("predict bare.model rows.svm", Code.MODEL, "it holds a Perceptron, and this command needs a FileModel")
     failed("convert rows.svm rows.onnx", Code.MODEL, "rows.svm")
 
 
