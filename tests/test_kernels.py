@@ -131,7 +131,7 @@ def test_blocks_are_the_row_at_a_time_run(kind, data):
     threads = data.draw(st.integers(1, 3))
     for _ in range(2):
         done, _ = by_row.epoch(order)
-        blocked = blocks.epoch(by_block.examples, by_block.weights, kind(classes), by_block.rule,
+        blocked = blocks.epoch_in_blocks(by_block.examples, by_block.weights, kind(classes), by_block.rule,
                                by_block._pace(10**9), order, threads)  # fmt: skip
         assert (done.mistakes, done.updates) == (blocked.mistakes, blocked.updates)
     assert np.array_equal(by_row.weights.w, by_block.weights.w)

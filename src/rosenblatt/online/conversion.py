@@ -20,11 +20,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rosenblatt import rules
 from rosenblatt.engine.jit import jit
-from rosenblatt.engine.model import Model, shown
+from rosenblatt.engine.model import LinearModel, coef_and_intercept
 from rosenblatt.engine.problems import Joint, OneVsRest, decide
 from rosenblatt.engine.rows import Examples, lengths
 from rosenblatt.engine.train import Trainer, Visits
-from rosenblatt.engine.votes import AT_ONCE, Votes, columns_widened, products, stacked
+from rosenblatt.engine.votes import AT_ONCE, Votes, products, resize_columns, stack_rows
 from rosenblatt.errors import IncompatibleParameters, InvalidData, UnsupportedOperation
 from rosenblatt.estimators.base import READ
 from rosenblatt.estimators.linear import Linear
@@ -156,11 +156,11 @@ class OnlineToBatch(Linear, InterceptParameters):
     _exact = False  # the moves are added up in another order
     _problems = {"joint": Joint, "ovr": OneVsRest}
 
-    def _fresh(self, plan: Plan, rows: Any, features: int, classes: int, init: Any) -> Model:
+    def _initial_model(self, plan: Plan, rows: Any, features: int, classes: int, init: Any) -> LinearModel:
         self._rows: list[tuple[Any, NDArray]] = []  # and their labels, where all are needed
         self._known: dict[tuple, tuple[NDArray, NDArray]] = {}
         self._seed = int(plan.rng().integers(2**31))
-        return super()._fresh(plan, rows, features, classes, init)
+        return super()._initial_model(plan, rows, features, classes, init)
 
     def decision_function(self, X: Any) -> NDArray:
         """Compute the scores of rows.
@@ -221,7 +221,7 @@ class OnlineToBatch(Linear, InterceptParameters):
         return self._choose()
 
     def _weights(self) -> tuple[NDArray, NDArray]:
-        model: Model = self._fitted()
+        model: LinearModel = self._fitted()
         check({"how": self.how}, {"how": self._allowed["how"]})
         if self.how == "best-suffix" and not self._rows:
             raise UnsupportedOperation(
@@ -232,7 +232,9 @@ class OnlineToBatch(Linear, InterceptParameters):
             votes = self._votes()
             made = votes.moves["clock"]  # a move made when c examples had been seen is in the hypotheses after h_c
             shares = (votes.clock - 1 - made) / votes.clock if self.how == "average" else made < self._choose()
-            self._known = {key: shown(model.problem, _sum_moves(votes, shares, model.constant), model.constant)}
+            self._known = {
+                key: coef_and_intercept(model.problem, _sum_moves(votes, shares, model.constant), model.constant)
+            }
         return self._known[key]
 
     def _choose(self) -> int:
@@ -261,7 +263,7 @@ class OnlineToBatch(Linear, InterceptParameters):
             raise IncompatibleParameters(one, other, reason, settings={"how": "average"})
         return plan
 
-    def _learner(self, plan: Plan, model: Model, X: Any, examples: Examples, visits: Visits) -> Trainer:
+    def _make_trainer(self, plan: Plan, model: LinearModel, X: Any, examples: Examples, visits: Visits) -> Trainer:
         if self.how in _NEEDS_MOVES and self._rule().uses_length:
             empty = visits.live[lengths(examples.rows, examples.constant)[visits.live] == 0]
             if len(empty):
@@ -270,16 +272,16 @@ class OnlineToBatch(Linear, InterceptParameters):
                     hint="leave such rows out, or use fit_intercept=True",
                     row=int(empty[0]),
                 )
-        return super()._learner(plan, model, X, examples, visits)
+        return super()._make_trainer(plan, model, X, examples, visits)
 
-    def _keep(self, model: Model, X: Any, learner: Trainer) -> None:
-        super()._keep(model, X, learner)
+    def _store(self, model: LinearModel, X: Any, learner: Trainer) -> None:
+        super()._store(model, X, learner)
         live = learner.visits.live
         if self.how == "best-suffix":
             self._rows = [*self._rows, (X[live], learner.examples.labels[live])]
 
-    def _widened(self, model: Model, features: int) -> Model:
-        wider, rows = super()._widened(model, features), [(columns_widened(X, features), y) for X, y in self._rows]
+    def _with_features(self, model: LinearModel, features: int) -> LinearModel:
+        wider, rows = super()._with_features(model, features), [(resize_columns(X, features), y) for X, y in self._rows]
         self._rows, self._known = rows, {}
         return wider
 
@@ -295,7 +297,7 @@ class OnlineToBatch(Linear, InterceptParameters):
             parts.put(f"pass/{i}/labels", labels)
         return parts
 
-    def _model_from_parts(self, parts: Parts) -> Model:
+    def _model_from_parts(self, parts: Parts) -> LinearModel:
         self._seed, self._known = parts.whole("seed"), {}
         lengths = parts.array("pass/lengths", np.int64, (None,), 0).tolist()
         rows: list[tuple[Any, NDArray]] = []
@@ -308,15 +310,15 @@ class OnlineToBatch(Linear, InterceptParameters):
             raise ValueError(f"of {model.seen} rows seen it has {sum(lengths)}")
         return model
 
-    def _fixed(self, plan: Plan) -> list[tuple[str, Any, Any]]:
+    def _unchangeable(self, plan: Plan) -> list[tuple[str, Any, Any]]:
         missing = self.how == "best-suffix" and not self._rows
-        return [*super()._fixed(plan), ("how='best-suffix', which needs all rows,", False, missing)]
+        return [*super()._unchangeable(plan), ("how='best-suffix', which needs all rows,", False, missing)]
 
 
 def _join(pieces: list[tuple[Any, NDArray]]) -> list[tuple[Any, NDArray]]:
     """Join rows and labels of one layout and precision that follow each other into one piece."""
     runs = [list(run) for _, run in groupby(pieces, key=lambda piece: (type(piece[0]), str(piece[0].dtype)))]
-    return [(reduce(stacked, [X for X, _ in run]), np.concatenate([labels for _, labels in run])) for run in runs]
+    return [(reduce(stack_rows, [X for X, _ in run]), np.concatenate([labels for _, labels in run])) for run in runs]
 
 
 def _cut(pieces: list[tuple[Any, NDArray]], lengths: list[int]) -> list[tuple[Any, NDArray]]:

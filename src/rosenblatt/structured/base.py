@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt import rules
-from rosenblatt.engine.train import Learner, Limits, NumericFailure, Visits
+from rosenblatt.engine.train import EpochTrainer, Limits, NumericFailure, Visits
 from rosenblatt.errors import IncompatibleParameters, InvalidData, InvalidDataType, NumericOverflow, UnsupportedOperation
 from rosenblatt.estimators.base import Estimator, unchanged_on_error
 from rosenblatt.estimators.callbacks import with_callbacks
@@ -109,7 +109,7 @@ class StructuredModel:
 
 
 class StructuredTrainer:
-    """What learns from a corpus into a model: see `engine.train.Learner`. A subclass visits the sentences in `epoch`."""
+    """What learns from a corpus into a model: see `engine.train.EpochTrainer`. `epoch` visits the sentences."""
 
     def __init__(self, model: StructuredModel, visits: Visits):
         self.model: Any = model
@@ -127,9 +127,6 @@ class StructuredTrainer:
     def weights_now(self) -> NDArray:
         """Return the weights as they are."""
         return self.model.weights()
-
-    def finish(self) -> None:
-        """Nothing is left to do."""
 
 
 @with_parameters
@@ -184,7 +181,7 @@ class StructuredEstimator(Estimator, OrderParameters, EpochParameters, Validatio
         """Return a model that has learned nothing."""
 
     @abstractmethod
-    def _trainer(self, model: Any, corpus: Any, visits: Visits) -> Learner:
+    def _trainer(self, model: Any, corpus: Any, visits: Visits) -> EpochTrainer:
         """Return what learns from a corpus into the model."""
 
     @abstractmethod
@@ -273,10 +270,9 @@ class StructuredEstimator(Estimator, OrderParameters, EpochParameters, Validatio
                 done, _ = trainer.epoch(np.arange(len(X)))
             except NumericFailure as broken:
                 raise self._not_finite(X, broken) from None
-            trainer.finish()
             if not isinstance(self.rule, str) and not np.isfinite(trainer.size()):
                 raise NumericOverflow("the weights are no longer finite numbers", hint="make the rule's rate smaller")
-            self._keep(model, X, trainer)
+            self._store(model, X, trainer)
             self._model = model
             if first:
                 self.history_, self.stop_reason_, self.n_iter_ = [], "partial_fit", 1

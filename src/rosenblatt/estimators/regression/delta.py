@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array
 from sklearn.utils.metaestimators import available_if
 
-from rosenblatt.engine.model import Model
+from rosenblatt.engine.model import LinearModel
 from rosenblatt.engine.problems import Binary, OneVsRest
 from rosenblatt.engine.rows import Examples, as_rows, lengths, refuse_too_long
 from rosenblatt.engine.train import Epoch, Limits, Visits
@@ -166,7 +166,7 @@ class DeltaRule(Estimator, LinearParameters, BatchParameters, KeepParameters):
             learner.guard.expect(nothing, _steps(learner.visits).full)
         return super()._train(plan, learner, error, hooks)
 
-    def _limits(self, plan: Plan, learner: RegressionTrainer) -> Limits:
+    def _limits(self, plan: Plan, learner: RegressionTrainer) -> Limits:  # type: ignore[override]  # its own trainer
         limits = plan.limits()
         if limits.tol is None:
             return limits
@@ -181,15 +181,15 @@ class DeltaRule(Estimator, LinearParameters, BatchParameters, KeepParameters):
         parts.facts["rate"] = self.rate_
         return parts
 
-    def _model_from_parts(self, parts: Parts) -> Model:
+    def _model_from_parts(self, parts: Parts) -> LinearModel:
         self.rate_ = parts.real("rate")
         return self._above()._model_from_parts(parts)
 
-    def _model_to_fit(self, *start: Any) -> Model:
+    def _model_to_fit(self, *start: Any) -> LinearModel:
         self.__dict__.pop("rate_", None)
         return super()._model_to_fit(*start)
 
-    def _model_to_stream(self, *start: Any) -> Model:
+    def _model_to_stream(self, *start: Any) -> LinearModel:
         if self.eta0 != "auto":
             self.rate_ = float(self.eta0)
         else:  # normalised rows are no longer than 1, whatever comes
@@ -305,12 +305,14 @@ class DeltaRuleClassifier(DeltaRule, Linear, ClassWeightParameters):
         return np.inf
 
     # Of Linear this one has the weights and their views, but not the rule: it learns as a regressor does.
-    def _learner(self, plan: Plan, model: Model, X: Any, examples: Examples, visits: Visits) -> RegressionTrainer:  # type: ignore[override]
+    def _make_trainer(  # type: ignore[override]
+        self, plan: Plan, model: LinearModel, X: Any, examples: Examples, visits: Visits
+    ) -> RegressionTrainer:
         self._check_finite(X, examples.rows)
         goals = Sides(examples.labels - 1 if isinstance(model.problem, Binary) else examples.labels)
         task = as_task(examples.rows, goals, examples.constant, examples.weight)
         refuse_too_long(task.rows, task.gauge[:, 2], visits.live)
         return self._trainer(X, task, model.weights, visits)
 
-    def _keep(self, model: Model, X: Any, learner: Any) -> None:
+    def _store(self, model: LinearModel, X: Any, learner: Any) -> None:
         """Do nothing: no votes are kept."""

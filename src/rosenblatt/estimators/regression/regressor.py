@@ -15,9 +15,9 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt.engine.loop import Pace, Progress
-from rosenblatt.engine.model import Model, fresh
+from rosenblatt.engine.model import LinearModel, fresh
 from rosenblatt.engine.problems import Binary, OneVsRest, Problem
-from rosenblatt.engine.rows import Rows, ahead, as_rows, finite, frozen, refuse_too_long
+from rosenblatt.engine.rows import Rows, as_rows, finite, frozen, prefetch_distance, refuse_too_long
 from rosenblatt.engine.train import NO_LIMIT, NumericFailure, Visits
 from rosenblatt.engine.weights import Weights, norm
 from rosenblatt.errors import InvalidData
@@ -68,7 +68,7 @@ class RegressionTrainer:
     def epoch(self, order: NDArray, budget: int = NO_LIMIT) -> tuple[Progress, bool]:
         """Visit the rows of `order` once; what was done, and whether nothing is left to learn."""
         batch = None if self.visits.batch == 1 else self.visits.batch
-        pace = Pace(batch, self.visits.mean, NO_LIMIT, self.weights.tally.size, ahead(self.task.rows))
+        pace = Pace(batch, self.visits.mean, NO_LIMIT, self.weights.tally.size, prefetch_distance(self.task.rows))
         done = epoch(self.task, self.weights, self.rule, pace, order)
         if self.guard is not None and done.loss is not None and (done.broken < 0 or finite(self.task.rows)):
             diverged = self.guard.judge(done.loss)
@@ -93,9 +93,6 @@ class RegressionTrainer:
     def finite(self, order: NDArray) -> bool:
         """Whether everything that the rows of `order` can have changed is a finite number."""
         return self.weights.finite(self.task.rows, order)
-
-    def finish(self) -> None:
-        """Nothing is left to do."""
 
 
 class Regressor(RegressorMixin, MultiOutputMixin, Estimator):
@@ -158,7 +155,7 @@ class Regressor(RegressorMixin, MultiOutputMixin, Estimator):
             live, error = self._validation(model, table, values, live, rng)
             state = rng.bit_generator.state
 
-            def begin(model: Model) -> RegressionTrainer:
+            def begin(model: LinearModel) -> RegressionTrainer:
                 rng.bit_generator.state = state
                 return self._trainer(table, task, model.weights, plan.visits(live, rows, rng))
 
@@ -226,11 +223,11 @@ class Regressor(RegressorMixin, MultiOutputMixin, Estimator):
 
     @property
     def coef_(self) -> NDArray:
-        return self._reshape(self._fitted().kept()[0].T).T
+        return self._reshape(self._fitted().predicting_coef()[0].T).T
 
     @property
     def intercept_(self) -> NDArray:
-        return self._fitted().kept()[1]
+        return self._fitted().predicting_coef()[1]
 
     @property
     def weights_(self) -> Weights:
@@ -255,35 +252,35 @@ class Regressor(RegressorMixin, MultiOutputMixin, Estimator):
         """Return what is to be learned, and the rows that count."""
         weight = targets.sample_weights(sample_weight, len(y))
         goals = Targets(frozen(y.reshape(len(y), -1)))
-        task = as_task(rows, goals, plan.constant, targets.paired(weight, None, len(y)))
+        task = as_task(rows, goals, plan.constant, targets.pair_weights(weight, None, len(y)))
         live = targets.live_rows(weight, len(y))
         refuse_too_long(rows, task.gauge[:, 2], live)
         return task, live
 
-    def _fresh(self, plan: Plan, rows: Rows, features: int, outputs: int, init: Any) -> Model:
+    def _initial_model(self, plan: Plan, rows: Rows, features: int, outputs: int, init: Any) -> LinearModel:
         return fresh(_problem(outputs), rows, features, plan.constant, self.keep, init or (None, None))
 
     _widens = True
 
-    def _widened(self, model: Model, features: int) -> Model:
-        return model.widened(features)
+    def _with_features(self, model: LinearModel, features: int) -> LinearModel:
+        return model.with_features(features)
 
     def _model_to_parts(self, resume: bool) -> Parts:
         parts = self._model.to_parts(resume, lambda: None)
         parts.facts |= {"targets": self._outputs, "flat": self._flat}
         return parts
 
-    def _model_from_parts(self, parts: Parts) -> Model:
+    def _model_from_parts(self, parts: Parts) -> LinearModel:
         outputs, self._flat = parts.whole("targets", 1), parts.flag("flat")
         if self._flat and outputs != 1:
             raise ValueError(f"y (rows,) has one target, not {outputs}")
-        return Model.from_parts(parts, self.n_features_in_, [_problem(outputs)], lambda: None)
+        return LinearModel.from_parts(parts, self.n_features_in_, [_problem(outputs)], lambda: None)
 
-    def _fixed(self, plan: Plan) -> list[tuple[str, Any, Any]]:
-        return [("keep", self._model.keep, self.keep), *super()._fixed(plan)]
+    def _unchangeable(self, plan: Plan) -> list[tuple[str, Any, Any]]:
+        return [("keep", self._model.keep, self.keep), *super()._unchangeable(plan)]
 
     def _validation(
-        self, model: Model, X: Any, y: NDArray, live: NDArray, rng: np.random.Generator
+        self, model: LinearModel, X: Any, y: NDArray, live: NDArray, rng: np.random.Generator
     ) -> tuple[NDArray, Callable[[], float] | None]:
         """Return the rows to learn from, and a function that computes 1 − R² on those held out."""
         if not self.early_stopping:
@@ -317,8 +314,8 @@ def _outputs(y: NDArray) -> int:
     return 1 if y.ndim == 1 else y.shape[1]
 
 
-def _predict(model: Model, X: Any) -> NDArray:
-    coef, intercept = model.kept()
+def _predict(model: LinearModel, X: Any) -> NDArray:
+    coef, intercept = model.predicting_coef()
     return X @ coef.T + intercept
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from rosenblatt.engine.hashtable import mix
 from rosenblatt.engine.loop import Progress
-from rosenblatt.engine.train import NO_LIMIT, Learner, Visits
+from rosenblatt.engine.train import NO_LIMIT, EpochTrainer, Visits
 from rosenblatt.estimators.parameters import Number, OneOf, parameter, with_parameters
 from rosenblatt.estimators.plan import Plan
 from rosenblatt.modelfile.parts import Parts
@@ -267,7 +267,7 @@ class TransitionParser(DependencyParser):
         corpus.model.seed = int(plan.rng().integers(2**62))
         return corpus.model
 
-    def _trainer(self, model: TransitionModel, corpus: TrainingTrees, visits: Visits) -> Learner:
+    def _trainer(self, model: TransitionModel, corpus: TrainingTrees, visits: Visits) -> EpochTrainer:
         model.add_types(corpus.sentences, corpus.labels)
         return TransitionTrainer(self, model, corpus.corpus, visits)
 
