@@ -101,22 +101,22 @@ class Budgeted(KernelClassifier):
     def n_support_(self) -> NDArray:
         return np.array([len(held.coef) for held in self._fitted().held])
 
-    def _fresh(self, plan: Plan, rows: Rows, features: int, classes: int, init: Any) -> BudgetModel:
+    def _initial_model(self, plan: Plan, rows: Rows, features: int, classes: int, init: Any) -> BudgetModel:
         kernel, seed = self._kernel_for(rows, features), int(plan.rng().integers(2**62))
         return BudgetModel(plan.problem(classes), kernel, self._policy(), self.normalize, features, seed)
 
     def _model_from_parts(self, parts: Parts) -> BudgetModel:
-        return BudgetModel.from_parts(parts, self._expected(), self.n_features_in_)
+        return BudgetModel.from_parts(parts, self._possible_problems(), self.n_features_in_)
 
-    def _learner(self, plan: Plan, model: BudgetModel, X: Matrix, examples: Examples, visits: Visits) -> BudgetTrainer:
+    def _make_trainer(self, plan: Plan, model: BudgetModel, X: Matrix, examples: Examples, visits: Visits) -> BudgetTrainer:
         self._check_rows(model, X, examples.rows, visits.live)
         return BudgetTrainer(model, X, examples, visits)
 
-    def _fixed(self, plan: Plan) -> list[tuple[str, Any, Any]]:
+    def _unchangeable(self, plan: Plan) -> list[tuple[str, Any, Any]]:
         names = ", ".join(name for name in ("budget", "schedule", "eta") if hasattr(self, name)).replace(", ", " or ")
         model = self._model
         return [
-            *super()._fixed(plan),
+            *super()._unchangeable(plan),
             (names, True, model.policy == self._policy()),
             ("normalize", model.normalize, self.normalize),
         ]

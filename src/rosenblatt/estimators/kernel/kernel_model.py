@@ -42,7 +42,7 @@ class KernelModel:
         """Changes of weight vectors."""
         return int(self.tally.sum())
 
-    def suit(self, rows: Rows) -> None:
+    def prepare(self, rows: Rows) -> None:
         """Nothing: kernels between rows of every layout and precision can be computed."""
 
     @abstractmethod
@@ -107,6 +107,3 @@ class BlockTrainer(Generic[M]):
     def finite(self, order: NDArray) -> bool:
         """Whether every coefficient is a finite number."""
         return bool(np.isfinite(self.weights_now()).all())
-
-    def finish(self) -> None:
-        """Nothing is left to do."""

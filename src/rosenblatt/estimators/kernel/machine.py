@@ -183,19 +183,19 @@ class KernelClassifier(Classifier, OrderParameters, EpochParameters, ThreadParam
         self._check_finite(X, rows)
         check_positive(model.kernel, X, live)
 
-    def _widened(self, model: KernelModel, features: int) -> NoReturn:
+    def _with_features(self, model: KernelModel, features: int) -> NoReturn:
         raise UnsupportedOperation(
             f"{type(self).__name__} cannot take other columns than it began with: it keeps whole rows, and its kernel "
             "compares them with all of their columns",
             hint="fit it with all of them",
         )
 
-    def _keep(self, model: KernelModel, X: Matrix, learner: BlockTrainer) -> None:
+    def _store(self, model: KernelModel, X: Matrix, learner: BlockTrainer) -> None:
         model.n_rows += X.shape[0]
 
     _always_resumes = True  # what predicts is nearly all there is
 
-    def _fixed(self, plan: Plan) -> list[tuple[str, Any, Any]]:
+    def _unchangeable(self, plan: Plan) -> list[tuple[str, Any, Any]]:
         then, now = self._model.kernel, self._kernel(self._model.features)
         return [("kernel, degree, gamma or coef0", True, type(then) is type(now) and then == now)]
 
@@ -298,24 +298,24 @@ class KernelMachine(KernelClassifier):
     def radius_(self) -> float:
         return float(np.sqrt(self._fitted().widest))
 
-    def _fresh(self, plan: Plan, rows: Rows, features: int, classes: int, init: Any) -> KernelPerceptronModel:
+    def _initial_model(self, plan: Plan, rows: Rows, features: int, classes: int, init: Any) -> KernelPerceptronModel:
         return KernelPerceptronModel(
             plan.problem(classes), self._kernel_for(rows, features), plan.constant, self.keep, features
         )
 
     def _model_from_parts(self, parts: Parts) -> KernelPerceptronModel:
-        return KernelPerceptronModel.from_parts(parts, self._expected(), self.n_features_in_)
+        return KernelPerceptronModel.from_parts(parts, self._possible_problems(), self.n_features_in_)
 
-    def _learner(
+    def _make_trainer(
         self, plan: Plan, model: KernelPerceptronModel, X: Matrix, examples: Examples, visits: Visits
     ) -> KernelPerceptronTrainer:
         self._check_rows(model, X, examples.rows, visits.live)
         return KernelPerceptronTrainer(model, self._rule(), X, examples, visits)
 
-    def _fixed(self, plan: Plan) -> list[tuple[str, Any, Any]]:
+    def _unchangeable(self, plan: Plan) -> list[tuple[str, Any, Any]]:
         model = self._model
         return [
-            *super()._fixed(plan),
+            *super()._unchangeable(plan),
             ("keep", model.keep, self.keep),
             ("fit_intercept or intercept_scaling", model.constant, plan.constant),
             ("multiclass", type(model.problem), type(plan.problem(model.problem.classes))),

@@ -17,7 +17,7 @@ from rosenblatt.engine.jit import jit
 from rosenblatt.engine.loop import dot, place
 from rosenblatt.engine.rows import Rows
 from rosenblatt.estimators.parameters import LinearParameters, Number, parameter, with_parameters
-from rosenblatt.estimators.states.base import MODERATE, Stateful, everything_unless, learn, score
+from rosenblatt.estimators.states.base import MODERATE, Stateful, counts, everything_unless, learn, score
 from rosenblatt.theory import bounds
 
 EXTREME = 1e100  # a power past this, or below its inverse, is measured in another unit
@@ -40,7 +40,7 @@ class PNorm(NamedTuple):
     tally: NDArray  # (vectors,) int64: updates
     clock: NDArray  # (1,) int64: examples seen
 
-    def touched(self, rows: Rows, constant: float) -> slice | None:
+    def changes(self, rows: Rows, constant: float) -> slice | None:
         """All weights, since they are measured in another unit now and then; none if ‖θ‖_p and the rows are moderate."""
         bounded = float((self.unit * self.power ** (1 / self.p)).max()) <= MODERATE
         return everything_unless(bounded, self.theta.size, rows, constant)
@@ -194,6 +194,6 @@ class PNormPerceptron(Stateful, LinearParameters):
     def _state(self, vectors: int, features: int) -> PNorm:
         p = max(2.0, 2 * math.log(features + bool(self.fit_intercept))) if isinstance(self.p, str) else float(self.p)
         shape = (vectors, features + 1)
-        none, tally, clock = np.zeros(vectors), np.zeros(vectors, np.int64), np.zeros(1, np.int64)
-        theta, unit = np.zeros(shape), np.ones(vectors)
-        return PNorm(p, float(self.margin), theta, theta.copy(), unit, none, none.copy(), unit.copy(), tally, clock)
+        theta, unit, none = np.zeros(shape), np.ones(vectors), np.zeros(vectors)
+        arrays = (theta, theta.copy(), unit, none, none.copy(), unit.copy())
+        return PNorm(p, float(self.margin), *arrays, *counts(vectors))

@@ -15,7 +15,7 @@ from rosenblatt.engine.loop import axpy, dot
 from rosenblatt.engine.rows import Rows
 from rosenblatt.estimators.parameters import LinearParameters, Number, parameter, with_parameters
 from rosenblatt.estimators.states import blends
-from rosenblatt.estimators.states.base import MODERATE, Stateful, everything_unless, learn, score
+from rosenblatt.estimators.states.base import MODERATE, Stateful, counts, everything_unless, learn, score
 from rosenblatt.estimators.states.blends import blend
 
 EXTREME = 1e100  # a scale past this, or below its inverse, goes into v
@@ -35,7 +35,7 @@ class Scaled(NamedTuple):
         """The weights w."""
         return self.v * self.scale[:, None]
 
-    def touched(self, rows: Rows, constant: float) -> slice | None:
+    def changes(self, rows: Rows, constant: float) -> slice | None:
         """All weights, since they are rescaled now and then; none if ‖w‖ and the rows are moderate."""
         return everything_unless(float(self.squared.max()) <= MODERATE**2, self.v.size, rows, constant)
 
@@ -43,7 +43,7 @@ class Scaled(NamedTuple):
 def zeros(rule: Any, vectors: int, features: int) -> Scaled:
     """Weights of zero."""
     v = np.zeros((vectors, features + 1))
-    return Scaled(rule, v, np.ones(vectors), np.zeros(vectors), np.zeros(vectors, np.int64), np.zeros(1, np.int64))
+    return Scaled(rule, v, np.ones(vectors), np.zeros(vectors), *counts(vectors))
 
 
 @score.register

@@ -10,31 +10,47 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from rosenblatt.engine.rows import Examples, lengths, refuse_too_long
+from rosenblatt.engine.rows import Examples, Matrix, lengths, refuse_too_long
 from rosenblatt.engine.train import Visits
 from rosenblatt.estimators.parameters import LinearParameters, Number, OneOf, parameter, with_parameters
 from rosenblatt.estimators.plan import Plan
-from rosenblatt.estimators.states.base import Pupil, Stateful, States
-from rosenblatt.estimators.states.curvature import Collector, Gram, Matrix, Ratios, Variances
+from rosenblatt.estimators.states.base import Stateful, StateModel, StateTrainer
+from rosenblatt.estimators.states.curvature import Gram, GramTrainer, Inverse, Ratios, Variances, diagonal
 from rosenblatt.modelfile.parts import Parts
 from rosenblatt.theory import bounds
 
 _BELOW_ONE = math.nextafter(1.0, 0.0)
 
 
-def spectral_bound(X: Any, y: Any, u: Any, a: float, near: int = 0) -> float:
-    """The most mistakes that a second-order learner can have made if it was X, y that it learned from, whatever u is.
+def spectral_bound(X: ArrayLike, y: ArrayLike, u: ArrayLike, a: float, near: int = 0) -> float:
+    """Compute the most mistakes that a second-order learner can have made on the rows of its updates, whatever u is.
 
-    X (updates, features) are the rows of all its updates, with the constant feature where there is one, y ∈ {−1, +1}
-    their sides, and `near` is how many of them were no mistakes: none for the second-order perceptron; for AROW, those of
-    margin in (0, 1). With hinge losses g = max(0, 1 − y⟨u, x⟩) and the eigenvalues λ of XᵀX,
+    With hinge losses g = max(0, 1 − y⟨u, x⟩) and the eigenvalues λ of XᵀX,
 
         mistakes ≤ Σg − near + √(a‖u‖² + ‖Xu‖²) · √(Σ ln(1 + λ/a) + near),
 
     the theorem of Cesa-Bianchi, Conconi and Gentile (2005) and that of Crammer, Kulesza and Dredze (2009), a = r, with its
     proof at `theory.bounds.spectral`.
+
+    Parameters
+    ----------
+    X : array (updates, features)
+        The rows of all its updates, with the constant feature where there is one.
+    y : array (updates,)
+        Their sides, −1 or +1.
+    u : array (features,)
+        Any vector.
+    a : float
+        That of M = aI before the first update.
+    near : int, default=0
+        How many of the updates were no mistakes: none for the second-order perceptron; for AROW, those of margin in (0, 1).
+
+    Returns
+    -------
+    float
+        The bound.
     """
     X, y, u = np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64), np.asarray(u, dtype=np.float64)
     if not len(X):
@@ -59,17 +75,20 @@ class SecondOrder(Stateful):
         """a, of M = aI before the first update."""
 
     def _state(self, vectors: int, features: int) -> Any:
-        return self._forms[self.form].fresh(vectors, features, self._ridge(), self._margin, int(self.max_bytes))
+        kind, ridge = self._forms[self.form], self._ridge()
+        if kind in (Ratios, Variances):
+            return diagonal(kind, vectors, features, ridge, self._margin)
+        return kind.fresh(vectors, features, ridge, self._margin, int(self.max_bytes))
 
-    def _learner(self, plan: Plan, model: States, X: Any, examples: Examples, visits: Visits) -> Pupil:
+    def _make_trainer(self, plan: Plan, model: StateModel, X: Matrix, examples: Examples, visits: Visits) -> StateTrainer:
         # A row whose length overflows would teach nothing.
         refuse_too_long(examples.rows, lengths(examples.rows, examples.constant), visits.live)
         if not isinstance(model.state, Gram):
-            return Pupil(model, examples, visits)
+            return StateTrainer(model, examples, visits)
         model.state = model.state._replace(limit=int(self.max_bytes))
-        return Collector(model, examples, visits)
+        return GramTrainer(model, examples, visits)
 
-    def _by_columns(self, model: States) -> bool:
+    def _by_columns(self, model: StateModel) -> bool:
         return isinstance(model.state, Ratios | Variances) or super()._by_columns(model)
 
     def _compact(self, state: Any) -> Any:
@@ -78,7 +97,7 @@ class SecondOrder(Stateful):
     def _made_room(self, state: Any, parts: Parts) -> Any:
         return state.roomy(parts.arrays) if isinstance(state, Gram) else state
 
-    def _state_from(self, parts: Parts, begun: Mapping[str, Any], vectors: int) -> Any:
+    def _state_from(self, parts: Parts, begun: Mapping[str, object], vectors: int) -> Any:
         state = super()._state_from(parts, begun, vectors)
         if isinstance(state, Gram):
             state.check()
@@ -143,7 +162,7 @@ class SecondOrderPerceptron(SecondOrder, LinearParameters):
     max_bytes: int = parameter(2**32, Number(0, open_low=True, whole=True))
 
     _margin = 0.0
-    _forms = {"full": Matrix, "diagonal": Ratios, "dual": Gram}
+    _forms = {"full": Inverse, "diagonal": Ratios, "dual": Gram}
 
     def mistake_bound(self, radius: float, margin: float, features: int | None = None, classes: int | None = None) -> float:
         """Compute the most mistakes that rows can cause from the start, if they can be separated.
@@ -231,12 +250,12 @@ class AROW(SecondOrder, LinearParameters):
     max_bytes: int = parameter(2**32, Number(0, open_low=True, whole=True))
 
     _margin = _BELOW_ONE
-    _forms = {"full": Matrix, "diagonal": Variances, "dual": Gram}
+    _forms = {"full": Inverse, "diagonal": Variances, "dual": Gram}
 
     @property
     def covariance_(self) -> NDArray:
         state = self._fitted().state
-        if isinstance(state, Matrix):
+        if isinstance(state, Inverse):
             return state.ridge * state.inverse
         if isinstance(state, Variances):
             return state.ridge / state.squares

@@ -15,6 +15,7 @@ from scipy.optimize import linprog
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_X_y
 
+from rosenblatt.engine.rows import MatrixLike
 from rosenblatt.errors import InvalidData, InvalidParameter
 from rosenblatt.estimators.base import invalid_data
 from rosenblatt.estimators.parameters import (
@@ -28,7 +29,7 @@ from rosenblatt.estimators.parameters import (
     with_parameters,
 )
 from rosenblatt.estimators.states import multiplicative
-from rosenblatt.estimators.states.base import Stateful, States
+from rosenblatt.estimators.states.base import Stateful, StateModel
 from rosenblatt.estimators.states.multiplicative import outside
 from rosenblatt.theory import bounds
 
@@ -105,12 +106,12 @@ class NormalisedWinnow(Stateful, LinearParameters):
     _endless = ("logs",)
     _adjustable = ("init",)
 
-    def fit(self, X: Any, y: Any) -> Any:
+    def fit(self, X: MatrixLike, y: ArrayLike) -> Any:
         super().fit(X, y)
         self._warn()
         return self
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Any:
+    def partial_fit(self, X: MatrixLike, y: ArrayLike, classes: ArrayLike | None = None) -> Any:
         super().partial_fit(X, y, classes)
         self._warn()
         return self
@@ -154,7 +155,7 @@ class NormalisedWinnow(Stateful, LinearParameters):
 
         return self._bound_for(classes, radius, bound)
 
-    def conditions(self, X: Any, y: Any) -> Conditions:
+    def conditions(self, X: MatrixLike, y: ArrayLike) -> Conditions:
         """Check the conditions of the theorem on rows of two classes, and compute the bound that follows.
 
         It solves a linear program with as many variables as there are weights: for small data.
@@ -301,7 +302,7 @@ class BalancedWinnow(Stateful, LinearParameters):
         features = _dimensions(self, features)
         return self._bound_for(classes, radius, lambda radius: bounds.balanced_winnow(radius, margin, features, self.alpha))
 
-    def _by_columns(self, model: States) -> bool:
+    def _by_columns(self, model: StateModel) -> bool:
         return True
 
     def _state(self, vectors: int, features: int) -> Any:
@@ -328,7 +329,7 @@ class Littlestone(Stateful, OrderParameters, EpochParameters):
     _advice: ClassVar[str]
     _endless = ("exponents",)
 
-    def _read(self, X: Any, y: Any, reset: bool) -> tuple[Any, NDArray]:
+    def _read(self, X: MatrixLike, y: ArrayLike, reset: bool) -> tuple[Any, NDArray]:
         X, y = super()._read(X, y, reset)
         if sp.issparse(X) and not X.has_canonical_format:
             X = X.copy()
@@ -396,7 +397,20 @@ class Winnow1(Littlestone):
     _advice = "encode them with sklearn.preprocessing.OneHotEncoder or Binarizer, use Winnow2 for values between"
 
     def disjunction_bound(self, relevant: int, features: int) -> float:
-        """The most mistakes on two classes that a disjunction of `relevant` among `features` 0/1 features tells apart."""
+        """Compute the most mistakes on two classes of 0/1 rows that a disjunction of features tells apart.
+
+        Parameters
+        ----------
+        relevant : int
+            How many features the disjunction has.
+        features : int
+            How many features there are.
+
+        Returns
+        -------
+        float
+            The bound.
+        """
         return bounds.winnow1(features, relevant, self.alpha, self.theta)
 
 
@@ -441,12 +455,39 @@ class Winnow2(Littlestone):
     _advice = "scale them with sklearn.preprocessing.MinMaxScaler or MaxAbsScaler"
 
     def disjunction_bound(self, relevant: int, features: int) -> float:
-        """The most mistakes on two classes that a disjunction of `relevant` among `features` 0/1 features tells apart."""
+        """Compute the most mistakes on two classes of 0/1 rows that a disjunction of features tells apart.
+
+        Parameters
+        ----------
+        relevant : int
+            How many features the disjunction has.
+        features : int
+            How many features there are.
+
+        Returns
+        -------
+        float
+            The bound.
+        """
         return self.threshold_bound(relevant, 1.0, features)
 
     def threshold_bound(self, total: float, gap: float, features: int) -> float:
-        """The most mistakes on two classes of 0/1 rows with ⟨μ, x⟩ ≥ 1 on the second and ≤ 1 − gap on the first, for some
-        μ ≥ 0 of sum `total`. Infinity unless α(1 − gap) < 1."""
+        """Compute the most mistakes on two classes of 0/1 rows with ⟨μ, x⟩ ≥ 1 on the second and ≤ 1 − gap on the first.
+
+        Parameters
+        ----------
+        total : float
+            The sum of μ ≥ 0.
+        gap : float
+            The gap between the classes.
+        features : int
+            How many features there are.
+
+        Returns
+        -------
+        float
+            The bound; infinity unless α(1 − gap) < 1.
+        """
         return bounds.winnow2(features, total, gap, self.alpha, self.theta)
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from rosenblatt.engine.jit import jit
 from rosenblatt.engine.loop import Progress
-from rosenblatt.engine.train import NO_LIMIT, Learner, Visits
+from rosenblatt.engine.train import NO_LIMIT, EpochTrainer, Visits
 from rosenblatt.errors import IncompatibleParameters, InvalidParameter
 from rosenblatt.estimators.parameters import Anything, Number, OneOf, parameter, with_parameters
 from rosenblatt.modelfile.parts import Parts
@@ -334,11 +334,11 @@ class GraphParser(DependencyParser):
             ("decoder", model.decoder, self.decoder),
         ]
 
-    def _keep(self, model: GraphModel, X: Any, learner: Any) -> None:
+    def _store(self, model: GraphModel, X: Any, learner: Any) -> None:
         self.n_nonprojective_, self.n_too_long_ = model.n_nonprojective, model.n_too_long
 
-    def _trainer(self, model: GraphModel, corpus: TrainingTrees, visits: Visits) -> Learner:
-        model.add_labels(corpus.labels)
+    def _trainer(self, model: GraphModel, corpus: TrainingTrees, visits: Visits) -> EpochTrainer:
+        model.add_types(corpus.sentences, corpus.labels)
         crossing, long = count_unusual(corpus.corpus.heads, corpus.corpus.starts, int(self.max_length))
         model.n_nonprojective += int(crossing)
         model.n_too_long += int(long)
@@ -372,5 +372,5 @@ class GraphParser(DependencyParser):
 
     def _model_from_parts(self, parts: Parts) -> GraphModel:
         model = super()._model_from_parts(parts)
-        self._keep(model, None, None)
+        self._store(model, None, None)
         return model

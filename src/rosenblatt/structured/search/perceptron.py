@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 
 from rosenblatt import rules
 from rosenblatt.engine.blocks import available_threads
-from rosenblatt.engine.train import Learner, NumericFailure, Visits
+from rosenblatt.engine.train import EpochTrainer, NumericFailure, Visits
 from rosenblatt.errors import IncompatibleParameters, InvalidParameterType, NumericOverflow, UnsupportedOperation
 from rosenblatt.estimators.linear import Explanation
 from rosenblatt.estimators.parameters import Anything, Number, parameter, with_parameters
@@ -175,7 +175,7 @@ class StructuredPerceptron(StructuredEstimator):
     def _new_model(self, plan: Plan, corpus: list[Example]) -> NamedModel:
         return NamedModel()
 
-    def _trainer(self, model: NamedModel, corpus: list[Example], visits: Visits) -> Learner:
+    def _trainer(self, model: NamedModel, corpus: list[Example], visits: Visits) -> EpochTrainer:
         trainer = SearchTrainer(self.search, as_rule(self.rule), float(self.margin), model, corpus, visits)
         return trainer if self.shards == 1 else ShardTrainer(trainer, self.shards, available_threads(self.n_jobs))
 
@@ -189,6 +189,9 @@ class StructuredPerceptron(StructuredEstimator):
                 hint="use max_iter",
             )
         return plan
+
+    def _stream_model(self) -> NamedModel:
+        return self._resumable()  # which takes back what was learned before an error
 
     def _not_finite(self, X: Any, broken: NumericFailure) -> ValueError:
         return NumericOverflow(
