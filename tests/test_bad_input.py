@@ -157,6 +157,7 @@ def test_unfitted_use_says_so():
         ({"max_iter": True}, "max_iter must be a whole number"),
         ({"validation_fraction": 1.0}, "validation_fraction must be a number > 0 and < 1"),
         ({"fit_intercept": "yes"}, "fit_intercept must be True or False"),
+        ({"random_state": "dice"}, "random_state must be a whole number from 0 to .* or None; got 'dice'"),
         ({"class_weight": "heavy"}, "class_weight must be a dictionary"),
         ({"class_weight": {5: 1.0}}, r"class_weight must be .* among the classes \[0, 1\]"),
         ({"class_weight": {0: -1.0}}, "class_weight must be finite and not negative"),

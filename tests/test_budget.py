@@ -9,7 +9,7 @@ from sklearn.datasets import load_digits, make_moons
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from rosenblatt.estimators.kernel import holdings
+from rosenblatt.estimators.kernel import kernel_model
 from rosenblatt.estimators.kernel.budget import (
     BudgetPerceptron,
     Forgetron,
@@ -18,6 +18,7 @@ from rosenblatt.estimators.kernel.budget import (
     RandomBudgetPerceptron,
     Stoptron,
 )
+from rosenblatt.estimators.kernel.budget_model import BudgetModel
 from rosenblatt.estimators.kernel.machine import KernelPerceptron
 from rosenblatt.testing import laws
 from rosenblatt.theory import bounds
@@ -149,7 +150,7 @@ def test_every_step_is_the_papers(case):
             assert clf.highest_damage_[0] <= 15 / 32 + 1e-12 or estimator.schedule == "fixed"
     assert clf.n_updates_ > clf.n_support_[0] or case == "Stoptron", "there was no room at some point"
     for cuts in ([], [70], [40, 41, 120]):
-        with patch.object(holdings, "BLOCK", 33):
+        with patch.object(kernel_model, "BLOCK", 33):
             whole = type(estimator)(**estimator.get_params())
             for rows, labels in zip(np.split(X, cuts), np.split(y, cuts), strict=True):
                 whole.partial_fit(rows, labels, classes=[0, 1])
@@ -183,7 +184,7 @@ def test_many_classes_are_as_many_learners(learner):
     alone = []
     for k in range(4):
         if learner is RandomBudgetPerceptron:  # the sequence of chance is that of the weight vector
-            with patch.object(holdings.Holdings, "_chance", _chance_of(k)):
+            with patch.object(BudgetModel, "_random_numbers", _random_numbers_of(k)):
                 one = learner(**params).partial_fit(X, y == k, classes=[False, True])
         else:
             one = learner(**params).partial_fit(X, y == k, classes=[False, True])
@@ -195,8 +196,8 @@ def test_many_classes_are_as_many_learners(learner):
     assert np.array_equal(many.support_vectors_, X[many.support_])
 
 
-def _chance_of(vector):
-    plain = holdings.Holdings._chance
+def _random_numbers_of(vector):
+    plain = BudgetModel._random_numbers
     return lambda self, _, drawn, wanted: plain(self, vector, drawn, wanted)
 
 
@@ -206,9 +207,9 @@ def test_what_is_forgotten_is_drawn_evenly():
     gone = []
     for seed in range(4):
         model = clf.set_params(random_state=seed).fit(X[:10], y[:10])._model
-        gone += (model._chance(0, 0, 500) * 10).astype(int).tolist()
-        assert np.array_equal(model._chance(0, 7, 5), model._chance(0, 0, 12)[7:])
-        assert not np.array_equal(model._chance(0, 0, 5), model._chance(1, 0, 5))
+        gone += (model._random_numbers(0, 0, 500) * 10).astype(int).tolist()
+        assert np.array_equal(model._random_numbers(0, 7, 5), model._random_numbers(0, 0, 12)[7:])
+        assert not np.array_equal(model._random_numbers(0, 0, 5), model._random_numbers(1, 0, 5))
     assert np.bincount(gone, minlength=10).min() > 150
 
 
@@ -332,9 +333,7 @@ def test_normalised_rows_have_length_one():
     scaled = Forgetron("linear", budget=9, normalize=False).partial_fit(unit, y, classes=[0, 1])
     assert np.array_equal(ours.support_, scaled.support_)
     assert np.allclose(ours.decision_function(unit), scaled.decision_function(unit))
-    with pytest.raises(
-        ValueError, match=r"K\(x, x\) is .* and this learner needs kernels of at most 1; set normalize=True"
-    ):
+    with pytest.raises(ValueError, match=r"K\(x, x\) must be at most 1 .* normalize=True"):
         Forgetron("linear", normalize=False).fit(10 * X, y)
 
 

@@ -16,8 +16,7 @@ from sklearn.preprocessing import PolynomialFeatures
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rosenblatt import Perceptron
-from rosenblatt.estimators.kernel import gram
-from rosenblatt.estimators.kernel import machine as kernel
+from rosenblatt.estimators.kernel import gram, kernel_model, perceptron_model
 from rosenblatt.estimators.kernel.machine import KernelMachine, KernelPerceptron
 from rosenblatt.estimators.parameters import parameter, with_parameters
 from rosenblatt.rules import PA1
@@ -84,7 +83,7 @@ def test_equals_the_textbook(sample, multiclass, keep, margin, constant, block, 
     )
     params = {"fit_intercept": constant > 0, "intercept_scaling": constant or 1.0, "tol": None, "order": "cyclic"}
     clf = KernelPerceptron("poly", degree=2, gamma=1, margin=margin, keep=keep, multiclass=multiclass, max_iter=3, **params)
-    with patch.object(kernel, "BLOCK", block), patch.object(gram, "TILE", tile):
+    with patch.object(kernel_model, "BLOCK", block), patch.object(gram, "TILE", tile):
         clf.fit(X, labels, sample_weight=weight)
         decision = clf.decision_function(X)
     if clf.stop_reason_ == "max_iter":
@@ -367,7 +366,7 @@ WRONG = {
     "negative": ({"kernel": lambda X, Z: -X @ Z.T}, "a kernel must be positive"),
     "indefinite": ({"kernel": lambda X, Z: np.tanh(X @ Z.T - 1)}, "a kernel must be positive"),
     "one-sided": ({"kernel": lambda X, Z: X @ (Z * np.arange(1, 5) + 1).T}, "a kernel must be symmetric"),
-    "shape": ({"kernel": lambda X, Z: X[:, 0]}, r"shape \(40, 40\); it answered one of shape \(40,\)"),
+    "shape": ({"kernel": lambda X, Z: X[:, 0]}, r"shape \(40, 40\) for these rows, and not \(40,\)"),
     "NaN": ({"kernel": lambda X, Z: np.full((len(X), len(Z)), np.nan)}, "is not a finite number"),
     "not square": ({"kernel": "precomputed"}, r"the square matrix .* got one of shape \(40, 4\)"),
 }
@@ -393,7 +392,10 @@ def test_a_kernel_that_looked_positive_is_caught_by_the_norm_of_its_weights():
 
 def test_a_support_without_room_names_the_way_out():
     X, y = laws.data(2)
-    with patch.object(kernel, "tiled", side_effect=MemoryError), pytest.raises(MemoryError, match=r"Forgetron, Projectron"):
+    with (
+        patch.object(perceptron_model, "append_tiles", side_effect=MemoryError),
+        pytest.raises(MemoryError, match=r"Forgetron, Projectron"),
+    ):
         KernelPerceptron().fit(X, y)
 
 
@@ -409,7 +411,7 @@ def test_a_stream_that_fails_leaves_the_model():
 
     clf = KernelPerceptron(failing).partial_fit(X[:100], y[:100], classes=range(10))
     before, counts = clf.dual_coef_.copy(), (clf.n_mistakes_, clf.n_updates_, clf.n_seen_)
-    with patch.object(kernel, "BLOCK", 32), pytest.raises(RuntimeError, match="no more"):
+    with patch.object(kernel_model, "BLOCK", 32), pytest.raises(RuntimeError, match="no more"):
         clf.partial_fit(X[100:], y[100:])
     assert np.array_equal(clf.dual_coef_, before)
     assert (clf.n_mistakes_, clf.n_updates_, clf.n_seen_) == counts

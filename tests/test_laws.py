@@ -24,7 +24,7 @@ STREAMS = (laws.any_chunking_is_the_same, laws.saved_goes_on_as_if_never_stopped
 @pytest.mark.parametrize("form", FORMS)
 def test_law(form, law):
     if form == "pocket" and law in STREAMS:
-        with pytest.raises(ValueError, match="keep='pocket' and partial_fit"):
+        with pytest.raises(ValueError, match="keep='pocket' cannot be used with partial_fit"):
             law(FORMS[form])
         return
     law(FORMS[form])

@@ -185,7 +185,7 @@ def test_sparse_rows_and_single_precision_are_kept(tmp_path):
             learner.fit(rows, y).save(tmp_path / "model")
             loaded = rosenblatt.load(tmp_path / "model")
             assert_same(learner, loaded, rows)
-            kept = [model.vectors() if hasattr(model, "vectors") else model.votes.rows
+            kept = [model.support_vectors() if hasattr(model, "support_vectors") else model.votes.rows
                     for model in (learner._model, loaded._model)]  # fmt: skip
             assert type(kept[0]) is type(kept[1])
             assert kept[1].dtype == np.float32
@@ -472,7 +472,7 @@ def test_learners_to_whom_the_number_of_columns_matters_refuse(name):
 
 def test_a_number_of_columns_is_asked_for():
     for strange in (0, 2.5, True, None):
-        with pytest.raises(ValueError, match="features must be a number of columns"):
+        with pytest.raises(ValueError, match="features must be a whole number"):
             fitted("last").widen(strange)
     with pytest.raises(NotFittedError):
         Perceptron().widen(3)

@@ -369,7 +369,7 @@ def test_there_is_room_for_all_that_is_written(lines, separator, features):
         assert state[ROWS] < len(room.indptr)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kernel, "parse", parse)
+        patch.setattr(SvmlightParser, "loop", staticmethod(parse))
         piece = Piece(np.frombuffer(text + b"\n" + bytes(16), np.uint8), 0, len(text) + 1)
         assert SvmlightParser(zero_based=True, qid=True)(piece, True, False).batch.X.nnz >= min(features, 1)
 
@@ -383,7 +383,7 @@ def test_columns_beyond_the_number_given(tmp_path):
     path.write_text("1 0:1\n1 4:1\n")
     with pytest.raises(ValueError, match="features must be 5 or more, as indices go from 0 to 4; got 4"):
         svmlight.read(path, features=4)
-    with pytest.raises(ValueError, match="features=0"):
+    with pytest.raises(ValueError, match="features must be 1 or more; got 0"):
         svmlight.read(path, features=0)
 
 

@@ -14,6 +14,7 @@ from rosenblatt.data.parsing.line_parser import Room
 from rosenblatt.data.parsing.parallel import ParallelReader
 from rosenblatt.data.reading import concatenate
 from rosenblatt.data.vw import Vw, VwError
+from rosenblatt.modelfile.parts import Parts
 
 
 def murmur(text, seed):
@@ -143,7 +144,7 @@ WRONG = {
     "1:2:0.5 | a": (1, "labels of contextual bandits and of examples of several lines cannot be read"),
     "shared | a": (1, "cannot be read"),
     "| a": (1, "expected a label before '|'"),
-    "1|a": (1, "found '1|a', which is a tag because it touches |; put a blank between them"),
+    "1|a": (1, "found '1|a', which is a tag as it touches |; put a blank between them"),
     "1 |:2 a": (4, "expected the name of a namespace or a blank after |, found ':2'"),
     "1 |a:x b": (6, "expected a finite number of at most 19 digits as the value of the namespace, found 'x'"),
     "1 |a b:nan": (8, "expected a finite number, or a word unlike one, as the value, found 'nan'"),
@@ -197,22 +198,22 @@ def test_garbage_gives_rows_or_a_clean_error(garbage, size):
 
 def test_the_reading_is_kept_with_a_model(tmp_path):
     reading = Vw(bits=5, hashing="all")
-    assert Vw.restored(*reading.written()) == reading
+    assert Vw.from_parts(reading.to_parts()) == reading
     assert reading.features == 32
     assert reading.name(3) == "bucket 3"
-    assert reading.learned([]) is reading
+    assert reading.fit([]) is reading
     for wrong in ({}, {"bits": 5.0, "hashing": "all"}, {"bits": 99, "hashing": "all"}, {"bits": 5, "hashing": "none"}):
         with pytest.raises(ValueError, match=r"bits|hashing"):
-            Vw.restored(wrong, {})
+            Vw.from_parts(Parts(wrong))
     path = tmp_path / "a.vw"
     path.write_text("1 | a\n" * 100 + "1 2 | a\n")
     batches = reading.batches([str(path)])
-    whole = reading.chunk(reading.joined(list(batches)))
+    whole = reading.chunk(reading.concatenate(list(batches)))
     assert whole.weight.tolist() == [1.0] * 100 + [2.0]
     assert len(batches.digest()) == 16
     rows, distinct = reading.labels([str(path)])
     assert (rows, distinct.tolist()) == (101, [1.0])
-    assert reading.told(distinct) is reading
+    assert reading.with_labels(distinct) is reading
     assert not reading.learns
     path.write_text("3 | a\n-1 2 'tag|\nx | y\n")
     assert vw.labels(path, on_error="skip", size=7)[1].tolist() == [-1.0, 3.0]
@@ -242,6 +243,6 @@ def test_there_is_room_for_all_that_is_written(lines, separator, features):
         assert state[vw.rows.ROWS] < len(room.indptr)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(vw.files.kernel, "parse", parse)
+        patch.setattr(vw.files.VwParser, "loop", staticmethod(parse))
         parsed = Vw().parser(False)(Piece(np.frombuffer(text + b"\n" + bytes(16), np.uint8), 0, len(text) + 1), True, None)
     assert parsed.skipped + parsed.batch.rows == sum(line.strip(" \t\r") != "" for line in text.decode().split("\n"))

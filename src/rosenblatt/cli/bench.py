@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from rosenblatt.cli import options as opts
@@ -43,54 +44,35 @@ def bench(
     """
     console = Console(json, quiet)
     rows: list[Row] = []
-    with console.progress(len(WORKLOADS), "workloads") as progress:
-        for number, workload in enumerate(WORKLOADS):
-            progress.update(number, now=workload.__doc__)
-            rows += workload(repeat, scale)
+    with console.progress(unit="workloads") as progress:
+        for row in chain(_train(scale, repeat), _read_text(scale, repeat)):
+            rows.append(row)
+            progress.update(len(rows), now=row.workload)
 
     from rosenblatt.engine.blocks import available_threads
 
     headings = ["workload", "ours", "scikit-learn", "ratio", "answers"]
-    shown = [
-        [
-            row.workload,
-            f"{row.ours:.3f} s",
-            f"{row.peer:.3f} s",
-            f"{row.ratio:.1f}×",
-            row.note if row.right else f"WRONG: {row.note}",
-        ]
-        for row in rows
-    ]
+    shown = []
+    for row in rows:
+        note = row.note if row.right else f"WRONG: {row.note}"
+        shown.append([row.workload, f"{row.ours:.3f} s", f"{row.peer:.3f} s", f"{row.ratio:.1f}×", note])
     facts = [{**row._asdict(), "ratio": row.ratio} for row in rows]
     console.result({"cores": available_threads(None), "rows": facts}, console.table(headings, shown))
     return Code.DONE if all(row.right for row in rows) else Code.NO
 
 
-def _dense(repeat: int, scale: float) -> Iterator[Row]:
-    """dense"""
-    from rosenblatt.cli.workloads import dense_dataset
+def _train(scale: float, repeat: int) -> Iterator[Row]:
+    from rosenblatt.cli.workloads import dense_dataset, text_dataset
 
-    yield from _race(dense_dataset(max(10, round(100_000 * scale)), 100), repeat, ("cyclic", "shuffle"))
-
-
-def _sparse(repeat: int, scale: float) -> Iterator[Row]:
-    """sparse rows"""
-    from rosenblatt.cli.workloads import text_dataset
-
-    rows = max(10, round(50_000 * scale))
-    yield from _race(text_dataset(f"CSR {rows:,} × 100,000, 60 a row", (rows, 100_000), 60, 2), repeat, ("cyclic",))
+    dense, sparse, classes = max(10, round(100_000 * scale)), max(10, round(50_000 * scale)), max(100, round(4_000 * scale))
+    yield from _race(dense_dataset(dense, 100), repeat, ("cyclic", "shuffle"))
+    sizes = {f"CSR {sparse:,} × 100,000, 60 a row": ((sparse, 100_000), 60, 2)}
+    sizes[f"CSR {classes:,} × 10,000, 20 classes"] = ((classes, 10_000), 80, 20)
+    for name, size in sizes.items():
+        yield from _race(text_dataset(name, *size), repeat, ("cyclic",))
 
 
-def _classes(repeat: int, scale: float) -> Iterator[Row]:
-    """many classes"""
-    from rosenblatt.cli.workloads import text_dataset
-
-    rows = max(100, round(4_000 * scale))
-    yield from _race(text_dataset(f"CSR {rows:,} × 10,000, 20 classes", (rows, 10_000), 80, 20), repeat, ("cyclic",))
-
-
-def _text(repeat: int, scale: float) -> Iterator[Row]:
-    """text to rows"""
+def _read_text(scale: float, repeat: int) -> Iterator[Row]:
     from pathlib import Path
     from tempfile import TemporaryDirectory
 
@@ -109,9 +91,6 @@ def _text(repeat: int, scale: float) -> Iterator[Row]:
         )
     same = all((mine != theirs).sum() == 0 for mine, theirs in zip(ours.result, peer.result, strict=True))
     yield Row(f"LIBSVM text, {size:.1f} MB, read", ours.cost, peer.cost, same, "the same rows" if same else "other rows")
-
-
-WORKLOADS: list[Callable[[int, float], Iterator[Row]]] = [_dense, _sparse, _classes, _text]
 
 
 def _race(data: Dataset, repeat: int, orders: tuple[str, ...]) -> Iterator[Row]:

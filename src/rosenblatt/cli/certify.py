@@ -82,7 +82,7 @@ def certify(
 
     bracket = {"margin": [proofs["margin"].lower, proofs["margin"].upper]} if "margin" in proofs else {}
     console.result(
-        {**facts, "separable": answer.separable, "certificate": as_facts(answer), **bracket},
+        {**facts, "separable": answer.separable, "certificate": as_facts(next(iter(proofs.values()))), **bracket},
         "\n".join(_plane(answer, examples, classes, proofs.get("margin")) if answer else _rows(answer, examples, classes)),
     )
     return Code.DONE if answer else Code.NO
@@ -141,7 +141,7 @@ def _check(path: str, data: list[str], columns: opts.DataOptions, positive: str 
         or not options.keys() <= set(opts.DataOptions._fields)
         or not isinstance(label, str | None)
     ):
-        raise UnreadableCertificate("it is damaged: it does not say how its data were read", path=path)
+        raise UnreadableCertificate("damaged: it does not say how its data were read", path=path)
     if columns == opts.DataOptions():
         columns = opts.DataOptions(**options)
     positive = positive or label

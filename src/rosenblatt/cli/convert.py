@@ -79,11 +79,11 @@ def _convert_data(
     reading = columns.make_reading(files)
     batches = reading.batches(files, on_error=policy)
     parts: Iterable[Any] = batches
-    if reading.learns and "-" in files:  # which can be read once only
+    if reading.needs_fit and "-" in files:  # which can be read once only
         parts = list(batches)
-        reading = reading.learned(parts)
-    elif reading.learns:
-        reading = reading.learned(reading.batches(files, on_error=policy))
+        reading = reading.fit(parts)
+    elif reading.needs_fit:
+        reading = reading.fit(reading.batches(files, on_error=policy))
     rows = weights = 0
     with writing(target) as file:
         for batch in parts:

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
 from rosenblatt.cli import options as opts
 from rosenblatt.cli.console import Console
@@ -17,14 +17,6 @@ from rosenblatt.cli.errors import Code
 
 NEEDED = ("numpy", "scipy", "scikit-learn", "numba", "llvmlite", "threadpoolctl")
 EXTRAS = {"cli": ("typer",), "tables": ("pyarrow",), "plot": ("matplotlib",), "onnx": ("onnx",)}
-
-
-class TestResult(NamedTuple):
-    """One part of the self-test; `wrong` is empty if it passed."""
-
-    test: str
-    seconds: float
-    wrong: str
 
 
 def doctor(json: opts.Json = False, quiet: opts.Quiet = False) -> int:
@@ -39,24 +31,18 @@ def doctor(json: opts.Json = False, quiet: opts.Quiet = False) -> int:
     extras = {name: all(_package_version(part) for part in parts) for name, parts in EXTRAS.items()}
     machine, cache = _machine(), _cache()
     with console.progress(len(TESTS), "tests") as progress:
-        checks = []
+        tests = []
         for number, test in enumerate(TESTS):
             progress.update(number, now=test.__doc__)
-            checks.append(_run_test(test))
-    well = all(versions.values()) and not any(check.wrong for check in checks)
-    facts = {
-        "well": well,
-        "versions": versions,
-        "machine": machine,
-        "cache": cache,
-        "extras": extras,
-        "tests": [check._asdict() for check in checks],
-    }
-    console.result(facts, "\n\n".join(_parts(versions, machine, cache, extras, checks, console)))
+            tests.append(_run_test(test))
+    well = all(versions.values()) and not any(test["wrong"] for test in tests)
+    facts = {"well": well, "versions": versions, "machine": machine, "cache": cache, "extras": extras, "tests": tests}
+    console.result(facts, _report_text(facts, console))
     return Code.DONE if well else Code.NO
 
 
-def _parts(versions: Any, machine: Any, cache: Any, extras: Any, checks: list[TestResult], console: Console) -> list[str]:
+def _report_text(facts: dict[str, Any], console: Console) -> str:
+    versions, machine, cache, extras = (facts[name] for name in ("versions", "machine", "cache", "extras"))
     missing = [name for name, there in extras.items() if not there]
     add = f"pip install 'rosenblatt[{','.join(missing)}]'" if missing else ""
     rows = [*machine.items(), ("optional packages", ", ".join(name for name, there in extras.items() if there) or "none")]
@@ -65,16 +51,14 @@ def _parts(versions: Any, machine: Any, cache: Any, extras: Any, checks: list[Te
     rows += [("compiled code", f"{cache['folder'] or 'beside the source files'}{', ' * bool(held)}{held}")]
     rows += [] if cache["writable"] else [("", "it cannot be written, so every run compiles again: set NUMBA_CACHE_DIR")]
     width = max(len(name) for name, _ in rows)
-    return [
+    tests = [(test["test"], f"{test['seconds']:.2f} s", test["wrong"] or "passed") for test in facts["tests"]]
+    parts = [
         console.table(["library", "version"], [(name, version or "MISSING") for name, version in versions.items()]),
         "\n".join(f"{name:<{width}}  {value}" for name, value in rows),
-        console.table(
-            ["test", "time", ""], [(check.test, f"{check.seconds:.2f} s", check.wrong or "passed") for check in checks]
-        ),
-        "everything works"
-        if not any(check.wrong for check in checks) and all(versions.values())
-        else "something is missing or failed",
+        console.table(["test", "time", ""], tests),
+        "everything works" if facts["well"] else "something is missing or failed",
     ]
+    return "\n\n".join(parts)
 
 
 def _package_version(name: str) -> str | None:
@@ -121,13 +105,14 @@ def _cache() -> dict[str, Any]:
     }
 
 
-def _run_test(test: Callable[[], str | None]) -> TestResult:
+def _run_test(test: Callable[[], str | None]) -> dict[str, Any]:
+    """One part of the self-test; `wrong` is empty if it passed."""
     start = perf_counter()
     try:
         wrong = test() or ""
     except Exception as error:
         wrong = f"{type(error).__name__}: {error}"
-    return TestResult(test.__doc__ or "", perf_counter() - start, wrong)
+    return {"test": test.__doc__ or "", "seconds": perf_counter() - start, "wrong": wrong}
 
 
 def _sample() -> tuple[Any, Any]:

@@ -56,9 +56,9 @@ CODES: tuple[tuple[type[BaseException], Code], ...] = (
     (BrokenPipeError, Code.CLOSED),
     (OSError, Code.INPUT),
     (MemoryError, Code.INPUT),
+    (ValueError, Code.INPUT),  # TEMPORARY, until every refusal of the library has a type of rosenblatt.errors
+    (TypeError, Code.INPUT),  # TEMPORARY
 )
-# TEMPORARY, until every refusal of the library has a type of rosenblatt.errors.
-_UNTYPED: tuple[tuple[type[BaseException], Code], ...] = ((ValueError, Code.INPUT), (TypeError, Code.INPUT))
 _ONLY_WRITING = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG}  # errors that reading does not meet
 
 _OS_ERRORS = {
@@ -96,11 +96,11 @@ OPTIONS: dict[str, str | Callable[[Any], str | None]] = {
     "header": _flag("--header", "--no-header"),
     "stream": _flag("--stream", "--load"),
     "on_error": lambda value: "--skip-errors" if value == "skip" else None,
-    "resume": _flag(None, "--small"),
+    "resume": _flag("train it without --small"),
 }  # fmt: skip
 
 
-def option(name: str, value: object) -> str | None:
+def option_text(name: str, value: object) -> str | None:
     """Return a parameter with its value as the command line has it; None if there is no option for it."""
     known = OPTIONS.get(name)
     if known is None or callable(known):
@@ -141,14 +141,16 @@ def exit_code(error: BaseException) -> Code:
         return error.code
     if isinstance(error, OSError) and error.errno in _ONLY_WRITING:
         return Code.OUTPUT
-    return next((code for kind, code in (*CODES, *_UNTYPED) if isinstance(error, kind)), Code.BUG)
+    return next((code for kind, code in CODES if isinstance(error, kind)), Code.BUG)
 
 
 def _describe_ours(error: RosenblattError, code: Code) -> tuple[Code, str, str | None]:
     text = error.problem
-    if isinstance(error, IncompatibleParameters):
+    if isinstance(error, errors.OutputError) and error.errno in _ONLY_WRITING:
+        text = _OS_ERRORS.get(error.errno, text)
+    elif isinstance(error, IncompatibleParameters):
         one, other = (
-            option(name, value) or f"{name}={shown(value)}"
+            option_text(name, value) or f"{name}={shown(value)}"
             for name, value in ((error.parameter or "", error.value), (error.other, error.other_value))
         )
         text = f"{one} and {other} cannot be used together: {error.reason}"
@@ -156,7 +158,7 @@ def _describe_ours(error: RosenblattError, code: Code) -> tuple[Code, str, str |
         known = OPTIONS.get(error.parameter, error.parameter)
         name = known(error.value) if callable(known) else known
         text = f"{name or error.parameter} must be {error.allowed}; got {shown(error.value)}"
-    remedies = [remedy for name, value in error.settings.items() if (remedy := option(name, value)) is not None]
+    remedies = [remedy for name, value in error.settings.items() if (remedy := option_text(name, value)) is not None]
     hint = "; ".join([*([error.hint] if error.hint else []), *([" or ".join(remedies)] if remedies else [])])
     return code, _one_line(f"{error.place}: {text}" if error.place else text), hint or None
 

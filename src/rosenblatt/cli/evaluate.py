@@ -176,5 +176,5 @@ def _show_curve(console: Console, points: Iterable[Point], plot: str | None) -> 
     if plot:
         from rosenblatt.plot import learning_curve
 
-        save_plot(learning_curve([tuple(point) for point in found]), plot)
+        save_plot(learning_curve([(point.rows, point.training, point.validation) for point in found]), plot)
     return Code.DONE

@@ -55,7 +55,7 @@ def check_replaceable(path: str, hint: str) -> None:
     if os.path.isfile(path) and os.path.getsize(path):
         try:
             container.facts(path)
-        except container.UnreadableModel:
+        except UnreadableModel:
             raise OutputError("the file exists and is not a model; it is not replaced", path, hint=hint) from None
 
 

@@ -72,8 +72,8 @@ def read_examples(paths: Sequence[str], columns: opts.DataOptions) -> Examples:
     held = list(batches)
     if not held:
         raise InvalidData("there are no rows", path=", ".join(files))
-    reading = reading.learned(held)
-    chunk = reading.chunk(reading.joined(held))
+    reading = reading.fit(held)
+    chunk = reading.chunk(reading.concatenate(held))
     y = chunk.y if chunk.y.dtype.kind == "f" else np.array(list(map(str, chunk.y.tolist())))
     return Examples(chunk.X, y, batches.digest(), reading.name)
 
@@ -86,7 +86,7 @@ def check_output(output: str | None, check: str | None, inputs: Sequence[str]) -
 
 
 def save_proofs(
-    path: str | None, question: str, proofs: Mapping[str, Any], facts: Mapping[str, Any], console: Console
+    path: str | None, question: str, proofs: Mapping[str, Any], facts: Mapping[str, object], console: Console
 ) -> None:
     """Save proofs, if there is a path to save them to."""
     from rosenblatt.exact.documents import write

@@ -65,11 +65,10 @@ def tag(
     if train:
         make = {"fast": SequenceTagger.fast, "accurate": SequenceTagger.accurate, "chunking": SequenceTagger.chunking}
         tagger = make[preset.value](max_iter=epochs, random_state=seed, verbose=int(not quiet))
-        column = column or (names[-1] if names else "upos")
-        tagger.column = column
+        column = tagger.column = column or (names[-1] if names else "upos")
         X, y = _read(train, names, tagger, column)
-        validation = _read(dev, names, tagger, column) if dev else (None, None)
-        if not text.fit_and_save(tagger, model, X, y, *validation):
+        X_val, y_val = _read(dev, names, tagger, column) if dev else (None, None)
+        if not text.fit_and_save(tagger, model, X, y, X_val, y_val):
             return Code.INTERRUPTED
         words = sum(map(len, X))
         facts |= {"sentences": len(X), "words": words, "tags": [str(t) for t in tagger.classes_], "epochs": tagger.n_iter_}
@@ -79,11 +78,11 @@ def tag(
             lines.append(f"dev: {facts['dev']:.2%} of the tags are right")
     else:
         tagger = load_model(model, SequenceTagger)
-        column = column or getattr(tagger, "column", None) or ("tag" if names else "upos")
+    target = column or str(tagger.column or "")  # which older files do not say
     if test:
         from rosenblatt.structured import evaluation
 
-        X, y = _read(test, names, tagger, column)
+        X, y = _read(test, names, tagger, target or (names[-1] if names else "upos"))
         scores = evaluation.tags(y, tagger.predict(X))
         facts["test"] = {
             "accuracy": scores.accuracy,
@@ -95,7 +94,8 @@ def tag(
     if lines:
         console.result(facts, "\n".join(lines))
     if files:
-        text.annotate(files, names, lambda sentences: _add_tags(tagger, sentences, column), output, console)
+        target = target or ("tag" if names else "upos")
+        text.annotate(files, names, lambda sentences: _add_tags(tagger, sentences, target), output, console)
     return Code.DONE
 
 

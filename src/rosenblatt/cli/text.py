@@ -40,7 +40,7 @@ Epochs = Annotated[
 class Trainable(Protocol):
     """A tagger, a parser, or both."""
 
-    def fit(self, X: Any, y: Any, X_val: Any = None, y_val: Any = None) -> Any: ...
+    def fit(self, X: list, y: list, X_val: list | None = None, y_val: list | None = None) -> object: ...
 
     def save(self, path: str) -> None: ...
 
@@ -66,7 +66,7 @@ def check_arguments(context: typer.Context, training: tuple[str, ...]) -> None:
         check_writable(values["model"], *inputs)
 
 
-def read_sentences(files: Iterable[str], columns: Sequence[str] | None = None) -> Iterator[Sentence]:
+def read_sentences(files: Iterable[str], columns: Sequence[str] | None = None) -> Iterator[Any]:
     """Yield the sentences of files."""
     from rosenblatt.data import opening, sentences
 
@@ -74,7 +74,9 @@ def read_sentences(files: Iterable[str], columns: Sequence[str] | None = None) -
         yield from sentences.read(path, columns)
 
 
-def fit_and_save(learner: Trainable, path: str, X: Any, y: Any, X_val: Any = None, y_val: Any = None) -> bool:
+def fit_and_save(
+    learner: Trainable, path: str, X: list, y: list, X_val: list | None = None, y_val: list | None = None
+) -> bool:
     """Train and save; return False if Ctrl-C interrupted it. What was learned until then is saved."""
     try:
         learner.fit(X, y, X_val, y_val)

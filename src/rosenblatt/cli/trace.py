@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -11,7 +12,7 @@ from rosenblatt.cli import options as opts
 from rosenblatt.cli.console import Console
 from rosenblatt.cli.errors import Code, Failure
 from rosenblatt.cli.files import check_plot, save_plot
-from rosenblatt.cli.proofs import read_examples
+from rosenblatt.cli.proofs import Examples, read_examples
 
 # Do e-mails contain the words? An example of lecture notes of the University of Waterloo.
 WORDS = ["and", "viagra", "the", "of", "nigeria"]
@@ -61,11 +62,10 @@ def trace(
     check_plot(plot)
     if rate <= 0:
         raise Failure(f"--rate must be above 0; got {rate:g}", Code.USAGE)
-    X, y, names = (EMAILS, KINDS, WORDS.__getitem__)
     if not data:
         opts.refuse_options(context, columns._fields, "there are no files to read; give DATA")
-    if data:
-        X, y, _, names = read_examples(data, columns)
+    examples = read_examples(data, columns) if data else Examples(EMAILS, KINDS, "", lambda column: WORDS[column])
+    X, y, _, names = examples
 
     from rosenblatt.theory import NotSeparable, signed
     from rosenblatt.theory import trace as traced
@@ -92,12 +92,14 @@ def trace(
         console.note(f"the plot is saved in {plot}")
     console.result(
         {**numbers, "classes": classes, "weights": run.weights, "separator": run.separator, **facts},
-        _text(run, signed_rows, y, names, constant, rows, console),
+        _update_table(run, signed_rows, y, names, constant, rows, console),
     )
     return Code.DONE if run.converged else Code.NO
 
 
-def _text(run: Any, signed_rows: Any, y: Any, names: Any, constant: float, most: int, console: Console) -> str:
+def _update_table(
+    run: Any, signed_rows: Any, y: Sequence, names: Callable[[int], str], constant: float, most: int, console: Console
+) -> str:
     import numpy as np
 
     from rosenblatt.workflow.labels import label_text

@@ -129,6 +129,12 @@ def detect_format(path: str | os.PathLike[str]) -> str:
     return found
 
 
+def reading_class(name: str) -> Any:
+    """Return the class of the reading with this name in model files; KeyError if there is none."""
+    module, kind = READINGS[name]
+    return getattr(import_module(module), kind)
+
+
 def reading_for(paths: Iterable[str], format: str | None = None, **options: Any) -> Reading:
     """Return the reading for files of one format.
 
@@ -164,8 +170,7 @@ def reading_for(paths: Iterable[str], format: str | None = None, **options: Any)
             f"the files have several formats: {', '.join(sorted(found))}", hint="give files of one format at a time"
         )
     name = found.pop()
-    module, reading = READINGS.get(name, READINGS["table"])
-    kind = getattr(import_module(module), reading)
+    kind = reading_class(name if name in READINGS else "table")
     if name in TABLES:
         return kind(format=format, **options)
     for option, value in options.items():

@@ -14,6 +14,7 @@ from __future__ import annotations
 import io
 import json
 import re
+from collections.abc import Iterable
 from fractions import Fraction
 from os import PathLike
 from typing import Any
@@ -48,10 +49,9 @@ def read(path: str | PathLike) -> list[tuple[Fraction, ...]]:
         If a number cannot be read, or rows differ in length.
     """
     with Input(path) as stream:
-        buffered = io.BufferedReader(stream)
-        if buffered.peek(6)[:6] == b"\x93NUMPY":
-            return _load_array(buffered, name_of(path))
-        return _rows(io.TextIOWrapper(buffered, "utf-8", errors="surrogateescape"), name_of(path))
+        if stream.peek(6) == b"\x93NUMPY":
+            return _load_array(stream, name_of(path))
+        return _rows(io.TextIOWrapper(stream, "utf-8", errors="surrogateescape"), name_of(path))
 
 
 def read_program(path: str | PathLike) -> dict[str, Any]:
@@ -94,7 +94,7 @@ def read_program(path: str | PathLike) -> dict[str, Any]:
         raise FormatError(str(error), path=name) from None
 
 
-def _load_array(stream: Any, name: str) -> list[tuple[Fraction, ...]]:
+def _load_array(stream: Input, name: str) -> list[tuple[Fraction, ...]]:
     try:
         array = np.load(io.BytesIO(stream.read()), allow_pickle=False)
     except (ValueError, EOFError) as error:
@@ -105,7 +105,7 @@ def _load_array(stream: Any, name: str) -> list[tuple[Fraction, ...]]:
     return [tuple(map(Fraction, row)) for row in array.tolist()]
 
 
-def _rows(lines: Any, name: str) -> list[tuple[Fraction, ...]]:
+def _rows(lines: Iterable[str], name: str) -> list[tuple[Fraction, ...]]:
     rows: list[tuple[Fraction, ...]] = []
     first = True
     for number, line in enumerate(lines, 1):

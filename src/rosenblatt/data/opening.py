@@ -152,7 +152,7 @@ class Input(io.BufferedIOBase):
             self._failure = self._damage(f"its name ends with {suffix}, and what it holds is not compressed")
         self._stream: Any = self._raw if kind is None else kind.reader(self._raw)
         self._most = REQUEST if kind else sys.maxsize
-
+        self._ahead = b""
         self.total_bytes, self.digest = self._raw.total_bytes, self._raw.digest
 
     @property
@@ -181,6 +181,12 @@ class Input(io.BufferedIOBase):
         parts = iter(lambda: self._bytes(self.readinto, 1 << 20), b"")
         return b"".join(parts)
 
+    def peek(self, size: int) -> bytes:
+        """Return so many bytes, fewer at the end, which will be read again."""
+        head = self.read(size)
+        self._ahead = head + self._ahead
+        return head
+
     def read1(self, size: int = -1) -> bytes:
         """Return at most so many bytes, as soon as there are any."""
         return self._bytes(self.readinto1, REQUEST if size < 0 else size)
@@ -201,6 +207,10 @@ class Input(io.BufferedIOBase):
     def _into(self, view: memoryview, begun: bool = False) -> int:
         if self.closed:
             raise ValueError(f"{self.name} is closed")
+        if self._ahead:
+            got = min(len(view), len(self._ahead))
+            view[:got], self._ahead = self._ahead[:got], self._ahead[got:]
+            return got
         if self._failure is None:
             try:
                 return self._stream.readinto1(view[: self._most])

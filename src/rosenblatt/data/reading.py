@@ -11,7 +11,7 @@ batches of columns. Training need not know which it is:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, Self
 
@@ -129,32 +129,7 @@ class Batches(Protocol):
         """Return XXH64 (`xxhsum -H1`), in hexadecimal, of all bytes read so far before decompression, file after file."""
 
 
-class OldNames:
-    """Names of methods that are going away."""
-
-    def learned(self, batches: Iterable[Any]) -> Any:
-        return self.fit(batches)  # type: ignore[attr-defined]
-
-    @property
-    def learns(self) -> bool:
-        return self.needs_fit  # type: ignore[attr-defined]
-
-    def told(self, distinct: NDArray) -> Any:
-        return self.with_labels(distinct)  # type: ignore[attr-defined]
-
-    def joined(self, batches: Sequence[Any]) -> Any:
-        return self.concatenate(batches)  # type: ignore[attr-defined]
-
-    def written(self) -> tuple[dict[str, Any], dict[str, NDArray]]:
-        parts = self.to_parts()  # type: ignore[attr-defined]
-        return parts.facts, parts.arrays
-
-    @classmethod
-    def restored(cls, facts: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> Any:
-        return cls.from_parts(Parts(facts, dict(arrays)))  # type: ignore[attr-defined]
-
-
-class RowReading(OldNames):
+class RowReading:
     """Base of the readings whose batches are rows already."""
 
     @property
@@ -179,19 +154,10 @@ class RowReading(OldNames):
         return batch
 
 
-OfRows = RowReading
-
-
 class Reading(Protocol):
     """How files become rows."""
 
     format: ClassVar[str]  # the name of the reading in a model file
-    learned: Any
-    learns: Any
-    told: Any
-    joined: Any
-    written: Any
-    restored: Any
 
     @property
     def needs_fit(self) -> bool:

@@ -1,4 +1,4 @@
-"""Sentences of any file of words: CoNLL-U, columns, or plain lines of words with blanks between them, which become
+"""Read sentences of any file of words: CoNLL-U, columns, or plain lines of words with blanks between them, which become
 sentences of CoNLL-U. The first line that is neither blank nor a comment tells what a file is: with a tab it is CoNLL-U.
 
     from rosenblatt.data import sentences
@@ -20,7 +20,7 @@ from rosenblatt.data.opening import Input, Source, name_of
 from rosenblatt.errors import FormatError
 
 
-def read(source: Source, columns: Sequence[str] | None = None) -> Iterator[lines.BaseSentence]:
+def read(source: Source, columns: Sequence[str] | None = None) -> Iterator[Any]:
     """Read the sentences of a file, one at a time.
 
     Parameters

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
 from rosenblatt.engine.jit import is_number, jit
-from rosenblatt.engine.loop import Progress, given_length, given_weight, settle
+from rosenblatt.engine.loop import Progress, apply_moves, length_of, weight_of
 from rosenblatt.engine.problems import JOINT, MOVE, OneVsRest, Problem, confront
 from rosenblatt.engine.rows import Dense, Examples, Rows
 from rosenblatt.errors import InvalidParameter
@@ -53,8 +53,8 @@ def pays(rows: Rows, problem: Problem) -> bool:
     )
 
 
-def epoch(examples: Examples, weights, problem, rule, pace, order: NDArray, threads: int) -> Progress:
-    """Visit the rows that `order` lists and learn from each; what `kernels.epoch` does with a batch of one."""
+def epoch_in_blocks(examples: Examples, weights, problem, rule, pace, order: NDArray, threads: int) -> Progress:
+    """Visit the rows that `order` lists and learn from each; what `loop.epoch` does with a batch of one."""
     mistakes, updates, position = 0, 0, 0
     scores = np.empty((BLOCK, problem.classes), examples.rows.values.dtype)
     w = weights.w[:-1]
@@ -88,15 +88,15 @@ def scan(examples, weights, problem, rule, room, first, scores, gram):
         if not is_number(scores[i, 0]):
             return Progress(i, mistakes, updates, first + i)
         label = examples.labels[first + i]
-        weight = given_weight(examples.weight, first + i)
-        length = given_length(examples.lengths, first + i)
+        weight = weight_of(examples.weight, first + i)
+        length = length_of(examples.lengths, first + i)
         _, right, found = confront(problem, rule, scores[i], label, length, weight, weights.tally, moves, 0)
         mistakes += not right
         if found > 0:
             for q in range(found):
                 moves[q]["row"] = first + i
                 moves[q]["clock"] = weights.clock[0]
-            updates += settle(examples, weights, moves[:found], share, False)
+            updates += apply_moves(examples, weights, moves[:found], share, False)
             for q in range(found):
                 tau = scores.dtype.type(moves[q]["tau"])
                 spread(scores, gram, i, moves[q]["gains"], tau, constant)

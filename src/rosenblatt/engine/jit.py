@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import singledispatch
 from sys import float_info
-from typing import Any
+from typing import Any, get_args
 
 from llvmlite import ir
 from numba import config as _config
@@ -78,7 +78,7 @@ def is_number(x):
 def generic(signature: Callable) -> Any:
     """Turn `signature` into a function whose body is chosen by the type of its first argument.
 
-    Bodies are added with `@name.register`, each with its first argument annotated by a NamedTuple class. Inside
+    Bodies are added with `@name.register`, each with its first argument annotated by a NamedTuple class, or several. Inside
     compiled code the choice is made while compiling and costs nothing; in plain Python it is `functools.singledispatch`.
     """
     dispatched: Any = singledispatch(signature)
@@ -86,10 +86,11 @@ def generic(signature: Callable) -> Any:
     plain_register = dispatched.register
 
     def register(body: Callable) -> Callable:
-        layout = next(iter(body.__annotations__.values()))
-        kind = _resolve(layout, body)
-        bodies[kind] = body
-        plain_register(kind, body)
+        annotation = next(iter(body.__annotations__.values()))
+        kind = eval(annotation, body.__globals__) if isinstance(annotation, str) else annotation
+        for each in get_args(kind) or (kind,):
+            bodies[each] = body
+            plain_register(each, body)
         return body
 
     if not config.DISABLE_JIT:
@@ -100,10 +101,6 @@ def generic(signature: Callable) -> Any:
 
     dispatched.register = register
     return dispatched
-
-
-def _resolve(annotation: Any, body: Callable) -> type:
-    return body.__globals__[annotation] if isinstance(annotation, str) else annotation
 
 
 if config.DISABLE_JIT:

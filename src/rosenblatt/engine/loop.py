@@ -165,13 +165,13 @@ def axpy(columns, values, constant, w, drift, column, tau, clock):
 
 
 @jit
-def given_length(lengths, i):
+def length_of(lengths, i):
     """The squared length of row i; 0 where the rule has no use for it."""
     return 0.0 if lengths is None else lengths[i]
 
 
 @jit
-def given_weight(weight, i):
+def weight_of(weight, i):
     """The two weights of example i, 1 where none are given."""
     if weight is None:
         return 1.0, 1.0
@@ -188,7 +188,7 @@ def carry_out(rows, constant, w, drift, move):
 
 
 @jit
-def settle(examples, weights, moves, share, mean):
+def apply_moves(examples, weights, moves, share, mean):
     """Carry out moves that were all found with the same weights, as one change; how many counters it counts for.
 
     `share` is scratch, zero for every counter before and after.
@@ -251,8 +251,8 @@ def epoch(examples, weights, problem, rule, pace, order, start, log, run):
             measure(columns, values, constant, w, first, scores, coming)
             if not is_number(scores[0]):
                 return Progress(s, mistakes, updates, i)
-            length = given_length(examples.lengths, i)
-            weight = given_weight(examples.weight, i)
+            length = length_of(examples.lengths, i)
+            weight = weight_of(examples.weight, i)
             before = found
             _, right, found = confront(problem, rule, scores, label, length, weight, tally, moves, found)
             for q in range(before, found):
@@ -267,12 +267,12 @@ def epoch(examples, weights, problem, rule, pace, order, start, log, run):
                     run[0] = 0
             mistakes += not right
         if found > base:
-            if found == base + 1:  # what settle would do, without the call: it was measured at a fifth of an epoch
+            if found == base + 1:  # what apply_moves would do, without the call: it was measured at a fifth of an epoch
                 carry_out(rows, constant, w, drift, moves[base])
                 tally[moves[base]["counter"]] += 1
                 updates += 1
             else:
-                updates += settle(examples, weights, moves[base:found], share, pace.mean)
+                updates += apply_moves(examples, weights, moves[base:found], share, pace.mean)
             if log is not None:
                 log[1][0] = found
         seen[0] += end - t
@@ -296,8 +296,8 @@ def most_violated(examples, weights, problem, rule, room, order, scales):
         measure(columns, values, examples.constant, weights.w, first, scores, coming)
         if not is_number(scores[0]):
             return -1, i
-        length = given_length(examples.lengths, i)
-        weight = given_weight(examples.weight, i)
+        length = length_of(examples.lengths, i)
+        weight = weight_of(examples.weight, i)
         m, _, found = confront(problem, rule, scores, label, length, weight, weights.tally, moves, 0)
         if scales is not None:
             m /= scales[i]

@@ -4,25 +4,35 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Collection
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from rosenblatt import rules
 from rosenblatt.engine import problems
 from rosenblatt.engine.problems import JOINT, MOVE, Binary, OneVsOne, Problem, columns, counters, decide, visible, winner
-from rosenblatt.engine.rows import Rows, is_sparse
+from rosenblatt.engine.rows import Matrix, Rows, is_sparse
 from rosenblatt.engine.train import Pocket
 from rosenblatt.engine.votes import Votes, no_votes
-from rosenblatt.engine.weights import WeightBound, Weights, grown, hidden, suited, widened, zeros
+from rosenblatt.engine.weights import (
+    WeightBound,
+    Weights,
+    in_layout_of,
+    weights_of,
+    with_features,
+    with_more_classes,
+    zeros,
+)
 from rosenblatt.errors import InvalidData
 from rosenblatt.modelfile.parts import Parts
 from rosenblatt.modelfile.values import MOST, decode_record, encode_record
 from rosenblatt.theory.conditions import RunConditions
 
+Init: TypeAlias = tuple[ArrayLike | None, ArrayLike | None]  # coef and intercept to start from
 
-class Model:
+
+class LinearModel:
     """Weights, the problem they solve, and how they predict: the last, their average, a pocket, or all by vote."""
 
     def __init__(self, problem: Problem, weights: Weights, constant: float, keep: str):
@@ -47,25 +57,25 @@ class Model:
         """Changes of weight vectors."""
         return int(self.weights.tally.sum())
 
-    def copy(self) -> Model:
+    def copy(self) -> LinearModel:
         """The same model, sharing nothing that learning changes."""
         twin = copy.copy(self)
         twin.weights = self.weights.copy()
         twin.pocket = copy.deepcopy(self.pocket)
         return twin
 
-    def suit(self, rows: Rows) -> None:
+    def prepare(self, rows: Rows) -> None:
         """Give the weights the memory order and at least the precision that these rows want."""
-        self.weights = suited(self.weights, np.result_type(rows.values, self.weights.w).type, is_sparse(rows))
+        self.weights = in_layout_of(self.weights, np.result_type(rows.values, self.weights.w).type, is_sparse(rows))
 
-    def kept(self) -> tuple[NDArray, NDArray]:
+    def predicting_coef(self) -> tuple[NDArray, NDArray]:
         """(coef, intercept) of the weights that predict, in their own precision; with votes, of the last."""
         if self.keep == "average":
             now = int(self.weights.clock[0])
             if self._known is None or self._known[0] != now:
-                self._known = (now, *shown(self.problem, self.predicting(), self.constant))
+                self._known = (now, *coef_and_intercept(self.problem, self.predicting(), self.constant))
             return self._known[1:]
-        return shown(self.problem, self.predicting(), self.constant)
+        return coef_and_intercept(self.problem, self.predicting(), self.constant)
 
     def predicting(self) -> NDArray:
         """The weights that predict, as the kernels have them; with votes, the last."""
@@ -75,50 +85,50 @@ class Model:
 
     def last(self) -> tuple[NDArray, NDArray]:
         """(coef, intercept) of the last weights."""
-        return shown(self.problem, self.weights.w, self.constant)
+        return coef_and_intercept(self.problem, self.weights.w, self.constant)
 
-    def decision(self, X: Any) -> NDArray:
+    def decision(self, X: Matrix) -> NDArray:
         """The decision values of rows: see `problems.decide`."""
         if self.votes is not None:
             return decide(self.problem, visible(self.problem, self.votes.scores(X, self.problem, self.constant)))
-        coef, intercept = self.kept()
+        coef, intercept = self.predicting_coef()
         return decide(self.problem, X @ coef.T + intercept)
 
-    def errors(self, X: Any, labels: NDArray, w: NDArray) -> int:
+    def errors(self, X: Matrix, labels: NDArray, w: NDArray) -> int:
         """How many rows the weights w do not predict."""
-        coef, intercept = shown(self.problem, w, self.constant)
+        coef, intercept = coef_and_intercept(self.problem, w, self.constant)
         return int(np.count_nonzero(winner(decide(self.problem, X @ coef.T + intercept)) != labels))
 
     def grow(self, larger: Problem) -> None:
         """Go over to a problem with more classes; the weights of the new ones are zero."""
         if self.votes is not None:
-            start = grown(self.weights._replace(w=self.votes.start, drift=None), self.problem, larger).w
-            self.votes = self.votes.grown(start, self.problem, larger)
-        self.weights = grown(self.weights, self.problem, larger)
+            start = with_more_classes(self.weights._replace(w=self.votes.start, drift=None), self.problem, larger).w
+            self.votes = self.votes.with_more_classes(start, self.problem, larger)
+        self.weights = with_more_classes(self.weights, self.problem, larger)
         self.problem = larger
         self._known = None
 
-    def widened(self, features: int) -> Model:
+    def with_features(self, features: int) -> LinearModel:
         """The same model for rows of so many features; the weights of new ones are zero, as if they had never come."""
         twin = self.copy()
-        drift = None if self.weights.drift is None else widened(self.weights.drift, features, "a part in the average")
-        twin.weights = twin.weights._replace(w=widened(self.weights.w, features), drift=drift)
+        drift = None if self.weights.drift is None else with_features(self.weights.drift, features, "a part in the average")
+        twin.weights = twin.weights._replace(w=with_features(self.weights.w, features), drift=drift)
         if twin.pocket is not None:
-            twin.pocket.w = widened(twin.pocket.w, features)
-        twin.votes = None if self.votes is None else self.votes.widened(features)
+            twin.pocket.w = with_features(twin.pocket.w, features)
+        twin.votes = None if self.votes is None else self.votes.with_features(features)
         start = self.conditions.start
-        twin.conditions = self.conditions._replace(start=None if start is None else widened(start, features))
+        twin.conditions = self.conditions._replace(start=None if start is None else with_features(start, features))
         twin._known = None
         return twin
 
-    def remember(self, X: Any, moves: NDArray) -> None:
+    def remember(self, X: Matrix, moves: NDArray) -> None:
         """Keep the mistakes made on rows of X, which vote from now on."""
         if self.votes is not None:
-            self.votes = self.votes.extended(X, moves, int(self.weights.clock[0]))
+            self.votes = self.votes.with_moves(X, moves, int(self.weights.clock[0]))
 
     # Files
 
-    def to_parts(self, resume: bool, own_rule: Callable[[], Any]) -> Parts:
+    def to_parts(self, resume: bool, own_rule: Callable[[], tuple | None]) -> Parts:
         """Return the model as parts; without `resume`, the weights that predict and no more. `own_rule` returns the rule
         that the parameters of the learner ask for, which need not be one that a file can name."""
         parts = Parts({
@@ -153,7 +163,9 @@ class Model:
         return parts
 
     @classmethod
-    def from_parts(cls, parts: Parts, features: int, expected: Collection[Problem], own_rule: Callable[[], Any]) -> Model:
+    def from_parts(
+        cls, parts: Parts, features: int, expected: Collection[Problem], own_rule: Callable[[], tuple | None]
+    ) -> LinearModel:
         """Return the model that parts describe, for rows of so many features and for one of the problems expected."""
         problem = problem_of(parts, expected)
         resume = "terms" in parts.facts
@@ -195,7 +207,7 @@ def move_bounds(problem: Problem, rows: int, clock: int) -> dict[str, tuple[int,
     return {"row": (0, rows - 1), "gains": column, "loses": column, "counter": counter, "clock": (0, clock)}
 
 
-def _conditions(parts: Parts, w: NDArray, own_rule: Callable[[], Any]) -> RunConditions:
+def _conditions(parts: Parts, w: NDArray, own_rule: Callable[[], tuple | None]) -> RunConditions:
     start = parts.array("terms/start", w.dtype, w.shape) if "terms/start" in parts.arrays else None
     terms = Parts(parts.facts["terms"])
     rule = terms.facts["rule"]
@@ -218,16 +230,18 @@ def _weights(parts: Parts, name: str, shape: tuple[int, ...], dtype: DTypeLike |
 
 
 def fresh(
-    problem: Problem, rows: Rows, features: int, constant: float, keep: str, init: tuple[Any, Any] = (None, None)
-) -> Model:
+    problem: Problem, rows: Rows, features: int, constant: float, keep: str, init: Init = (None, None)
+) -> LinearModel:
     """A model that has seen nothing, with weights of zero or those that `init` (coef, intercept) shows."""
     weights = zeros(features, problem, rows.values.dtype.type, keep == "average", is_sparse(rows))
     if any(part is not None for part in init):
         weights.w[...] = _start(problem, features, constant, *init)
-    return Model(problem, weights, constant, keep)
+    return LinearModel(problem, weights, constant, keep)
 
 
-def _start(problem: Problem, features: int, constant: float, coef_init: Any, intercept_init: Any) -> NDArray:
+def _start(
+    problem: Problem, features: int, constant: float, coef_init: ArrayLike | None, intercept_init: ArrayLike | None
+) -> NDArray:
     vectors = {Binary: 1, OneVsOne: problem.classes * (problem.classes - 1) // 2}.get(type(problem), problem.classes)
     coef = np.zeros((vectors, features)) if coef_init is None else np.asarray(coef_init, dtype=np.float64)
     intercept = np.zeros(vectors) if intercept_init is None else np.asarray(intercept_init, dtype=np.float64)
@@ -240,10 +254,10 @@ def _start(problem: Problem, features: int, constant: float, coef_init: Any, int
         raise InvalidData("coef_init and intercept_init must be finite")
     if intercept.any() and not constant:
         raise InvalidData("intercept_init cannot be used with fit_intercept=False: there is no intercept to start")
-    return hidden(problem, coef.reshape(vectors, features), intercept.reshape(vectors), constant)
+    return weights_of(problem, coef.reshape(vectors, features), intercept.reshape(vectors), constant)
 
 
-def shown(problem: Problem, w: NDArray, constant: float) -> tuple[NDArray, NDArray]:
+def coef_and_intercept(problem: Problem, w: NDArray, constant: float) -> tuple[NDArray, NDArray]:
     """(coef, intercept): a row for each weight vector that a user sees, and its effective intercept."""
     w = w[:, None] if w.ndim == 1 else visible(problem, w)
     return w[:-1].T, w[-1] * w.dtype.type(constant)

@@ -90,17 +90,7 @@ def _(problem: Binary, label):
 
 
 @faced.register
-def _(problem: Joint, label):
-    return 0, problem.classes
-
-
-@faced.register
-def _(problem: Spread, label):
-    return 0, problem.classes
-
-
-@faced.register
-def _(problem: OneVsRest, label):
+def _(problem: Joint | Spread | OneVsRest, label):
     return 0, problem.classes
 
 

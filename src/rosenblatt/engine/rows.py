@@ -6,11 +6,11 @@ A row is a pair (columns, values). The row of a dense array has `columns = None`
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from rosenblatt.engine.jit import generic, jit, prefetch
 from rosenblatt.errors import InvalidData, NumericOverflow
@@ -35,6 +35,8 @@ class CSR(NamedTuple):
 
 
 Rows = Dense | CSR
+Matrix: TypeAlias = NDArray | sp.csr_matrix | sp.csr_array  # rows of floats, as scikit-learn checks them
+MatrixLike: TypeAlias = ArrayLike | sp.spmatrix | sp.sparray  # what users give: arrays, lists, tables, sparse matrices
 FEW_ROWS = 16  # of so many rows the columns are listed row by row, of more all at once
 
 
@@ -137,12 +139,12 @@ def row_bytes(rows: Rows) -> int:
     return (rows.columns.nbytes + rows.values.nbytes) // max(count(rows), 1)
 
 
-def ahead(rows: Rows) -> int:
+def prefetch_distance(rows: Rows) -> int:
     """How many rows before its turn to ask for a row: 4 KB of them, but eight at most."""
     return min(max(1, 4096 // max(row_bytes(rows), 1)), 8)
 
 
-def as_rows(X: Any, dtype: Any = None) -> Rows:
+def as_rows(X: MatrixLike, dtype: DTypeLike | None = None) -> Rows:
     """X, a matrix with two axes, as Dense or CSR rows, without a copy where type and layout already fit.
 
     float32 and float64 stay as they are; all else becomes float64 (float16: float32), or `dtype` where it is given.
@@ -157,7 +159,7 @@ def as_rows(X: Any, dtype: Any = None) -> Rows:
     return Dense(frozen(np.ascontiguousarray(X, dtype=dtype or _float_type(X.dtype))))
 
 
-def _csr(X: Any, dtype: Any) -> CSR:
+def _csr(X: Any, dtype: DTypeLike | None) -> CSR:
     X = X.tocsr()
     if X.ndim != 2:
         raise InvalidData(f"X must have two axes, rows and features; it has {X.ndim}, with shape {X.shape}")

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from rosenblatt.engine import blocks, loop
 from rosenblatt.engine.loop import Pace, Progress
 from rosenblatt.engine.problems import MOVE, Problem, moves_per_row
-from rosenblatt.engine.rows import Examples, ahead, largest_value
+from rosenblatt.engine.rows import Examples, largest_value, prefetch_distance
 from rosenblatt.engine.weights import HALFWAY, WeightBound, Weights, norm
 
 NO_LIMIT = np.iinfo(np.int64).max
@@ -118,7 +118,7 @@ class Pocket:
         self.run[0] = 0
 
 
-class Learner(Protocol):
+class EpochTrainer(Protocol):
     """What `train` works with: it visits rows, and can tell how far it has come."""
 
     @property
@@ -137,11 +137,8 @@ class Learner(Protocol):
     def weights_now(self) -> NDArray:
         """The weights, as an array that goes on changing."""
 
-    def finish(self) -> None:
-        """Called when the last epoch is over."""
 
-
-class RowTrainer(Learner, Protocol):
+class RowTrainer(EpochTrainer, Protocol):
     """A learner of rows that come once: it can tell whether its weights are still finite, and undo what it did."""
 
     def backup(self, order: NDArray) -> Callable[[], None] | None:
@@ -189,21 +186,16 @@ class Trainer(NamedTuple):
         most = largest * step * len(order) * moves_per_row(self.problem)
         if self.log is not None or self.bound is None or not largest <= HALFWAY[self.weights.w.dtype]:
             return False
-        return self.bound.raised(self.weights, self.seen + len(order), most)
+        return self.bound.raise_by(self.weights, self.seen + len(order), most)
 
     def finite(self, order: NDArray) -> bool:
         """Whether everything that the rows of `order` can have changed is a finite number."""
         return self.weights.finite(self.examples.rows, order)
 
-    def finish(self) -> None:
-        """Judge the last weights, where there is a pocket."""
-        if self.pocket is not None:
-            self.pocket.judge(self.weights.w, self.errors)
-
     def epoch(self, order: NDArray, budget: int = NO_LIMIT) -> tuple[Progress, bool]:
         """Visit the rows of `order` once; what was done, and whether nothing is left to learn."""
         if self._in_blocks(budget):
-            done = blocks.epoch(
+            done = blocks.epoch_in_blocks(
                 self.examples, self.weights, self.problem, self.rule, self._pace(budget), order, self.visits.threads
             )
             _check(done)
@@ -243,12 +235,18 @@ class Trainer(NamedTuple):
 
     def _pace(self, budget: int) -> Pace:
         batch = None if self.visits.batch == 1 else self.visits.batch
-        return Pace(batch, self.visits.mean, budget, moves_per_row(self.problem), ahead(self.examples.rows))
+        return Pace(batch, self.visits.mean, budget, moves_per_row(self.problem), prefetch_distance(self.examples.rows))
 
     def _in_blocks(self, budget: int) -> bool:
         plain = self.visits.order != "most-violated" and self.visits.batch == 1 and budget == NO_LIMIT
         plain = plain and self.log is None and self.pocket is None
         return plain and blocks.pays(self.examples.rows, self.problem)
+
+
+def _judge_pocket(learner: EpochTrainer) -> None:
+    """Judge the last weights, where there is a pocket."""
+    if isinstance(learner, Trainer) and learner.pocket is not None:
+        learner.pocket.judge(learner.weights.w, learner.errors)
 
 
 def _check(done: Progress) -> None:
@@ -286,7 +284,7 @@ def failing_batch(learner: RowTrainer, order: NDArray) -> NDArray:
 
 
 def train(
-    learner: Learner,
+    learner: EpochTrainer,
     limits: Limits,
     error: Callable[[], float] | None = None,
     watch: Callable[[Epoch], bool] = lambda epoch: False,
@@ -309,8 +307,8 @@ def train(
             except NumericFailure as failure:
                 failure.epochs = len(history)
                 raise
-            if over := converged or number >= limits.epochs:
-                learner.finish()
+            if last := converged or number >= limits.epochs:
+                _judge_pocket(learner)
             updates += done.updates
             size = learner.size()
             if not np.isfinite(size):
@@ -339,8 +337,8 @@ def train(
             }
             reason = next((word for word, holds in reasons.items() if holds), None)
             if reason is not None:
-                if not over:
-                    learner.finish()
+                if not last:
+                    _judge_pocket(learner)
                 return history, reason
 
 

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from rosenblatt.engine.jit import jit
 from rosenblatt.engine.problems import JOINT, MOVE, Binary, Problem, columns
-from rosenblatt.engine.weights import places, widened
+from rosenblatt.engine.rows import Matrix
+from rosenblatt.engine.weights import places, with_features
 from rosenblatt.errors import InvalidData
 
 AT_ONCE = 2**22  # inner products computed at a time
@@ -24,20 +25,20 @@ AT_ONCE = 2**22  # inner products computed at a time
 class Votes(NamedTuple):
     """The mistakes of a run: the rows they were made on, the moves they caused, and the weights before them all."""
 
-    rows: Any  # (mistaken rows, features), an array or a CSR matrix
+    rows: Matrix  # (mistaken rows, features), an array or a CSR matrix
     moves: NDArray  # MOVE records; `row` counts in `rows`
     start: NDArray  # the first weights, as `Weights.w`
     clock: int  # examples seen
 
-    def extended(self, X: Any, moves: NDArray, clock: int) -> Votes:
+    def with_moves(self, X: Matrix, moves: NDArray, clock: int) -> Votes:
         """With the moves of one more stretch of learning, made on rows of X."""
         mistaken, places = np.unique(moves["row"], return_inverse=True)
         moves = moves.copy()
         moves["row"] = places + self.rows.shape[0]
-        rows = stacked(self.rows, X[mistaken]) if self.rows.shape[0] else X[mistaken]
+        rows = stack_rows(self.rows, X[mistaken]) if self.rows.shape[0] else X[mistaken]
         return Votes(rows, np.concatenate([self.moves, moves]), self.start, clock)
 
-    def grown(self, start: NDArray, problem: Problem, larger: Problem) -> Votes:
+    def with_more_classes(self, start: NDArray, problem: Problem, larger: Problem) -> Votes:
         """The same votes in a problem with more classes, whose first weights are `start`."""
         moves = self.moves.copy()
         where = places(problem, larger)
@@ -48,11 +49,11 @@ class Votes(NamedTuple):
                 moves[field] = np.where(moves[field] >= 0, where[moves[field]], -1)
         return self._replace(moves=moves, start=start)
 
-    def widened(self, features: int) -> Votes:
+    def with_features(self, features: int) -> Votes:
         """The same votes for rows of so many features."""
-        return self._replace(rows=columns_widened(self.rows, features), start=widened(self.start, features))
+        return self._replace(rows=resize_columns(self.rows, features), start=with_features(self.start, features))
 
-    def scores(self, X: Any, problem: Problem, constant: float) -> NDArray:
+    def scores(self, X: Matrix, problem: Problem, constant: float) -> NDArray:
         """For each row of X, the mean vote of the weights after each example seen: of their signs, −1 to 1, or with one
         joint decision the share of them that name each class."""
         first, offset = _columns_of(self.start, constant)
@@ -66,13 +67,13 @@ class Votes(NamedTuple):
         return result
 
 
-def stacked(rows: Any, more: Any) -> Any:
+def stack_rows(rows: Matrix, more: Matrix) -> Matrix:
     """Rows and more rows; CSR if either is."""
     mixed = sp.issparse(rows) or sp.issparse(more)
     return sp.vstack([rows, more]).tocsr() if mixed else np.vstack([rows, more])
 
 
-def columns_widened(rows: Any, features: int) -> Any:
+def resize_columns(rows: Any, features: int) -> Matrix:
     """The same rows with so many columns: new ones of zeros, or without those at the end, if they are zero."""
     count, known = rows.shape
     if features >= known:
@@ -85,7 +86,7 @@ def columns_widened(rows: Any, features: int) -> Any:
     return rows[:, :features] if sp.issparse(rows) else np.ascontiguousarray(rows[:, :features])
 
 
-def products(X: Any, rows: Any) -> NDArray:
+def products(X: Matrix, rows: Matrix) -> NDArray:
     """The inner products of the rows of X with `rows`, in float64."""
     inner = X @ rows.T
     return np.asarray(inner.toarray() if sp.issparse(inner) else inner, dtype=np.float64)

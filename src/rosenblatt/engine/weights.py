@@ -64,7 +64,7 @@ def zeros(features: int, problem: Problem, dtype: type, averaged: bool, sparse: 
     )
 
 
-def suited(weights: Weights, dtype: type, sparse: bool) -> Weights:
+def in_layout_of(weights: Weights, dtype: type, sparse: bool) -> Weights:
     """The same weights in the memory order and with the precision that these rows want; a copy only where they differ."""
     order: Literal["C", "F"] = "C" if sparse else "F"
     w: NDArray = np.asarray(weights.w, dtype=dtype, order=order)
@@ -72,7 +72,7 @@ def suited(weights: Weights, dtype: type, sparse: bool) -> Weights:
     return weights._replace(w=w, drift=drift)
 
 
-def grown(weights: Weights, problem: Problem, larger: Problem) -> Weights:
+def with_more_classes(weights: Weights, problem: Problem, larger: Problem) -> Weights:
     """The weights of the same classes in a problem with more of them; those of the new classes are zero.
 
     The one vector of two classes becomes +w for class 1 and −w for class 0: what Kesler's construction would have learned.
@@ -94,7 +94,7 @@ def grown(weights: Weights, problem: Problem, larger: Problem) -> Weights:
     return new
 
 
-def widened(w: NDArray, features: int, what: str = "weights") -> NDArray:
+def with_features(w: NDArray, features: int, what: str = "weights") -> NDArray:
     """The same weights, or others whose last row is the constant's, for so many features: those of new features are zero,
     and those that are dropped must be."""
     known = len(w) - 1
@@ -117,7 +117,7 @@ def places(problem: Problem, larger: Problem) -> NDArray:
     return a * larger.classes + b
 
 
-def hidden(problem: Problem, coef: NDArray, intercept: NDArray, constant: float) -> NDArray:
+def weights_of(problem: Problem, coef: NDArray, intercept: NDArray, constant: float) -> NDArray:
     """The weights that a user sees as this coef (vectors, features) and intercept (vectors,)."""
     w = np.vstack([coef.T, intercept / constant if constant else np.zeros_like(intercept)])
     if isinstance(problem, Binary):
@@ -152,7 +152,7 @@ class WeightBound:
     def __init__(self) -> None:
         self.seen, self.value = -1, np.inf
 
-    def raised(self, weights: Weights, seen: int, by: float) -> bool:
+    def raise_by(self, weights: Weights, seen: int, by: float) -> bool:
         """Add what the next examples, up to the number `seen`, can add at most; whether all stays far from overflow."""
         now = int(weights.clock[0])
         if self.seen != now:

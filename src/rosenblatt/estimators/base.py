@@ -10,13 +10,14 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import partial
 from numbers import Integral
 from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import train_test_split
@@ -24,11 +25,12 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rosenblatt.engine.loop import Progress
+from rosenblatt.engine.model import Init
 from rosenblatt.engine.problems import Binary, Joint, OneVsOne, OneVsRest, Problem, Spread, winner
-from rosenblatt.engine.rows import Examples, Rows, as_rows, finite
+from rosenblatt.engine.rows import Examples, Matrix, MatrixLike, Rows, as_rows, finite
 from rosenblatt.engine.train import (
     Epoch,
-    Learner,
+    EpochTrainer,
     Limits,
     NumericFailure,
     RowTrainer,
@@ -62,7 +64,7 @@ Visit = Callable[[RowTrainer, NDArray], Progress]  # has a learner visit the row
 
 
 @contextmanager
-def unchanged_on_error(estimator: Any) -> Iterator[None]:
+def unchanged_on_error(estimator: BaseEstimator) -> Iterator[None]:
     """Take back every attribute that was set, but those by which callbacks are torn down afterwards."""
     before = estimator.__dict__.copy()
     try:
@@ -75,7 +77,7 @@ def unchanged_on_error(estimator: Any) -> Iterator[None]:
 
 
 @contextmanager
-def all_or_nothing(estimator: Any) -> Iterator[None]:
+def all_or_nothing(estimator: BaseEstimator) -> Iterator[None]:
     """The same, and Ctrl-C waits until all is done."""
     with interrupts_held() as interrupted, unchanged_on_error(estimator):
         yield
@@ -96,71 +98,55 @@ def invalid_data() -> Iterator[None]:
         raise InvalidData(str(error)) from error
 
 
-def read_rows(estimator: Any, X: Any) -> Any:
+def read_rows(estimator: BaseEstimator, X: MatrixLike) -> Any:
     """X as an array or a CSR matrix of finite numbers, with the columns that the fitted estimator expects."""
     with invalid_data():
         return validate_data(estimator, X, reset=False, **READ)
 
 
-def read_examples(estimator: Any, X: Any, y: Any, reset: bool, **options: Any) -> tuple[Any, NDArray]:
+def read_examples(
+    estimator: BaseEstimator, X: MatrixLike, y: ArrayLike, reset: bool, **options: object
+) -> tuple[Any, NDArray]:
     """(X, y) as arrays, or X as a CSR matrix; with `reset`, the estimator expects columns like these from now on."""
     with invalid_data():
         return validate_data(estimator, X, y, reset=reset, **(READ | options))
 
 
-def refuse_non_finite(estimator: Any, X: Any) -> None:
+def refuse_non_finite(estimator: BaseEstimator, X: Matrix) -> None:
     """Raise InvalidData if X holds NaN or infinity."""
     with invalid_data():
         assert_all_finite(X, estimator_name=type(estimator).__name__, input_name="X")
 
 
-def longest_row(X: Any, rows: NDArray) -> int | None:
+def longest_row(X: Matrix, rows: NDArray) -> int | None:
     """Of some rows of X the one with the largest value; None if there are none."""
     if len(rows) < 2:
         return int(rows[0]) if len(rows) else None
     return int(rows[abs(sp.csr_array(X[rows])).max(axis=1).toarray().argmax()])
 
 
+class ValidationData(NamedTuple):
+    """What a caller wants a run to be validated on, if anything, and the classes that there are."""
+
+    X: MatrixLike | None
+    y: ArrayLike | None
+    classes: NDArray
+
+
 class LabelledRows(NamedTuple):
     """Rows of a stream and what is known of them."""
 
-    X: Any
+    X: Matrix
     rows: Rows
     labels: NDArray  # (rows,) class numbers
     weight: NDArray | None  # (rows,)
     live: NDArray  # the rows that count
 
 
-class Learned(Protocol):
-    """What has been learned: the problem it solves, its counts, and how it predicts."""
-
-    problem: Problem
-
-    @property
-    def seen(self) -> int:
-        """Examples visited."""
-
-    @property
-    def updates(self) -> int:
-        """Changes of weight vectors."""
-
-    def copy(self) -> Any:
-        """The same, sharing nothing that learning changes."""
-
-    def suit(self, rows: Rows) -> None:
-        """Get ready to learn from these rows."""
-
-    def grow(self, larger: Problem) -> None:
-        """Go over to a problem with more classes."""
-
-    def decision(self, X: Any) -> NDArray:
-        """The decision values of rows: see `problems.decide`."""
-
-
 class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, BaseEstimator):
     """A learner with the manners of scikit-learn.
 
-    The class attributes are the values of those parameters that a learner does not offer; `_own` says what its
+    The class attributes are the values of those parameters that a learner does not offer; `_allowed` says what its
     parameters may be, as `with_parameters` finds out.
     """
 
@@ -186,10 +172,10 @@ class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, BaseEstimator):
     random_state: Any = 0
     verbose: int = 0
 
-    _model: Any  # what has been learned, as `Learned`
+    _model: Any  # what has been learned: a LinearModel, StateModel, …
     n_features_in_: int
 
-    _own: ClassVar[Mapping[str, Any]] = MappingProxyType({})
+    _allowed: ClassVar[Mapping[str, Any]] = MappingProxyType({})
     _problems: ClassVar[Mapping[str, Any]] = PROBLEMS
     _exact: ClassVar[bool] = True  # whether integers give the same bits in every layout: see rosenblatt.testing.laws
 
@@ -198,11 +184,11 @@ class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, BaseEstimator):
     # What a learner is
 
     @abstractmethod
-    def _fresh(self, plan: Plan, rows: Rows, features: int, outputs: int, init: Any) -> Any:
-        """What has been learned before the first example, as `Learned`; `outputs` counts the classes or the targets, and
+    def _initial_model(self, plan: Plan, rows: Rows, features: int, outputs: int, init: Init | None) -> Any:
+        """What has been learned before the first example; `outputs` counts the classes or the targets, and
         `init` is where `fit` was asked to start."""
 
-    def _keep(self, model: Any, X: Any, learner: Any) -> None:
+    def _store(self, model: Any, X: Any, learner: Any) -> None:
         """Store in the model what a stretch of learning left in the learner."""
 
     # scikit-learn's questions
@@ -223,9 +209,28 @@ class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, BaseEstimator):
     # Columns that come later
 
     def widen(self, features: int) -> Any:
-        """Expect rows of so many columns from now on; the estimator itself. What it knows is what it would know if the new
-        columns had been there from the start and had been zero. Fewer columns than before are allowed where those left out
-        have never been learned from."""
+        """Change the number of columns that a fitted estimator expects.
+
+        What it has learned is what it would have learned if the new columns had been there from the start and had been
+        zero. Fewer columns than before are allowed where those left out have never been learned from.
+
+        Parameters
+        ----------
+        features : int
+            The number of columns from now on.
+
+        Returns
+        -------
+        self : object
+            The estimator.
+
+        Raises
+        ------
+        UnsupportedOperation
+            If it cannot learn from other columns, or if its columns have names.
+        InvalidData
+            If columns that were learned from would be left out.
+        """
         check_is_fitted(self)
         if isinstance(features, bool) or not isinstance(features, Integral) or features < 1:
             raise InvalidParameter("features", features, "a whole number ≥ 1")
@@ -233,11 +238,11 @@ class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, BaseEstimator):
             raise UnsupportedOperation(
                 "this model learned from columns with names, and further ones would have none", hint="fit it anew"
             )
-        self._model = self._widened(self._model, int(features))
+        self._model = self._with_features(self._model, int(features))
         self.n_features_in_ = int(features)
         return self
 
-    def _widened(self, model: Any, features: int) -> Any:
+    def _with_features(self, model: Any, features: int) -> Any:
         """The model for rows of so many columns."""
         raise UnsupportedOperation(
             f"{type(self).__name__} cannot take other columns than it began with: how it learns depends on their number",
@@ -247,47 +252,47 @@ class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, BaseEstimator):
     # Steps of learning
 
     def _plan(self) -> Plan:
-        names = (*SHARED, *self._own)
-        return Plan({name: getattr(self, name) for name in names}, self._own, self._problems)
+        names = (*SHARED, *self._allowed)
+        return Plan({name: getattr(self, name) for name in names}, self._allowed, self._problems)
 
-    def _fixed(self, plan: Plan) -> list[tuple[str, Any, Any]]:
+    def _unchangeable(self, plan: Plan) -> list[tuple[str, Any, Any]]:
         """(parameters, what they were when the model began, what they are now) of those that must not change."""
         return [("fit_intercept or intercept_scaling", self._model.constant, plan.constant)]
 
     def _check_unchanged(self, plan: Plan) -> None:
         """Refuse to go on with a model that was begun with other parameters than those of now."""
-        for names, then, now in self._fixed(plan):
+        for names, then, now in self._unchangeable(plan):
             if then is not now and not np.array_equal(then, now):
                 raise UnsupportedOperation(
                     f"{names} has changed since this model began to learn", hint="fit a new one, or change it back"
                 )
 
-    def _model_to_fit(self, plan: Plan, rows: Rows, features: int, outputs: int, init: Any) -> Any:
+    def _model_to_fit(self, plan: Plan, rows: Rows, features: int, outputs: int, init: Init | None) -> Any:
         if self.warm_start and self.__sklearn_is_fitted__():
             self._resumable()
             self._check_unchanged(plan)
             model = self._model.copy()
-            model.suit(rows)
+            model.prepare(rows)
             return model
-        return self._fresh(plan, rows, features, outputs, init)
+        return self._initial_model(plan, rows, features, outputs, init)
 
     def _model_to_stream(self, plan: Plan, rows: Rows, features: int, outputs: int) -> Any:
         if not self.__sklearn_is_fitted__():
-            return self._fresh(plan, rows, features, outputs, None)
+            return self._initial_model(plan, rows, features, outputs, None)
         self._resumable()
         self._check_unchanged(plan)
         model = copy.copy(self._model)  # shares the arrays of the old one, which `_stream` puts back after an error
-        model.suit(rows)
+        model.prepare(rows)
         return model
 
     def _run(
         self,
         plan: Plan,
         model: Any,
-        learner: Learner,
+        learner: EpochTrainer,
         data: tuple[Any, Any],
         error: Callable[[], float] | None,
-        learned: Mapping[str, Any],
+        learned: Mapping[str, object],
         replay: Callable[[], RowTrainer] | None = None,
     ) -> str:
         """Learn epoch by epoch and store what came of it, with the further attributes `learned`; why it stopped.
@@ -303,7 +308,7 @@ class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, BaseEstimator):
                 refuse_non_finite(self, X)
                 failure.row = longest_row(X, failing_rows(replay(), failure.epochs))
             raise self._not_finite(X, failure) from None
-        self._keep(model, X, learner)
+        self._store(model, X, learner)
         self._model = model
         self.__dict__.update(learned)
         self.history_, self.stop_reason_, self.n_iter_ = history, reason, len(history)
@@ -313,7 +318,7 @@ class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, BaseEstimator):
         return reason
 
     def _train(
-        self, plan: Plan, learner: Learner, error: Callable[[], float] | None, hooks: Hooks
+        self, plan: Plan, learner: EpochTrainer, error: Callable[[], float] | None, hooks: Hooks
     ) -> tuple[list[Epoch], str]:
         bar = Bar(self.max_iter) if self.verbose else None
 
@@ -327,11 +332,11 @@ class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, BaseEstimator):
             bar.done(reason)
         return history, reason
 
-    def _limits(self, plan: Plan, learner: Any) -> Limits:
+    def _limits(self, plan: Plan, learner: EpochTrainer) -> Limits:
         """When to stop."""
         return plan.limits()
 
-    def _check_finite(self, X: Any, rows: Rows) -> None:
+    def _check_finite(self, X: Matrix, rows: Rows) -> None:
         if not finite(rows):
             refuse_non_finite(self, X)
 
@@ -408,18 +413,37 @@ class ShuffleAndAverage(Estimator):
 
 
 class Classifier(ClassifierMixin, Estimator):
-    """A classifier that learns from its mistakes, in epochs or from a stream."""
+    """A classifier that learns from its mistakes, in epochs or from a stream.
+
+    Attributes
+    ----------
+    classes_ : array
+        The labels, sorted.
+    n_mistakes_, n_updates_, n_seen_ : int
+        Examples not predicted before they were learned from, changes of weight vectors, and examples visited.
+    n_iter_ : int
+        Epochs.
+    history_ : list of Epoch
+        For each epoch: mistakes, updates, examples seen, norm of the weights, seconds.
+    stop_reason_ : str
+        converged, max_iter, training_error, callback, interrupted, or partial_fit for a model that has only streamed.
+    """
 
     # What a learner is
 
     @abstractmethod
-    def _learner(self, plan: Plan, model: Any, X: Any, examples: Examples, visits: Visits) -> RowTrainer:
+    def _make_trainer(self, plan: Plan, model: Any, X: Any, examples: Examples, visits: Visits) -> RowTrainer:
         """What learns from these examples into the model."""
 
     # Learning
 
     def _fit(
-        self, X: Any, y: Any, sample_weight: Any = None, init: Any = None, validation: tuple[Any, Any] = (None, None)
+        self,
+        X: MatrixLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        init: Init | None = None,
+        validation: tuple[MatrixLike | None, ArrayLike | None] = (None, None),
     ) -> Any:
         """Learn in epochs until one of the reasons to stop; an error leaves the estimator as it was."""
         with unchanged_on_error(self):
@@ -441,26 +465,27 @@ class Classifier(ClassifierMixin, Estimator):
                 raise InvalidData(
                     f"warm_start=True goes on with the classes {self.classes_.tolist()}, but y has {classes.tolist()}"
                 )
-            model = self._model_to_fit(plan, rows, X.shape[1], len(classes), init)
-            live, error = self._validation(model, X, labels, live, (*validation, classes), rng)
-            examples = Examples(rows, labels, targets.paired(weight, by_class, len(y)), plan.constant)
+            new_model = partial(self._model_to_fit, plan, rows, X.shape[1], len(classes), init)
+            model = new_model()
+            live, error = self._validation(model, X, labels, live, ValidationData(*validation, classes), rng)
+            examples = Examples(rows, labels, targets.pair_weights(weight, by_class, len(y)), plan.constant)
             state = rng.bit_generator.state
 
             def begin(model: Any) -> RowTrainer:
                 rng.bit_generator.state = state
-                return self._learner(plan, model, X, examples, plan.visits(live, rows, rng))
+                return self._make_trainer(plan, model, X, examples, plan.visits(live, rows, rng))
 
-            def replay() -> RowTrainer:
-                return begin(self._model_to_fit(plan, rows, X.shape[1], len(classes), init))
-
-            reason = self._run(plan, model, begin(model), (X, y), error, {"classes_": classes}, replay)
+            learned = {"classes_": classes}
+            reason = self._run(plan, model, begin(model), (X, y), error, learned, lambda: begin(new_model()))
             self.class_count_ = np.bincount(labels[live], minlength=len(classes))
             self.n_mistakes_ = sum(epoch.mistakes for epoch in self.history_)
         if reason == "interrupted":
             raise KeyboardInterrupt
         return self
 
-    def _partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
+    def _partial_fit(
+        self, X: MatrixLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Any:
         """Learn from these rows, once, in the order given."""
         with all_or_nothing(self):
             plan = self._plan()
@@ -469,7 +494,7 @@ class Classifier(ClassifierMixin, Estimator):
             self._check_finite(X, rows)
             weight = targets.sample_weights(sample_weight, len(y))
             live = targets.live_rows(weight, len(y))
-            known = self._declared(classes, y)
+            known = self._known_classes(classes, y)
             labels = targets.numbers(y, known)
             stages = [(0, len(known))]
             strange = np.flatnonzero(labels[live] < 0)
@@ -479,7 +504,7 @@ class Classifier(ClassifierMixin, Estimator):
             self._learn_labelled(plan, LabelledRows(X, rows, labels, weight, live), known, stages)
         return self
 
-    def _partial_fit_numbers(self, X: Any, labels: NDArray, classes: int) -> Any:
+    def _partial_fit_numbers(self, X: Matrix, labels: NDArray, classes: int) -> Any:
         """The same for rows that need no checks: X is CSR of finite float64 with sorted indices, and the labels are the
         numbers of this many classes."""
         with all_or_nothing(self):
@@ -494,7 +519,7 @@ class Classifier(ClassifierMixin, Estimator):
         before = getattr(self, "class_count_", counts[:0])
         counts[: len(before)] = before
         by_class = self._class_weights(known, data.labels, data.live, counts)
-        weight = targets.paired(data.weight, by_class, len(data.labels))
+        weight = targets.pair_weights(data.weight, by_class, len(data.labels))
         examples = Examples(data.rows, data.labels, weight, plan.constant)
         totals = (0, 0, 0) if first else (self.n_mistakes_, self.n_updates_, self.n_seen_)
         model, (mistakes, updates) = self._learn_stream(
@@ -510,16 +535,36 @@ class Classifier(ClassifierMixin, Estimator):
 
     # Predicting
 
-    def decision_function(self, X: Any) -> NDArray:
-        """How each row scores: one value for two classes, ≥ 0 for the second; else one a class, the highest wins.
+    def decision_function(self, X: MatrixLike) -> NDArray:
+        """Compute the scores of rows.
 
-        With `keep="vote"` they are mean votes, with `multiclass="ovo"` the number of pairs won.
+        Parameters
+        ----------
+        X : array or sparse matrix (rows, features)
+            The rows.
+
+        Returns
+        -------
+        array (rows,) or (rows, classes)
+            One score for two classes, ≥ 0 for the second; else one for each class, of which the highest wins. With
+            `keep="vote"` they are mean votes, with `multiclass="ovo"` the number of pairs won.
         """
         check_is_fitted(self)
         return self._model.decision(read_rows(self, X))
 
-    def predict(self, X: Any) -> NDArray:
-        """The class of each row. A score of exactly 0 is the second of two classes; equal scores name the first class."""
+    def predict(self, X: MatrixLike) -> NDArray:
+        """Predict the class of each row.
+
+        Parameters
+        ----------
+        X : array or sparse matrix (rows, features)
+            The rows.
+
+        Returns
+        -------
+        array (rows,)
+            The classes. A score of exactly 0 is the second of two classes; of equal scores the first class wins.
+        """
         decision = self.decision_function(X)
         return self.classes_[winner(decision)]
 
@@ -540,7 +585,7 @@ class Classifier(ClassifierMixin, Estimator):
 
     # Steps of learning
 
-    def _read(self, X: Any, y: Any, reset: bool) -> tuple[Any, NDArray]:
+    def _read(self, X: MatrixLike, y: ArrayLike, reset: bool) -> tuple[Any, NDArray]:
         targets.refuse_mixed(y)
         X, y = read_examples(self, X, y, reset, ensure_all_finite=False)
         with invalid_data():
@@ -571,7 +616,7 @@ class Classifier(ClassifierMixin, Estimator):
             return live
         return live[by_class[live] > 0]
 
-    def _declared(self, classes: Any, y: NDArray) -> NDArray:
+    def _known_classes(self, classes: ArrayLike | None, y: NDArray) -> NDArray:
         """The classes known before this call of `partial_fit`."""
         if self.__sklearn_is_fitted__():
             if classes is not None and not np.array_equal(np.unique(classes), np.sort(self.classes_)):
@@ -619,23 +664,23 @@ class Classifier(ClassifierMixin, Estimator):
         for (start, classes), end in zip(stages, ends, strict=True):
             if classes > model.problem.classes:
                 model.grow(plan.problem(classes))
-                model.suit(examples.rows)
+                model.prepare(examples.rows)
             order = data.live[start:end]
-            learner = self._learner(plan, model, data.X, examples, plan.visits_in_order(order))
+            learner = self._make_trainer(plan, model, data.X, examples, plan.visits_in_order(order))
             done = visit(learner, order)
-            self._keep(model, data.X, learner)
+            self._store(model, data.X, learner)
             mistakes += done.mistakes
             updates += done.updates
         return mistakes, updates
 
     def _validation(
-        self, model: Any, X: Any, labels: NDArray, live: NDArray, given: tuple[Any, Any, NDArray], rng: Any
+        self, model: Any, X: Any, labels: NDArray, live: NDArray, data: ValidationData, rng: np.random.Generator
     ) -> tuple[NDArray, Callable[[], float] | None]:
         """(rows to learn from, what tells the validation error), from rows given or held out."""
-        X_val, y_val, classes = given
+        X_val, y_val, classes = data
         if (X_val is None) != (y_val is None):
             raise InvalidData("X_val and y_val must be passed together, or neither of them")
-        if X_val is not None:
+        if X_val is not None and y_val is not None:
             if self.keep == "vote":
                 raise UnsupportedOperation(
                     "keep='vote' cannot be judged on X_val: every epoch would count all votes anew",
@@ -654,7 +699,7 @@ class Classifier(ClassifierMixin, Estimator):
             return live, None
         return live, lambda: float(np.mean(winner(model.decision(X_val)) != y_val))
 
-    def _validation_labels(self, y: Any, rows: int, classes: NDArray) -> NDArray:
+    def _validation_labels(self, y: ArrayLike, rows: int, classes: NDArray) -> NDArray:
         """The class numbers of labels to validate with, one for each row."""
         y = np.asarray(y)
         if y.shape != (rows,):
@@ -669,7 +714,7 @@ class Classifier(ClassifierMixin, Estimator):
         self._model = model
         self.classes_ = classes
 
-    def _expected(self) -> list[Problem]:
+    def _possible_problems(self) -> list[Problem]:
         """The problems that a model of these classes may solve."""
         classes = len(self.classes_)
         if classes <= 2:

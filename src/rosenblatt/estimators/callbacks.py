@@ -23,7 +23,7 @@ __all__ = ["CallbackSupportMixin", "Hooks", "with_callbacks"]
 class Hooks:
     """Calls the callbacks of an estimator around its fit and after each epoch."""
 
-    def __init__(self, estimator: Any, X: Any, y: Any, epochs: int, learned: Callable[[], dict[str, Any]]):
+    def __init__(self, estimator: Any, X: object, y: object, epochs: int, learned: Callable[[], dict[str, object]]):
         self.known = {"estimator": estimator, "X": X, "y": y, "reconstruction_attributes": learned}
         self.fit = None
         if getattr(estimator, "_skl_callbacks", None):

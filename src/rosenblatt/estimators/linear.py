@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt import rules
-from rosenblatt.engine.model import Model, fresh
+from rosenblatt.engine.model import Init, LinearModel, fresh
 from rosenblatt.engine.problems import Binary, OneVsOne, winner
-from rosenblatt.engine.rows import Examples, Rows, lengths, refuse_too_long
+from rosenblatt.engine.rows import Examples, Matrix, MatrixLike, Rows, lengths, refuse_too_long
 from rosenblatt.engine.train import Log, Trainer, Visits
 from rosenblatt.engine.weights import Weights
 from rosenblatt.errors import InvalidData, InvalidParameter, UnknownLabel, UnsupportedOperation
@@ -42,7 +42,17 @@ class Explanation(NamedTuple):
 
 
 class Linear(Classifier):
-    """A linear classifier: w += τΔ, with τ from a rule that sees the margin and the length of Δ."""
+    """A linear classifier: w += τΔ, with τ from a rule that sees the margin and the length of Δ.
+
+    Attributes
+    ----------
+    coef_, intercept_ : (vectors, features) and (vectors,) arrays
+        The weights that predict. One vector for two classes, one a class, or one a pair a < b (positive for a).
+    last_coef_, last_intercept_ : arrays of the same shapes
+        The last weights, whichever are kept.
+    weights_ : Weights
+        What the kernels work on: last weights, drift, counts.
+    """
 
     @abstractmethod
     def _rule(self) -> Any:
@@ -51,28 +61,74 @@ class Linear(Classifier):
     @with_callbacks
     def fit(
         self,
-        X: Any,
-        y: Any,
-        coef_init: Any = None,
-        intercept_init: Any = None,
-        sample_weight: Any = None,
-        X_val: Any = None,
-        y_val: Any = None,
+        X: MatrixLike,
+        y: ArrayLike,
+        coef_init: ArrayLike | None = None,
+        intercept_init: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        X_val: MatrixLike | None = None,
+        y_val: ArrayLike | None = None,
     ) -> Any:
-        """Learn from X (rows, features) and y (rows,) until one of the reasons to stop; the estimator itself.
+        """Learn from rows in epochs, until one of the reasons to stop.
 
-        `coef_init` and `intercept_init`, of the shapes of `coef_` and `intercept_`, are where the weights start. Rows of
-        weight 0 are not there. An error leaves the estimator as it was; Ctrl-C finishes the epoch, stores the model and
-        then interrupts.
+        Parameters
+        ----------
+        X : array or sparse matrix (rows, features)
+            The rows.
+        y : array (rows,)
+            Their labels.
+        coef_init, intercept_init : array, optional
+            Where the weights start, in the shapes of `coef_` and `intercept_`; by default at zero.
+        sample_weight : array (rows,), optional
+            What the step of each row is multiplied by. Rows of weight 0 are left out.
+        X_val, y_val : optional
+            Rows and labels on which each epoch is judged, instead of its mistakes, to decide when to stop.
+
+        Returns
+        -------
+        self : object
+            The estimator. An error leaves it as it was; Ctrl-C finishes the epoch, stores the model and then interrupts.
+
+        Raises
+        ------
+        InvalidData
+            If rows, labels or weights cannot be used; `NumericOverflow` says which row was too large.
+        InvalidParameter
+            If a parameter has a value that is not allowed.
         """
         return self._fit(X, y, sample_weight, (coef_init, intercept_init), (X_val, y_val))
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
-        """Learn from these rows, once, in the order given; the estimator itself.
+    def partial_fit(
+        self, X: MatrixLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Any:
+        """Learn from these rows, once, in the order given.
 
         Cutting a stream of rows into calls in any way gives the same model (with a `batch` of more than one row, the end
-        of a call ends the batch). `classes` lists all classes on the first call, unless `unknown_class="grow"`. `order`
-        and the reasons to stop do not apply.
+        of a call ends the batch). `order` and the reasons to stop do not apply.
+
+        Parameters
+        ----------
+        X : array or sparse matrix (rows, features)
+            The rows.
+        y : array (rows,)
+            Their labels.
+        classes : array, optional
+            All classes that there will be; needed on the first call, unless `unknown_class="grow"`.
+        sample_weight : array (rows,), optional
+            What the step of each row is multiplied by. Rows of weight 0 are left out.
+
+        Returns
+        -------
+        self : object
+            The estimator. An error leaves it as it was; Ctrl-C waits until all rows are learned.
+
+        Raises
+        ------
+        InvalidData
+            If rows, labels or weights cannot be used; `UnknownLabel` for a class that was not declared, `NumericOverflow`
+            if numbers became too large, with the row at which they did.
+        UnsupportedOperation
+            If parameters have changed since the model began to learn.
         """
         if self.keep == "pocket":
             raise UnsupportedOperation(
@@ -83,10 +139,26 @@ class Linear(Classifier):
             )
         return self._partial_fit(X, y, classes, sample_weight)
 
-    def explain(self, x: Any, label: Any = None) -> Explanation:
-        """What each feature of one row contributes to the score of `label`, by default of the label it is predicted.
+    def explain(self, x: MatrixLike, label: object = None) -> Explanation:
+        """Compute what each feature of a row contributes to the score of a class.
 
-        For two classes the score of the first is minus that of the second.
+        Parameters
+        ----------
+        x : array (features,), or a matrix with one row
+            The row.
+        label : object, optional
+            The class, by default the one that is predicted. For two classes the score of the first is minus that of the
+            second.
+
+        Returns
+        -------
+        Explanation
+            The score, the intercept and the contributions, whose sum it is.
+
+        Raises
+        ------
+        UnsupportedOperation
+            If the model predicts by votes.
         """
         check_is_fitted(self)
         if self._model.votes is not None or isinstance(self._model.problem, OneVsOne):
@@ -105,7 +177,7 @@ class Linear(Classifier):
             number = int(targets.numbers(np.array([label]), self.classes_)[0])
         if number < 0:
             raise InvalidParameter("label", label, f"one of the classes {self.classes_.tolist()}")
-        coef, intercept = self._model.kept()
+        coef, intercept = self._model.predicting_coef()
         binary = isinstance(self._model.problem, Binary)
         sign = -1.0 if binary and number == 0 else 1.0
         vector = 0 if binary else number
@@ -149,8 +221,8 @@ class Linear(Classifier):
         batch = 1 if self.reduction == "mean" else int(self.batch)
         return self._bound_for(classes, radius, lambda radius: self._rule().bound(radius, margin, batch))
 
-    def certify(self, X: Any, y: Any) -> Certified:
-        """What a theorem says of the run that learned from these rows of two classes, and how much of its bound was used.
+    def certify(self, X: MatrixLike, y: ArrayLike) -> Certified:
+        """Hold the mistakes of a run on rows of two classes against the bound of a theorem.
 
         It measures R and the widest margin γ, with the constant feature, and holds the updates since the last start of
         `fit` (or the first of `partial_fit`) against Novikoff's bound, for the weights that it started from. Where nothing
@@ -158,6 +230,20 @@ class Linear(Classifier):
         a margin have a bound on wrong predictions. Where no theorem applies, it says why. That X and y are what was learned
         from cannot be checked, but more updates than the bound prove that they are not.
 
+        Parameters
+        ----------
+        X : array or sparse matrix (rows, features)
+            The rows that were learned from.
+        y : array (rows,)
+            Their labels.
+
+        Returns
+        -------
+        Certified
+            The theorem, its bound, and what of it was used.
+
+        Examples
+        --------
         >>> X = [[1, 1, 0, 1, 1], [0, 0, 1, 1, 0], [0, 1, 1, 0, 0], [1, 0, 0, 1, 0], [1, 0, 1, 0, 1], [1, 0, 1, 1, 0]]
         >>> y = ["spam", "ham", "spam", "ham", "spam", "ham"]
         >>> print(Perceptron(order="cyclic").fit(X, y).certify(X, y))
@@ -188,11 +274,11 @@ class Linear(Classifier):
 
     @property
     def coef_(self) -> NDArray:
-        return self._fitted().kept()[0]
+        return self._fitted().predicting_coef()[0]
 
     @property
     def intercept_(self) -> NDArray:
-        return self._fitted().kept()[1]
+        return self._fitted().predicting_coef()[1]
 
     @property
     def last_coef_(self) -> NDArray:
@@ -211,17 +297,17 @@ class Linear(Classifier):
         """Whether `mistake_bound` also bounds the updates."""
         return self._rule().bounds_updates
 
-    def _whole(self) -> Model:
+    def _whole(self) -> LinearModel:
         """The model with all that learning left, of which a file need not hold more than what predicts."""
         model = self._fitted()
         if model.only_predicts:
             raise AttributeError("this model was saved for prediction only; save it with save(path, resume=True)")
         return model
 
-    def _fresh(self, plan: Plan, rows: Rows, features: int, classes: int, init: Any) -> Model:
+    def _initial_model(self, plan: Plan, rows: Rows, features: int, classes: int, init: Init | None) -> LinearModel:
         return fresh(plan.problem(classes), rows, features, plan.constant, self.keep, init or (None, None))
 
-    def _model_to_fit(self, plan: Plan, rows: Rows, features: int, outputs: int, init: Any) -> Model:
+    def _model_to_fit(self, plan: Plan, rows: Rows, features: int, outputs: int, init: Init | None) -> LinearModel:
         model = super()._model_to_fit(plan, rows, features, outputs, init)
         w = model.weights.w
         model.conditions = RunConditions(
@@ -229,7 +315,7 @@ class Linear(Classifier):
         )  # theorems are about two classes
         return model
 
-    def _learner(self, plan: Plan, model: Model, X: Any, examples: Examples, visits: Visits) -> Trainer:
+    def _make_trainer(self, plan: Plan, model: LinearModel, X: Matrix, examples: Examples, visits: Visits) -> Trainer:
         rule = self._rule()
         if rule.uses_length:
             squared = lengths(examples.rows, examples.constant)
@@ -245,30 +331,30 @@ class Linear(Classifier):
         model.conditions = model.conditions.further(rule, batch, in_turn, weighted)
         return Trainer(examples, model.weights, model.problem, rule, visits, log, model.pocket, model.bound, errors)
 
-    def _keep(self, model: Model, X: Any, learner: Trainer) -> None:
+    def _store(self, model: LinearModel, X: Matrix, learner: Trainer) -> None:
         if learner.log is not None:
             model.remember(X, learner.log.moves())
 
     _widens = True
 
-    def _widened(self, model: Model, features: int) -> Model:
-        return model.widened(features)
+    def _with_features(self, model: LinearModel, features: int) -> LinearModel:
+        return model.with_features(features)
 
     def _model_to_parts(self, resume: bool) -> Parts:
         return self._model.to_parts(resume, self._rule)
 
-    def _model_from_parts(self, parts: Parts) -> Model:
-        return Model.from_parts(parts, self.n_features_in_, self._expected(), self._rule)
+    def _model_from_parts(self, parts: Parts) -> LinearModel:
+        return LinearModel.from_parts(parts, self.n_features_in_, self._possible_problems(), self._rule)
 
-    def _fixed(self, plan: Plan) -> list[tuple[str, Any, Any]]:
+    def _unchangeable(self, plan: Plan) -> list[tuple[str, Any, Any]]:
         problem = self._model.problem
         kinds = ("multiclass", type(problem), type(plan.problem(problem.classes)))
-        return [("keep", self._model.keep, self.keep), *super()._fixed(plan), kinds]
+        return [("keep", self._model.keep, self.keep), *super()._unchangeable(plan), kinds]
 
 
 @with_parameters
 class Perceptron(Linear, SharedParameters):
-    """Learns linear separators from its mistakes, exactly as the textbook does, at the speed of memory.
+    """The perceptron: a linear classifier that learns from its mistakes.
 
     On an example with margin m ≤ `margin`, w += eta0 · Δ, where Δ = y·x for two classes. If the rows, constant feature
     included, have norm ≤ R and some unit vector separates them with margin γ, then from w = 0 there are at most
@@ -290,24 +376,16 @@ class Perceptron(Linear, SharedParameters):
 
     Attributes
     ----------
-    coef_, intercept_ : (vectors, features) and (vectors,) arrays
-        The weights that predict. One vector for two classes, one a class, or one a pair a < b (positive for a).
-    last_coef_, last_intercept_ : arrays of the same shapes
-        The last weights, whichever are kept.
     classes_ : array
         The labels. In order of arrival with `unknown_class="grow"`, sorted otherwise.
     n_mistakes_, n_updates_, n_seen_ : int
         Examples not predicted before they were learned from (a tie is not a prediction; with "ovo", those that lost one
         of their pairs), changes of weight vectors, and examples visited.
-    n_iter_ : int
-        Epochs.
     history_ : list of Epoch
         For each epoch: mistakes, updates, examples seen, norm of the last weights, validation error, seconds.
     stop_reason_ : str
         converged, max_iter, max_updates, max_seconds, training_error, validation_error, weight_change, callback,
         interrupted, or partial_fit for a model that has only streamed.
-    weights_ : Weights
-        What the kernels work on: last weights, drift, counts.
 
     Notes
     -----

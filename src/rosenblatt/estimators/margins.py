@@ -26,7 +26,7 @@ from rosenblatt.estimators.plan import PROBLEMS
 class PassiveAggressiveClassifier(
     ShuffleAndAverage, Linear, InterceptParameters, EpochParameters, ValidationParameters, ClassificationParameters
 ):
-    """Moves just far enough to be right with a margin of 1: PA, PA-I and PA-II.
+    """Passive-aggressive classifier (PA, PA-I, PA-II): moves just far enough to be right with a margin of 1.
 
     Of all weights that give the example a margin of 1, the step takes the nearest: τ = ℓ/‖Δ‖² with ℓ = max(0, 1 − m). PA-I
     caps it, τ = min(C, ℓ/‖Δ‖²), PA-II damps it, τ = ℓ/(‖Δ‖² + 1/(2C)) (Crammer, Dekel, Keshet, Shalev-Shwartz and Singer
@@ -68,7 +68,7 @@ class PassiveAggressiveClassifier(
 
 @with_parameters
 class MIRA(Linear, MarginParameters):
-    """Moves by the step that leaves the weights shortest: the margin-infused relaxed algorithm.
+    """The margin-infused relaxed algorithm: a linear classifier that takes the step which leaves the weights shortest.
 
     Two classes: τ = (β − m)/‖x‖², cut off at 0 and 1. Many classes, jointly: shares τ_r ≤ [r = label] of sum 0 with the
     least Σ ‖w_r + τ_r x‖², so that every rival that scores too high gives way at once; sorting the scores finds them, in

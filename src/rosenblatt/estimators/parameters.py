@@ -14,8 +14,8 @@
 
 A parameter is a field of a dataclass, described in the docstring of the class that declares it. `with_parameters` makes the
 constructor from the fields of a class and of its bases, and completes the Parameters section of its docstring, with types,
-defaults, and the parameters that it inherits. A class that declares a parameter again changes its default, and may change
-what is allowed and the description.
+defaults, and the parameters that it inherits; and the Attributes section, with the attributes that its bases describe. A
+class that declares a parameter again changes its default, and may change what is allowed and the description.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from __future__ import annotations
 import inspect
 import math
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING, dataclass, field
 from numbers import Integral, Real
 from typing import Any, NamedTuple, Protocol, TypeVar, dataclass_transform
 
 import numpy as np
 
-from rosenblatt.errors import IncompatibleParameters, InvalidParameter
+from rosenblatt.errors import IncompatibleParameters, InvalidParameter, shown
 
 T = TypeVar("T")
 C = TypeVar("C", bound=type)
@@ -201,22 +201,22 @@ def parameter(default: T, allowed: Allowed | None = None, positional: bool = Fal
     allowed : Allowed, optional
         What it may be: a `Number`, `OneOf`, `Flag`, … None: the same as in the base class that declares it too.
     positional : bool, default=False
-        Whether it may be passed without its name.
+        Whether it may be passed without its name; the default may then be `dataclasses.MISSING`.
     """
-    return field(default=default, kw_only=not positional, metadata={"allowed": allowed})
+    return field(default=default, kw_only=False if positional else MISSING, metadata={"allowed": allowed})
 
 
 @dataclass_transform(kw_only_default=True, eq_default=False)
 def with_parameters(cls: C) -> C:
     """Give a class the constructor and the documentation of the parameters that it declares or inherits.
 
-    All are keywords, but those that are declared as positional. `cls._own` tells what each may be.
+    All are keywords, but those that are declared as positional. `cls._allowed` tells what each may be.
     """
     made: Any = dataclass(kw_only=True, eq=False, repr=False, match_args=False)(cls)
     signature = inspect.signature(made.__init__)
     ranked = sorted(signature.parameters.values(), key=lambda each: (each.kind, _rank(each.name)))
     made.__init__.__signature__ = signature.replace(parameters=ranked)
-    made._own = {each.name: _allowed(made, each.name) for each in ranked[1:]}
+    made._allowed = {each.name: _find_allowed(made, each.name) for each in ranked[1:]}
     if made.__doc__ is not None:  # which python -OO takes away
         made.__doc__ = _documentation(made, {each.name: each.default for each in ranked[1:]})
     return made
@@ -227,34 +227,49 @@ def _rank(name: str) -> int:
     return _ORDER.index(name) if name in _ORDER else -1
 
 
-def _allowed(cls: type, name: str) -> Allowed:
+def _find_allowed(cls: type, name: str) -> Allowed:
     """What a parameter may be, as the class says or the nearest base that does."""
     declared = (vars(base).get("__dataclass_fields__", {}).get(name) for base in cls.__mro__)
     return next(each.metadata["allowed"] for each in declared if each is not None and each.metadata["allowed"] is not None)
 
 
 def _documentation(cls: Any, defaults: Mapping[str, Any]) -> str:
-    """The docstring of a class with all of its parameters, described there or in the docstrings of its bases."""
+    """The docstring of a class with all of its parameters and attributes, described there or in those of its bases."""
     meaning: dict[str, str] = {}
+    attributes: dict[str, str] = {}
     for base in reversed(cls.__mro__):
-        head, sections = _sections(base.__doc__ or "")
-        meaning |= re.findall(r"^(\w+)(?: :.*)?\n((?: +.*\n)+)", sections.pop("Parameters", ""), flags=re.MULTILINE)
-    entries = (
-        f"{name} : {cls._own[name].type_name}, default={_shown(default)}\n{meaning[name]}"
-        for name, default in defaults.items()
+        head, sections = _sections(vars(base).get("__doc__") or "")
+        meaning |= {name: text for name, _, text in _entries(sections.pop("Parameters", ""))}
+        own = {name: f"{name}{kind}\n{text}" for name, kind, text in _entries(sections.pop("Attributes", ""))}
+        described = set(_names(own))
+        attributes = own | {name: text for name, text in attributes.items() if described.isdisjoint(_names([name]))}
+    parameters = (
+        f"{name} : {cls._allowed[name].type_name}{_shown(default)}\n{meaning[name]}" for name, default in defaults.items()
     )
-    sections = {"Parameters": "".join(entries) + "\n", **sections}
-    return head + "".join(f"{title}\n{'-' * len(title)}\n{text}" for title, text in sections.items())
+    sections = {"Parameters": "".join(parameters), "Attributes": "".join(attributes.values()), **sections}
+    texts = (f"{title}\n{'-' * len(title)}\n{text.rstrip()}\n" for title, text in sections.items() if text)
+    return f"{head.rstrip()}\n\n" + "\n".join(texts)
 
 
 def _sections(doc: str) -> tuple[str, dict[str, str]]:
     """What a docstring says before its sections, and each section by its title."""
     head, *rest = re.split(r"^([A-Z]\w+)\n-+\n", inspect.cleandoc(doc) + "\n", flags=re.MULTILINE)
-    return head if rest else head + "\n", dict(zip(rest[::2], rest[1::2], strict=True))
+    return head, dict(zip(rest[::2], rest[1::2], strict=True))
+
+
+def _entries(section: str) -> list[tuple[str, str, str]]:
+    """(name or names, " : type", description) of each entry of a section."""
+    return re.findall(r"^(\w.*?)( :.*)?\n((?: +.*\n)+)", section, flags=re.MULTILINE)
+
+
+def _names(entries: Iterable[str]) -> list[str]:
+    return [name for entry in entries for name in entry.split(", ")]
 
 
 def _shown(default: object) -> str:
-    return f'"{default}"' if isinstance(default, str) else f"{default!r}"
+    if default is inspect.Parameter.empty:
+        return ""
+    return f', default="{default}"' if isinstance(default, str) else f", default={shown(default)}"
 
 
 # The parameters that several learners have, in the order in which constructors have them
@@ -464,4 +479,4 @@ class SharedParameters(MarginParameters, BatchParameters, ValidationParameters):
     weight_tol: float | None = parameter(None, Number(0, optional=True))
 
 
-SHARED: Mapping[str, Allowed] = vars(SharedParameters)["_own"]  # what they may be, unless a learner says otherwise
+SHARED: Mapping[str, Allowed] = vars(SharedParameters)["_allowed"]  # what they may be, unless a learner says otherwise

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
 from rosenblatt.errors import InvalidData, InvalidDataType, InvalidParameter
@@ -27,7 +27,7 @@ def checked_labels(y: NDArray) -> NDArray:
     return y
 
 
-def refuse_mixed(y: Any) -> None:
+def refuse_mixed(y: ArrayLike) -> None:
     """Raise a TypeError if some labels are text and others are not: numpy would turn them all into text."""
     if isinstance(y, list | tuple) or (isinstance(y, np.ndarray) and y.dtype.kind == "O"):
         kinds = {type(label).__name__ for label in y if isinstance(label, str) != isinstance(y[0], str)}
@@ -69,7 +69,7 @@ def arrivals(y: NDArray) -> tuple[NDArray, NDArray]:
     return labels[order], first[order]
 
 
-def sample_weights(sample_weight: Any, rows: int) -> NDArray | None:
+def sample_weights(sample_weight: ArrayLike | None, rows: int) -> NDArray | None:
     """One weight ≥ 0 a row, not all zero; None where none were given."""
     if sample_weight is None:
         return None
@@ -92,7 +92,7 @@ def live_rows(weight: NDArray | None, rows: int) -> NDArray:
     return np.arange(rows) if weight is None else np.flatnonzero(weight)
 
 
-def weights_of_classes(class_weight: Any, classes: NDArray) -> NDArray:
+def weights_of_classes(class_weight: Mapping[object, float], classes: NDArray) -> NDArray:
     """One weight a class from a dictionary; 1 for those it does not name."""
     weight = np.array([class_weight.get(name, 1.0) for name in classes.tolist()], dtype=np.float64)
     if not np.isfinite(weight).all() or (weight < 0).any() or not (weight > 0).any():
@@ -123,7 +123,7 @@ def running_balance(labels: NDArray, live: NDArray, counts: NDArray) -> NDArray:
     return weight
 
 
-def paired(weight: NDArray | None, by_class: NDArray | None, rows: int) -> NDArray | None:
+def pair_weights(weight: NDArray | None, by_class: NDArray | None, rows: int) -> NDArray | None:
     """(rows, 2): the weight of each row and that of its class; None when all are 1."""
     if weight is None and by_class is None:
         return None

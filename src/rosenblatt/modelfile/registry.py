@@ -53,11 +53,6 @@ def _by_name(modules: dict[str, str]) -> dict[str, str]:
 
 PUBLIC = _by_name(_ESTIMATORS) | _by_name(_OTHER_NAMES)  # what `from rosenblatt import …` finds, and where
 LEARNERS = _by_name(_ESTIMATORS) | _by_name(_OTHER_MODELS)  # what a file may hold
-READINGS = {  # how the files were read that a model learned from, by format: module and class
-    "svmlight": ("rosenblatt.data.svmlight", "Svmlight"),
-    "vw": ("rosenblatt.data.vw", "Vw"),
-    "table": ("rosenblatt.data.tables", "Table"),
-}
 
 
 def load(path: str | PathLike) -> Any:
@@ -104,30 +99,9 @@ def from_parts(parts: Parts) -> Any:
         raise UnreadableModel(
             f"it holds a {name!r:.80}, which is no learner of rosenblatt", hint="if it is one of your own, use its load"
         )
-    found = learner_class(name)
-    return found.from_parts(parts) if hasattr(found, "from_parts") else found._restored(parts.facts, parts.arrays, "")
+    return learner_class(name).from_parts(parts)
 
 
 def learner_class(name: str) -> Any:
     """Return the class of the learner with this name; KeyError if there is none."""
     return getattr(import_module(LEARNERS[name]), name)
-
-
-def reading_class(form: str) -> Any:
-    """Return the class that reads files of this format; KeyError if there is none."""
-    module, name = READINGS[form]
-    return getattr(import_module(module), name)
-
-
-# Until all packages have to_parts and from_parts
-
-kind = learner_class
-
-
-def restored(facts: Any, arrays: Any, source: str) -> Any:
-    """Return the model that facts and arrays describe."""
-    from rosenblatt.modelfile import container
-    from rosenblatt.modelfile.parts import Parts
-
-    with container.decoding(source):
-        return from_parts(Parts(facts, dict(arrays)))

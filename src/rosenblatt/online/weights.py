@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rosenblatt.engine.problems import Binary, Joint
-from rosenblatt.engine.weights import Weights, grown
+from rosenblatt.engine.weights import Weights, with_more_classes
 from rosenblatt.errors import NumericOverflow
 from rosenblatt.modelfile.parts import Parts
 from rosenblatt.modelfile.values import decode_name, encode_name
@@ -239,7 +239,7 @@ class NamedWeights:
         if classes == 3:
             last, drift = last[:, 0], None if drift is None else drift[:, 0]
         now = Weights(last, drift, np.zeros(1, np.int64), np.zeros(1, np.int64))
-        later = grown(now, Binary(2) if classes == 3 else Joint(classes - 1), Joint(classes))
+        later = with_more_classes(now, Binary(2) if classes == 3 else Joint(classes - 1), Joint(classes))
         columns = later.w if later.drift is None else np.hstack([later.w, later.drift])
         self.set_weights(np.ascontiguousarray(columns), classes)
 

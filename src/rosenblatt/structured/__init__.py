@@ -4,6 +4,8 @@
 Names are imported when they are first used: `evaluation` and `decoders` need no scikit-learn.
 """
 
+# ruff: noqa: F401 (the names for type checkers are those of __all__)
+
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -16,18 +18,6 @@ if TYPE_CHECKING:
     from rosenblatt.structured.tags.tagger import SequenceTagger
     from rosenblatt.structured.transition.parser import TransitionParser
 
-__all__ = [
-    "BeamSearch",
-    "GraphParser",
-    "SequenceTagger",
-    "StructuredPerceptron",
-    "TagAndParse",
-    "TransitionParser",
-    "decoders",
-    "evaluation",
-    "jackknife",
-    "jackknifed",
-]
 _MODULES = {
     "BeamSearch": "search.beam_search",
     "GraphParser": "graph.parser",
@@ -38,6 +28,7 @@ _MODULES = {
     "jackknife": "pipeline",
     "jackknifed": "pipeline",
 }
+__all__ = sorted({*_MODULES, "decoders", "evaluation"})
 
 
 def __getattr__(name: str) -> Any:
@@ -46,7 +37,3 @@ def __getattr__(name: str) -> Any:
     if name in __all__:
         return import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})

@@ -10,6 +10,8 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from operator import ne
 from os import PathLike
 from types import MappingProxyType
 from typing import Any, ClassVar, Protocol, Self
@@ -19,14 +21,24 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt import rules
-from rosenblatt.engine.train import Learner, Limits, NumericFailure, Visits
+from rosenblatt.engine.train import EpochTrainer, Limits, NumericFailure, Visits
 from rosenblatt.errors import IncompatibleParameters, InvalidData, InvalidDataType, NumericOverflow, UnsupportedOperation
 from rosenblatt.estimators.base import Estimator, unchanged_on_error
 from rosenblatt.estimators.callbacks import with_callbacks
-from rosenblatt.estimators.parameters import Number, OneOf, RuleName
+from rosenblatt.estimators.parameters import (
+    EpochParameters,
+    Number,
+    OneOf,
+    OrderParameters,
+    RuleName,
+    ThreadParameters,
+    ValidationParameters,
+    parameter,
+    with_parameters,
+)
 from rosenblatt.estimators.plan import Plan
-from rosenblatt.modelfile.parts import Parts, check_finite
-from rosenblatt.modelfile.saving import COUNTS, fact
+from rosenblatt.modelfile.parts import Parts
+from rosenblatt.modelfile.saving import COUNTS
 
 WIDEST = 4096  # beam; wider ones only take time
 _ANY_FALL = 1e-9  # of the validation error: with early_stopping and no tol, an epoch without one counts against going on
@@ -97,7 +109,7 @@ class StructuredModel:
 
 
 class StructuredTrainer:
-    """What learns from a corpus into a model: see `engine.train.Learner`. A subclass visits the sentences in `epoch`."""
+    """What learns from a corpus into a model: see `engine.train.EpochTrainer`. `epoch` visits the sentences."""
 
     def __init__(self, model: StructuredModel, visits: Visits):
         self.model: Any = model
@@ -116,23 +128,45 @@ class StructuredTrainer:
         """Return the weights as they are."""
         return self.model.weights()
 
-    def finish(self) -> None:
-        """Nothing is left to do."""
 
+@with_parameters
+class StructuredEstimator(Estimator, OrderParameters, EpochParameters, ValidationParameters, ThreadParameters):
+    """A learner whose answers have parts. A subclass says how a corpus is read, what a model is and what learns.
 
-class StructuredEstimator(Estimator):
-    """A learner whose answers have parts. A subclass says how a corpus is read, what a model is and what learns."""
+    Parameters
+    ----------
+    rule
+        How far an update moves. The word is `rules.Perceptron(margin=0.0, rate=1.0)`; `rules.PA1(C)` with a `margin` is
+        1-best MIRA with its step capped at C (McDonald, Crammer and Pereira 2005).
+    margin
+        The cost of each wrong part: gold must win by as much as the number of wrong parts times this.
+    keep
+        Which weights predict: the mean of those after every example, or the last.
+    order
+        How each epoch visits the sentences: in a new random order, or as they come.
+    max_seconds
+        Stop at the end of the first epoch that ends later than this.
+    tol
+        Stop when the validation error, or without validation the share of mistakes, has not fallen by more than `tol` for
+        `n_iter_no_change` epochs in a row. None: never for this reason, but with `early_stopping` any fall counts.
+    early_stopping
+        Hold out `validation_fraction` of the sentences and judge by the error on these. Sentences given to `fit` as
+        `X_val, y_val` do the same without holding any out.
+    validation_fraction
+        The share of sentences held out.
+    n_jobs
+        Threads that predict; None and −1 take every core. Results do not depend on it.
+    """
 
-    rule: Any = "perceptron"
-    margin: float = 0.0
-    keep: str = "average"
-    prune: float = 0.0
-    tol: float | None = None
-    max_iter: int = 10
+    rule: Any = parameter("perceptron", RuleName())
+    margin: float = parameter(0.0, Number(0))
+    keep: str = parameter("average", OneOf(("average", "last")))
+    order: str = parameter("shuffle", OneOf(("cyclic", "shuffle")))
+    max_iter: int = parameter(10)
+    max_seconds: float | None = parameter(None, Number(0, open_low=True, optional=True))
+    tol: float | None = parameter(None)
 
-    _own: ClassVar[Mapping[str, Any]] = MappingProxyType(
-        {"rule": RuleName(), "margin": Number(0), "keep": OneOf(("average", "last")), "order": OneOf(("cyclic", "shuffle"))}
-    )
+    prune = 0.0  # of learners without such a parameter
     _part: ClassVar[str] = "sentence"
     _model_type: ClassVar[Any]  # a StructuredModel with from_parts(parts)
 
@@ -147,7 +181,7 @@ class StructuredEstimator(Estimator):
         """Return a model that has learned nothing."""
 
     @abstractmethod
-    def _trainer(self, model: Any, corpus: Any, visits: Visits) -> Learner:
+    def _trainer(self, model: Any, corpus: Any, visits: Visits) -> EpochTrainer:
         """Return what learns from a corpus into the model."""
 
     @abstractmethod
@@ -199,7 +233,7 @@ class StructuredEstimator(Estimator):
             model.trained_with = self._search_name()
             error = None
             if X_val is not None and y_val is not None:
-                error = self._validation(model, *check_pair(X_val, y_val, ("X_val", "y_val")))
+                error = partial(self._error, model, *check_pair(X_val, y_val, ("X_val", "y_val")))
             trainer = self._trainer(model, corpus, Visits(np.arange(len(X)), self.order, rng))
             reason = self._run(plan, model, trainer, (X, y), error, {})
             self.n_mistakes_ = sum(epoch.mistakes for epoch in self.history_)
@@ -228,7 +262,7 @@ class StructuredEstimator(Estimator):
             plan = self._plan()
             X, y = check_pair(X, y)
             corpus = self._corpus(X, y, begin=first)
-            model = self._new_model(plan, corpus) if first else self._resumable()
+            model = self._new_model(plan, corpus) if first else self._stream_model()
             model.trained_with = self._search_name()
             updates, seen = model.updates, model.seen
             trainer = self._trainer(model, corpus, Visits(np.arange(len(X)), "cyclic", np.random.default_rng(0)))
@@ -236,13 +270,9 @@ class StructuredEstimator(Estimator):
                 done, _ = trainer.epoch(np.arange(len(X)))
             except NumericFailure as broken:
                 raise self._not_finite(X, broken) from None
-            trainer.finish()
             if not isinstance(self.rule, str) and not np.isfinite(trainer.size()):
-                raise NumericOverflow(
-                    "the weights are no longer finite numbers, and this model is spoiled",
-                    hint="fit a new one with a smaller rate",
-                )
-            self._keep(model, X, trainer)
+                raise NumericOverflow("the weights are no longer finite numbers", hint="make the rule's rate smaller")
+            self._store(model, X, trainer)
             self._model = model
             if first:
                 self.history_, self.stop_reason_, self.n_iter_ = [], "partial_fit", 1
@@ -251,6 +281,11 @@ class StructuredEstimator(Estimator):
             self.n_updates_ += model.updates - updates
             self.n_seen_ += model.seen - seen
         return self
+
+    def _stream_model(self) -> Any:
+        """Return the model that a stream goes on with: a copy, where a rule of the user's may let weights overflow."""
+        model = self._resumable()
+        return model if isinstance(self.rule, str) else model.copy()
 
     def _hold_out(self, X: Sequence, y: Sequence, rng: np.random.Generator) -> tuple[list, list, list, list]:
         """Return what to learn from and what to validate on: X, y, X_val, y_val."""
@@ -262,12 +297,10 @@ class StructuredEstimator(Estimator):
         out, rest = sorted(order[:held]), sorted(order[held:])
         return take(X, rest), take(y, rest), take(X, out), take(y, out)
 
-    def _validation(self, model: Any, X: Sequence, y: Sequence) -> Callable[[], float]:
-        def error() -> float:
-            wrong, parts = self._wrong(y, self._predict(model, X))
-            return wrong / max(parts, 1)
-
-        return error
+    def _error(self, model: Any, X: Sequence, y: Sequence) -> float:
+        """Return the share of parts that a model predicts wrong."""
+        wrong, parts = self._wrong(y, self._predict(model, X))
+        return wrong / max(parts, 1)
 
     # Predicting
 
@@ -301,10 +334,7 @@ class StructuredEstimator(Estimator):
         float
             Between 0 and 1.
         """
-        model = self._predicting_model()
-        X, y = check_pair(X, y)
-        wrong, parts = self._wrong(y, self._predict(model, X))
-        return 1 - wrong / max(parts, 1)
+        return 1 - self._error(self._predicting_model(), *check_pair(X, y))
 
     def _predicting_model(self) -> Any:
         """Return the model, if it can answer as the parameters ask; warn if it was not trained to be searched like that."""
@@ -335,13 +365,18 @@ class StructuredEstimator(Estimator):
         """Return how many parts differ, and how many parts there are."""
         wrong = parts = 0
         for number, (right, guess) in enumerate(zip(gold, guesses, strict=True)):
-            if len(right) != len(guess):
-                raise InvalidData(
-                    f"{self._part} {number} has {len(guess)} parts, but {len(right)} answers are given for it", row=number
-                )
-            wrong += sum(a != b for a, b in zip(right, guess, strict=True))
+            self._check_length(right, len(guess), number)
+            wrong += sum(map(ne, self._gold_parts(right, number), guess))
             parts += len(right)
         return wrong, parts
+
+    def _gold_parts(self, answer: Sequence, number: int) -> Sequence:
+        """Return the parts of an answer as predictions have them."""
+        return answer
+
+    def _check_length(self, answer: Sequence, parts: int, number: int) -> None:
+        if len(answer) != parts:
+            raise InvalidData(f"sentence {number} has {parts} words, but its answer has {len(answer)}", row=number)
 
     def _not_finite(self, X: Any, broken: NumericFailure) -> ValueError:
         return NumericOverflow(
@@ -373,31 +408,22 @@ class StructuredEstimator(Estimator):
         """
         super().save(path, resume)
 
-    def _parts(self, resume: bool) -> Parts:
+    def _learned_to_parts(self, resume: bool) -> Parts:
         self._freeze(self._model)
-        parts = Parts(
-            {
-                "counts": {name: int(getattr(self, name)) for name in COUNTS},
-                "history": [[fact(value) for value in epoch] for epoch in self.history_],
-                "stop_reason": self.stop_reason_,
-                "trained_with": self._model.trained_with,
-            }
-        )
+        parts = Parts({**self._history_to_facts(), "trained_with": self._model.trained_with})
         parts.put_parts("model", self._model.to_parts(resume), prefix="")
         return parts
 
-    def _put_together(self, parts: Parts, resume: bool) -> None:
+    def _learned_from_parts(self, parts: Parts, resume: bool) -> None:
         if resume and not any("drift" in name for name in parts.arrays):
-            raise ValueError("it says that it can go on learning, but has only what predicts")
-        for name, array in parts.arrays.items():
-            check_finite(name, array, endless=name.startswith("pairs"))  # −∞ is what a scheme does not allow
+            raise ValueError("it claims that it can go on learning, but has only what predicts")
         self._plan()
-        self._model = self._model_from_parts(parts.parts("model", prefix=""))
-        self._model.only_predicts = not resume
-        self._model.trained_with = parts.text("trained_with")
+        model = self._model = self._model_from_parts(parts.parts("model", prefix=""))
+        parts.check_all_taken()
+        model.only_predicts, model.trained_with = not resume, parts.text("trained_with")
         if not resume:
-            self._model.saved_with = {name: getattr(self, name) for name in ("keep", "prune")}
-        self._recall(parts, set(COUNTS))
+            model.saved_with = {name: getattr(self, name) for name in ("keep", "prune")}
+        self._set_history(parts, set(COUNTS))
 
     def _model_from_parts(self, parts: Parts) -> Any:
         """Return the model that these parts describe."""

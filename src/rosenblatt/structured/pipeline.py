@@ -18,8 +18,8 @@ from sklearn.utils.validation import check_is_fitted
 from rosenblatt.data.conllu import Sentence
 from rosenblatt.errors import InvalidData, InvalidDataType, InvalidParameter, InvalidParameterType, shown
 from rosenblatt.estimators.base import unchanged_on_error
-from rosenblatt.modelfile import container
 from rosenblatt.modelfile.parts import Parts
+from rosenblatt.modelfile.saving import SaveLoadMixin
 from rosenblatt.structured.base import StructuredEstimator, check_examples, check_pair, take
 from rosenblatt.structured.graph.parser import GraphParser
 from rosenblatt.structured.parser import DependencyParser
@@ -78,7 +78,7 @@ def jackknife(learner: FitsAndPredicts, X: Sequence, y: Sequence, folds: int = 5
 jackknifed = jackknife  # as it was called before
 
 
-class TagAndParse(BaseEstimator):
+class TagAndParse(SaveLoadMixin, BaseEstimator):
     """A pipeline that gives plain words tags and trees.
 
     An answer for a word is the tags that the parser reads, in its order, then the head and the label: with the usual fields
@@ -132,8 +132,8 @@ class TagAndParse(BaseEstimator):
             The sentences, as words.
         y : iterable of sequences of tuples
             For each word its tags, its head and its label.
-        X_val, y_val : optional
-            Further sentences, tagged by the taggers, on which the parser's error is measured after each epoch.
+        X_val, y_val : iterable, optional
+            Sentences and answers to judge the parser by after each epoch, on tags that the taggers give them.
 
         Returns
         -------
@@ -161,9 +161,9 @@ class TagAndParse(BaseEstimator):
             if self.folds:
                 read = [jackknife(taggers[tag], words, gold[i], self.folds) for i, tag in enumerate(tags)]
             trained = {tag: clone(taggers[tag]).fit(words, gold[i]) for i, tag in enumerate(tags)}
-            validation: tuple[Any, Any] = (None, None)
-            if X_val is not None:
-                X_val, y_val = check_pair(X_val, y_val)
+            validation: tuple = ()
+            if X_val is not None and y_val is not None:
+                X_val, y_val = check_pair(X_val, y_val, ("X_val", "y_val"))
                 guesses = [tagger.predict(X_val) for tagger in trained.values()]
                 validation = _tokens(X_val, guesses), _columns(y_val, len(tags))[1]
             parser = clone(self.parser).fit(_tokens(X, read), trees, *validation)
@@ -268,8 +268,7 @@ class TagAndParse(BaseEstimator):
         resume : bool, default=False
             Save all that learning needs to go on; without it the file holds what predicts, which is several times smaller.
         """
-        parts = self.to_parts(resume)
-        container.write(path, parts.facts, parts.arrays)
+        super().save(path, resume)
 
     def to_parts(self, resume: bool = False) -> Parts:
         """Return taggers and parser as facts and arrays.
@@ -286,25 +285,11 @@ class TagAndParse(BaseEstimator):
         check_is_fitted(self)
         learners = Parts()
         for name, learner in {**self.taggers_, "parser": self.parser_}.items():
-            learners.put_parts(name, Parts(*learner._written(resume)))
+            learners.put_parts(name, learner.to_parts(resume))
         return Parts({"learner": type(self).__name__, "parts": learners.facts, "folds": int(self.folds)}, learners.arrays)
 
     @classmethod
-    def load(cls, path: str | PathLike) -> TagAndParse:
-        """The taggers and the parser that were saved in a file. Nothing in the file is run as code."""
-        return cls._restored(*container.read(path), str(path))
-
-    @classmethod
-    def _restored(cls, facts: Mapping[str, Any], arrays: Mapping[str, Any], source: str) -> TagAndParse:
-        if facts.get("learner") != cls.__name__:
-            raise container.UnreadableModel(f"{source} holds a {facts.get('learner')}, not a {cls.__name__}")
-        try:
-            return cls.from_parts(Parts(facts, dict(arrays)))
-        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-            raise container.UnreadableModel(f"{source} is damaged: {type(error).__name__}: {error}") from None
-
-    @classmethod
-    def from_parts(cls, parts: Parts) -> TagAndParse:
+    def from_parts(cls, parts: Parts) -> Self:
         """Return the pipeline that was saved.
 
         Parameters
@@ -319,8 +304,7 @@ class TagAndParse(BaseEstimator):
         learners = Parts(parts.facts["parts"], parts.arrays)
         made: dict[str, Any] = {}
         for name, facts in learners.facts.items():
-            own = learners.parts(name)
-            made[name] = _KINDS[facts["learner"]]._restored(own.facts, own.arrays, name)
+            made[name] = _KINDS[facts["learner"]].from_parts(learners.parts(name))
         parser = made.pop("parser")
         if not isinstance(parser, DependencyParser) or tuple(made) != tuple(parser.fields[1:]):
             raise ValueError(

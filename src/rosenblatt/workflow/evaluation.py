@@ -285,13 +285,13 @@ class Rows(NamedTuple):
         except LabelError:
             if not rereadable(files):
                 raise
-            reading = reading.told(reading.labels(files)[1])
+            reading = reading.with_labels(reading.labels(files)[1])
             batches = _read_all(reading, files, options.on_error)
         place = ", ".join(files)
         if not batches:
             raise InvalidData("there are no rows to learn from", path=place)
-        batch = reading.joined(batches)
-        y = (reading.learned([batch]) if reading.learns else reading).chunk(batch).y
+        batch = reading.concatenate(batches)
+        y = (reading.fit([batch]) if reading.needs_fit else reading).chunk(batch).y
         if y is None:
             raise InvalidData("the rows have no labels", path=place)
         if is_regressor(learner):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from importlib import import_module
 from os import PathLike
 from typing import Any, NamedTuple
 
@@ -13,14 +12,14 @@ from numpy.typing import NDArray
 from sklearn.base import is_regressor
 
 from rosenblatt.data import opening
-from rosenblatt.data.formats import READINGS
+from rosenblatt.data.formats import reading_class
 from rosenblatt.data.reading import Chunk, Reading
 from rosenblatt.errors import InvalidData
-from rosenblatt.modelfile import container, registry
-from rosenblatt.modelfile.saving import WRONG
+from rosenblatt.modelfile import registry
+from rosenblatt.modelfile.parts import Parts
+from rosenblatt.modelfile.saving import SaveLoadMixin
 
 Paths = str | PathLike | Sequence[str | PathLike]  # files, folders or patterns
-_PARTS = ("learner", "reading")
 _NO_FEATURES = ("target", "weight", "ignored")  # what a column can be beside something to learn from
 
 
@@ -34,7 +33,7 @@ class Answers(NamedTuple):
     skipped: int = 0  # rows of the files left out so far
 
 
-class FileModel:
+class FileModel(SaveLoadMixin):
     """A model trained from files: a learner, the reading that makes rows for it, and the facts of its training.
 
     `train` makes it; `save` and `load` keep it in one file.
@@ -49,7 +48,7 @@ class FileModel:
         Facts about the training: files, passes, mistakes, why it stopped.
     """
 
-    def __init__(self, reading: Reading, learner: Any, training: Mapping[str, Any] | None = None):
+    def __init__(self, reading: Reading, learner: Any, training: Mapping[str, object] | None = None):
         self.reading = reading
         self.learner = learner
         self.training: dict[str, Any] = dict(training or {})
@@ -129,47 +128,31 @@ class FileModel:
 
     # Files
 
-    def save(self, path: str | PathLike, resume: bool = True) -> None:
-        """Write the model into one file, which replaces an old one only when it is complete."""
-        learner, learner_arrays = self.learner._written(resume)
-        reading, reading_arrays = self.reading.written()
-        facts = {
-            "learner": type(self).__name__,
-            "parts": {"learner": learner, "reading": {"format": self.reading.format, "facts": reading}},
-            "training": self.training,
-        }
-        arrays = {f"learner/{name}": array for name, array in learner_arrays.items()}
-        container.write(path, facts, arrays | {f"reading/{name}": array for name, array in reading_arrays.items()})
+    def to_parts(self, resume: bool = True) -> Parts:
+        """Return the learner, the reading and the facts of the training, for a model file."""
+        reading = self.reading.to_parts()
+        members = Parts()
+        members.put_parts("learner", self.learner.to_parts(resume))
+        members.put_parts("reading", Parts({"format": self.reading.format, "facts": reading.facts}, reading.arrays))
+        parts = Parts({"learner": type(self).__name__})
+        parts.put_parts("parts", members, "")
+        parts.facts["training"] = self.training
+        return parts
 
     @classmethod
-    def load(cls, path: str | PathLike) -> FileModel:
-        """The model that was saved in a file. Nothing in the file is run as code."""
-        facts, arrays = container.read(path)
-        if facts.get("learner") != cls.__name__:
-            raise container.UnreadableModel(f"{path} holds a {facts.get('learner')}, not a model made from files")
-        return cls._restored(facts, arrays, str(path))
-
-    @classmethod
-    def _restored(cls, facts: Mapping[str, Any], arrays: Mapping[str, NDArray], source: str) -> FileModel:
-        try:
-            parts, training = facts["parts"], facts["training"]
-            own: dict[str, dict[str, NDArray]] = {part: {} for part in _PARTS}
-            for name, array in arrays.items():
-                part, _, rest = name.partition("/")
-                own[part][rest] = array
-            module, name = READINGS[parts["reading"]["format"]]
-            reading = getattr(import_module(module), name).restored(parts["reading"]["facts"], own["reading"])
-            learner = registry.restored(parts["learner"], own["learner"], source)
-            if not isinstance(training, dict):
-                raise ValueError("the facts of its training are missing")
-            if not hasattr(learner, "n_features_in_"):
-                raise ValueError(f"a {type(learner).__name__} does not learn from rows")
-            if reading.features not in (None, learner.n_features_in_):
-                raise ValueError(f"there are {reading.features} columns, and its learner wants {learner.n_features_in_}")
-        except container.UnreadableModel:
-            raise
-        except WRONG as error:
-            raise container.UnreadableModel(f"{source} is damaged: {type(error).__name__}: {error}") from None
+    def from_parts(cls, parts: Parts) -> FileModel:
+        """Return the model that `to_parts` described."""
+        members, training = parts.parts("parts", ""), parts.facts["training"]
+        stored = members.parts("reading")
+        reading = reading_class(stored.text("format")).from_parts(Parts(stored.facts["facts"], stored.arrays))
+        learner = registry.from_parts(members.parts("learner"))
+        parts.check_all_taken()
+        if not isinstance(training, dict):
+            raise ValueError("the facts of its training are missing")
+        if not hasattr(learner, "n_features_in_"):
+            raise ValueError(f"a {type(learner).__name__} does not learn from rows")
+        if reading.features not in (None, learner.n_features_in_):
+            raise ValueError(f"there are {reading.features} columns, and its learner wants {learner.n_features_in_}")
         return cls(reading, learner, training)
 
 

@@ -46,7 +46,7 @@ class Room(NamedTuple):
     values: NDArray[np.float64]  # (non-zeros,)
     labels: NDArray[np.float64]  # (rows,)
     begins: NDArray[np.int64]  # (rows,), the places where rows begin
-    extra: NDArray  # (rows,), a number of each row that only this format has; or (0,)
+    extra: NDArray  # (rows,), a number of each row that only this format has
 
 
 class Data(tuple):
@@ -91,9 +91,11 @@ class Data(tuple):
 
 
 class LineParser(ABC):
-    """Parses pieces of text, each in a thread. A format says what its loop is, and what makes it special."""
+    """Parses pieces of text, each in a thread. A format says what its compiled loop is, and what makes it special."""
 
     error: ClassVar[type[FormatError]]
+    loop: ClassVar[Any]  # the compiled function: (data, end, room, options, state)
+    extra_type: ClassVar[type]
     index_types: ClassVar[tuple[type, ...]] = (np.int32,)  # tried in order until `fits`
 
     def prepare(self, piece: Piece) -> Any:
@@ -105,36 +107,28 @@ class LineParser(ABC):
         """Return what the loop must know, a NamedTuple."""
 
     @abstractmethod
-    def room(self, piece: Piece) -> tuple[int, type | None]:
-        """Return the most non-zeros that a piece can have, and the type of the extra number of a row, if it has one."""
+    def separators(self) -> bytes:
+        """Return the bytes of which there are at least as many as non-zeros."""
 
     @abstractmethod
     def start(self, state: NDArray[np.int64]) -> None:
         """Set the positions of `state` that the format has for itself."""
 
     @abstractmethod
-    def loop(self, data: NDArray[np.uint8], end: int, room: Room, options: Any, state: NDArray[np.int64]) -> None:
-        """Call the compiled loop."""
-
-    @abstractmethod
-    def problem(self, code: int, found: str, options: Any) -> tuple[str, Mapping[str, object] | None]:
-        """Return what is wrong with a line of this code where `found` is, and the settings that would avoid it."""
+    def columns(self, state: NDArray[np.int64]) -> int:
+        """Return the number of columns."""
 
     @abstractmethod
     def chunk(self, piece: Piece, X: Any, room: Room, state: NDArray[np.int64], options: Any) -> Chunk:
-        """Return the rows with their labels, where X is finished; `room` holds no more than these rows."""
+        """Return the rows with their labels, where X is finished; labels and extra are those of these rows."""
 
     @abstractmethod
-    def columns(self, state: NDArray[np.int64]) -> int:
-        """Return the number of columns."""
+    def problem(self, code: int, found: str, options: Any) -> tuple[str, type[FormatError], Mapping[str, object] | None]:
+        """Return what is wrong with a line where `found` is, the type of the error, and settings that would avoid it."""
 
     def fits(self, state: NDArray[np.int64]) -> bool:
         """Return whether the type of the indices was wide enough."""
         return True
-
-    def error_of(self, code: int) -> type[FormatError]:
-        """Return the type of the error with this code."""
-        return self.error
 
     def resolve_values(self, piece: Piece, values: NDArray[np.float64]) -> None:
         """Replace values that only `float` can round."""
@@ -148,9 +142,9 @@ class LineParser(ABC):
         """Parse a piece. A line that is wrong is left out, or ends it."""
         options = self.options(context)
         lines = occurrences(piece.buffer, piece.end, LF)
-        count, extra = self.room(piece)
+        count = sum(occurrences(piece.buffer, piece.end, character) for character in self.separators())
         for index_type in self.index_types:
-            room = _new_room(lines + 1, count, index_type, extra)
+            room = self._new_room(lines + 1, count, index_type)
             state = np.zeros(STATE, np.int64)
             state[PLACE] = piece.begin
             self.start(state)
@@ -177,9 +171,13 @@ class LineParser(ABC):
             chunk = self.without(chunk, infinite)
         return Parsed(chunk if chunk.rows and (skip or not problems) else None, lines, skipped, problems)
 
-    def _fill(
-        self, piece: Piece, room: Room, options: Any, state: NDArray[np.int64], skip: bool
-    ) -> tuple[int, list[Problem]]:
+    def _new_room(self, rows: int, count: int, index_type: type) -> Room:
+        indices: NDArray = np.empty(count, index_type)
+        extra: NDArray = np.empty(rows, self.extra_type)
+        begins = np.empty(rows, np.int64)
+        return Room(np.zeros(rows + 1, np.int64), indices, np.empty(count), np.empty(rows), begins, extra)
+
+    def _fill(self, piece: Piece, room: Room, options: Any, state: NDArray, skip: bool) -> tuple[int, list[Problem]]:
         """Return how many lines were left out, and what is wrong with the first of them."""
         skipped = 0
         problems: list[Problem] = []
@@ -189,20 +187,15 @@ class LineParser(ABC):
                 return skipped, problems
             skipped += 1
             if len(problems) < MOST_ERRORS:
-                code, place = int(state[WRONG]), int(state[WHERE])
-                text, settings = self.problem(code, word_shown(piece.buffer, place), options)
-                problems.append(Problem(*place_of(piece, place), text, self.error_of(code), settings))
+                place = int(state[WHERE])
+                text, error, settings = self.problem(int(state[WRONG]), word_shown(piece.buffer, place), options)
+                problems.append(Problem(*place_of(piece, place), text, error, settings))
             if not skip:
                 return skipped, problems
             state[PLACE] = line_after(piece.buffer, state[PLACE])
 
     def read(
-        self,
-        paths: Paths,
-        on_error: str = "error",
-        size: int = SIZE,
-        threads: int | None = None,
-        digest: bool = False,
+        self, paths: Paths, on_error: str = "error", size: int = SIZE, threads: int | None = None, digest: bool = False
     ) -> ParallelReader[Chunk]:
         """Return an iterator over the rows of these files, in order."""
         how: dict[str, Any] = {"on_error": on_error, "size": size, "threads": threads, "digest": digest}
@@ -216,19 +209,6 @@ class LineParser(ABC):
         if not chunks:
             raise self.error("there are no rows to read", path=", ".join(files[:3]) + (", …" if len(files) > 3 else ""))
         return concatenate(chunks), batches
-
-
-def _new_room(rows: int, count: int, index_type: Any, extra: Any) -> Room:
-    room = Room(
-        np.empty(rows + 1, np.int64),
-        np.empty(count, index_type),
-        np.empty(count),
-        np.empty(rows),
-        np.empty(rows, np.int64),
-        np.empty(rows if extra else 0, extra or np.int64),
-    )
-    room.indptr[0] = 0
-    return room
 
 
 def _infinite_rows(X: Any) -> NDArray[np.int64]:

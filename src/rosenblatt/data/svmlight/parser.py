@@ -6,7 +6,6 @@ the same bytes; nothing rests on the hashes being distinct.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import isfinite
 from typing import Any, ClassVar
@@ -41,6 +40,8 @@ class SvmlightParser(LineParser):
     """How pieces of LIBSVM text become rows."""
 
     error: ClassVar[type[FormatError]] = SvmlightError
+    loop = staticmethod(kernel.parse)
+    extra_type: ClassVar[type] = np.int64
     index_types: ClassVar[tuple[type, ...]] = (np.int32, np.int64)
     features: int | None = None
     zero_based: bool | str = True  # "auto" takes the indices as they stand, and allows for one more
@@ -80,14 +81,11 @@ class SvmlightParser(LineParser):
         highest = LAST if self.features is None else self.features - (self.zero_based is True)
         return LineOptions(self.lowest, highest, self.labelled, context)
 
-    def room(self, piece: Piece) -> tuple[int, type | None]:
-        return occurrences(piece.buffer, piece.end, ord(":")), np.int64 if self.qid else None
+    def separators(self) -> bytes:
+        return b":"
 
     def start(self, state: NDArray[np.int64]) -> None:
         state[SMALLEST], state[LARGEST] = LAST, self.lowest - 1
-
-    def loop(self, data: NDArray[np.uint8], end: int, room: Room, options: LineOptions, state: NDArray[np.int64]) -> None:
-        kernel.parse(data, end, room, options, state)
 
     def fits(self, state: NDArray[np.int64]) -> bool:
         return state[LARGEST] - self.lowest <= NARROW
@@ -113,10 +111,7 @@ class SvmlightParser(LineParser):
         smallest = int(X.indices.min()) + self.lowest if len(X.indices) else None
         return replace(chunk, X=csr(X.data, X.indices, X.indptr, columns), smallest=smallest)
 
-    def error_of(self, code: int) -> type[FormatError]:
-        return LabelError if code == kernel.WORD else SvmlightError
-
-    def problem(self, code: int, found: str, options: LineOptions) -> tuple[str, Mapping[str, object] | None]:
+    def problem(self, code: int, found: str, options: LineOptions) -> Any:
         index = found[1:].partition(":")[0]
         text = {
             kernel.LABEL: f"expected a label, a number or a word, found {found}; is this a file of text?",
@@ -130,7 +125,8 @@ class SvmlightParser(LineParser):
             kernel.ZERO: f"expected an index from 1 on, found {index}",
             kernel.QUERY: f"expected a whole number after qid:, found {found}",
         }[code]
-        return text, {kernel.WORD: {"text": True}, kernel.ZERO: {"zero_based": True}}.get(code)
+        settings = {kernel.WORD: {"text": True}, kernel.ZERO: {"zero_based": True}}.get(code)
+        return text, LabelError if code == kernel.WORD else SvmlightError, settings
 
 
 def first_words(piece: Piece, skip: bool, context: None) -> Parsed[tuple[list[bytes], int]]:
@@ -153,7 +149,7 @@ def decode(word: bytes) -> str:
 
 @exact
 def _codes(data, places, slots, codes, firsts):
-    """The number of distinct words at the places; codes (places,) says which each is, firsts where one stands first."""
+    """Return the number of distinct words at the places; codes (places,) says which each is, firsts where it is first."""
     text = start(data)
     distinct = 0
     mask = len(slots) - 1
@@ -192,7 +188,7 @@ def distinct_words(buffer: NDArray[np.uint8], places: NDArray[np.int64]) -> tupl
 
 
 def _word_at(buffer: NDArray[np.uint8], place: int) -> bytes:
-    """The word that begins at a place."""
+    """Return the word that begins at a place."""
     length = 64
     while True:
         text = bytes(buffer[place : place + length])

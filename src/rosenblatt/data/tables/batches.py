@@ -17,13 +17,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from rosenblatt.data import opening
-from rosenblatt.data.formats import TABLES, format_of_suffix
+from rosenblatt.data.formats import START, TABLES, format_of_suffix
 from rosenblatt.data.opening import MOST_ERRORS
 from rosenblatt.data.parsing.fingerprint import Fingerprint
 from rosenblatt.data.tables.delimited import Delimited, first_records
 from rosenblatt.data.tables.json_lines import JsonLines
 from rosenblatt.data.tables.schema import LABELS, SAMPLE, ColumnChoice, Schema, infer_schema, is_number
-from rosenblatt.data.tables.sources import Form, Lines, Peeked, Piece, Source, TableError, check_encoding, detect_form
+from rosenblatt.data.tables.sources import Form, Lines, Piece, Source, TableError, check_encoding, detect_form
 from rosenblatt.data.tables.values import NUMBER, Check, Column, Fault, as_text, mismatch, plain
 from rosenblatt.errors import FormatError
 
@@ -46,43 +46,43 @@ def open_source(
     path: str, stream: opening.Input, options: TableOptions, known: Schema | None, labelled: bool, size: int
 ) -> Source:
     """Return the file as a source of rows, with names for its columns."""
-    start = Peeked(stream)
-    form = detect_form(path, start.head, options.format, options.delimiter, options.quote)
+    head = stream.peek(START)
+    form = detect_form(path, head, options.format, options.delimiter, options.quote)
     nameless = format_of_suffix(path, TABLES) is None
     if known is not None and options.format is None and options.delimiter is None:
         alike = form.format in ("csv", "tsv", "lines") and known.form.format in ("csv", "tsv")
         if form.format == known.form.format or (nameless and alike):
             form = known.form  # with the delimiter and the quotes of the file learned from
     if form.format in ("parquet", "arrow"):
-        from rosenblatt.data.tables import columnar
+        from rosenblatt.data.tables.columnar import open_arrow, open_parquet
 
-        return columnar.parquet(start, form, path, size) if form.format == "parquet" else columnar.arrow(start, form, size)
-    check_encoding(start.head, start.name)
+        return open_arrow(stream, form, size) if form.format == "arrow" else open_parquet(stream, form, path, size)
+    check_encoding(head, stream.name)
     if form.format == "jsonl":
-        return JsonLines(start, form, size)
+        return JsonLines(stream, form, size)
     if known is None:
-        return _open_unknown(start, form, options, size)
+        return _open_unknown(stream, form, options, size)
     if nameless and not labelled and known.only_text is not None:
-        names = _names(known, first_records(start.head, form, start.name), labelled)
+        names = _names(known, first_records(head, form, stream.name), labelled)
         if names is None or known.only_text not in names:
-            return Lines(start, form, size, known.only_text)
-    source = Delimited(start, form, size)
+            return Lines(stream, form, size, known.only_text)
+    source = Delimited(stream, form, size)
     names = _names(known, source.head, labelled)
     if names is None:
         first = source.head[0]
         found = f"{len(first)} fields ({', '.join(first)[:80]}) where there must be {len(known.columns)}, without a header"
         columns = ", ".join(f"{column.name} ({column.kind})" for column in known.columns)
-        raise TableError(f"{found}: {columns}", path=start.name, line=1)
+        raise TableError(f"{found}: {columns}", path=stream.name, line=1)
     source.begin(names, known.header)
     return source
 
 
-def _open_unknown(start: Peeked, form: Form, options: TableOptions, size: int) -> Source:
+def _open_unknown(stream: opening.Input, form: Form, options: TableOptions, size: int) -> Source:
     """Return delimited text of which nothing is known."""
-    if form.format == "lines" and start.head:
+    if form.format == "lines" and stream.peek(1):
         hint = f"the formats are {', '.join(TABLES)}; or give the delimiter"
-        raise TableError("the format cannot be detected", path=start.name, hint=hint, settings={"format": "csv"})
-    source = Delimited(start, form, size)
+        raise TableError("the format cannot be detected", path=stream.name, hint=hint, settings={"format": "csv"})
+    source = Delimited(stream, form, size)
     header = _has_header(source.head, options.choice) if options.header is None else options.header
     first = source.head[0] if source.head else []
     source.begin(_header_names(first) if header else [str(number) for number in range(len(first))], header)

@@ -15,7 +15,8 @@ import pyarrow as pa
 from pyarrow import ipc
 from pyarrow.parquet import ParquetFile
 
-from rosenblatt.data.tables.sources import Form, Peeked, Piece, Source, TableError, not_utf8
+from rosenblatt.data.opening import Input
+from rosenblatt.data.tables.sources import Form, Piece, Source, TableError, not_utf8
 
 DAMAGE = (pa.ArrowException, OSError, MemoryError, UnicodeError)  # what Arrow makes of a file that is none
 
@@ -25,7 +26,7 @@ class Columnar(Source):
 
     has_lines = False
 
-    def __init__(self, stream: Peeked, form: Form, size: int, names: list[str], batches: Iterator[Any]):
+    def __init__(self, stream: Input, form: Form, size: int, names: list[str], batches: Iterator[Any]):
         super().__init__(stream, form, size)
         self.names = names
         self._batches = batches
@@ -99,7 +100,7 @@ def _within(rows: dict[int, str], begin: int, count: int) -> dict[int, str]:
     return {row - begin: what for row, what in rows.items() if begin <= row < begin + count}
 
 
-def parquet(stream: Peeked, form: Form, path: str, size: int) -> Columnar:
+def open_parquet(stream: Input, form: Form, path: str, size: int) -> Columnar:
     """Return the rows of a Parquet file, which must be one that can be read from its end."""
     if path == "-":
         problem = "Parquet is read from its end, which standard input does not have"
@@ -122,9 +123,9 @@ def parquet(stream: Peeked, form: Form, path: str, size: int) -> Columnar:
     return Columnar(stream, form, size, list(file.schema_arrow.names), batches())
 
 
-def arrow(stream: Peeked, form: Form, size: int) -> Columnar:
+def open_arrow(stream: Input, form: Form, size: int) -> Columnar:
     """Return the rows of an Arrow file, which begins with its name, or of a stream of Arrow, which does not."""
-    if stream.head.startswith(b"ARROW1"):
+    if stream.peek(6) == b"ARROW1":
         stream.read(8)  # what follows, up to the footer, is a stream
     try:
         reader = ipc.open_stream(pa.PythonFile(_Readable(stream), mode="r"))
@@ -136,7 +137,7 @@ def arrow(stream: Peeked, form: Form, size: int) -> Columnar:
 class _Readable(io.RawIOBase):
     """A stream as Arrow wants it."""
 
-    def __init__(self, stream: Peeked):
+    def __init__(self, stream: Input):
         self.readinto = stream.readinto  # type: ignore[method-assign]  # nothing between the two
 
     def readable(self) -> bool:

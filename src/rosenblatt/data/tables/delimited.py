@@ -20,7 +20,8 @@ import pyarrow as pa
 import pyarrow.csv
 from numpy.typing import NDArray
 
-from rosenblatt.data.tables.sources import Form, Peeked, Piece, Source, TableError, drop_invalid, whole_lines
+from rosenblatt.data.opening import Input
+from rosenblatt.data.tables.sources import Form, Piece, Source, TableError, drop_invalid, whole_lines
 from rosenblatt.engine.jit import jit
 
 HEAD = 50  # records that are looked at to decide what the first one is
@@ -83,7 +84,7 @@ def first_records(data: bytes, form: Form, file: str) -> list[list[str]]:
 class Delimited(Source):
     """Delimited text. Whether its first record, in `head`, is a header must be said with `begin` before it is read."""
 
-    def __init__(self, stream: Peeked, form: Form, size: int):
+    def __init__(self, stream: Input, form: Form, size: int):
         super().__init__(stream, form, size)
         self._codes = ord(form.delimiter), ord(form.quote) if form.quote else -1
         self._records = self._cut()

@@ -18,10 +18,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from rosenblatt.data.tables import vocabulary
-from rosenblatt.data.tables.vocabulary import HashedRuns, RunStore, Spans, Vocabulary, pack_strings, unpack_strings
+from rosenblatt.data.tables.vocabulary import HashedRuns, RunStore, Spans, Vocabulary
 from rosenblatt.engine.jit import exact
 from rosenblatt.errors import InvalidData
 from rosenblatt.modelfile.parts import Parts
+from rosenblatt.modelfile.values import decode_strings, encode_strings
 
 _BLANKS = r"[\s\v\x1c-\x1f\x{85}\p{Z}]+"  # what str.split() splits at
 MISSING = "(missing)"  # the name of the category of rows that have none
@@ -107,10 +108,8 @@ class NumberEncoder:
 
     @classmethod
     def from_parts(cls, parts: Parts) -> NumberEncoder:
-        names, scale = parts.facts["names"], parts.facts["scaled"]
-        if not _all(names, str) or not _all(scale, bool) or len(names) != len(scale):
-            raise ValueError("columns of numbers need names, and whether each is scaled")
-        self = cls(names, scale)
+        names = parts.values("names", str)
+        self = cls(names, parts.values("scaled", bool, len(names)))
         self.mean = parts.array("mean", np.float64, (self.width,))
         self.deviation = parts.array("deviation", np.float64, (self.width,), np.nextafter(0, 1))
         return self
@@ -170,7 +169,7 @@ class CategoryEncoder:
         return f"{self.column}={MISSING if value is None else value}"
 
     def to_parts(self) -> Parts:
-        letters, offsets = pack_strings([value for value in self._numbers if value is not None])
+        letters, offsets = encode_strings([value for value in self._numbers if value is not None])
         facts = {"column": self.column, "most": self.most, "bits": self.bits, "missing": self._numbers.get(None)}
         return Parts(facts, {"letters": letters, "offsets": offsets})
 
@@ -178,7 +177,7 @@ class CategoryEncoder:
     def from_parts(cls, parts: Parts) -> CategoryEncoder:
         self = cls(parts.text("column"), parts.whole("most", 1, 2**31), _bits(parts))
         letters, offsets = parts.array("letters", np.uint8, (None,)), parts.array("offsets", np.int64, (None,))
-        values: list[str | None] = [*unpack_strings(letters, offsets)]
+        values: list[str | None] = [*decode_strings(letters, offsets)]
         if parts.facts.get("missing") is not None:
             values.insert(parts.whole("missing", 0, len(values)), None)
         self._values = values
@@ -190,15 +189,15 @@ class CategoryEncoder:
     def _places(self, values: list[str | None]) -> list[int]:
         if self.bits is None:
             return [self._numbers.get(value, -1) for value in values]
-        letters, offsets = pack_strings([MISSING if value is None else value for value in values])
+        letters, offsets = encode_strings([MISSING if value is None else value for value in values])
         spans = np.column_stack([offsets[:-1], offsets[1:]])
         return (vocabulary.hash_spans(letters, spans) & np.uint64((1 << self.bits) - 1)).astype(np.int64).tolist()
 
 
 class TextEncoder:
-    """One column of text: a column of X for each run of low to high words, or characters, that stood in `min_count` texts.
+    """One column of text: a column of X for each run of low to high words, or characters, that occurs in `min_count` texts.
 
-    A run that occurs n times in a text, and stood in d of the N texts that were learned from, weighs
+    A run that occurs n times in a text, and in d of the N texts that were learned from, weighs
     (1 + ln n)(1 + ln((1 + N)/(1 + d)))², and a row has length 1; without `tfidf` it weighs n. The logarithms are those of
     Salton and Buckley 1988; rarity is squared because that did better, averaged perceptrons given, on mails of 20 groups
     (84.6 % right against 83.5 %) and no worse on short messages (98.9 %).
@@ -298,10 +297,6 @@ class TextEncoder:
 
 
 ENCODERS = {encoder.kind: encoder for encoder in (NumberEncoder, CategoryEncoder, TextEncoder)}
-
-
-def _all(values: object, kind: type) -> bool:
-    return isinstance(values, list) and all(type(value) is kind for value in values)
 
 
 def _bits(parts: Parts) -> int | None:

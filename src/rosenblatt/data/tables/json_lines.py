@@ -13,7 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.json
 
-from rosenblatt.data.tables.sources import Form, Peeked, Piece, Source, TableError, not_utf8, whole_lines
+from rosenblatt.data.opening import Input
+from rosenblatt.data.tables.sources import Form, Piece, Source, TableError, not_utf8, whole_lines
 from rosenblatt.data.tables.values import number_text
 
 EXACT = 2**53  # below it float64 has every whole number
@@ -23,7 +24,7 @@ _NESTED = "a list or an object is neither a number nor text"
 class JsonLines(Source):
     """JSON, an object a line. Its columns are the keys that occur in the pieces looked at first."""
 
-    def __init__(self, stream: Peeked, form: Form, size: int):
+    def __init__(self, stream: Input, form: Form, size: int):
         super().__init__(stream, form, size)
         self.text: set[str] = set()  # columns known to hold text, even where it looks like a date
 
@@ -58,7 +59,7 @@ class JsonLines(Source):
         return self._one_by_one(data, line)
 
     def _one_by_one(self, data: bytes, line: int) -> Piece:
-        """The same by Python's own reader, which says what is wrong with which line."""
+        """Return the same by Python's own reader, which says what is wrong with which line."""
         rows, lines, broken = [], [], []
         for number, text in enumerate(data.split(b"\n"), line):
             if not text.strip():
@@ -91,12 +92,12 @@ class JsonLines(Source):
 
 
 def _may_be_rounded(column: Any) -> bool:
-    """Whether numbers of a column may not be those of the file: whole ones beside others, or NaN."""
+    """Return whether numbers of a column may not be those of the file: whole ones beside others, or NaN."""
     return pa.types.is_floating(column.type) and not np.all(np.abs(column.drop_null().to_numpy()) < EXACT)
 
 
 def _usable(column: Any) -> tuple[Any, dict[int, str]]:
-    """A column as Arrow has it, truth values as text; and what is wrong with which rows."""
+    """Return a column as Arrow has it, truth values as text; and what is wrong with which rows."""
     if pa.types.is_nested(column.type):
         return pa.nulls(len(column)), dict.fromkeys(np.flatnonzero(column.is_valid()).tolist(), _NESTED)
     return column.cast(pa.string()) if pa.types.is_boolean(column.type) else column, {}

@@ -144,22 +144,18 @@ class Schema:
     @classmethod
     def from_parts(cls, parts: Parts) -> Schema:
         """Return the schema that `to_parts` described; ValueError where it cannot have."""
-        form, columns, notes = (parts.facts.get(key) for key in ("form", "columns", "notes"))
+        form, columns = parts.facts["form"], parts.values("columns", list)
         if not (isinstance(form, list) and len(form) == 3 and form[0] in FORMATS and is_character(form[1])):
             raise ValueError(f"a table has the form {form!r}")
         if form[2] is not None and form[2] != "" and not is_character(form[2]):
             raise ValueError(f"a table has the form {form!r}")
-        if not isinstance(columns, list) or not all(
-            isinstance(one, list) and len(one) == 2 and isinstance(one[0], str) and one[1] in KINDS for one in columns
-        ):
+        if not all(len(one) == 2 and isinstance(one[0], str) and one[1] in KINDS for one in columns):
             raise ValueError("a table has columns without a name or a kind")
         found = tuple(ColumnKind(*one) for one in columns)
         if len({column.name for column in found}) != len(found):
             raise ValueError("a table has a column twice")
-        if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
-            raise ValueError("the notes on a table are not text")
-        labels = None if parts.facts.get("labels") is None else parts.text("labels", ("number", "text"))
-        schema = cls(Form(*form), parts.flag("header"), found, labels, tuple(notes))
+        labels = None if parts.facts["labels"] is None else parts.text("labels", ("number", "text"))
+        schema = cls(Form(*form), parts.flag("header"), found, labels, tuple(parts.values("notes", str)))
         if len(schema.of_kind("target")) != (labels is not None) or len(schema.of_kind("weight")) > 1:
             raise ValueError("a table has not one target, or several weights")
         if not schema.features:

@@ -83,26 +83,7 @@ def _delimiter(start: bytes, quote: str) -> str:
     return next(iter(steady + candidates), ",")
 
 
-class Peeked:
-    """A stream whose first bytes have been read: its `head`."""
-
-    def __init__(self, stream: Input):
-        self.name = stream.name
-        self._stream = stream
-        self.head = self._ahead = stream.read(START)
-
-    def readinto(self, buffer: Any) -> int:
-        view = memoryview(buffer).cast("B")
-        got = min(len(view), len(self._ahead))
-        view[:got], self._ahead = self._ahead[:got], self._ahead[got:]
-        return got + self._stream.readinto(view[got:])
-
-    def read(self, size: int) -> bytes:
-        buffer = bytearray(size)
-        return bytes(memoryview(buffer)[: self.readinto(buffer)])
-
-
-def whole_lines(stream: Peeked, size: int) -> Iterator[bytes]:
+def whole_lines(stream: Input, size: int) -> Iterator[bytes]:
     """Yield a stream in blocks of about this size, which end where lines do."""
     for buffer, begin, end in pieces(stream, size):
         yield buffer[begin:end].tobytes()
@@ -158,7 +139,7 @@ class Source(ABC):
 
     has_lines = True  # whether places are lines, or rows
 
-    def __init__(self, stream: Peeked, form: Form, size: int):
+    def __init__(self, stream: Input, form: Form, size: int):
         self.stream, self.form, self.size = stream, form, size
         self.header = True  # whether the columns have names of their own
         self.names: list[str] = []
@@ -171,7 +152,7 @@ class Source(ABC):
 class Lines(Source):
     """Plain text, of which each line is the one field of a row."""
 
-    def __init__(self, stream: Peeked, form: Form, size: int, name: str):
+    def __init__(self, stream: Input, form: Form, size: int, name: str):
         super().__init__(stream, form, size)
         self.names = [name]
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from rosenblatt.data import opening
 from rosenblatt.data.formats import TABLES
-from rosenblatt.data.reading import Chunk, OldNames
+from rosenblatt.data.reading import Chunk
 from rosenblatt.data.tables.batches import TableBatch, TableBatches, TableOptions
 from rosenblatt.data.tables.encoders import ENCODERS, CategoryEncoder, ColumnEncoder, NumberEncoder, TextEncoder
 from rosenblatt.data.tables.schema import ColumnChoice, Reference, Schema, is_character
@@ -34,7 +34,7 @@ from rosenblatt.modelfile.parts import Parts
 Columns = Reference | Sequence[Reference]
 
 
-class Table(OldNames):
+class Table:
     """How a table of CSV, TSV, Parquet, Arrow or JSON lines becomes rows.
 
     Columns are given by name or by number, from 0; what is not given is inferred from the first 1000 rows, and `notes` says
@@ -287,8 +287,8 @@ class Table(OldNames):
         self._schema = Schema.from_parts(parts.parts("schema"))
         for number, facts in enumerate(encoders):
             prefix = f"{number}."
-            own = {name.removeprefix(prefix): array for name, array in parts.arrays.items() if name.startswith(prefix)}
-            encoder = Parts(facts, own)
+            names = [name for name in parts.arrays if name.startswith(prefix)]
+            encoder = Parts(facts, {name.removeprefix(prefix): parts.arrays.pop(name) for name in names})
             self._encoders.append(ENCODERS[encoder.text("kind", ENCODERS)].from_parts(encoder))
         encoded = [name for encoder in self._encoders for name in encoder.columns]
         if set(encoded) != set(self._schema.features):

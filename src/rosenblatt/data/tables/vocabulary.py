@@ -13,9 +13,8 @@ memory is, and they have no names. How texts are cut into batches makes no diffe
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cache
-from itertools import pairwise
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -25,6 +24,7 @@ from rosenblatt.engine.hashtable import ABSENT, capacity_for, claim, find, mix, 
 from rosenblatt.engine.jit import exact, generic, jit
 from rosenblatt.errors import InvalidData
 from rosenblatt.modelfile.parts import Parts
+from rosenblatt.modelfile.values import decode_strings
 
 BREAK = np.uint64(2**64 - 2)  # no run goes over it
 ROOT = np.uint64(2**64 - 3)  # the run of no symbols
@@ -279,7 +279,7 @@ def count_runs(store, symbols, pointers, first, low, high, marks, room):
     there is room for; return where it stopped, the numbers of the runs, how often each occurs, and where those of each text
     begin.
 
-    marks  zeros, one for each number: where the run stands in the output (from 1)
+    marks  zeros, one for each number: where the run is in the output (from 1)
     """
     most = (pointers[-1] - pointers[first]) * (high - low + 1)
     numbers, counts = np.empty(most, np.int64), np.empty(most, np.int64)
@@ -344,7 +344,7 @@ def normalize_rows(values, ends):
 
 
 class Spans(NamedTuple):
-    """The symbols of some texts: where each stands in the data, and which are those of each text."""
+    """The symbols of some texts: where each is in the data, and which are those of each text."""
 
     data: NDArray[np.uint8]
     spans: NDArray[np.int64]  # (symbols, 2): begin and end; one that is empty is a break
@@ -352,7 +352,7 @@ class Spans(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """What stands in each text: columns, how often, and where those of each text end (as indptr of CSR)."""
+    """The runs in each text: columns, how often, and where those of each text end (as indptr of CSR)."""
 
     columns: NDArray[np.int64]
     counts: NDArray[np.int64]
@@ -367,19 +367,19 @@ class RunStore(Protocol):
 
     @property
     def frequency(self) -> NDArray[np.int64]:
-        """Of each column: in how many texts it stood."""
+        """The number of texts in which each column occurs."""
 
     def see(self, texts: Spans) -> None:
-        """Number what is new, and count the texts in which each run stands."""
+        """Number what is new, and count the texts in which each run occurs."""
 
     def finish(self, min_count: int) -> None:
-        """Nothing more will be seen; what stood in fewer texts than this counts as nothing."""
+        """End learning; what occurs in fewer texts than this is dropped."""
 
     def counts(self, texts: Spans) -> Counts:
-        """What stands in these texts, as columns."""
+        """Return the runs of these texts, as columns."""
 
     def name(self, column: int, joint: str) -> str:
-        """The symbols of a column, with `joint` between them."""
+        """Return the symbols of a column, with `joint` between them."""
 
     def to_parts(self) -> Parts:
         """Return what was learned, for a model file."""
@@ -453,14 +453,16 @@ class Vocabulary:
         self = cls(low, high)
         self.texts = parts.whole("texts")
         types = {"offsets": np.int64, "letters": np.uint8, "prefix": np.int32, "frequency": np.int64}
-        offsets, letters, prefix, frequency = (_list(parts, name, kind) for name, kind in types.items())
+        offsets, letters, prefix, frequency = (_one_axis(parts, name, kind) for name, kind in types.items())
         symbol = np.ascontiguousarray(parts.array("symbol", np.int32, prefix.shape, 0, len(offsets) - 2))
+        if np.any(np.diff(offsets) == 0):
+            raise ValueError("a vocabulary has an empty word")
         if np.any(prefix < -1) or np.any(prefix >= np.arange(len(prefix))):
             raise ValueError("the runs of a vocabulary are not made of earlier ones")
         length = _lengths(prefix, high)
         if np.any(length > high):
             raise ValueError(f"a vocabulary of runs of {low} to {high} symbols has longer ones")
-        check_strings(letters, offsets, 1)
+        decode_strings(letters, offsets)
         self._seen = frequency
         self._hold(prefix, symbol, offsets, letters)
         if len(frequency) != np.count_nonzero(length >= low) or np.any(frequency < 1) or np.any(frequency > self.texts):
@@ -581,7 +583,7 @@ def _runs(capacity: int, known: NDArray | None = None) -> Runs:
 
 
 def _lengths(prefix: NDArray, high: int) -> NDArray[np.int64]:
-    """The length of each run; high + 1 of one that is longer."""
+    """Return the length of each run; high + 1 of one that is longer."""
     length = np.ones(len(prefix), np.int64)
     longer = prefix >= 0
     for _ in range(high):
@@ -589,28 +591,5 @@ def _lengths(prefix: NDArray, high: int) -> NDArray[np.int64]:
     return length
 
 
-def _list(parts: Parts, name: str, kind: type) -> NDArray:
+def _one_axis(parts: Parts, name: str, kind: type) -> NDArray:
     return np.ascontiguousarray(parts.array(name, kind, (None,)))
-
-
-def pack_strings(values: Sequence[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Return strings as bytes, and where each begins."""
-    encoded = [value.encode() for value in values]
-    offsets = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
-    return np.frombuffer(b"".join(encoded), np.uint8), offsets
-
-
-def check_strings(letters: NDArray[np.uint8], offsets: NDArray[np.int64], shortest: int) -> None:
-    """Raise ValueError where these cannot be strings in UTF-8 of at least so many bytes, and where each begins."""
-    if len(offsets) < 1 or offsets[0] != 0 or np.any(np.diff(offsets) < shortest) or offsets[-1] != len(letters):
-        raise ValueError("the offsets of strings do not go up from 0 to the number of their letters")
-    letters.tobytes().decode()
-    if np.any((letters[offsets[offsets < len(letters)]] & 0xC0) == 0x80):
-        raise ValueError("a string begins inside a character")
-
-
-def unpack_strings(letters: NDArray[np.uint8], offsets: NDArray[np.int64]) -> list[str]:
-    """Return the strings that `pack_strings` packed; ValueError where it cannot have."""
-    check_strings(letters, offsets, 0)
-    data = letters.tobytes()
-    return [data[begin:end].decode() for begin, end in pairwise(offsets)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -14,7 +14,6 @@ from rosenblatt.data.opening import Paths, Piece
 from rosenblatt.data.parsing.decimals import places_of, resolve
 from rosenblatt.data.parsing.line_parser import UNSORTED, Data, LineParser, Room
 from rosenblatt.data.parsing.parallel import SIZE, ParallelReader
-from rosenblatt.data.parsing.swar import occurrences
 from rosenblatt.data.reading import Chunk, RowReading
 from rosenblatt.data.vw import rows as kernel
 from rosenblatt.data.vw.rows import BARE, SEPARATORS, WEIGHTED, LineOptions
@@ -194,21 +193,18 @@ class VwParser(LineParser):
     """How pieces of Vowpal Wabbit text become rows."""
 
     error: ClassVar[type[FormatError]] = VwError
+    loop = staticmethod(kernel.parse)
+    extra_type: ClassVar[type] = np.float64
     line_options: LineOptions
 
     def options(self, context: None) -> LineOptions:
         return self.line_options
 
-    def room(self, piece: Piece) -> tuple[int, type | None]:
-        if not self.line_options.features:
-            return 0, np.float64
-        return sum(occurrences(piece.buffer, piece.end, character) for character in SEPARATORS), np.float64
+    def separators(self) -> bytes:
+        return SEPARATORS if self.line_options.features else b""
 
     def start(self, state: NDArray[np.int64]) -> None:
         state[UNSORTED] = 1  # as hashes are
-
-    def loop(self, data: NDArray[np.uint8], end: int, room: Room, options: LineOptions, state: NDArray[np.int64]) -> None:
-        kernel.parse(data, end, room, options, state)
 
     def columns(self, state: NDArray[np.int64]) -> int:
         return int(self.line_options.mask) + 1
@@ -226,7 +222,7 @@ class VwParser(LineParser):
         resolve(piece.buffer, piece.end, room.extra)
         return Chunk(X, None if state[BARE] else room.labels, room.extra if state[WEIGHTED] else None)
 
-    def problem(self, code: int, found: str, options: LineOptions) -> tuple[str, Mapping[str, object] | None]:
+    def problem(self, code: int, found: str, options: LineOptions) -> Any:
         text = {
             kernel.BAR: f"expected | before the features, found none in the line that begins with {found}",
             kernel.LABEL: f"expected a finite number as label, importance or base, found {found}",
@@ -240,4 +236,4 @@ class VwParser(LineParser):
             kernel.VALUE: f"expected a finite number, or a word unlike one, as the value, found {found}",
             kernel.FINITE: f"expected a finite number as the value, found {found}, which is too large for a double",
         }[code]
-        return text, None
+        return text, VwError, None

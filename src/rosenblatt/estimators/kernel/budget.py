@@ -1,5 +1,5 @@
-"""Kernel learners that never hold more rows than they are told to. A kernel perceptron keeps every row it was ever wrong
-about; these differ in what they do when there is no room."""
+"""Kernel perceptrons with a budget: they never hold more rows than `budget`. A kernel perceptron keeps every row it was
+ever wrong about; these differ in what they do when there is no room."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from abc import abstractmethod
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.metaestimators import available_if
 
 from rosenblatt.engine.rows import Examples, Rows
 from rosenblatt.engine.train import NO_LIMIT, Visits
 from rosenblatt.estimators.callbacks import with_callbacks
-from rosenblatt.estimators.kernel.holdings import Holdings, Steward
-from rosenblatt.estimators.kernel.machine import KernelClassifier, takes_rows
-from rosenblatt.estimators.kernel.policies import ForgetAny, ForgetOldest, ForgetSafest, Project, Stop
+from rosenblatt.estimators.kernel.budget_model import BudgetModel, BudgetTrainer
+from rosenblatt.estimators.kernel.gram import Matrix
+from rosenblatt.estimators.kernel.machine import KernelClassifier, can_stream
+from rosenblatt.estimators.kernel.policies import ForgetOldest, ForgetRandom, ForgetSafest, Policy, Project, Stop
 from rosenblatt.estimators.parameters import Flag, Number, OneOf, parameter, with_parameters
 from rosenblatt.estimators.plan import Plan
 from rosenblatt.modelfile.parts import Parts
@@ -37,40 +38,62 @@ class Budgeted(KernelClassifier):
 
     Attributes
     ----------
-    support_, support_vectors_, dual_coef_
-        As those of `KernelPerceptron`: all rows held by any weight vector, sorted by number; the coefficients are those
-        of K, not of the normalised kernel.
+    support_ : (support,) array
+        The numbers of all rows held by any weight vector, sorted, counted through all calls.
+    dual_coef_ : (vectors, support) array
+        How much of each is in each weight vector. The coefficients are those of K, not of the normalised kernel.
     n_support_ : (vectors,) array
         How many rows each weight vector holds.
-    classes_, n_mistakes_, n_updates_, n_seen_, n_iter_, history_, stop_reason_
-        As those of `Perceptron`.
     """
 
     budget: int | None = parameter(100, Number(1, whole=True))
     normalize: bool = parameter(True, Flag())
 
     @abstractmethod
-    def _policy(self) -> Any:
+    def _policy(self) -> Policy:
         """What is done with a row, from `rosenblatt.estimators.kernel.policies`."""
 
     def _room(self) -> int:
         return NO_LIMIT if self.budget is None else int(self.budget)
 
     @with_callbacks
-    def fit(self, X: Any, y: Any) -> Any:
-        """Learn from X (rows, features) and y (rows,) until one of the reasons to stop; the estimator itself.
+    def fit(self, X: ArrayLike | Matrix, y: ArrayLike) -> Any:
+        """Learn in epochs until one of the reasons to stop.
 
-        With `kernel="precomputed"` X is the matrix of the kernels of all rows with all rows. An error leaves the estimator
-        as it was; Ctrl-C finishes the epoch, stores the model and then interrupts.
+        An error leaves the estimator as it was; Ctrl-C finishes the epoch, stores the model and then interrupts.
+
+        Parameters
+        ----------
+        X : (rows, features) array or sparse matrix
+            The rows; with `kernel="precomputed"` the square matrix of the kernels of all rows with all rows.
+        y : (rows,) array
+            Their labels.
+
+        Returns
+        -------
+        The estimator itself.
         """
         return self._fit(X, y)
 
-    @available_if(takes_rows)
-    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Any:
-        """Learn from these rows, once, in the order given; the estimator itself.
+    @available_if(can_stream)
+    def partial_fit(self, X: ArrayLike | Matrix, y: ArrayLike, classes: ArrayLike | None = None) -> Any:
+        """Learn from these rows, once, in the order given.
 
-        Cutting a stream of rows into calls in any way gives the same model. `classes` lists all classes on the first
-        call. `order` and the reasons to stop do not apply. An error leaves the estimator as it was.
+        Cutting a stream of rows into calls in any way gives the same model. `order` and the reasons to stop do not apply.
+        An error leaves the estimator as it was.
+
+        Parameters
+        ----------
+        X : (rows, features) array or sparse matrix
+            The rows.
+        y : (rows,) array
+            Their labels.
+        classes : array, optional
+            All classes there will be; required in the first call.
+
+        Returns
+        -------
+        The estimator itself.
         """
         return self._partial_fit(X, y, classes)
 
@@ -78,25 +101,22 @@ class Budgeted(KernelClassifier):
     def n_support_(self) -> NDArray:
         return np.array([len(held.coef) for held in self._fitted().held])
 
-    def _fresh(self, plan: Plan, rows: Rows, features: int, classes: int, init: Any) -> Holdings:
+    def _initial_model(self, plan: Plan, rows: Rows, features: int, classes: int, init: Any) -> BudgetModel:
         kernel, seed = self._kernel_for(rows, features), int(plan.rng().integers(2**62))
-        return Holdings(plan.problem(classes), kernel, self._policy(), self.normalize, features, seed)
+        return BudgetModel(plan.problem(classes), kernel, self._policy(), self.normalize, features, seed)
 
-    def _model_from_parts(self, parts: Parts) -> Holdings:
-        return Holdings.from_parts(parts, self._expected(), self.n_features_in_)
+    def _model_from_parts(self, parts: Parts) -> BudgetModel:
+        return BudgetModel.from_parts(parts, self._possible_problems(), self.n_features_in_)
 
-    def _learner(self, plan: Plan, model: Holdings, X: Any, examples: Examples, visits: Visits) -> Steward:
-        self._look_at(model, X, examples.rows, visits.live)
-        return Steward(model, X, examples, visits)
+    def _make_trainer(self, plan: Plan, model: BudgetModel, X: Matrix, examples: Examples, visits: Visits) -> BudgetTrainer:
+        self._check_rows(model, X, examples.rows, visits.live)
+        return BudgetTrainer(model, X, examples, visits)
 
-    def _keep(self, model: Holdings, X: Any, learner: Steward) -> None:
-        model.given += X.shape[0]
-
-    def _fixed(self, plan: Plan) -> list[tuple[str, Any, Any]]:
+    def _unchangeable(self, plan: Plan) -> list[tuple[str, Any, Any]]:
         names = ", ".join(name for name in ("budget", "schedule", "eta") if hasattr(self, name)).replace(", ", " or ")
         model = self._model
         return [
-            *super()._fixed(plan),
+            *super()._unchangeable(plan),
             (names, True, model.policy == self._policy()),
             ("normalize", model.normalize, self.normalize),
         ]
@@ -104,10 +124,9 @@ class Budgeted(KernelClassifier):
 
 @with_parameters
 class Stoptron(Budgeted):
-    """Learns until its budget is full, and then no more: what a budget costs, at the least effort (Orabona, Keshet and
-    Caputo 2009 compare with it).
+    """The Stoptron: a kernel perceptron that stops learning when its budget is full.
 
-    The attributes are those of `Budgeted`.
+    It shows what a budget costs, at the least effort (Orabona, Keshet and Caputo 2009 compare with it).
 
     Examples
     --------
@@ -123,13 +142,12 @@ class Stoptron(Budgeted):
 
 @with_parameters
 class RandomBudgetPerceptron(Budgeted):
-    """Makes room for a row it was wrong about by forgetting one at random (Cavallanti, Cesa-Bianchi and Gentile 2007).
+    """A kernel perceptron on a budget that forgets rows at random (Cavallanti, Cesa-Bianchi and Gentile 2007).
 
-    Its expected mistakes have a bound of the Forgetron's form, for separators of norm up to a constant times √(B/ln B). It
-    computes no kernels but those of the scores. Which row is forgotten depends on `random_state` and on how many were
-    forgotten before, not on how a stream is cut.
-
-    The attributes are those of `Budgeted`.
+    It makes room for a row it was wrong about by forgetting one of those it holds. Its expected mistakes have a bound of
+    the Forgetron's form, for separators of norm up to a constant times √(B/ln B). It computes no kernels but those of the
+    scores. Which row is forgotten depends on `random_state` and on how many were forgotten before, not on how a stream is
+    cut.
 
     Examples
     --------
@@ -139,18 +157,17 @@ class RandomBudgetPerceptron(Budgeted):
     array([2])
     """
 
-    def _policy(self) -> ForgetAny:
-        return ForgetAny(self._room())
+    def _policy(self) -> ForgetRandom:
+        return ForgetRandom(self._room())
 
 
 @with_parameters
 class BudgetPerceptron(Budgeted):
-    """Makes room for a row it was wrong about by forgetting the safest: that which would have the widest margin without
-    itself, max yᵢ(f(xᵢ) − αᵢ·K(xᵢ, xᵢ)) (Crammer, Kandola and Singer 2004).
+    """A kernel perceptron on a budget that forgets the safest row (Crammer, Kandola and Singer 2004).
 
-    Without noise it does well, and it has no mistake bound. A forgotten row costs budget² multiplications.
-
-    The attributes are those of `Budgeted`.
+    It makes room for a row it was wrong about by forgetting the row that would have the widest margin without itself, max
+    yᵢ(f(xᵢ) − αᵢ·K(xᵢ, xᵢ)). Without noise it does well, and it has no mistake bound. A forgotten row costs budget²
+    multiplications.
 
     Examples
     --------
@@ -166,11 +183,11 @@ class BudgetPerceptron(Budgeted):
 
 @with_parameters
 class Forgetron(Budgeted):
-    """Makes room for a row it was wrong about by shrinking all weights and forgetting the oldest row, with a mistake bound
-    (Dekel, Shalev-Shwartz and Singer 2008).
+    """The Forgetron: a kernel perceptron on a budget with a mistake bound (Dekel, Shalev-Shwartz and Singer 2008).
 
-    With B = `budget` ≥ 83 rows, K(x, x) ≤ 1 and any g in the feature space with ‖g‖ ≤ ¼·√((B + 1)/ln(B + 1)), the mistakes
-    of two classes in one pass are at most 2‖g‖² + 4·Σ max(0, 1 − y·g(x)).
+    It makes room for a row it was wrong about by shrinking all weights and forgetting the oldest row. With B = `budget` ≥
+    83 rows, K(x, x) ≤ 1 and any g in the feature space with ‖g‖ ≤ ¼·√((B + 1)/ln(B + 1)), the mistakes of two classes in
+    one pass are at most 2‖g‖² + 4·Σ max(0, 1 − y·g(x)).
 
     Parameters
     ----------
@@ -215,11 +232,11 @@ class Forgetron(Budgeted):
 
 @with_parameters
 class Projectron(Budgeted):
-    """Learns of a row that is near the span of those it holds only its projection onto them, which needs no room (Orabona,
-    Keshet and Caputo 2009).
+    """The Projectron: a kernel perceptron that stores only rows which others cannot replace (Orabona, Keshet, Caputo 2009).
 
-    For K(x, x) ≤ 1 and any g in the feature space with ‖g‖ ≤ U < 1/η, the mistakes M of two classes in one pass obey
-    M·(1 − ηU) ≤ Σ max(0, 1 − y·g(x)) + U·√M. Rows that lie in a bounded region need a finite number of rows for η > 0. With
+    Of a row that is near the span of those it holds it learns only the projection onto them, which needs no room. For
+    K(x, x) ≤ 1 and any g in the feature space with ‖g‖ ≤ U < 1/η, the mistakes M of two classes in one pass obey M·(1 −
+    ηU) ≤ Σ max(0, 1 − y·g(x)) + U·√M. Rows that lie in a bounded region need a finite number of rows for η > 0. With
     `eta=0` it is the kernel perceptron, but for rows that depend on others.
 
     Parameters
@@ -249,14 +266,12 @@ class Projectron(Budgeted):
 
 @with_parameters
 class ProjectronPlusPlus(Projectron):
-    """A Projectron that also learns from rows that are right by less than 1, where that needs no room (Orabona, Keshet and
-    Caputo 2009).
+    """Projectron++: a Projectron that also learns from rows with a margin below 1 (Orabona, Keshet and Caputo 2009).
 
-    Such a row, at distance d from the span of those held and with loss ℓ = 1 − y·f(x) > d/η, is learned with the step
-    min(1, ℓ/p, 2(ℓ − d/η)/p), p the squared length of its projection. For K(x, x) ≤ 1 and any g with ‖g‖ ≤ U < 1/(2η) the
-    mistakes M of two classes in one pass obey M·(1 − 2ηU) ≤ U² + 2·Σ max(0, 1 − y·g(x)).
-
-    The attributes are those of `Budgeted`.
+    A row that is right by less than 1 is learned where that needs no room. Such a row, at distance d from the span of
+    those held and with loss ℓ = 1 − y·f(x) > d/η, is learned with the step min(1, ℓ/p, 2(ℓ − d/η)/p), p the squared
+    length of its projection. For K(x, x) ≤ 1 and any g with ‖g‖ ≤ U < 1/(2η) the mistakes M of two classes in one pass
+    obey M·(1 − 2ηU) ≤ U² + 2·Σ max(0, 1 − y·g(x)).
 
     Examples
     --------

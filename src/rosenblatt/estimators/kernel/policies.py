@@ -1,9 +1,10 @@
-"""What a kernel learner on a budget does with a row: stop learning when there is no room, forget the oldest row it holds,
-one at random or the safest, or learn only the projection of the new row onto those it holds.
+"""Policies of kernel learners on a budget: what to do with a row that is learned. Stop learning when there is no room,
+forget the oldest row held, one at random or the safest, or learn only the projection of the new row onto those held.
 
 Rows come in blocks, with their kernels computed beforehand; a row that is learned or forgotten is then only a number in
-a list. To add a policy, write its NamedTuple and its body of `learn`, and say what it `needs`: "gram", the kernels of the
-rows held with each other; "factor", their triangular factor; "chance", random numbers; "unit", that no K(x, x) is above 1.
+a list. To add a policy, write its NamedTuple and its body of `learn`, and say in `NEEDS` what it needs: "gram", the kernels
+of the rows held with each other; "factor", their triangular factor; "chance", random numbers; "unit", that no K(x, x) is
+above 1.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from rosenblatt.engine.jit import generic, is_number, jit
 DEPENDENT = 1e-10  # a share of ‖x‖²: a row this close to the span of those held is in it, as far as float64 can tell
 
 
-class Slate(NamedTuple):
+class BlockState(NamedTuple):
     """One weight vector while it learns from a block. A candidate is a row held when the block began, or a row of the
-    block: those held come first. The slate lists the candidates that are in the weights, oldest first."""
+    block: those held come first. `active` lists the candidates that are in the weights, oldest first."""
 
     gram: NDArray  # (held, held) kernels of the rows held; this and the last three are empty unless the policy needs them
     near: NDArray  # (block, held + block) kernels of the rows of the block with all candidates
@@ -34,57 +35,57 @@ class Slate(NamedTuple):
 
 
 @generic
-def learn(policy, slate, x, sign, score):
+def learn(policy, state, x, sign, score):
     """Learn that candidate x, of the block, is on the side `sign`, which the weights scored so; whether they changed."""
     raise TypeError(f"{type(policy).__name__} is not a policy")
 
 
 @jit
-def score_of(slate, x):
+def score_of(state, x):
     """The score of candidate x, of the block."""
-    near, active, coef = slate.near, slate.active, slate.coef
+    near, active, coef = state.near, state.active, state.coef
     row = x + near.shape[0] - near.shape[1]
     total = 0.0
-    for p in range(slate.size[0]):
+    for p in range(state.size[0]):
         total += coef[p] * near[row, active[p]]
     return total
 
 
 @jit
-def pair(slate, i, j):
+def pair(state, i, j):
     """The kernel of two candidates."""
-    held = slate.near.shape[1] - slate.near.shape[0]
+    held = state.near.shape[1] - state.near.shape[0]
     if i >= held:
-        return slate.near[i - held, j]
+        return state.near[i - held, j]
     if j >= held:
-        return slate.near[j - held, i]
-    return slate.gram[i, j]
+        return state.near[j - held, i]
+    return state.gram[i, j]
 
 
 @jit
-def value_at(slate, i):
+def value_at(state, i):
     """The score of any candidate."""
     total = 0.0
-    for p in range(slate.size[0]):
-        total += slate.coef[p] * pair(slate, slate.active[p], i)
+    for p in range(state.size[0]):
+        total += state.coef[p] * pair(state, state.active[p], i)
     return total
 
 
 @jit
-def add(slate, x, coef):
+def add(state, x, coef):
     """Take candidate x into the weights, as the youngest."""
-    slate.active[slate.size[0]] = x
-    slate.coef[slate.size[0]] = coef
-    slate.size[0] += 1
+    state.active[state.size[0]] = x
+    state.coef[state.size[0]] = coef
+    state.size[0] += 1
 
 
 @jit
-def drop(slate, p):
+def drop(state, p):
     """Take the p-th oldest out of the weights."""
-    for q in range(p + 1, slate.size[0]):
-        slate.active[q - 1] = slate.active[q]
-        slate.coef[q - 1] = slate.coef[q]
-    slate.size[0] -= 1
+    for q in range(p + 1, state.size[0]):
+        state.active[q - 1] = state.active[q]
+        state.coef[q - 1] = state.coef[q]
+    state.size[0] -= 1
 
 
 class Stop(NamedTuple):
@@ -92,37 +93,29 @@ class Stop(NamedTuple):
 
     budget: int
 
-    @property
-    def needs(self) -> tuple[str, ...]:
-        return ()
-
 
 @learn.register
-def _(policy: Stop, slate, x, sign, score):
-    if sign * score > 0.0 or slate.size[0] >= policy.budget:
+def _(policy: Stop, state, x, sign, score):
+    if sign * score > 0.0 or state.size[0] >= policy.budget:
         return False
-    add(slate, x, sign)
+    add(state, x, sign)
     return True
 
 
-class ForgetAny(NamedTuple):
+class ForgetRandom(NamedTuple):
     """Make room by dropping one of the rows held, drawn at random."""
 
     budget: int
 
-    @property
-    def needs(self) -> tuple[str, ...]:
-        return ("chance",)
-
 
 @learn.register
-def _(policy: ForgetAny, slate, x, sign, score):
+def _(policy: ForgetRandom, state, x, sign, score):
     if sign * score > 0.0:
         return False
-    if slate.size[0] >= policy.budget:
-        drop(slate, int(slate.chance[slate.drawn[0]] * slate.size[0]))
-        slate.drawn[0] += 1
-    add(slate, x, sign)
+    if state.size[0] >= policy.budget:
+        drop(state, int(state.chance[state.drawn[0]] * state.size[0]))
+        state.drawn[0] += 1
+    add(state, x, sign)
     return True
 
 
@@ -131,24 +124,20 @@ class ForgetSafest(NamedTuple):
 
     budget: int
 
-    @property
-    def needs(self) -> tuple[str, ...]:
-        return ("gram",)
-
 
 @learn.register
-def _(policy: ForgetSafest, slate, x, sign, score):
+def _(policy: ForgetSafest, state, x, sign, score):
     if sign * score > 0.0:
         return False
-    add(slate, x, sign)
-    if slate.size[0] > policy.budget:
+    add(state, x, sign)
+    if state.size[0] > policy.budget:
         safest, widest = 0, -np.inf
-        for p in range(slate.size[0]):
-            i, c = slate.active[p], slate.coef[p]
-            margin = np.sign(c) * (value_at(slate, i) - c * pair(slate, i, i))
+        for p in range(state.size[0]):
+            i, c = state.active[p], state.coef[p]
+            margin = np.sign(c) * (value_at(state, i) - c * pair(state, i, i))
             if margin > widest:
                 safest, widest = p, margin
-        drop(slate, safest)
+        drop(state, safest)
     return True
 
 
@@ -165,35 +154,31 @@ class ForgetOldest(NamedTuple):
     shrink: float
     longest: float
 
-    @property
-    def needs(self) -> tuple[str, ...]:
-        return ("gram", "unit")
-
 
 @learn.register
-def _(policy: ForgetOldest, slate, x, sign, score):
+def _(policy: ForgetOldest, state, x, sign, score):
     if sign * score > 0.0:
         return False
-    memory, coef = slate.memory, slate.coef
-    add(slate, x, sign)
+    memory, coef = state.memory, state.coef
+    add(state, x, sign)
     memory[1] += 1.0
-    memory[3] += 2.0 * sign * score + pair(slate, x, x)
-    if slate.size[0] > policy.budget:
-        oldest = slate.active[0]
+    memory[3] += 2.0 * sign * score + pair(state, x, x)
+    if state.size[0] > policy.budget:
+        oldest = state.active[0]
         delta = abs(coef[0])
-        mu = np.sign(coef[0]) * value_at(slate, oldest)
+        mu = np.sign(coef[0]) * value_at(state, oldest)
         if policy.tuned:
             # Q + (δφ)² + 2δφ(1 − φμ) ≤ 15M/32 as aφ² + bφ + c ≤ 0, where c < 0 < b: true for φ up to the first root
             a, b, c = delta * delta - 2.0 * delta * mu, 2.0 * delta, memory[0] - 15.0 / 32.0 * memory[1]
             phi = 1.0 if a + b + c <= 0.0 else -2.0 * c / (b + np.sqrt(b * b - 4.0 * a * c))
         else:
             phi = min(policy.shrink, policy.longest / np.sqrt(memory[3]))
-        for p in range(slate.size[0]):
+        for p in range(state.size[0]):
             coef[p] *= phi
         lost = delta * phi
         memory[0] += lost * lost + 2.0 * lost * (1.0 - phi * mu)
-        memory[3] = phi * phi * memory[3] - 2.0 * lost * phi * mu + lost * lost * pair(slate, oldest, oldest)
-        drop(slate, 0)
+        memory[3] = phi * phi * memory[3] - 2.0 * lost * phi * mu + lost * lost * pair(state, oldest, oldest)
+        drop(state, 0)
     memory[2] = max(memory[2], memory[0] / memory[1])
     return True
 
@@ -211,19 +196,15 @@ class Project(NamedTuple):
     eta: float
     aggressive: bool
 
-    @property
-    def needs(self) -> tuple[str, ...]:
-        return ("factor",)
-
 
 @jit
-def project(slate, x, line, dual):
+def project(state, x, line, dual):
     """The squared distance of candidate x, of the block, from the span of the active. `line` becomes L⁻¹k and `dual`
     K⁻¹k, the coefficients of the projection; k are the kernels with the active."""
-    factor, size = slate.factor, slate.size[0]
-    rest = pair(slate, x, x)
+    factor, size = state.factor, state.size[0]
+    rest = pair(state, x, x)
     for p in range(size):
-        total = pair(slate, x, slate.active[p])
+        total = pair(state, x, state.active[p])
         for q in range(p):
             total -= factor[p, q] * line[q]
         line[p] = total / factor[p, p]
@@ -234,63 +215,71 @@ def project(slate, x, line, dual):
         dual[p] /= factor[p, p]
         for q in range(p):
             dual[q] -= factor[p, q] * dual[p]
-    return rest if rest > DEPENDENT * pair(slate, x, x) else 0.0
+    return rest if rest > DEPENDENT * pair(state, x, x) else 0.0
 
 
 @learn.register
-def _(policy: Project, slate, x, sign, score):
-    margin, size = sign * score, slate.size[0]
+def _(policy: Project, state, x, sign, score):
+    margin, size = sign * score, state.size[0]
     if margin > 0.0 and (margin >= 1.0 or not policy.aggressive):
         return False
     line, dual = np.empty(size), np.empty(size)
-    rest = project(slate, x, line, dual)
+    rest = project(state, x, line, dual)
     tau = 1.0
     if margin <= 0.0:
         if rest > policy.eta * policy.eta and size < policy.budget:
             for q in range(size):
-                slate.factor[size, q] = line[q]
-            slate.factor[size, size] = np.sqrt(rest)
-            add(slate, x, sign)
+                state.factor[size, q] = line[q]
+            state.factor[size, size] = np.sqrt(rest)
+            add(state, x, sign)
             return True
     else:
         loss = np.sqrt(rest) / policy.eta if rest > 0.0 else 0.0
-        gain, length = 1.0 - margin - loss, pair(slate, x, x) - rest
+        gain, length = 1.0 - margin - loss, pair(state, x, x) - rest
         if gain <= 0.0 or length <= 0.0:
             return False
         tau = min(1.0, (1.0 - margin) / length, 2.0 * gain / length)
     for p in range(size):
-        slate.coef[p] += sign * tau * dual[p]
+        state.coef[p] += sign * tau * dual[p]
     return size > 0
 
 
-POLICIES: dict[str, type] = {  # in files
+Policy = Stop | ForgetRandom | ForgetSafest | ForgetOldest | Project
+POLICIES: dict[str, type] = {  # by their names in files
     "stop": Stop,
-    "forget any": ForgetAny,
+    "forget any": ForgetRandom,
     "forget safest": ForgetSafest,
     "forget oldest": ForgetOldest,
     "project": Project,
 }
+NEEDS: dict[type, tuple[str, ...]] = {
+    Stop: (),
+    ForgetRandom: ("chance",),
+    ForgetSafest: ("gram",),
+    ForgetOldest: ("gram", "unit"),
+    Project: ("factor",),
+}
 
 
 @jit
-def scan(policy, slate, signs, scores):
+def scan(policy, state, signs, scores):
     """Learn from the rows of a block in turn; (row whose score or length is not a number or −1, updates)."""
-    first = slate.near.shape[1] - slate.near.shape[0]
+    first = state.near.shape[1] - state.near.shape[0]
     updates = 0
     for j in range(signs.size):
-        scores[j] = score_of(slate, first + j)
-        if not (is_number(scores[j]) and is_number(slate.near[j, first + j])):
+        scores[j] = score_of(state, first + j)
+        if not (is_number(scores[j]) and is_number(state.near[j, first + j])):
             return j, updates
-        updates += learn(policy, slate, first + j, signs[j], scores[j])
+        updates += learn(policy, state, first + j, signs[j], scores[j])
     return -1, updates
 
 
 @jit
-def regrouped(slate):
+def active_gram(state):
     """(active, active): the kernels of the rows in the weights."""
-    size = slate.size[0]
+    size = state.size[0]
     gram = np.empty((size, size))
     for p in range(size):
         for q in range(size):
-            gram[p, q] = pair(slate, slate.active[p], slate.active[q])
+            gram[p, q] = pair(state, state.active[p], state.active[q])
     return gram

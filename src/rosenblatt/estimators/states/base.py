@@ -4,7 +4,7 @@ all in one pass.
 
 By convention the arrays of a state have the weight vectors as their first axis and are float64, `tally` (vectors,) int64
 counts the updates of each and `clock` (1,) int64 the examples seen. Learning from a row changes what belongs to its own
-features only, unless `touched(rows, constant)` says otherwise.
+features only, unless `changes(rows, constant)` says otherwise.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from rosenblatt.engine import problems
 from rosenblatt.engine.jit import generic, is_number, jit
 from rosenblatt.engine.loop import Progress
-from rosenblatt.engine.model import problem_of
+from rosenblatt.engine.model import Init, problem_of
 from rosenblatt.engine.problems import Binary, Problem, columns, decide
-from rosenblatt.engine.rows import Examples, Rows, count, fetch, take, touched_columns
+from rosenblatt.engine.rows import Examples, Matrix, MatrixLike, Rows, count, fetch, take, touched_columns
 from rosenblatt.engine.train import NO_LIMIT, NumericFailure, Visits
 from rosenblatt.engine.weights import backup
 from rosenblatt.errors import InvalidData
@@ -82,6 +82,11 @@ def epoch(state, examples, order, budget):
     return Progress(order.size, mistakes, updates, -1)
 
 
+def counts(vectors: int) -> tuple[NDArray, NDArray]:
+    """(tally, clock) of a state that has learned nothing."""
+    return np.zeros(vectors, np.int64), np.zeros(1, np.int64)
+
+
 _LOGARITHMS = {"logs", "exponents"}  # which may be −∞
 _BY_FEATURE = {"weights", "v", "theta", "linked", "mass", "squares", *_LOGARITHMS}  # on the last axis
 _APPENDED = {"starts", "columns", "values", "members", "factor", "point"}  # what they held before an update stays
@@ -98,11 +103,11 @@ def everything_unless(bounded: bool, size: int, rows: Rows, constant: float) -> 
     return None if moderate else slice(None)
 
 
-class States:
+class StateModel:
     """What has been learned: a state, the problem it solves, and the weight vectors that it amounts to; with the
     parameters it was begun with."""
 
-    def __init__(self, problem: Problem, state: Any, constant: float, begun: Mapping[str, Any]):
+    def __init__(self, problem: Problem, state: Any, constant: float, begun: Mapping[str, object]):
         self.problem = problem
         self.state = state
         self.constant = constant
@@ -120,7 +125,7 @@ class States:
         """Changes of weight vectors."""
         return int(self.state.tally.sum())
 
-    def copy(self) -> States:
+    def copy(self) -> StateModel:
         """The same, sharing nothing that learning changes."""
         parts = (part.copy() if isinstance(part, np.ndarray) else part for part in self.state)
         twin = copy.copy(self)
@@ -130,8 +135,8 @@ class States:
     def backup(self, rows: Rows) -> Callable[[], None] | None:
         """Copy what learning from these rows changes in place; the function that is returned puts it back. None where that
         is not needed."""
-        touched = getattr(self.state, "touched", None)
-        columns = self._columns(rows, np.arange(count(rows))) if touched is None else touched(rows, self.constant)
+        changes = getattr(self.state, "changes", None)
+        columns = self._columns(rows, np.arange(count(rows))) if changes is None else changes(rows, self.constant)
         return None if columns is None else backup(self._places(columns).values())
 
     def finite(self, rows: Rows, order: NDArray) -> bool:
@@ -152,27 +157,28 @@ class States:
             if isinstance(array, np.ndarray) and name not in _APPENDED
         }
 
-    def suit(self, rows: Rows) -> None:
+    def prepare(self, rows: Rows) -> None:
         """Nothing: a state serves rows of every layout."""
 
     def vectors(self) -> NDArray:
         """(vectors, features + 1): the weights that predict, the constant feature's last."""
         if self._known is None or self._known[0] != self.seen:
-            self._known = (self.seen, self.state.vectors())
+            state = self.state
+            self._known = (self.seen, state.vectors() if hasattr(state, "vectors") else state.weights)
         return self._known[1]
 
-    def shown(self) -> tuple[NDArray, NDArray]:
+    def coef_and_intercept(self) -> tuple[NDArray, NDArray]:
         """(coef, intercept) of these weights."""
         vectors = self.vectors()
         return vectors[:, :-1], vectors[:, -1] * self.constant
 
-    def decision(self, X: Any) -> NDArray:
+    def decision(self, X: Matrix) -> NDArray:
         """The decision values of rows: see `problems.decide`."""
-        coef, intercept = self.shown()
+        coef, intercept = self.coef_and_intercept()
         return decide(self.problem, X @ coef.T + intercept)
 
 
-class Kept(NamedTuple):
+class WeightState(NamedTuple):
     """The state of a learner that only predicts: its weights."""
 
     weights: NDArray  # (vectors, features + 1)
@@ -180,19 +186,15 @@ class Kept(NamedTuple):
     clock: NDArray
 
     @classmethod
-    def fresh(cls, vectors: int, features: int) -> Kept:
+    def fresh(cls, vectors: int, features: int) -> WeightState:
         """Weights of zero."""
-        return cls(np.zeros((vectors, features + 1)), np.zeros(vectors, np.int64), np.zeros(1, np.int64))
-
-    def vectors(self) -> NDArray:
-        """The weights."""
-        return self.weights
+        return cls(np.zeros((vectors, features + 1)), *counts(vectors))
 
 
-class Pupil(NamedTuple):
+class StateTrainer(NamedTuple):
     """What `train` works with: a state that learns."""
 
-    model: States
+    model: StateModel
     examples: Examples
     visits: Visits
 
@@ -206,7 +208,7 @@ class Pupil(NamedTuple):
         done = self._visit(self.model, order, budget)
         return done, done.updates == 0 and self._none_left()
 
-    def _visit(self, model: States, order: NDArray, budget: int) -> Progress:
+    def _visit(self, model: StateModel, order: NDArray, budget: int) -> Progress:
         done = epoch(model.state, self.examples, order, budget)
         if done.broken >= 0:
             raise NumericFailure(int(done.broken))
@@ -232,15 +234,18 @@ class Pupil(NamedTuple):
         """The weights that predict."""
         return self.model.vectors()
 
-    def finish(self) -> None:
-        """Nothing is left to do."""
-
 
 class Stateful(Classifier):
     """A linear classifier with a state for each weight vector; which state, a subclass says.
 
-    The state's `vectors()` are the weights that predict, (vectors, features + 1) with the constant feature's last. They are
+    The state's `vectors()`, or else its `weights`, are the weights that predict, (vectors, features + 1) with the constant
+    feature's last. They are
     held to `rosenblatt.testing.laws` up to rounding, unless a subclass says `_exact = True`.
+
+    Attributes
+    ----------
+    coef_, intercept_ : (vectors, features) and (vectors,) arrays
+        The weights. One vector for two classes, else one a class, learned against the rest.
     """
 
     _exact: ClassVar[bool] = False
@@ -253,49 +258,87 @@ class Stateful(Classifier):
         constant one."""
 
     @with_callbacks
-    def fit(self, X: Any, y: Any) -> Any:
-        """Learn from X (rows, features) and y (rows,) until one of the reasons to stop; the estimator itself.
+    def fit(self, X: MatrixLike, y: ArrayLike) -> Any:
+        """Learn from rows in epochs, until one of the reasons to stop.
 
-        An error leaves the estimator as it was; Ctrl-C finishes the epoch, stores the model and then interrupts.
+        Parameters
+        ----------
+        X : array or sparse matrix (rows, features)
+            The rows.
+        y : array (rows,)
+            Their labels.
+
+        Returns
+        -------
+        self : object
+            The estimator. An error leaves it as it was; Ctrl-C finishes the epoch, stores the model and then interrupts.
+
+        Raises
+        ------
+        InvalidData
+            If rows, labels or weights cannot be used; `NumericOverflow` says which row was too large.
+        InvalidParameter
+            If a parameter has a value that is not allowed.
         """
         return self._fit(X, y)
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Any:
-        """Learn from these rows, once, in the order given; the estimator itself.
+    def partial_fit(self, X: MatrixLike, y: ArrayLike, classes: ArrayLike | None = None) -> Any:
+        """Learn from these rows, once, in the order given.
 
-        Cutting a stream of rows into calls in any way gives the same model. `classes` lists all classes on the first
-        call. `order` and the reasons to stop do not apply.
+        Cutting a stream of rows into calls in any way gives the same model. `order` and the reasons to stop do not apply.
+
+        Parameters
+        ----------
+        X : array or sparse matrix (rows, features)
+            The rows.
+        y : array (rows,)
+            Their labels.
+        classes : array, optional
+            All classes that there will be; needed on the first call.
+
+        Returns
+        -------
+        self : object
+            The estimator. An error leaves it as it was; Ctrl-C waits until all rows are learned.
+
+        Raises
+        ------
+        InvalidData
+            If rows, labels or weights cannot be used; `UnknownLabel` for a class that was not declared, `NumericOverflow`
+            if numbers became too large, with the row at which they did.
+        UnsupportedOperation
+            If parameters have changed since the model began to learn.
         """
         return self._partial_fit(X, y, classes)
 
     @property
     def coef_(self) -> NDArray:
-        return self._fitted().shown()[0]
+        return self._fitted().coef_and_intercept()[0]
 
     @property
     def intercept_(self) -> NDArray:
-        return self._fitted().shown()[1]
+        return self._fitted().coef_and_intercept()[1]
 
-    def _fresh(self, plan: Plan, rows: Rows, features: int, classes: int, init: Any) -> States:
+    def _initial_model(self, plan: Plan, rows: Rows, features: int, classes: int, init: Init | None) -> StateModel:
         problem = plan.problem(classes)
         vectors = 1 if isinstance(problem, Binary) else columns(problem)
-        return States(problem, self._state(vectors, features), plan.constant, self._own_values())
+        return StateModel(problem, self._state(vectors, features), plan.constant, self._own_values())
 
-    def _learner(self, plan: Plan, model: States, X: Any, examples: Examples, visits: Visits) -> Pupil:
-        return Pupil(model, examples, visits)
+    def _make_trainer(self, plan: Plan, model: StateModel, X: Matrix, examples: Examples, visits: Visits) -> StateTrainer:
+        return StateTrainer(model, examples, visits)
 
     # Columns that come later
 
-    def _by_columns(self, model: States) -> bool:
+    def _by_columns(self, model: StateModel) -> bool:
         """Whether what is known of a column depends neither on the others nor on how many there are."""
-        return isinstance(model.state, Kept)
+        return isinstance(model.state, WeightState)
 
-    def _widened(self, model: States, features: int) -> States:
+    def _with_features(self, model: StateModel, features: int) -> StateModel:
         if not self._by_columns(model):
-            return super()._widened(model, features)
+            return super()._with_features(model, features)
         vectors, both = len(model.state.tally), min(features, self.n_features_in_)
         twin = type(self)(**self.get_params(deep=False) | model.begun)
-        begin: Callable = Kept.fresh if isinstance(model.state, Kept) else twin._state
+        begin: Callable = WeightState.fresh if isinstance(model.state, WeightState) else twin._state
         blank, fresh = begin(vectors, self.n_features_in_), begin(vectors, features)
         for old, unseen, new in zip(model.state, blank, fresh, strict=True):
             if isinstance(new, np.ndarray) and new.shape == old.shape:
@@ -311,27 +354,27 @@ class Stateful(Classifier):
     # Files
 
     def _model_to_parts(self, resume: bool) -> Parts:
-        model: States = self._model
+        model: StateModel = self._model
         begun = {name: encode_parameter(name, value) for name, value in model.begun.items()}
         parts = Parts({"problem": encode_record(model.problem, problems.KINDS), "constant": model.constant, "begun": begun})
-        state = self._compact(model.state) if resume else Kept(model.vectors(), model.state.tally, model.state.clock)
+        state = self._compact(model.state) if resume else WeightState(model.vectors(), model.state.tally, model.state.clock)
         for name, value in state._asdict().items():
             if isinstance(value, np.ndarray):
                 parts.put(name, value, name in self._endless)
         return parts
 
-    def _model_from_parts(self, parts: Parts) -> States:
-        problem = problem_of(parts, self._expected())
+    def _model_from_parts(self, parts: Parts) -> StateModel:
+        problem = problem_of(parts, self._possible_problems())
         begun = {name: decode_parameter(value) for name, value in parts.facts["begun"].items()}
         if set(begun) != set(self._own_values()):
             raise ValueError(f"it began with {', '.join(begun)}; it must be {', '.join(self._own_values())}")
-        parameters.check(begun, {name: self._own[name] for name in begun})
+        parameters.check(begun, {name: self._allowed[name] for name in begun})
         state = self._state_from(parts, begun, 1 if isinstance(problem, Binary) else columns(problem))
-        model = States(problem, state, parts.real("constant"), begun)
-        model.only_predicts = isinstance(state, Kept)
+        model = StateModel(problem, state, parts.real("constant"), begun)
+        model.only_predicts = isinstance(state, WeightState)
         return model
 
-    def _state_from(self, parts: Parts, begun: Mapping[str, Any], vectors: int) -> Any:
+    def _state_from(self, parts: Parts, begun: Mapping[str, object], vectors: int) -> Any:
         """The state that arrays describe: a fresh one, of the parameters that the model began with, says what they must
         be. No array of it that has the features on an axis may be larger than all that there is."""
         width, held = self.n_features_in_ + 1, sum(array.nbytes for array in parts.arrays.values())
@@ -339,7 +382,7 @@ class Stateful(Classifier):
             raise ValueError(f"{vectors} weight vectors of {width} weights need more than its {held} bytes")
         counts = {"tally": parts.counts("tally", vectors), "clock": parts.counts("clock", 1)}
         if set(parts.arrays) == {"weights"}:
-            return Kept(parts.array("weights", np.float64, (vectors, width)), **counts)
+            return WeightState(parts.array("weights", np.float64, (vectors, width)), **counts)
         params = self.get_params(deep=False) | begun | self._harmless(held)
         if "fit_intercept" in params:
             params["fit_intercept"] = parts.real("constant") != 0
@@ -365,8 +408,8 @@ class Stateful(Classifier):
     def _own_values(self) -> dict[str, Any]:
         """The parameters that only this learner has, which must not change while it learns."""
         shared = (*SHARED, *self._adjustable)
-        return {name: getattr(self, name) for name in self._own if name not in shared}
+        return {name: getattr(self, name) for name in self._allowed if name not in shared}
 
-    def _fixed(self, plan: Plan) -> list[tuple[str, Any, Any]]:
+    def _unchangeable(self, plan: Plan) -> list[tuple[str, Any, Any]]:
         then, now = self._model.begun, self._own_values()
-        return [*super()._fixed(plan), *((name, then[name], now[name]) for name in now)]
+        return [*super()._unchangeable(plan), *((name, then[name], now[name]) for name in now)]

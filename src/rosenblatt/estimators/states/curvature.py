@@ -3,14 +3,14 @@ w = M⁻¹Σyx, so that directions in which the data are long count for less. Le
 
     w += (y − ⟨w, x⟩)/(1 + xᵀM⁻¹x) · M⁻¹x,    M += xxᵀ,
 
-a step of least squares, taken only where the margin y⟨w, x⟩ is too small. `Matrix` and `Gram` are two ways of finding
+a step of least squares, taken only where the margin y⟨w, x⟩ is too small. `Inverse` and `Gram` are two ways of finding
 M⁻¹x, one quadratic in the features and one in the updates; `Ratios` and `Variances` keep the diagonal of M alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from rosenblatt.engine.jit import jit
 from rosenblatt.engine.loop import Progress, axpy, dot, place
 from rosenblatt.engine.rows import Dense, Rows, count, touched_columns
-from rosenblatt.estimators.states.base import Pupil, States, learn, score
+from rosenblatt.estimators.states.base import StateModel, StateTrainer, counts, learn, score
 
 
-class Matrix(NamedTuple):
+class Inverse(NamedTuple):
     """M⁻¹ of each weight vector."""
 
     weights: NDArray  # (vectors, features + 1)
@@ -31,12 +31,12 @@ class Matrix(NamedTuple):
     tally: NDArray
     clock: NDArray
 
-    def touched(self, rows: Rows, constant: float) -> NDArray | slice:
+    def changes(self, rows: Rows, constant: float) -> NDArray | slice:
         """All weights."""
         return slice(None)
 
     @classmethod
-    def fresh(cls, vectors: int, features: int, ridge: float, margin: float, limit: int) -> Matrix:
+    def fresh(cls, vectors: int, features: int, ridge: float, margin: float, limit: int) -> Inverse:
         """M⁻¹ = I/a for each weight vector, if that fits into the limit."""
         size = features + 1
         needed = 8 * vectors * size * size
@@ -48,10 +48,7 @@ class Matrix(NamedTuple):
             )
         inverse = np.zeros((vectors, size, size))
         inverse[:, range(size), range(size)] = 1.0 / ridge
-        return cls(np.zeros((vectors, size)), inverse, ridge, margin, *_counts(vectors))
-
-    def vectors(self) -> NDArray:
-        return self.weights
+        return cls(np.zeros((vectors, size)), inverse, ridge, margin, *counts(vectors))
 
 
 class Gram(NamedTuple):
@@ -75,7 +72,7 @@ class Gram(NamedTuple):
     tally: NDArray
     clock: NDArray
 
-    def touched(self, rows: Rows, constant: float) -> NDArray | slice:
+    def changes(self, rows: Rows, constant: float) -> NDArray | slice:
         """The features of these rows and of those stored."""
         stored = self.columns[: used(self).values].astype(np.int64)
         columns = touched_columns(rows, np.arange(count(rows)), self.point.size - 1)
@@ -101,9 +98,6 @@ class Gram(NamedTuple):
             tally=np.zeros(vectors, np.int64),
             clock=np.zeros(1, np.int64),
         )
-
-    def vectors(self) -> NDArray:
-        return self.weights
 
     # Files
 
@@ -156,15 +150,6 @@ class Ratios(NamedTuple):
     tally: NDArray
     clock: NDArray
 
-    @classmethod
-    def fresh(cls, vectors: int, features: int, ridge: float, margin: float, limit: int) -> Ratios:
-        """The diagonal of M = aI."""
-        shape = (vectors, features + 1)
-        return cls(np.zeros(shape), np.full(shape, ridge), ridge, margin, *_counts(vectors))
-
-    def vectors(self) -> NDArray:
-        return self.weights
-
 
 class Variances(NamedTuple):
     """The diagonal of M, taken for M itself in the step above: the reciprocals are AROW's variances, divided by r."""
@@ -176,40 +161,15 @@ class Variances(NamedTuple):
     tally: NDArray
     clock: NDArray
 
-    @classmethod
-    def fresh(cls, vectors: int, features: int, ridge: float, margin: float, limit: int) -> Variances:
-        """The diagonal of M = aI."""
-        shape = (vectors, features + 1)
-        return cls(np.zeros(shape), np.full(shape, ridge), ridge, margin, *_counts(vectors))
 
-    def vectors(self) -> NDArray:
-        return self.weights
-
-
-def _counts(vectors: int) -> tuple[NDArray, NDArray]:
-    return np.zeros(vectors, np.int64), np.zeros(1, np.int64)
+def diagonal(kind: type[Ratios] | type[Variances], vectors: int, features: int, ridge: float, margin: float) -> Any:
+    """The state of one of these kinds with the diagonal of M = aI."""
+    shape = (vectors, features + 1)
+    return kind(np.zeros(shape), np.full(shape, ridge), ridge, margin, *counts(vectors))
 
 
 @score.register
-def _(state: Matrix, vector, columns, values, constant):
-    w = state.weights[vector]
-    return dot(columns, values, w, columns) + constant * w[-1]
-
-
-@score.register
-def _(state: Gram, vector, columns, values, constant):
-    w = state.weights[vector]
-    return dot(columns, values, w, columns) + constant * w[-1]
-
-
-@score.register
-def _(state: Ratios, vector, columns, values, constant):
-    w = state.weights[vector]
-    return dot(columns, values, w, columns) + constant * w[-1]
-
-
-@score.register
-def _(state: Variances, vector, columns, values, constant):
+def _(state: Inverse | Gram | Ratios | Variances, vector, columns, values, constant):
     w = state.weights[vector]
     return dot(columns, values, w, columns) + constant * w[-1]
 
@@ -218,7 +178,7 @@ def _(state: Variances, vector, columns, values, constant):
 
 
 @learn.register
-def _(state: Matrix, vector, columns, values, constant, sign, score):
+def _(state: Inverse, vector, columns, values, constant, sign, score):
     if sign * score > state.margin:
         return False
     point = np.zeros(state.weights.shape[1])
@@ -418,10 +378,10 @@ def values_of(rows: Rows, order: NDArray) -> NDArray:
     return rows.starts[order + 1] - rows.starts[order] + 1
 
 
-class Collector(Pupil):
+class GramTrainer(StateTrainer):
     """A pupil with a Gram, which goes on only as far as there is room for every row to be a mistake."""
 
-    def _visit(self, model: States, order: NDArray, budget: int) -> Progress:
+    def _visit(self, model: StateModel, order: NDArray, budget: int) -> Progress:
         ends = np.cumsum(values_of(self.examples.rows, order))
         position, mistakes, updates = 0, 0, 0
         while position < len(order) and updates < budget:

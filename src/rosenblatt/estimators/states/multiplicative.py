@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from rosenblatt.engine.jit import jit
 from rosenblatt.engine.loop import dot, place
 from rosenblatt.engine.rows import Rows
-from rosenblatt.estimators.states.base import MODERATE, everything_unless, learn, score
+from rosenblatt.estimators.states.base import MODERATE, counts, everything_unless, learn, score
 
 TINY = np.finfo(np.float64).tiny
 LARGEST = 600.0  # no mass is more than exp of this, for one such mass makes the total huge
@@ -39,7 +39,7 @@ class Simplex(NamedTuple):
     tally: NDArray
     clock: NDArray
 
-    def touched(self, rows: Rows, constant: float) -> slice | None:
+    def changes(self, rows: Rows, constant: float) -> slice | None:
         """All weights, since they are divided by their sum now and then; none if the rate and the rows are moderate."""
         return everything_unless(self.rate <= MODERATE, self.mass.size, rows, constant)
 
@@ -57,9 +57,6 @@ class Balanced(NamedTuple):
     tally: NDArray
     clock: NDArray
 
-    def vectors(self) -> NDArray:
-        return self.weights
-
 
 class Threshold(NamedTuple):
     """Weights αᵉ that are held against a threshold, which is the negative weight of a constant feature of 1."""
@@ -71,9 +68,6 @@ class Threshold(NamedTuple):
     tally: NDArray
     clock: NDArray
 
-    def vectors(self) -> NDArray:
-        return self.weights
-
 
 def simplex(vectors: int, start: NDArray, rate: float, relative: bool, margin: float) -> Simplex:
     """Each weight vector proportional to `start` (parts, features + 1).
@@ -84,13 +78,13 @@ def simplex(vectors: int, start: NDArray, rate: float, relative: bool, margin: f
         logs = np.tile(np.log(start), (vectors, 1, 1))
     total = np.tile([start.sum(), start.sum(), 0.0, 0.0], (vectors, 1))
     mass = np.tile(start, (vectors, 1, 1))
-    return Simplex(logs, mass, total, np.zeros(vectors), rate, relative, margin, *_counts(vectors))
+    return Simplex(logs, mass, total, np.zeros(vectors), rate, relative, margin, *counts(vectors))
 
 
 def balanced(vectors: int, features: int, base: float) -> Balanced:
     """w⁺ = w⁻ = 1."""
     shape = (vectors, features + 1)
-    return Balanced(np.zeros(shape), np.zeros(shape), base, *_counts(vectors))
+    return Balanced(np.zeros(shape), np.zeros(shape), base, *counts(vectors))
 
 
 def threshold(vectors: int, features: int, base: float, theta: float, demotion: float) -> Threshold:
@@ -98,11 +92,7 @@ def threshold(vectors: int, features: int, base: float, theta: float, demotion: 
     shape = (vectors, features + 1)
     weights = np.ones(shape)
     weights[:, -1] = -theta
-    return Threshold(np.zeros(shape), weights, base, demotion, *_counts(vectors))
-
-
-def _counts(vectors: int) -> tuple[NDArray, NDArray]:
-    return np.zeros(vectors, np.int64), np.zeros(1, np.int64)
+    return Threshold(np.zeros(shape), weights, base, demotion, *counts(vectors))
 
 
 @score.register

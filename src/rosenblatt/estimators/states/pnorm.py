@@ -17,7 +17,7 @@ from rosenblatt.engine.jit import jit
 from rosenblatt.engine.loop import dot, place
 from rosenblatt.engine.rows import Rows
 from rosenblatt.estimators.parameters import LinearParameters, Number, parameter, with_parameters
-from rosenblatt.estimators.states.base import MODERATE, Stateful, everything_unless, learn, score
+from rosenblatt.estimators.states.base import MODERATE, Stateful, counts, everything_unless, learn, score
 from rosenblatt.theory import bounds
 
 EXTREME = 1e100  # a power past this, or below its inverse, is measured in another unit
@@ -40,7 +40,7 @@ class PNorm(NamedTuple):
     tally: NDArray  # (vectors,) int64: updates
     clock: NDArray  # (1,) int64: examples seen
 
-    def touched(self, rows: Rows, constant: float) -> slice | None:
+    def changes(self, rows: Rows, constant: float) -> slice | None:
         """All weights, since they are measured in another unit now and then; none if ‖θ‖_p and the rows are moderate."""
         bounded = float((self.unit * self.power ** (1 / self.p)).max()) <= MODERATE
         return everything_unless(bounded, self.theta.size, rows, constant)
@@ -117,7 +117,7 @@ def measure(state, vector):
 
 @with_parameters
 class PNormPerceptron(Stateful, LinearParameters):
-    """The perceptron in the geometry of a p-norm: few relevant features among many cost it little.
+    """The p-norm perceptron: a linear classifier for data in which few of many features are relevant.
 
     Mistakes add up in θ += y·x, and predict through w = ∇½‖θ‖_p², that is w_i = sign(θ_i)|θ_i|^(p − 1)/‖θ‖_p^(p − 2). With
     1/p + 1/q = 1: if ‖x‖_p ≤ X for all rows, constant feature included, and some u of ‖u‖_q = 1 separates them with margin
@@ -138,20 +138,8 @@ class PNormPerceptron(Stateful, LinearParameters):
 
     Attributes
     ----------
-    coef_, intercept_ : (vectors, features) and (vectors,) arrays
-        The weights w. One vector for two classes, else one a class, learned against the rest.
     p_ : float
         The p of the norm.
-    classes_ : array
-        The labels, sorted.
-    n_mistakes_, n_updates_, n_seen_ : int
-        Examples not predicted before they were learned from, changes of weight vectors, and examples visited.
-    n_iter_ : int
-        Epochs.
-    history_ : list of Epoch
-        For each epoch: mistakes, updates, examples seen, norm of the weights, seconds.
-    stop_reason_ : str
-        converged, max_iter, training_error, callback, interrupted, or partial_fit for a model that has only streamed.
 
     Examples
     --------
@@ -206,6 +194,6 @@ class PNormPerceptron(Stateful, LinearParameters):
     def _state(self, vectors: int, features: int) -> PNorm:
         p = max(2.0, 2 * math.log(features + bool(self.fit_intercept))) if isinstance(self.p, str) else float(self.p)
         shape = (vectors, features + 1)
-        none, tally, clock = np.zeros(vectors), np.zeros(vectors, np.int64), np.zeros(1, np.int64)
-        theta, unit = np.zeros(shape), np.ones(vectors)
-        return PNorm(p, float(self.margin), theta, theta.copy(), unit, none, none.copy(), unit.copy(), tally, clock)
+        theta, unit, none = np.zeros(shape), np.ones(vectors), np.zeros(vectors)
+        arrays = (theta, theta.copy(), unit, none, none.copy(), unit.copy())
+        return PNorm(p, float(self.margin), *arrays, *counts(vectors))

@@ -15,7 +15,7 @@ from rosenblatt.engine.loop import axpy, dot
 from rosenblatt.engine.rows import Rows
 from rosenblatt.estimators.parameters import LinearParameters, Number, parameter, with_parameters
 from rosenblatt.estimators.states import blends
-from rosenblatt.estimators.states.base import MODERATE, Stateful, everything_unless, learn, score
+from rosenblatt.estimators.states.base import MODERATE, Stateful, counts, everything_unless, learn, score
 from rosenblatt.estimators.states.blends import blend
 
 EXTREME = 1e100  # a scale past this, or below its inverse, goes into v
@@ -35,7 +35,7 @@ class Scaled(NamedTuple):
         """The weights w."""
         return self.v * self.scale[:, None]
 
-    def touched(self, rows: Rows, constant: float) -> slice | None:
+    def changes(self, rows: Rows, constant: float) -> slice | None:
         """All weights, since they are rescaled now and then; none if ‖w‖ and the rows are moderate."""
         return everything_unless(float(self.squared.max()) <= MODERATE**2, self.v.size, rows, constant)
 
@@ -43,7 +43,7 @@ class Scaled(NamedTuple):
 def zeros(rule: Any, vectors: int, features: int) -> Scaled:
     """Weights of zero."""
     v = np.zeros((vectors, features + 1))
-    return Scaled(rule, v, np.ones(vectors), np.zeros(vectors), np.zeros(vectors, np.int64), np.zeros(1, np.int64))
+    return Scaled(rule, v, np.ones(vectors), np.zeros(vectors), *counts(vectors))
 
 
 @score.register
@@ -146,7 +146,7 @@ class Blended(Stateful):
 
 @with_parameters
 class ALMA(Blended, LinearParameters):
-    """Comes as near to the largest margin as asked, by steps that shrink with the square root of their number.
+    """The approximate large margin algorithm: comes as near to the largest margin as asked.
 
     Rows are scaled to length 1, x̂ = x/‖x‖. At the k-th update, on y·⟨w, x̂⟩ ≤ (1 − α)√8/(α√k): w += √(2/k)·y·x̂, and then w
     is pulled back to length 1 if it is longer. If some unit vector separates the scaled rows with margin γ̂, there are at
@@ -163,21 +163,6 @@ class ALMA(Blended, LinearParameters):
     tol
         Stop when the share of mistakes in an epoch has not fallen by more than `tol` for `n_iter_no_change` epochs in a
         row. None: never for this reason, which is what the margin asks for, since it grows after the last mistake.
-
-    Attributes
-    ----------
-    coef_, intercept_ : (vectors, features) and (vectors,) arrays
-        The weights. One vector for two classes, else one a class, learned against the rest.
-    classes_ : array
-        The labels, sorted.
-    n_mistakes_, n_updates_, n_seen_ : int
-        Examples not predicted before they were learned from, changes of weight vectors, and examples visited.
-    n_iter_ : int
-        Epochs.
-    history_ : list of Epoch
-        For each epoch: mistakes, updates, examples seen, norm of the weights, seconds.
-    stop_reason_ : str
-        converged, max_iter, training_error, callback, interrupted, or partial_fit for a model that has only streamed.
 
     Notes
     -----
@@ -200,7 +185,9 @@ class ALMA(Blended, LinearParameters):
 
 @with_parameters
 class ROMMA(Blended, LinearParameters):
-    """Keeps the shortest weights that its memory allows: they give the example at hand a margin of 1, and all examples
+    """The relaxed online maximum margin algorithm, plain and aggressive.
+
+    It keeps the shortest weights that its memory allows: they give the example at hand a margin of 1, and all examples
     before it are remembered as one half-space.
 
     On y·⟨w, x⟩ ≤ 1 − α, w becomes the shortest w' with y·⟨w', x⟩ ≥ 1 and ⟨w', w⟩ ≥ ‖w‖²: a blend of w and x, and y·x/‖x‖²
@@ -219,21 +206,6 @@ class ROMMA(Blended, LinearParameters):
     tol
         Stop when the share of mistakes in an epoch has not fallen by more than `tol` for `n_iter_no_change` epochs in a
         row. None: never for this reason, which is what the margin asks for, since it grows after the last mistake.
-
-    Attributes
-    ----------
-    coef_, intercept_ : (vectors, features) and (vectors,) arrays
-        The weights. One vector for two classes, else one a class, learned against the rest.
-    classes_ : array
-        The labels, sorted.
-    n_mistakes_, n_updates_, n_seen_ : int
-        Examples not predicted before they were learned from, changes of weight vectors, and examples visited.
-    n_iter_ : int
-        Epochs.
-    history_ : list of Epoch
-        For each epoch: mistakes, updates, examples seen, norm of the weights, seconds.
-    stop_reason_ : str
-        converged, max_iter, training_error, callback, interrupted, or partial_fit for a model that has only streamed.
 
     Notes
     -----
@@ -259,7 +231,7 @@ class ROMMA(Blended, LinearParameters):
 
 @with_parameters
 class Ballseptron(Blended, LinearParameters):
-    """Separates not only the rows but balls round them: the margin it ends with is wider than the balls.
+    """The Ballseptron: a perceptron that separates balls around the rows, so that its margin is wider than the balls.
 
     A mistake, y·⟨w, x⟩ ≤ 0, is learned as the perceptron does, w += y·x. A row within distance r of the separator, on the
     right side, stands for the point of its ball that is furthest to the wrong side: w += y·x − r·w/‖w‖. If the rows,
@@ -274,21 +246,6 @@ class Ballseptron(Blended, LinearParameters):
     tol
         Stop when the share of mistakes in an epoch has not fallen by more than `tol` for `n_iter_no_change` epochs in a
         row. None: never for this reason, which is what the margin asks for, since it grows after the last mistake.
-
-    Attributes
-    ----------
-    coef_, intercept_ : (vectors, features) and (vectors,) arrays
-        The weights. One vector for two classes, else one a class, learned against the rest.
-    classes_ : array
-        The labels, sorted.
-    n_mistakes_, n_updates_, n_seen_ : int
-        Examples not predicted before they were learned from, changes of weight vectors, and examples visited.
-    n_iter_ : int
-        Epochs.
-    history_ : list of Epoch
-        For each epoch: mistakes, updates, examples seen, norm of the weights, seconds.
-    stop_reason_ : str
-        converged, max_iter, training_error, callback, interrupted, or partial_fit for a model that has only streamed.
 
     Notes
     -----

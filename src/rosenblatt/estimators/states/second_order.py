@@ -10,31 +10,47 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from rosenblatt.engine.rows import Examples, lengths, refuse_too_long
+from rosenblatt.engine.rows import Examples, Matrix, lengths, refuse_too_long
 from rosenblatt.engine.train import Visits
 from rosenblatt.estimators.parameters import LinearParameters, Number, OneOf, parameter, with_parameters
 from rosenblatt.estimators.plan import Plan
-from rosenblatt.estimators.states.base import Pupil, Stateful, States
-from rosenblatt.estimators.states.curvature import Collector, Gram, Matrix, Ratios, Variances
+from rosenblatt.estimators.states.base import Stateful, StateModel, StateTrainer
+from rosenblatt.estimators.states.curvature import Gram, GramTrainer, Inverse, Ratios, Variances, diagonal
 from rosenblatt.modelfile.parts import Parts
 from rosenblatt.theory import bounds
 
 _BELOW_ONE = math.nextafter(1.0, 0.0)
 
 
-def spectral_bound(X: Any, y: Any, u: Any, a: float, near: int = 0) -> float:
-    """The most mistakes that a second-order learner can have made if it was X, y that it learned from, whatever u is.
+def spectral_bound(X: ArrayLike, y: ArrayLike, u: ArrayLike, a: float, near: int = 0) -> float:
+    """Compute the most mistakes that a second-order learner can have made on the rows of its updates, whatever u is.
 
-    X (updates, features) are the rows of all its updates, with the constant feature where there is one, y ∈ {−1, +1}
-    their sides, and `near` is how many of them were no mistakes: none for the second-order perceptron; for AROW, those of
-    margin in (0, 1). With hinge losses g = max(0, 1 − y⟨u, x⟩) and the eigenvalues λ of XᵀX,
+    With hinge losses g = max(0, 1 − y⟨u, x⟩) and the eigenvalues λ of XᵀX,
 
         mistakes ≤ Σg − near + √(a‖u‖² + ‖Xu‖²) · √(Σ ln(1 + λ/a) + near),
 
     the theorem of Cesa-Bianchi, Conconi and Gentile (2005) and that of Crammer, Kulesza and Dredze (2009), a = r, with its
     proof at `theory.bounds.spectral`.
+
+    Parameters
+    ----------
+    X : array (updates, features)
+        The rows of all its updates, with the constant feature where there is one.
+    y : array (updates,)
+        Their sides, −1 or +1.
+    u : array (features,)
+        Any vector.
+    a : float
+        That of M = aI before the first update.
+    near : int, default=0
+        How many of the updates were no mistakes: none for the second-order perceptron; for AROW, those of margin in (0, 1).
+
+    Returns
+    -------
+    float
+        The bound.
     """
     X, y, u = np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64), np.asarray(u, dtype=np.float64)
     if not len(X):
@@ -59,17 +75,20 @@ class SecondOrder(Stateful):
         """a, of M = aI before the first update."""
 
     def _state(self, vectors: int, features: int) -> Any:
-        return self._forms[self.form].fresh(vectors, features, self._ridge(), self._margin, int(self.max_bytes))
+        kind, ridge = self._forms[self.form], self._ridge()
+        if kind in (Ratios, Variances):
+            return diagonal(kind, vectors, features, ridge, self._margin)
+        return kind.fresh(vectors, features, ridge, self._margin, int(self.max_bytes))
 
-    def _learner(self, plan: Plan, model: States, X: Any, examples: Examples, visits: Visits) -> Pupil:
+    def _make_trainer(self, plan: Plan, model: StateModel, X: Matrix, examples: Examples, visits: Visits) -> StateTrainer:
         # A row whose length overflows would teach nothing.
         refuse_too_long(examples.rows, lengths(examples.rows, examples.constant), visits.live)
         if not isinstance(model.state, Gram):
-            return Pupil(model, examples, visits)
+            return StateTrainer(model, examples, visits)
         model.state = model.state._replace(limit=int(self.max_bytes))
-        return Collector(model, examples, visits)
+        return GramTrainer(model, examples, visits)
 
-    def _by_columns(self, model: States) -> bool:
+    def _by_columns(self, model: StateModel) -> bool:
         return isinstance(model.state, Ratios | Variances) or super()._by_columns(model)
 
     def _compact(self, state: Any) -> Any:
@@ -78,7 +97,7 @@ class SecondOrder(Stateful):
     def _made_room(self, state: Any, parts: Parts) -> Any:
         return state.roomy(parts.arrays) if isinstance(state, Gram) else state
 
-    def _state_from(self, parts: Parts, begun: Mapping[str, Any], vectors: int) -> Any:
+    def _state_from(self, parts: Parts, begun: Mapping[str, object], vectors: int) -> Any:
         state = super()._state_from(parts, begun, vectors)
         if isinstance(state, Gram):
             state.check()
@@ -92,7 +111,7 @@ class SecondOrder(Stateful):
 
 @with_parameters
 class SecondOrderPerceptron(SecondOrder, LinearParameters):
-    """The perceptron that corrects for the shape of the data (Cesa-Bianchi, Conconi and Gentile 2005).
+    """The second-order perceptron, which corrects for the shape of the data (Cesa-Bianchi, Conconi and Gentile 2005).
 
     On a mistake, y⟨w, x⟩ ≤ 0, it adds yx to v and xxᵀ to M = aI; it predicts with w = M⁻¹v. (The paper's score,
     vᵀ(M + xxᵀ)⁻¹x, is ⟨w, x⟩/(1 + xᵀM⁻¹x): the same sign.) If u separates the rows with margin γ, ‖u‖ = 1, and λ are the
@@ -125,8 +144,6 @@ class SecondOrderPerceptron(SecondOrder, LinearParameters):
     coef_, intercept_ : (vectors, features) and (vectors,) arrays
         w = M⁻¹v. One vector for two classes, otherwise one a class, each learned against the rest with an M of its own and
         compared by ⟨w, x⟩.
-    classes_, n_mistakes_, n_updates_, n_seen_, n_iter_, history_, stop_reason_
-        As in `Perceptron`.
 
     Examples
     --------
@@ -145,7 +162,7 @@ class SecondOrderPerceptron(SecondOrder, LinearParameters):
     max_bytes: int = parameter(2**32, Number(0, open_low=True, whole=True))
 
     _margin = 0.0
-    _forms = {"full": Matrix, "diagonal": Ratios, "dual": Gram}
+    _forms = {"full": Inverse, "diagonal": Ratios, "dual": Gram}
 
     def mistake_bound(self, radius: float, margin: float, features: int | None = None, classes: int | None = None) -> float:
         """Compute the most mistakes that rows can cause from the start, if they can be separated.
@@ -183,11 +200,10 @@ class SecondOrderPerceptron(SecondOrder, LinearParameters):
 
 @with_parameters
 class AROW(SecondOrder, LinearParameters):
-    """Learns, from each example of margin below 1, weights and how far each can be trusted (Crammer, Kulesza and Dredze
-    2009).
+    """Adaptive regularisation of weights: learns weights and how far each can be trusted (Crammer, Kulesza, Dredze 2009).
 
-    The weights have a mean w = 0 and a covariance Σ = I. If the hinge loss ℓ = max(0, 1 − y⟨w, x⟩) is positive, then with
-    β = 1/(xᵀΣx + r)
+    It learns from each example of margin below 1. The weights have a mean w = 0 and a covariance Σ = I. If the hinge loss
+    ℓ = max(0, 1 − y⟨w, x⟩) is positive, then with β = 1/(xᵀΣx + r)
 
         w += ℓβ·yΣx,    Σ −= β·Σx(Σx)ᵀ.
 
@@ -218,8 +234,6 @@ class AROW(SecondOrder, LinearParameters):
         The mean weights. One vector for two classes, otherwise one a class, each learned against the rest.
     covariance_ : (vectors, features + 1) or (vectors, features + 1, features + 1) array
         The variances, or Σ, the constant feature's last. form="dual" has none at hand.
-    classes_, n_mistakes_, n_updates_, n_seen_, n_iter_, history_, stop_reason_
-        As in `Perceptron`.
 
     Examples
     --------
@@ -236,12 +250,12 @@ class AROW(SecondOrder, LinearParameters):
     max_bytes: int = parameter(2**32, Number(0, open_low=True, whole=True))
 
     _margin = _BELOW_ONE
-    _forms = {"full": Matrix, "diagonal": Variances, "dual": Gram}
+    _forms = {"full": Inverse, "diagonal": Variances, "dual": Gram}
 
     @property
     def covariance_(self) -> NDArray:
         state = self._fitted().state
-        if isinstance(state, Matrix):
+        if isinstance(state, Inverse):
             return state.ridge * state.inverse
         if isinstance(state, Variances):
             return state.ridge / state.squares

@@ -15,6 +15,7 @@ from scipy.optimize import linprog
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_X_y
 
+from rosenblatt.engine.rows import MatrixLike
 from rosenblatt.errors import InvalidData, InvalidParameter
 from rosenblatt.estimators.base import invalid_data
 from rosenblatt.estimators.parameters import (
@@ -28,7 +29,7 @@ from rosenblatt.estimators.parameters import (
     with_parameters,
 )
 from rosenblatt.estimators.states import multiplicative
-from rosenblatt.estimators.states.base import Stateful, States
+from rosenblatt.estimators.states.base import Stateful, StateModel
 from rosenblatt.estimators.states.multiplicative import outside
 from rosenblatt.theory import bounds
 
@@ -48,11 +49,11 @@ class Conditions(NamedTuple):
 
 @with_parameters
 class NormalisedWinnow(Stateful, LinearParameters):
-    """Learns weights that are not negative and sum up to 1, by multiplying them: w ∝ w ⊙ exp(ηyx) whenever y⟨w, x⟩ ≤ δ.
+    """Winnow with normalised weights: a linear classifier that multiplies its weights, which sum up to 1.
 
-    It is the exponentiated gradient, and the form of Winnow in the notes of Waterloo CS489/698, whose theorem lacks two
-    conditions. Let R be the largest |value| and γ the margin of some u on the simplex. If **δ < γ and η < 2(γ − δ)/R²**,
-    then from w₀, in any order,
+    The weights are not negative: w ∝ w ⊙ exp(ηyx) whenever y⟨w, x⟩ ≤ δ. It is the exponentiated gradient, and the form of
+    Winnow in the notes of Waterloo CS489/698, whose theorem lacks two conditions. Let R be the largest |value| and γ the
+    margin of some u on the simplex. If **δ < γ and η < 2(γ − δ)/R²**, then from w₀, in any order,
 
         updates ≤ KL(u‖w₀) / (η(γ − δ) − η²R²/2),
 
@@ -81,8 +82,6 @@ class NormalisedWinnow(Stateful, LinearParameters):
         w. One vector for two classes, otherwise one a class, each learned against the rest.
     p_ : float
         Infinity: the norm in which `mistake_bound` measures rows.
-    classes_, n_mistakes_, n_updates_, n_seen_, n_iter_, history_, stop_reason_
-        As in `Perceptron`.
 
     Notes
     -----
@@ -107,12 +106,12 @@ class NormalisedWinnow(Stateful, LinearParameters):
     _endless = ("logs",)
     _adjustable = ("init",)
 
-    def fit(self, X: Any, y: Any) -> Any:
+    def fit(self, X: MatrixLike, y: ArrayLike) -> Any:
         super().fit(X, y)
         self._warn()
         return self
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Any:
+    def partial_fit(self, X: MatrixLike, y: ArrayLike, classes: ArrayLike | None = None) -> Any:
         super().partial_fit(X, y, classes)
         self._warn()
         return self
@@ -156,7 +155,7 @@ class NormalisedWinnow(Stateful, LinearParameters):
 
         return self._bound_for(classes, radius, bound)
 
-    def conditions(self, X: Any, y: Any) -> Conditions:
+    def conditions(self, X: MatrixLike, y: ArrayLike) -> Conditions:
         """Check the conditions of the theorem on rows of two classes, and compute the bound that follows.
 
         It solves a linear program with as many variables as there are weights: for small data.
@@ -239,8 +238,10 @@ class NormalisedWinnow(Stateful, LinearParameters):
 
 @with_parameters
 class BalancedWinnow(Stateful, LinearParameters):
-    """Learns weights w⁺ − w⁻ of either sign, both 1 at first: on a mistake, y⟨w⁺ − w⁻, x⟩ ≤ 0, w⁺ is multiplied by αʸˣ and
-    w⁻ by α⁻ʸˣ, feature by feature (Littlestone 1989).
+    """Balanced Winnow: a linear classifier that multiplies its weights, which are of either sign (Littlestone 1989).
+
+    The weights are w⁺ − w⁻, both 1 at first. On a mistake, y⟨w⁺ − w⁻, x⟩ ≤ 0, w⁺ is multiplied by αʸˣ and w⁻ by α⁻ʸˣ,
+    feature by feature.
 
     Divided by its sum it is `NormalisedWinnow` with `signed`, margin 0 and η = ln α, and makes the same mistakes between
     two classes. So with the largest |value| R, d features and a u, Σ|u| ≤ 1, of margin γ > R² ln α/2,
@@ -260,8 +261,6 @@ class BalancedWinnow(Stateful, LinearParameters):
         w⁺ − w⁻. One vector for two classes, otherwise one a class, each learned against the rest.
     p_ : float
         Infinity: the norm in which `mistake_bound` measures rows.
-    classes_, n_mistakes_, n_updates_, n_seen_, n_iter_, history_, stop_reason_
-        As in `Perceptron`.
 
     Examples
     --------
@@ -303,7 +302,7 @@ class BalancedWinnow(Stateful, LinearParameters):
         features = _dimensions(self, features)
         return self._bound_for(classes, radius, lambda radius: bounds.balanced_winnow(radius, margin, features, self.alpha))
 
-    def _by_columns(self, model: States) -> bool:
+    def _by_columns(self, model: StateModel) -> bool:
         return True
 
     def _state(self, vectors: int, features: int) -> Any:
@@ -330,7 +329,7 @@ class Littlestone(Stateful, OrderParameters, EpochParameters):
     _advice: ClassVar[str]
     _endless = ("exponents",)
 
-    def _read(self, X: Any, y: Any, reset: bool) -> tuple[Any, NDArray]:
+    def _read(self, X: MatrixLike, y: ArrayLike, reset: bool) -> tuple[Any, NDArray]:
         X, y = super()._read(X, y, reset)
         if sp.issparse(X) and not X.has_canonical_format:
             X = X.copy()
@@ -363,8 +362,7 @@ class Littlestone(Stateful, OrderParameters, EpochParameters):
 
 @with_parameters
 class Winnow1(Littlestone):
-    """Learns a disjunction of a few among many 0/1 features, and eliminates those that are proved irrelevant (Littlestone
-    1988).
+    """Winnow1: learns a disjunction of few among many 0/1 features and eliminates irrelevant ones (Littlestone 1988).
 
     All weights are 1 at first. The second class is predicted where ⟨w, x⟩ ≥ θ. A row of the second class that is missed
     multiplies the weights of its features by α; one of the first class that is hit sets them to 0. If the classes are
@@ -384,8 +382,6 @@ class Winnow1(Littlestone):
         w ≥ 0. One vector for two classes, otherwise one a class, each learned against the rest.
     intercept_ : (vectors,) array
         −θ, which is not learned.
-    classes_, n_mistakes_, n_updates_, n_seen_, n_iter_, history_, stop_reason_
-        As in `Perceptron`.
 
     Examples
     --------
@@ -401,13 +397,26 @@ class Winnow1(Littlestone):
     _advice = "encode them with sklearn.preprocessing.OneHotEncoder or Binarizer, use Winnow2 for values between"
 
     def disjunction_bound(self, relevant: int, features: int) -> float:
-        """The most mistakes on two classes that a disjunction of `relevant` among `features` 0/1 features tells apart."""
+        """Compute the most mistakes on two classes of 0/1 rows that a disjunction of features tells apart.
+
+        Parameters
+        ----------
+        relevant : int
+            How many features the disjunction has.
+        features : int
+            How many features there are.
+
+        Returns
+        -------
+        float
+            The bound.
+        """
         return bounds.winnow1(features, relevant, self.alpha, self.theta)
 
 
 @with_parameters
 class Winnow2(Littlestone):
-    """Learns a threshold on a weighted sum of a few among many features from 0 to 1 (Littlestone 1988).
+    """Winnow2: learns a threshold on a weighted sum of few among many features from 0 to 1 (Littlestone 1988).
 
     All weights are 1 at first. The second class is predicted where ⟨w, x⟩ ≥ θ. A row of the second class that is missed
     multiplies each weight by αˣ; one of the first class that is hit divides it by αˣ. If some μ ≥ 0 has ⟨μ, x⟩ ≥ 1 on the
@@ -427,8 +436,6 @@ class Winnow2(Littlestone):
         w > 0. One vector for two classes, otherwise one a class, each learned against the rest.
     intercept_ : (vectors,) array
         −θ, which is not learned.
-    classes_, n_mistakes_, n_updates_, n_seen_, n_iter_, history_, stop_reason_
-        As in `Perceptron`.
 
     Notes
     -----
@@ -448,12 +455,39 @@ class Winnow2(Littlestone):
     _advice = "scale them with sklearn.preprocessing.MinMaxScaler or MaxAbsScaler"
 
     def disjunction_bound(self, relevant: int, features: int) -> float:
-        """The most mistakes on two classes that a disjunction of `relevant` among `features` 0/1 features tells apart."""
+        """Compute the most mistakes on two classes of 0/1 rows that a disjunction of features tells apart.
+
+        Parameters
+        ----------
+        relevant : int
+            How many features the disjunction has.
+        features : int
+            How many features there are.
+
+        Returns
+        -------
+        float
+            The bound.
+        """
         return self.threshold_bound(relevant, 1.0, features)
 
     def threshold_bound(self, total: float, gap: float, features: int) -> float:
-        """The most mistakes on two classes of 0/1 rows with ⟨μ, x⟩ ≥ 1 on the second and ≤ 1 − gap on the first, for some
-        μ ≥ 0 of sum `total`. Infinity unless α(1 − gap) < 1."""
+        """Compute the most mistakes on two classes of 0/1 rows with ⟨μ, x⟩ ≥ 1 on the second and ≤ 1 − gap on the first.
+
+        Parameters
+        ----------
+        total : float
+            The sum of μ ≥ 0.
+        gap : float
+            The gap between the classes.
+        features : int
+            How many features there are.
+
+        Returns
+        -------
+        float
+            The bound; infinity unless α(1 − gap) < 1.
+        """
         return bounds.winnow2(features, total, gap, self.alpha, self.theta)
 
 

@@ -1,1 +1,1 @@
-"""What can be said of an example, as 64-bit keys, and the weights of what has been said."""
+"""Features of words and sentences as 64-bit keys, and tables of their weights."""

@@ -1,6 +1,7 @@
-"""The weights of features that speak for many outcomes, kept as short lists. A feature of a tagger or parser is seen with a
-few outcomes only (4 % of a parser's weights are not zero), so it has a list of (outcome, weight), and no list at all before
-its first update: memory is bounded by what has been learned, and a score touches only weights that are there.
+"""The weights of features for many outcomes (tags, labels, actions), kept as short lists. A feature of a
+tagger or parser is seen with a few outcomes only (4 % of a parser's weights are not zero), so it has a list of (outcome,
+weight), and no list at all before its first update: memory is bounded by what has been learned, and a score touches only
+weights that are there.
 
 A `WeightTable` learns. A `FrozenTable` predicts: it is made from the table once, and its lists, `WeightLists`, are
 contiguous and without zeros.

@@ -2,7 +2,7 @@
 same in every process, computed for a batch of new words in one compiled pass over their code points.
 
 A hash of 0 means that the word has no such attribute (a suffix of four letters of a word of three, a digit in a word
-without one), and silences the templates that ask for it.
+without one): templates with that attribute make no feature of the word.
 """
 
 from __future__ import annotations

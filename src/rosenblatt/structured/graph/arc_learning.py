@@ -68,7 +68,7 @@ class ScoredArcs(NamedTuple):
     scores: np.ndarray  # (n + 1, n + 1): −∞ where the pruner let nothing through
     siblings: np.ndarray  # (n + 1, n + 1, n + 1), or empty
     pruner_sides: np.ndarray
-    ranks: np.ndarray  # (n + 1, n + 1): what the pruner says of each arc
+    ranks: np.ndarray  # (n + 1, n + 1): the pruner's score of each arc
 
 
 @jit

@@ -2,7 +2,7 @@
 together, each apart for arcs to the left and to the right.
 
 A template's terms belong to sides: those of the head, of the modifier, and of a third word, one between them or the
-sibling. A side is hash_sides once for each word of the sentence, not once for each of n² arcs, and the key of a feature is
+sibling. A side is hashed once for each word of the sentence, not once for each of n² arcs, and the key of a feature is
 the sum of its sides. Hashes of 64 bits add up like the codes of Zobrist (1970): two different sums are equal by accident
 only. Templates with one side alone are looked up once for each word.
 
@@ -113,8 +113,8 @@ def pad_sentence(values):
 
 @jit
 def hash_sides(templates, words, width):
-    """(n + 2, sides) uint64: each side of each word, of a sentence that `pad_sentence` has put in a row; 0 where it is
-    silent. The last row stands for no sibling."""
+    """(n + 2, sides) uint64: each side of each word, of a sentence that `pad_sentence` has put in a row; 0 where it
+    makes no feature. The last row stands for no sibling."""
     size = words.size // width - 2 * REACH
     out = np.empty((size + 1, templates.sides.seeds.size), np.uint64)
     for x in range(size):
@@ -125,7 +125,7 @@ def hash_sides(templates, words, width):
 
 @jit
 def _sum(one, other, more):
-    """The key of two sides and more; 0, no feature, where one of the two is silent."""
+    """The key of two sides and more; 0, no feature, where one of the two is 0."""
     return one + other + more if one != 0 and other != 0 else np.uint64(0)
 
 
@@ -244,7 +244,7 @@ def add_siblings(templates, sides, table, scores, siblings):
     Where scores[h, m] or scores[h, s] is −∞ there is no such pair, and nothing is added."""
     slots, w = table.slots, table.w
     size = scores.shape[0]
-    known = np.full((size, size), np.nan)  # what m and s say without h, when it has been asked once
+    known = np.full((size, size), np.nan)  # the scores of m and s without h, once they are computed
     found = np.empty((2, most_keys(templates, 0)), np.uint64)
     before, last_h, last_m, last_s, turn = 0, 0, 0, 0, 0
     for h in range(size):

@@ -1,5 +1,5 @@
-"""When a tree stands, each arc gets the label that its surroundings in the tree speak for: a perceptron of many classes
-over what is seen from the modifier.
+"""The labels of arcs, once the tree is found: a multiclass perceptron over the words around an arc and around its place in
+the tree, seen from the modifier.
 
 Places are m, the modifier; h, its head; g, the head of that; s, the modifier of h before m, seen from h, and y, the one
 after it; l and r, the leftmost and the rightmost modifier of m; and the words next to h and m, such as h-1 or m+1. Of h

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -11,9 +10,9 @@ from numpy.typing import NDArray
 
 from rosenblatt.engine.jit import jit
 from rosenblatt.engine.loop import Progress
-from rosenblatt.engine.train import NO_LIMIT, Learner, Visits
+from rosenblatt.engine.train import NO_LIMIT, EpochTrainer, Visits
 from rosenblatt.errors import IncompatibleParameters, InvalidParameter
-from rosenblatt.estimators.parameters import Number, OneOf
+from rosenblatt.estimators.parameters import Anything, Number, OneOf, parameter, with_parameters
 from rosenblatt.modelfile.parts import Parts
 from rosenblatt.structured.base import Rule, StructuredTrainer, as_rule, rule_margin
 from rosenblatt.structured.features.fields import Fields
@@ -215,6 +214,7 @@ class GraphTrainer(StructuredTrainer):
         return Progress(len(order), int(counts.mistakes), model.updates - before, -1), model.updates == before
 
 
+@with_parameters
 class GraphParser(DependencyParser):
     """A parser that gives every possible arc a score and finds the best tree among all trees.
 
@@ -228,30 +228,42 @@ class GraphParser(DependencyParser):
     Train with the decoder you use. A model learned with one decoder and used with another gives a warning: with Eisner's
     trees in learning and those of Chu, Liu and Edmonds in use, a prototype lost 7 to 9 points of attachment on English.
 
+    With a projective decoder, gold trees that are not projective are learned from as they are: an update goes towards the
+    gold arcs as long as some projective tree scores as high.
+
     Parameters
     ----------
-    fields : what tokens are made of: the form first, then tags, the coarsest first
-    templates : what is looked at together in an arc, such as "upos[h] upos[m] distance[m]" (places: see
-        `rosenblatt.structured.graph.arcs`); None for a set after McDonald's, made for the fields
-    label_templates : the same for labels (places: see `rosenblatt.structured.graph.labels`)
-    decoder : "eisner" or "chu-liu-edmonds"
-    siblings : whether pairs of modifiers count; None for where the decoder can. The best non-projective tree of pairs
-        cannot be found in reasonable time (it is NP-hard), so "chu-liu-edmonds" cannot
-    candidates : how many heads of a word the pruner lets through to be scored in full; None for all. With 8 of them one
-        gold arc in 171 did not pass on English-EWT
-    single_root : whether one word alone hangs on the root
-    labelled : whether arcs have labels
-    margin, label_margin : the cost of a wrong head and of a wrong label while learning; 0 for none
-    rule, keep, order : as everywhere in `rosenblatt.structured`
-    prune : weights of at most this size are dropped before predicting
-    max_length : longer sentences are parsed in pieces of this many words, which all hang on the root of the first; their
-        trees are not learned from. Time grows with its cube, and memory too where siblings count
-    max_iter, max_seconds, tol, n_iter_no_change, early_stopping, validation_fraction, warm_start, n_jobs, random_state,
-        verbose : as everywhere
+    templates
+        What is looked at together in an arc, such as "upos[h] upos[m] distance[m]" (places: see
+        `rosenblatt.structured.graph.arcs`); None for a set after McDonald's, made for the fields.
+    label_templates
+        The same for labels (places: see `rosenblatt.structured.graph.labels`).
+    decoder
+        How the best tree is found.
+    siblings
+        Whether pairs of modifiers count; None for where the decoder can. The best non-projective tree of pairs cannot be
+        found in reasonable time (it is NP-hard), so "chu-liu-edmonds" cannot.
+    candidates
+        How many heads of a word the pruner lets through to be scored in full; None for all. With 8 of them one gold arc in
+        171 did not pass on English-EWT.
+    margin
+        The cost of a wrong head while learning; 0 for none.
+    label_margin
+        The cost of a wrong label while learning; 0 for none.
+    max_length
+        Longer sentences are parsed in pieces of this many words, which all hang on the root of the first; their trees are
+        not learned from. Time grows with its cube, and memory too where siblings count.
 
-    With a projective decoder, gold trees that are not projective are learned from as they are: an update goes towards the
-    gold arcs as long as some projective tree scores as high. `n_nonprojective_` counts the gold trees that were not
-    projective, `n_too_long_` the sentences that were too long.
+    Attributes
+    ----------
+    labels_ : list of str
+        The labels of arcs, in the order in which they were met.
+    n_nonprojective_ : int
+        The gold trees that were not projective.
+    n_too_long_ : int
+        The sentences that were too long.
+    memory_ : int
+        The bytes that the weights take while learning.
 
     Examples
     --------
@@ -264,72 +276,16 @@ class GraphParser(DependencyParser):
 
     """
 
-    _own: ClassVar[Mapping[str, Any]] = MappingProxyType(
-        {
-            **DependencyParser._own,
-            "decoder": OneOf(DECODERS),
-            "candidates": Number(1, whole=True, optional=True),
-            "label_margin": Number(0),
-            "max_length": Number(1, whole=True),
-        }
-    )
+    label_templates: Sequence[str] | None = parameter(None, Anything("sequence of str or None"))
+    decoder: str = parameter("eisner", OneOf(DECODERS))
+    siblings: bool | None = parameter(None, Anything("bool or None"))
+    candidates: int | None = parameter(8, Number(1, whole=True, optional=True))
+    margin: float = parameter(5.0)
+    label_margin: float = parameter(10.0, Number(0))
+    max_length: int = parameter(300, Number(1, whole=True))
+
     _state_attributes: ClassVar[tuple[str, ...]] = (DISTANCE, *STATE)
     _model_type: ClassVar[Any] = GraphModel
-
-    def __init__(
-        self,
-        *,
-        fields: Sequence[str] = ("form", "upos", "xpos"),
-        templates: Sequence[str] | None = None,
-        label_templates: Sequence[str] | None = None,
-        decoder: str = "eisner",
-        siblings: bool | None = None,
-        candidates: int | None = 8,
-        single_root: bool = True,
-        labelled: bool = True,
-        rule: Any = "perceptron",
-        margin: float = 5.0,
-        label_margin: float = 10.0,
-        prune: float = 0.0,
-        max_length: int = 300,
-        keep: str = "average",
-        order: str = "shuffle",
-        max_iter: int = 10,
-        max_seconds: float | None = None,
-        tol: float | None = None,
-        n_iter_no_change: int = 5,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-        verbose: int = 0,
-    ) -> None:
-        self.fields = fields
-        self.templates = templates
-        self.label_templates = label_templates
-        self.decoder = decoder
-        self.siblings = siblings
-        self.candidates = candidates
-        self.single_root = single_root
-        self.labelled = labelled
-        self.rule = rule
-        self.margin = margin
-        self.label_margin = label_margin
-        self.prune = prune
-        self.max_length = max_length
-        self.keep = keep
-        self.order = order
-        self.max_iter = max_iter
-        self.max_seconds = max_seconds
-        self.tol = tol
-        self.n_iter_no_change = n_iter_no_change
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
 
     # What is looked at
 
@@ -378,11 +334,11 @@ class GraphParser(DependencyParser):
             ("decoder", model.decoder, self.decoder),
         ]
 
-    def _keep(self, model: GraphModel, X: Any, learner: Any) -> None:
+    def _store(self, model: GraphModel, X: Any, learner: Any) -> None:
         self.n_nonprojective_, self.n_too_long_ = model.n_nonprojective, model.n_too_long
 
-    def _trainer(self, model: GraphModel, corpus: TrainingTrees, visits: Visits) -> Learner:
-        model.add_labels(corpus.labels)
+    def _trainer(self, model: GraphModel, corpus: TrainingTrees, visits: Visits) -> EpochTrainer:
+        model.add_types(corpus.sentences, corpus.labels)
         crossing, long = count_unusual(corpus.corpus.heads, corpus.corpus.starts, int(self.max_length))
         model.n_nonprojective += int(crossing)
         model.n_too_long += int(long)
@@ -416,5 +372,5 @@ class GraphParser(DependencyParser):
 
     def _model_from_parts(self, parts: Parts) -> GraphModel:
         model = super()._model_from_parts(parts)
-        self._keep(model, None, None)
+        self._store(model, None, None)
         return model

@@ -5,18 +5,18 @@ from __future__ import annotations
 import copy
 import math
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import MISSING
 from functools import partial
 from os import PathLike
-from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 from rosenblatt import rules
 from rosenblatt.engine.blocks import available_threads
-from rosenblatt.engine.train import Learner, NumericFailure, Visits
+from rosenblatt.engine.train import EpochTrainer, NumericFailure, Visits
 from rosenblatt.errors import IncompatibleParameters, InvalidParameterType, NumericOverflow, UnsupportedOperation
 from rosenblatt.estimators.linear import Explanation
-from rosenblatt.estimators.parameters import Number
+from rosenblatt.estimators.parameters import Anything, Number, parameter, with_parameters
 from rosenblatt.estimators.plan import Plan
 from rosenblatt.structured.base import StructuredEstimator, as_rule
 from rosenblatt.structured.search.named_weights import NamedModel, NamedWeights, direction, total
@@ -24,8 +24,9 @@ from rosenblatt.structured.search.protocol import Input, Path, Search, count_par
 from rosenblatt.structured.search.trainer import Example, SearchTrainer, ShardTrainer, decode_all
 
 
+@with_parameters
 class StructuredPerceptron(StructuredEstimator):
-    """Learns to score paths from a search: after `fit`, `search.decode` with the weights learned finds the right ones.
+    """A structured perceptron for any search: after `fit`, `search.decode` with the weights learned finds the right paths.
 
     An input x and its gold path propose Δ = φ(x, gold) − φ(x, guess), where the guess is what the search finds with the
     weights w. Where the margin w·Δ is at most 0, or at most what the rule says, w += τΔ (Collins 2002). If ‖Δ‖ ≤ R for
@@ -34,38 +35,25 @@ class StructuredPerceptron(StructuredEstimator):
 
     Parameters
     ----------
-    search : object
+    search
         The problem: `decode(x, w)` and `features(x, path)`, and what else `rosenblatt.structured.search` describes.
         `rosenblatt.structured.BeamSearch` makes one of a problem that is solved step by step.
-    rule : NamedTuple of rosenblatt.rules or "perceptron", default="perceptron"
-        How far an update moves. The word is `rules.Perceptron(margin=0.0, rate=1.0)`; `rules.PA1(C)` with a `margin` is
-        1-best MIRA with its step capped at C (McDonald, Crammer and Pereira 2005).
-    margin : float, default=0
+    margin
         By how much gold must beat a wrong path for each unit of its loss. Above 0 it takes the place of the rule's own
         margin. A search with a `violation` can look for the path that falls short most; without one the guess is what is
         predicted, and the margin only lengthens the step of rules that have one to lengthen.
-    keep : {"average", "last"}, default="average"
+    keep
         Which weights predict: the mean of those after every example, or the last. Both are kept; it may be changed.
-    order : {"shuffle", "cyclic"}, default="shuffle"
+    order
         How each epoch visits the examples: in a new random order, or as they come.
-    max_iter, max_updates, max_seconds : when to stop at the latest; default 10 epochs, no limit, no limit.
-    tol, n_iter_no_change : float or None, default=None; int, default=5
-        Stop when the validation error, or without validation the share of mistakes, has not fallen by more than `tol` for
-        so many epochs. None: do not. An epoch without an update always ends the run.
-    early_stopping, validation_fraction : bool, default=False; float, default=0.1
-        Hold out this share of the examples for validation, where `fit` is given none. It needs a `tol`.
-    shards : int, default=1
+    max_updates
+        The most updates.
+    shards
         Learn each epoch in so many parts, all from the same weights, and go on from their mean (iterative parameter mixing:
         McDonald, Hall and Mann 2010). With S shards the bound is S times as large, and S processes can share the work.
-    n_jobs : int or None, default=1
+    n_jobs
         How many processes learn shards, and how many predict; None and −1: as many as there are processors. The search and
         the inputs are sent to them, which pays for slow searches. The results are the same for any number.
-    warm_start : bool, default=False
-        Whether `fit` goes on from what has been learned.
-    random_state : int, RandomState, Generator or None, default=0
-        Where the orders come from.
-    verbose : int, default=0
-        Above 0, a line on stderr follows the epochs.
 
     Attributes
     ----------
@@ -107,48 +95,13 @@ class StructuredPerceptron(StructuredEstimator):
     ('converged', 1)
     """
 
-    _own: ClassVar[Mapping[str, Any]] = MappingProxyType({**StructuredEstimator._own, "shards": Number(1, whole=True)})
+    search: Any = parameter(MISSING, Anything("object"), positional=True)
+    max_updates: int | None = parameter(None, Number(1, whole=True, optional=True))
+    shards: int = parameter(1, Number(1, whole=True))
+    n_jobs: int | None = parameter(1)
+
     _part: ClassVar[str] = "example"
     _model_type: ClassVar[Any] = NamedModel
-
-    def __init__(
-        self,
-        search: Any,
-        *,
-        rule: Any = "perceptron",
-        margin: float = 0.0,
-        keep: str = "average",
-        order: str = "shuffle",
-        max_iter: int = 10,
-        max_updates: int | None = None,
-        max_seconds: float | None = None,
-        tol: float | None = None,
-        n_iter_no_change: int = 5,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        shards: int = 1,
-        n_jobs: int | None = 1,
-        warm_start: bool = False,
-        random_state: Any = 0,
-        verbose: int = 0,
-    ):
-        self.search = search
-        self.rule = rule
-        self.margin = margin
-        self.keep = keep
-        self.order = order
-        self.max_iter = max_iter
-        self.max_updates = max_updates
-        self.max_seconds = max_seconds
-        self.tol = tol
-        self.n_iter_no_change = n_iter_no_change
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.shards = shards
-        self.n_jobs = n_jobs
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.verbose = verbose
 
     # Learning
 
@@ -222,7 +175,7 @@ class StructuredPerceptron(StructuredEstimator):
     def _new_model(self, plan: Plan, corpus: list[Example]) -> NamedModel:
         return NamedModel()
 
-    def _trainer(self, model: NamedModel, corpus: list[Example], visits: Visits) -> Learner:
+    def _trainer(self, model: NamedModel, corpus: list[Example], visits: Visits) -> EpochTrainer:
         trainer = SearchTrainer(self.search, as_rule(self.rule), float(self.margin), model, corpus, visits)
         return trainer if self.shards == 1 else ShardTrainer(trainer, self.shards, available_threads(self.n_jobs))
 
@@ -236,6 +189,9 @@ class StructuredPerceptron(StructuredEstimator):
                 hint="use max_iter",
             )
         return plan
+
+    def _stream_model(self) -> NamedModel:
+        return self._resumable()  # which takes back what was learned before an error
 
     def _not_finite(self, X: Any, broken: NumericFailure) -> ValueError:
         return NumericOverflow(

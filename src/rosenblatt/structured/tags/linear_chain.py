@@ -288,7 +288,7 @@ def move(w, drift, gold, guess, tau, clock):
 
 @jit
 def squared_length(corpus, values, begin, seed, dropout, right, path, triples, whole, tags):
-    """‖φ(gold) − φ(guess)‖², in which what a sentence says twice counts four times."""
+    """‖φ(gold) − φ(guess)‖², in which a feature that occurs twice counts four times."""
     indptr, ids, edges = corpus.indptr, corpus.ids, corpus.edges
     n = len(path)
     base = np.int64(tags + 1)

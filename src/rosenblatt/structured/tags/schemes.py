@@ -1,5 +1,5 @@
-"""Tags such as B-NP spell out chunks, and a scheme says which tag may follow which. A tagger that knows the scheme forbids
-the rest, so that its answers always spell chunks.
+"""Tags such as B-NP stand for chunks, and a scheme defines which tag may follow which. A tagger that knows the scheme
+forbids the rest, so that its answers always stand for chunks.
 
 | scheme | begins | goes on | ends | alone | |
 |---|---|---|---|---|---|
@@ -42,13 +42,36 @@ SCHEMES = {
 
 
 def split(tag: str) -> tuple[str, str]:
-    """Return the letter and the type of a tag: ("B", "NP"), ("O", "")."""
+    """Return the letter and the type of a tag.
+
+    Parameters
+    ----------
+    tag : str
+        A tag such as "B-NP" or "O".
+
+    Returns
+    -------
+    letter, type : str
+        ("B", "NP") and ("O", "").
+    """
     letter, _, kind = tag.partition("-")
     return letter, kind
 
 
 def fits(tag: object, scheme: str) -> bool:
-    """Return whether a tag is one of the scheme's."""
+    """Return whether a tag is one of a scheme's.
+
+    Parameters
+    ----------
+    tag : object
+        A tag.
+    scheme : str
+        One of `SCHEMES`.
+
+    Returns
+    -------
+    bool
+    """
     if not isinstance(tag, str):
         return False
     letter, kind = split(tag)
@@ -56,7 +79,19 @@ def fits(tag: object, scheme: str) -> bool:
 
 
 def may_follow(scheme: str, before: str | None, after: str | None) -> bool:
-    """Return whether a tag may stand after another; None is the edge of the sentence."""
+    """Return whether a tag may stand after another.
+
+    Parameters
+    ----------
+    scheme : str
+        One of `SCHEMES`.
+    before, after : str or None
+        Two tags; None is the edge of the sentence.
+
+    Returns
+    -------
+    bool
+    """
     a, kind_a = split(OUT if before is None else before)
     b, kind_b = split(OUT if after is None else after)
     same = kind_a == kind_b

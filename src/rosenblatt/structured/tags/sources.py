@@ -1,7 +1,7 @@
-"""What a token says of itself is a list of features, and a feature is a 64-bit key. Three sources of them: templates over
-words (`TemplateSource`), attributes given by name (`AttributeSource`), and the columns of a matrix (`MatrixSource`).
+"""The features of tokens. A feature is a 64-bit key, and there are three sources of features: templates over words
+(`TemplateSource`), attributes given by name (`AttributeSource`), and the columns of a matrix (`MatrixSource`).
 
-While learning, the features of a corpus are number_keys once; after that the epochs look at numbers only. A template that
+While learning, the features of a corpus are numbered once; after that the epochs look at numbers only. A template that
 looks at one place is hashed once for each type of token, one that combines places once for each token.
 """
 

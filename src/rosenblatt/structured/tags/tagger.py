@@ -6,9 +6,8 @@ stand for no chunks.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from numbers import Integral
-from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -19,7 +18,7 @@ from rosenblatt.engine.blocks import available_threads
 from rosenblatt.engine.loop import Progress
 from rosenblatt.engine.train import NO_LIMIT, Visits
 from rosenblatt.errors import InvalidData, InvalidDataType, InvalidParameter, UnknownLabel, shown
-from rosenblatt.estimators.parameters import Number, OneOf
+from rosenblatt.estimators.parameters import Anything, Number, OneOf, parameter, with_parameters
 from rosenblatt.estimators.plan import Plan
 from rosenblatt.modelfile.parts import Parts
 from rosenblatt.structured.base import (
@@ -76,9 +75,13 @@ Sentences = Any  # a list of sentences, or a matrix with a row for each token
 class SchemeName(NamedTuple):
     """A scheme of tags, the word for finding it out, or None."""
 
+    @property
+    def type_name(self) -> str:
+        return OneOf(("auto", *schemes.SCHEMES)).type_name + " or None"
+
     def refusal(self, value: object) -> str | None:
-        words = ("auto", *schemes.SCHEMES)
-        return None if value is None or value in words else f"one of {', '.join(map(repr, words))}, or None"
+        expected = OneOf(("auto", *schemes.SCHEMES)).refusal(value)
+        return None if value is None or expected is None else f"{expected}, or None"
 
 
 class TagStream(list):
@@ -137,8 +140,9 @@ class TaggerTrainer(StructuredTrainer):
         return Progress(len(order), mistakes, updates, -1), updates == 0 and self.options.dropout == 0
 
 
+@with_parameters
 class SequenceTagger(StructuredEstimator):
-    """Tags sequences of tokens: the structured averaged perceptron (Collins 2002).
+    """A tagger of token sequences: the structured averaged perceptron (Collins 2002).
 
     >>> tagger = SequenceTagger(max_iter=3).fit([["the", "dog", "barks"], ["a", "cat"]], [["D", "N", "V"], ["D", "N"]])
     >>> tagger.predict([["the", "cat", "barks"]])
@@ -155,28 +159,36 @@ class SequenceTagger(StructuredEstimator):
 
     Parameters
     ----------
-    templates : what is looked at: texts such as 'suffix3[0]' or 'form[-1] form[0]', places from -5 to 5. A template with
-        `tag[-1]` is weighed for the tag before and the tag together. None: tokens come with their attributes.
-    fields : the names of the parts of a token, the form first; templates name the others as they are: 'pos[-1] pos[0]'.
-    markov : 1 or 2, on how many tags before a tag depends.
-    search : "viterbi" finds the best sequence, "beam" keeps the `beam` best beginnings, "greedy" one. Training uses the
-        same search; with a beam it updates where a beginning is furthest ahead of gold's (Huang, Fayong and Guo 2012).
-    scheme : "bio", "iob1", "bilou" or "iobes" forbid sequences that the scheme does not allow; "auto" takes the one that
-        all tags given to `fit` obey, if there is one (none in `partial_fit`, which cannot know what will come); None
-        forbids nothing.
-    margin : the cost of a wrong tag: gold must win by as much as the number of wrong tags times this.
-    dropout : the share of a sentence's features that a visit does not see, drawn from `random_state`.
-    prune : weights up to this size are dropped when the model predicts or is saved.
-    rule, keep, order, max_iter, tol, n_iter_no_change, max_seconds, early_stopping, validation_fraction, n_jobs,
-    random_state, verbose, warm_start : as for other learners. `n_jobs` threads predict, with the same result.
+    templates
+        What is looked at: texts such as 'suffix3[0]' or 'form[-1] form[0]', places from -5 to 5. A template with `tag[-1]`
+        is weighed for the tag before and the tag together. None: tokens come with their attributes.
+    fields
+        The names of the parts of a token, the form first; templates name the others as they are: 'pos[-1] pos[0]'.
+    markov
+        On how many tags before a tag depends, 1 or 2.
+    search
+        "viterbi" finds the best sequence, "beam" keeps the `beam` best beginnings, "greedy" one. Training uses the same
+        search; with a beam it updates where a beginning is furthest ahead of gold's (Huang, Fayong and Guo 2012).
+    beam
+        How many beginnings a beam keeps.
+    scheme
+        "bio", "iob1", "bilou" or "iobes" forbid sequences that the scheme does not allow; "auto" takes the one that all
+        tags given to `fit` obey, if there is one (none in `partial_fit`, which cannot know what will come); None forbids
+        nothing.
+    margin
+        The cost of a wrong tag: gold must win by as much as the number of wrong tags times this.
+    dropout
+        The share of a sentence's features that a visit does not see, drawn from `random_state`.
+    prune
+        Weights up to this size are dropped when the model predicts or is saved.
 
     Attributes
     ----------
     classes_ : ndarray
         The tags, in the order in which they were met.
-    target_ : str, int or None
-        Which column of a file the tags come from, by name or by number. Whoever trains from a file sets it after `fit`;
-        `save` keeps it, so that whoever loads the tagger can find and write the column without asking. None: not known.
+    column : str, int or None
+        The column of files that the tags come from, by name or by number. Set it when you train from a file: `save` keeps
+        it, so that a program that loads the tagger finds and writes the column without asking. None: not known.
     transitions_ : ndarray, (K + 1, K + 1)
         The weight of one tag after another; the last row is for the start, the last column for the end.
     memory_ : int
@@ -187,69 +199,19 @@ class SequenceTagger(StructuredEstimator):
         was not gold.
     """
 
-    _own: ClassVar[Mapping[str, Any]] = MappingProxyType(
-        {
-            **StructuredEstimator._own,
-            "markov": Number(1, whole=True, high=2, closed_high=True),
-            "search": OneOf(("viterbi", "beam", "greedy")),
-            "beam": Number(1, whole=True, high=WIDEST, closed_high=True),
-            "scheme": SchemeName(),
-            "dropout": Number(0, high=1),
-            "prune": Number(0),
-        }
-    )
+    templates: Sequence[str] | None = parameter(FAST, Anything("sequence of str or None"), positional=True)
+    fields: Sequence[str] = parameter(("form",), Anything("sequence of str"))
+    markov: int = parameter(1, Number(1, whole=True, high=2, closed_high=True))
+    search: str = parameter("viterbi", OneOf(("viterbi", "beam", "greedy")))
+    beam: int = parameter(8, Number(1, whole=True, high=WIDEST, closed_high=True))
+    scheme: str | None = parameter("auto", SchemeName())
+    margin: float = parameter(10.0)
+    dropout: float = parameter(0.1, Number(0, high=1))
+    prune: float = parameter(0.0, Number(0))
+
     _model_type: ClassVar[Any] = TaggerModel
 
-    target_: str | int | None = None
-
-    def __init__(
-        self,
-        templates: Sequence[str] | None = FAST,
-        *,
-        fields: Sequence[str] = ("form",),
-        markov: int = 1,
-        search: str = "viterbi",
-        beam: int = 8,
-        scheme: str | None = "auto",
-        margin: float = 10.0,
-        dropout: float = 0.1,
-        prune: float = 0.0,
-        rule: Any = "perceptron",
-        keep: str = "average",
-        order: str = "shuffle",
-        max_iter: int = 10,
-        tol: float | None = None,
-        n_iter_no_change: int = 5,
-        max_seconds: float | None = None,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-        verbose: int = 0,
-        warm_start: bool = False,
-    ):
-        self.templates = templates
-        self.fields = fields
-        self.markov = markov
-        self.search = search
-        self.beam = beam
-        self.scheme = scheme
-        self.margin = margin
-        self.dropout = dropout
-        self.prune = prune
-        self.rule = rule
-        self.keep = keep
-        self.order = order
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_iter_no_change = n_iter_no_change
-        self.max_seconds = max_seconds
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.warm_start = warm_start
+    column = None  # type: str | int | None
 
     @classmethod
     def chunking(cls, **changes: Any) -> Self:
@@ -551,18 +513,17 @@ class SequenceTagger(StructuredEstimator):
 
     # Files
 
-    def _parts(self, resume: bool) -> Parts:
-        parts = super()._parts(resume)
-        if self.target_ is not None:
-            parts.facts["target"] = self.target_
+    def _learned_to_parts(self, resume: bool) -> Parts:
+        parts = super()._learned_to_parts(resume)
+        if self.column is not None:
+            parts.facts["column"] = self.column
         return parts
 
-    def _put_together(self, parts: Parts, resume: bool) -> None:
-        super()._put_together(parts, resume)
-        if "target" in parts.facts:
-            self.target_ = parts.facts["target"]
-            if type(self.target_) not in (str, int):
-                raise TypeError(f"target must be the name or the number of a column; it is {self.target_!r:.40}")
+    def _learned_from_parts(self, parts: Parts, resume: bool) -> None:
+        super()._learned_from_parts(parts, resume)
+        self.column = parts.facts.get("column")
+        if type(self.column) not in (str, int, type(None)):
+            raise TypeError(f"column must be the name or the number of a column; it is {self.column!r:.40}")
 
     def _model_from_parts(self, parts: Parts) -> TaggerModel:
         kinds: dict[str, type] = {kind.kind: kind for kind in (TemplateSource, MatrixSource, AttributeSource)}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -11,8 +10,8 @@ from numpy.typing import NDArray
 
 from rosenblatt.engine.hashtable import mix
 from rosenblatt.engine.loop import Progress
-from rosenblatt.engine.train import NO_LIMIT, Learner, Visits
-from rosenblatt.estimators.parameters import Number, OneOf
+from rosenblatt.engine.train import NO_LIMIT, EpochTrainer, Visits
+from rosenblatt.estimators.parameters import Number, OneOf, parameter, with_parameters
 from rosenblatt.estimators.plan import Plan
 from rosenblatt.modelfile.parts import Parts
 from rosenblatt.structured.base import WIDEST, Rule, StructuredTrainer, as_rule, margin_offset
@@ -116,9 +115,9 @@ class TransitionModel(ParserModel):
         """Return the weights as they are."""
         return self.table.w[: self.table.used[1]]
 
-    def add_labels(self, labels: Mapping[str, int]) -> None:
-        """Take in the names of labels, the known ones first."""
-        super().add_labels(labels)
+    def add_types(self, sentences: Sequence, labels: Mapping[str, int]) -> None:
+        """Take in the words of sentences, and the names of labels, the known ones first."""
+        super().add_types(sentences, labels)
         self.uses = np.concatenate([self.uses, np.zeros(len(labels) - len(self.uses), np.uint8)])
 
     def _predictor(self, average: bool, prune: float) -> TransitionPredictor:
@@ -187,12 +186,13 @@ class TransitionTrainer(StructuredTrainer):
         return Progress(len(order), int(mistakes), updates, -1), updates == 0
 
 
+@with_parameters
 class TransitionParser(DependencyParser):
     """A parser that builds a tree by shifting words and joining them (arc-hybrid), greedily or with a beam.
 
     Greedily it learns from a dynamic oracle, which tells in any configuration, right or wrong, which actions lose no
     further gold arc (Goldberg and Nivre 2012, 2013); with a beam from the prefix in which a rival is furthest ahead of gold
-    (maximum violation: Huang, Fayong and Guo 2012). By any rule: the averaged perceptron's unless told otherwise, and then,
+    (maximum violation: Huang, Fayong and Guo 2012). By any rule; with the averaged perceptron's, the default,
     if some weights separate gold from all rivals by δ, the updates of a beam are at most (R² + 2·margin·n)/δ², with R
     the largest ‖Δ‖ and n the most arcs that a sentence can lose (Collins 2002; Huang, Fayong
     and Guo for violations).
@@ -201,20 +201,27 @@ class TransitionParser(DependencyParser):
 
     Parameters
     ----------
-    beam : how many configurations are kept; 1 is greedy. Train with the beam that will be used
-    fields : what tokens are made of: the form first, then tags, the coarsest first
-    templates : what is looked at together, such as "upos[s0] upos[b0]"; None for a rich set made for the fields
-    single_root : whether one word alone hangs on the root
-    labelled : whether arcs have labels
-    rule, keep, order : as everywhere in `rosenblatt.structured`
-    margin : what each gold arc that is lost, or gets a wrong label, adds to the score of a rival in learning
-    update : of a beam, "max-violation" or "early" (when gold falls off the beam)
-    explore : of a greedy parser, how often it follows itself rather than the oracle in learning
-    prune : weights of at most this many times their mean size are dropped before predicting
-    max_iter, max_seconds, tol, n_iter_no_change, early_stopping, validation_fraction : when to stop
-    warm_start, n_jobs, random_state, verbose : as everywhere; n_jobs threads share the sentences to predict
+    beam
+        How many configurations are kept; 1 is greedy. Train with the beam that will be used.
+    templates
+        What is looked at together, such as "upos[s0] upos[b0]"; None for a rich set made for the fields.
+    margin
+        What each gold arc that is lost, or gets a wrong label, adds to the score of a rival in learning.
+    update
+        Of a beam: learn where a rival is furthest ahead, or where gold falls off the beam.
+    explore
+        Of a greedy parser, how often it follows itself rather than the oracle in learning.
+    prune
+        Weights of at most this many times their mean size are dropped before predicting.
 
-    `n_mistakes_` counts what a rival scored at least as high in: actions if greedy, sentences with a beam.
+    Attributes
+    ----------
+    labels_ : list of str
+        The labels of arcs, in the order in which they were met.
+    n_mistakes_ : int
+        How often a rival scored at least as high as gold: actions if greedy, sentences with a beam.
+    memory_ : int
+        The bytes that the weights take while learning.
 
     Examples
     --------
@@ -226,66 +233,15 @@ class TransitionParser(DependencyParser):
     [[(2, 'det'), (3, 'nsubj'), (0, 'root')]]
     """
 
-    _own: ClassVar[Mapping[str, Any]] = MappingProxyType(
-        {
-            **DependencyParser._own,
-            "beam": Number(1, whole=True, high=WIDEST, closed_high=True),
-            "update": OneOf(("max-violation", "early")),
-            "explore": Number(0, high=1, closed_high=True),
-        }
-    )
+    beam: int = parameter(1, Number(1, whole=True, high=WIDEST, closed_high=True), positional=True)
+    margin: float = parameter(40.0)
+    update: str = parameter("max-violation", OneOf(("max-violation", "early")))
+    explore: float = parameter(0.9, Number(0, high=1, closed_high=True))
+    prune: float = parameter(0.6)
+
     _state_attributes: ClassVar[tuple[str, ...]] = STATE
     _most_labels: ClassVar[int] = MOST_LABELS
     _model_type: ClassVar[Any] = TransitionModel
-
-    def __init__(
-        self,
-        beam: int = 1,
-        *,
-        fields: Sequence[str] = ("form", "upos", "xpos"),
-        templates: Sequence[str] | None = None,
-        single_root: bool = True,
-        labelled: bool = True,
-        rule: Any = "perceptron",
-        margin: float = 40.0,
-        update: str = "max-violation",
-        explore: float = 0.9,
-        prune: float = 0.6,
-        keep: str = "average",
-        order: str = "shuffle",
-        max_iter: int = 10,
-        max_seconds: float | None = None,
-        tol: float | None = None,
-        n_iter_no_change: int = 5,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-        verbose: int = 0,
-    ) -> None:
-        self.beam = beam
-        self.fields = fields
-        self.templates = templates
-        self.single_root = single_root
-        self.labelled = labelled
-        self.rule = rule
-        self.margin = margin
-        self.update = update
-        self.explore = explore
-        self.prune = prune
-        self.keep = keep
-        self.order = order
-        self.max_iter = max_iter
-        self.max_seconds = max_seconds
-        self.tol = tol
-        self.n_iter_no_change = n_iter_no_change
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
 
     # Learning
 
@@ -311,8 +267,8 @@ class TransitionParser(DependencyParser):
         corpus.model.seed = int(plan.rng().integers(2**62))
         return corpus.model
 
-    def _trainer(self, model: TransitionModel, corpus: TrainingTrees, visits: Visits) -> Learner:
-        model.add_labels(corpus.labels)
+    def _trainer(self, model: TransitionModel, corpus: TrainingTrees, visits: Visits) -> EpochTrainer:
+        model.add_types(corpus.sentences, corpus.labels)
         return TransitionTrainer(self, model, corpus.corpus, visits)
 
     # Predicting

@@ -1,9 +1,9 @@
 """The weights of actions, and how a configuration is scored: by a `WeightTable` while learning, and when predicting by
-weights that are small whole numbers, multiples of a unit and at most 32,767 of it. A feature that speaks for many
-actions has a row with a number for each, which is added to the scores in a few instructions; one that speaks for few has
-a short list. Sums of whole numbers do not depend on their order, and a file holds what memory holds.
+weights that are small whole numbers, multiples of a unit and at most 32,767 of it. A feature with weights for
+many actions has a row with a number for each, which is added to the scores in a few instructions; one with few has a
+short list. Sums of whole numbers do not depend on their order, and a file holds what memory holds.
 
-A parser's features speak for 27 actions on average when they are met, though most that there are speak for one or two: so
+A parser's features have weights for 27 actions on average when they are met, though most that there are have one or two: so
 few rows, 1 % of the features, save most of the work.
 """
 
@@ -30,10 +30,7 @@ _LARGEST = 32767
 _LONG = 6  # actions from which on a row is faster than a list
 _LANES = 16  # numbers that one instruction adds: rows are padded to a multiple
 _LINE = 32  # of them share a cache line
-_KEY_BITS, _SIZE_BITS = (
-    np.uint64(36),
-    np.uint64(4),
-)  # an entry is key << 36 | start << 4 | size, of the key the highest bits
+_KEY_BITS, _SIZE_BITS = np.uint64(36), np.uint64(4)  # an entry: key << 36 | start << 4 | size, the key's highest bits
 _START_MASK = np.uint64(2**32 - 1)
 _ROW = np.uint64(15)  # the size that marks a row
 
@@ -146,7 +143,7 @@ def _index_quantized(lists, actions, slots):
 
 @jit
 def _find(slots, key):
-    """What the table says of a feature; 0 for nothing. Of features that are not there, one in 2²⁸ is taken for another."""
+    """The entry of a feature; 0 for none. Of features that are not there, one in 2²⁸ is taken for another."""
     mask = np.uint64(slots.size - 1)
     slot = key & mask
     while slots[slot] != 0:

@@ -5,7 +5,7 @@ A place is a word near the top of the stack (s0, s1, s2) or from the front on (b
 s0l is the leftmost child of s0, s0l2 the next, s0r and s0r2 the rightmost. Of a word, templates ask what its token is; of
 a child, also the label of its arc; of s0, s1 and b0, how many children they have on each side and with which labels; of
 s0 and s1, how far away the next word to the right is (b0 and s0). A word that is not there is OUTSIDE; a child that is
-not there says nothing, and neither do the templates that ask for it.
+not there has no values, and templates that name it make no feature.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class Workspace(NamedTuple):
     state: NDArray  # (places · STATE,) uint64
     values: NDArray  # (values,) uint64
     hashes: NDArray  # (beginnings,) uint64
-    keys: NDArray  # (templates,) uint64: those that speak, one after the other
+    keys: NDArray  # (templates,) uint64: of the templates that make a feature, one after the other
     bounds: NDArray  # (parts + 1,) int64: where the keys of each part begin
 
 
@@ -185,7 +185,7 @@ def _write_missing(work, place, children, outside, none):
 
 @jit
 def extract_keys(work, templates, cells, front, n):
-    """Write the keys of a configuration in a sentence of n words; how many speak."""
+    """Write the keys of a configuration in a sentence of n words; how many there are."""
     words, spots, state, values, hashes, keys, bounds = work
     outside, none = n + 1, n + 2
     b = cells[front, system.WORD]

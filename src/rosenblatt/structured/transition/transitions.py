@@ -26,14 +26,8 @@ SHIFT = 0  # and 1 + 2l is LEFT(l), 2 + 2l is RIGHT(l)
 
 # What a cell holds, as columns of (cells, COLUMNS) int64. A child is the word and the label of its arc; −1 for none.
 WORD, BELOW, DEPTH = 0, 1, 2  # the word, the cell below (−1 at the bottom), how many cells lie below
-LEFT, LEFT_LABEL, LEFT2, LEFT2_LABEL, LEFTS, LEFT_SET = (
-    3,
-    4,
-    5,
-    6,
-    7,
-    8,
-)  # outermost child, the next, how many, their labels
+# Of each side the outermost child and its label, the next and its label, how many there are, and which labels they have.
+LEFT, LEFT_LABEL, LEFT2, LEFT2_LABEL, LEFTS, LEFT_SET = 3, 4, 5, 6, 7, 8
 RIGHT, RIGHT_LABEL, RIGHT2, RIGHT2_LABEL, RIGHTS, RIGHT_SET = 9, 10, 11, 12, 13, 14
 COLUMNS = 16  # two cache lines
 
