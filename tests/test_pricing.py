@@ -307,7 +307,7 @@ def test_markets(kind):
         (lambda: market(2, 5, "cube"), "one of 'sphere', 'basis', 'drift'; got 'cube'"),
         (lambda: simulate(FixedPrice(1), [[1, 2], [1, 2, 3]], [1, 1]), r"context 1 has shape \(3,\), but theta has \(2,\)"),
         (lambda: simulate(FixedPrice(math.nan), [[1, 2]], [1, 1]), "FixedPrice posted nan in round 0"),
-        (lambda: plot.regret({}), "no runs to draw"),
+        (lambda: plot.regret({}), "runs must be one run or more"),
     ],
 )
 def test_refusals_name_what_was_given(call, message):
