@@ -10,7 +10,7 @@ demo: .venv/plot
 	$(BIN)/python examples/demo.py
 
 test: .venv/test lint
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist worksteal # a file stays with one process, which compiles its kernels once
 
 lint: .venv/test
 	$(BIN)/ruff check .

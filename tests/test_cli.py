@@ -175,7 +175,7 @@ def test_info_reads_the_header_and_imports_nothing_that_learns(tmp_path, monkeyp
         "import sys; from rosenblatt.cli import main; main(['info', 'rows.model']); "
         f"loaded = sorted({heavy!r} & sys.modules.keys()); sys.exit(f'info imports {{loaded}}' if loaded else 0)"
     )
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     assert (ended.returncode, ended.stderr) == (0, "")
     assert "by default" not in ended.stdout  # what a default is, a header does not say
     assert re.search(r"^parameters .*\br=1\.0\b", ended.stdout, re.MULTILINE | re.DOTALL)
@@ -293,7 +293,7 @@ def test_an_interrupted_training_is_said_even_in_quiet(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("rows.svm").write_text("1 1:1\n-1 2:1\n" * 3)
     with monkeypatch.context() as patched:
-        patched.setattr(training, "catching_interrupts", lambda: nullcontext(lambda: True))
+        patched.setattr(training, "interrupts_held", lambda: nullcontext([2]))
         got = ran("train rows.svm -q")
     assert (got.code, got.stdout) == (130, "")
     assert "rows.model has what was learned so far" in got.stderr

@@ -60,7 +60,7 @@ def test_long_values_are_shortened():
     assert len(str(InvalidParameter("classes", list(range(10_000)), "distinct"))) < 300
 
 
-@pytest.mark.parametrize("old", ["export", "kernel", "kernel.machine", "network", "sigma", "store"])
+@pytest.mark.parametrize("old", ["export", "kernel", "kernel.machine", "network", "sigma", "store", "structured.beams"])
 def test_modules_that_moved_are_found_under_their_old_name(old):
     module = importlib.import_module(f"rosenblatt.{old}")
     assert module is importlib.import_module(module.__spec__.name)

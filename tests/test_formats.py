@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rosenblatt.data.formats import FORMATS, detect_format, reading_for
-from rosenblatt.errors import FormatError, IncompatibleParameters, InvalidParameter
+from rosenblatt.errors import FormatError, IncompatibleParameters, InvalidData, InvalidParameter
 from rosenblatt.modelfile.parts import Parts
 
 pa = pytest.importorskip("pyarrow")
@@ -102,3 +102,63 @@ def test_a_restored_table_reads_what_it_was_told_to_read(tmp_path):
     again = Table.from_parts(Parts(json.loads(json.dumps(parts.facts)), parts.arrays))
     found = again.chunk(next(again.batches([str(path)])))
     assert np.array_equal(found.X.toarray(), table.chunk(next(table.batches([str(path)]))).X.toarray())
+
+
+def failure(content, tmp_path, name="a.csv", **options):
+    """The error of reading a table of this text."""
+    from rosenblatt.data.tables import Table
+
+    path = tmp_path / name
+    path.write_text(content)
+    table = Table(**options)
+    with pytest.raises((FormatError, InvalidData)) as caught:
+        table.fit(table.batches([str(path)]))
+    return caught.value
+
+
+def test_an_error_of_a_table_carries_its_place_and_the_settings_that_avoid_it(tmp_path):
+    error = failure("label,age\na,1\nb,\n", tmp_path)
+    assert (error.path, error.line, error.column) == (str(tmp_path / "a.csv"), 3, "age")
+    assert error.settings == {"missing": "fill", "on_error": "skip"}
+    error = failure("label,age\na,1\nb,old\n", tmp_path, numeric="age")
+    assert (error.line, error.column, error.settings) == (3, "age", {"on_error": "skip"})
+    assert failure("colour,size\nred,1\nblue,2\n", tmp_path).settings == {"target": "size"}
+    assert failure("label,id\na,1\nb,2\n", tmp_path).settings == {"text": "id", "categories": "id", "numeric": "id"}
+    assert failure("just words\n", tmp_path, "a.txt").settings == {"format": "csv"}
+    assert failure('label,text\na,"open\n', tmp_path).settings == {"quote": ""}
+    colours = "label,c\n" + "".join(f"a,v{i}\n" for i in range(30))
+    error = failure(colours, tmp_path, categories="c", one_hot_limit=20)
+    assert (error.column, error.settings) == ("c", {"hashing": 18, "one_hot_limit": 200})
+    assert failure("label,x\na,1e308\nb,-1e308\n", tmp_path).settings == {"scale": "none"}
+    assert failure("label,t\na,one\nb,two\n", tmp_path, text="t").settings == {"min_count": 1}
+
+
+def test_a_row_of_a_format_without_lines_is_a_field(tmp_path):
+    from rosenblatt.data.tables import Table
+
+    path = tmp_path / "a.parquet"
+    pytest.importorskip("pyarrow.parquet").write_table(pa.table({"label": ["a", "b"], "n": [1.0, None]}), path)
+    with pytest.raises(FormatError, match=r"a.parquet, row 2, column 'n'") as caught:
+        list(Table().batches([str(path)]))
+    assert (caught.value.line, caught.value.row, caught.value.column) == (None, 1, "n")
+
+
+def test_the_errors_of_all_formats_are_format_errors():
+    from rosenblatt.data import columns, conllu, opening, svmlight, tables, vw
+
+    kinds = [conllu.ConlluError, columns.ColumnsError, svmlight.SvmlightError, vw.VwError, tables.TableError]
+    assert all(issubclass(kind, FormatError) for kind in (*kinds, svmlight.LabelError))
+    assert opening.FormatError is FormatError
+
+
+@pytest.mark.parametrize("format", [None, "csv"])
+def test_the_delimiter_learned_from_is_not_guessed_again(tmp_path, format):
+    from rosenblatt.data.tables import Table
+
+    path, new = tmp_path / "a.csv", tmp_path / "b.csv"
+    path.write_text("label;t,u\na;x y\nb;x y\na;x z\n")
+    new.write_text("label;t,u\na;x, y\n")  # as many commas as semicolons in each line
+    table = Table(text="t,u", format=format)
+    table = table.fit(table.batches([str(path)]))
+    for one in (table, Table.from_parts(table.to_parts())):
+        assert next(one.batches([str(new)])).columns["t,u"].to_pylist() == ["x, y"]

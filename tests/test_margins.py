@@ -39,7 +39,7 @@ def test_passive_aggressive_is_the_reference_run(variant, multiclass):
     X, y = blobs(3)
     ours = PassiveAggressiveClassifier(**params, multiclass=multiclass, shuffle=False, max_iter=3, tol=None, average=True)
     expected = reference.learn(X, y, 3, [range(len(X))] * 3, multiclass=multiclass, step=step)
-    for rows in (X, sp.csr_matrix(X)):
+    for rows in (X, sp.csr_matrix(X)) if multiclass == "joint" else (X,):  # test_kernels has all problems and layouts
         fitted = ours.fit(rows, y)
         assert np.allclose(fitted.last_coef_, expected.last[:, :-1], atol=1e-10)
         assert np.allclose(fitted.intercept_, expected.average[:, -1], atol=1e-10)

@@ -20,6 +20,7 @@ from sklearn.feature_extraction import FeatureHasher
 
 import rosenblatt
 from rosenblatt import rules
+from rosenblatt.errors import MissingDependency
 from rosenblatt.online import OnlinePerceptron, as_river, hashing
 from rosenblatt.online.names import Names
 from rosenblatt.testing import laws
@@ -714,6 +715,14 @@ for params in ({}, {"keep": "average"}, {"hashing": 16}, {"max_features": 5}):
 def test_river_checks_it(params):
     checks = pytest.importorskip("river.checks")
     checks.check_estimator(as_river(OnlinePerceptron(**params)))
+
+
+def test_without_river_the_message_says_what_to_install(monkeypatch):
+    from rosenblatt.online import river
+
+    monkeypatch.setitem(sys.modules, "river.base", None)
+    with pytest.raises(MissingDependency, match=r"pip install 'rosenblatt\[river\]'"):
+        river._river_perceptron.__wrapped__()
 
 
 def test_in_a_river_pipeline():

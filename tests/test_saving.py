@@ -185,7 +185,7 @@ def test_sparse_rows_and_single_precision_are_kept(tmp_path):
             learner.fit(rows, y).save(tmp_path / "model")
             loaded = rosenblatt.load(tmp_path / "model")
             assert_same(learner, loaded, rows)
-            kept = [model.vectors() if hasattr(model, "vectors") else model.votes.rows
+            kept = [model.support_vectors() if hasattr(model, "support_vectors") else model.votes.rows
                     for model in (learner._model, loaded._model)]  # fmt: skip
             assert type(kept[0]) is type(kept[1])
             assert kept[1].dtype == np.float32

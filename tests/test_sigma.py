@@ -18,7 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rosenblatt.engine.rows import Examples, as_rows, lengths
 from rosenblatt.estimators import sigma as module
-from rosenblatt.estimators.sigma import SigmaPerceptron, Walk, cap_probability, draws_needed, settle, update_bound, walk
+from rosenblatt.estimators.sigma import SigmaPerceptron, Walk, cap_probability, draws_needed, run_round, update_bound, walk
 from rosenblatt.testing import laws
 from rosenblatt.testing.strategies import samples, separated
 
@@ -97,7 +97,7 @@ def test_updates_on_the_same_rows_as_the_naive_algorithm(sample, sigma, constant
 
     if len(expected) == len(all_updated):
         w = first.copy()
-        done, what = settle(examples, 1, sigma, w, limit)
+        done, what = run_round(examples, 1, sigma, w, limit)
         assert (done.updates, what) == (len(expected), outcome)
         if outcome == "solved":
             assert np.allclose(w, expected_w, rtol=0, atol=1e-8)
@@ -124,7 +124,7 @@ def test_a_good_start_is_solved_within_the_bound(sample, sigma, seed):
     examples = examples_of(sample.X, sample.labels, sample.constant)
     for w in (first.copy(), -first):
         cosine = w @ sample.separator
-        done, outcome = settle(examples, 1, sigma, w, math.floor(math.log(n) / sigma**2))
+        done, outcome = run_round(examples, 1, sigma, w, math.floor(math.log(n) / sigma**2))
         assert cosine <= math.sqrt(done.shrunk) + 1e-9
         if cosine >= 1 / math.sqrt(n):
             assert outcome == "solved"
@@ -137,10 +137,10 @@ def test_reaching_the_limit_is_allowed_and_one_pass_is_not_enough():
     pass over the data."""
     X, labels = hard_instance(8)
     examples, first = examples_of(X, labels, 0.0), start(8, 5, 0.0)
-    done, outcome = settle(examples, 1, 0.05, first.copy(), 10**6)
+    done, outcome = run_round(examples, 1, 0.05, first.copy(), 10**6)
     assert (outcome, done.updates > len(X)) == ("solved", True), "more updates than rows: more passes than one"
-    assert settle(examples, 1, 0.05, first.copy(), done.updates)[1] == "solved"
-    assert settle(examples, 1, 0.05, first.copy(), done.updates - 1)[1] == "aborted"
+    assert run_round(examples, 1, 0.05, first.copy(), done.updates)[1] == "solved"
+    assert run_round(examples, 1, 0.05, first.copy(), done.updates - 1)[1] == "aborted"
 
 
 def thin(n=3, rows=300):
@@ -165,7 +165,7 @@ def test_the_margin_does_not_enter():
     for seed in range(1000):
         w = start(n, seed)
         close = w[:-1] @ separator >= 1 / math.sqrt(n)
-        done, outcome = settle(examples, 1, sigma, w, limit)
+        done, outcome = run_round(examples, 1, sigma, w, limit)
         good += close
         solved += outcome == "solved"
         if close:
@@ -211,7 +211,7 @@ def test_cap_probability():
         assert cap_probability(n) == pytest.approx(quad(density, 1 / math.sqrt(n), 1)[0] / quad(density, -1, 1)[0])
     for call, message in (
         (lambda: cap_probability(0), "at least 1; got 0"),
-        (lambda: update_bound(3, 1.0), "sigma between 0 and 1; got n=3, sigma=1"),
+        (lambda: update_bound(3, 1.0), "sigma must be a number between 0 and 1; got 1"),
         (lambda: draws_needed(0.0, True), "between 0 and 1; got 0"),
     ):
         with pytest.raises(ValueError, match=message):
@@ -418,8 +418,8 @@ def test_names_do_not_matter():
     order = np.array([2, 0, 3, 1, 4])
     w = start(4, 0, 1.0)
     permuted = w[order].copy()
-    one = settle(examples_of(X, y == 1, 1.0), 1, 0.05, w, 500)
-    other = settle(examples_of(X[:, order[:-1]], y == 1, 1.0), 1, 0.05, permuted, 500)
+    one = run_round(examples_of(X, y == 1, 1.0), 1, 0.05, w, 500)
+    other = run_round(examples_of(X[:, order[:-1]], y == 1, 1.0), 1, 0.05, permuted, 500)
     assert one[0].updates == other[0].updates
     assert np.allclose(w[order], permuted, atol=1e-9)
 

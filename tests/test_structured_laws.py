@@ -196,6 +196,30 @@ def test_a_refused_call_leaves_the_learner_as_it_was(case, tmp_path):
     assert contents(learner, tmp_path) == before
 
 
+def test_a_stream_that_overflows_leaves_the_learner_as_it_was(case, tmp_path):
+    learner, X, y = case
+    learner.partial_fit(X[:9], y[:9])
+    before, answers = contents(learner, tmp_path), learner.predict(X)
+    learner.set_params(rule=rules.Perceptron(0.0, 1e39))  # more than a float32 can hold
+    with pytest.raises(ValueError, match="no longer finite"):
+        learner.partial_fit(X[9:], y[9:])
+    learner.set_params(rule="perceptron")
+    assert contents(learner, tmp_path) == before
+    assert learner.predict(X) == answers
+
+
+def test_sentences_that_are_refused_leave_no_words_behind(case, tmp_path):
+    learner, X, y = case
+    learner.fit(X, y)
+    before = contents(learner, tmp_path)
+    parser = learner.__class__ is not SequenceTagger
+    strange, bad = [("zebra", "NOUN"), ("yawns", "VERB")], [(0, "root"), (0, "root")] if parser else ["NOUN"]
+    for method in (learner.partial_fit, learner.set_params(warm_start=True).fit):
+        with pytest.raises(ValueError, match="sentence 0"):
+            method([strange if parser else ["zebra", "yawns"]], [bad])
+    assert contents(learner.set_params(warm_start=False), tmp_path) == before
+
+
 def test_an_unfitted_learner_says_so(case, tmp_path):
     learner, X, y = case
     for call in (lambda: learner.predict(X), lambda: learner.score(X, y), lambda: learner.save(tmp_path / "x")):

@@ -14,6 +14,7 @@ from rosenblatt.data.parsing.line_parser import Room
 from rosenblatt.data.parsing.parallel import ParallelReader
 from rosenblatt.data.reading import concatenate
 from rosenblatt.data.vw import Vw, VwError
+from rosenblatt.modelfile.parts import Parts
 
 
 def murmur(text, seed):
@@ -197,23 +198,23 @@ def test_garbage_gives_rows_or_a_clean_error(garbage, size):
 
 def test_the_reading_is_kept_with_a_model(tmp_path):
     reading = Vw(bits=5, hashing="all")
-    assert Vw.restored(*reading.written()) == reading
+    assert Vw.from_parts(reading.to_parts()) == reading
     assert reading.features == 32
     assert reading.name(3) == "bucket 3"
-    assert reading.learned([]) is reading
+    assert reading.fit([]) is reading
     for wrong in ({}, {"bits": 5.0, "hashing": "all"}, {"bits": 99, "hashing": "all"}, {"bits": 5, "hashing": "none"}):
         with pytest.raises(ValueError, match=r"bits|hashing"):
-            Vw.restored(wrong, {})
+            Vw.from_parts(Parts(wrong))
     path = tmp_path / "a.vw"
     path.write_text("1 | a\n" * 100 + "1 2 | a\n")
     batches = reading.batches([str(path)])
-    whole = reading.chunk(reading.joined(list(batches)))
+    whole = reading.chunk(reading.concatenate(list(batches)))
     assert whole.weight.tolist() == [1.0] * 100 + [2.0]
     assert len(batches.digest()) == 16
     rows, distinct = reading.labels([str(path)])
     assert (rows, distinct.tolist()) == (101, [1.0])
-    assert reading.told(distinct) is reading
-    assert not reading.learns
+    assert reading.with_labels(distinct) is reading
+    assert not reading.needs_fit
     path.write_text("3 | a\n-1 2 'tag|\nx | y\n")
     assert vw.labels(path, on_error="skip", size=7)[1].tolist() == [-1.0, 3.0]
     with pytest.raises(VwError, match="line 3, column 1"):

@@ -72,6 +72,8 @@ _MOVED = {  # modules that had another name in version 0.1.0, under which they c
     "rosenblatt.network": "rosenblatt.theory.network",
     "rosenblatt.sigma": "rosenblatt.estimators.sigma",
     "rosenblatt.store": "rosenblatt.modelfile.container",
+    "rosenblatt.structured.beams": "rosenblatt.structured.search.beam_search",
+    "rosenblatt.structured.perceptron": "rosenblatt.structured.search.perceptron",
 }
 
 

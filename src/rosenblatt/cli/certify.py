@@ -82,7 +82,7 @@ def certify(
 
     bracket = {"margin": [proofs["margin"].lower, proofs["margin"].upper]} if "margin" in proofs else {}
     console.result(
-        {**facts, "separable": answer.separable, "certificate": as_facts(answer), **bracket},
+        {**facts, "separable": answer.separable, "certificate": as_facts(next(iter(proofs.values()))), **bracket},
         "\n".join(_plane(answer, examples, classes, proofs.get("margin")) if answer else _rows(answer, examples, classes)),
     )
     return Code.DONE if answer else Code.NO

@@ -29,7 +29,7 @@ class Console:
     def __init__(self, json: bool = False, quiet: bool = False):
         self.json, self.quiet = json, quiet
 
-    def result(self, facts: Mapping[str, Any], text: str) -> None:
+    def result(self, facts: Mapping[str, object], text: str) -> None:
         """Print the result: the text, or the facts with --json."""
         print(as_json(facts, sys.stdout) if self.json else text)
 
@@ -38,7 +38,7 @@ class Console:
         if not self.quiet:
             print(text, file=sys.stderr)
 
-    def table(self, headings: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    def table(self, headings: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
         """Return rows as aligned text for a result; columns of numbers are aligned right."""
         return table(headings, rows, has_style(sys.stdout))
 
@@ -51,7 +51,7 @@ class Console:
         return closing(Progressive(None if self.quiet else sys.stderr))
 
 
-def as_json(facts: Mapping[str, Any], stream: TextIO) -> str:
+def as_json(facts: Mapping[str, object], stream: TextIO) -> str:
     """Return the facts as JSON in characters that the stream can encode."""
     return json.dumps(_plain(facts), ensure_ascii=not is_utf8(stream))
 
@@ -70,7 +70,7 @@ class Progress:
         self.began = clock()
         self.shown = -math.inf if self.live else self.began
 
-    def update(self, done: int, **fields: Any) -> None:
+    def update(self, done: int, **fields: object) -> None:
         """Show how much is done in all, and the fields behind it, floats as percentages."""
         now = self.clock()
         if self.stream is None or now - self.shown < (_LIVE_INTERVAL if self.live else _LOG_INTERVAL):
@@ -86,7 +86,7 @@ class Progress:
             self.stream.write("\r\x1b[K")
             self.stream.flush()
 
-    def _line(self, done: int, seconds: float, fields: Mapping[str, Any]) -> str:
+    def _line(self, done: int, seconds: float, fields: Mapping[str, object]) -> str:
         parts = []
         if self.total:
             share = min(done / self.total, 1.0)
@@ -150,7 +150,7 @@ class Progressive:
         self.examples, self.mistakes = examples, mistakes
 
 
-def table(headings: Sequence[str], rows: Sequence[Sequence[Any]], bold: bool = False) -> str:
+def table(headings: Sequence[str], rows: Sequence[Sequence[object]], bold: bool = False) -> str:
     """Return rows as aligned text, two blanks between columns; a column of numbers is aligned right, with its heading."""
     texts = [[_cell(cell) for cell in row] for row in rows]
     right = [all(NUMBER.fullmatch(row[j]) for row in texts) for j in range(len(headings))]
@@ -197,7 +197,7 @@ def _bold(text: str, bold: bool) -> str:
     return f"\x1b[1m{text}\x1b[0m" if bold else text
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     """A cell: whole numbers with separators, others in four digits, text as it is."""
     if value is None:
         return ""

@@ -37,11 +37,11 @@ def doctor(json: opts.Json = False, quiet: opts.Quiet = False) -> int:
             tests.append(_run_test(test))
     well = all(versions.values()) and not any(test["wrong"] for test in tests)
     facts = {"well": well, "versions": versions, "machine": machine, "cache": cache, "extras": extras, "tests": tests}
-    console.result(facts, _text(facts, console))
+    console.result(facts, _report_text(facts, console))
     return Code.DONE if well else Code.NO
 
 
-def _text(facts: dict[str, Any], console: Console) -> str:
+def _report_text(facts: dict[str, Any], console: Console) -> str:
     versions, machine, cache, extras = (facts[name] for name in ("versions", "machine", "cache", "extras"))
     missing = [name for name, there in extras.items() if not there]
     add = f"pip install 'rosenblatt[{','.join(missing)}]'" if missing else ""

@@ -100,7 +100,7 @@ OPTIONS: dict[str, str | Callable[[Any], str | None]] = {
 }  # fmt: skip
 
 
-def option(name: str, value: object) -> str | None:
+def option_text(name: str, value: object) -> str | None:
     """Return a parameter with its value as the command line has it; None if there is no option for it."""
     known = OPTIONS.get(name)
     if known is None or callable(known):
@@ -150,7 +150,7 @@ def _describe_ours(error: RosenblattError, code: Code) -> tuple[Code, str, str |
         text = _OS_ERRORS.get(error.errno, text)
     elif isinstance(error, IncompatibleParameters):
         one, other = (
-            option(name, value) or f"{name}={shown(value)}"
+            option_text(name, value) or f"{name}={shown(value)}"
             for name, value in ((error.parameter or "", error.value), (error.other, error.other_value))
         )
         text = f"{one} and {other} cannot be used together: {error.reason}"
@@ -158,7 +158,7 @@ def _describe_ours(error: RosenblattError, code: Code) -> tuple[Code, str, str |
         known = OPTIONS.get(error.parameter, error.parameter)
         name = known(error.value) if callable(known) else known
         text = f"{name or error.parameter} must be {error.allowed}; got {shown(error.value)}"
-    remedies = [remedy for name, value in error.settings.items() if (remedy := option(name, value)) is not None]
+    remedies = [remedy for name, value in error.settings.items() if (remedy := option_text(name, value)) is not None]
     hint = "; ".join([*([error.hint] if error.hint else []), *([" or ".join(remedies)] if remedies else [])])
     return code, _one_line(f"{error.place}: {text}" if error.place else text), hint or None
 

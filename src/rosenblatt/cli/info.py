@@ -32,7 +32,7 @@ def info(
         raise UnreadableModel(describe(error)[1]) from error
     rows = [("file", f"{model}, {size:,} bytes, saved {facts.get('saved')} by version {facts.get('version')}")]
     try:
-        rows += _flatten("", facts) if all else _summary(facts)
+        rows += _flatten("", facts) if all else _header_summary(facts)
     except (TypeError, ValueError, LookupError, AttributeError) as error:  # what is there is not what should be
         raise UnreadableModel(f"damaged: {type(error).__name__}: {error}", path=model) from None
     width = max(len(name) for name, _ in rows)
@@ -40,28 +40,28 @@ def info(
     console.result({"file": model, "bytes": size, **facts}, "\n".join(lines))
 
 
-def _summary(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _header_summary(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     """The entries that most people want to know. Those that a file lacks are not shown."""
     parts, training = _mapping(facts, "parts"), _mapping(facts, "training")
     learner = _mapping(parts, "learner") or facts
     rows = [("learner", str(learner.get("learner")))]
     if parameters := _mapping(learner, "parameters"):
-        rows.append(("parameters", "\n".join(f"{name}={_text(value)}" for name, value in parameters.items())))
+        rows.append(("parameters", "\n".join(f"{name}={_value_text(value)}" for name, value in parameters.items())))
     if labels := _mapping(learner, "classes").get("values"):
-        rows.append((f"{len(labels)} classes", _text(list(labels))))
+        rows.append((f"{len(labels)} classes", _value_text(list(labels))))
     if "features" in learner:
-        rows.append(("features", _text(learner["features"])))
+        rows.append(("features", _value_text(learner["features"])))
     for name, part in parts.items():
         if name not in ("learner", "reading") and isinstance(part, Mapping):
             rows.append((name, str(part.get("learner"))))
     reading = _mapping(parts, "reading")
     columns = _mapping(_mapping(reading, "facts"), "schema").get("columns")
     if columns:
-        rows.append(("columns", _text([f"{name} ({kind})" for name, kind in columns])))
+        rows.append(("columns", _value_text([f"{name} ({kind})" for name, kind in columns])))
     elif reading:
         rows.append(("file format", str(reading.get("format"))))
     if training.get("files"):
-        rows.append(("trained on", _text([f"{name} ({size:,} bytes)" for name, size in training["files"]])))
+        rows.append(("trained on", _value_text([f"{name} ({size:,} bytes)" for name, size in training["files"]])))
         rows.append(("XXH64", str(training.get("xxh64"))))
     counts = _mapping(learner, "counts")
     if history := training.get("history"):
@@ -72,7 +72,7 @@ def _summary(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
         rows.append(("stopped", _stop_reason(training)))
     elif counts:
         named = [f"{name.removeprefix('n_').removesuffix('_')} {value:,}" for name, value in counts.items()]
-        rows.append(("counted", _text(named)))
+        rows.append(("counted", _value_text(named)))
         rows.append(("stopped", str(learner.get("stop_reason"))))
     rows.append(("can learn on", "yes" if learner.get("resume") else "no, saved for prediction only"))
     return rows
@@ -84,31 +84,31 @@ def _error_rates(history: list[Any]) -> str:
     return f"; mistakes {' '.join(shares)}{', …' if len(history) > _FEW else ''}"
 
 
-def _stop_reason(training: Mapping[str, Any]) -> str:
+def _stop_reason(training: Mapping[str, object]) -> str:
     reason = str(training.get("stopped"))
     if reason == "interrupted":
-        reason += f" in pass {training.get('pass')} after {_text(training.get('row'))} of its rows"
+        reason += f" in pass {training.get('pass')} after {_value_text(training.get('row'))} of its rows"
     return f"{reason}, after {training.get('seconds')} s"
 
 
-def _mapping(facts: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+def _mapping(facts: Mapping[str, object], name: str) -> Mapping[str, Any]:
     found = facts.get(name)
     return found if isinstance(found, Mapping) else {}
 
 
-def _text(value: Any) -> str:
+def _value_text(value: object) -> str:
     if isinstance(value, list):
         return ", ".join(map(str, value[:_FEW])) + (", …" if len(value) > _FEW else "")
     text = f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
     return text if len(text) <= _MOST else f"{text[: _MOST - 1]}…"
 
 
-def _flatten(before: str, facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _flatten(before: str, facts: Mapping[str, object]) -> list[tuple[str, str]]:
     """Nested entries as (name, value)."""
     rows = []
     for name, value in facts.items():
         if isinstance(value, Mapping) and value:
             rows += _flatten(f"{before}{name} ", value)
         else:
-            rows.append((f"{before}{name}", _text(value)))
+            rows.append((f"{before}{name}", _value_text(value)))
     return rows

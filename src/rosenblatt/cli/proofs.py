@@ -86,7 +86,7 @@ def check_output(output: str | None, check: str | None, inputs: Sequence[str]) -
 
 
 def save_proofs(
-    path: str | None, question: str, proofs: Mapping[str, Any], facts: Mapping[str, Any], console: Console
+    path: str | None, question: str, proofs: Mapping[str, Any], facts: Mapping[str, object], console: Console
 ) -> None:
     """Save proofs, if there is a path to save them to."""
     from rosenblatt.exact.documents import write

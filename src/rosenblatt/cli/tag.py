@@ -65,10 +65,10 @@ def tag(
     if train:
         make = {"fast": SequenceTagger.fast, "accurate": SequenceTagger.accurate, "chunking": SequenceTagger.chunking}
         tagger = make[preset.value](max_iter=epochs, random_state=seed, verbose=int(not quiet))
-        target = column or (names[-1] if names else "upos")
-        X, y = _read(train, names, tagger, target)
-        validation = _read(dev, names, tagger, target) if dev else (None, None)
-        if not text.fit_and_save(tagger, model, X, y, *validation, target=target):
+        column = tagger.column = column or (names[-1] if names else "upos")
+        X, y = _read(train, names, tagger, column)
+        X_val, y_val = _read(dev, names, tagger, column) if dev else (None, None)
+        if not text.fit_and_save(tagger, model, X, y, X_val, y_val):
             return Code.INTERRUPTED
         words = sum(map(len, X))
         facts |= {"sentences": len(X), "words": words, "tags": [str(t) for t in tagger.classes_], "epochs": tagger.n_iter_}
@@ -78,7 +78,7 @@ def tag(
             lines.append(f"dev: {facts['dev']:.2%} of the tags are right")
     else:
         tagger = load_model(model, SequenceTagger)
-    target = column or tagger.target_  # a model of version 0.1 does not know it
+    target = column or str(tagger.column or "")  # which older files do not say
     if test:
         from rosenblatt.structured import evaluation
 

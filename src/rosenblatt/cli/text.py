@@ -40,9 +40,7 @@ Epochs = Annotated[
 class Trainable(Protocol):
     """A tagger, a parser, or both."""
 
-    target_: Any
-
-    def fit(self, X: Any, y: Any, X_val: Any = None, y_val: Any = None) -> Any: ...
+    def fit(self, X: list, y: list, X_val: list | None = None, y_val: list | None = None) -> object: ...
 
     def save(self, path: str) -> None: ...
 
@@ -77,29 +75,23 @@ def read_sentences(files: Iterable[str], columns: Sequence[str] | None = None) -
 
 
 def fit_and_save(
-    learner: Trainable, path: str, X: Any, y: Any, X_val: Any = None, y_val: Any = None, target: str | None = None
+    learner: Trainable, path: str, X: list, y: list, X_val: list | None = None, y_val: list | None = None
 ) -> bool:
-    """Train and save, with the column that was learned; return False if Ctrl-C interrupted it. What was learned until then
-    is saved."""
-    from sklearn.exceptions import NotFittedError
-    from sklearn.utils.validation import check_is_fitted
-
-    interrupted = False
+    """Train and save; return False if Ctrl-C interrupted it. What was learned until then is saved."""
     try:
         learner.fit(X, y, X_val, y_val)
     except KeyboardInterrupt:
-        interrupted = True
-    try:
-        check_is_fitted(learner)
-    except NotFittedError:
-        print("interrupted before anything was learned", file=sys.stderr)
+        from sklearn.exceptions import NotFittedError
+
+        try:
+            learner.save(path)
+        except NotFittedError:
+            print("interrupted before anything was learned", file=sys.stderr)
+        else:
+            print(f"interrupted; {path} has what was learned until then", file=sys.stderr)
         return False
-    if target is not None:
-        learner.target_ = target
     learner.save(path)
-    if interrupted:
-        print(f"interrupted; {path} has what was learned until then", file=sys.stderr)
-    return not interrupted
+    return True
 
 
 def annotate(

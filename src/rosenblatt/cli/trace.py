@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -91,12 +92,14 @@ def trace(
         console.note(f"the plot is saved in {plot}")
     console.result(
         {**numbers, "classes": classes, "weights": run.weights, "separator": run.separator, **facts},
-        _text(run, signed_rows, y, names, constant, rows, console),
+        _update_table(run, signed_rows, y, names, constant, rows, console),
     )
     return Code.DONE if run.converged else Code.NO
 
 
-def _text(run: Any, signed_rows: Any, y: Any, names: Any, constant: float, most: int, console: Console) -> str:
+def _update_table(
+    run: Any, signed_rows: Any, y: Sequence, names: Callable[[int], str], constant: float, most: int, console: Console
+) -> str:
     import numpy as np
 
     from rosenblatt.workflow.labels import label_text

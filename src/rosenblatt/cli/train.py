@@ -246,7 +246,7 @@ def _summary(model: FileModel, place: str, top: int) -> tuple[dict[str, Any], st
     return facts, "\n".join(lines)
 
 
-def _counts_mistakes(learner: Any) -> bool:
+def _counts_mistakes(learner: object) -> bool:
     """Whether each row is predicted before it is learned from, and is right or wrong."""
     from sklearn.base import is_regressor
 

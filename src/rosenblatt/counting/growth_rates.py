@@ -355,12 +355,10 @@ def check_takes_size(function: Callable[..., Any] | str) -> None:
     try:
         inspect.signature(function).bind(1)
     except TypeError as error:
-        raise InvalidParameterType(
-            "function",
-            f"{getattr(function, '__qualname__', function)}{inspect.signature(function)}",
-            f"one that can be called with a size alone ({error})",
-            hint="say how its arguments are made, as in make=lambda n: (list(range(n)), n)",
-        ) from None
+        name = f"{getattr(function, '__qualname__', function)}{inspect.signature(function)}"
+        hint = "say how its arguments are made, as in make=lambda n: (list(range(n)), n)"
+        allowed = f"one that can be called with a size alone ({error})"
+        raise InvalidParameterType("function", name, allowed, hint=hint) from None
     except ValueError:  # no signature: counting it says why
         return
 
@@ -384,9 +382,6 @@ def check_sizes(sizes: Iterable[int]) -> tuple[int, ...]:
     if each and each[0] < 1:
         raise InvalidParameter("sizes", each, "at least 1: log n needs that")
     if len(each) < SIZES:
-        raise InvalidParameter(
-            "sizes",
-            each,
-            f"at least {SIZES} different numbers: a cubic has four coefficients, and {SPARE} more have to agree with it",
-        )
+        reason = f"a cubic has four coefficients, and {SPARE} more sizes have to agree with it"
+        raise InvalidParameter("sizes", each, f"at least {SIZES} different numbers: {reason}")
     return tuple(each)

@@ -209,10 +209,8 @@ def count_operations(
                 raise
             return None
         except RecursionError:
-            raise Uncountable(
-                f"{each.__qualname__} holds an expression nested too deeply to be rewritten",
-                hint="split it, a sum of hundreds of terms perhaps, into several statements",
-            ) from None
+            problem = f"{each.__qualname__} holds an expression nested too deeply to be rewritten"
+            raise Uncountable(problem, hint="split it into several statements") from None
 
     def owns(each: object) -> bool:
         inner: object = inspect.unwrap(cast(Any, getattr(each, "__func__", each)))

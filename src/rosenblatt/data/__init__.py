@@ -1,1 +1,5 @@
-"""Files become sentences one at a time, and sentences become files again, byte for byte."""
+"""Read files as rows and as sentences.
+
+`formats` is the table of formats, and finds the reading for files. `svmlight`, `vw` and `tables` read rows; `conllu`,
+`columns` and `sentences` read sentences, and write them back byte for byte; `matrix` reads exact numbers.
+"""

@@ -1,6 +1,6 @@
-"""A sentence of a column file is its lines, a word each, with a value for each column that was named; a blank line ends it.
+"""Read and write column files: a word a line, with a value for each column that was named; a blank line ends a sentence.
 
-The lines are kept as they are, so that what was read is written back byte for byte, whatever stands between the columns:
+The lines are kept as they are, so that what was read is written back byte for byte, whatever is between the columns:
 new values take the place of the old ones, and a new column goes to the end after the separator that the line has before its
 last one. Two things are not sentences. A line that begins with -DOCSTART- (CoNLL-2003) begins a document, and further blank
 lines separate nothing; both belong to the sentence that follows, as `before`. Blank lines after the last sentence are not

@@ -1,5 +1,5 @@
-"""A sentence of CoNLL-U is the text that stands in the file; its columns are read from it when asked, and a new value
-changes its own column and nothing else. So whatever was read is written back byte for byte.
+"""Read and write CoNLL-U. A sentence is the text of the file; its columns are split from it when they are read, and a new
+value changes its own column and nothing else. So whatever was read is written back byte for byte.
 
 The file is checked as it is read: ten columns, words numbered 1, 2, …, ranges and empty nodes where they belong, heads
 that are words of the sentence. Whether the heads form a tree is for the parser to say, and which tags, features and
@@ -168,7 +168,7 @@ class Sentence(lines.BaseSentence):
         return texts
 
     def _bodies(self) -> list[str]:
-        """The lines without their ends."""
+        """Return the lines without their ends."""
         bodies = self._text.split("\n")
         return [line.removesuffix("\r") for line in bodies] if "\r" in self._text else bodies
 
@@ -177,7 +177,7 @@ class Sentence(lines.BaseSentence):
         return [row for row in rows if row[0].isdigit()]
 
     def _surface(self) -> Iterator[str]:
-        """The tokens, a multiword token instead of its words, each with the blank that follows it."""
+        """Return the tokens, a multiword token instead of its words, each with the blank that follows it."""
         covered = 0
         for line in self._bodies():
             if line[:1].isdigit():
@@ -246,7 +246,7 @@ def _check_sentence(block: Block, strict: bool) -> None:
 
 
 def _split(block: Block, strict: bool) -> list[Row]:
-    """The rows of ten columns among the lines of the block."""
+    """Return the rows of ten columns among the lines of the block."""
     file = block.file
     *content, last = block.lines
     if not last.isspace():
@@ -271,7 +271,7 @@ def _split(block: Block, strict: bool) -> list[Row]:
 
 
 def _check_ids(rows: list[Row], file: str) -> list[Row]:
-    """The rows of the words, which are numbered 1, 2, …, ranges before their first word and empty nodes after a word."""
+    """Return the rows of the words, numbered 1, 2, …; ranges stand before their first word and empty nodes after a word."""
     words: list[Row] = []
     minor = 0  # of the last empty node since the last word
     covered, cover = 0, 0  # the last word of the last range, and the line of that range

@@ -51,7 +51,7 @@ class BaseSentence(ABC):
         self.before = before  # what stands before it and belongs to no sentence, such as a byte order mark
 
     def __str__(self) -> str:
-        """The text in the file, with what stands before the sentence and the blank line after it."""
+        """Return the text in the file, with what stands before the sentence and the blank line after it."""
         return self.before + self._text
 
     def __repr__(self) -> str:
@@ -213,7 +213,7 @@ def write(target: Source, sentences: Iterable[BaseSentence]) -> int:
 
 
 def _missing_end(text: str) -> str:
-    """What a text lacks of ending with a blank line."""
+    """Return what a text lacks of ending with a blank line."""
     *_, line, rest = ("\n" + text).rsplit("\n", 2)
     return ending_of(text) * ((rest != "") + (line.strip() != "" or rest != "")) if text else ""
 
@@ -241,7 +241,7 @@ def _open_to_write(target: Source) -> Iterator[Callable[[str], Any]]:
 
 @contextmanager
 def _lines(source: Source) -> Iterator[Iterable[str]]:
-    """The lines of a source with their ends. A byte that is not UTF-8 comes as a lone surrogate, so that it has a line."""
+    """Yield the lines of a source with their ends. A byte that is not UTF-8 is a lone surrogate, so that it has a line."""
     if not isinstance(source, str | os.PathLike):
         file: Any = source  # of text or of bytes, as only the file itself can say
         if _is_text(file):

@@ -1,4 +1,4 @@
-"""Sentences of any file of words: CoNLL-U, columns, or plain lines of words with blanks between them, which become
+"""Read sentences of any file of words: CoNLL-U, columns, or plain lines of words with blanks between them, which become
 sentences of CoNLL-U. The first line that is neither blank nor a comment tells what a file is: with a tab it is CoNLL-U.
 
     from rosenblatt.data import sentences

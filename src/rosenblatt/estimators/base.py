@@ -146,7 +146,7 @@ class LabelledRows(NamedTuple):
 class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, BaseEstimator):
     """A learner with the manners of scikit-learn.
 
-    The class attributes are the values of those parameters that a learner does not offer; `_own` says what its
+    The class attributes are the values of those parameters that a learner does not offer; `_allowed` says what its
     parameters may be, as `with_parameters` finds out.
     """
 
@@ -175,7 +175,7 @@ class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, BaseEstimator):
     _model: Any  # what has been learned: a LinearModel, StateModel, …
     n_features_in_: int
 
-    _own: ClassVar[Mapping[str, Any]] = MappingProxyType({})
+    _allowed: ClassVar[Mapping[str, Any]] = MappingProxyType({})
     _problems: ClassVar[Mapping[str, Any]] = PROBLEMS
     _exact: ClassVar[bool] = True  # whether integers give the same bits in every layout: see rosenblatt.testing.laws
 
@@ -252,8 +252,8 @@ class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, BaseEstimator):
     # Steps of learning
 
     def _plan(self) -> Plan:
-        names = (*SHARED, *self._own)
-        return Plan({name: getattr(self, name) for name in names}, self._own, self._problems)
+        names = (*SHARED, *self._allowed)
+        return Plan({name: getattr(self, name) for name in names}, self._allowed, self._problems)
 
     def _unchangeable(self, plan: Plan) -> list[tuple[str, Any, Any]]:
         """(parameters, what they were when the model began, what they are now) of those that must not change."""

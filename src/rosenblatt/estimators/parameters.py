@@ -210,13 +210,13 @@ def parameter(default: T, allowed: Allowed | None = None, positional: bool = Fal
 def with_parameters(cls: C) -> C:
     """Give a class the constructor and the documentation of the parameters that it declares or inherits.
 
-    All are keywords, but those that are declared as positional. `cls._own` tells what each may be.
+    All are keywords, but those that are declared as positional. `cls._allowed` tells what each may be.
     """
     made: Any = dataclass(kw_only=True, eq=False, repr=False, match_args=False)(cls)
     signature = inspect.signature(made.__init__)
     ranked = sorted(signature.parameters.values(), key=lambda each: (each.kind, _rank(each.name)))
     made.__init__.__signature__ = signature.replace(parameters=ranked)
-    made._own = {each.name: _allowed(made, each.name) for each in ranked[1:]}
+    made._allowed = {each.name: _find_allowed(made, each.name) for each in ranked[1:]}
     if made.__doc__ is not None:  # which python -OO takes away
         made.__doc__ = _documentation(made, {each.name: each.default for each in ranked[1:]})
     return made
@@ -227,7 +227,7 @@ def _rank(name: str) -> int:
     return _ORDER.index(name) if name in _ORDER else -1
 
 
-def _allowed(cls: type, name: str) -> Allowed:
+def _find_allowed(cls: type, name: str) -> Allowed:
     """What a parameter may be, as the class says or the nearest base that does."""
     declared = (vars(base).get("__dataclass_fields__", {}).get(name) for base in cls.__mro__)
     return next(each.metadata["allowed"] for each in declared if each is not None and each.metadata["allowed"] is not None)
@@ -244,7 +244,7 @@ def _documentation(cls: Any, defaults: Mapping[str, Any]) -> str:
         described = set(_names(own))
         attributes = own | {name: text for name, text in attributes.items() if described.isdisjoint(_names([name]))}
     parameters = (
-        f"{name} : {cls._own[name].type_name}{_shown(default)}\n{meaning[name]}" for name, default in defaults.items()
+        f"{name} : {cls._allowed[name].type_name}{_shown(default)}\n{meaning[name]}" for name, default in defaults.items()
     )
     sections = {"Parameters": "".join(parameters), "Attributes": "".join(attributes.values()), **sections}
     texts = (f"{title}\n{'-' * len(title)}\n{text.rstrip()}\n" for title, text in sections.items() if text)
@@ -479,4 +479,4 @@ class SharedParameters(MarginParameters, BatchParameters, ValidationParameters):
     weight_tol: float | None = parameter(None, Number(0, optional=True))
 
 
-SHARED: Mapping[str, Allowed] = vars(SharedParameters)["_own"]  # what they may be, unless a learner says otherwise
+SHARED: Mapping[str, Allowed] = vars(SharedParameters)["_allowed"]  # what they may be, unless a learner says otherwise

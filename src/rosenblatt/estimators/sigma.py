@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
@@ -25,6 +25,7 @@ from rosenblatt.engine.jit import jit
 from rosenblatt.engine.loop import axpy, dot
 from rosenblatt.engine.problems import winner
 from rosenblatt.engine.rows import Examples, Rows, as_rows, columns_of, count, lengths, row_bytes, take
+from rosenblatt.errors import InvalidData, InvalidParameter, NumericOverflow
 from rosenblatt.estimators import parameters, targets
 from rosenblatt.estimators.base import invalid_data, read_examples, read_rows, unchanged_on_error
 from rosenblatt.estimators.parameters import (
@@ -36,6 +37,7 @@ from rosenblatt.estimators.parameters import (
     with_parameters,
 )
 from rosenblatt.estimators.plan import generator
+from rosenblatt.exact.reading import MatrixLike
 from rosenblatt.modelfile.parts import Parts
 from rosenblatt.modelfile.saving import LearnerSaveLoadMixin, put_feature_names, set_feature_names
 from rosenblatt.modelfile.values import decode_labels, decode_row, encode_labels, encode_value
@@ -48,39 +50,79 @@ _SQUARES = (1e-290, 1e290)  # squared lengths of rows that float64 holds with al
 
 
 def cap_probability(n: int) -> float:
-    """The probability that a random unit vector in n dimensions has a cosine ≥ 1/√n with a given one.
+    """Compute the probability that a random unit vector has a cosine ≥ 1/√n with a given one.
 
     1/2, 1/4, 0.2113 for n = 1, 2, 3; it falls to 0.1587, a normal variable's chance to be ≥ 1, and never below 1/8.
 
+    Parameters
+    ----------
+    n : int
+        The number of dimensions.
+
+    Returns
+    -------
+    probability : float
+
+    Examples
+    --------
     >>> [round(cap_probability(n), 4) for n in (1, 2, 3, 10, 10**6)]
     [0.5, 0.25, 0.2113, 0.1717, 0.1587]
     """
     if n < 1:
-        raise ValueError(f"n is a number of dimensions, at least 1; got {n}")
+        raise InvalidParameter("n", n, "a number of dimensions, at least 1")
     return 0.5 if n == 1 else float(betainc((n - 1) / 2, 0.5, 1 - 1 / n)) / 2
 
 
 def update_bound(n: int, sigma: float) -> float:
-    """The most updates from a start with ⟨w, w*⟩ ≥ 1/√n for a unit vector w* that separates: ln n / ln(1/(1 − σ²)).
+    """Compute a bound on the updates from a start with ⟨w, w*⟩ ≥ 1/√n for a unit vector w* that separates.
 
+    Parameters
+    ----------
+    n : int
+        The number of features, with the constant one.
+    sigma : float in (0, 1)
+        σ.
+
+    Returns
+    -------
+    bound : float
+        ln n / ln(1/(1 − σ²)).
+
+    Examples
+    --------
     >>> round(update_bound(12, 0.1), 1), round(math.log(12) / 0.1**2, 1)
     (247.2, 248.5)
     """
-    if n < 1 or not 0 < sigma < 1:
-        raise ValueError(f"n must be at least 1 and sigma between 0 and 1; got n={n}, sigma={sigma}")
+    if n < 1:
+        raise InvalidParameter("n", n, "a number of dimensions, at least 1")
+    if not 0 < sigma < 1:
+        raise InvalidParameter("sigma", sigma, "a number between 0 and 1")
     return bounds.sigma_updates(n, sigma)
 
 
 def draws_needed(delta: float, pairs: bool) -> int:
-    """How many starts, or pairs of opposite starts, contain a good one with probability ≥ 1 − δ.
+    """Compute how many starts, or pairs of opposite starts, contain a good one with probability ≥ 1 − δ.
 
     A start is good with probability ≥ 1/8, one of a pair ±w with twice that: ⌈log₈⸝₇(1/δ)⌉ and ⌈log₄⸝₃(1/δ)⌉.
 
+    Parameters
+    ----------
+    delta : float in (0, 1)
+        δ.
+    pairs : bool
+        Whether each start is tried with both signs.
+
+    Returns
+    -------
+    draws : int
+
+    Examples
+    --------
     >>> draws_needed(0.05, pairs=False), draws_needed(0.05, pairs=True)
     (23, 11)
     """
     if not 0 < delta < 1:
-        raise ValueError(f"delta is a probability between 0 and 1; got {delta}")
+        raise InvalidParameter("delta", delta, "a probability between 0 and 1")
     return int(bounds.sigma_rounds(delta, pairs))
 
 
@@ -152,23 +194,22 @@ def cosines(rows, squares, coef, intercept, result):
             result[i, k] = score / math.sqrt(squares[i]) if squares[i] > 0.0 else 0.0
 
 
-def measured(rows: Rows, constant: float) -> NDArray:
-    """‖(row, constant)‖² of each row; a ValueError where float64 cannot hold a square."""
+def check_lengths(rows: Rows, constant: float) -> NDArray:
+    """Compute ‖(row, constant)‖² of each row; raise NumericOverflow where float64 cannot hold a square."""
     squares = lengths(rows, constant)
     low, high = _SQUARES
-    for i in np.flatnonzero((squares < low) | (squares > high)):
-        _, values = take(rows, i)
-        if squares[i] > high or np.any(values):
-            raise ValueError(
-                f"row {i} of X is too {'long' if squares[i] > high else 'short'} for its squared length to be a number; "
-                "scale X to values nearer to 1"
+    for i in np.flatnonzero((squares < low) | (squares > high)).tolist():
+        if squares[i] > high or np.any(take(rows, i)[1]):
+            problem = (
+                f"row {i} of X is too {'long' if squares[i] > high else 'short'} for its squared length to be a number"
             )
+            raise NumericOverflow(problem, hint="scale X to values nearer to 1", row=i)
     return squares
 
 
-def settle(examples: Examples, label: int, sigma: float, w: NDArray, limit: int) -> tuple[Walk, str]:
-    """(walk, outcome): w, of length 1, is moved to a fixed point, where no row is a far mistake, and rescaled; or given up
-    after more than `limit` updates."""
+def run_round(examples: Examples, label: int, sigma: float, w: NDArray, limit: int) -> tuple[Walk, str]:
+    """Move w, of length 1, until no row is a far mistake, and rescale it; give up after more than `limit` updates. Return
+    how far it came, and the outcome."""
     looks = max(1, _STRETCH // max(row_bytes(examples.rows), 1))
     done = Walk(0, 0, 0, 1.0, 1.0)
     while done.square > 0 and done.updates <= limit and done.clean < len(examples.labels):
@@ -180,7 +221,7 @@ def settle(examples: Examples, label: int, sigma: float, w: NDArray, limit: int)
 
 
 def far_mistakes(examples: Examples, label: int, sigma: float, w: NDArray) -> int:
-    """How many rows are far from the plane of w, on the wrong side."""
+    """Count the rows that are far from the plane of w, on the wrong side."""
     found = _cosines(examples.rows, examples.constant, w[None, :-1], examples.constant * w[None, -1])[:, 0]
     signs = np.where(examples.labels == label, 1, -1)
     return int(np.count_nonzero(signs * found <= -sigma))
@@ -188,12 +229,12 @@ def far_mistakes(examples: Examples, label: int, sigma: float, w: NDArray) -> in
 
 def _cosines(rows: Rows, constant: float, coef: NDArray, intercept: NDArray) -> NDArray:
     result = np.empty((count(rows), len(coef)))
-    cosines(rows, measured(rows, constant), np.ascontiguousarray(coef), intercept, result)
+    cosines(rows, check_lengths(rows, constant), np.ascontiguousarray(coef), intercept, result)
     return result
 
 
 def _starts(rng: np.random.Generator, n: int, draws: int, pairs: bool) -> Iterator[tuple[int, bool, NDArray]]:
-    """(draw, whether mirrored, unit vector), in the order in which they are tried."""
+    """Yield (draw, whether mirrored, unit vector), in the order in which they are tried."""
     for draw in range(1, draws + 1):
         w = rng.standard_normal(n)
         w /= np.linalg.norm(w)
@@ -271,25 +312,37 @@ class SigmaPerceptron(LearnerSaveLoadMixin, ClassifierMixin, InterceptParameters
     delta: float = parameter(0.05, Number(0, open_low=True, high=1))
     pairs: bool = parameter(True, Flag())
 
-    def fit(self, X: Any, y: Any) -> SigmaPerceptron:
-        """Draw starts until one leads to weights without a far mistake on X (rows, features) and y (rows,); the estimator.
+    def fit(self, X: MatrixLike, y: ArrayLike) -> SigmaPerceptron:
+        """Fit the model: draw starts until one leads to weights without a far mistake.
 
-        An error leaves it as it was. Failing is no error but a ConvergenceWarning.
+        An error leaves the estimator as it was. If no start does, there is no error but a ConvergenceWarning.
+
+        Parameters
+        ----------
+        X : (rows, features) array-like or sparse matrix
+            The rows.
+        y : (rows,) array-like
+            Their labels.
+
+        Returns
+        -------
+        self : SigmaPerceptron
+            The fitted estimator.
         """
         with unchanged_on_error(self):
-            parameters.check(self.get_params(deep=False), self._own)
+            parameters.check(self.get_params(deep=False), self._allowed)
             targets.refuse_mixed(y)
-            X, y = read_examples(self, X, y, reset=True)
+            table, labels = read_examples(self, X, y, reset=True)
             with invalid_data():
-                classes = targets.distinct(targets.checked_labels(y))
+                classes = targets.distinct(targets.checked_labels(labels))
             if len(classes) < 2:
-                raise ValueError(f"y must name at least two classes; it has one class only: {classes[0].item()!r}")
+                raise InvalidData(f"y must have at least two classes; it has one class only: {classes[0].item()!r}")
             constant = float(self.intercept_scaling) if self.fit_intercept else 0.0
-            rows = as_rows(X)
-            examples = Examples(rows, targets.numbers(y, classes), None, constant, measured(rows, constant))
+            rows = as_rows(table)
+            examples = Examples(rows, targets.numbers(labels, classes), None, constant, check_lengths(rows, constant))
             positive = [1] if len(classes) == 2 else range(len(classes))
             rng = generator(self.random_state)
-            runs = [self._solve(examples, label, vector, len(positive), X.shape[1] + self.fit_intercept, rng)
+            runs = [self._solve(examples, label, vector, len(positive), table.shape[1] + self.fit_intercept, rng)
                     for vector, label in enumerate(positive)]  # fmt: skip
         weights = np.array([w for w, _ in runs])
         self.classes_, self._constant, self._sigma = classes, constant, float(self.sigma)
@@ -302,27 +355,57 @@ class SigmaPerceptron(LearnerSaveLoadMixin, ClassifierMixin, InterceptParameters
         return self
 
     def _count(self) -> None:
-        """Know what follows from the history and from what is solved."""
+        """Set what follows from the history and from `solved_`."""
         self.n_rounds_, self.n_updates_ = len(self.history_), sum(record.updates for record in self.history_)
         self.success_ = bool(self.solved_.all())
         self.stop_reason_ = "no_far_mistake" if self.success_ else "failed"
 
-    def decision_function(self, X: Any) -> NDArray:
-        """The cosine of each row with the weights: for two classes one value, ≥ 0 for the second; otherwise one a class,
-        and the highest wins. Near rows are those between −sigma and sigma."""
+    def decision_function(self, X: MatrixLike) -> NDArray:
+        """Compute the cosine of each row with the weights. Near rows are those between −sigma and sigma.
+
+        Parameters
+        ----------
+        X : (rows, features) array-like or sparse matrix
+            The rows.
+
+        Returns
+        -------
+        cosines : (rows,) array for two classes, else (rows, classes)
+            ≥ 0 for the second of two classes; of more classes, the highest wins.
+        """
         check_is_fitted(self)
         found = _cosines(as_rows(read_rows(self, X)), self._constant, self.coef_, self.intercept_)
         return found[:, 0] if len(self.classes_) == 2 else found
 
-    def predict(self, X: Any) -> NDArray:
-        """The class of each row, near or far. A cosine of exactly 0 is the second of two classes; equal ones name the first
-        class."""
+    def predict(self, X: MatrixLike) -> NDArray:
+        """Predict the class of each row, near or far.
+
+        Parameters
+        ----------
+        X : (rows, features) array-like or sparse matrix
+            The rows.
+
+        Returns
+        -------
+        labels : (rows,) array
+            A cosine of exactly 0 is the second of two classes; of equal cosines, the first class wins.
+        """
         decision = self.decision_function(X)
         return self.classes_[winner(decision)]
 
-    def vouches(self, X: Any) -> NDArray:
-        """Whether each row is far, so that its prediction would be right if it were a training row: |cosine| ≥ sigma, for
-        many classes the highest cosine ≥ sigma. It vouches for nothing by a vector that is not `solved_`."""
+    def vouches(self, X: MatrixLike) -> NDArray:
+        """Tell which rows are far, so that their predictions would be right if they were training rows.
+
+        Parameters
+        ----------
+        X : (rows, features) array-like or sparse matrix
+            The rows.
+
+        Returns
+        -------
+        far : (rows,) bool array
+            |cosine| ≥ sigma; for many classes, the highest cosine ≥ sigma. False for a vector that is not `solved_`.
+        """
         decision = self.decision_function(X)
         if decision.ndim == 1:
             return (np.abs(decision) >= self._sigma) & self.solved_[0]
@@ -348,7 +431,7 @@ class SigmaPerceptron(LearnerSaveLoadMixin, ClassifierMixin, InterceptParameters
         return parts
 
     def _learned_from_parts(self, parts: Parts, resume: bool) -> None:
-        parameters.check(self.get_params(deep=False), self._own)
+        parameters.check(self.get_params(deep=False), self._allowed)
         self.n_features_in_ = parts.whole("features", 1)
         set_feature_names(parts, self)
         self.classes_ = decode_labels(parts.facts["classes"])
@@ -363,7 +446,7 @@ class SigmaPerceptron(LearnerSaveLoadMixin, ClassifierMixin, InterceptParameters
     def _solve(
         self, examples: Examples, label: int, vector: int, vectors: int, n: int, rng: np.random.Generator
     ) -> tuple[NDArray, list[Round]]:
-        """(weights, rounds): rounds until one is solved, or all there may be; the weights with the fewest far mistakes.
+        """Run rounds until one is solved, or all there may be; return the weights with the fewest far mistakes, and rounds.
 
         The weights have a place for the constant feature, which is 0 where there is none.
         """
@@ -373,7 +456,7 @@ class SigmaPerceptron(LearnerSaveLoadMixin, ClassifierMixin, InterceptParameters
         for draw, mirrored, w in _starts(rng, n, draws_needed(self.delta / vectors, self.pairs), self.pairs):
             start = w if self.fit_intercept else np.append(w, 0.0)
             w = start.copy()
-            done, outcome = settle(examples, label, sigma, w, limit)
+            done, outcome = run_round(examples, label, sigma, w, limit)
             w = start if outcome == "vanished" else w
             missed = 0 if outcome == "solved" else far_mistakes(examples, label, sigma, w)
             record = Round(vector, draw, mirrored, done.updates, missed, math.sqrt(done.shrunk), outcome)

@@ -174,16 +174,9 @@ def find_in_cone(
         reason = "precision"
     if search.certificate is None and isinstance(cone, SecondOrder) and (point := cone.point()) is not None:
         search.certificate, reason = Interior(point), "interior"
-    cuts = search.cuts()
-    return FoundInCone(
-        search.certificate,
-        cuts,
-        reason == "combination" or (reason == "interior" and contains is not None),
-        search.updates,
-        search.rescalings,
-        search.asked,
-        reason,
-    )
+    checked = reason == "combination" or (reason == "interior" and contains is not None)
+    work = (search.updates, search.rescalings, search.asked)
+    return FoundInCone(search.certificate, search.cuts(), checked, *work, reason)
 
 
 class _ConeSearch:

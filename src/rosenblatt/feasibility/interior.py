@@ -98,15 +98,9 @@ def find_interior(
         if reason:
             break
     low = float((rows @ stage.x / lengths).min() / (np.linalg.norm(stage.x) or 1.0))
-    return Found(
-        judge.certificate,
-        (low, 0.0 if reason == "combination" else judge.reach),
-        chosen.name,
-        stage.n_updates,
-        stage.n_rescalings,
-        reason,
-        tuple(judge.trace),
-    )
+    margin = (low, 0.0 if reason == "combination" else judge.reach)
+    work = (stage.n_updates, stage.n_rescalings)
+    return Found(judge.certificate, margin, chosen.name, *work, reason, tuple(judge.trace))
 
 
 class _Judge:

@@ -239,18 +239,11 @@ class _ProgramSearch:
         value = None if point is None else dot(self.program.c, point)
         if isinstance(self.certificate, Optimal):
             self.lower = self.certificate.value
-        return Solution(
-            status,
-            None if point is None else np.array([_near(value) for value in point]),
-            None if value is None else _near(value),
-            -inf if self.lower is None else _near(self.lower, below=status == "undecided"),
-            self.certificate,
-            method,
-            self.work.n_updates,
-            self.work.n_rescalings,
-            self.work.n_rounds,
-            self.reason,
-        )
+        x = None if point is None else np.array([_near(value) for value in point])
+        fun = None if value is None else _near(value)
+        lower = -inf if self.lower is None else _near(self.lower, below=status == "undecided")
+        work = (self.work.n_updates, self.work.n_rescalings, self.work.n_rounds)
+        return Solution(status, x, fun, lower, self.certificate, method, *work, self.reason)
 
 
 def descend(program: Program, x: Vector) -> Vector:

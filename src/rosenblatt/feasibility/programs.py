@@ -71,10 +71,8 @@ class Program:
         if (wrong := inexact(u) or inexact(v)) is not None:
             return wrong
         if (len(u), len(v)) != (len(self.inequalities), len(self.equations)):
-            return (
-                f"multipliers for {len(u)} inequalities and {len(v)} equations; there are {len(self.inequalities)} and "
-                + str(len(self.equations))
-            )
+            there = f"{len(self.inequalities)} inequalities and {len(self.equations)} equations"
+            return f"{len(u)} and {len(v)} multipliers for {there}"
         if (negative := next((i for i, value in enumerate(u) if value < 0), None)) is not None:
             return f"the multiplier of {self.names[negative]} is negative"
         total = [Fraction(0)] * (len(self.c) + 1)

@@ -102,31 +102,33 @@ def read(path: str | PathLike) -> tuple[dict[str, Any], dict[str, NDArray]]:
     UnreadableModel
         If it is not a model file, or a damaged one.
     """
-    with open(path, "rb") as file:
-        return _read(file, _size(file), str(path))
+    with decoding(path), open(path, "rb") as file:
+        return _read(file, _size(file))
 
 
 def read_bytes(content: bytes, path: str = "this content") -> tuple[dict[str, Any], dict[str, NDArray]]:
     """Read a model file whose content is given; messages call it by `path`. See `read`."""
-    return _read(BytesIO(content), len(content), path)
+    with decoding(path):
+        return _read(BytesIO(content), len(content))
 
 
 def facts(path: str | PathLike) -> dict[str, Any]:
     """Read the facts of a model file, however large it is: only its header is read. See `read`."""
-    with open(path, "rb") as file:
-        return _read_header(file, _size(file), str(path))[0]
+    with decoding(path), open(path, "rb") as file:
+        return _read_header(file, _size(file))[0]
 
 
 @contextmanager
 def decoding(path: str | PathLike) -> Iterator[None]:
-    """Raise an UnreadableModel that names the file for whatever goes wrong where its facts and arrays are decoded."""
+    """Raise an UnreadableModel that names the file for whatever goes wrong where it is read and decoded."""
     try:
         yield
     except UnreadableModel as error:
         error.path = error.path or os.fspath(path)
         raise
     except (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError) as error:
-        raise UnreadableModel(f"the file is damaged: {type(error).__name__}: {error}", path=path) from None
+        kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
+        raise UnreadableModel(f"the file is damaged: {kind}{error}", path=path) from None
 
 
 # Writing
@@ -166,26 +168,25 @@ def _now() -> str:
 
 
 def _size(file: IO[bytes]) -> int | None:
-    """The size of a plain file; None of a pipe or a device, which tells it only by ending."""
+    """Return the size of a plain file; None of a pipe or a device, which tells it only by ending."""
     status = os.fstat(file.fileno())
     return status.st_size if stat.S_ISREG(status.st_mode) else None
 
 
-def _read(file: IO[bytes], size: int | None, path: str) -> tuple[dict[str, Any], dict[str, NDArray]]:
-    facts, places = _read_header(file, size, path)
+def _read(file: IO[bytes], size: int | None) -> tuple[dict[str, Any], dict[str, NDArray]]:
+    facts, places = _read_header(file, size)
     if size is None:
         expected = max((place.end for place in places.values()), default=0)
         content = _read_up_to(file, expected + 1)
         if len(content) != expected:
             more = "more" if len(content) > expected else len(content)
-            raise UnreadableModel(f"the file is damaged: its arrays have {expected} bytes, and it holds {more}", path=path)
+            raise ValueError(f"its arrays have {expected} bytes, and it holds {more}")
         file = BytesIO(content)
     arrays = {}
     for name, place in places.items():
-        array = np.empty(place.shape, place.dtype)
+        array = arrays[name] = np.empty(place.shape, place.dtype)
         if array.size and file.readinto(array.reshape(-1).view(np.uint8)) != array.nbytes:  # type: ignore[attr-defined]  # bytes
-            raise UnreadableModel(f"the file is damaged: it ends within the array {name}", path=path)
-        arrays[name] = array
+            raise ValueError(f"it ends within the array {name}")
     return facts, arrays
 
 
@@ -197,27 +198,21 @@ def _read_up_to(file: IO[bytes], most: int) -> bytearray:
     return content
 
 
-def _read_header(file: IO[bytes], size: int | None, path: str) -> tuple[dict[str, Any], dict[str, Place]]:
+def _read_header(file: IO[bytes], size: int | None) -> tuple[dict[str, Any], dict[str, Place]]:
     """Return the facts and where the arrays lie, in their order in the file, which is then at the first of them."""
     start = file.read(9)
     length = int.from_bytes(start[:8], "little")
     room = _LARGEST_HEADER if size is None else min(size - 8, _LARGEST_HEADER)
     if len(start) < 9 or not 2 <= length <= room or start[8:] != b"{":
         extent = "" if size is None else f" ({size} bytes)"
-        raise UnreadableModel(f"not a model of rosenblatt: the file does not begin as one{extent}", path=path)
-    try:
-        table = _parse_json(start[8:] + file.read(length - 1))
-        metadata = table.pop("__metadata__", {})
-        facts = _parse_json(metadata[_NAME]) if isinstance(metadata, dict) and _NAME in metadata else None
-    except (ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise UnreadableModel(f"the file is damaged: its header cannot be read ({error})", path=path) from None
-    if facts is None:
-        raise UnreadableModel("not a model of rosenblatt: a file of arrays without facts about a model", path=path)
-    _check_format(facts, path)
-    try:
-        return facts, _find_arrays(table, None if size is None else size - 8 - length)
-    except (ValueError, TypeError, KeyError) as error:
-        raise UnreadableModel(f"the file is damaged: {error}", path=path) from None
+        raise UnreadableModel(f"not a model of rosenblatt: the file does not begin as one{extent}")
+    table = _parse_json(start[8:] + file.read(length - 1))
+    metadata = table.pop("__metadata__", {})
+    if not isinstance(metadata, dict) or _NAME not in metadata:
+        raise UnreadableModel("not a model of rosenblatt: a file of arrays without facts about a model")
+    facts = _parse_json(metadata[_NAME])
+    _check_format(facts)
+    return facts, _find_arrays(table, None if size is None else size - 8 - length)
 
 
 def _parse_json(text: str | bytes) -> dict[str, Any]:
@@ -261,18 +256,16 @@ def _check_depth(value: Any) -> None:
     raise ValueError(f"lists within lists are more than {_DEEPEST} deep")
 
 
-def _check_format(facts: Mapping[str, Any], path: str) -> None:
+def _check_format(facts: Mapping[str, Any]) -> None:
     found = facts.get("format")
-    if found == FORMAT and not isinstance(found, bool):
-        return
     if isinstance(found, int) and found > FORMAT:
         raise UnreadableModel(
             f"the file has format {found}, of version {facts.get('version')}; this is rosenblatt {VERSION}, which reads "
             f"format {FORMAT}",
             hint="upgrade it, or save the model with this version",
-            path=path,
         )
-    raise UnreadableModel(f"the file is damaged: its format is {found!r}, not a whole number from {FORMAT} on", path=path)
+    if found != FORMAT or isinstance(found, bool):
+        raise ValueError(f"its format is {found!r}, not a whole number from {FORMAT} on")
 
 
 def _find_arrays(table: Mapping[str, Any], size: int | None) -> dict[str, Place]:

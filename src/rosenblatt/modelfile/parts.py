@@ -200,9 +200,9 @@ class Parts:
         return values
 
 
-def check_finite(name: str, array: NDArray, minus_infinity: bool = False, endless: bool = False) -> None:
+def check_finite(name: str, array: NDArray, minus_infinity: bool = False) -> None:
     """Raise a ValueError if an array has NaN or infinity, which a file must not; −∞ where that is allowed."""
     if array.dtype.kind == "f":
         fine = np.isfinite(array)
-        if not (fine | np.isneginf(array) if minus_infinity or endless else fine).all():
+        if not (fine | np.isneginf(array) if minus_infinity else fine).all():
             raise NumericOverflow(f"the array {name} has values that are infinite or NaN, which a model file cannot hold")

@@ -99,24 +99,9 @@ def from_parts(parts: Parts) -> Any:
         raise UnreadableModel(
             f"it holds a {name!r:.80}, which is no learner of rosenblatt", hint="if it is one of your own, use its load"
         )
-    found = learner_class(name)
-    return found.from_parts(parts) if hasattr(found, "from_parts") else found._restored(parts.facts, parts.arrays, "")
+    return learner_class(name).from_parts(parts)
 
 
 def learner_class(name: str) -> Any:
     """Return the class of the learner with this name; KeyError if there is none."""
     return getattr(import_module(LEARNERS[name]), name)
-
-
-# Until all packages have to_parts and from_parts
-
-kind = learner_class
-
-
-def restored(facts: Any, arrays: Any, source: str) -> Any:
-    """Return the model that facts and arrays describe."""
-    from rosenblatt.modelfile import container
-    from rosenblatt.modelfile.parts import Parts
-
-    with container.decoding(source):
-        return from_parts(Parts(facts, dict(arrays)))

@@ -116,17 +116,6 @@ class LearnerSaveLoadMixin(SaveLoadMixin):
     def _learned_from_parts(self, parts: Parts, resume: bool) -> None:
         """Set what has been learned to what these parts say."""
 
-    # Until all packages have to_parts and from_parts
-
-    def _written(self, resume: bool) -> tuple[dict, dict]:
-        parts = self.to_parts(resume)
-        return parts.facts, parts.arrays
-
-    @classmethod
-    def _restored(cls, facts: Mapping, arrays: Mapping, source: str) -> Any:
-        with container.decoding(source):
-            return cls.from_parts(Parts(facts, dict(arrays)))
-
     def _check_learned(self) -> None:
         """Raise an error if nothing has been learned yet."""
         check_is_fitted(self)
@@ -176,8 +165,6 @@ class EstimatorSaveLoadMixin(LearnerSaveLoadMixin):
 
     def _learned_to_parts(self, resume: bool) -> Parts:
         learner: Any = self
-        if hasattr(self, "_parts"):
-            return self._parts(resume)
         parts = Parts({
             "features": int(learner.n_features_in_),
             "classes": encode_labels(learner.classes_) if hasattr(self, "classes_") else None,
@@ -191,9 +178,6 @@ class EstimatorSaveLoadMixin(LearnerSaveLoadMixin):
 
     def _learned_from_parts(self, parts: Parts, resume: bool) -> None:
         learner: Any = self
-        if hasattr(self, "_put_together"):
-            self._put_together(parts, resume)
-            return
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what a parameter costs was said when it was set
             learner._plan()
@@ -225,8 +209,6 @@ class EstimatorSaveLoadMixin(LearnerSaveLoadMixin):
         self.__dict__.update({name: counts.whole(name) for name in names})
         self.history_ = [decode_row(values, Epoch) for values in parts.facts["history"]]
         self.stop_reason_ = parts.text("stop_reason")
-
-    _recall = _set_history
 
 
 def put_feature_names(parts: Parts, estimator: Any) -> None:
@@ -296,9 +278,3 @@ def decode_parameter(value: object) -> Any:
     if kind == "dictionary":
         return {decode_parameter(key): decode_parameter(part) for key, part in content}
     raise ValueError(f"there is no parameter of the kind {kind!r:.40}")
-
-
-# Until all packages have to_parts and from_parts
-
-fact = encode_value
-WRONG = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)

@@ -44,15 +44,25 @@ from rosenblatt.theory import bounds
 
 
 class Guarantee(NamedTuple):
-    """What is known of the risk, the expected share of wrong predictions on examples to come."""
+    """What is known of the risk, the expected share of wrong predictions on examples to come.
 
-    bound: float  # ∞: none is known
-    kind: str  # "expectation", or "probability": with probability ≥ 1 − delta over the examples
+    Attributes
+    ----------
+    bound : float
+        The bound on the risk; infinity where none is known.
+    kind : {"expectation", "probability"}
+        Whether it holds in expectation, or with probability ≥ 1 − delta over the examples.
+    statement : str
+        The theorem, as a formula.
+    """
+
+    bound: float
+    kind: str
     statement: str
 
 
 class Pass(NamedTuple):
-    """What a pass tells about its hypotheses, as far as the guarantees ask."""
+    """The figures of a pass that the guarantees depend on."""
 
     examples: int  # T
     mistakes: int  # M
@@ -187,7 +197,7 @@ class OnlineToBatch(Linear, InterceptParameters):
         """
         check_is_fitted(self)
         delta = self.delta if delta is None else delta
-        check({"how": self.how, "delta": delta}, {name: self._own[name] for name in ("how", "delta")})
+        check({"how": self.how, "delta": delta}, {name: self._allowed[name] for name in ("how", "delta")})
         kind, statement, bound = GUARANTEES[self.how]
         survived = int(_spans(self._votes()).max())
         return Guarantee(bound(Pass(self._model.seen, self.n_mistakes_, survived), delta), kind, statement)
@@ -212,16 +222,18 @@ class OnlineToBatch(Linear, InterceptParameters):
 
     def _weights(self) -> tuple[NDArray, NDArray]:
         model: LinearModel = self._fitted()
-        check({"how": self.how}, {"how": self._own["how"]})
+        check({"how": self.how}, {"how": self._allowed["how"]})
         if self.how == "best-suffix" and not self._rows:
             raise UnsupportedOperation(
                 "how='best-suffix' needs all rows, which were not kept when this model was fitted", hint="fit it again"
             )
         key = (model.seen, self.how, self.delta)
         if key not in self._known:
-            shares = _in_average(self._votes()) if self.how == "average" else _made_before(self._votes(), self._choose())
+            votes = self._votes()
+            made = votes.moves["clock"]  # a move made when c examples had been seen is in the hypotheses after h_c
+            shares = (votes.clock - 1 - made) / votes.clock if self.how == "average" else made < self._choose()
             self._known = {
-                key: coef_and_intercept(model.problem, _sum_moves(self._votes(), shares, model.constant), model.constant)
+                key: coef_and_intercept(model.problem, _sum_moves(votes, shares, model.constant), model.constant)
             }
         return self._known[key]
 
@@ -304,13 +316,13 @@ class OnlineToBatch(Linear, InterceptParameters):
 
 
 def _join(pieces: list[tuple[Any, NDArray]]) -> list[tuple[Any, NDArray]]:
-    """The same rows and labels, those of one layout and precision that follow each other in one piece."""
+    """Join rows and labels of one layout and precision that follow each other into one piece."""
     runs = [list(run) for _, run in groupby(pieces, key=lambda piece: (type(piece[0]), str(piece[0].dtype)))]
     return [(reduce(stack_rows, [X for X, _ in run]), np.concatenate([labels for _, labels in run])) for run in runs]
 
 
 def _cut(pieces: list[tuple[Any, NDArray]], lengths: list[int]) -> list[tuple[Any, NDArray]]:
-    """The pieces of such lengths that were joined: sums over pieces of other sizes might round otherwise."""
+    """Cut pieces that were joined into their first lengths again: sums over other pieces might round otherwise."""
     cut: list[tuple[Any, NDArray]] = []
     for X, labels in pieces:
         begin = 0
@@ -324,24 +336,14 @@ def _cut(pieces: list[tuple[Any, NDArray]], lengths: list[int]) -> list[tuple[An
 
 
 def _starts(votes: Votes) -> NDArray:
-    """The t at which each new weight vector appears, from 0 on."""
+    """Return the t at which each new weight vector appears, from 0 on."""
     return np.concatenate([[0], np.unique(votes.moves["clock"]) + 1])
 
 
 def _spans(votes: Votes) -> NDArray:
-    """How many examples each weight vector survived: from its start to the example that changed it, or to the end."""
+    """Count the examples that each weight vector survived: from its start to the one that changed it, or to the end."""
     ends = np.append(np.unique(votes.moves["clock"]), votes.clock)
     return ends - _starts(votes)
-
-
-def _made_before(votes: Votes, t: int) -> NDArray:
-    """1 for each move that is in h_t."""
-    return (votes.moves["clock"] < t).astype(np.float64)
-
-
-def _in_average(votes: Votes) -> NDArray:
-    """The share of h_0 to h_{T−1} that each move is in; one made when c examples had been seen is in those after h_c."""
-    return (votes.clock - 1 - votes.moves["clock"]) / votes.clock
 
 
 def _sum_moves(votes: Votes, shares: NDArray, constant: float) -> NDArray:
@@ -359,7 +361,7 @@ def _sum_moves(votes: Votes, shares: NDArray, constant: float) -> NDArray:
 
 
 def best_suffix(votes: Votes, pieces: list[tuple[Any, NDArray]], constant: float, delta: float) -> int:
-    """The t whose h_t has the least share of errors on the examples after it, plus c_t = √(ln(2T(T + 1)/δ)/(2(T − t))).
+    """Find the h_t with the least share of errors on the examples after it, plus c_t = √(ln(2T(T + 1)/δ)/(2(T − t))).
 
     With probability ≥ 1 − δ/2 no share is further than c_t from its risk, so the risk of the chosen one is at most the
     least risk + 2c_t, hence at most the mean of these; the c_t have a mean ≤ 2√(ln(2(T + 1)/δ)/T), and the mean risk is

@@ -456,7 +456,7 @@ class OnlinePerceptron(Learned, LearnerSaveLoadMixin, BaseEstimator, InterceptPa
 
     def _begin(self) -> NamedWeights:
         """Check the parameters and make the weights of a model that has seen nothing."""
-        parameters.check(self.get_params(deep=False), self._own)
+        parameters.check(self.get_params(deep=False), self._allowed)
         if self.hash_bits not in HASHES:
             raise InvalidParameter("hash_bits", self.hash_bits, "32 or 64")
         if self.hashing is not None and self.max_features is not None:

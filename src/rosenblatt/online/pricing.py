@@ -9,28 +9,37 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rosenblatt.errors import IncompatibleParameters, InvalidData, InvalidParameter
 from rosenblatt.theory import bounds
+
+Seed = int | np.random.Generator | None
 
 _ROUNDING = 1e-12  # how near to its depth of 1 a cut at the very end of an interval is computed
 
 
 class Pricer(Protocol):
-    """Posts prices and learns from what is sold at them."""
+    """A seller that posts prices and learns from what is sold at them."""
 
     def price(self, x: NDArray) -> float:
-        """The price to post for a customer with context x."""
+        """Return the price to post for a customer with context x."""
 
     def observe(self, x: NDArray, price: float, sold: bool) -> None:
         """Learn whether the customer with context x bought at the price."""
 
 
 class FixedPrice:
-    """Posts one price, whatever the context."""
+    """A pricer that posts one price, whatever the context.
+
+    Parameters
+    ----------
+    amount : float
+        The price.
+    """
 
     def __init__(self, amount: float):
         self.amount = float(amount)
@@ -43,16 +52,31 @@ class FixedPrice:
 
 
 class EpsilonGreedy:
-    """Explores in a share of the rounds, and in the others posts what it estimates, less a margin.
+    """A pricer that explores in a share of the rounds, and in the others posts its estimate of the value, less a margin.
 
     To explore is to draw a price uniformly from [0, top]. Then top·[sold] is v on average, if 0 ≤ v ≤ top, and ridge
     regression (penalty 1) on the rounds explored estimates θ. Exploring for ever costs in proportion to the rounds.
+
+    Parameters
+    ----------
+    dimension : int
+        The length of a context.
+    explore : float in [0, 1], default=0.1
+        The share of rounds in which it explores.
+    top : float, default=1
+        The highest price that it explores.
+    margin : float, default=0.05
+        How much less than the estimate it posts.
+    random_state : int, Generator or None, default=0
+        The source of random numbers.
     """
 
-    def __init__(self, dimension: int, explore: float = 0.1, top: float = 1.0, margin: float = 0.05, random_state: Any = 0):
+    def __init__(
+        self, dimension: int, explore: float = 0.1, top: float = 1.0, margin: float = 0.05, random_state: Seed = 0
+    ):
         if not 0 <= explore <= 1:
-            raise ValueError(f"explore is a share of the rounds, from 0 to 1; got {explore}")
-        _positive(top=top)
+            raise InvalidParameter("explore", explore, "a share of the rounds, from 0 to 1")
+        _check_positive(top=top)
         self.explore, self.top, self.margin = float(explore), float(top), float(margin)
         self.weights = np.zeros(dimension)
         self.explorations = 0
@@ -78,13 +102,26 @@ class EpsilonGreedy:
 
 
 class PerceptronPricer:
-    """Posts w·x − margin, and moves w by −rate·x where that was too much, by gain·x where it was not.
+    """A pricer that posts w·x − margin, and moves w by −rate·x where that was too much, by gain·x where it was not.
 
     Without a gain it is a perceptron, and has a bound. A refusal says w·x − margin > ⟨θ, x⟩, so it brings ‖w − θ‖² down by
     more than rate·(2·margin − rate·R²), R the length of the longest context. There are fewer refusals than ‖start − θ‖²
     divided by that (`miss_bound`), ‖start − θ‖²·R²/margin² with rate = margin/R². But a price that is too low stays so.
     With a gain, about gain/(rate + gain) of the customers refuse in the long run, and the regret is linear.
 
+    Parameters
+    ----------
+    dimension : int
+        The length of a context.
+    margin : float, default=0.05
+        How much less than w·x it posts.
+    rate, gain : float, default=0.1 and 0.01
+        How far it moves after a refusal, and after a sale.
+    start : (dimension,) array-like, optional
+        The first w. By default zero.
+
+    Examples
+    --------
     >>> pricer = PerceptronPricer(2, margin=0.1, rate=0.1, gain=0.0, start=[1.0, 1.0])
     >>> sales = simulate(pricer, [[1, 0], [0, 1]] * 50, theta=[0.3, 0.6])
     >>> sales.misses, round(pricer.miss_bound(distance=math.hypot(0.7, 0.4), radius=1), 1)
@@ -94,13 +131,14 @@ class PerceptronPricer:
     def __init__(
         self, dimension: int, margin: float = 0.05, rate: float = 0.1, gain: float = 0.01, start: ArrayLike | None = None
     ):
-        if margin < 0 or gain < 0:
-            raise ValueError(f"margin and gain must not be negative; got {margin} and {gain}")
-        _positive(rate=rate)
+        for name, value in (("margin", margin), ("gain", gain)):
+            if value < 0:
+                raise InvalidParameter(name, value, "a number ≥ 0")
+        _check_positive(rate=rate)
         self.margin, self.rate, self.gain = float(margin), float(rate), float(gain)
         self.weights = np.zeros(dimension) if start is None else np.array(start, dtype=np.float64)
         if self.weights.shape != (dimension,):
-            raise ValueError(f"start must have shape ({dimension},); it has {self.weights.shape}")
+            raise InvalidParameter("start", start, f"of shape ({dimension},)")
         self.misses = 0
 
     def price(self, x: NDArray) -> float:
@@ -111,13 +149,25 @@ class PerceptronPricer:
         self.weights += (self.gain if sold else -self.rate) * x
 
     def miss_bound(self, distance: float, radius: float) -> float:
-        """The most refusals, if no context is longer than `radius` and the start is within `distance` of θ; infinity with
-        a gain, or a rate ≥ 2·margin/radius²."""
+        """Return a bound on the number of refusals.
+
+        Parameters
+        ----------
+        distance : float
+            ‖start − θ‖, or more.
+        radius : float
+            The length of the longest context, or more.
+
+        Returns
+        -------
+        bound : float
+            Infinity with a gain, or with a rate ≥ 2·margin/radius².
+        """
         return math.inf if self.gain > 0 else bounds.refusals(distance, radius, self.margin, self.rate)
 
 
 class EllipsoidPricer:
-    """Knows an ellipsoid that contains θ; posts the middle price while that may teach something, then the lowest possible.
+    """A pricer that knows an ellipsoid around θ. It posts the middle price while that may cut it, then the lowest possible.
 
     For a context x the values ⟨θ, x⟩ of the points of the ellipsoid are an interval. If it is wider than epsilon, its
     middle is posted; the answer cuts the ellipsoid in half, and the smallest ellipsoid around the half that is left takes
@@ -148,6 +198,8 @@ class EllipsoidPricer:
     contradictions : int
         Answers that no point of the ellipsoid could give, and that were left aside: above 0, the model is wrong.
 
+    Examples
+    --------
     >>> place = market(2, 4000)
     >>> pricer = EllipsoidPricer(2, horizon=4000)
     >>> sales = simulate(pricer, place.contexts, place.theta)
@@ -156,14 +208,13 @@ class EllipsoidPricer:
     """
 
     def __init__(self, dimension: int, horizon: int | None = None, epsilon: float | None = None, radius: float = 1.0):
-        if dimension < 1:
-            raise ValueError(f"dimension must be at least 1; got {dimension}")
         if horizon is not None and epsilon is None:
-            _positive(horizon=horizon)
+            _check_positive(horizon=horizon)
             epsilon = dimension**2 / horizon
         elif horizon is not None or epsilon is None:
-            raise ValueError(f"give horizon or epsilon, and not both; got horizon={horizon}, epsilon={epsilon}")
-        _positive(epsilon=epsilon, radius=radius)
+            one, other = ("horizon", horizon), ("epsilon", epsilon)
+            raise IncompatibleParameters(one, other, "exactly one of them is needed")
+        _check_positive(dimension=dimension, epsilon=epsilon, radius=radius)
         self.epsilon = float(epsilon)
         self.centre = np.zeros(dimension)
         self.axes = float(radius) * np.eye(dimension)
@@ -171,12 +222,33 @@ class EllipsoidPricer:
         self.contradictions = 0
 
     def interval(self, x: NDArray) -> tuple[float, float]:
-        """The lowest and the highest value that a customer with context x can have."""
+        """Return the lowest and the highest value that a customer with context x can have.
+
+        Parameters
+        ----------
+        x : (dimension,) array
+            The context.
+
+        Returns
+        -------
+        low, high : float
+        """
         middle, half = self._middle(x)
         return middle - half, middle + half
 
     def reach(self, theta: ArrayLike) -> float:
-        """How far out in the ellipsoid θ lies: 0 at the centre, 1 on the boundary, more outside."""
+        """Compute how far out in the ellipsoid θ lies.
+
+        Parameters
+        ----------
+        theta : (dimension,) array-like
+            The point.
+
+        Returns
+        -------
+        reach : float
+            0 at the centre, 1 on the boundary, more outside.
+        """
         return float(np.linalg.norm(np.linalg.solve(self.axes, np.asarray(theta) - self.centre)))
 
     def price(self, x: NDArray) -> float:
@@ -184,7 +256,7 @@ class EllipsoidPricer:
         return middle if 2 * half > self.epsilon else middle - half
 
     def observe(self, x: NDArray, price: float, sold: bool) -> None:
-        """Keep what the answer leaves of the ellipsoid, for any price posted, if the interval is worth a cut.
+        """Cut off what the answer excludes of the ellipsoid, for any price posted, if the interval is worth a cut.
 
         Let A = axes·axesᵀ, b = Ax/√(xᵀAx), and α the depth of the cut: its distance from the centre in half widths,
         positive where more than half is cut off, 0 for the middle price. If sold, the centre moves by (1 + dα)/(d + 1)·b,
@@ -223,42 +295,68 @@ class EllipsoidPricer:
 
 
 class Sales(NamedTuple):
-    """What happened, round by round."""
+    """The result of a simulation.
 
-    price: NDArray  # (rounds,)
-    value: NDArray  # (rounds,)
-    sold: NDArray  # (rounds,) bool
+    Attributes
+    ----------
+    price, value : (rounds,) arrays
+        The prices posted, and what the good was worth to the customers.
+    sold : (rounds,) bool array
+        Whether the customers bought.
+    """
+
+    price: NDArray
+    value: NDArray
+    sold: NDArray
 
     @property
     def regret(self) -> NDArray:
-        """(rounds,) what the seller would have had more with the price v: all of v where nothing was sold, else v − p."""
+        """The regret of each round: v where nothing was sold, else v − p."""
         return self.value - self.price * self.sold
 
     @property
     def cumulative_regret(self) -> NDArray:
-        """(rounds,) the regret so far."""
+        """The regret up to each round."""
         return np.cumsum(self.regret)
 
     @property
     def revenue(self) -> float:
+        """The sum of the prices paid."""
         return float(self.price[self.sold].sum())
 
     @property
     def misses(self) -> int:
-        """Customers who refused."""
+        """The number of customers who refused."""
         return int(np.count_nonzero(~self.sold))
 
     @property
     def distance(self) -> NDArray:
-        """(rounds,) |p − v|."""
+        """The distance |p − v| in each round."""
         return np.abs(self.price - self.value)
 
 
 def simulate(
-    pricer: Pricer, contexts: Iterable[ArrayLike], theta: ArrayLike, noise: float = 0.0, random_state: Any = 0
+    pricer: Pricer, contexts: Iterable[ArrayLike], theta: ArrayLike, noise: float = 0.0, random_state: Seed = 0
 ) -> Sales:
-    """Offer the good to a customer for each context, who values it at ⟨θ, x⟩ plus `noise` times a normal variable; what
-    happened. The pricer learns on the way. The contexts may be drawn as they are needed, by a generator for example.
+    """Simulate customers who are offered a price each, from whom the pricer learns.
+
+    Parameters
+    ----------
+    pricer : Pricer
+        What posts the prices.
+    contexts : iterable of (dimension,) array-likes
+        The contexts of the customers. A generator may draw them as they are needed.
+    theta : (dimension,) array-like
+        A customer with context x values the good at ⟨θ, x⟩, plus noise.
+    noise : float, default=0.0
+        The standard deviation of the noise, which is normal.
+    random_state : int, Generator or None, default=0
+        The source of the noise.
+
+    Returns
+    -------
+    sales : Sales
+        Prices, values and sales of each round.
     """
     theta = np.asarray(theta, dtype=np.float64)
     rng = np.random.default_rng(random_state)
@@ -268,11 +366,13 @@ def simulate(
     for x in contexts:
         x = np.asarray(x, dtype=np.float64)
         if x.shape != theta.shape:
-            raise ValueError(f"context {len(prices)} has shape {x.shape}, but theta has {theta.shape}; they must agree")
+            raise InvalidData(f"context {len(prices)} has shape {x.shape}, but theta has {theta.shape}", row=len(prices))
         value = float(theta @ x) + (noise * float(rng.standard_normal()) if noise else 0.0)
         price = pricer.price(x)
         if not math.isfinite(price):
-            raise ValueError(f"{type(pricer).__name__} posted {price} in round {len(prices)}; a price must be a number")
+            raise InvalidData(
+                f"{type(pricer).__name__} posted {price} in round {len(prices)}", hint="a price must be finite"
+            )
         prices.append(price)
         values.append(value)
         sold.append(price <= value)
@@ -281,48 +381,59 @@ def simulate(
 
 
 class Market(NamedTuple):
-    """Customers to come, and what they value."""
+    """Customers to come, and what they value.
 
-    contexts: NDArray  # (rounds, dimension), of length 1, no coordinate negative
-    theta: NDArray  # (dimension,), no coordinate negative
+    Attributes
+    ----------
+    contexts : (rounds, dimension) array
+        Of length 1, and without negative coordinates.
+    theta : (dimension,) array
+        Without negative coordinates.
+    """
+
+    contexts: NDArray
+    theta: NDArray
 
 
 def market(
-    dimension: int, rounds: int, contexts: str = "sphere", radius: float = 1.0, drift: float = 0.01, random_state: Any = 0
+    dimension: int, rounds: int, contexts: str = "sphere", radius: float = 1.0, drift: float = 0.01, random_state: Seed = 0
 ) -> Market:
-    """A market with a random θ of length `radius`; no value is negative.
+    """Make a market with a random θ in which no value is negative.
 
-    `contexts` are "sphere": random directions; "basis": one coordinate after the other, so that nothing learned from one
-    customer helps with the next; "drift": a direction that wanders, `drift` a round, so that what comes is not what came.
+    Parameters
+    ----------
+    dimension, rounds : int
+        The length and the number of contexts.
+    contexts : {"sphere", "basis", "drift"}, default="sphere"
+        Random directions; one coordinate after the other, so that nothing learned from one customer helps with the next;
+        or a direction that wanders, so that what comes is not what came.
+    radius : float, default=1.0
+        The length of θ.
+    drift : float, default=0.01
+        How far a direction wanders in a round.
+    random_state : int, Generator or None, default=0
+        The source of random numbers.
+
+    Returns
+    -------
+    market : Market
     """
-    makers = {"sphere": _sphere, "basis": _basis, "drift": _drift}
-    if contexts not in makers:
-        raise ValueError(f"contexts must be one of {', '.join(map(repr, makers))}; got {contexts!r}")
+    if contexts not in ("sphere", "basis", "drift"):
+        raise InvalidParameter("contexts", contexts, "one of 'sphere', 'basis', 'drift'")
     rng = np.random.default_rng(random_state)
     theta = np.abs(rng.standard_normal(dimension))
-    return Market(makers[contexts](rng, rounds, dimension, drift), radius * theta / np.linalg.norm(theta))
-
-
-def _sphere(rng: np.random.Generator, rounds: int, dimension: int, drift: float) -> NDArray:
-    return _directions(rng.standard_normal((rounds, dimension)))
-
-
-def _basis(rng: np.random.Generator, rounds: int, dimension: int, drift: float) -> NDArray:
-    return np.eye(dimension)[np.arange(rounds) % dimension]
-
-
-def _drift(rng: np.random.Generator, rounds: int, dimension: int, drift: float) -> NDArray:
-    steps = drift * rng.standard_normal((rounds, dimension))
-    steps[0] = rng.standard_normal(dimension)
-    return _directions(np.cumsum(steps, axis=0))
-
-
-def _directions(points: NDArray) -> NDArray:
+    points = np.eye(dimension)[np.arange(rounds) % dimension]
+    if contexts != "basis":
+        points = rng.standard_normal((rounds, dimension))
+    if contexts == "drift":
+        points *= drift
+        points[0] = rng.standard_normal(dimension)
+        points = np.cumsum(points, axis=0)
     points = np.abs(points)
-    return points / np.linalg.norm(points, axis=1)[:, None]
+    return Market(points / np.linalg.norm(points, axis=1)[:, None], radius * theta / np.linalg.norm(theta))
 
 
-def _positive(**numbers: Any) -> None:
+def _check_positive(**numbers: float) -> None:
     for name, value in numbers.items():
         if not value > 0:
-            raise ValueError(f"{name} must be a number > 0; got {value}")
+            raise InvalidParameter(name, value, "a number > 0")

@@ -1,5 +1,5 @@
 """The online perceptron as a River classifier, for River's pipelines, metrics and checks. River is needed for this and for
-nothing else: `RiverPerceptron` is made when it is asked for."""
+nothing else: the class `RiverPerceptron` is made on its first use."""
 
 from __future__ import annotations
 
@@ -7,12 +7,29 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
+from rosenblatt.errors import MissingDependency
 from rosenblatt.online.perceptron import OnlinePerceptron
 
 
 def as_river(model: OnlinePerceptron) -> Any:
-    """A River classifier with the parameters of a model that has learned what it has; the two share nothing.
+    """Convert an online perceptron to a River classifier, which has learned the same and shares nothing with it.
 
+    Parameters
+    ----------
+    model : OnlinePerceptron
+        The model.
+
+    Returns
+    -------
+    classifier : river.base.MiniBatchClassifier
+
+    Raises
+    ------
+    MissingDependency
+        River is not installed.
+
+    Examples
+    --------
     >>> from rosenblatt.online import OnlinePerceptron, as_river
     >>> from river import evaluate, metrics, preprocessing                                      # doctest: +SKIP
     >>> model = preprocessing.StandardScaler() | as_river(OnlinePerceptron(keep="average"))     # doctest: +SKIP
@@ -28,7 +45,7 @@ def _river_perceptron() -> Any:
     try:
         base: Any = import_module("river.base")
     except ImportError:
-        raise ImportError("a River classifier needs River, which is not installed: pip install river") from None
+        raise MissingDependency("river", "river", "River classifiers") from None
 
     class RiverPerceptron(OnlinePerceptron, base.MiniBatchClassifier):
         __doc__ = OnlinePerceptron.__doc__
@@ -39,7 +56,7 @@ def _river_perceptron() -> Any:
             return True
 
         def predict_many(self, X: Any) -> Any:
-            """The label of each row; a Series for a pandas DataFrame."""
+            """Predict the label of each row; a Series for a pandas DataFrame."""
             labels = super().predict_many(X)
             return type(X.iloc[:, 0])(labels, index=X.index) if hasattr(X, "iloc") else labels
 

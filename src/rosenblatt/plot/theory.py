@@ -149,7 +149,7 @@ def smoothing(found: Smoothing, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     found : Smoothing
-        What `rosenblatt.theory.smoothing` returned.
+        What `rosenblatt.theory.hard.smoothing` returned.
     ax : matplotlib Axes, optional
         Where to draw; new ones by default.
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from operator import ne
 from os import PathLike
 from types import MappingProxyType
 from typing import Any, ClassVar, Protocol, Self
@@ -231,7 +233,7 @@ class StructuredEstimator(Estimator, OrderParameters, EpochParameters, Validatio
             model.trained_with = self._search_name()
             error = None
             if X_val is not None and y_val is not None:
-                error = self._validation(model, *check_pair(X_val, y_val, ("X_val", "y_val")))
+                error = partial(self._error, model, *check_pair(X_val, y_val, ("X_val", "y_val")))
             trainer = self._trainer(model, corpus, Visits(np.arange(len(X)), self.order, rng))
             reason = self._run(plan, model, trainer, (X, y), error, {})
             self.n_mistakes_ = sum(epoch.mistakes for epoch in self.history_)
@@ -260,7 +262,7 @@ class StructuredEstimator(Estimator, OrderParameters, EpochParameters, Validatio
             plan = self._plan()
             X, y = check_pair(X, y)
             corpus = self._corpus(X, y, begin=first)
-            model = self._new_model(plan, corpus) if first else self._resumable()
+            model = self._new_model(plan, corpus) if first else self._stream_model()
             model.trained_with = self._search_name()
             updates, seen = model.updates, model.seen
             trainer = self._trainer(model, corpus, Visits(np.arange(len(X)), "cyclic", np.random.default_rng(0)))
@@ -269,10 +271,7 @@ class StructuredEstimator(Estimator, OrderParameters, EpochParameters, Validatio
             except NumericFailure as broken:
                 raise self._not_finite(X, broken) from None
             if not isinstance(self.rule, str) and not np.isfinite(trainer.size()):
-                raise NumericOverflow(
-                    "the weights are no longer finite numbers, and this model is spoiled",
-                    hint="fit a new one with a smaller rate",
-                )
+                raise NumericOverflow("the weights are no longer finite numbers", hint="make the rule's rate smaller")
             self._store(model, X, trainer)
             self._model = model
             if first:
@@ -282,6 +281,11 @@ class StructuredEstimator(Estimator, OrderParameters, EpochParameters, Validatio
             self.n_updates_ += model.updates - updates
             self.n_seen_ += model.seen - seen
         return self
+
+    def _stream_model(self) -> Any:
+        """Return the model that a stream goes on with: a copy, where a rule of the user's may let weights overflow."""
+        model = self._resumable()
+        return model if isinstance(self.rule, str) else model.copy()
 
     def _hold_out(self, X: Sequence, y: Sequence, rng: np.random.Generator) -> tuple[list, list, list, list]:
         """Return what to learn from and what to validate on: X, y, X_val, y_val."""
@@ -293,12 +297,10 @@ class StructuredEstimator(Estimator, OrderParameters, EpochParameters, Validatio
         out, rest = sorted(order[:held]), sorted(order[held:])
         return take(X, rest), take(y, rest), take(X, out), take(y, out)
 
-    def _validation(self, model: Any, X: Sequence, y: Sequence) -> Callable[[], float]:
-        def error() -> float:
-            wrong, parts = self._wrong(y, self._predict(model, X))
-            return wrong / max(parts, 1)
-
-        return error
+    def _error(self, model: Any, X: Sequence, y: Sequence) -> float:
+        """Return the share of parts that a model predicts wrong."""
+        wrong, parts = self._wrong(y, self._predict(model, X))
+        return wrong / max(parts, 1)
 
     # Predicting
 
@@ -332,10 +334,7 @@ class StructuredEstimator(Estimator, OrderParameters, EpochParameters, Validatio
         float
             Between 0 and 1.
         """
-        model = self._predicting_model()
-        X, y = check_pair(X, y)
-        wrong, parts = self._wrong(y, self._predict(model, X))
-        return 1 - wrong / max(parts, 1)
+        return 1 - self._error(self._predicting_model(), *check_pair(X, y))
 
     def _predicting_model(self) -> Any:
         """Return the model, if it can answer as the parameters ask; warn if it was not trained to be searched like that."""
@@ -366,13 +365,18 @@ class StructuredEstimator(Estimator, OrderParameters, EpochParameters, Validatio
         """Return how many parts differ, and how many parts there are."""
         wrong = parts = 0
         for number, (right, guess) in enumerate(zip(gold, guesses, strict=True)):
-            if len(right) != len(guess):
-                raise InvalidData(
-                    f"{self._part} {number} has {len(guess)} parts, but {len(right)} answers are given for it", row=number
-                )
-            wrong += sum(a != b for a, b in zip(right, guess, strict=True))
+            self._check_length(right, len(guess), number)
+            wrong += sum(map(ne, self._gold_parts(right, number), guess))
             parts += len(right)
         return wrong, parts
+
+    def _gold_parts(self, answer: Sequence, number: int) -> Sequence:
+        """Return the parts of an answer as predictions have them."""
+        return answer
+
+    def _check_length(self, answer: Sequence, parts: int, number: int) -> None:
+        if len(answer) != parts:
+            raise InvalidData(f"sentence {number} has {parts} words, but its answer has {len(answer)}", row=number)
 
     def _not_finite(self, X: Any, broken: NumericFailure) -> ValueError:
         return NumericOverflow(

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from numbers import Integral
-from operator import ne
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -50,11 +49,12 @@ class ParserModel(StructuredModel):
     def copy(self) -> Self:
         """Return the same model, sharing nothing that learning changes."""
         other = super().copy()
-        other.labels = dict(self.labels)
+        other.labels, other.fields = dict(self.labels), self.fields.copy()
         return other
 
-    def add_labels(self, labels: Mapping[str, int]) -> None:
-        """Take in the names of labels, the known ones first."""
+    def add_types(self, sentences: Sequence, labels: Mapping[str, int]) -> None:
+        """Take in the words of sentences, and the names of labels, the known ones first."""
+        self.fields.learn(sentences)
         self.labels = dict(labels)
         self._frozen = None
 
@@ -71,9 +71,10 @@ class ParserModel(StructuredModel):
 
 
 class TrainingTrees(NamedTuple):
-    """A corpus with gold trees, the labels there are now, and the model that reads it."""
+    """A corpus with gold trees, its sentences, the labels there are now, and the model that reads it."""
 
     corpus: ParserCorpus
+    sentences: Sequence
     labels: dict[str, int]
     model: Any  # ParserModel, of the parser's own kind
 
@@ -153,7 +154,7 @@ class DependencyParser(StructuredEstimator):
             self._check_unchanged_settings(("fields", model.fields.fields, tuple(self.fields)), *self._settings(model))
         labels = dict(model.labels)
         heads, numbers = self._read_trees(y, sentence_starts(X), labels)
-        values, starts = model.fields.values(X, learn=True)
+        values, starts = model.fields.values(X)
         if not self.labelled:
             labels, numbers = {"_": 0}, np.zeros_like(numbers)
         if len(labels) > self._most_labels:
@@ -162,7 +163,7 @@ class DependencyParser(StructuredEstimator):
             raise InvalidData(
                 f"sentence {several} has more than one word with head 0", row=several, settings={"single_root": False}
             )
-        return TrainingTrees(ParserCorpus(values, starts, heads, numbers), labels, model)
+        return TrainingTrees(ParserCorpus(values, starts, heads, numbers), X, labels, model)
 
     def _new_model(self, plan: Plan, corpus: TrainingTrees) -> Any:
         return corpus.model
@@ -183,11 +184,6 @@ class DependencyParser(StructuredEstimator):
                 labels[start + i] = number_of.setdefault(label, len(number_of))
             trees.check(heads[start:end], number)
         return heads, labels
-
-    @staticmethod
-    def _check_length(tree: Sequence, words: int, number: int) -> None:
-        if len(tree) != words:
-            raise InvalidData(f"sentence {number} has {words} words, but its tree has {len(tree)}", row=number)
 
     def _arc(self, part: Any, number: int, i: int) -> tuple[int, str]:
         """Return the head and the label of a word; where there are no labels, the head alone will do."""
@@ -228,15 +224,8 @@ class DependencyParser(StructuredEstimator):
         pairs = list(zip(heads.tolist(), named, strict=True))
         return [pairs[start:end] for start, end in pairwise(starts.tolist())]
 
-    def _wrong(self, gold: Sequence, guesses: Sequence) -> tuple[int, int]:
-        """Return how many words have a wrong head or label, and how many words there are; of heads alone without labels."""
-        wrong = parts = 0
-        for number, (tree, guess) in enumerate(zip(gold, guesses, strict=True)):
-            self._check_length(tree, len(guess), number)
-            arcs = [self._arc(part, number, i) for i, part in enumerate(tree)]
-            wrong += sum(map(ne, arcs, guess))
-            parts += len(tree)
-        return wrong, parts
+    def _gold_parts(self, answer: Sequence, number: int) -> list[tuple[int, str]]:
+        return [self._arc(part, number, i) for i, part in enumerate(answer)]
 
     # What has been learned
 

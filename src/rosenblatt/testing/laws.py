@@ -121,7 +121,6 @@ def layouts_agree(estimator: BaseEstimator) -> None:
         with tempfile.TemporaryDirectory() as folder:
             np.save(Path(folder) / "X.npy", X)
             layouts: dict[str, Any] = {
-                "float32": X.astype(np.float32),
                 "int64": X.astype(np.int64),
                 "Fortran order": np.asfortranarray(X),
                 "strided": np.repeat(X, 2, axis=1)[:, ::2],
@@ -129,10 +128,13 @@ def layouts_agree(estimator: BaseEstimator) -> None:
                 "memory-mapped": np.load(Path(folder) / "X.npy", mmap_mode="r"),
                 "CSR": sp.csr_matrix(X),
                 "CSR array": sp.csr_array(X),
-                "CSR with int64 indices": with_int64_indices(sp.csr_matrix(X)),
                 "CSC": sp.csc_matrix(X),
                 "CSR unsorted, with repeats": unsorted_csr(X),
             }
+            if classes == 3:  # types that compiled code is compiled for anew, hence each once
+                layouts["float32"] = X.astype(np.float32)
+            else:
+                layouts["CSR with int64 indices"] = with_int64_indices(sp.csr_matrix(X))
             for name, layout in layouts.items():
                 before = pickle.dumps(layout)
                 tolerance = 1e-5 if name == "float32" else rounding(estimator)

@@ -363,11 +363,8 @@ def exact_rows(X: MatrixLike, y: ArrayLike, constant: Number = 1.0) -> NDArray:
 
     Arrays of floats, and sparse ones, give float64; integers, lists and arrays of objects give objects.
     """
-    rows = (
-        sp.csr_array(X).toarray()
-        if sp.issparse(X)
-        else np.asarray(X, dtype=object if isinstance(X, list | tuple) else None)
-    )
+    kind = object if isinstance(X, list | tuple) else None
+    rows = sp.csr_array(X).toarray() if sp.issparse(X) else np.asarray(X, dtype=kind)
     if rows.dtype.kind not in "biuO" and float(constant) == constant:
         return dense(read(rows, y, float(constant)).A)
     if rows.ndim != 2 or not rows.size:

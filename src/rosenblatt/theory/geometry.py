@@ -352,12 +352,9 @@ def _gamma(X: MatrixLike, y: ArrayLike, constant: float) -> Margin:
             hint="rosenblatt.theory.separability(X, y) decides",
         )
     if best.gap > _PROMISE:
-        warnings.warn(
-            f"γ is between {best.lower:.9g} and {best.upper:.9g}, a relative gap of {best.gap:.1g}: floats cannot tell "
-            "more of so small a margin, and long integers would take too long, or did not help",
-            RuntimeWarning,
-            stacklevel=3,
-        )
+        between = f"γ is between {best.lower:.9g} and {best.upper:.9g}, a relative gap of {best.gap:.1g}"
+        why = "floats cannot tell more of so small a margin, and long integers would take too long, or did not help"
+        warnings.warn(f"{between}: {why}", RuntimeWarning, stacklevel=3)
     return best
 
 
@@ -484,11 +481,8 @@ def _with_intercept(data: Signed, constant: float) -> Matrix:
 def _refuse(constant: float, rows: Sequence[int], weights: Sequence[int]) -> NoReturn:
     rows = [int(i) for i in rows]
     some = ", ".join(map(str, rows[:6])) + (", …" if len(rows) > 6 else "")
-    why = (
-        f"example {rows[0]} is the origin, whose margin is 0"
-        if len(rows) == 1
-        else f"{len(rows)} examples, with their signs and positive weights, add up to zero ({some})"
-    )
+    why = f"{len(rows)} examples, with their signs and positive weights, add up to zero ({some})"
+    why = f"example {rows[0]} is the origin, whose margin is 0" if len(rows) == 1 else why
     raise NotSeparable(
         f"{_kind(constant)} separates the classes: {why}",
         Combination(tuple(rows), tuple(int(weight) for weight in weights)),

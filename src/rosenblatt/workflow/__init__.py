@@ -14,7 +14,7 @@ from rosenblatt.workflow.learners import make_learner
 from rosenblatt.workflow.model import FileModel
 from rosenblatt.workflow.training import Options, train
 
-# The names of these functions in version 0.1.
+# Earlier names of these functions.
 cross_validated = cross_validate
 heaviest = top_features
 learner_named = make_learner

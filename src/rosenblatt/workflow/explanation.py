@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -78,7 +78,7 @@ def top_features(model: FileModel, count: int = 20) -> list[TopFeatures]:
     return found
 
 
-def explain_row(model: FileModel, chunk: Chunk, row: int, label: Any = None) -> RowExplanation:
+def explain_row(model: FileModel, chunk: Chunk, row: int, label: object = None) -> RowExplanation:
     """Return what the features of a row add to the score of a label.
 
     Parameters
@@ -124,7 +124,7 @@ def explain_row(model: FileModel, chunk: Chunk, row: int, label: Any = None) -> 
     return RowExplanation(labels[number], scores[number], intercept, features, runner_up, scores[number] - best)
 
 
-def is_explainable(learner: Any) -> bool:
+def is_explainable(learner: object) -> bool:
     """Return whether a learner predicts by one weighted sum for each class: not by votes, nor by cosines."""
     votes = getattr(learner, "keep", "") == "vote" or getattr(learner, "multiclass", "") == "ovo"
     return hasattr(learner, "coef_") and not votes and not isinstance(learner, SigmaPerceptron)

@@ -19,14 +19,14 @@ class Labels:
     """The classes known so far, each with its number. They are sorted, unless they may still `grow`; then they are numbered
     as they come."""
 
-    def __init__(self, labels: Iterable[Any] = (), grow: bool = False):
+    def __init__(self, labels: Iterable[object] = (), grow: bool = False):
         self.grow = grow
         self._enter([_value(label) for label in labels])
         if not grow:
             self._enter(sorted(self.keys, key=float if self.numeric else str))
 
     @classmethod
-    def in_order(cls, labels: Iterable[Any]) -> Labels:
+    def in_order(cls, labels: Iterable[object]) -> Labels:
         """These classes, numbered as they stand."""
         known = cls(labels, grow=True)
         known.grow = False
@@ -57,7 +57,7 @@ class Labels:
         numbers = np.array([self.number(label) for label in distinct], np.int64)
         return numbers[where]
 
-    def number(self, label: Any) -> int:
+    def number(self, label: object) -> int:
         """The number of a label, which may be text; −1 for one that is no class."""
         value = _value(label)
         if isinstance(value, str) and self.numeric:
@@ -80,7 +80,7 @@ class Labels:
         self._sorted = np.array(self.keys) if rising else None
 
 
-def label_text(label: Any) -> str:
+def label_text(label: object) -> str:
     """Return a label as text: whole numbers without a decimal point."""
     label = label.item() if isinstance(label, np.generic) else label
     if isinstance(label, float):
@@ -89,7 +89,7 @@ def label_text(label: Any) -> str:
     return str(label)
 
 
-def _value(label: Any) -> Key:
+def _value(label: object) -> Key:
     label = label.item() if isinstance(label, np.generic) else label
     if isinstance(label, bool) or not isinstance(label, int | float):
         return str(label)

@@ -19,7 +19,7 @@ LEARNERS = (
 _SHORT = {"PA": "PassiveAggressiveClassifier", "PARegressor": "PassiveAggressiveRegressor", "Delta": "DeltaRuleClassifier"}
 
 
-def make_learner(name: str, settings: Mapping[str, Any] | None = None) -> Any:
+def make_learner(name: str, settings: Mapping[str, object] | None = None) -> Any:
     """Return a learner by its name.
 
     Parameters

@@ -48,7 +48,7 @@ class FileModel(SaveLoadMixin):
         Facts about the training: files, passes, mistakes, why it stopped.
     """
 
-    def __init__(self, reading: Reading, learner: Any, training: Mapping[str, Any] | None = None):
+    def __init__(self, reading: Reading, learner: Any, training: Mapping[str, object] | None = None):
         self.reading = reading
         self.learner = learner
         self.training: dict[str, Any] = dict(training or {})

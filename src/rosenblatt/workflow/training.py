@@ -9,16 +9,14 @@ reading, the classes and the weights of the classes from the options, and nobody
 from __future__ import annotations
 
 import os
-import signal
-import threading
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from inspect import signature
 from pathlib import Path
 from time import perf_counter
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +26,7 @@ from rosenblatt.data.opening import rereadable
 from rosenblatt.data.parsing.fingerprint import Fingerprint
 from rosenblatt.data.reading import Batch, Chunk, Reading, RowReading
 from rosenblatt.data.svmlight import LabelError
+from rosenblatt.engine.train import interrupts_held
 from rosenblatt.errors import IncompatibleParameters, InvalidData, InvalidParameter, UnknownLabel, UnsupportedOperation
 from rosenblatt.estimators.linear import Linear, Perceptron
 from rosenblatt.workflow.labels import Labels, label_text
@@ -114,17 +113,6 @@ class _NewLabel(Exception):
 # Rows, pass by pass
 
 
-class RowSource(Protocol):
-    """The rows that a trainer learns from, pass by pass."""
-
-    @property
-    def rows(self) -> int | None:
-        """How many a pass visits, if that is known."""
-
-    def steps(self, number: int, start: int) -> Generator[tuple[Chunk, int]]:
-        """(rows, how many of the pass are done after them), of the pass with this number, from row `start` on."""
-
-
 class LoadedRows(NamedTuple):
     """Rows in memory, visited in a new order in each pass."""
 
@@ -138,6 +126,7 @@ class LoadedRows(NamedTuple):
         return len(self.live)
 
     def steps(self, number: int, start: int) -> Generator[tuple[Chunk, int]]:
+        """Yield (rows, how many of the pass are done after them), of the pass with this number, from row `start` on."""
         order = self.live
         if self.order == "shuffle":
             order = np.random.default_rng([self.seed, number]).permutation(order)
@@ -155,6 +144,7 @@ class StreamedRows:
         self.skipped, self.digest, self.digested = 0, "", 0
 
     def steps(self, number: int, start: int) -> Generator[tuple[Chunk, int]]:
+        """Yield rows as `LoadedRows.steps` does."""
         batches = self.reading.batches(self.paths, on_error=self.on_error)
         at = 0
         try:
@@ -180,12 +170,6 @@ def fingerprint(files: Sequence[str], size: int) -> str:
                 digest.update(data)
                 size -= len(data)
     return digest.hexdigest()
-
-
-def text_size(file: str) -> int:
-    """Return how many bytes of text a file holds; about, if it is compressed."""
-    path = Path(file)
-    return path.stat().st_size * _COMPRESSED.get(path.suffix, 1)
 
 
 def file_sizes(files: Sequence[str]) -> list[list[Any]]:
@@ -234,7 +218,7 @@ class Trainer:
     ):
         self.reading, self.options, self.callback, self.classes = reading, options, callback, classes
         self.start = model
-        self.learner = seeded(learner, options.seed) if model is None else deepcopy(model.learner)
+        self.learner = copy_with_seed(learner, options.seed) if model is None else deepcopy(model.learner)
         self.stream = False
         self.files: Sequence[str] = []
         self.passes = options.passes or LOADED_PASSES
@@ -247,7 +231,7 @@ class Trainer:
         self.labels: Labels | None = None if options.classes is None else Labels.from_text(options.classes)
         self.all_labels = True  # whether a label that is not among them is an error, or starts training again
         self.class_weight: Any = None
-        self.source: RowSource
+        self.source: LoadedRows | StreamedRows
         self.facts: dict[str, Any] = {}
         self.started = perf_counter()
 
@@ -343,7 +327,7 @@ class Trainer:
             self.class_weight = weights
             self.learner.set_params(class_weight=self._numbered_weights(weights, self.labels))
 
-    def _numbered_weights(self, weights: Mapping[Any, Any], labels: Labels) -> dict[int, Any]:
+    def _numbered_weights(self, weights: Mapping[object, float], labels: Labels) -> dict[int, Any]:
         numbered = {}
         for label, weight in weights.items():
             number = labels.number(label)
@@ -358,7 +342,7 @@ class Trainer:
 
     # Learning
 
-    def run(self, interrupted: Callable[[], bool] = lambda: False) -> FileModel:
+    def run(self, interrupted: Sequence[int] = ()) -> FileModel:
         """Make all passes, or as many as are needed, and return the model."""
         if hasattr(self.learner, "partial_fit"):
             self._make_passes(interrupted)
@@ -366,14 +350,14 @@ class Trainer:
             self._fit_at_once()
         return self._model()
 
-    def _make_passes(self, interrupted: Callable[[], bool]) -> None:
+    def _make_passes(self, interrupted: Sequence[int]) -> None:
         takes_weights = "sample_weight" in signature(self.learner.partial_fit).parameters
         while self.number <= self.passes:
             with closing(self.source.steps(self.number, self.row)) as steps:
                 for chunk, row in steps:
                     self._learn(chunk, takes_weights)
                     self.row = row
-                    if interrupted():
+                    if interrupted:
                         self.stopped = "interrupted"
                         return
                     if row != self.source.rows:
@@ -544,7 +528,7 @@ class Trainer:
         )
 
 
-def seeded(learner: BaseEstimator, seed: int) -> Any:
+def copy_with_seed(learner: BaseEstimator, seed: int) -> Any:
     """Return a copy of a learner that has learned nothing, with this random seed."""
     fresh: Any = clone(learner)
     if "random_state" in fresh.get_params():
@@ -633,7 +617,7 @@ def train(
         if resume is not None and model is resume:
             _check_content(resume, files, trainer.facts.get("xxh64"))
             trainer.resume(resume.training)
-        with catching_interrupts() as interrupted:
+        with interrupts_held() as interrupted:
             return trainer.run(interrupted)
 
     if options.classes is None and stream and not rereadable(files):
@@ -654,7 +638,8 @@ def uses_stream(files: Sequence[str], reading: Reading, options: Options) -> boo
         return options.stream
     if not rereadable(files):
         return not reading.needs_fit
-    return sum(text_size(file) for file in files) > options.memory
+    text = sum(os.path.getsize(file) * _COMPRESSED.get(Path(file).suffix, 1) for file in files)  # about
+    return text > options.memory
 
 
 def _check_streamable(files: Sequence[str], reading: Reading, learner: Any, options: Options, resume: object) -> None:
@@ -710,35 +695,14 @@ def _check_resumable(model: FileModel, files: Sequence[str], stream: bool, optio
         raise InvalidParameter("passes", options.passes, f"at least {then['pass']}: the model was interrupted in that pass")
 
 
-def _check_content(model: FileModel, files: Sequence[str], loaded: str | None) -> None:
-    """Refuse files whose content is not what it was; `loaded` is the XXH64 of all bytes, where they are in memory."""
+def _check_content(model: FileModel, files: Sequence[str], digest: str | None) -> None:
+    """Refuse files whose content is not what it was; `digest` is the XXH64 of all bytes, where they are in memory."""
     then = model.training.get("xxh64")
     size = model.training.get("xxh64_bytes", sum(size for _, size in model.training["files"]))
-    now = loaded or (fingerprint(files, size) if then else then)
+    now = digest or (fingerprint(files, size) if then else then)
     if then != now:
         raise InvalidData(
             f"{', '.join(files)}: the content has changed since training was interrupted: the XXH64 of the first {size:,} "
             f"bytes was {then}, and is {now} now",
             hint="train a new model",
         )
-
-
-@contextmanager
-def catching_interrupts() -> Iterator[Callable[[], bool]]:
-    """Provide a function that tells whether Ctrl-C came; a second Ctrl-C is a KeyboardInterrupt."""
-    came = threading.Event()
-
-    def note(number: int, frame: object) -> None:
-        if came.is_set():
-            raise KeyboardInterrupt
-        came.set()
-
-    before = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or before in (signal.SIG_IGN, None):
-        yield came.is_set  # a background job ignores Ctrl-C, and goes on doing so
-        return
-    signal.signal(signal.SIGINT, note)
-    try:
-        yield came.is_set
-    finally:
-        signal.signal(signal.SIGINT, before)

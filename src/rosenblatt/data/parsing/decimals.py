@@ -53,7 +53,7 @@ INFINITE = U(0x7FF << 52)
 
 @exact
 def nearest(w, q):
-    """The bits of the double nearest to w·10^q."""
+    """Return the bits of the double nearest to w·10^q."""
     if w == U(0) or q < LOWEST:
         return U(0)
     if q > HIGHEST:
@@ -88,7 +88,7 @@ def nearest(w, q):
 
 @inlined
 def number(text, place):
-    """The number that begins at a place: its value, where it ends, and NONE, CERTAIN or DOUBTFUL; a doubtful one
+    """Return the number that begins at a place: its value, where it ends, and NONE, CERTAIN or DOUBTFUL; a doubtful one
     is infinite if it may be, and else NaN."""
     eight = word(text, place)
     w = (eight & U(0xFF)) - U(48)
@@ -117,7 +117,7 @@ def number(text, place):
 
 @exact
 def _general(text, place):
-    """The same for any number."""
+    """Return the same for any number."""
     begin = place
     c = byte(text, place)
     negative = c == ord("-")
@@ -163,7 +163,7 @@ def _general(text, place):
 
 @inlined
 def left(place):
-    """A NaN that carries the place of a number, or of a word, which is left for the caller."""
+    """Return a NaN that carries the place of a number, or of a word, which is left for the caller."""
     return as_float(LEFT | U(place))
 
 
@@ -182,7 +182,7 @@ def more(text, place, w):
 
 @exact
 def _power(text, place):
-    """Where the power of ten that begins at a place ends, and the power; −1 where there is none."""
+    """Return where the power of ten that begins at a place ends, and the power; −1 where there is none."""
     c = byte(text, place)
     negative = c == ord("-")
     if negative or c == ord("+"):
@@ -201,7 +201,7 @@ def _power(text, place):
 
 @exact
 def _round(text, begun, place, w, count, q, negative):
-    """The same where one operation is not enough."""
+    """Return the same where one operation is not enough."""
     longer = False
     if count > 19:
         w, q, longer = _nineteen(text, begun, q)
@@ -215,7 +215,7 @@ def _round(text, begun, place, w, count, q, negative):
 
 @exact
 def _nineteen(text, place, q):
-    """The first 19 digits that count, the power of ten behind them, and whether the rest is more than zeros."""
+    """Return the first 19 digits that count, the power of ten behind them, and whether the rest is more than zeros."""
     w = U(0)
     seen = 0
     longer = False
@@ -256,7 +256,7 @@ def resolve(buffer: NDArray[np.uint8], end: int, numbers: NDArray[np.float64]) -
 
 
 def of(text: bytes) -> float:
-    """The number that the text is; ValueError where it is none. One too large for a double is infinite."""
+    """Return the number that the text is; ValueError where it is none. One too large for a double is infinite."""
     data = np.frombuffer(text + bytes(8), np.uint8)
     with np.errstate(over="ignore"):
         found, end, kind = _number(data)

@@ -1,4 +1,4 @@
-"""Bytes have a fingerprint of 64 bits that costs next to nothing beside parsing them: XXH64, as `xxhsum -H1` prints it.
+"""XXH64, a hash of 64 bits that costs next to nothing beside parsing text, as `xxhsum -H1` prints it.
 
 It tells whether two files are the same, where nobody tries to deceive; SHA-256 takes a quarter of the time that LIBSVM text
 takes to become a model. The algorithm: Collet, "xxHash", https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md
@@ -23,13 +23,13 @@ STRIPE = 32  # bytes, eight for each of four sums
 
 @inlined
 def rotate(x, bits):
-    """The bits rotated to the left."""
+    """Return the bits rotated to the left."""
     return (x << U(bits)) | (x >> U(64 - bits))
 
 
 @inlined
 def mix_in(total, eight):
-    """A sum with eight more bytes."""
+    """Return a sum with eight more bytes."""
     return rotate(total + eight * P2, 31) * P1
 
 
@@ -48,7 +48,7 @@ def stripes(data, count, sums):
 
 @exact
 def finish(sums, length, rest):
-    """The fingerprint of bytes of this length, of which the rest is no whole stripe."""
+    """Return the fingerprint of bytes of this length, of which the rest is no whole stripe."""
     if length >= STRIPE:
         h = rotate(sums[0], 1) + rotate(sums[1], 7) + rotate(sums[2], 12) + rotate(sums[3], 18)
         for k in range(4):
@@ -80,7 +80,7 @@ def _little_endian(rest, place, count):
 
 
 class Fingerprint:
-    """The fingerprint of all bytes that `update` has been given, with the manners of hashlib."""
+    """XXH64 of all bytes that `update` has been given, with the interface of hashlib."""
 
     name = "xxh64"
 
@@ -111,6 +111,6 @@ class Fingerprint:
         return len(data) // STRIPE
 
     def hexdigest(self) -> str:
-        """The fingerprint of what was added so far, as 16 hexadecimal digits."""
+        """Return the fingerprint of what was added so far, as 16 hexadecimal digits."""
         with np.errstate(over="ignore"):
             return f"{int(finish(self._sums, self._length, self._rest)):016x}"

@@ -1,4 +1,4 @@
-"""The non-zeros of a row stand in the order of their columns, each column once. Compiled, in place.
+"""Sort the non-zeros of each row by column, and add up those of one column. Compiled, in place.
 
 A short row is sorted by counting for each of its columns how many are before it: n² comparisons, but eight or sixteen at a
 time and without a branch that could be guessed wrong. At 30 columns that is several times faster than sorting by exchanges.
@@ -16,7 +16,7 @@ GAPS = (1750, 701, 301, 132, 57, 23, 10, 4, 1)  # Shell's method with the gaps o
 
 @exact
 def put_in_order(indptr, indices, values):
-    """Sort each row, and add up the values of a column that stands in it more than once; how many non-zeros are left."""
+    """Sort each row, and add up the values of a column that occurs more than once; return how many non-zeros are left."""
     columns, numbers = np.empty(SHORT, indices.dtype), np.empty(SHORT, values.dtype)
     count = begin = 0
     for row in range(len(indptr) - 1):

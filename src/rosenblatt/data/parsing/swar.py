@@ -1,4 +1,4 @@
-"""Text is read eight bytes at a time: one load, a few operations on all eight bytes at once, and no branch per character.
+"""Read text eight bytes at a time (SWAR): one load, a few operations on all eight bytes at once, no branch per character.
 
 A word is eight bytes of the text as an unsigned number, the first byte lowest. Whoever calls these functions sees to it
 that eight bytes can be read from any place they name: an array made by `opening.pieces` has so much room behind its end.
@@ -32,41 +32,41 @@ EVEN = U(0x00FF00FF00FF00FF)
 if config.DISABLE_JIT:
 
     def start(data: Any) -> Any:
-        """The text that an array of bytes holds, for the functions below."""
+        """Return the text that an array of bytes holds, for the functions below."""
         return data
 
     def byte(text: Any, place: int) -> int:
-        """The byte at a place."""
+        """Return the byte at a place."""
         return int(text[place])
 
     def word(text: Any, place: int) -> np.uint64:
-        """The eight bytes from a place on."""
+        """Return the eight bytes from a place on."""
         found = text[place : place + 8].tobytes()
         return U(int.from_bytes(found, "little"))
 
     def trailing(bits: np.uint64) -> int:
-        """The number of zero bits below the lowest one; 64 if there is none."""
+        """Return the number of zero bits below the lowest one; 64 if there is none."""
         number = int(bits)
         return (number & -number).bit_length() - 1 if number else 64
 
     def leading(bits: np.uint64) -> int:
-        """The number of zero bits above the highest one."""
+        """Return the number of zero bits above the highest one."""
         return 64 - int(bits).bit_length()
 
     def product(a: np.uint64, b: np.uint64) -> tuple[np.uint64, np.uint64]:
-        """The upper and the lower half of a product, of 64 bits each."""
+        """Return the upper and the lower half of a product, of 64 bits each."""
         whole = int(a) * int(b)
         return U(whole >> 64), U(whole & 0xFFFFFFFFFFFFFFFF)
 
     def as_float(bits: np.uint64) -> float:
-        """The double that these bits are."""
+        """Return the double that these bits are."""
         return float(np.uint64(bits).view(np.float64))
 
 else:
 
     @intrinsic
     def start(typingctx, data):
-        """The text that an array of bytes holds, for the functions below."""
+        """Return the text that an array of bytes holds, for the functions below."""
 
         def emit(context, builder, signature, arguments):
             array = context.make_array(signature.args[0])(context, builder, arguments[0])
@@ -80,7 +80,7 @@ else:
 
     @intrinsic
     def byte(typingctx, text, place):
-        """The byte at a place."""
+        """Return the byte at a place."""
 
         def emit(context, builder, signature, arguments):
             return builder.zext(_loaded(builder, arguments, 8), ir.IntType(64))
@@ -89,7 +89,7 @@ else:
 
     @intrinsic
     def word(typingctx, text, place):
-        """The eight bytes from a place on."""
+        """Return the eight bytes from a place on."""
 
         def emit(context, builder, signature, arguments):
             return _loaded(builder, arguments, 64)
@@ -98,7 +98,7 @@ else:
 
     @intrinsic
     def trailing(typingctx, bits):
-        """The number of zero bits below the lowest one; 64 if there is none."""
+        """Return the number of zero bits below the lowest one; 64 if there is none."""
 
         def emit(context, builder, signature, arguments):
             return builder.cttz(arguments[0], cgutils.false_bit)
@@ -107,7 +107,7 @@ else:
 
     @intrinsic
     def leading(typingctx, bits):
-        """The number of zero bits above the highest one."""
+        """Return the number of zero bits above the highest one."""
 
         def emit(context, builder, signature, arguments):
             return builder.ctlz(arguments[0], cgutils.false_bit)
@@ -116,7 +116,7 @@ else:
 
     @intrinsic
     def product(typingctx, a, b):
-        """The upper and the lower half of a product, of 64 bits each."""
+        """Return the upper and the lower half of a product, of 64 bits each."""
 
         def emit(context, builder, signature, arguments):
             wide = ir.IntType(128)
@@ -128,7 +128,7 @@ else:
 
     @intrinsic
     def as_float(typingctx, bits):
-        """The double that these bits are."""
+        """Return the double that these bits are."""
 
         def emit(context, builder, signature, arguments):
             return builder.bitcast(arguments[0], ir.DoubleType())
@@ -138,14 +138,14 @@ else:
 
 @inlined
 def digits(eight):
-    """How many digits the word begins with."""
+    """Return how many digits the word begins with."""
     t = eight ^ ZEROS
     return trailing(((t + ABOVE_NINE) | t) & HIGH) >> 3
 
 
 @inlined
 def value(eight, count):
-    """The number that its first `count` digits write, 1 to 8."""
+    """Return the number that its first `count` digits write, 1 to 8."""
     t = (eight ^ ZEROS) << U(64 - 8 * count)
     t = (t * U(2561)) >> U(8)  # pairs: 10·a + b in each second byte
     t = ((t & U(0x00FF00FF00FF00FF)) * U(6553601)) >> U(16)
@@ -154,26 +154,26 @@ def value(eight, count):
 
 @inlined
 def first(eight, character):
-    """Where the first such byte stands in the word; 8 if there is none."""
+    """Return where the first such byte stands in the word; 8 if there is none."""
     t = eight ^ (ONES * U(character))
     return trailing((t - ONES) & ~t & HIGH) >> 3
 
 
 @inlined
 def blank(c):
-    """Whether the byte separates words, as a line feed does too."""
+    """Return whether the byte separates words, as a line feed does too."""
     return c == 32 or 9 <= c <= 13
 
 
 @inlined
 def ends(c):
-    """Whether a word ends before this byte: a blank, or # that begins a comment."""
+    """Return whether a word ends before this byte: a blank, or # that begins a comment."""
     return c == 32 or 9 <= c <= 13 or c == 35
 
 
 @exact
 def line_end(text, place):
-    """The place of the next line feed."""
+    """Return the place of the next line feed."""
     while True:
         found = first(word(text, place), 10)
         place += found
@@ -183,13 +183,13 @@ def line_end(text, place):
 
 @exact
 def line_after(data, place):
-    """The place behind the next line feed."""
+    """Return the place behind the next line feed."""
     return line_end(start(data), place) + 1
 
 
 @exact
 def occurrences(data, end, character):
-    """How often a byte stands in data[:end]: eight counters in a word, added up before the first can overflow."""
+    """Return how often a byte stands in data[:end]: eight counters in a word, added up before the first can overflow."""
     count = 0
     whole = end >> 3
     words = data[: 8 * whole].view(np.uint64)

@@ -149,7 +149,7 @@ def decode(word: bytes) -> str:
 
 @exact
 def _codes(data, places, slots, codes, firsts):
-    """The number of distinct words at the places; codes (places,) says which each is, firsts where one stands first."""
+    """Return the number of distinct words at the places; codes (places,) says which each is, firsts where it is first."""
     text = start(data)
     distinct = 0
     mask = len(slots) - 1
@@ -188,7 +188,7 @@ def distinct_words(buffer: NDArray[np.uint8], places: NDArray[np.int64]) -> tupl
 
 
 def _word_at(buffer: NDArray[np.uint8], place: int) -> bytes:
-    """The word that begins at a place."""
+    """Return the word that begins at a place."""
     length = 64
     while True:
         text = bytes(buffer[place : place + length])

@@ -33,7 +33,7 @@ class LineOptions(NamedTuple):
 
 @exact
 def next_row(text, place, end):
-    """The place of the first word of the next line that has one; `end` or more if there is none."""
+    """Return the place of the first word of the next line that has one; `end` or more if there is none."""
     while place < end:
         c = byte(text, place)
         if blank(c):
@@ -47,7 +47,7 @@ def next_row(text, place, end):
 
 @exact
 def heads(data, begin, end, places):
-    """How many lines have a word, and the place of the first one of each."""
+    """Return how many lines have a word, and the place of the first one of each."""
     text = start(data)
     rows = 0
     place = next_row(text, begin, end)
@@ -60,7 +60,7 @@ def heads(data, begin, end, places):
 
 @exact
 def _label(text, place, words):
-    """The label at a place, where its word ends, and what is wrong with it, or 0; NaN if it is left for the caller."""
+    """Return the label at a place, NaN if it is left for the caller; where its word ends; and what is wrong, or 0."""
     x, after, kind = number(text, place)
     if kind != NONE and ends(byte(text, after)) and not words:
         if x == inf or x == -inf:

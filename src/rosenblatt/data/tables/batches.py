@@ -49,9 +49,9 @@ def open_source(
     head = stream.peek(START)
     form = detect_form(path, head, options.format, options.delimiter, options.quote)
     nameless = format_of_suffix(path, TABLES) is None
-    if known is not None and options.format is None and options.delimiter is None:
+    if known is not None and options.delimiter is None:
         alike = form.format in ("csv", "tsv", "lines") and known.form.format in ("csv", "tsv")
-        if form.format == known.form.format or (nameless and alike):
+        if form.format == known.form.format or (options.format is None and nameless and alike):
             form = known.form  # with the delimiter and the quotes of the file learned from
     if form.format in ("parquet", "arrow"):
         from rosenblatt.data.tables.columnar import open_arrow, open_parquet

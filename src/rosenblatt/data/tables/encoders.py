@@ -195,9 +195,9 @@ class CategoryEncoder:
 
 
 class TextEncoder:
-    """One column of text: a column of X for each run of low to high words, or characters, that stood in `min_count` texts.
+    """One column of text: a column of X for each run of low to high words, or characters, that occurs in `min_count` texts.
 
-    A run that occurs n times in a text, and stood in d of the N texts that were learned from, weighs
+    A run that occurs n times in a text, and in d of the N texts that were learned from, weighs
     (1 + ln n)(1 + ln((1 + N)/(1 + d)))², and a row has length 1; without `tfidf` it weighs n. The logarithms are those of
     Salton and Buckley 1988; rarity is squared because that did better, averaged perceptrons given, on mails of 20 groups
     (84.6 % right against 83.5 %) and no worse on short messages (98.9 %).

@@ -59,7 +59,7 @@ class JsonLines(Source):
         return self._one_by_one(data, line)
 
     def _one_by_one(self, data: bytes, line: int) -> Piece:
-        """The same by Python's own reader, which says what is wrong with which line."""
+        """Return the same by Python's own reader, which says what is wrong with which line."""
         rows, lines, broken = [], [], []
         for number, text in enumerate(data.split(b"\n"), line):
             if not text.strip():
@@ -92,12 +92,12 @@ class JsonLines(Source):
 
 
 def _may_be_rounded(column: Any) -> bool:
-    """Whether numbers of a column may not be those of the file: whole ones beside others, or NaN."""
+    """Return whether numbers of a column may not be those of the file: whole ones beside others, or NaN."""
     return pa.types.is_floating(column.type) and not np.all(np.abs(column.drop_null().to_numpy()) < EXACT)
 
 
 def _usable(column: Any) -> tuple[Any, dict[int, str]]:
-    """A column as Arrow has it, truth values as text; and what is wrong with which rows."""
+    """Return a column as Arrow has it, truth values as text; and what is wrong with which rows."""
     if pa.types.is_nested(column.type):
         return pa.nulls(len(column)), dict.fromkeys(np.flatnonzero(column.is_valid()).tolist(), _NESTED)
     return column.cast(pa.string()) if pa.types.is_boolean(column.type) else column, {}

@@ -279,7 +279,7 @@ def count_runs(store, symbols, pointers, first, low, high, marks, room):
     there is room for; return where it stopped, the numbers of the runs, how often each occurs, and where those of each text
     begin.
 
-    marks  zeros, one for each number: where the run stands in the output (from 1)
+    marks  zeros, one for each number: where the run is in the output (from 1)
     """
     most = (pointers[-1] - pointers[first]) * (high - low + 1)
     numbers, counts = np.empty(most, np.int64), np.empty(most, np.int64)
@@ -344,7 +344,7 @@ def normalize_rows(values, ends):
 
 
 class Spans(NamedTuple):
-    """The symbols of some texts: where each stands in the data, and which are those of each text."""
+    """The symbols of some texts: where each is in the data, and which are those of each text."""
 
     data: NDArray[np.uint8]
     spans: NDArray[np.int64]  # (symbols, 2): begin and end; one that is empty is a break
@@ -352,7 +352,7 @@ class Spans(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """What stands in each text: columns, how often, and where those of each text end (as indptr of CSR)."""
+    """The runs in each text: columns, how often, and where those of each text end (as indptr of CSR)."""
 
     columns: NDArray[np.int64]
     counts: NDArray[np.int64]
@@ -367,19 +367,19 @@ class RunStore(Protocol):
 
     @property
     def frequency(self) -> NDArray[np.int64]:
-        """Of each column: in how many texts it stood."""
+        """The number of texts in which each column occurs."""
 
     def see(self, texts: Spans) -> None:
-        """Number what is new, and count the texts in which each run stands."""
+        """Number what is new, and count the texts in which each run occurs."""
 
     def finish(self, min_count: int) -> None:
-        """Nothing more will be seen; what stood in fewer texts than this counts as nothing."""
+        """End learning; what occurs in fewer texts than this is dropped."""
 
     def counts(self, texts: Spans) -> Counts:
-        """What stands in these texts, as columns."""
+        """Return the runs of these texts, as columns."""
 
     def name(self, column: int, joint: str) -> str:
-        """The symbols of a column, with `joint` between them."""
+        """Return the symbols of a column, with `joint` between them."""
 
     def to_parts(self) -> Parts:
         """Return what was learned, for a model file."""
@@ -583,7 +583,7 @@ def _runs(capacity: int, known: NDArray | None = None) -> Runs:
 
 
 def _lengths(prefix: NDArray, high: int) -> NDArray[np.int64]:
-    """The length of each run; high + 1 of one that is longer."""
+    """Return the length of each run; high + 1 of one that is longer."""
     length = np.ones(len(prefix), np.int64)
     longer = prefix >= 0
     for _ in range(high):

@@ -27,7 +27,7 @@ BARE, WEIGHTED = OWN, OWN + 1  # how many rows have no label, and an importance,
 BAR, LABEL, STRUCTURED, LONG, UNLABELLED, TOUCHING, NAMESPACE, SCALE, VALUE, FINITE = range(1, 11)
 
 LOW = U(0xFFFFFFFF)
-SEPARATORS = b" \t\r"  # the bytes that `_separates` knows: at least one stands before each feature
+SEPARATORS = b" \t\r"  # the bytes that `_separates` knows: at least one is before each feature
 
 
 class LineOptions(NamedTuple):
@@ -68,7 +68,7 @@ def murmur(text, begin, end, seed):
 
 @exact
 def hash_name(text, begin, end, seed, strings):
-    """The hash of a name: with `strings`, one of digits is its number plus the seed."""
+    """Return the hash of a name: with `strings`, one of digits is its number plus the seed."""
     if strings:
         total = U(0)
         place = begin
@@ -85,13 +85,13 @@ def hash_name(text, begin, end, seed, strings):
 
 @inlined
 def _separates(c):
-    """Whether the byte separates features."""
+    """Return whether the byte separates features."""
     return c == 32 or c == 9 or c == 13
 
 
 @inlined
 def _ends(c):
-    """Whether a feature ends before this byte: a blank, a bar or the end of the line."""
+    """Return whether a feature ends before this byte: a blank, a bar or the end of the line."""
     return _separates(c) or c == 124 or c == 10
 
 
@@ -277,7 +277,7 @@ def parse(data, end, room, options, state):
 
 @exact
 def _like_a_number(text, place, end):
-    """Whether VW would take a word, or the beginning of it, for a number: digits, nan, inf, or an exponent alone."""
+    """Return whether VW would take a word, or the beginning of it, for a number: digits, nan, inf, or an exponent alone."""
     if byte(text, place) == 45:
         place += 1
     letters = (word(text, place) | U(0x202020)) & U(0xFFFFFF)

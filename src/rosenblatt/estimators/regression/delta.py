@@ -3,11 +3,12 @@ example, by what is missing, and ends at least squares where the perceptron ends
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array
 from sklearn.utils.metaestimators import available_if
 
@@ -16,9 +17,9 @@ from rosenblatt.engine.problems import Binary, OneVsRest
 from rosenblatt.engine.rows import Examples, as_rows, lengths, refuse_too_long
 from rosenblatt.engine.train import Epoch, Limits, Visits
 from rosenblatt.engine.weights import Weights
-from rosenblatt.errors import NumericOverflow
+from rosenblatt.errors import InvalidParameter, NumericOverflow
 from rosenblatt.estimators import targets
-from rosenblatt.estimators.base import READ, Estimator, invalid_data, unchanged_on_error
+from rosenblatt.estimators.base import READ, Estimator, invalid_data
 from rosenblatt.estimators.callbacks import Hooks
 from rosenblatt.estimators.linear import Linear
 from rosenblatt.estimators.parameters import (
@@ -35,7 +36,8 @@ from rosenblatt.estimators.parameters import (
 from rosenblatt.estimators.plan import Plan
 from rosenblatt.estimators.regression.regressor import RegressionTrainer, Regressor
 from rosenblatt.estimators.regression.stability import Guard, Stability, Steps, longest, stability
-from rosenblatt.estimators.regression.updates import Delta, Sides, Task, as_task, lms, nlms
+from rosenblatt.estimators.regression.updates import Delta, Sides, Task, as_task
+from rosenblatt.exact.reading import MatrixLike
 from rosenblatt.modelfile.parts import Parts
 
 
@@ -85,42 +87,51 @@ class DeltaRule(Estimator, LinearParameters, BatchParameters, KeepParameters):
 
     _exact = False
 
-    def stable_rate(self, X: Any, sample_weight: Any = None) -> float:
-        """The rate below which learning from X, in batches as this estimator takes them, is stable.
+    def stable_rate(self, X: MatrixLike, sample_weight: ArrayLike | None = None) -> float:
+        """Compute the rate below which learning from X, in batches as this estimator takes them, is stable.
 
         With `batch="full"` no higher rate is: 2/λ_max(XᵀX), or 2n/λ_max(XᵀX) for the mean of n rows. Otherwise every rate
         below it is, whatever the order of the rows, and higher ones may be: 2/max‖x‖² for `batch=1`. Rows count with the
         constant feature, and times the root of their weight; with `normalised=True` divided by √(epsilon + ‖x‖²).
+
+        Parameters
+        ----------
+        X : (rows, features) array-like or sparse matrix
+            The rows.
+        sample_weight : (rows,) array-like, optional
+            The weights of the rows.
+
+        Returns
+        -------
+        rate : float
         """
         plan = self._plan()
         with invalid_data():
-            X = check_array(X, **READ)
-        weight = targets.sample_weights(sample_weight, X.shape[0])
-        live = targets.live_rows(weight, X.shape[0])
-        rows = as_rows(X)
-        long = lengths(rows, plan.constant)
-        stakes = np.ones(X.shape[0]) if weight is None else weight
+            table = check_array(X, **READ)
+        weight = targets.sample_weights(sample_weight, table.shape[0])
+        live = targets.live_rows(weight, table.shape[0])
+        rows = as_rows(table)
+        squared = lengths(rows, plan.constant)
+        stakes = np.ones(table.shape[0]) if weight is None else weight
         visits = plan.visits(live, rows, np.random.default_rng(0))
-        return stability(X, plan.constant, long, self._stakes(stakes, long), _steps(visits)).limit
+        return stability(table, plan.constant, squared, self._stakes(stakes, squared), _steps(visits)).limit
 
     def _plan(self) -> Plan:
         plan = super()._plan()
         if self.normalised and self.eta0 != "auto" and float(self.eta0) >= 2:
-            raise ValueError(
-                f"eta0 must be less than 2 with normalised=True; got {self.eta0!r}. A step of 1 leaves the row no error, "
-                "one of 2 an error as large as it was"
-            )
+            reason = "a normalised step of 1 leaves the row no error, one of 2 an error as large as it was"
+            raise InvalidParameter("eta0", self.eta0, "less than 2 with normalised=True", hint=reason)
         return plan
 
     def _rule(self) -> Delta:
-        return nlms(self.rate_, float(self.epsilon)) if self.normalised else lms(self.rate_)
+        return Delta(self.rate_, float(self.epsilon), 1.0) if self.normalised else Delta(self.rate_, 1.0, 0.0)
 
-    def _stakes(self, stakes: NDArray, long: NDArray) -> NDArray:
-        """The stakes of rows of these squared lengths, divided by what a normalised step is divided by."""
-        return stakes / np.maximum(self.epsilon + long, np.finfo(np.float64).tiny) if self.normalised else stakes
+    def _stakes(self, stakes: NDArray, squared: NDArray) -> NDArray:
+        """Return the stakes of rows of these squared lengths, divided by what a normalised step is divided by."""
+        return stakes / np.maximum(self.epsilon + squared, np.finfo(np.float64).tiny) if self.normalised else stakes
 
-    def _taught(self, X: Any, task: Task, weights: Weights, visits: Visits) -> RegressionTrainer:
-        """What learns this task into these weights, at a rate that is found here unless it is given."""
+    def _trainer(self, X: Any, task: Task, weights: Weights, visits: Visits) -> RegressionTrainer:
+        """Return what learns this task into these weights, at a rate that is found here unless it is given."""
         own, by_class, long = task.gauge.T
         one = weights.tally.size == 1
         stakes = self._stakes(own * (by_class if one else np.maximum(by_class, 1.0)), long)
@@ -147,17 +158,19 @@ class DeltaRule(Estimator, LinearParameters, BatchParameters, KeepParameters):
         parts += ["divided by √(epsilon + ‖x‖²)"] if self.normalised else []
         return together, " ".join(["x a row of X", ", ".join(parts)]).strip()
 
-    def _train(self, plan: Plan, learner: Any, error: Any, hooks: Hooks) -> tuple[list[Epoch], str]:
+    def _train(  # type: ignore[override]
+        self, plan: Plan, learner: RegressionTrainer, error: Callable[[], float] | None, hooks: Hooks
+    ) -> tuple[list[Epoch], str]:
         if learner.guard is not None:
-            nothing = _power(learner.task, learner.visits.live, centred=False) / 2
+            nothing = _mean_square(learner.task, learner.visits.live, False) / 2
             learner.guard.expect(nothing, _steps(learner.visits).full)
         return super()._train(plan, learner, error, hooks)
 
-    def _limits(self, plan: Plan, learner: Any) -> Limits:
+    def _limits(self, plan: Plan, learner: RegressionTrainer) -> Limits:  # type: ignore[override]  # its own trainer
         limits = plan.limits()
         if limits.tol is None:
             return limits
-        return limits._replace(tol=limits.tol * _power(learner.task, learner.visits.live, plan.constant != 0) / 2)
+        return limits._replace(tol=limits.tol * _mean_square(learner.task, learner.visits.live, plan.constant != 0) / 2)
 
     def _above(self) -> Any:
         """The kind of learner that the delta rule is mixed with, which has the model."""
@@ -172,33 +185,33 @@ class DeltaRule(Estimator, LinearParameters, BatchParameters, KeepParameters):
         self.rate_ = parts.real("rate")
         return self._above()._model_from_parts(parts)
 
-    def _model_to_fit(self, *given: Any) -> LinearModel:
+    def _model_to_fit(self, *start: Any) -> LinearModel:
         self.__dict__.pop("rate_", None)
-        return super()._model_to_fit(*given)
+        return super()._model_to_fit(*start)
 
-    def _model_to_stream(self, *given: Any) -> LinearModel:
+    def _model_to_stream(self, *start: Any) -> LinearModel:
         if self.eta0 != "auto":
             self.rate_ = float(self.eta0)
         else:  # normalised rows are no longer than 1, whatever comes
             self.rate_ = 0.25 if self.reduction == "mean" else min(0.25, 1 / int(self.batch))
-        return super()._model_to_stream(*given)
+        return super()._model_to_stream(*start)
 
 
 def _steps(visits: Visits) -> Steps:
     return Steps(len(visits.live), visits.batch, visits.mean, visits.order == "random")
 
 
-def _power(task: Task, live: NDArray, centred: bool) -> float:
-    """The mean square of the targets, about their mean if `centred`."""
+def _mean_square(task: Task, live: NDArray, about_mean: bool) -> float:
+    """Compute the mean square of the targets, or their variance."""
     if isinstance(task.goals, Sides):
         return 1.0
     values, weight = task.goals.values[live], task.gauge[live, 0]
     with np.errstate(over="ignore"):
-        centre = np.average(values, axis=0, weights=weight) if centred else 0.0
-        power = float(np.average((values - centre) ** 2, axis=0, weights=weight).mean())
-    if not np.isfinite(power):
+        centre = np.average(values, axis=0, weights=weight) if about_mean else 0.0
+        square = float(np.average((values - centre) ** 2, axis=0, weights=weight).mean())
+    if not np.isfinite(square):
         raise NumericOverflow("the mean square of y overflows", hint="scale y down")
-    return power
+    return square
 
 
 @with_parameters
@@ -236,17 +249,7 @@ class DeltaRuleRegressor(DeltaRule, Regressor):
     rosenblatt.estimators.regression.stability.Diverged: the delta rule diverges with eta0=0.2: ...
     """
 
-    @available_if(_rate_is_known)
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Learn from these rows, once, in the order given; the estimator itself.
-
-        Cutting a stream of rows into calls in any way gives the same model (with a `batch` of more than one row, the end of
-        a call ends the batch). `order` and the reasons to stop do not apply. A call that fails changes nothing.
-        """
-        return super().partial_fit(X, y, sample_weight)
-
-    def _trainer(self, X: Any, task: Task, weights: Weights, visits: Visits) -> RegressionTrainer:
-        return self._taught(X, task, weights, visits)
+    partial_fit = available_if(_rate_is_known)(Regressor.partial_fit)
 
 
 @with_parameters
@@ -285,19 +288,20 @@ class DeltaRuleClassifier(DeltaRule, Linear, ClassWeightParameters):
 
     _problems = {"ovr": OneVsRest}
 
-    @available_if(_rate_is_known)
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
-        """Learn from these rows, once, in the order given; the estimator itself.
-
-        Cutting a stream of rows into calls in any way gives the same model (with a `batch` of more than one row, the end of
-        a call ends the batch). `classes` lists all classes on the first call. `order` and the reasons to stop do not apply.
-        A call that fails changes nothing.
-        """
-        with unchanged_on_error(self):
-            return super().partial_fit(X, y, classes, sample_weight)
+    partial_fit = available_if(_rate_is_known)(Linear.partial_fit)
 
     def mistake_bound(self, radius: float, margin: float, classes: int | None = None) -> float:
-        """Infinity: the delta rule may settle on weights that do not separate examples which could be separated."""
+        """Return infinity: the delta rule may settle on weights that do not separate examples which could be separated.
+
+        Parameters
+        ----------
+        radius, margin, classes
+            Ignored.
+
+        Returns
+        -------
+        bound : float
+        """
         return np.inf
 
     # Of Linear this one has the weights and their views, but not the rule: it learns as a regressor does.
@@ -308,7 +312,7 @@ class DeltaRuleClassifier(DeltaRule, Linear, ClassWeightParameters):
         goals = Sides(examples.labels - 1 if isinstance(model.problem, Binary) else examples.labels)
         task = as_task(examples.rows, goals, examples.constant, examples.weight)
         refuse_too_long(task.rows, task.gauge[:, 2], visits.live)
-        return self._taught(X, task, model.weights, visits)
+        return self._trainer(X, task, model.weights, visits)
 
     def _store(self, model: LinearModel, X: Any, learner: Any) -> None:
-        """Nothing: no votes are kept."""
+        """Do nothing: no votes are kept."""

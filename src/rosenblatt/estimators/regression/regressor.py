@@ -5,11 +5,10 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.model_selection import train_test_split
@@ -21,6 +20,7 @@ from rosenblatt.engine.problems import Binary, OneVsRest, Problem
 from rosenblatt.engine.rows import Rows, as_rows, finite, frozen, prefetch_distance, refuse_too_long
 from rosenblatt.engine.train import NO_LIMIT, NumericFailure, Visits
 from rosenblatt.engine.weights import Weights, norm
+from rosenblatt.errors import InvalidData
 from rosenblatt.estimators import targets
 from rosenblatt.estimators.base import (
     Estimator,
@@ -42,7 +42,8 @@ from rosenblatt.estimators.parameters import (
 )
 from rosenblatt.estimators.plan import Plan
 from rosenblatt.estimators.regression.stability import Guard
-from rosenblatt.estimators.regression.updates import Targets, Task, Tube, as_task, epoch, pa1, pa2
+from rosenblatt.estimators.regression.updates import Delta, Targets, Task, Tube, as_task, epoch
+from rosenblatt.exact.reading import MatrixLike
 from rosenblatt.modelfile.parts import Parts
 
 
@@ -52,7 +53,7 @@ class RegressionTrainer:
     Where the rate may be too high for the rows there is a guard.
     """
 
-    def __init__(self, task: Task, weights: Weights, rule: Any, visits: Visits, guard: Guard | None = None):
+    def __init__(self, task: Task, weights: Weights, rule: Delta | Tube, visits: Visits, guard: Guard | None = None):
         self.task = task
         self.weights = weights
         self.rule = rule
@@ -110,60 +111,94 @@ class Regressor(RegressorMixin, MultiOutputMixin, Estimator):
 
     @abstractmethod
     def _trainer(self, X: Any, task: Task, weights: Weights, visits: Visits) -> RegressionTrainer:
-        """What learns this task into these weights."""
+        """Return what learns this task into these weights."""
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, coef_init: Any = None, intercept_init: Any = None, sample_weight: Any = None) -> Any:
-        """Learn from X (rows, features) and y (rows,) or (rows, targets) until one of the reasons to stop; the estimator
-        itself.
+    def fit(
+        self,
+        X: MatrixLike,
+        y: ArrayLike,
+        coef_init: ArrayLike | None = None,
+        intercept_init: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Any:
+        """Fit the model to data, in epochs until one of the reasons to stop.
 
-        `coef_init` and `intercept_init`, of the shapes of `coef_` and `intercept_`, are where the weights start. A
-        `sample_weight` multiplies the steps of its row; rows of weight 0 are not there. An error leaves the estimator as it
-        was; Ctrl-C finishes the epoch, stores the model and then interrupts.
+        An error leaves the estimator as it was. Ctrl-C finishes the epoch, stores the model and then interrupts.
+
+        Parameters
+        ----------
+        X : (rows, features) array-like or sparse matrix
+            The rows.
+        y : (rows,) or (rows, targets) array-like
+            The targets.
+        coef_init, intercept_init : array-like, optional
+            Where the weights start, in the shapes of `coef_` and `intercept_`. By default at zero.
+        sample_weight : (rows,) array-like, optional
+            Multiplies the steps of each row; rows of weight 0 are ignored.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
         """
         with unchanged_on_error(self):
             plan = self._plan()
-            X, y = self._read(X, y, reset=True)
-            self._check_targets(y, self.warm_start)
-            rows = as_rows(X)
-            self._check_finite(X, rows)
+            table, values = self._read(X, y, reset=True)
+            self._check_targets(values, self.warm_start)
+            rows = as_rows(table)
+            self._check_finite(table, rows)
             rng = plan.rng()
-            new_model = partial(self._model_to_fit, plan, rows, X.shape[1], _outputs(y), (coef_init, intercept_init))
-            model = new_model()
-            task, live = self._task(plan, rows, y, sample_weight)
-            live, error = self._validation(model, X, y, live, rng)
+            start = (plan, rows, table.shape[1], _outputs(values), (coef_init, intercept_init))
+            model = self._model_to_fit(*start)
+            task, live = self._task(plan, rows, values, sample_weight)
+            live, error = self._validation(model, table, values, live, rng)
             state = rng.bit_generator.state
 
             def begin(model: LinearModel) -> RegressionTrainer:
                 rng.bit_generator.state = state
-                return self._trainer(X, task, model.weights, plan.visits(live, rows, rng))
+                return self._trainer(table, task, model.weights, plan.visits(live, rows, rng))
 
-            learned = {"_flat": y.ndim == 1}
-            reason = self._run(plan, model, begin(model), (X, y), error, learned, lambda: begin(new_model()))
+            data, learned = (table, values), {"_flat": values.ndim == 1}
+            reason = self._run(plan, model, begin(model), data, error, learned, lambda: begin(self._model_to_fit(*start)))
         if reason == "interrupted":
             raise KeyboardInterrupt
         return self
 
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Learn from these rows, once, in the order given; the estimator itself.
+    def partial_fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Any:
+        """Learn from these rows, once, in the order given.
 
         Cutting a stream of rows into calls in any way gives the same model (with a `batch` of more than one row, the end of
-        a call ends the batch). `order` and the reasons to stop do not apply.
+        a call ends the batch). `order` and the reasons to stop do not apply. An error leaves the estimator as it was.
+
+        Parameters
+        ----------
+        X : (rows, features) array-like or sparse matrix
+            The rows.
+        y : (rows,) or (rows, targets) array-like
+            The targets.
+        sample_weight : (rows,) array-like, optional
+            Multiplies the steps of each row; rows of weight 0 are ignored.
+
+        Returns
+        -------
+        self : object
+            The estimator.
         """
         first = not self.__sklearn_is_fitted__()
         with all_or_nothing(self):
             plan = self._plan()
-            X, y = self._read(X, y, reset=first)
-            self._check_targets(y, not first)
-            rows = as_rows(X)
-            self._check_finite(X, rows)
-            task, live = self._task(plan, rows, y, sample_weight)
+            table, values = self._read(X, y, reset=first)
+            self._check_targets(values, not first)
+            rows = as_rows(table)
+            self._check_finite(table, rows)
+            task, live = self._task(plan, rows, values, sample_weight)
             model, done = self._learn_stream(
-                lambda: self._model_to_stream(plan, rows, X.shape[1], _outputs(y)),
-                X,
-                lambda model, visit: visit(self._trainer(X, task, model.weights, plan.visits_in_order(live)), live),
+                lambda: self._model_to_stream(plan, rows, table.shape[1], _outputs(values)),
+                table,
+                lambda model, visit: visit(self._trainer(table, task, model.weights, plan.visits_in_order(live)), live),
             )
-            self._model, self._flat = model, y.ndim == 1
+            self._model, self._flat = model, values.ndim == 1
             if first:
                 self.history_, self.stop_reason_, self.n_iter_ = [], "partial_fit", 1
                 self.n_updates_, self.n_seen_ = 0, 0
@@ -171,14 +206,24 @@ class Regressor(RegressorMixin, MultiOutputMixin, Estimator):
             self.n_seen_ += len(live)
         return self
 
-    def predict(self, X: Any) -> NDArray:
-        """The value of each row: (rows,), or (rows, targets) after learning from such a y."""
+    def predict(self, X: MatrixLike) -> NDArray:
+        """Predict the target of each row.
+
+        Parameters
+        ----------
+        X : (rows, features) array-like or sparse matrix
+            The rows.
+
+        Returns
+        -------
+        y : (rows,) array, or (rows, targets) after learning from such a y
+        """
         check_is_fitted(self)
-        return self._shaped(_values(self._model, read_rows(self, X)))
+        return self._reshape(_predict(self._model, read_rows(self, X)))
 
     @property
     def coef_(self) -> NDArray:
-        return self._shaped(self._fitted().predicting_coef()[0].T).T
+        return self._reshape(self._fitted().predicting_coef()[0].T).T
 
     @property
     def intercept_(self) -> NDArray:
@@ -193,18 +238,18 @@ class Regressor(RegressorMixin, MultiOutputMixin, Estimator):
 
     # Steps of learning
 
-    def _read(self, X: Any, y: Any, reset: bool) -> tuple[Any, NDArray]:
-        X, y = read_examples(self, X, y, reset, ensure_all_finite=False, multi_output=True, y_numeric=True)
-        return X, np.ascontiguousarray(y, dtype=np.float64)
+    def _read(self, X: MatrixLike, y: ArrayLike, reset: bool) -> tuple[Any, NDArray]:
+        table, values = read_examples(self, X, y, reset, ensure_all_finite=False, multi_output=True, y_numeric=True)
+        return table, np.ascontiguousarray(values, dtype=np.float64)
 
     def _check_targets(self, y: NDArray, going_on: bool) -> None:
         """Refuse to go on with a model of other targets."""
         if going_on and self.__sklearn_is_fitted__() and (_outputs(y), y.ndim == 1) != (self._outputs, self._flat):
             before = "(rows,)" if self._flat else f"(rows, {self._outputs})"
-            raise ValueError(f"y must have the shape {before}, as when this model began to learn; it has {y.shape}")
+            raise InvalidData(f"y must have the shape {before}, as when this model began to learn; it has {y.shape}")
 
-    def _task(self, plan: Plan, rows: Rows, y: NDArray, sample_weight: Any) -> tuple[Task, NDArray]:
-        """(what is to be learned, the rows that count)."""
+    def _task(self, plan: Plan, rows: Rows, y: NDArray, sample_weight: ArrayLike | None) -> tuple[Task, NDArray]:
+        """Return what is to be learned, and the rows that count."""
         weight = targets.sample_weights(sample_weight, len(y))
         goals = Targets(frozen(y.reshape(len(y), -1)))
         task = as_task(rows, goals, plan.constant, targets.pair_weights(weight, None, len(y)))
@@ -237,24 +282,25 @@ class Regressor(RegressorMixin, MultiOutputMixin, Estimator):
     def _validation(
         self, model: LinearModel, X: Any, y: NDArray, live: NDArray, rng: np.random.Generator
     ) -> tuple[NDArray, Callable[[], float] | None]:
-        """(rows to learn from, what tells 1 − R² on those held out)."""
+        """Return the rows to learn from, and a function that computes 1 − R² on those held out."""
         if not self.early_stopping:
             return live, None
         train, held = train_test_split(live, test_size=self.validation_fraction, random_state=int(rng.integers(2**31)))
         if len(held) < 2:
-            raise ValueError(
-                f"validation_fraction={self.validation_fraction:g} holds out one row of {len(live)}, on which R² means "
-                "nothing; hold out more, or set early_stopping=False"
+            raise InvalidData(
+                f"validation_fraction={self.validation_fraction:g} holds out one row of {len(live)}",
+                hint="R² needs at least two",
+                settings={"early_stopping": False},
             )
         X_val, y_val = X[held], y[held].reshape(len(held), -1)
-        return np.sort(train), lambda: 1.0 - float(r2_score(y_val, _values(model, X_val)))
+        return np.sort(train), lambda: 1.0 - float(r2_score(y_val, _predict(model, X_val)))
 
     @property
     def _outputs(self) -> int:
         return self._model.weights.tally.size
 
-    def _shaped(self, values: NDArray) -> NDArray:
-        """An array whose last axis is the targets, without that axis where y had none."""
+    def _reshape(self, values: NDArray) -> NDArray:
+        """Return an array whose last axis is the targets, without that axis where y had none."""
         return values[:, 0] if self._flat else values
 
 
@@ -268,7 +314,7 @@ def _outputs(y: NDArray) -> int:
     return 1 if y.ndim == 1 else y.shape[1]
 
 
-def _values(model: LinearModel, X: Any) -> NDArray:
+def _predict(model: LinearModel, X: Any) -> NDArray:
     coef, intercept = model.predicting_coef()
     return X @ coef.T + intercept
 
@@ -323,14 +369,27 @@ class PassiveAggressiveRegressor(ShuffleAndAverage, Regressor, InterceptParamete
     epsilon: float = parameter(0.1, Number(0))
 
     def loss_bound(self, radius: float, norm: float, losses: float = 0.0) -> float:
-        """The most that Σ ℓ² can come to from weights of zero, if no row is longer than `radius` and some u of this `norm`
-        has Σ ℓ² = `losses`, all measured with the constant feature. Infinity where no bound is known: PA-I with a finite C,
-        and PA against a u with losses."""
+        """Return a bound on Σ ℓ², the sum of squared losses, from weights of zero.
+
+        Parameters
+        ----------
+        radius : float
+            The length of the longest row. All is measured with the constant feature.
+        norm : float
+            The length of a weight vector u to compare with.
+        losses : float, default=0.0
+            Σ ℓ² of u.
+
+        Returns
+        -------
+        bound : float
+            Infinity where no bound is known: PA-I with a finite C, and PA against a u with losses.
+        """
         return self._rule().bound(radius, norm, losses)
 
     def _rule(self) -> Tube:
-        rule = pa2 if self.loss == "squared_epsilon_insensitive" else pa1
-        return rule(float(self.C), float(self.epsilon))
+        capped = self.loss == "epsilon_insensitive"
+        return Tube(float(self.epsilon), float(self.C) if capped else np.inf, 0.0 if capped else 0.5 / float(self.C))
 
     def _trainer(self, X: Any, task: Task, weights: Weights, visits: Visits) -> RegressionTrainer:
         return RegressionTrainer(task, weights, self._rule(), visits)

@@ -15,19 +15,31 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, svds
 
+from rosenblatt.errors import NumericOverflow, RosenblattError
 from rosenblatt.theory.bounds import stable_rate
 
 
-class Diverged(ValueError):
-    """The rate was too high for the rows. `losses` has the mean loss of each epoch, `rate` what was tried, `stable` the
-    rate below which all is well, and `advised` one that works."""
+class Diverged(RosenblattError, ValueError):
+    """The delta rule diverged, because its rate is too high for the rows.
 
-    def __init__(self, message: str, losses: list[float], rate: float, stable: float, advised: float):
-        super().__init__(message)
+    Attributes
+    ----------
+    losses : list of float
+        The mean loss of each epoch.
+    rate : float
+        The rate.
+    stable : float
+        The rate below which learning is stable.
+    advised : float
+        A rate that works.
+    """
+
+    def __init__(self, problem: str, losses: list[float], rate: float, stable: float, advised: float):
+        settings = {"eta0": float(f"{advised:.3g}")}
+        super().__init__(
+            problem, hint="eta0='auto' computes a rate that works", settings=settings, parameter="eta0", value=rate
+        )
         self.losses, self.rate, self.stable, self.advised = losses, rate, stable, advised
-
-    def __reduce__(self) -> Any:
-        return type(self), (str(self), self.losses, self.rate, self.stable, self.advised)
 
 
 class Steps(NamedTuple):
@@ -60,8 +72,8 @@ class Stability(NamedTuple):
 
 
 def stability(X: Any, constant: float, lengths: NDArray, stakes: NDArray, steps: Steps) -> Stability:
-    """Which rates are stable on the rows of X, of these squared lengths with the constant feature, when the step of each is
-    multiplied by its stake (0: the row is not there).
+    """Find which rates are stable on the rows of X, of these squared lengths with the constant feature, when the step of
+    each is multiplied by its stake (0: the row is not there).
 
     The advised rate is half the limit for full batches, where the loss then falls in every epoch. Smaller batches are
     noisy: at 1/(4·max‖x‖²) the last weights lose about 1/7 more than the noise itself at most, and the average of all
@@ -69,7 +81,7 @@ def stability(X: Any, constant: float, lengths: NDArray, stakes: NDArray, steps:
     """
     radius = longest(lengths, stakes)
     if not np.isfinite(radius):
-        raise ValueError("the squared length of a row of X overflows; scale X down")
+        raise NumericOverflow("the squared length of a row of X overflows", hint="scale X down")
     if radius == 0:
         return Stability(np.inf, True, "∞, for rows of length 0", 1.0)
     seldom = steps.repeated or (steps.batch == 1 and steps.rows > 1)  # when the whole matrix has no say
@@ -84,13 +96,13 @@ def stability(X: Any, constant: float, lengths: NDArray, stakes: NDArray, steps:
 
 
 def longest(lengths: NDArray, stakes: NDArray) -> float:
-    """max stake·‖x‖² over the rows that have a stake."""
+    """Compute max stake·‖x‖² over the rows that have a stake."""
     there = stakes > 0
     return float((stakes[there] * lengths[there]).max(initial=0.0))
 
 
 def curvature(X: Any, constant: float, lengths: NDArray, stakes: NDArray) -> float:
-    """λ_max of Σ stake·xxᵀ, by a few Lanczos steps: some twenty products with X, and no matrix of its own."""
+    """Compute λ_max of Σ stake·xxᵀ, by a few Lanczos steps: some twenty products with X, and no matrix of its own."""
     rows, features = X.shape
     if rows == 1:
         return float((stakes * lengths).sum())
@@ -110,7 +122,7 @@ def curvature(X: Any, constant: float, lengths: NDArray, stakes: NDArray) -> flo
 
 
 class Guard:
-    """Raises `Diverged` once the losses show that the rate is too high.
+    """Notices when the losses show that the rate is too high.
 
     Nothing is computed until a loss gives rise to doubt, because it is no number or, where rows come again and again,
     because it rises: at all with full batches, whose loss falls at every stable rate, else to a hundred times that of
@@ -126,7 +138,7 @@ class Guard:
         self.full = False
 
     def expect(self, nothing: float, full: bool) -> None:
-        """Judge the losses of rows that come again and again."""
+        """Expect the losses of rows that come again and again: `nothing` is that of weights of zero."""
         self.nothing, self.full = nothing, full
 
     def judge(self, loss: float) -> Diverged | None:
@@ -140,12 +152,11 @@ class Guard:
         return None
 
     def _message(self, stable: Stability) -> str:
-        came = f"the mean loss came to {self.losses[-1]:.6g}"
-        came += f" in epoch {len(self.losses)}, after {self.losses[-2]:.6g}" if len(self.losses) > 1 else ""
+        loss = f"the mean loss is {self.losses[-1]:.6g}"
+        loss += f" in epoch {len(self.losses)}, after {self.losses[-2]:.6g}" if len(self.losses) > 1 else ""
         claim = "is stable if and only if" if stable.exact else "is certain to be stable if"
-        together, alone = self.words
+        batches, row = self.words
         return (
-            f"the delta rule diverges with eta0={self.rate:g}: {came}. With {together} it {claim} "
-            f"eta0 < {stable.formula} = {stable.limit:.6g}, {alone}. Set eta0={stable.advised:.3g}, or eta0='auto', which "
-            "computes a rate that works"
+            f"the delta rule diverges with eta0={self.rate:g}: {loss}. With {batches} it {claim} "
+            f"eta0 < {stable.formula} = {stable.limit:.6g}, {row}"
         )

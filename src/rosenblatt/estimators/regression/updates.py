@@ -7,7 +7,7 @@ its reach and its loss.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,16 +41,6 @@ class Delta(NamedTuple):
     rate: float  # η > 0
     epsilon: float  # ε ≥ 0
     share: float  # s: 0 or 1
-
-
-def lms(rate: float) -> Delta:
-    """τ = ηe."""
-    return Delta(rate, 1.0, 0.0)
-
-
-def nlms(rate: float, epsilon: float) -> Delta:
-    """τ = ηe/(ε + ‖x‖²), 0 < η < 2."""
-    return Delta(rate, epsilon, 1.0)
 
 
 @reach.register
@@ -88,16 +78,6 @@ class Tube(NamedTuple):
         return bounds.pa2(radius, norm, 0.5 / self.damping, losses) if self.damping else bounds.pa(radius, norm)
 
 
-def pa1(C: float, epsilon: float) -> Tube:
-    """τ = ±min(C, ℓ/‖x‖²); with C = ∞ it is PA."""
-    return Tube(epsilon, C, 0.0)
-
-
-def pa2(C: float, epsilon: float) -> Tube:
-    """τ = ±ℓ/(‖x‖² + 1/(2C))."""
-    return Tube(epsilon, np.inf, 0.5 / C)
-
-
 @reach.register
 def _(rule: Tube, e, length):
     beyond = abs(e) - rule.epsilon
@@ -128,34 +108,34 @@ class Sides(NamedTuple):
 
 
 @generic
-def asked(goals, i, k):
+def target_of(goals, i, k):
     """(target of row i for weight vector k, whether it is one of two sides and k's own)."""
     raise TypeError(f"{type(goals).__name__} are no targets")
 
 
-@asked.register
+@target_of.register
 def _(goals: Targets, i, k):
     return goals.values[i, k], False
 
 
-@asked.register
+@target_of.register
 def _(goals: Sides, i, k):
     own = goals.classes[i] == k
     return (1.0 if own else -1.0), own
 
 
 @generic
-def missed(goals, i, scores):
+def is_mistake(goals, i, scores):
     """Whether these scores fail to predict row i; a tie is not a prediction. Numbers are not missed but for a loss."""
     raise TypeError(f"{type(goals).__name__} are no targets")
 
 
-@missed.register
+@is_mistake.register
 def _(goals: Targets, i, scores):
     return False
 
 
-@missed.register
+@is_mistake.register
 def _(goals: Sides, i, scores):
     own = goals.classes[i]
     if scores.size == 1:
@@ -175,19 +155,19 @@ class Task(NamedTuple):
     """
 
     rows: Rows
-    goals: Any  # Targets or Sides
+    goals: Targets | Sides
     constant: float
     gauge: NDArray  # (rows, 3) float64
 
 
-def as_task(rows: Rows, goals: Any, constant: float, weight: NDArray | None) -> Task:
+def as_task(rows: Rows, goals: Targets | Sides, constant: float, weight: NDArray | None) -> Task:
     """The task with these weights (rows, 2), None for all 1."""
     one = np.ones((len(goals[0]), 2))
     return Task(rows, goals, constant, np.column_stack([one if weight is None else weight, lengths(rows, constant)]))
 
 
 @jit
-def spread(columns, values, constant, w, drift, taus, s, clock):
+def push(columns, values, constant, w, drift, taus, s, clock):
     """w[:, k] += taus[s, k] · (row, constant) for every weight vector k, and the same on the drift, times the clock.
 
     Sparse rows keep the weights of one feature in one run, so the vectors are the inner loop there.
@@ -234,9 +214,9 @@ def epoch(task, weights, rule, pace, order):
             columns, values = take(rows, i)
             soon = columns_of(rows, order[min(s + 2, order.size - 1)])
             measure(columns, values, constant, w, 0, scores, soon)
-            mistakes += missed(goals, i, scores)
+            mistakes += is_mistake(goals, i, scores)
             for k in range(vectors):
-                target, own = asked(goals, i, k)
+                target, own = target_of(goals, i, k)
                 e = target - np.float64(scores[k])
                 if not is_number(e):
                     return Progress(s, mistakes, updates, i, np.inf)
@@ -246,11 +226,11 @@ def epoch(task, weights, rule, pace, order):
                 taus[s - t, k] = share * stake * reach(rule, e, gauge[i, 2])
         for s in range(t, end):
             columns, values = take(rows, order[s])
-            if w.ndim == 1:  # what spread would do, without the call: it was measured at a third of an epoch
+            if w.ndim == 1:  # what push would do, without the call: it was measured at a third of an epoch
                 if taus[s - t, 0] != 0.0:
                     axpy(columns, values, constant, w, drift, 0, taus[s - t, 0], clock)
             else:
-                spread(columns, values, constant, w, drift, taus, s - t, clock)
+                push(columns, values, constant, w, drift, taus, s - t, clock)
         for k in range(vectors):
             moved = 0
             for s in range(end - t):

@@ -368,7 +368,7 @@ class Stateful(Classifier):
         begun = {name: decode_parameter(value) for name, value in parts.facts["begun"].items()}
         if set(begun) != set(self._own_values()):
             raise ValueError(f"it began with {', '.join(begun)}; it must be {', '.join(self._own_values())}")
-        parameters.check(begun, {name: self._own[name] for name in begun})
+        parameters.check(begun, {name: self._allowed[name] for name in begun})
         state = self._state_from(parts, begun, 1 if isinstance(problem, Binary) else columns(problem))
         model = StateModel(problem, state, parts.real("constant"), begun)
         model.only_predicts = isinstance(state, WeightState)
@@ -408,7 +408,7 @@ class Stateful(Classifier):
     def _own_values(self) -> dict[str, Any]:
         """The parameters that only this learner has, which must not change while it learns."""
         shared = (*SHARED, *self._adjustable)
-        return {name: getattr(self, name) for name in self._own if name not in shared}
+        return {name: getattr(self, name) for name in self._allowed if name not in shared}
 
     def _unchangeable(self, plan: Plan) -> list[tuple[str, Any, Any]]:
         then, now = self._model.begun, self._own_values()

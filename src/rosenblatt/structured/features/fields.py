@@ -4,6 +4,7 @@ hashes, and each type is looked at once."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from itertools import chain
 
 import numpy as np
@@ -34,7 +35,21 @@ class Fields:
         """Return the types met while learning, by field."""
         return {self.fields[number]: words.types for number, _, words in self.parts}
 
-    def values(self, sentences: Sequence, learn: bool = False) -> tuple[NDArray, NDArray]:
+    def copy(self) -> Fields:
+        """Return the same fields, sharing nothing that learning changes."""
+        other = copy(self)
+        other.parts = [(number, where, copy(words)) for number, where, words in self.parts]
+        for _, _, words in other.parts:
+            words.index = dict(words.index)
+        return other
+
+    def learn(self, sentences: Sequence) -> None:
+        """Enter the types of tokens that are new."""
+        columns = self._columns(list(chain.from_iterable(sentences)), sentence_starts(sentences))
+        for number, _, words in self.parts:
+            words.learn(columns[number])
+
+    def values(self, sentences: Sequence) -> tuple[NDArray, NDArray]:
         """Return the attributes of all words, (words, attributes) uint64, and where each sentence starts."""
         starts = sentence_starts(sentences)
         tokens = list(chain.from_iterable(sentences))
@@ -42,8 +57,6 @@ class Fields:
         out = np.zeros((len(tokens), len(self.attributes)), np.uint64)
         for number, where, words in self.parts:
             try:
-                if learn:
-                    words.learn(columns[number])
                 out[:, where] = words.hashes(columns[number])
             except NotText as error:
                 place, field = word_place(starts, error.position), self.fields[number]

@@ -338,7 +338,7 @@ class GraphParser(DependencyParser):
         self.n_nonprojective_, self.n_too_long_ = model.n_nonprojective, model.n_too_long
 
     def _trainer(self, model: GraphModel, corpus: TrainingTrees, visits: Visits) -> EpochTrainer:
-        model.add_labels(corpus.labels)
+        model.add_types(corpus.sentences, corpus.labels)
         crossing, long = count_unusual(corpus.corpus.heads, corpus.corpus.starts, int(self.max_length))
         model.n_nonprojective += int(crossing)
         model.n_too_long += int(long)

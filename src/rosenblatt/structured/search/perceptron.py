@@ -190,6 +190,9 @@ class StructuredPerceptron(StructuredEstimator):
             )
         return plan
 
+    def _stream_model(self) -> NamedModel:
+        return self._resumable()  # which takes back what was learned before an error
+
     def _not_finite(self, X: Any, broken: NumericFailure) -> ValueError:
         return NumericOverflow(
             "the weights have become too large for finite numbers", hint="make the features or the rule's rate smaller"

@@ -115,9 +115,9 @@ class TransitionModel(ParserModel):
         """Return the weights as they are."""
         return self.table.w[: self.table.used[1]]
 
-    def add_labels(self, labels: Mapping[str, int]) -> None:
-        """Take in the names of labels, the known ones first."""
-        super().add_labels(labels)
+    def add_types(self, sentences: Sequence, labels: Mapping[str, int]) -> None:
+        """Take in the words of sentences, and the names of labels, the known ones first."""
+        super().add_types(sentences, labels)
         self.uses = np.concatenate([self.uses, np.zeros(len(labels) - len(self.uses), np.uint8)])
 
     def _predictor(self, average: bool, prune: float) -> TransitionPredictor:
@@ -268,7 +268,7 @@ class TransitionParser(DependencyParser):
         return corpus.model
 
     def _trainer(self, model: TransitionModel, corpus: TrainingTrees, visits: Visits) -> EpochTrainer:
-        model.add_labels(corpus.labels)
+        model.add_types(corpus.sentences, corpus.labels)
         return TransitionTrainer(self, model, corpus.corpus, visits)
 
     # Predicting
