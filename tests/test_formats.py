@@ -149,3 +149,16 @@ def test_the_errors_of_all_formats_are_format_errors():
     kinds = [conllu.ConlluError, columns.ColumnsError, svmlight.SvmlightError, vw.VwError, tables.TableError]
     assert all(issubclass(kind, FormatError) for kind in (*kinds, svmlight.LabelError))
     assert opening.FormatError is FormatError
+
+
+@pytest.mark.parametrize("format", [None, "csv"])
+def test_the_delimiter_learned_from_is_not_guessed_again(tmp_path, format):
+    from rosenblatt.data.tables import Table
+
+    path, new = tmp_path / "a.csv", tmp_path / "b.csv"
+    path.write_text("label;t,u\na;x y\nb;x y\na;x z\n")
+    new.write_text("label;t,u\na;x, y\n")  # as many commas as semicolons in each line
+    table = Table(text="t,u", format=format)
+    table = table.fit(table.batches([str(path)]))
+    for one in (table, Table.from_parts(table.to_parts())):
+        assert next(one.batches([str(new)])).columns["t,u"].to_pylist() == ["x, y"]

@@ -472,7 +472,7 @@ def test_learners_to_whom_the_number_of_columns_matters_refuse(name):
 
 def test_a_number_of_columns_is_asked_for():
     for strange in (0, 2.5, True, None):
-        with pytest.raises(ValueError, match="features must be a whole number"):
+        with pytest.raises(ValueError, match="features must be a whole number ≥ 1"):
             fitted("last").widen(strange)
     with pytest.raises(NotFittedError):
         Perceptron().widen(3)

@@ -385,7 +385,7 @@ REFUSED = [
     (Ballseptron(ball=-1.0), "ball must be a number ≥ 0; got -1.0"),
     (PNormPerceptron(p=1.5), "p must be a number ≥ 2 or 'log'; got 1.5"),
     (PNormPerceptron(margin=-1.0), "margin must be a number ≥ 0; got -1.0"),
-    (ALMA(order="most-violated"), "order must be one of 'cyclic', 'shuffle', 'random'; got 'most-violated'"),
+    (ALMA(order="most-violated"), "order must be one of 'shuffle', 'cyclic', 'random'; got 'most-violated'"),
 ]
 
 

@@ -378,7 +378,7 @@ def test_other_parameters_than_those_it_began_with_are_refused():
             clf.partial_fit(X, y)
         clf.set_params(form="full", r=1.0)
     clf.fit(X, y)
-    with pytest.raises(ValueError, match=r"order must be one of 'cyclic', 'shuffle', 'random'; got 'most-violated'"):
+    with pytest.raises(ValueError, match=r"order must be one of 'shuffle', 'cyclic', 'random'; got 'most-violated'"):
         AROW(order="most-violated").fit(X, y)
     with pytest.raises(ValueError, match="a must be a number > 0; got 0"):
         SecondOrderPerceptron(a=0).fit(X, y)

@@ -214,7 +214,7 @@ def test_the_reading_is_kept_with_a_model(tmp_path):
     rows, distinct = reading.labels([str(path)])
     assert (rows, distinct.tolist()) == (101, [1.0])
     assert reading.with_labels(distinct) is reading
-    assert not reading.learns
+    assert not reading.needs_fit
     path.write_text("3 | a\n-1 2 'tag|\nx | y\n")
     assert vw.labels(path, on_error="skip", size=7)[1].tolist() == [-1.0, 3.0]
     with pytest.raises(VwError, match="line 3, column 1"):

@@ -459,9 +459,9 @@ def test_at_the_threshold_the_answer_is_yes():
 def test_features_outside_the_domain_are_refused_by_name(layout):
     X, y = np.eye(4), [0, 1, 0, 1]
     for learner, value, message in (
-        (Winnow2, -3.5, r"Winnow2 needs features that are 0 to 1; X has -3.5 at row 2, column 1. Scale them with .*MaxAbs"),
+        (Winnow2, -3.5, r"Winnow2 needs features that are 0 to 1; X has -3.5 at row 2, column 1; scale them with .*MaxAbs"),
         (Winnow2, 1.5, "X has 1.5 at row 2, column 1"),
-        (Winnow1, 0.5, r"Winnow1 needs features that are 0 or 1; X has 0.5 at row 2, column 1. Encode them"),
+        (Winnow1, 0.5, r"Winnow1 needs features that are 0 or 1; X has 0.5 at row 2, column 1; encode them"),
         (Winnow1, 2, "X has 2 at row 2, column 1"),
         (Winnow2, np.inf, "X has inf at row 2"),
         (Winnow2, np.nan, "NaN"),
@@ -496,11 +496,11 @@ def test_parameters_are_refused_by_name():
         (NormalisedWinnow(signed=2), "signed must be True or False"),
         (BalancedWinnow(alpha=1), "alpha must be a number > 1; got 1"),
         (Winnow1(theta=0), "theta must be a number > 0 or None; got 0"),
-        (Winnow2(order="most-violated"), "order must be one of 'cyclic', 'shuffle', 'random'"),
+        (Winnow2(order="most-violated"), "order must be one of 'shuffle', 'cyclic', 'random'"),
     ):
         with pytest.raises(ValueError, match=message):
             estimator.fit(X, y)
-    with pytest.raises(ValueError, match="depends on the number of features: pass `features`, or fit"):
+    with pytest.raises(ValueError, match="features must be the number of features"):
         NormalisedWinnow().mistake_bound(1.0, 0.5)
     assert BalancedWinnow(alpha=1.2).mistake_bound(1.0, 0.05, features=4) == math.inf
 

@@ -39,7 +39,7 @@ class RosenblattError(Exception):
     hint : str, optional
         What to do about it, in words that are right in Python and on the command line.
     settings : mapping of str to object, optional
-        Parameters that would avoid the error, each with its value: ``{"missing": "fill"}``.
+        Parameters that would avoid the error, each alone, with its value: ``{"missing": "fill"}``.
     parameter, value, allowed : optional
         The parameter that was refused, its value, and what it may be.
     path, line, column : optional
@@ -79,7 +79,7 @@ class RosenblattError(Exception):
         return ", ".join(parts)
 
     def __str__(self) -> str:
-        settings = ", ".join(f"{name}={value!r}" for name, value in self.settings.items())
+        settings = " or ".join(f"{name}={value!r}" for name, value in self.settings.items())
         advice = [text for text in (self.hint, f"try {settings}" if settings else None) if text]
         place = f"{self.place}: " if self.place else ""
         return "; ".join([place + self.problem, *advice])

@@ -56,8 +56,6 @@ CODES: tuple[tuple[type[BaseException], Code], ...] = (
     (BrokenPipeError, Code.CLOSED),
     (OSError, Code.INPUT),
     (MemoryError, Code.INPUT),
-    (ValueError, Code.INPUT),  # TEMPORARY, until every refusal of the library has a type of rosenblatt.errors
-    (TypeError, Code.INPUT),  # TEMPORARY
 )
 _ONLY_WRITING = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG}  # errors that reading does not meet
 

@@ -1,4 +1,4 @@
-"""Theorems that run: they judge the learners, so nothing here imports a kernel.
+"""Theorems that run: they judge the learners, so nothing here imports a kernel. A name is imported when it is first used.
 
 The questions asked most often, and what answers them:
 
@@ -14,48 +14,53 @@ The questions asked most often, and what answers them:
     How many operations does a function execute?      count_operations(f, ...), and how they grow: growth(f, sizes)
 """
 
-from rosenblatt.counting import Growth, Operations, count_operations, growth
-from rosenblatt.theory import bounds, cycles, hard
-from rosenblatt.theory.cycles import find_cycle
-from rosenblatt.theory.geometry import (
-    Margin,
-    NotSeparable,
-    distance,
-    gamma_affine,
-    gamma_origin,
-    gamma_padded,
-    margins,
-    projection,
-    radius,
-)
-from rosenblatt.theory.labellings import cover, dichotomies
-from rosenblatt.theory.separation import Inseparable, Separable, Undecided, separability
-from rosenblatt.theory.tracing import Trace, trace
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__all__ = [
-    "Growth",
-    "Inseparable",
-    "Margin",
-    "NotSeparable",
-    "Operations",
-    "Separable",
-    "Trace",
-    "Undecided",
-    "bounds",
-    "count_operations",
-    "cover",
-    "cycles",
-    "dichotomies",
-    "distance",
-    "find_cycle",
-    "gamma_affine",
-    "gamma_origin",
-    "gamma_padded",
-    "growth",
-    "hard",
-    "margins",
-    "projection",
-    "radius",
-    "separability",
-    "trace",
-]
+if TYPE_CHECKING:
+    from rosenblatt.counting import Growth as Growth
+    from rosenblatt.counting import Operations as Operations
+    from rosenblatt.counting import count_operations as count_operations
+    from rosenblatt.counting import growth as growth
+    from rosenblatt.theory.cycles import find_cycle as find_cycle
+    from rosenblatt.theory.geometry import Margin as Margin
+    from rosenblatt.theory.geometry import NotSeparable as NotSeparable
+    from rosenblatt.theory.geometry import distance as distance
+    from rosenblatt.theory.geometry import gamma_affine as gamma_affine
+    from rosenblatt.theory.geometry import gamma_origin as gamma_origin
+    from rosenblatt.theory.geometry import gamma_padded as gamma_padded
+    from rosenblatt.theory.geometry import margins as margins
+    from rosenblatt.theory.geometry import projection as projection
+    from rosenblatt.theory.geometry import radius as radius
+    from rosenblatt.theory.labellings import cover as cover
+    from rosenblatt.theory.labellings import dichotomies as dichotomies
+    from rosenblatt.theory.separation import Inseparable as Inseparable
+    from rosenblatt.theory.separation import Separable as Separable
+    from rosenblatt.theory.separation import Undecided as Undecided
+    from rosenblatt.theory.separation import separability as separability
+    from rosenblatt.theory.tracing import Trace as Trace
+    from rosenblatt.theory.tracing import trace as trace
+
+_MODULES = ("bounds", "cycles", "hard")
+_HOMES = {
+    **dict.fromkeys(("Growth", "Operations", "count_operations", "growth"), "rosenblatt.counting"),
+    **dict.fromkeys(("Margin", "NotSeparable", "distance", "gamma_affine", "gamma_origin"), "rosenblatt.theory.geometry"),
+    **dict.fromkeys(("gamma_padded", "margins", "projection", "radius"), "rosenblatt.theory.geometry"),
+    **dict.fromkeys(("Inseparable", "Separable", "Undecided", "separability"), "rosenblatt.theory.separation"),
+    **dict.fromkeys(("cover", "dichotomies"), "rosenblatt.theory.labellings"),
+    **dict.fromkeys(("Trace", "trace"), "rosenblatt.theory.tracing"),
+    "find_cycle": "rosenblatt.theory.cycles",
+}
+__all__ = sorted([*_MODULES, *_HOMES])
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"rosenblatt.theory.{name}")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'rosenblatt.theory' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -253,7 +253,7 @@ def learning_curve(
             continue
         try:
             model = rows.train(part)
-        except ValueError:
+        except InvalidData:
             if len(part) == len(rest):
                 raise
             continue  # too few rows to learn anything from: no word came twice

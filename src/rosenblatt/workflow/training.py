@@ -21,9 +21,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone, is_regressor
+from xxhash import xxh64
 
 from rosenblatt.data.opening import rereadable
-from rosenblatt.data.parsing.fingerprint import Fingerprint
 from rosenblatt.data.reading import Batch, Chunk, Reading, RowReading
 from rosenblatt.data.svmlight import LabelError
 from rosenblatt.engine.train import interrupts_held
@@ -163,7 +163,7 @@ class StreamedRows:
 
 def fingerprint(files: Sequence[str], size: int) -> str:
     """Return the XXH64 of the first `size` bytes of some files, one after the other."""
-    digest = Fingerprint()
+    digest = xxh64()
     for file in files:
         with open(file, "rb") as stream:
             while size and (data := stream.read(min(size, _READ_SIZE))):

@@ -17,9 +17,9 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from xxhash import xxh64
 
 from rosenblatt.data.opening import MOST_ERRORS, Input, Piece, Source, check_on_error, name_of, pieces, size_of
-from rosenblatt.data.parsing.fingerprint import Fingerprint
 from rosenblatt.errors import FormatError, InvalidParameter, UnsupportedOperation
 
 SIZE = 1 << 21  # bytes of text in a piece: it and its rows stay in the cache of a core
@@ -97,7 +97,7 @@ class ParallelReader(Generic[Batch]):
         self.errors: list[FormatError] = []
         self.total_bytes = size_of(paths)
         self._prepare, self._parse, self._error, self._skip = prepare, parse, error, on_error == "skip"
-        self._digest = Fingerprint() if digest else None
+        self._digest = xxh64() if digest else None
         self._before = 0  # bytes of the files that are finished
         self._input: Input | None = None
         self._spare: list[NDArray[np.uint8]] = []

@@ -15,11 +15,11 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+from xxhash import xxh64
 
 from rosenblatt.data import opening
 from rosenblatt.data.formats import START, TABLES, format_of_suffix
 from rosenblatt.data.opening import MOST_ERRORS
-from rosenblatt.data.parsing.fingerprint import Fingerprint
 from rosenblatt.data.tables.delimited import Delimited, first_records
 from rosenblatt.data.tables.json_lines import JsonLines
 from rosenblatt.data.tables.schema import LABELS, SAMPLE, ColumnChoice, Schema, infer_schema, is_number
@@ -49,9 +49,9 @@ def open_source(
     head = stream.peek(START)
     form = detect_form(path, head, options.format, options.delimiter, options.quote)
     nameless = format_of_suffix(path, TABLES) is None
-    if known is not None and options.format is None and options.delimiter is None:
+    if known is not None and options.delimiter is None:
         alike = form.format in ("csv", "tsv", "lines") and known.form.format in ("csv", "tsv")
-        if form.format == known.form.format or (nameless and alike):
+        if form.format == known.form.format or (options.format is None and nameless and alike):
             form = known.form  # with the delimiter and the quotes of the file learned from
     if form.format in ("parquet", "arrow"):
         from rosenblatt.data.tables.columnar import open_arrow, open_parquet
@@ -150,7 +150,7 @@ class TableBatches:
         self.bytes_read = 0
         self.total_bytes = opening.size_of(paths)
         self._options, self._labelled, self._skip, self._size = options, labelled, on_error == "skip", size
-        self._digest = Fingerprint()
+        self._digest = xxh64()
         self._batches = self._read(paths)
 
     def __iter__(self) -> Iterator[TableBatch]:
