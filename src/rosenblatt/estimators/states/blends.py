@@ -24,7 +24,7 @@ def blend(rule, m, length, squared, k):
     raise TypeError(f"no blend is defined for {type(rule).__name__}")
 
 
-class ALMA(NamedTuple):
+class ALMABlend(NamedTuple):
     """Approximately the largest margin (Gentile 2001), by smaller and smaller steps along rows of length 1, with weights
     that stay in the unit ball."""
 
@@ -36,7 +36,7 @@ class ALMA(NamedTuple):
 
 
 @blend.register
-def _(rule: ALMA, m, length, squared, k):
+def _(rule: ALMABlend, m, length, squared, k):
     norm = sqrt(length)
     if m > (1.0 - rule.alpha) * (sqrt(8.0) / rule.alpha) / sqrt(k) * norm:
         return 1.0, 0.0
@@ -45,7 +45,7 @@ def _(rule: ALMA, m, length, squared, k):
     return shrink, shrink * rate / norm
 
 
-class ROMMA(NamedTuple):
+class ROMMABlend(NamedTuple):
     """The shortest weights that give this example a margin of 1 and lie beyond the half-space through the old ones, which
     stands for all examples before (Li and Long 2002)."""
 
@@ -57,7 +57,7 @@ class ROMMA(NamedTuple):
 
 
 @blend.register
-def _(rule: ROMMA, m, length, squared, k):
+def _(rule: ROMMABlend, m, length, squared, k):
     if m > 1.0 - rule.alpha:
         return 1.0, 0.0
     product = squared * length
@@ -72,7 +72,7 @@ def _(rule: ROMMA, m, length, squared, k):
     return keep, add
 
 
-class Ballseptron(NamedTuple):
+class BallseptronBlend(NamedTuple):
     """The perceptron of balls round the rows: it learns from that point of the ball which is classified worst
     (Shalev-Shwartz and Singer 2005)."""
 
@@ -84,7 +84,7 @@ class Ballseptron(NamedTuple):
 
 
 @blend.register
-def _(rule: Ballseptron, m, length, squared, k):
+def _(rule: BallseptronBlend, m, length, squared, k):
     if m <= 0.0:
         return 1.0, 1.0
     norm = sqrt(squared)

@@ -179,8 +179,8 @@ class ALMA(Blended, LinearParameters):
 
     alpha: float = parameter(0.9, Number(0, open_low=True, high=1, closed_high=True))
 
-    def _rule(self) -> blends.ALMA:
-        return blends.ALMA(float(self.alpha))
+    def _rule(self) -> blends.ALMABlend:
+        return blends.ALMABlend(float(self.alpha))
 
 
 @with_parameters
@@ -225,8 +225,8 @@ class ROMMA(Blended, LinearParameters):
 
     alpha: float = parameter(1.0, Number(1e-9, high=1, closed_high=True))
 
-    def _rule(self) -> blends.ROMMA:
-        return blends.ROMMA(float(self.alpha))
+    def _rule(self) -> blends.ROMMABlend:
+        return blends.ROMMABlend(float(self.alpha))
 
 
 @with_parameters
@@ -262,5 +262,5 @@ class Ballseptron(Blended, LinearParameters):
 
     ball: float = parameter(0.1, Number(0))
 
-    def _rule(self) -> blends.Ballseptron:
-        return blends.Ballseptron(float(self.ball))
+    def _rule(self) -> blends.BallseptronBlend:
+        return blends.BallseptronBlend(float(self.ball))
