@@ -326,13 +326,13 @@ def train(
             if before is not None:
                 moved, before = norm(learner.weights_now() - before), learner.weights_now().copy(order="K")
             reasons = {
+                "interrupted": bool(interrupted),  # first, for whoever pressed Ctrl-C must hear of it
                 "converged": converged,
                 "max_updates": updates >= limits.updates,
                 "training_error" if invalid is None else "validation_error": waited >= limits.patience,
                 "weight_change": limits.weight_change is not None and moved <= limits.weight_change,
                 "max_seconds": perf_counter() - begin >= limits.seconds,
                 "callback": stop,
-                "interrupted": bool(interrupted),
                 "max_iter": number >= limits.epochs,
             }
             reason = next((word for word, holds in reasons.items() if holds), None)
