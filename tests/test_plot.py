@@ -252,7 +252,7 @@ def test_a_bare_head_is_right_whatever_the_label():
 
 @pytest.mark.parametrize("heads", [[2, 3, 2], [(2, "nsubj"), (3, "dep"), (2, "obj")]], ids=["heads", "labelled"])
 def test_what_is_no_tree_is_not_drawn(heads):
-    with pytest.raises(ValueError, match=r"^arcs: the heads are no tree; they lead in a circle 2 → 3 → 2"):
+    with pytest.raises(ValueError, match=r"^arcs: the heads are not a tree; they form a cycle 2 → 3 → 2"):
         plot.tree(WORDS, heads)
     with pytest.raises(ValueError, match=r"^gold: .* circle 2 → 3 → 2"):
         plot.tree(WORDS, ARCS, gold=heads)

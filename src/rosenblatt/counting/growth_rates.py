@@ -171,7 +171,7 @@ class Growth:
         """
         if not self.exact:
             raise UnsupportedOperation(
-                f"{self.formula or self.law} was not met exactly, and only an exact formula proves a bound"
+                f"{self.formula or self.law} does not fit the counts exactly, and only an exact formula proves a bound"
             )
         positive = {term: Fraction(c) for term, c in self.terms.items() if c > 0}
         law, start = max(self.terms, default=ONE), 1
@@ -268,9 +268,7 @@ def growth(
         runs.append(count_operations(function, *arguments, follow=follow))
     counts = tuple(measure(run) if callable(measure) else getattr(run.counts, measure) for run in runs)
     if not all(isinstance(count, Real) and 0 <= float(count) < inf for count in counts):
-        raise InvalidParameterType(
-            "measure", measure, f"a function that must give a count, a number of at least 0, for each run, not {counts}"
-        )
+        raise InvalidParameterType("measure", measure, f"a function that returns a number ≥ 0 for each run, not {counts}")
     return fit(sizes, counts, growing_flags(runs))
 
 

@@ -257,7 +257,7 @@ def _split(block: Block, strict: bool) -> list[Row]:
     for line, text in enumerate(content, block.first):
         if text[0] == "#":
             if strict and rows:
-                raise ConlluError(f"a comment among the words; comments stand before them. {MISSING}", path=file, line=line)
+                raise ConlluError(f"a comment between words; comments come before words. {MISSING}", path=file, line=line)
             continue
         fields = text.rstrip("\r\n").split("\t")
         if len(fields) != 10:
@@ -298,9 +298,9 @@ def _check_ids(rows: list[Row], file: str) -> list[Row]:
 def _check_values(file: str, line: int, fields: list[str]) -> None:
     for place, value in enumerate(fields):
         if not value:
-            raise _wrong(file, line, place, "the value is empty; what is not there is written _")
+            raise _wrong(file, line, place, "the value is empty; write _ for a missing value")
         if " " in value and COLUMNS[place] not in SPACED:
-            raise _wrong(file, line, place, f"{value!r} holds a blank; only form, lemma and misc may")
+            raise _wrong(file, line, place, f"{value!r} contains a space; only form, lemma and misc may contain one")
 
 
 def _wrong(file: str, line: int, place: int, message: str) -> ConlluError:

@@ -143,7 +143,7 @@ class Reader(Generic[Kind]):
     ):
         check_on_error(on_error)
         if isinstance(source, bytes) or (isinstance(source, str) and "\n" in source):
-            raise InvalidParameter("source", source[:40], "a path or an open file", hint="parse reads texts")
+            raise InvalidParameter("source", source[:40], "a path or an open file", hint="to read text, use parse")
         self.skipped = 0
         self.errors: list[FormatError] = []
         self.file = name_of(source)

@@ -236,7 +236,7 @@ class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, BaseEstimator):
             raise InvalidParameter("features", features, "a whole number ≥ 1")
         if hasattr(self, "feature_names_in_"):
             raise UnsupportedOperation(
-                "this model learned from columns with names, and further ones would have none", hint="fit it anew"
+                "this model was fitted with named columns, and new columns would have no names", hint="fit a new model"
             )
         self._model = self._with_features(self._model, int(features))
         self.n_features_in_ = int(features)
@@ -245,8 +245,8 @@ class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, BaseEstimator):
     def _with_features(self, model: Any, features: int) -> Any:
         """The model for rows of so many columns."""
         raise UnsupportedOperation(
-            f"{type(self).__name__} cannot take other columns than it began with: how it learns depends on their number",
-            hint="fit it with all of them",
+            f"{type(self).__name__} cannot change its number of columns once it has learned: its algorithm depends on it",
+            hint="fit a new model with all columns",
         )
 
     # Steps of learning
@@ -683,7 +683,7 @@ class Classifier(ClassifierMixin, Estimator):
         if X_val is not None and y_val is not None:
             if self.keep == "vote":
                 raise UnsupportedOperation(
-                    "keep='vote' cannot be judged on X_val: every epoch would count all votes anew",
+                    "keep='vote' cannot be validated on X_val: every epoch would count all votes again",
                     settings={"keep": "average"},
                 )
             X_val = read_rows(self, X_val)

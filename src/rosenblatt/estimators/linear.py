@@ -163,7 +163,7 @@ class Linear(Classifier):
         check_is_fitted(self)
         if self._model.votes is not None or isinstance(self._model.problem, OneVsOne):
             raise UnsupportedOperation(
-                f"keep={self.keep!r} with multiclass={self.multiclass!r} predicts by votes, which are no sum over features",
+                f"keep={self.keep!r} with multiclass={self.multiclass!r} predicts by votes, not by a sum over features",
                 hint="explain needs keep='last', 'average' or 'pocket', and multiclass='joint' or 'ovr'",
             )
         if not (sp.issparse(x) or hasattr(x, "columns") or np.ndim(x) == 2):
@@ -253,7 +253,7 @@ class Linear(Classifier):
         self._whole()
         if len(self.classes_) != 2:
             raise UnsupportedOperation(
-                f"certify is about two classes, and there are {len(self.classes_)}",
+                f"certify needs a model of two classes; this one has {len(self.classes_)}",
                 hint="fit one of them against the rest, with y == label",
             )
         X, y = self._read(X, y, reset=False)

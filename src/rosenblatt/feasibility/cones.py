@@ -114,7 +114,7 @@ class SecondOrder:
         object.__setattr__(self, "P", dense(numbers(self.P, "P")))
         object.__setattr__(self, "c", dense(numbers(np.asarray(self.c)[None], "c"))[0])
         if self.P.shape[1] != self.c.size:
-            raise InvalidData(f"P has {self.P.shape[1]} columns and c {self.c.size} entries; both belong to the same x")
+            raise InvalidData(f"P has {self.P.shape[1]} columns and c {self.c.size} entries; they must be equal")
 
     @property
     def dimension(self) -> int:

@@ -97,7 +97,7 @@ class FoundInCone(Answer):
         if isinstance(self.certificate, Interior):
             if not hasattr(cone, "contains"):
                 raise UnsupportedOperation(
-                    f"a point is checked by a cone with `contains`; {cone!r} has none", hint="ask it about `x`"
+                    f"verify needs a cone with a method `contains`; {cone!r} has none", hint="test the point `x` with it"
                 )
             return cone.dimension == len(self.certificate.x) and cone.contains(self.certificate.x)
         if self.dual is not None:
@@ -221,7 +221,7 @@ class _ConeSearch:
         if a.shape != (self.d,) or not np.isfinite(a).all():
             raise InvalidData(f"a cut must be {self.d} finite numbers; got {a!r}")
         if a.any() and not _LENGTHS[0] < np.abs(a).max() < _LENGTHS[1]:
-            raise InvalidData(f"a cut must not be so long or short that its squared length is no float; got {a!r}")
+            raise InvalidData(f"the squared length of a cut must not overflow or underflow; got {a!r}")
         if a @ point > _SHALLOW * np.linalg.norm(a):
             if self.contains:  # a cone's cut, which rounding has turned past the point
                 raise _TooThin

@@ -236,7 +236,7 @@ def _rows(A: MatrixLike | None, b: ArrayLike | None, n: int, name: str, side: st
     if A is None and b is None:
         return []
     if A is None or b is None:
-        raise InvalidData(f"{name} and {side} go together; one of them is missing")
+        raise InvalidData(f"{name} and {side} must be passed together; one of them is missing")
     matrix = dense(A) if sp.issparse(A) else np.asarray(A, dtype=object)
     right = _vector(b, side) if np.size(b) else ()
     if matrix.shape != (len(right), n):

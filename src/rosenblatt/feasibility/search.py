@@ -69,8 +69,8 @@ class Answer:
 
     def __bool__(self) -> bool:
         if self.exists is None:
-            hint = "ask for `exists`, which is None, or allow more updates"
-            raise UnsupportedOperation(f"{self}. This is neither true nor false", hint=hint)
+            hint = "use the attribute `exists`, which is None, or allow more updates"
+            raise UnsupportedOperation(f"{self}. It is neither true nor false", hint=hint)
         return self.exists
 
 

@@ -450,7 +450,7 @@ class OnlinePerceptron(Learned, LearnerSaveLoadMixin, BaseEstimator, InterceptPa
         counts = parts.parts("counts")
         self.__dict__.update({name: counts.whole(name) for name in _COUNTS})
         if self.n_seen_ < 1:
-            raise ValueError("a model that has classes has seen an example")
+            raise ValueError("the model has classes but has seen no example")
 
     # Steps
 

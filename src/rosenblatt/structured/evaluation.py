@@ -257,7 +257,7 @@ def tags(
     VERB      50.00  100.00   66.67     1        2
     """
     if (words is None) != (known is None):
-        raise InvalidData("words and known go together: the words of each sentence, and those that training saw")
+        raise InvalidData("words and known must be passed together: the words of each sentence, and those of training")
     counts: Counter[tuple[bool, Any, Any]] = Counter()  # of (known, gold, guess)
     whole: Counter[bool] = Counter()
     seen = frozenset(known or ())
@@ -437,7 +437,7 @@ def _align(**corpora: Sentences) -> Iterator[tuple[list[Any], ...]]:
         if len({len(sentence) for sentence in row}) > 1:
             sizes = ", ".join(f"{len(sentence)} in {name}" for name, sentence in zip(lists, row, strict=True))
             raise InvalidData(
-                f"sentence {number}: the numbers of words differ: {sizes}", hint="gold tokens are needed", row=number
+                f"sentence {number}: the numbers of words differ: {sizes}", hint="evaluate on gold tokens", row=number
             )
         yield tuple(list(sentence) for sentence in row)
 
@@ -447,7 +447,7 @@ def _position(tag: str) -> tuple[str, str]:
     letter, _, kind = tag.partition("-")
     if letter not in POSITIONS:
         allowed = f"it must be O, or one of {', '.join(POSITIONS)} with a type, as in B-NP"
-        raise InvalidData(f"{tag!r} is no tag of a chunk: {allowed}")
+        raise InvalidData(f"{tag!r} is not a chunk tag: {allowed}")
     return POSITIONS[letter], "" if letter == "O" else kind
 
 

@@ -55,13 +55,13 @@ def is_tree(heads: Sequence[int] | NDArray, single_root: bool = False) -> bool:
 
 
 def check(heads: NDArray, number: int) -> None:
-    """Raise InvalidData, with the sentence and the word, if the heads are no tree."""
+    """Raise InvalidData, with the sentence and the word, if the heads are not a tree."""
     if problem := why_no_tree(heads):
         raise InvalidData(f"sentence {number}: {problem}", row=number)
 
 
 def why_no_tree(heads: NDArray) -> str | None:
-    """Return why heads are no tree, with the word; None if they are one."""
+    """Return why heads are not a tree, with the word; None if they are one."""
     word = first_unrooted(heads)
     if word == 0:
         return None
@@ -73,4 +73,4 @@ def why_no_tree(heads: NDArray) -> str | None:
         ring.append(at)
         at = int(heads[at - 1])
     circle = " → ".join(map(str, [*ring, word]))
-    return f"the heads are no tree; they lead in a circle {circle}"
+    return f"the heads are not a tree; they form a cycle {circle}"

@@ -22,7 +22,7 @@ from rosenblatt.theory import bounds
 from rosenblatt.theory.cycles import Walk, exact_rows
 from rosenblatt.theory.signed import RandomSeed, read
 
-_SIZE = Quantity(1, high=500, open_high=False, whole=True, advice="beyond, the square of the margin is no float")
+_SIZE = Quantity(1, high=500, open_high=False, whole=True, advice="above that, the square of the margin underflows")
 
 
 class Instance(NamedTuple):

@@ -121,8 +121,8 @@ class Undecided:
     separable = None
 
     def __bool__(self) -> bool:
-        hint = "ask for `separable`, which is None, or allow more time"
-        raise UnsupportedOperation(f"{self}. This is neither true nor false", hint=hint)
+        hint = "use the attribute `separable`, which is None, or allow more time"
+        raise UnsupportedOperation(f"{self}. It is neither true nor false", hint=hint)
 
     def verify(self, X: MatrixLike, y: ArrayLike) -> bool:
         """Return False: nothing is claimed."""

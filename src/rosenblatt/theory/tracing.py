@@ -239,7 +239,7 @@ def _margin_of(A: Matrix, separator: ArrayLike) -> tuple[NDArray, float]:
     u = _vector("separator", separator, A.shape[1])
     length = float(np.linalg.norm(u))
     if length == 0:
-        raise InvalidParameter("separator", separator, "a direction, a vector of a length above 0")
+        raise InvalidParameter("separator", separator, "a vector that is not zero")
     return u / length, float((A @ (u / length)).min())
 
 

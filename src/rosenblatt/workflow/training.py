@@ -312,7 +312,7 @@ class Trainer:
         if self.labels.grow:
             if isinstance(weights, Mapping):
                 raise UnsupportedOperation(
-                    "class_weight needs the classes before the first row, and a pipe does not tell them",
+                    "class_weight needs the classes before the first row, and a pipe can be read once only",
                     settings={"classes": [label_text(label) for label in weights]},
                 )
             return

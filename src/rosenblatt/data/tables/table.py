@@ -328,7 +328,7 @@ class Table:
             ):
                 raise InvalidParameter(name, bounds, f"(low, high) with 1 ≤ low ≤ high ≤ {most}, or None")
         if self.ngrams is None and self.characters is None:
-            raise IncompatibleParameters(("ngrams", None), ("characters", None), "nothing would be left of a text")
+            raise IncompatibleParameters(("ngrams", None), ("characters", None), "a text column would have no features")
         if self.hashing is not None and not (isinstance(self.hashing, int) and 1 <= self.hashing <= 30):
             raise InvalidParameter("hashing", self.hashing, "a number of bits from 1 to 30, or None")
         for name in ("min_count", "one_hot_limit"):

@@ -78,8 +78,8 @@ def can_stream(estimator: KernelClassifier) -> bool:
     """Return True for an estimator that has `partial_fit`; raise AttributeError otherwise."""
     if estimator.kernel == "precomputed":
         raise AttributeError(
-            "partial_fit is for rows: with kernel='precomputed' a later call could not tell its kernels with earlier rows; "
-            "use fit, or another kernel"
+            "partial_fit cannot be used with kernel='precomputed': the kernels between the rows of different calls are not "
+            "known; use fit, or another kernel"
         )
     return True
 
@@ -185,9 +185,9 @@ class KernelClassifier(Classifier, OrderParameters, EpochParameters, ThreadParam
 
     def _with_features(self, model: KernelModel, features: int) -> NoReturn:
         raise UnsupportedOperation(
-            f"{type(self).__name__} cannot take other columns than it began with: it keeps whole rows, and its kernel "
-            "compares them with all of their columns",
-            hint="fit it with all of them",
+            f"{type(self).__name__} cannot change its number of columns once it has learned: its kernel compares new "
+            "rows with the rows that it keeps",
+            hint="fit a new model with all columns",
         )
 
     def _store(self, model: KernelModel, X: Matrix, learner: BlockTrainer) -> None:

@@ -47,7 +47,7 @@ def _rate_is_known(estimator: Any) -> bool:
     if estimator.eta0 != "auto" or bounded:
         return True
     raise AttributeError(
-        "partial_fit and eta0='auto' do not go together: a stream does not show its longest row beforehand. Set eta0 to a "
+        "partial_fit cannot be used with eta0='auto': the longest row of a stream is not known in advance. Set eta0 to a "
         "number, such as the rate_ of a fit or an eighth of stable_rate(X) for some rows, or set normalised=True"
     )
 

@@ -47,7 +47,7 @@ def score(state, vector, columns, values, constant):
 @generic
 def learn(state, vector, columns, values, constant, sign, score):
     """Learn that the row, which the weight vector scored so, is on its side `sign`; whether anything changed."""
-    raise TypeError(f"{type(state).__name__} does not say how it learns")
+    raise TypeError(f"{type(state).__name__} has no body of learn")
 
 
 @jit

@@ -137,7 +137,7 @@ class Gram(NamedTuple):
             and (~inside | (self.factor[:, diagonal] > 0)).all()
         )  # fmt: skip
         if not fine:
-            raise ValueError("the rows that were learned, their factor and their numbers do not go together")
+            raise ValueError("the rows that were learned, their factor and their numbers do not match")
 
 
 class Ratios(NamedTuple):

@@ -182,9 +182,7 @@ class NormalisedWinnow(Stateful, LinearParameters):
             X, y = check_X_y(X, y, accept_sparse="csr", dtype=np.float64)
         classes = np.unique(y)
         if len(classes) != 2:
-            raise InvalidData(
-                f"conditions are those of two classes; y has {len(classes)}", hint="pass y == label for one of them"
-            )
+            raise InvalidData(f"conditions needs two classes; y has {len(classes)}", hint="pass y == label for one of them")
         rows = sp.csr_array(X)
         if constant:
             rows = sp.hstack([rows, np.full((rows.shape[0], 1), constant)])
@@ -230,7 +228,7 @@ class NormalisedWinnow(Stateful, LinearParameters):
             warnings.warn(
                 f"eta0={self.eta0!r} and margin={self.margin!r} break the conditions of convergence: eta0 must be below "
                 f"2(γ − margin)/{radius:g}², and no weights have a margin γ above the largest value {radius:g}; learning "
-                "may go round in a circle for ever. Lower them, or leave eta0=None; conditions(X, y) tells γ",
+                "may never converge. Lower them, or leave eta0=None; conditions(X, y) computes γ",
                 ConvergenceWarning,
                 stacklevel=3,
             )
