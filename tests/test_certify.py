@@ -167,5 +167,5 @@ def test_refusals():
     with pytest.raises(ValueError, match="two labels"):
         clf.certify(X, np.full(len(Y), "yes"))
     many = Perceptron(max_iter=2, tol=None).fit(X, np.arange(len(X)) % 3)
-    with pytest.raises(ValueError, match="two classes, and there are 3"):
+    with pytest.raises(ValueError, match="two classes; this one has 3"):
         many.certify(X, np.arange(len(X)) % 3)

@@ -61,7 +61,7 @@ def test_history_is_logarithmic_when_the_bound_is_far():
 
 def test_history_needs_epochs():
     clf = Perceptron().partial_fit(X, TWO, classes=["down", "up"])
-    with pytest.raises(ValueError, match="partial_fit has none"):
+    with pytest.raises(ValueError, match="partial_fit does not"):
         plot.history(clf)
 
 
@@ -265,5 +265,5 @@ def test_confusions_lead_with_what_is_confused_most():
     ax = plot.confusions(table, most=3)
     assert [tick.get_text() for tick in ax.get_xticklabels()] == ["B", "C", "A"]
     assert written(ax) == sorted(["50", "2", "7", "9", "1"])
-    with pytest.raises(ValueError, match="nothing to draw"):
+    with pytest.raises(ValueError, match="confusions is empty"):
         plot.confusions({})

@@ -118,7 +118,17 @@ class Sentence(lines.BaseSentence):
         return "".join(self._surface()).rstrip()
 
     def tree(self) -> list[tuple[int, str]]:
-        """Return (head, relation) of each word; heads count words from 1, and 0 is the root."""
+        """Return the head and the relation of each word; heads count words from 1, and 0 is the root.
+
+        Returns
+        -------
+        list of (int, str)
+
+        Raises
+        ------
+        InvalidData
+            If a word has no head.
+        """
         try:
             return [(int(row[6]), row[7]) for row in self._rows(7)]
         except ValueError:
@@ -228,7 +238,20 @@ def read(source: Source, strict: bool = True, on_error: str = "error") -> lines.
 
 
 def parse(text: str | bytes, strict: bool = True, on_error: str = "error") -> lines.Reader[Sentence]:
-    """Read the sentences of a text in CoNLL-U, as `read` does for a file."""
+    """Read the sentences of CoNLL-U text, one at a time.
+
+    Parameters
+    ----------
+    text : str or bytes
+        The text.
+    strict, on_error
+        As in `read`.
+
+    Returns
+    -------
+    Reader of Sentence
+        An iterator over the sentences.
+    """
     return read(io.StringIO(text) if isinstance(text, str) else io.BytesIO(text), strict, on_error)
 
 

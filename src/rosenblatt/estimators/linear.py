@@ -33,12 +33,24 @@ _POWERS = {"invsqrt": 0.5, "inverse": 1.0}
 
 
 class Explanation(NamedTuple):
-    """Why a row gets its score: the score is the sum (`math.fsum`) of the intercept and the contributions."""
+    """The contributions of the features of a row to its score. The score is their sum (`math.fsum`) with the intercept.
 
-    label: Any  # the class that a positive contribution speaks for
+    Attributes
+    ----------
+    label : object
+        The class whose score is explained; a positive contribution raises it.
+    score : float
+        The score of the row.
+    intercept : float
+        The intercept of the class.
+    contributions : dict
+        The contribution of each feature, by its name or number, largest first; features of value zero are left out.
+    """
+
+    label: Any
     score: float
     intercept: float
-    contributions: dict[Any, float]  # by feature name, or number; largest first, zero values left out
+    contributions: dict[Any, float]
 
 
 class Linear(Classifier):

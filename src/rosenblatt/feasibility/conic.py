@@ -89,6 +89,10 @@ class FoundInCone(Answer):
         cone : Cone
             The cone that was asked about.
 
+        Returns
+        -------
+        bool
+
         Raises
         ------
         UnsupportedOperation

@@ -96,7 +96,7 @@ def _shortest(p: NDArray, direction: NDArray) -> float:
 
 @dataclass(frozen=True)
 class Smooth:
-    """The smooth perceptron."""
+    """The smooth perceptron of Soheili and Peña, as a method of `find_interior`."""
 
     name = "smooth"
     updates = 100_000

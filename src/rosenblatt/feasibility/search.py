@@ -112,6 +112,10 @@ class Found(Answer):
         ----------
         A : (rows, columns) array or scipy sparse matrix
             The rows.
+
+        Returns
+        -------
+        bool
         """
         return self.certificate is not None and self.certificate.verify(numbers(A, "A", integers=True))
 
