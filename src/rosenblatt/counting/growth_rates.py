@@ -164,6 +164,11 @@ class Growth:
 
         For n ≥ n₀ no term exceeds the law, so c is the sum of the positive coefficients.
 
+        Returns
+        -------
+        c, n₀
+            The factor, and the size from which on it holds.
+
         Raises
         ------
         UnsupportedOperation

@@ -29,7 +29,16 @@ _NEAR = 1e-6  # what floats may be wrong by where exact arithmetic decides
 
 
 class Cut(NamedTuple):
-    """A half-space that holds the cone, and whether its numbers are free of rounding; others steer, but prove nothing."""
+    """A half-space that contains the cone, and whether its numbers are exact: rounded ones guide the search, but prove
+    nothing.
+
+    Attributes
+    ----------
+    a : array
+        The normal vector: ⟨a, x⟩ > 0 for all x in the cone.
+    exact : bool
+        Whether it is free of rounding.
+    """
 
     a: NDArray
     exact: bool
@@ -42,25 +51,45 @@ class Cone(Protocol):
     def dimension(self) -> int: ...
 
     def separate(self, x: NDArray) -> Cut | NDArray | None:
-        """A cut a with ⟨a, x⟩ ≤ 0, as deep as is easily found; None if x is inside, as far as floats can tell. A bare
-        vector is a cut whose maker vouches for it."""
+        """Return a cut a with ⟨a, x⟩ ≤ 0, as deep as is easily found; None if x is inside, as far as floats can tell. A
+        vector, instead of a Cut, is taken as exact.
+
+        Parameters
+        ----------
+        x : array
+            The point.
+
+        Returns
+        -------
+        Cut, array or None
+        """
         ...
 
     def contains(self, x: Sequence[Fraction]) -> bool:
-        """Whether x is inside, in exact arithmetic."""
+        """Return whether x is inside, in exact arithmetic.
+
+        Parameters
+        ----------
+        x : sequence of Fraction
+            The point.
+
+        Returns
+        -------
+        bool
+        """
         ...
 
 
 @runtime_checkable
 class WithDual(Protocol):
-    """A cone that can tell by a vector of its dual that nothing is inside."""
+    """A cone that may have a vector of its dual cone that proves that nothing is inside."""
 
     def dual_vector(self) -> tuple[Fraction, ...] | None:
-        """A vector that proves that nothing is inside; None if there is none, or none is found."""
+        """Return a vector that proves that nothing is inside; None if there is none, or none is found."""
         ...
 
     def refuted_by(self, v: Sequence[Fraction]) -> bool:
-        """Whether the vector proves that nothing is inside, in exact arithmetic."""
+        """Return whether the vector proves that nothing is inside, in exact arithmetic."""
         ...
 
 
@@ -251,7 +280,7 @@ class Intersection:
 
 
 def as_cut(cut: Cut | ArrayLike) -> Cut:
-    """A cut as it is, or a vector, whose maker vouches for it."""
+    """Return the cut; a vector becomes an exact cut."""
     return cut if isinstance(cut, Cut) else Cut(np.array(cut, dtype=np.float64), True)
 
 

@@ -49,7 +49,19 @@ def is_projective(heads):
 
 
 def is_tree(heads: Sequence[int] | NDArray, single_root: bool = False) -> bool:
-    """Return whether every word reaches 0; with `single_root`, whether one word alone hangs on 0."""
+    """Return whether heads are a tree: every word reaches 0.
+
+    Parameters
+    ----------
+    heads : sequence of int
+        The head of each word, from 1; 0 for a root.
+    single_root : bool
+        Whether only one word may have head 0.
+
+    Returns
+    -------
+    bool
+    """
     array = np.asarray(heads, np.int64)
     return first_unrooted(array) == 0 and (not single_root or array.size == 0 or int(np.sum(array == 0)) == 1)
 

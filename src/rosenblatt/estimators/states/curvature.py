@@ -379,7 +379,7 @@ def values_of(rows: Rows, order: NDArray) -> NDArray:
 
 
 class GramTrainer(StateTrainer):
-    """A pupil with a Gram, which goes on only as far as there is room for every row to be a mistake."""
+    """A trainer of a state with a Gram matrix, which goes on only while there is room for every row to be a mistake."""
 
     def _visit(self, model: StateModel, order: NDArray, budget: int) -> Progress:
         ends = np.cumsum(values_of(self.examples.rows, order))
