@@ -1,8 +1,8 @@
 """Every error that the library raises on purpose, as a type with fields.
 
 An error says what is wrong in `problem`, and its facts are attributes: which parameter had which value and what is allowed,
-or which file, line and column, or which row. Nobody needs to read the message to find them out. Each surface puts the facts
-into its own words: Python shows `missing='fill'` where the command line shows `--missing fill`.
+or which file, line and column, or which row. No code needs to parse the message. Python
+shows `missing='fill'` where the command line shows `--missing fill`.
 
     RosenblattError
       InvalidParameter           (ValueError)   a parameter has a value that is not allowed
@@ -12,7 +12,7 @@ into its own words: Python shows `missing='fill'` where the command line shows `
         InvalidDataType          (TypeError)    … because of their type
         FormatError                             a file that is not what its format says: path, line, column
         UnknownLabel                            a label that is not one of the known classes
-        NumericOverflow                         numbers became too large to learn from
+        NumericOverflow                         weights or scores became infinite or NaN
       UnsupportedOperation       (ValueError, TypeError)  this learner or model cannot do what was asked
       UnreadableModel            (ValueError)   a file that is not a model, or a damaged one
       UnreadableCertificate      (ValueError)   a file that is not a certificate, or a damaged one

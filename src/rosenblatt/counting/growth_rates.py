@@ -100,7 +100,7 @@ class Growth:
         What was counted, and at which sizes.
     fits : dict
         For each law that can be fitted, with the terms that come with it: the root mean square of its relative errors.
-        NaN for the exponential ones where n exceeds 64: nobody has counted so far.
+        NaN for the exponential ones where n exceeds 64, which no count can reach.
     flags : tuple of Flag
         Calls whose cost the counts leave out and whose size changes with n: the counts of the function are then not its
         cost.

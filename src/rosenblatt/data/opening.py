@@ -60,7 +60,7 @@ def paths(patterns: Paths) -> list[str]:
     Parameters
     ----------
     patterns : str, path, or iterable of these
-        A folder gives its files sorted, without hidden ones; a name that is no file gives what matches it as a pattern,
+        A folder gives its files sorted, without hidden ones; a name that is not a file gives what matches it as a pattern,
         sorted; "-" is standard input and may occur once.
 
     Returns

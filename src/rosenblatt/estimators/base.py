@@ -144,7 +144,7 @@ class LabelledRows(NamedTuple):
 
 
 class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, BaseEstimator):
-    """A learner with the manners of scikit-learn.
+    """The base of all estimators of this library, with the interface of scikit-learn.
 
     The class attributes are the values of those parameters that a learner does not offer; `_allowed` says what its
     parameters may be, as `with_parameters` finds out.
@@ -420,9 +420,10 @@ class Classifier(ClassifierMixin, Estimator):
     classes_ : array
         The labels, sorted.
     n_mistakes_, n_updates_, n_seen_ : int
-        Examples not predicted before they were learned from, changes of weight vectors, and examples visited.
+        The numbers of examples predicted wrong before they were learned from, of changes of weight vectors, and of
+        examples visited.
     n_iter_ : int
-        Epochs.
+        The number of epochs.
     history_ : list of Epoch
         For each epoch: mistakes, updates, examples seen, norm of the weights, seconds.
     stop_reason_ : str

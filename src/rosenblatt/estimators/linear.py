@@ -274,7 +274,7 @@ class Linear(Classifier):
             row = int(np.flatnonzero(numbers < 0)[0])
             raise UnknownLabel(y[row].item(), self.classes_.tolist(), row=row)
         model, start = self._model, self._model.conditions.start
-        there = slice(None) if model.constant else slice(-1)  # without an intercept the last weight is nobody's
+        there = slice(None) if model.constant else slice(-1)  # without an intercept the last weight is not used
         return certify(X, numbers, model.constant, Ran(
             conditions=model.conditions._replace(start=None if start is None else start[there].astype(np.float64)),
             last=model.weights.w[there].astype(np.float64),
@@ -383,7 +383,7 @@ class Perceptron(Linear, SharedParameters):
         eta0, eta0/√k or eta0/k at the k-th update. The last two void the mistake bound (1/√k keeps it up to a logarithm;
         1/k allows exp(πR/(√6γ)) updates) and say so in a warning.
     intercept_scaling
-        The size of that constant. R and γ are those of the data with it; about R is a good size for uncentred data.
+        The value of the constant feature. R and γ are those of the data with it; about R is a good size for uncentred data.
         scikit-learn learns the intercept of sparse data with an effective 0.1.
 
     Attributes
@@ -401,7 +401,7 @@ class Perceptron(Linear, SharedParameters):
 
     Notes
     -----
-    A margin is no probability. `CalibratedClassifierCV(Perceptron(keep="average")).fit(X, y).predict_proba(X)`, from
+    A margin is not a probability. `CalibratedClassifierCV(Perceptron(keep="average")).fit(X, y).predict_proba(X)`, from
     `sklearn.calibration`, makes probabilities of margins.
 
     Examples

@@ -1,5 +1,5 @@
 """Of a finite set of rows a₁, …, aₙ exactly one is true: some x has ⟨aᵢ, x⟩ > 0 for all of them, or some of them, with
-positive weights, add up to zero (Gordan 1873). Whichever it is can be written down and checked without trusting whoever
+positive weights, add up to zero (Gordan 1873). Either can be written down and checked without trusting the program that
 found it: each float is a rational number, and the check computes with those.
 """
 

@@ -77,7 +77,7 @@ def read(path: str | PathLike, question: str, kinds: Mapping[str, type]) -> Docu
     Raises
     ------
     UnreadableCertificate
-        If the file is no certificate, or a damaged one, or answers another question.
+        If the file is not a certificate, or a damaged one, or answers another question.
     """
     with open(path, "rb") as file:
         content = file.read(_LARGEST + 1)

@@ -1,4 +1,4 @@
-"""The rescaled perceptron needs no rows: whoever can name a cut for a point outside will do.
+"""The rescaled perceptron needs no rows, only a function that returns a cut for a point outside.
 
 Belloni, Freund and Vempala (2009), the scheme of Dunagan and Vempala for any convex cone in d dimensions, σ = 1/(32d):
 

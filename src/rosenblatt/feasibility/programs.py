@@ -1,5 +1,5 @@
 """A linear program in the form of scipy's `linprog`, as the exact numbers it is made of, and the three answers to it. Each
-can be checked by whoever has the program: in fractions, with nothing believed.
+can be checked with the program alone, in fractions.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class Infeasible(Certificate):
             return total
         if any(total[:-1]):
             return "the multipliers do not add up to zero"
-        return None if total[-1] < 0 else "the sum of the constraints is no contradiction"
+        return None if total[-1] < 0 else "the sum of the constraints is not a contradiction"
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """One search for x with A x > 0: what it may spend, what it shows at each stage, and what came of it.
 
-A method is a walk through stages. At each it shows a point and weights of rows, and whoever walks it decides whether one of
+A method is a walk through stages. At each it shows a point and weights of rows, and the caller decides whether one of
 them is proof enough. Asked to go on after it said "solved", it asks for a larger margin: what it had found was positive for
 floats, but not for the numbers they stand for.
 """

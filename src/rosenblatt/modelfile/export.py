@@ -196,7 +196,7 @@ def _names(estimator: Any, names: Sequence[str] | None, width: int) -> list[str]
 
 
 class Section(NamedTuple):
-    """The weights that speak for a class, or of a target."""
+    """The weights for a class, or of a target."""
 
     title: str
     weights: Sequence[tuple[str, float]]

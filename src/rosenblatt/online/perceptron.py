@@ -78,7 +78,7 @@ class OnlinePerceptron(Learned, LearnerSaveLoadMixin, BaseEstimator, InterceptPa
     hashing
         Keep weights for this many buckets, and put each feature into the bucket, with the sign, that a hash of its name
         says (`rosenblatt.online.hashing`). The size of the model is then fixed. As many names as there are buckets are
-        remembered, so that weights can be told by name; when there are more, all are forgotten, and those that come
+        remembered, so that weights can be shown by name; when there are more, all are forgotten, and those that come
         again are remembered again. None: each name has weights of its own.
     hash_bits
         The hash: MurmurHash3, the same buckets and signs as scikit-learn's FeatureHasher, or BLAKE2b.
@@ -311,7 +311,7 @@ class OnlinePerceptron(Learned, LearnerSaveLoadMixin, BaseEstimator, InterceptPa
     # What has been learned
 
     def weights_of(self, label: Hashable) -> dict[Any, float]:
-        """Return the weights that speak for a label, without those that are zero.
+        """Return the weights for a label, without those that are zero.
 
         Parameters
         ----------
@@ -337,7 +337,7 @@ class OnlinePerceptron(Learned, LearnerSaveLoadMixin, BaseEstimator, InterceptPa
         return found
 
     def named_weights(self) -> dict[Any, dict[Any, float]]:
-        """Return the weights that speak for each label, as `weights_of` does for one.
+        """Return the weights for each label, as `weights_of` does for one.
 
         Returns
         -------

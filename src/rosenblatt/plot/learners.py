@@ -1,4 +1,4 @@
-"""Pictures of learning and of what was learned. Classes differ by marker as well as by colour."""
+"""Plots of learning and of what was learned. Classes differ by marker as well as by colour."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def certify(X: MatrixLike, y: ArrayLike, constant: float, ran: Ran) -> Certified
 def _bracket_margin(
     X: MatrixLike, y: ArrayLike, constant: float, longest: float
 ) -> tuple[Margin | None, tuple[float, float]]:
-    """(the widest margin, its bracket); (None, (0, 0)) if nothing separates the rows, (None, (0, R)) if nobody knows."""
+    """(the widest margin, its bracket); (None, (0, 0)) if nothing separates the rows, (None, (0, R)) if unknown."""
     try:
         found = gamma_seen(X, y, constant)
     except NotSeparable as none:
@@ -160,7 +160,7 @@ def _least(A: Matrix, radius: float, hint: NDArray, delta: float, rate: float) -
     """A unit vector for which Freund and Schapire's bound is nearly as small as can be.
 
     With v = u/γ its root is √(R² + 2δ/η)·‖v‖ + ‖max(0, 1 − Av)‖, which is convex. Every v gives a bound: where the search
-    for the least ends is no matter of truth.
+    for the least ends does not affect correctness.
     """
     length = math.sqrt(radius**2 + 2 * delta / rate)
 

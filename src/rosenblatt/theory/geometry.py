@@ -64,7 +64,7 @@ class TooLarge(InvalidData):
 
 @dataclass(frozen=True)
 class Margin(Certificate):
-    """γ of two classes: lower ≤ γ ≤ upper, with what proves both; `verify(X, y)` computes both bounds anew.
+    """γ of two classes: lower ≤ γ ≤ upper, with what proves both; `verify(X, y)` computes both bounds again.
 
     Attributes
     ----------
@@ -115,7 +115,7 @@ class Margin(Certificate):
         return (self.upper - self.lower) / self.upper if self.upper else 0.0
 
     def refutation(self, X: MatrixLike, y: ArrayLike) -> str | None:
-        """Return None if both bounds are true of these examples, computed anew; otherwise a sentence that says why not.
+        """Return None if both bounds are true of these examples, computed again; otherwise a sentence that says why not.
 
         Parameters
         ----------

@@ -267,7 +267,7 @@ def _widest_separator(X: MatrixLike, y: ArrayLike, constant: float) -> tuple[NDA
     try:
         found = gamma_seen(X, y, constant)
     except NotSeparable as none:
-        hint = "there is no wall to draw; pass separator=u to see the walls of any u"
+        hint = "pass separator=u to trace with any vector u"
         raise NotSeparable(none.problem, none.certificate, hint=hint) from none
     return found.separator, found.lower
 

@@ -3,7 +3,7 @@ the number of the pass determine. So it can stop after any step and resume later
 gives the model of one that is loaded and visited in its own order: cutting a stream in any way gives the same model.
 
 `train`, cross-validation and learning curves all prepare a `Trainer`, which makes the learner (with its random seed), the
-reading, the classes and the weights of the classes from the options, and nobody else does.
+reading, the classes and the weights of the classes from the options; no other code does.
 """
 
 from __future__ import annotations

@@ -96,14 +96,14 @@ class KernelClassifier(Classifier, OrderParameters, EpochParameters, ThreadParam
         Z. A function or a matrix that is not symmetric, or whose matrix of kernels of up to 100 rows has a negative
         eigenvalue, is refused.
     degree
-        That of "poly".
+        The degree of "poly".
     gamma
-        That of "rbf" and "poly". None: 1/features, which suits standardised features; otherwise 1/(features · variance) is
-        a good start.
+        The factor γ of "rbf" and "poly". None: 1/features, which suits standardised features; otherwise
+        1/(features · variance) is a good start.
     coef0
-        That of "poly"; with 1 all products of up to `degree` features take part.
+        The constant of "poly"; with 1 all products of up to `degree` features take part.
     order
-        How each epoch visits the rows: shuffled anew, or in the order given.
+        How each epoch visits the rows: shuffled, or in the order given.
 
     Attributes
     ----------
@@ -331,8 +331,8 @@ class KernelPerceptron(KernelMachine, InterceptParameters, KeepParameters, Class
     (R² + 2·margin)/γ² updates, in any order. `keep="vote"` is the voted perceptron of Freund and Schapire (1999).
 
     Memory is that of the rows that caused updates and one coefficient for each of them and each weight vector; with votes
-    also 48 bytes an update. The kernel matrix of all rows is never made. The learners of `kernel.budget` keep no
-    more rows than they are told to.
+    also 48 bytes an update. The kernel matrix of all rows is never made. The learners of `kernel.budget` keep at most
+    `budget` rows.
 
     Parameters
     ----------

@@ -245,7 +245,7 @@ class Stateful(Classifier):
     Attributes
     ----------
     coef_, intercept_ : (vectors, features) and (vectors,) arrays
-        The weights. One vector for two classes, else one a class, learned against the rest.
+        The weights. One vector for two classes, else one for each class, learned against the rest.
     """
 
     _exact: ClassVar[bool] = False

@@ -59,7 +59,7 @@ class NormalisedWinnow(Stateful, LinearParameters):
 
     which for uniform w₀ and η = (γ − δ)/R² is at most 2R² ln d/(γ − δ)². *Proof.* An update lowers KL(u‖w) by
     η y⟨u, x⟩ − ln Σ w exp(ηyx) ≥ ηγ − ηδ − η²R²/2 (Hoeffding's lemma). ∎ With a larger η it may run in a circle for ever:
-    rows (1, −0.9) and (−0.9, 1), w₀ = (0.9, 0.1), η = 5. Nobody knows γ beforehand; `conditions` finds it out, and `fit`
+    rows (1, −0.9) and (−0.9, 1), w₀ = (0.9, 0.1), η = 5. γ is not known in advance; `conditions` computes it, and `fit`
     warns where no γ ≤ R would do.
 
     Parameters
@@ -79,7 +79,7 @@ class NormalisedWinnow(Stateful, LinearParameters):
     Attributes
     ----------
     coef_, intercept_ : (vectors, features) and (vectors,) arrays
-        w. One vector for two classes, otherwise one a class, each learned against the rest.
+        w. One vector for two classes, otherwise one for each class, learned against the rest.
     p_ : float
         Infinity: the norm in which `mistake_bound` measures rows.
 
@@ -256,7 +256,7 @@ class BalancedWinnow(Stateful, LinearParameters):
     Attributes
     ----------
     coef_, intercept_ : (vectors, features) and (vectors,) arrays
-        w⁺ − w⁻. One vector for two classes, otherwise one a class, each learned against the rest.
+        w⁺ − w⁻. One vector for two classes, otherwise one for each class, learned against the rest.
     p_ : float
         Infinity: the norm in which `mistake_bound` measures rows.
 
@@ -377,7 +377,7 @@ class Winnow1(Littlestone):
     Attributes
     ----------
     coef_ : (vectors, features) array
-        w ≥ 0. One vector for two classes, otherwise one a class, each learned against the rest.
+        w ≥ 0. One vector for two classes, otherwise one for each class, learned against the rest.
     intercept_ : (vectors,) array
         −θ, which is not learned.
 
@@ -431,7 +431,7 @@ class Winnow2(Littlestone):
     Attributes
     ----------
     coef_ : (vectors, features) array
-        w > 0. One vector for two classes, otherwise one a class, each learned against the rest.
+        w > 0. One vector for two classes, otherwise one for each class, learned against the rest.
     intercept_ : (vectors,) array
         −θ, which is not learned.
 
