@@ -65,7 +65,7 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Operations:
-    """What a function executed, line by line.
+    """The operations that a function executed, line by line.
 
     Attributes
     ----------
@@ -130,7 +130,7 @@ def count_operations(
     Parameters
     ----------
     function : function, method or str
-        As text, a source whose last function is meant: for a prompt that forgets what was typed.
+        Or source text, whose last function is counted: for a prompt that does not keep its source.
     *args, **named
         What it is called with.
     follow : bool or collection of functions, default=True

@@ -165,10 +165,14 @@ class SecondOrder:
         return t > 0 and t * t > dot(u, u)
 
     def dual_vector(self) -> tuple[Fraction, ...] | None:
-        """v with Pᵀv = c and ‖v‖ ≤ 1, so that ⟨c, x⟩ = ⟨v, P x⟩ ≤ ‖P x‖ and nothing is inside; None if something is.
+        """Return v with Pᵀv = c and ‖v‖ ≤ 1, so that ⟨c, x⟩ = ⟨v, P x⟩ ≤ ‖P x‖ and nothing is inside; None if something is.
 
         There is such a v if and only if nothing is inside: c is then in the closed convex set of all Pᵀv, ‖v‖ ≤ 1. The
         shortest v with Pᵀv = c is P z with PᵀP z = c: rational, as P and c are.
+
+        Returns
+        -------
+        tuple of Fraction or None
         """
         near = np.linalg.lstsq(self.P.T, self.c, rcond=None)[0]
         missed = np.linalg.norm(self.P.T @ near - self.c)
@@ -178,8 +182,13 @@ class SecondOrder:
         return v if self.refuted_by(v) else None
 
     def point(self) -> tuple[Fraction, ...] | None:
-        """A point inside, without a search: z, if ‖P z‖² = ⟨c, z⟩ > 1; where no z has PᵀP z = c, an x with P x = 0 and
-        ⟨c, x⟩ > 0. None if nothing is inside."""
+        """Return a point inside, without a search: z, if ‖P z‖² = ⟨c, z⟩ > 1; where no z has PᵀP z = c, an x with P x = 0
+        and ⟨c, x⟩ > 0. None if nothing is inside.
+
+        Returns
+        -------
+        tuple of Fraction or None
+        """
         x = self._normal_solution()
         return x if self.contains(x) else None
 
@@ -193,7 +202,17 @@ class SecondOrder:
         return tuple(-value for value in system.origin[system.pivots.index(len(c))])
 
     def refuted_by(self, v: Sequence[Fraction]) -> bool:
-        """Whether Pᵀv = c and ‖v‖ ≤ 1, in exact arithmetic; then nothing is inside."""
+        """Return whether Pᵀv = c and ‖v‖ ≤ 1, in exact arithmetic; then nothing is inside.
+
+        Parameters
+        ----------
+        v : sequence of Fraction
+            The dual vector.
+
+        Returns
+        -------
+        bool
+        """
         exact = len(v) == len(self.P) and all(isinstance(value, Fraction) for value in v)
         columns = zip(self.P.T, fractions(self.c), strict=True)
         return exact and dot(v, v) <= 1 and all(dot(fractions(column), v) == value for column, value in columns)
@@ -270,12 +289,27 @@ class Intersection:
         return all(cone.contains(x) for cone in self.cones)
 
     def dual_vector(self) -> tuple[Fraction, ...] | None:
-        """A dual vector of one of the cones, which proves that nothing is inside it; None if none of them has one."""
+        """Return a dual vector of one of the cones, which proves that nothing is inside it; None if none of them has one.
+
+        Returns
+        -------
+        tuple of Fraction or None
+        """
         found = (cone.dual_vector() for cone in self.cones if isinstance(cone, WithDual))
         return next((v for v in found if v is not None), None)
 
     def refuted_by(self, v: Sequence[Fraction]) -> bool:
-        """Whether v proves of one of the cones that nothing is inside it."""
+        """Return whether v proves of one of the cones that nothing is inside it.
+
+        Parameters
+        ----------
+        v : sequence of Fraction
+            The dual vector.
+
+        Returns
+        -------
+        bool
+        """
         return any(cone.refuted_by(v) for cone in self.cones if isinstance(cone, WithDual))
 
 

@@ -51,14 +51,14 @@ class _TooThin(Exception):
 
 @dataclass(frozen=True)
 class FoundInCone(Answer):
-    """The answer to: is there a point inside the cone?
+    """The answer of `find_in_cone`: is there a point inside the cone?
 
     Attributes
     ----------
     certificate : Interior, Combination or None
         The point; or positive integer weights with which some of the `cuts` add up to zero, so that nothing can be inside.
     cuts : (k, dimension) array
-        The rows the combination speaks of, as the cone named them.
+        The rows of the combination, as the cone returned them.
     checked : bool
         Whether the point was confirmed in exact arithmetic, by the cone's `contains`. A combination of cuts always is.
     n_updates, n_rescalings, n_cuts : int
@@ -133,8 +133,8 @@ def find_in_cone(
     Parameters
     ----------
     cone : a cone of `rosenblatt.feasibility.cones`, or a function
-        The function gets x, an array, and answers a cut: a vector a with ⟨a, x⟩ ≤ 0 and ⟨a, z⟩ > 0 for every z inside; or
-        None if x is inside. Its word is taken; a cone's is checked in exact arithmetic.
+        The function gets x, an array, and returns a cut: a vector a with ⟨a, x⟩ ≤ 0 and ⟨a, z⟩ > 0 for every z inside; or
+        None if x is inside. Its answers are not checked; those of a cone are, in exact arithmetic.
     dimension : int
         Of the space; a cone knows its own.
     max_updates, max_rescalings : int, optional
@@ -150,9 +150,9 @@ def find_in_cone(
     Raises
     ------
     InvalidParameter
-        For what is neither a cone nor a function, a limit that there is not, or a dimension that is missing or wrong.
+        If `cone` is neither a cone nor a function, a limit is not allowed, or the dimension is missing or wrong.
     InvalidData
-        If the function names a cut that is none.
+        If the function returns a vector that is not a cut.
 
     Examples
     --------

@@ -65,7 +65,7 @@ def find_interior(
     InvalidData
         For rows that are not finite numbers, or too many of them for a method that rescales.
     InvalidParameter
-        For a method or a limit that there is not.
+        For an unknown method, or a limit that is not allowed.
 
     Examples
     --------

@@ -150,7 +150,7 @@ class Unbounded(Certificate):
 
 @dataclass(frozen=True)
 class Solution:
-    """What came of a linear program.
+    """The answer of `solve_lp`.
 
     Attributes
     ----------

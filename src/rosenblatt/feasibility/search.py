@@ -76,7 +76,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Found(Answer):
-    """The answer to: is there x with ⟨aᵢ, x⟩ > 0 for every row?
+    """The answer of `find_interior`: is there x with ⟨aᵢ, x⟩ > 0 for every row?
 
     Attributes
     ----------

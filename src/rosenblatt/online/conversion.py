@@ -112,7 +112,7 @@ class OnlineToBatch(Linear, InterceptParameters):
     Parameters
     ----------
     how
-        "last": h_T. No guarantee: the last example may have spoilt it.
+        "last": h_T. No guarantee: the last update may have made it worse.
         "random": h_t with t drawn from 0 to T − 1. Its risk is M/T in expectation.
         "average": the mean of h_0 to h_{T−1}. As good as "random" for every convex loss
         (`rosenblatt.theory.bounds.convex_risk`); for wrong predictions nothing is known, but it is hard to beat.

@@ -155,7 +155,7 @@ class StructuredEstimator(Estimator, OrderParameters, EpochParameters, Validatio
     validation_fraction
         The share of sentences held out.
     n_jobs
-        Threads that predict; None and −1 take every core. Results do not depend on it.
+        The number of threads that predict; None and −1 use every core. Results do not depend on it.
     """
 
     rule: Any = parameter("perceptron", RuleName())

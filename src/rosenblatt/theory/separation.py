@@ -257,7 +257,7 @@ def separability(
     InvalidData
         For rows that are not finite numbers, or labels that are not two.
     InvalidParameter
-        For a method that there is not.
+        For an unknown method.
 
     Examples
     --------

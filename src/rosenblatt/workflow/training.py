@@ -42,7 +42,7 @@ _READ_SIZE = 1 << 20  # bytes
 
 @dataclass(frozen=True)
 class Options:
-    """How to train.
+    """Options of training: passes, order, random seed, streaming, holdout.
 
     Parameters
     ----------

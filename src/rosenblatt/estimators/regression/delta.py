@@ -60,8 +60,8 @@ class DeltaRule(Estimator, LinearParameters, BatchParameters, KeepParameters):
     ----------
     eta0
         The learning rate. "auto" finds one in `fit`: 1/(4·max‖x‖²) for single rows, half of `stable_rate(X)` for full
-        batches, the smaller of both for batches in between; with `normalised=True` at most ¼. `partial_fit` alone takes "auto" only with
-        `normalised=True`.
+        batches, the smaller of both for batches in between; with `normalised=True` at most ¼. `partial_fit` alone takes
+        "auto" only with `normalised=True`.
     normalised
         Whether to divide the step by epsilon + ‖x‖², so that the rate, which must be less than 2, no longer depends on the
         scale of the data: NLMS.

@@ -142,7 +142,7 @@ class SecondOrderPerceptron(SecondOrder, LinearParameters):
     Attributes
     ----------
     coef_, intercept_ : (vectors, features) and (vectors,) arrays
-        w = M⁻¹v. One vector for two classes, otherwise one for each class, learned against the rest with an M of its own and
+        w = M⁻¹v. One vector for two classes, otherwise one for each class, learned against the rest with its own M and
         compared by ⟨w, x⟩.
 
     Examples
