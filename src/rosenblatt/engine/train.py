@@ -260,7 +260,7 @@ class Trainer(NamedTuple):
     def _in_blocks(self, budget: int) -> bool:
         plain = self.visits.order != "most-violated" and self.visits.batch == 1 and budget == NO_LIMIT
         plain = plain and self.log is None and self.pocket is None
-        return plain and blocks.pays(self.examples.rows, self.problem)
+        return plain and blocks.is_faster(self.examples.rows, self.problem)
 
 
 def _judge_pocket(learner: EpochTrainer) -> None:

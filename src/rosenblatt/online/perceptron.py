@@ -39,7 +39,7 @@ from rosenblatt.modelfile.saving import LearnerSaveLoadMixin
 from rosenblatt.modelfile.values import decode_name, encode_name
 from rosenblatt.online.hashing import HASHES
 from rosenblatt.online.names import LARGEST_VALUE
-from rosenblatt.online.rows import RowLike, RowsLike, counts, read_row, read_rows
+from rosenblatt.online.rows import RowLike, RowsLike, check_weight, read_row, read_rows
 from rosenblatt.online.weights import NamedWeights
 
 _COUNTS = ("n_seen_", "n_mistakes_", "n_updates_")
@@ -150,7 +150,7 @@ class OnlinePerceptron(Learned, LearnerSaveLoadMixin, BaseEstimator, InterceptPa
             A value, the score or the step is too large.
         """
         weights = self._weights or self._begin()
-        if w != 1.0 and not counts(w):
+        if w != 1.0 and not check_weight(w):
             return
         number = self._numbers.get(y)
         if number is None:
@@ -217,7 +217,7 @@ class OnlinePerceptron(Learned, LearnerSaveLoadMixin, BaseEstimator, InterceptPa
         live, row = [], 0
         try:
             for row, one in enumerate(weight):
-                if counts(one):
+                if check_weight(one):
                     live.append((row, weights.check(weights.read(rows[row]))))
             for row, x in live:
                 self.learn_one(x, labels[row], weight[row])

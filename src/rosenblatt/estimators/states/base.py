@@ -82,8 +82,8 @@ def epoch(state, examples, order, budget):
     return Progress(order.size, mistakes, updates, -1)
 
 
-def counts(vectors: int) -> tuple[NDArray, NDArray]:
-    """(tally, clock) of a state that has learned nothing."""
+def zero_counts(vectors: int) -> tuple[NDArray, NDArray]:
+    """Return the tally and the clock of a state that has learned nothing."""
     return np.zeros(vectors, np.int64), np.zeros(1, np.int64)
 
 
@@ -188,7 +188,7 @@ class WeightState(NamedTuple):
     @classmethod
     def fresh(cls, vectors: int, features: int) -> WeightState:
         """Weights of zero."""
-        return cls(np.zeros((vectors, features + 1)), *counts(vectors))
+        return cls(np.zeros((vectors, features + 1)), *zero_counts(vectors))
 
 
 class StateTrainer(NamedTuple):

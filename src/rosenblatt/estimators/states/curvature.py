@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from rosenblatt.engine.jit import jit
 from rosenblatt.engine.loop import Progress, axpy, dot, place
 from rosenblatt.engine.rows import Dense, Rows, count, touched_columns
-from rosenblatt.estimators.states.base import StateModel, StateTrainer, counts, learn, score
+from rosenblatt.estimators.states.base import StateModel, StateTrainer, learn, score, zero_counts
 
 
 class Inverse(NamedTuple):
@@ -48,7 +48,7 @@ class Inverse(NamedTuple):
             )
         inverse = np.zeros((vectors, size, size))
         inverse[:, range(size), range(size)] = 1.0 / ridge
-        return cls(np.zeros((vectors, size)), inverse, ridge, margin, *counts(vectors))
+        return cls(np.zeros((vectors, size)), inverse, ridge, margin, *zero_counts(vectors))
 
 
 class Gram(NamedTuple):
@@ -165,7 +165,7 @@ class Variances(NamedTuple):
 def diagonal(kind: type[Ratios] | type[Variances], vectors: int, features: int, ridge: float, margin: float) -> Any:
     """The state of one of these kinds with the diagonal of M = aI."""
     shape = (vectors, features + 1)
-    return kind(np.zeros(shape), np.full(shape, ridge), ridge, margin, *counts(vectors))
+    return kind(np.zeros(shape), np.full(shape, ridge), ridge, margin, *zero_counts(vectors))
 
 
 @score.register
