@@ -254,7 +254,7 @@ def test_a_bare_head_is_right_whatever_the_label():
 def test_what_is_no_tree_is_not_drawn(heads):
     with pytest.raises(ValueError, match=r"^arcs: the heads are not a tree; they form a cycle 2 → 3 → 2"):
         plot.tree(WORDS, heads)
-    with pytest.raises(ValueError, match=r"^gold: .* circle 2 → 3 → 2"):
+    with pytest.raises(ValueError, match=r"^gold: .* cycle 2 → 3 → 2"):
         plot.tree(WORDS, ARCS, gold=heads)
     with pytest.raises(ValueError, match=r"^arcs: word 3 has head 4, but there are 3 words"):
         plot.tree(WORDS, [2, 0, 4])
