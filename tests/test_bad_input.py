@@ -191,7 +191,7 @@ def test_bad_arguments_of_fit_are_refused(arguments, message):
 def test_more_clashes_name_both():
     with pytest.raises(ValueError, match="intercept_init cannot be used with fit_intercept=False"):
         Perceptron(fit_intercept=False).fit(X, Y, intercept_init=[1.0])
-    with pytest.raises(ValueError, match="keep='vote' cannot be judged on X_val"):
+    with pytest.raises(ValueError, match="keep='vote' cannot be validated on X_val"):
         Perceptron(keep="vote").fit(X, Y, X_val=X, y_val=Y)
     with pytest.raises(ValueError, match="explain needs keep='last'"):
         Perceptron(keep="vote").fit(X, Y).explain(X[0])

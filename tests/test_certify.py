@@ -114,7 +114,7 @@ def test_what_freund_and_schapire_do_not_say(clf, options, reason):
     [
         (Perceptron(class_weight="balanced"), {}, "class_weight"),
         (Perceptron(), {"sample_weight": np.arange(len(Y)) % 3}, "sample_weight"),
-        (PassiveAggressiveClassifier(), {"coef_init": [[1.0, 0.0, 0.0]]}, "start at zero"),
+        (PassiveAggressiveClassifier(), {"coef_init": [[1.0, 0.0, 0.0]]}, "initial weights of zero"),
         (MIRA(margin=0), {}, "none is known for Mira"),
         (DeltaRuleClassifier(), {}, "none is known for this learner"),
     ],
@@ -135,7 +135,7 @@ def test_parameters_that_changed_since():
     clf = Perceptron(margin=5.0, **PLENTY).fit(X, Y)
     before = clf.certify(X, Y)
     assert clf.set_params(margin=0.0).certify(X, Y) == before, "the bound is that of the run"
-    assert "changed on the way" in clf.partial_fit(X, Y).certify(X, Y).reason
+    assert "changed during training" in clf.partial_fit(X, Y).certify(X, Y).reason
 
 
 def test_rules_that_update_for_a_margin_are_bounded_in_wrong_predictions():
@@ -167,5 +167,5 @@ def test_refusals():
     with pytest.raises(ValueError, match="two labels"):
         clf.certify(X, np.full(len(Y), "yes"))
     many = Perceptron(max_iter=2, tol=None).fit(X, np.arange(len(X)) % 3)
-    with pytest.raises(ValueError, match="two classes, and there are 3"):
+    with pytest.raises(ValueError, match="two classes; this one has 3"):
         many.certify(X, np.arange(len(X)) % 3)

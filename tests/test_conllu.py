@@ -226,7 +226,7 @@ ERRORS = {
     "no number": (lines("x"), 1, 1, "'x' is out of order"),
     "other digits": (lines("１"), 1, 1, "'１' is out of order"),
     "no blank line": (lines(1, 2, 1), 3, 1, "Is the blank line missing that ends the sentence before"),
-    "comment inside": (lines(1)[:-1] + "# text = b\n" + lines(1), 2, None, "a comment among the words.* missing"),
+    "comment inside": (lines(1)[:-1] + "# text = b\n" + lines(1), 2, None, "a comment between words.* missing"),
     "head": (lines((1, "x")), 1, 7, "the head is 'x'; it must be 0 .the root., the number of a word, 1 to 1, or _"),
     "head beyond": (lines(1, (2, 0), (3, 4)), 3, 7, "the head is '4'"),
     "head below": (lines((1, -1)), 1, 7, "the head is '-1'"),
@@ -242,9 +242,9 @@ ERRORS = {
     "range before an empty node": (lines(1, "2-3", "1.1", 2, 3), 3, 1, "'1.1' is out of order"),
     "empty node": (lines(1, "1.2"), 2, 1, "'1.2' is out of order; .* the empty node 1.1"),
     "empty node early": (lines("1.1", 1), 1, 1, "'1.1' is out of order; .* the empty node 0.1"),
-    "empty value": (lines(1).replace("\ta\t", "\t\t"), 1, 2, "the value is empty; what is not there is written _"),
+    "empty value": (lines(1).replace("\ta\t", "\t\t"), 1, 2, "the value is empty; write _ for a missing value"),
     "empty misc": (lines(1).replace("_\n", "\n"), 1, 10, "the value is empty"),
-    "blank in a tag": ("1\ta\t_\tNO UN\t_\t_\t0\troot\t_\t_\n\n", 1, 4, "'NO UN' holds a blank; only form, lemma"),
+    "blank in a tag": ("1\ta\t_\tNO UN\t_\t_\t0\troot\t_\t_\n\n", 1, 4, "'NO UN' contains a space; only form, lemma"),
     "two blank lines": (lines(1) + "\n" + lines(1), 3, None, "a blank line where a sentence must begin"),
     "blank line first": ("\n" + lines(1), 1, None, "a blank line where a sentence must begin"),
     "blank line with blanks": (lines(1).removesuffix("\n") + " \t\n", 2, None, r"line .* holds ' \\t'; it must be"),
@@ -368,7 +368,7 @@ def test_text_files_and_pipes(tmp_path):
     with pytest.raises(FileNotFoundError):
         conllu.read(tmp_path / "missing.conllu")
     for text in (EXAMPLE, EXAMPLE.encode()):
-        with pytest.raises(ValueError, match=r"source must be a path .*; parse reads texts"):
+        with pytest.raises(ValueError, match=r"source must be a path .*; to read text, use parse"):
             conllu.read(text)
     with pytest.raises(ValueError, match="on_error must be 'error' or 'skip'; got 'ignore'"):
         conllu.read(path, on_error="ignore")

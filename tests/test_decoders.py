@@ -110,7 +110,7 @@ TWO = [[0, 1], [1, 0]]
 WRONG = {
     "a vector": ({"emissions": [1, 2]}, r"emissions must have the shape \(n, K\).*; it has \(2,\)"),
     "no tags": ({"emissions": np.empty((2, 0))}, r"emissions must have the shape \(n, K\).*; it has \(2, 0\)"),
-    "ragged": ({"emissions": [[1, 2], [3]]}, "emissions is no table, since its rows differ in length"),
+    "ragged": ({"emissions": [[1, 2], [3]]}, "emissions must be a table; its rows differ in length"),
     "texts": ({"emissions": [["1", "2"]]}, "emissions must be whole numbers or floats; it has the type <U1"),
     "complex": ({"emissions": [[1j]]}, "has the type complex128"),
     "nan": ({"emissions": [[0, 1], [2, NAN]]}, r"emissions\[1, 1\] is nan; a score is a number"),
@@ -224,7 +224,7 @@ NO_TREE = {
     "a number": (3, r"scores must have the shape \(n\+1, n\+1\).*; it has \(\)"),
     "not square": ([[0, 1]], r"scores must have the shape \(n\+1, n\+1\).*; it has \(1, 2\)"),
     "empty": (np.empty((0, 0)), r"scores must have the shape .*; it has \(0, 0\)"),
-    "ragged": ([[1, 2], [3]], "scores is no table"),
+    "ragged": ([[1, 2], [3]], "scores must be a table"),
     "none": (None, "has the type object"),
     "nan": ([[0, NAN], [0, 0]], r"scores\[0, 1\] is nan; a score is a number"),
     "infinite": ([[0, INF], [0, 0]], r"scores\[0, 1\] is inf"),

@@ -120,7 +120,7 @@ def test_spans_counted_by_hand():
 
 def test_a_tag_that_is_none():
     with pytest.raises(
-        ValueError, match="sentence 1: 'NOUN' is no tag of a chunk: it must be O, or one of B, I, O, E, S, L, U with"
+        ValueError, match="sentence 1: 'NOUN' is not a chunk tag: it must be O, or one of B, I, O, E, S, L, U with"
     ):
         evaluation.spans([["O"], ["B-X"]], [["O"], ["NOUN"]])
 
@@ -158,7 +158,7 @@ def test_known_and_unknown_words():
         "accuracy 75.00 (3 of 4), whole sentences 50.00 (1 of 2)",
         "known words 100.00 (3 of 3), unknown words 0.00 (0 of 1)",
     ]
-    with pytest.raises(ValueError, match="words and known go together"):
+    with pytest.raises(ValueError, match="words and known must be passed together"):
         evaluation.tags([["D"]], [["D"]], words=[["the"]])
 
 
@@ -242,7 +242,9 @@ def test_clas_leaves_function_words_and_punctuation_out():
 def test_what_does_not_fit_is_refused(count):
     with pytest.raises(ValueError, match="the numbers of sentences differ: 2 in gold, 1 in guess"):
         count([[], []], [[]])
-    with pytest.raises(ValueError, match="sentence 1: the numbers of words differ: 2 in gold, 1 in guess; gold tokens"):
+    with pytest.raises(
+        ValueError, match="sentence 1: the numbers of words differ: 2 in gold, 1 in guess; evaluate on gold"
+    ):
         count([[], ["O", "O"]], [[], ["O"]])
     with pytest.raises(ValueError, match="sentence 0 is a string"):
         count(["O"], ["O"])

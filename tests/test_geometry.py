@@ -530,4 +530,4 @@ def test_what_is_too_large_says_so(monkeypatch):
     clf = Perceptron(fit_intercept=False, max_iter=1000, tol=None).fit(X, y)
     certified = clf.certify(X, y)
     assert certified.separable is None
-    assert "could not be told" in certified.reason
+    assert "could not be determined" in certified.reason

@@ -143,17 +143,17 @@ def test_blocks_are_chosen_from_the_shape_and_change_nothing(monkeypatch):
     rng = np.random.default_rng(0)
     X, labels = rng.integers(-2, 3, (500, 40)).astype(float), rng.integers(0, 30, 500)
     runs = []
-    for pays in (True, False):
-        monkeypatch.setattr(blocks, "pays", lambda rows, problem, pays=pays: pays)
+    for faster in (True, False):
+        monkeypatch.setattr(blocks, "is_faster", lambda rows, problem, faster=faster: faster)
         ours = trainer(X, labels, Joint(30), rule=Perceptron(0.0, 1.0))
         ours.epoch(np.arange(500))
         runs.append(ours.weights)
     assert np.array_equal(runs[0].w, runs[1].w)
     monkeypatch.undo()
-    assert blocks.pays(Dense(X), Joint(30))
-    assert not blocks.pays(Dense(X), Joint(3))
-    assert not blocks.pays(as_rows(sp.csr_matrix(X)), Joint(30))
-    assert not blocks.pays(Dense(X), Binary(2))
+    assert blocks.is_faster(Dense(X), Joint(30))
+    assert not blocks.is_faster(Dense(X), Joint(3))
+    assert not blocks.is_faster(as_rows(sp.csr_matrix(X)), Joint(30))
+    assert not blocks.is_faster(Dense(X), Binary(2))
 
 
 def test_float32_rows_learn_float32_weights_that_round_as_the_data_does():

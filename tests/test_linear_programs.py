@@ -226,7 +226,7 @@ def test_klee_and_mintys_cube():
         ({"c": []}, "at least one number"),
         ({"c": [[1, 2], [3, 4]]}, "vector"),
         ({"c": [1.0, np.nan]}, "finite"),
-        ({"c": [1.0], "A_ub": [[1.0]]}, "A_ub and b_ub go together"),
+        ({"c": [1.0], "A_ub": [[1.0]]}, "A_ub and b_ub must be passed together"),
         (
             {"c": [1.0], "A_ub": [[1.0, 2.0]], "b_ub": [1.0]},
             r"1 rows, as b_ub, and 1 columns, as c; got the shape \(1, 2\)",

@@ -33,8 +33,8 @@ def test_mnist_averaged_joint(mnist):
 def test_mnist_by_blocks_makes_the_same_mistakes(mnist, multiclass, monkeypatch):
     X, y, *_ = mnist
     runs = []
-    for pays in (False, True):
-        monkeypatch.setattr(blocks, "pays", lambda rows, problem, pays=pays: pays)
+    for faster in (False, True):
+        monkeypatch.setattr(blocks, "is_faster", lambda rows, problem, faster=faster: faster)
         runs.append(Perceptron(multiclass=multiclass, order="cyclic", keep="average", max_iter=3, tol=None).fit(X, y))
     one, other = runs
     assert [epoch[1:4] for epoch in one.history_] == [epoch[1:4] for epoch in other.history_]

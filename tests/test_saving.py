@@ -247,7 +247,7 @@ def test_names_of_columns_are_kept(tmp_path):
     loaded.partial_fit(table, y)
     with pytest.raises(ValueError, match="feature names"):
         loaded.predict(table[["b", "a", "ä", "🙂"]])
-    with pytest.raises(ValueError, match="columns with names"):
+    with pytest.raises(ValueError, match="named columns"):
         loaded.widen(5)
 
 
@@ -373,7 +373,7 @@ def test_refusals(tmp_path):
         MIRA.load(path)
     facts, arrays = store.read(path)
     store.write(path, facts | {"learner": "os.system"}, arrays)
-    with pytest.raises(UnreadableModel, match=r"holds a 'os.system', which is no learner of rosenblatt"):
+    with pytest.raises(UnreadableModel, match=r"holds a 'os.system', which is not a learner of rosenblatt"):
         rosenblatt.load(path)
     with pytest.raises(FileNotFoundError):
         rosenblatt.load(tmp_path / "nowhere")
@@ -384,7 +384,7 @@ def test_a_learner_of_ones_own_is_saved_and_loaded_by_itself(tmp_path):
     Mine().fit(X, y).save(tmp_path / "model")
     loaded = Mine.load(tmp_path / "model")
     assert loaded._model.conditions.rule == rules.Perceptron(0.0, 3.0)
-    with pytest.raises(UnreadableModel, match="if it is one of your own, use its load"):
+    with pytest.raises(UnreadableModel, match="for a class of your own, call its load"):
         rosenblatt.load(tmp_path / "model")
 
 
@@ -466,7 +466,7 @@ def test_what_only_predicts_can_be_widened(tmp_path):
 
 @pytest.mark.parametrize("name", ["ALMA", "p-norm", "normalised Winnow", "Winnow1", "kernel", "Forgetron", "second order"])
 def test_learners_to_whom_the_number_of_columns_matters_refuse(name):
-    with pytest.raises(TypeError, match="cannot take other columns than it began with"):
+    with pytest.raises(TypeError, match="cannot change its number of columns"):
         fitted(name).widen(9)
 
 

@@ -282,7 +282,7 @@ def test_an_exponentially_small_margin_is_no_obstacle():
         (np.ma.array([[1.0], [2.0]], mask=[[True], [False]]), [0, 1], "masked"),
         (sp.coo_array(np.ones(2)), [0, 1], "two dimensions"),
         ([[1.0], [2.0]], np.array([0, "a"], dtype=object), "labels of one type; got int, str"),
-        ([[2**53 + 1], [2]], [0, 1], "which no float is equal to"),
+        ([[2**53 + 1], [2]], [0, 1], "which float64 cannot represent exactly"),
     ],
 )
 def test_nonsense_is_refused(X, y, words):

@@ -309,7 +309,7 @@ def test_sentences_of_a_file_are_not_taken_for_what_is_in_them(case):
     from rosenblatt.data.conllu import Sentence
 
     learner, _, y = case
-    with pytest.raises(TypeError, match="X holds sentences of a file"):
+    with pytest.raises(TypeError, match="X holds Sentence objects of a file"):
         learner.fit([Sentence.of(["a"])], y[:1])
 
 

@@ -630,7 +630,7 @@ def test_validation_data_are_judged_by_the_weights_that_predict():
     fitted = StructuredPerceptron(CHAINS, max_iter=4).fit(X[:12], y[:12], X_val=X[12:], y_val=y[12:])
     assert fitted.history_[-1].validation_error == pytest.approx(1 - fitted.score(X[12:], y[12:]))
     assert fitted.history_[-1].norm == pytest.approx(math.sqrt(sum(v * v for v in fitted._model.w.values())))
-    with pytest.raises(ValueError, match="go together"):
+    with pytest.raises(ValueError, match="must be passed together"):
         fitted.fit(X, y, X_val=X)
 
 

@@ -290,7 +290,7 @@ WRONG = {
     "1 qid:x 2:3": (3, "expected a whole number after qid:, found 'qid:x'"),
     "3:4 1:2": (1, "expected a label before the first index:value, found '3:4'"),
     "1 2:3 \x00\x01\x02": (7, r"found '\x00\x01\x02'"),
-    "\x7fELF\x02": (1, r"expected a label, a number or a word, found '\x7fELF\x02'; is this a file of text?"),
+    "\x7fELF\x02": (1, r"expected a label, a number or a word, found '\x7fELF\x02'; is this a text file?"),
 }
 
 

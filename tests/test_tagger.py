@@ -301,7 +301,7 @@ def test_answers_never_break_the_scheme(X, search):
 def test_gold_that_breaks_the_scheme_is_refused_by_number():
     with pytest.raises(ValueError, match=r"sentence 1: 'I-P' may not follow 'O'.*convert_tags"):
         SequenceTagger(scheme="bio").fit([["a"], ["b", "c"]], [["B-P"], ["O", "I-P"]])
-    with pytest.raises(ValueError, match="sentence 0, word 1: 'NOUN' is no tag of the scheme 'bio'"):
+    with pytest.raises(ValueError, match="sentence 0, word 1: 'NOUN' is not a tag of the scheme 'bio'"):
         SequenceTagger(scheme="bio").fit([["a"]], [["NOUN"]])
     assert SequenceTagger(TEMPLATES, n_jobs=1).fit([["a"], ["b", "c"]], [["B-P"], ["O", "I-P"]])._model.scheme is None
 
@@ -355,7 +355,7 @@ def test_strange_words_are_tagged():
         ([["a"], ["b"]], [["X"], [None]], TypeError, "sentence 1, word 1: a tag must be"),
         ([["a"], "text"], [["X"], ["X"] * 4], TypeError, "sentence 1 must be a list of tokens"),
         ([["a"], 7], [["X"], ["X"]], TypeError, "sentence 1 must be a list of tokens"),
-        ([["a"], ["b"]], [["X"]], ValueError, "each needs its answer"),
+        ([["a"], ["b"]], [["X"]], ValueError, "the numbers must be equal"),
         ([], [], ValueError, "no sentence to learn from"),
     ],
 )

@@ -141,7 +141,7 @@ def test_orders_are_drawn_by_the_seed_or_given():
 
 
 def test_rows_that_nothing_separates_need_a_vector():
-    with pytest.raises(ValueError, match=r"no hyperplane .* no wall to draw"):
+    with pytest.raises(ValueError, match=r"no hyperplane .* pass separator=u"):
         trace(*XOR)
     run = trace(*XOR, separator=[1.0, 1.0, -0.5], max_updates=100)
     assert (run.updates, run.converged, run.bound, run.used) == (100, False, math.inf, 0)
@@ -168,7 +168,7 @@ def test_a_wall_that_claims_too_much_is_passed():
         ({"order": [0, 1]}, "must be a sequence that names every row"),
         ({"order": [0.5]}, "numbers of rows from 0 to 5"),
         ({"separator": [1, 2]}, "separator must be 6 finite numbers, .* got .1, 2."),
-        ({"separator": np.zeros(6)}, "must be a direction"),
+        ({"separator": np.zeros(6)}, "must be a vector that is not zero"),
         ({"start": np.full(6, np.nan)}, "start must be 6 finite numbers"),
         ({"constant": np.inf}, "finite"),
     ],

@@ -46,9 +46,9 @@ def test_the_trees_of_n_words_are_as_many_as_cayley_counted(n, all_of_them, one_
 
 
 def test_a_circle_is_shown():
-    with pytest.raises(ValueError, match="sentence 3: the heads are no tree; they lead in a circle 2 → 4 → 2"):
+    with pytest.raises(ValueError, match="sentence 3: the heads are not a tree; they form a cycle 2 → 4 → 2"):
         trees.check(np.array([0, 4, 1, 2]), 3)
-    with pytest.raises(ValueError, match="circle 1 → 1"):
+    with pytest.raises(ValueError, match="cycle 1 → 1"):
         trees.check(np.array([1]), 0)
 
 

@@ -1,8 +1,8 @@
 """Every error that the library raises on purpose, as a type with fields.
 
 An error says what is wrong in `problem`, and its facts are attributes: which parameter had which value and what is allowed,
-or which file, line and column, or which row. Nobody needs to read the message to find them out. Each surface puts the facts
-into its own words: Python shows `missing='fill'` where the command line shows `--missing fill`.
+or which file, line and column, or which row. No code needs to parse the message. Python
+shows `missing='fill'` where the command line shows `--missing fill`.
 
     RosenblattError
       InvalidParameter           (ValueError)   a parameter has a value that is not allowed
@@ -12,7 +12,7 @@ into its own words: Python shows `missing='fill'` where the command line shows `
         InvalidDataType          (TypeError)    … because of their type
         FormatError                             a file that is not what its format says: path, line, column
         UnknownLabel                            a label that is not one of the known classes
-        NumericOverflow                         numbers became too large to learn from
+        NumericOverflow                         weights or scores became infinite or NaN
       UnsupportedOperation       (ValueError, TypeError)  this learner or model cannot do what was asked
       UnreadableModel            (ValueError)   a file that is not a model, or a damaged one
       UnreadableCertificate      (ValueError)   a file that is not a certificate, or a damaged one
@@ -72,7 +72,7 @@ class RosenblattError(Exception):
 
     @property
     def place(self) -> str:
-        """Where in a file it is, as "mail.csv, line 3, column 'age'"; empty where there is no file."""
+        """The place in a file, as "mail.csv, line 3, column 'age'"; empty where there is no file."""
         parts = [] if self.path is None else [str(self.path)]
         parts += [] if self.line is None else [f"line {self.line}"]
         parts += [] if self.column is None or not parts else [f"column {self.column!r}"]
@@ -108,6 +108,15 @@ class InvalidParameter(RosenblattError, ValueError):
     >>> raise InvalidParameter("margin", -1, "a number ≥ 0")
     Traceback (most recent call last):
     rosenblatt.errors.InvalidParameter: margin must be a number ≥ 0; got -1
+
+    Parameters
+    ----------
+    parameter : str
+        The name of the parameter.
+    value : object
+        Its value.
+    allowed : str
+        What is allowed, as the end of "must be".
     """
 
     def __init__(self, parameter: str, value: object, allowed: str, **facts: Any):
@@ -120,7 +129,15 @@ class InvalidParameterType(InvalidParameter, TypeError):
 
 
 class IncompatibleParameters(InvalidParameter):
-    """Two parameters that cannot be used together, as (name, value) each, and why not."""
+    """Two parameters that cannot be used together.
+
+    Parameters
+    ----------
+    one, other : (str, object)
+        The name and the value of each.
+    reason : str
+        Why they cannot be used together.
+    """
 
     def __init__(self, one: tuple[str, object], other: tuple[str, object], reason: str, **facts: Any):
         RosenblattError.__init__(
@@ -167,7 +184,7 @@ class NumericOverflow(InvalidData):
 
 
 class UnsupportedOperation(RosenblattError, ValueError, TypeError):
-    """This learner or model cannot do what was asked, whatever the values.
+    """An operation that this learner or model does not support, whatever the values.
 
     It is both a ValueError and a TypeError, because code that calls estimators catches either.
     """
@@ -182,7 +199,17 @@ class UnreadableCertificate(RosenblattError, ValueError):
 
 
 class OutputError(RosenblattError, OSError):
-    """A file that cannot be written; `errno` and `filename` are those of the OSError behind it."""
+    """A file that cannot be written.
+
+    Parameters
+    ----------
+    problem : str
+        What is wrong.
+    path : path
+        The file.
+    errno : int, optional
+        That of the OSError behind it.
+    """
 
     def __init__(self, problem: str, path: str | os.PathLike[str], errno: int | None = None, **facts: Any):
         super().__init__(problem, path=path, **facts)

@@ -26,24 +26,48 @@ from rosenblatt.errors import InvalidData, InvalidParameter, UnknownLabel
 
 
 class Graded(NamedTuple):
-    """What a loss says of scores: how bad each row is, and which way that falls."""
+    """The loss of each row, and its subgradient in the scores.
 
-    value: NDArray  # (rows,)
-    slope: NDArray  # (rows, classes): a subgradient of each value in the scores of its row
+    Attributes
+    ----------
+    value : (rows,) array
+        The losses.
+    slope : (rows, classes) array
+        A subgradient of each loss in the scores of its row.
+    """
+
+    value: NDArray
+    slope: NDArray
 
 
 class Rivalry(NamedTuple):
-    """How far the label of each row leads its rivals, and how that changes with the scores."""
+    """The margin of the label of each row over its rivals, and its gradient in the scores.
 
-    margin: NDArray  # (rows,)
-    direction: NDArray  # (rows, classes): 1 at the label; −1 at the best rival, or shared out among the rivals
+    Attributes
+    ----------
+    margin : (rows,) array
+        The margins.
+    direction : (rows, classes) array
+        1 at the label, −1 at the best rival, or shared among the rivals.
+    """
+
+    margin: NDArray
+    direction: NDArray
 
 
 class Criterion(NamedTuple):
-    """The loss of all rows together, and a subgradient of it in the weights."""
+    """The loss of all rows together, and a subgradient of it in the weights.
+
+    Attributes
+    ----------
+    value : float
+        The loss.
+    subgradient : (features,) array
+        The subgradient.
+    """
 
     value: float
-    subgradient: NDArray  # (features,)
+    subgradient: NDArray
 
 
 @dataclass(frozen=True)

@@ -30,10 +30,17 @@ class Perceptron(NamedTuple):
     The test is m ≤ δ and not "the predicted sign is wrong", as CMU 10-607, UCSC NLP 202 and Georgia Tech CS 4540 also
     write it, nor m < 0, as Waterloo CS489/698 says of a wrong prediction, nor IIIT-H SMAI's ⟨w, x⟩ < 0, without the
     label: at a score of 0, where every run from w = 0 begins, these pass over one class or both.
+
+    Attributes
+    ----------
+    margin : float
+        δ ≥ 0.
+    rate : float
+        η > 0.
     """
 
-    margin: float  # δ ≥ 0
-    rate: float  # η > 0
+    margin: float
+    rate: float
 
     @property
     def uses_length(self) -> bool:
@@ -52,6 +59,20 @@ class Perceptron(NamedTuple):
 
         Block 1962 and Novikoff 1962 for δ = 0. Batches that move by the sum of up to b moves at once make at most
         (b·R² + 2δ/η)/γ² moves.
+
+        Parameters
+        ----------
+        radius : float
+            R, the length of the longest row.
+        gamma : float
+            γ, the margin of a unit vector that separates the rows.
+        batch : int, default=1
+            The number of rows that move the weights at once.
+
+        Returns
+        -------
+        float
+            The largest number of updates.
         """
         return bounds.batch_sum(radius, gamma, batch, delta=self.margin, rate=self.rate)
 
@@ -67,7 +88,17 @@ def _(rule: Perceptron, m, length, k, positive):
 
 
 class Diminishing(NamedTuple):
-    """The same with the rate of the k-th update rate / k**power: 1/√k (power ½) or 1/k (power 1)."""
+    """The perceptron with a rate that falls: that of the k-th update is rate / k**power, 1/√k (power ½) or 1/k (power 1).
+
+    Attributes
+    ----------
+    margin : float
+        δ ≥ 0.
+    rate : float
+        η > 0.
+    power : float
+        The exponent, from 0 to 1.
+    """
 
     margin: float
     rate: float
@@ -89,6 +120,20 @@ class Diminishing(NamedTuple):
         """From w = 0: γ Σ η_k ≤ sqrt(Σ (η_k² R² + 2 η_k δ)), so the largest t that satisfies it bounds the updates.
 
         For summed batches R² counts as many times as a batch has rows, as it does at the constant rate.
+
+        Parameters
+        ----------
+        radius : float
+            R, the length of the longest row.
+        gamma : float
+            γ, the margin of a unit vector that separates the rows.
+        batch : int, default=1
+            The number of rows that move the weights at once.
+
+        Returns
+        -------
+        float
+            The largest number of updates.
         """
         return bounds.diminishing(sqrt(batch) * radius, gamma, self.power, delta=self.margin, rate=self.rate)
 
@@ -100,11 +145,19 @@ def _(rule: Diminishing, m, length, k, positive):
 
 class Uneven(NamedTuple):
     """The perceptron with a margin for each side (PAUM: Li, Zaragoza, Herbrich, Shawe-Taylor and Kandola 2002): with few
-    positive examples, a large margin for them and a small or negative one for the others."""
+    positive examples, a large margin for them and a small or negative one for the others.
 
-    positive: float  # τ₊
-    negative: float  # τ₋
-    rate: float  # η > 0
+    Attributes
+    ----------
+    positive, negative : float
+        τ₊ and τ₋, the margin of positive and of negative examples.
+    rate : float
+        η > 0.
+    """
+
+    positive: float
+    negative: float
+    rate: float
 
     @property
     def uses_length(self) -> bool:
@@ -119,7 +172,22 @@ class Uneven(NamedTuple):
         return self.rate
 
     def bound(self, radius: float, gamma: float, batch: int = 1) -> float:
-        """That of the perceptron with the larger of the two margins, and with 0 if both are negative."""
+        """That of the perceptron with the larger of the two margins, and with 0 if both are negative.
+
+        Parameters
+        ----------
+        radius : float
+            R, the length of the longest row.
+        gamma : float
+            γ, the margin of a unit vector that separates the rows.
+        batch : int, default=1
+            The number of rows that move the weights at once.
+
+        Returns
+        -------
+        float
+            The largest number of updates.
+        """
         return self.plain.bound(radius, gamma, batch)
 
     @property
@@ -139,9 +207,15 @@ SHORT = 1e-12
 
 class PA1(NamedTuple):
     """Move as far as a margin of 1 asks for, and by at most C: τ = min(C, (1 − m)/‖Δ‖²) (PA-I; with C = ∞ PA. Crammer,
-    Dekel, Keshet, Shalev-Shwartz and Singer 2006). A margin of exactly 1 rests; so does a direction of length 0."""
+    Dekel, Keshet, Shalev-Shwartz and Singer 2006). A margin of exactly 1 rests; so does a direction of length 0.
 
-    C: float  # > 0, ∞ allowed
+    Attributes
+    ----------
+    C : float
+        The largest step, > 0; infinity is allowed.
+    """
+
+    C: float
 
     @property
     def uses_length(self) -> bool:
@@ -156,7 +230,22 @@ class PA1(NamedTuple):
         return self.C
 
     def bound(self, radius: float, gamma: float, batch: int = 1) -> float:
-        """From w = 0, with a unit separator of margin ≥ γ: wrong predictions ≤ max(R², 1/C)/γ²."""
+        """From w = 0, with a unit separator of margin ≥ γ: wrong predictions ≤ max(R², 1/C)/γ².
+
+        Parameters
+        ----------
+        radius : float
+            R, the length of the longest row.
+        gamma : float
+            γ, the margin of a unit vector that separates the rows.
+        batch : int, default=1
+            The number of rows that move the weights at once.
+
+        Returns
+        -------
+        float
+            The largest number of wrong predictions.
+        """
         return bounds.pa1(radius, 1 / gamma, self.C) if batch == 1 else inf
 
 
@@ -167,9 +256,15 @@ def _(rule: PA1, m, length, k, positive):
 
 
 class PA2(NamedTuple):
-    """The same with a step that is damped rather than capped: τ = (1 − m)/(‖Δ‖² + 1/(2C)) (PA-II)."""
+    """PA-II: the passive-aggressive step, damped rather than capped: τ = (1 − m)/(‖Δ‖² + 1/(2C)).
 
-    C: float  # > 0
+    Attributes
+    ----------
+    C : float
+        > 0; the larger, the less damping.
+    """
+
+    C: float
 
     @property
     def uses_length(self) -> bool:
@@ -180,7 +275,22 @@ class PA2(NamedTuple):
         return False
 
     def bound(self, radius: float, gamma: float, batch: int = 1) -> float:
-        """From w = 0: wrong predictions ≤ Σ ℓ² ≤ (R² + 1/(2C))/γ²."""
+        """From w = 0: wrong predictions ≤ Σ ℓ² ≤ (R² + 1/(2C))/γ².
+
+        Parameters
+        ----------
+        radius : float
+            R, the length of the longest row.
+        gamma : float
+            γ, the margin of a unit vector that separates the rows.
+        batch : int, default=1
+            The number of rows that move the weights at once.
+
+        Returns
+        -------
+        float
+            The largest number of wrong predictions.
+        """
         return bounds.pa2(radius, 1 / gamma, self.C) if batch == 1 else inf
 
 
@@ -195,9 +305,14 @@ class Mira(NamedTuple):
     Singer 2003; β = 0 in their first form).
 
     With β = 0 weights of zero would never move; their first move is the perceptron's, τ = 1.
+
+    Attributes
+    ----------
+    margin : float
+        β ≥ 0.
     """
 
-    margin: float  # β ≥ 0
+    margin: float
 
     @property
     def uses_length(self) -> bool:
@@ -212,7 +327,22 @@ class Mira(NamedTuple):
         return 1.0
 
     def bound(self, radius: float, gamma: float, batch: int = 1) -> float:
-        """From w = 0: wrong predictions ≤ max(R², β)/γ². With β = 0 only the steps are bounded, Σ τ ≤ R/γ."""
+        """From w = 0: wrong predictions ≤ max(R², β)/γ². With β = 0 only the steps are bounded, Σ τ ≤ R/γ.
+
+        Parameters
+        ----------
+        radius : float
+            R, the length of the longest row.
+        gamma : float
+            γ, the margin of a unit vector that separates the rows.
+        batch : int, default=1
+            The number of rows that move the weights at once.
+
+        Returns
+        -------
+        float
+            The largest number of wrong predictions.
+        """
         return bounds.mira(radius, gamma, self.margin) if batch == 1 else inf
 
 

@@ -21,7 +21,7 @@ SECTIONS = {
     "Classification and regression": {
         "train": "Train a model on files and save it.",
         "predict": "Predict the label of each row with a trained model.",
-        "evaluate": "Accuracy of a model, cross-validation, learning curves.",
+        "evaluate": "Measure a model, cross-validate, or compute a learning curve.",
         "explain": "Show the weights of a model, or explain one prediction.",
         "info": "Show what a model file holds.",
         "convert": "Convert a model to ONNX or text, data to LIBSVM format.",

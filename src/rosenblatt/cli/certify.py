@@ -43,7 +43,7 @@ def certify(
     """Decide whether two classes are linearly separable, with a proof either way.
 
     The proof is a hyperplane with every row on the side of its class, or a few rows with integer weights that show that
-    there is none. Either is checked in exact arithmetic, here and by --check. Numbers are the floats that they are read as.
+    there is none. Either is checked in exact arithmetic, here and by --check. Numbers are read as 64-bit floats.
 
     Exit code 0: separable (with --check: the proof holds). 1: not separable, or undecided (the proof does not hold).
     """

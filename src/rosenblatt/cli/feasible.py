@@ -41,9 +41,9 @@ def feasible(
 ) -> int:
     """Find x with A x > 0, or prove that there is none; or solve a linear program.
 
-    The numbers are taken exactly as they are written, and the answer is checked in exact arithmetic. A matrix has a row a
-    line. A linear program is a JSON object with c, A_ub, b_ub, A_eq, b_eq, bounds as scipy's linprog takes them: minimise
-    c x with A_ub x <= b_ub, A_eq x = b_eq; x >= 0 unless bounds say otherwise.
+    The numbers are taken exactly as they are written, and the answer is checked in exact arithmetic. A matrix has one row
+    on each line. A linear program is a JSON object with c, A_ub, b_ub, A_eq, b_eq, bounds as scipy's linprog takes them:
+    minimise c x with A_ub x <= b_ub, A_eq x = b_eq; x >= 0 unless bounds say otherwise.
 
     Exit code 0: there is a point (an optimum). 1: there is provably none, or nothing was proved.
     """

@@ -59,7 +59,7 @@ class DataOptions(NamedTuple):
     missing: Annotated[Text, option("--missing", "error|fill", "Refuse missing values, or fill them in.")] = None
     scale: Annotated[Text, option("--scale", "standard|none", "Scale numbers to mean 0 and variance 1, or not.")] = None
     ngrams: Annotated[Text, option("--ngrams", "LOW-HIGH", "Word n-grams of text columns; 1-2 adds bigrams.")] = None
-    characters: Annotated[Text, option("--characters", "LOW-HIGH", "Character n-grams of text too, as 3-5.")] = None
+    characters: Annotated[Text, option("--characters", "LOW-HIGH", "Also character n-grams of text columns: 3-5.")] = None
     hash_bits: Annotated[
         int | None, option("--hash-bits", "BITS", "Hash features into 2^BITS columns (hashing trick).", min=1, max=30)
     ] = None

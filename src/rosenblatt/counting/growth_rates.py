@@ -100,7 +100,7 @@ class Growth:
         What was counted, and at which sizes.
     fits : dict
         For each law that can be fitted, with the terms that come with it: the root mean square of its relative errors.
-        NaN for the exponential ones where n exceeds 64: nobody has counted so far.
+        NaN for the exponential ones where n exceeds 64, which no count can reach.
     flags : tuple of Flag
         Calls whose cost the counts leave out and whose size changes with n: the counts of the function are then not its
         cost.
@@ -164,6 +164,11 @@ class Growth:
 
         For n ≥ n₀ no term exceeds the law, so c is the sum of the positive coefficients.
 
+        Returns
+        -------
+        c, n₀
+            The factor, and the size from which on it holds.
+
         Raises
         ------
         UnsupportedOperation
@@ -171,7 +176,7 @@ class Growth:
         """
         if not self.exact:
             raise UnsupportedOperation(
-                f"{self.formula or self.law} was not met exactly, and only an exact formula proves a bound"
+                f"{self.formula or self.law} does not fit the counts exactly, and only an exact formula proves a bound"
             )
         positive = {term: Fraction(c) for term, c in self.terms.items() if c > 0}
         law, start = max(self.terms, default=ONE), 1
@@ -268,9 +273,7 @@ def growth(
         runs.append(count_operations(function, *arguments, follow=follow))
     counts = tuple(measure(run) if callable(measure) else getattr(run.counts, measure) for run in runs)
     if not all(isinstance(count, Real) and 0 <= float(count) < inf for count in counts):
-        raise InvalidParameterType(
-            "measure", measure, f"a function that must give a count, a number of at least 0, for each run, not {counts}"
-        )
+        raise InvalidParameterType("measure", measure, f"a function that returns a number ≥ 0 for each run, not {counts}")
     return fit(sizes, counts, growing_flags(runs))
 
 

@@ -65,7 +65,7 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Operations:
-    """What a function executed, line by line.
+    """The operations that a function executed, line by line.
 
     Attributes
     ----------
@@ -130,7 +130,7 @@ def count_operations(
     Parameters
     ----------
     function : function, method or str
-        As text, a source whose last function is meant: for a prompt that forgets what was typed.
+        Or source text, whose last function is counted: for a prompt that does not keep its source.
     *args, **named
         What it is called with.
     follow : bool or collection of functions, default=True
@@ -241,15 +241,16 @@ def bare(function: Any, args: tuple[Any, ...]) -> tuple[FunctionType, tuple[Any,
     name = getattr(function, "__qualname__", repr(function))
     if isinstance(function, str):
         raise Uncountable(
-            f"{function!r} is text, which only the function to be counted can be", hint="pass the function itself"
+            f"{function!r} is text; only the first argument of count_operations may be source text",
+            hint="pass the function itself",
         )
     if not callable(function):
         raise Uncountable(f"{function!r} is of type {type(function).__name__}, and only a function can be counted")
     if isinstance(function, type):
         raise Uncountable(f"{name} is a class", hint="count one of its methods, or a function that uses it")
     if hasattr(function, "__wrapped__"):
-        hint = f"count {name}.__wrapped__, or undecorate it"
-        raise Uncountable(f"{name} stands behind a decorator ({type(function).__name__})", hint=hint)
+        hint = f"count {name}.__wrapped__, or remove the decorator"
+        raise Uncountable(f"{name} is wrapped by a decorator ({type(function).__name__})", hint=hint)
     if isinstance(function, functools.partial):
         raise Uncountable(f"{function!r} is a partial", hint=f"count {function.func!r} with all of its arguments")
     if not isinstance(function, FunctionType):
@@ -261,8 +262,8 @@ def bare(function: Any, args: tuple[Any, ...]) -> tuple[FunctionType, tuple[Any,
         )
     if inspect.isgeneratorfunction(function):
         raise Uncountable(
-            f"{name} is a generator, which does nothing until it is asked",
-            hint=f"count a function that asks, such as one that returns list({name}(...))",
+            f"{name} is a generator function, which executes nothing until it is iterated",
+            hint=f"count a function that iterates it, such as one that returns list({name}(...))",
         )
     return function, args
 

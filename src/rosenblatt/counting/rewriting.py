@@ -110,7 +110,7 @@ def find_definition(function: FunctionType) -> ast.FunctionDef | ast.AsyncFuncti
     code, name = function.__code__, function.__qualname__
     if code.co_name == "<lambda>":
         raise Uncountable(
-            f"{name} is a lambda, whose source cannot be told from its neighbours'", hint="give it a name with def"
+            f"{name} is a lambda, whose source cannot be separated from the code around it", hint="give it a name with def"
         )
     linecache.checkcache(code.co_filename)
     lines = linecache.getlines(code.co_filename, function.__globals__)
@@ -165,7 +165,7 @@ def refuse_async(definition: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         ):
             line = getattr(node, "lineno", definition.lineno)
             raise Uncountable(
-                f"line {line} is asynchronous: what it executes depends on when it is awakened",
+                f"line {line} is asynchronous: what it executes depends on when it is resumed",
                 hint="count the synchronous functions that it calls",
             )
 

@@ -150,7 +150,20 @@ def parse(
     separator: str | None = None,
     on_error: str = "error",
 ) -> lines.Reader[Sentence]:
-    """Read the sentences of a text in columns, as `read` does for a file."""
+    """Read the sentences of text in columns, one at a time.
+
+    Parameters
+    ----------
+    text : str or bytes
+        The text.
+    columns, separator, on_error
+        As in `read`.
+
+    Returns
+    -------
+    Reader of Sentence
+        An iterator over the sentences.
+    """
     return read(io.StringIO(text) if isinstance(text, str) else io.BytesIO(text), columns, separator, on_error)
 
 

@@ -118,7 +118,17 @@ class Sentence(lines.BaseSentence):
         return "".join(self._surface()).rstrip()
 
     def tree(self) -> list[tuple[int, str]]:
-        """Return (head, relation) of each word; heads count words from 1, and 0 is the root."""
+        """Return the head and the relation of each word; heads count words from 1, and 0 is the root.
+
+        Returns
+        -------
+        list of (int, str)
+
+        Raises
+        ------
+        InvalidData
+            If a word has no head.
+        """
         try:
             return [(int(row[6]), row[7]) for row in self._rows(7)]
         except ValueError:
@@ -228,7 +238,20 @@ def read(source: Source, strict: bool = True, on_error: str = "error") -> lines.
 
 
 def parse(text: str | bytes, strict: bool = True, on_error: str = "error") -> lines.Reader[Sentence]:
-    """Read the sentences of a text in CoNLL-U, as `read` does for a file."""
+    """Read the sentences of CoNLL-U text, one at a time.
+
+    Parameters
+    ----------
+    text : str or bytes
+        The text.
+    strict, on_error
+        As in `read`.
+
+    Returns
+    -------
+    Reader of Sentence
+        An iterator over the sentences.
+    """
     return read(io.StringIO(text) if isinstance(text, str) else io.BytesIO(text), strict, on_error)
 
 
@@ -257,7 +280,7 @@ def _split(block: Block, strict: bool) -> list[Row]:
     for line, text in enumerate(content, block.first):
         if text[0] == "#":
             if strict and rows:
-                raise ConlluError(f"a comment among the words; comments stand before them. {MISSING}", path=file, line=line)
+                raise ConlluError(f"a comment between words; comments come before words. {MISSING}", path=file, line=line)
             continue
         fields = text.rstrip("\r\n").split("\t")
         if len(fields) != 10:
@@ -298,9 +321,9 @@ def _check_ids(rows: list[Row], file: str) -> list[Row]:
 def _check_values(file: str, line: int, fields: list[str]) -> None:
     for place, value in enumerate(fields):
         if not value:
-            raise _wrong(file, line, place, "the value is empty; what is not there is written _")
+            raise _wrong(file, line, place, "the value is empty; write _ for a missing value")
         if " " in value and COLUMNS[place] not in SPACED:
-            raise _wrong(file, line, place, f"{value!r} holds a blank; only form, lemma and misc may")
+            raise _wrong(file, line, place, f"{value!r} contains a space; only form, lemma and misc may contain one")
 
 
 def _wrong(file: str, line: int, place: int, message: str) -> ConlluError:

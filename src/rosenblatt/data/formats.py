@@ -175,6 +175,6 @@ def reading_for(paths: Iterable[str], format: str | None = None, **options: Any)
         return kind(format=format, **options)
     for option, value in options.items():
         if name != "vw" or option not in ("bits", "hashing"):
-            reason = "it is about the columns of a table"
+            reason = "the first is for tables only"
             raise IncompatibleParameters((option, value), ("format", name), reason)
     return kind(**options)

@@ -84,12 +84,32 @@ class BaseSentence(ABC):
         return " ".join(row[0] for row in self._rows())
 
     def column(self, name: str) -> list[str]:
-        """Return one column of the words, as text."""
+        """Return one column of the words, as text.
+
+        Parameters
+        ----------
+        name : str
+            The name of the column.
+
+        Returns
+        -------
+        list of str
+        """
         place = self._place(name)
         return [row[place] for row in self._rows(place)]
 
     def tokens(self, *names: str) -> list[tuple[str, ...]]:
-        """Return these columns of each word as tuples, all without names; tokens("form", "upos") is what a parser reads."""
+        """Return the values of these columns for each word, as tuples; tokens("form", "upos") is what a parser reads.
+
+        Parameters
+        ----------
+        *names : str
+            The names of the columns; all columns by default.
+
+        Returns
+        -------
+        list of tuple of str
+        """
         places = [self._place(name) for name in names or self.columns]
         return [tuple([row[place] for place in places]) for row in self._rows(max(places))]
 
@@ -143,7 +163,7 @@ class Reader(Generic[Kind]):
     ):
         check_on_error(on_error)
         if isinstance(source, bytes) or (isinstance(source, str) and "\n" in source):
-            raise InvalidParameter("source", source[:40], "a path or an open file", hint="parse reads texts")
+            raise InvalidParameter("source", source[:40], "a path or an open file", hint="to read text, use parse")
         self.skipped = 0
         self.errors: list[FormatError] = []
         self.file = name_of(source)

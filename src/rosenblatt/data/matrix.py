@@ -76,17 +76,17 @@ def read_program(path: str | PathLike) -> dict[str, Any]:
     with Input(path) as stream:
         content = stream.read(_LARGEST + 1)
     if len(content) > _LARGEST:
-        problem = f"it is larger than {_LARGEST >> 20} MiB, too large for a program that is solved exactly"
+        problem = f"the file is larger than {_LARGEST >> 20} MiB, too large for a linear program that is solved exactly"
         raise FormatError(problem, path=name)
     try:
         program = json.loads(content, parse_float=_number, parse_int=_number, parse_constant=_number)
     except json.JSONDecodeError as error:
-        raise FormatError(f"it is not JSON: {error.msg}", path=name, line=error.lineno, column=error.colno) from None
+        raise FormatError(f"the file is not JSON: {error.msg}", path=name, line=error.lineno, column=error.colno) from None
     except (ValueError, RecursionError) as error:
         raise FormatError(str(error), path=name) from None
     if not isinstance(program, dict) or "c" not in program or not program.keys() <= _PARTS:
         got = ", ".join(program) if isinstance(program, dict) else type(program).__name__
-        problem = f"a program is an object with c and any of {', '.join(sorted(_PARTS - {'c'}))}; got {got}"
+        problem = f"a linear program must be a JSON object with c and any of {', '.join(sorted(_PARTS - {'c'}))}; got {got}"
         raise FormatError(problem, path=name)
     try:
         return {part: _numbers(value) for part, value in program.items()}
@@ -98,9 +98,9 @@ def _load_array(stream: Input, name: str) -> list[tuple[Fraction, ...]]:
     try:
         array = np.load(io.BytesIO(stream.read()), allow_pickle=False)
     except (ValueError, EOFError) as error:
-        raise FormatError(f"it is not an array that numpy can read: {error}", path=name) from None
+        raise FormatError(f"the file is not an array that numpy can read: {error}", path=name) from None
     if array.ndim != 2 or array.dtype.kind not in "biuf" or array.dtype.itemsize > 8 or not np.isfinite(array).all():
-        problem = f"it must be a matrix of finite numbers; got {array.dtype} of shape {array.shape}"
+        problem = f"the array must be a matrix of finite numbers; got {array.dtype} of shape {array.shape}"
         raise FormatError(problem, path=name)
     return [tuple(map(Fraction, row)) for row in array.tolist()]
 
@@ -129,7 +129,7 @@ def _rows(lines: Iterable[str], name: str) -> list[tuple[Fraction, ...]]:
         except (ZeroDivisionError, ValueError) as error:
             raise FormatError(f"a number cannot be read: {error}", path=name, line=number) from None
     if not rows:
-        raise FormatError("it has no numbers", path=name, hint="write a row on each line, as in 1, -2, 0.5")
+        raise FormatError("the file has no numbers", path=name, hint="write a row on each line, as in 1, -2, 0.5")
     return rows
 
 

@@ -60,7 +60,7 @@ def paths(patterns: Paths) -> list[str]:
     Parameters
     ----------
     patterns : str, path, or iterable of these
-        A folder gives its files sorted, without hidden ones; a name that is no file gives what matches it as a pattern,
+        A folder gives its files sorted, without hidden ones; a name that is not a file gives what matches it as a pattern,
         sorted; "-" is standard input and may occur once.
 
     Returns
@@ -335,7 +335,7 @@ class _Members(io.RawIOBase):
             else:
                 data = self._raw.read(REQUEST) if self._part.needs_input else b""
                 if self._part.needs_input and not data:
-                    raise EOFError("it ends in the middle of what was compressed")
+                    raise EOFError("the compressed data are truncated")
             got = self._part.decompress(data, len(view))
         view[: len(got)] = got
         return len(got)
@@ -462,7 +462,7 @@ def _room(spare: list[NDArray[np.uint8]], size: int, rest: NDArray[np.uint8]) ->
 
 def _widen(buffer: NDArray[np.uint8], size: int, name: str) -> NDArray[np.uint8]:
     if size >= LONGEST:
-        raise FormatError(f"a line is longer than {LONGEST:,} bytes", path=name, hint="is this a file of text?")
+        raise FormatError(f"a line is longer than {LONGEST:,} bytes", path=name, hint="is this a text file?")
     wider = np.empty(2 * size + ROOM, np.uint8)
     wider[:size] = buffer[:size]
     return wider

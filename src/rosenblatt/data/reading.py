@@ -155,7 +155,7 @@ class RowReading:
 
 
 class Reading(Protocol):
-    """How files become rows."""
+    """A way to read files as rows; it is saved with the model, so that prediction reads files as training did."""
 
     format: ClassVar[str]  # the name of the reading in a model file
 
@@ -178,29 +178,120 @@ class Reading(Protocol):
             Whether rows without a label are errors.
         on_error : {"error", "skip"}
             Whether a row that cannot be read is an error or left out.
+
+        Returns
+        -------
+        Batches
+            An iterator over the batches.
         """
 
     def fit(self, batches: Iterable[Any]) -> Reading:
-        """Return a copy of this reading fitted to these batches; itself where there is nothing to learn."""
+        """Return a copy of this reading fitted to these batches; itself where there is nothing to learn.
+
+        Parameters
+        ----------
+        batches : iterable
+            The batches to learn from.
+
+        Returns
+        -------
+        Reading
+        """
 
     def labels(self, paths: Sequence[str], *, on_error: str = "error") -> tuple[int, NDArray]:
-        """Return the number of rows and the distinct labels, in one pass over the files."""
+        """Return the number of rows and the distinct labels, in one pass over the files.
+
+        Parameters
+        ----------
+        paths : sequence of str
+            The files; "-" is standard input.
+        on_error : {"error", "skip"}
+            Whether a row that cannot be read is an error or left out.
+
+        Returns
+        -------
+        rows : int
+            The number of rows.
+        labels : array
+            The distinct labels.
+        """
 
     def with_labels(self, labels: NDArray) -> Reading:
-        """Return this reading for files with these labels, numbers or words."""
+        """Return this reading for files with these labels, numbers or words.
+
+        Parameters
+        ----------
+        labels : array
+            The distinct labels.
+
+        Returns
+        -------
+        Reading
+        """
 
     def concatenate(self, batches: Sequence[Any]) -> Any:
-        """Return all batches as one."""
+        """Return all batches as one.
+
+        Parameters
+        ----------
+        batches : sequence
+            The batches.
+
+        Returns
+        -------
+        batch
+            All rows, as one batch.
+        """
 
     def chunk(self, batch: Any) -> Chunk:
-        """Return the rows of a batch."""
+        """Return the rows of a batch.
+
+        Parameters
+        ----------
+        batch
+            One of `batches`.
+
+        Returns
+        -------
+        Chunk
+        """
 
     def name(self, column: int) -> str:
-        """Return the name of a column of X."""
+        """Return the name of a column of X.
+
+        Parameters
+        ----------
+        column : int
+            The number of the column.
+
+        Returns
+        -------
+        str
+        """
 
     def to_parts(self) -> Parts:
-        """Return the reading as facts and arrays for a model file."""
+        """Return the reading as facts and arrays for a model file.
+
+        Returns
+        -------
+        Parts
+        """
 
     @classmethod
     def from_parts(cls, parts: Parts) -> Reading:
-        """Return the reading that `to_parts` described; ValueError where it cannot have."""
+        """Return the reading that `to_parts` described.
+
+        Parameters
+        ----------
+        parts : Parts
+            The facts and arrays.
+
+        Returns
+        -------
+        Reading
+
+        Raises
+        ------
+        ValueError
+            If the parts are not those of this reading.
+        """

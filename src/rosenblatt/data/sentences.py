@@ -66,6 +66,8 @@ def _words(file: _Peeked) -> Iterator[conllu.Sentence]:
         try:
             line.encode("utf-8")
         except UnicodeEncodeError:
-            raise FormatError("it is not UTF-8", path=file.name, line=number, hint="convert the file to UTF-8") from None
+            raise FormatError(
+                "a line is not UTF-8", path=file.name, line=number, hint="convert the file to UTF-8"
+            ) from None
         if words := column_files.FIELD.findall(lines.body(line.removeprefix(lines.BOM))):
             yield conllu.Sentence.of(words)

@@ -43,8 +43,8 @@ class Panel(NamedTuple):
     grams: NDArray  # (blocks, BLOCK, BLOCK), the upper triangles used
 
 
-def pays(rows: Rows, problem: Problem) -> bool:
-    """Whether blocks are the faster way to the same result."""
+def is_faster(rows: Rows, problem: Problem) -> bool:
+    """Return whether blocks are the faster way to the same result."""
     return (
         isinstance(rows, Dense)
         and isinstance(problem, (*JOINT, OneVsRest))

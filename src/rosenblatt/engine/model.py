@@ -196,7 +196,7 @@ def problem_of(parts: Parts, expected: Collection[Problem]) -> Any:
     """The problem that a model solves, if it is one of those expected."""
     problem = decode_record(parts.facts["problem"], problems.KINDS)
     if not any(type(problem) is type(one) and problem == one for one in expected):
-        raise ValueError(f"{problem} is none of {', '.join(map(str, expected))}")
+        raise ValueError(f"the problem must be one of {', '.join(map(str, expected))}; it is {problem}")
     return problem
 
 

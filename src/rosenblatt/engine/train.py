@@ -65,7 +65,27 @@ class Limits(NamedTuple):
 
 
 class Epoch(NamedTuple):
-    """What one epoch did."""
+    """The record of one epoch of training, an entry of `history_`.
+
+    Attributes
+    ----------
+    epoch : int
+        The number of the epoch, from 1.
+    mistakes : int
+        The number of rows predicted wrong when they were visited.
+    updates : int
+        The number of changes of weight vectors.
+    seen : int
+        The number of examples visited so far, in all epochs.
+    norm : float
+        The norm of all weights at the end of the epoch.
+    validation_error : float or None
+        The error on the validation rows, where there are any.
+    seconds : float
+        The time that the epoch took.
+    loss : float or None
+        The mean loss of the rows when they were visited, for learners that have one.
+    """
 
     epoch: int
     mistakes: int
@@ -74,7 +94,7 @@ class Epoch(NamedTuple):
     norm: float
     validation_error: float | None
     seconds: float
-    loss: float | None = None  # the mean loss of the rows when they were visited, of learners that have one
+    loss: float | None = None
 
 
 class Log:
@@ -240,7 +260,7 @@ class Trainer(NamedTuple):
     def _in_blocks(self, budget: int) -> bool:
         plain = self.visits.order != "most-violated" and self.visits.batch == 1 and budget == NO_LIMIT
         plain = plain and self.log is None and self.pocket is None
-        return plain and blocks.pays(self.examples.rows, self.problem)
+        return plain and blocks.is_faster(self.examples.rows, self.problem)
 
 
 def _judge_pocket(learner: EpochTrainer) -> None:

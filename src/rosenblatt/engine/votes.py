@@ -1,4 +1,4 @@
-"""Weights as the sum of the mistakes that made them. Whoever keeps the mistakes, each with the moment at which it was
+"""Weights as the sum of the mistakes that made them. A list of the mistakes, each with the moment at which it was
 made, has every weight vector of the run: its score of a row is a prefix of one running sum over the mistakes.
 
 The voted perceptron (Freund and Schapire 1999) lets each of them vote with as many votes as examples it survived.

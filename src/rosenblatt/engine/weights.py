@@ -19,15 +19,31 @@ class Weights(NamedTuple):
 
     The average of the weights after each example seen is w − drift/clock: a move τΔ made when c examples had been seen
     is missing from c of the clock weight vectors that the average is over, hence c·τΔ too much (Daumé's lazy sum).
+
+    Attributes
+    ----------
+    w : (features + 1,) or (features + 1, columns) array
+        The weights, one vector for two classes; the last coordinate is that of the constant feature.
+    drift : array of the same shape or None
+        What the average needs, in float64; None if no average is kept.
+    tally : (counters,) int64 array
+        The number of updates of each counter.
+    clock : (1,) int64 array
+        The number of examples seen.
     """
 
-    w: NDArray  # (features + 1,) for two classes, else (features + 1, columns); the last coordinate is the constant's
-    drift: NDArray | None  # the same shape, float64; None when no average is wanted
-    tally: NDArray  # (counters,) int64: updates made by each
-    clock: NDArray  # (1,) int64: examples seen
+    w: NDArray
+    drift: NDArray | None
+    tally: NDArray
+    clock: NDArray
 
     def average(self) -> NDArray:
-        """The mean of the weights after every example seen, in float64."""
+        """Return the mean of the weights after every example seen, in float64.
+
+        Returns
+        -------
+        array
+        """
         if self.drift is None:
             raise ValueError("these weights keep no drift, so their average is not known")
         return self.w - self.drift / self.clock[0] if self.clock[0] else self.w.astype(np.float64)

@@ -144,7 +144,7 @@ class LabelledRows(NamedTuple):
 
 
 class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, BaseEstimator):
-    """A learner with the manners of scikit-learn.
+    """The base of all estimators of this library, with the interface of scikit-learn.
 
     The class attributes are the values of those parameters that a learner does not offer; `_allowed` says what its
     parameters may be, as `with_parameters` finds out.
@@ -236,7 +236,7 @@ class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, BaseEstimator):
             raise InvalidParameter("features", features, "a whole number ≥ 1")
         if hasattr(self, "feature_names_in_"):
             raise UnsupportedOperation(
-                "this model learned from columns with names, and further ones would have none", hint="fit it anew"
+                "this model was fitted with named columns, and new columns would have no names", hint="fit a new model"
             )
         self._model = self._with_features(self._model, int(features))
         self.n_features_in_ = int(features)
@@ -245,8 +245,8 @@ class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, BaseEstimator):
     def _with_features(self, model: Any, features: int) -> Any:
         """The model for rows of so many columns."""
         raise UnsupportedOperation(
-            f"{type(self).__name__} cannot take other columns than it began with: how it learns depends on their number",
-            hint="fit it with all of them",
+            f"{type(self).__name__} cannot change its number of columns once it has learned: its algorithm depends on it",
+            hint="fit a new model with all columns",
         )
 
     # Steps of learning
@@ -420,9 +420,10 @@ class Classifier(ClassifierMixin, Estimator):
     classes_ : array
         The labels, sorted.
     n_mistakes_, n_updates_, n_seen_ : int
-        Examples not predicted before they were learned from, changes of weight vectors, and examples visited.
+        The numbers of examples predicted wrong before they were learned from, of changes of weight vectors, and of
+        examples visited.
     n_iter_ : int
-        Epochs.
+        The number of epochs.
     history_ : list of Epoch
         For each epoch: mistakes, updates, examples seen, norm of the weights, seconds.
     stop_reason_ : str
@@ -683,7 +684,7 @@ class Classifier(ClassifierMixin, Estimator):
         if X_val is not None and y_val is not None:
             if self.keep == "vote":
                 raise UnsupportedOperation(
-                    "keep='vote' cannot be judged on X_val: every epoch would count all votes anew",
+                    "keep='vote' cannot be validated on X_val: every epoch would count all votes again",
                     settings={"keep": "average"},
                 )
             X_val = read_rows(self, X_val)

@@ -33,12 +33,24 @@ _POWERS = {"invsqrt": 0.5, "inverse": 1.0}
 
 
 class Explanation(NamedTuple):
-    """Why a row gets its score: the score is the sum (`math.fsum`) of the intercept and the contributions."""
+    """The contributions of the features of a row to its score. The score is their sum (`math.fsum`) with the intercept.
 
-    label: Any  # the class that a positive contribution speaks for
+    Attributes
+    ----------
+    label : object
+        The class whose score is explained; a positive contribution raises it.
+    score : float
+        The score of the row.
+    intercept : float
+        The intercept of the class.
+    contributions : dict
+        The contribution of each feature, by its name or number, largest first; features of value zero are left out.
+    """
+
+    label: Any
     score: float
     intercept: float
-    contributions: dict[Any, float]  # by feature name, or number; largest first, zero values left out
+    contributions: dict[Any, float]
 
 
 class Linear(Classifier):
@@ -163,7 +175,7 @@ class Linear(Classifier):
         check_is_fitted(self)
         if self._model.votes is not None or isinstance(self._model.problem, OneVsOne):
             raise UnsupportedOperation(
-                f"keep={self.keep!r} with multiclass={self.multiclass!r} predicts by votes, which are no sum over features",
+                f"keep={self.keep!r} with multiclass={self.multiclass!r} predicts by votes, not by a sum over features",
                 hint="explain needs keep='last', 'average' or 'pocket', and multiclass='joint' or 'ovr'",
             )
         if not (sp.issparse(x) or hasattr(x, "columns") or np.ndim(x) == 2):
@@ -253,7 +265,7 @@ class Linear(Classifier):
         self._whole()
         if len(self.classes_) != 2:
             raise UnsupportedOperation(
-                f"certify is about two classes, and there are {len(self.classes_)}",
+                f"certify needs a model of two classes; this one has {len(self.classes_)}",
                 hint="fit one of them against the rest, with y == label",
             )
         X, y = self._read(X, y, reset=False)
@@ -262,7 +274,7 @@ class Linear(Classifier):
             row = int(np.flatnonzero(numbers < 0)[0])
             raise UnknownLabel(y[row].item(), self.classes_.tolist(), row=row)
         model, start = self._model, self._model.conditions.start
-        there = slice(None) if model.constant else slice(-1)  # without an intercept the last weight is nobody's
+        there = slice(None) if model.constant else slice(-1)  # without an intercept the last weight is not used
         return certify(X, numbers, model.constant, Ran(
             conditions=model.conditions._replace(start=None if start is None else start[there].astype(np.float64)),
             last=model.weights.w[there].astype(np.float64),
@@ -371,7 +383,7 @@ class Perceptron(Linear, SharedParameters):
         eta0, eta0/√k or eta0/k at the k-th update. The last two void the mistake bound (1/√k keeps it up to a logarithm;
         1/k allows exp(πR/(√6γ)) updates) and say so in a warning.
     intercept_scaling
-        The size of that constant. R and γ are those of the data with it; about R is a good size for uncentred data.
+        The value of the constant feature. R and γ are those of the data with it; about R is a good size for uncentred data.
         scikit-learn learns the intercept of sparse data with an effective 0.1.
 
     Attributes
@@ -389,7 +401,7 @@ class Perceptron(Linear, SharedParameters):
 
     Notes
     -----
-    A margin is no probability. `CalibratedClassifierCV(Perceptron(keep="average")).fit(X, y).predict_proba(X)`, from
+    A margin is not a probability. `CalibratedClassifierCV(Perceptron(keep="average")).fit(X, y).predict_proba(X)`, from
     `sklearn.calibration`, makes probabilities of margins.
 
     Examples

@@ -291,7 +291,7 @@ class InterceptParameters:
     fit_intercept
         Whether to learn an intercept, as the weight of a constant feature.
     intercept_scaling
-        The size of that constant. R and γ are those of the data with it; about R is a good size for uncentred data.
+        The value of the constant feature. R and γ are those of the data with it; about R is a good size for uncentred data.
     """
 
     fit_intercept: bool = parameter(True, Flag())
@@ -305,7 +305,7 @@ class OrderParameters:
     Parameters
     ----------
     order
-        How each epoch visits the rows: shuffled anew, in the order given, or drawn with replacement.
+        How each epoch visits the rows: shuffled, in the order given, or drawn with replacement.
     """
 
     order: str = parameter("shuffle", OneOf(("shuffle", "cyclic", "random")))
@@ -334,14 +334,14 @@ class EpochParameters(RandomParameters):
     Parameters
     ----------
     max_iter
-        The most epochs.
+        The largest number of epochs (passes over the data).
     tol
         Stop when the share of mistakes in an epoch (or the validation error) has not fallen by more than `tol` for
-        `n_iter_no_change` epochs in a row. None: never for this reason.
+        `n_iter_no_change` epochs in a row. None: do not stop for this reason.
     n_iter_no_change
-        Epochs to wait for a fall.
+        The number of epochs without such a fall after which training stops.
     warm_start
-        Whether `fit` goes on from what was learned before.
+        Whether `fit` continues from what was learned before.
     """
 
     max_iter: int = parameter(1000, Number(1, whole=True))
@@ -362,9 +362,9 @@ class BatchParameters:
     Parameters
     ----------
     batch
-        How many rows are confronted with the same weights before these change. 1 is the online algorithm.
+        The number of rows that are predicted with the same weights before these change. 1 is the online algorithm.
     reduction
-        Whether a batch moves by the sum or by the mean of its moves.
+        Whether a batch changes the weights by the sum or by the mean of its updates.
     """
 
     batch: int | str = parameter(1, Number(1, whole=True, words=("full",)))
@@ -407,7 +407,7 @@ class ThreadParameters:
     Parameters
     ----------
     n_jobs
-        Threads; None and −1 take every core. Results do not depend on it.
+        The number of threads; None and −1 use every core. Results do not depend on it.
     """
 
     n_jobs: int | None = parameter(None, Number(-math.inf, whole=True, optional=True))
@@ -422,7 +422,7 @@ class ClassificationParameters(ClassWeightParameters, ThreadParameters):
     multiclass
         One argmax over all classes, each class against the rest, or each against each. All learn in one pass.
     unknown_class
-        What `partial_fit` does with a class it was not told of: refuse, or add it, at the example that brings it.
+        What `partial_fit` does with a label that is not among the classes: raise an error, or add it as a new class.
     """
 
     multiclass: str = parameter("joint", OneOf(("joint", "ovr", "ovo")))
@@ -453,7 +453,7 @@ class MarginParameters(LinearParameters, KeepParameters, ClassificationParameter
     Parameters
     ----------
     order
-        How each epoch visits the rows: shuffled anew, in the order given, drawn with replacement, or always the row with
+        How each epoch visits the rows: shuffled, in the order given, drawn with replacement, or always the row with
         the lowest margin (divided by its norm), which costs a pass over the data for each update.
     """
 
@@ -467,7 +467,7 @@ class SharedParameters(MarginParameters, BatchParameters, ValidationParameters):
     Parameters
     ----------
     max_updates
-        The most updates.
+        The largest number of updates.
     max_seconds
         Stop at the end of the first epoch that ends later than this.
     weight_tol

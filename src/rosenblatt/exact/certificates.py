@@ -1,5 +1,5 @@
 """Of a finite set of rows a₁, …, aₙ exactly one is true: some x has ⟨aᵢ, x⟩ > 0 for all of them, or some of them, with
-positive weights, add up to zero (Gordan 1873). Whichever it is can be written down and checked without trusting whoever
+positive weights, add up to zero (Gordan 1873). Either can be written down and checked without trusting the program that
 found it: each float is a rational number, and the check computes with those.
 """
 
@@ -19,17 +19,21 @@ from rosenblatt.exact.reading import Matrix
 
 
 class Certificate:
-    """A statement with its proof, which can be checked by whoever has what it is about."""
+    """A statement with its proof, which can be checked with the data that it is about."""
 
     refutation: Callable[..., str | None]  # None if the statement is true; otherwise a sentence that says why it is not
 
     def verify(self, *subject: Any) -> bool:
-        """Return whether the statement is true, in exact arithmetic, believing nothing but what it is about.
+        """Return whether the statement is true, in exact arithmetic; only the data are trusted.
 
         Parameters
         ----------
         *subject
             What it is about, as `refutation` takes it: the rows A, or the examples X and y, or a linear program.
+
+        Returns
+        -------
+        bool
         """
         return self.refutation(*subject) is None
 

@@ -77,7 +77,7 @@ def read(path: str | PathLike, question: str, kinds: Mapping[str, type]) -> Docu
     Raises
     ------
     UnreadableCertificate
-        If the file is no certificate, or a damaged one, or answers another question.
+        If the file is not a certificate, or a damaged one, or answers another question.
     """
     with open(path, "rb") as file:
         content = file.read(_LARGEST + 1)
@@ -99,7 +99,7 @@ def read(path: str | PathLike, question: str, kinds: Mapping[str, type]) -> Docu
     found = {}
     for name, proof in proofs.items():
         if name not in kinds:
-            raise UnreadableCertificate(f"damaged: {name!r} is none of {', '.join(kinds)}", path=path)
+            raise UnreadableCertificate(f"damaged: the kind {name!r} is not one of {', '.join(kinds)}", path=path)
         try:
             found[name] = from_facts(kinds[name], proof)
         except ValueError as error:

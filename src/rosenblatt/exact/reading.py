@@ -63,7 +63,7 @@ def numbers(X: MatrixLike, name: str = "X", *, integers: bool = False) -> Any:
     """X as float64, dense in C order or CSR without duplicates, each number exactly the one given; NaN and infinity are
     refused. With `integers`, a dense array of Python's integers that floats cannot hold stays as it is."""
     if np.ma.isMaskedArray(X) and np.ma.getmaskarray(X).any():
-        raise InvalidData(f"{name} has masked entries; nothing can be said of numbers that are missing")
+        raise InvalidData(f"{name} must not have masked entries; fill them in, or remove their rows")
     A: Any = sp.csr_array(X, copy=False) if sp.issparse(X) and np.ndim(X) == 2 else X if sp.issparse(X) else np.asarray(X)
     if A.ndim != 2:
         raise InvalidData(
@@ -82,7 +82,7 @@ def numbers(X: MatrixLike, name: str = "X", *, integers: bool = False) -> Any:
     if A.shape[0] == 0 or A.shape[1] == 0:
         raise InvalidData(f"{name} must have at least one row and one column; got {A.shape[0]} rows of {A.shape[1]}")
     if not np.isfinite(values).all():
-        raise InvalidData(f"{name} holds NaN or infinity; nothing can be said of rows that are no points")
+        raise InvalidData(f"{name} must hold finite numbers; it has NaN or infinity")
     return A
 
 
@@ -106,5 +106,5 @@ def _exactly(values: NDArray, name: str) -> NDArray:
         for value, near in zip(values[wide].tolist(), floats[wide].tolist(), strict=True):
             if value == value and value != near:
                 hint = "scale the data, or round them first"
-                raise InvalidData(f"{name} holds {value!r}, which no float is equal to", hint=hint)
+                raise InvalidData(f"{name} holds {value!r}, which float64 cannot represent exactly", hint=hint)
     return floats

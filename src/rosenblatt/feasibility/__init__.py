@@ -1,4 +1,4 @@
-"""Solving with perceptrons: points inside cones, linear programs, and proofs that there are none.
+"""Find points inside cones and solve linear programs by perceptrons, with a proof of each answer.
 
 find_interior    x with A x > 0, or rows that add up to zero, by one of the METHODS
 find_in_cone     a point inside a Polyhedral, SecondOrder or Semidefinite cone, or an Intersection of them

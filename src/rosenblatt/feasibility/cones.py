@@ -29,7 +29,16 @@ _NEAR = 1e-6  # what floats may be wrong by where exact arithmetic decides
 
 
 class Cut(NamedTuple):
-    """A half-space that holds the cone, and whether its numbers are free of rounding; others steer, but prove nothing."""
+    """A half-space that contains the cone, and whether its numbers are exact: rounded ones guide the search, but prove
+    nothing.
+
+    Attributes
+    ----------
+    a : array
+        The normal vector: ⟨a, x⟩ > 0 for all x in the cone.
+    exact : bool
+        Whether it is free of rounding.
+    """
 
     a: NDArray
     exact: bool
@@ -42,25 +51,45 @@ class Cone(Protocol):
     def dimension(self) -> int: ...
 
     def separate(self, x: NDArray) -> Cut | NDArray | None:
-        """A cut a with ⟨a, x⟩ ≤ 0, as deep as is easily found; None if x is inside, as far as floats can tell. A bare
-        vector is a cut whose maker vouches for it."""
+        """Return a cut a with ⟨a, x⟩ ≤ 0, as deep as is easily found; None if x is inside, as far as floats can tell. A
+        vector, instead of a Cut, is taken as exact.
+
+        Parameters
+        ----------
+        x : array
+            The point.
+
+        Returns
+        -------
+        Cut, array or None
+        """
         ...
 
     def contains(self, x: Sequence[Fraction]) -> bool:
-        """Whether x is inside, in exact arithmetic."""
+        """Return whether x is inside, in exact arithmetic.
+
+        Parameters
+        ----------
+        x : sequence of Fraction
+            The point.
+
+        Returns
+        -------
+        bool
+        """
         ...
 
 
 @runtime_checkable
 class WithDual(Protocol):
-    """A cone that can tell by a vector of its dual that nothing is inside."""
+    """A cone that may have a vector of its dual cone that proves that nothing is inside."""
 
     def dual_vector(self) -> tuple[Fraction, ...] | None:
-        """A vector that proves that nothing is inside; None if there is none, or none is found."""
+        """Return a vector that proves that nothing is inside; None if there is none, or none is found."""
         ...
 
     def refuted_by(self, v: Sequence[Fraction]) -> bool:
-        """Whether the vector proves that nothing is inside, in exact arithmetic."""
+        """Return whether the vector proves that nothing is inside, in exact arithmetic."""
         ...
 
 
@@ -114,7 +143,7 @@ class SecondOrder:
         object.__setattr__(self, "P", dense(numbers(self.P, "P")))
         object.__setattr__(self, "c", dense(numbers(np.asarray(self.c)[None], "c"))[0])
         if self.P.shape[1] != self.c.size:
-            raise InvalidData(f"P has {self.P.shape[1]} columns and c {self.c.size} entries; both belong to the same x")
+            raise InvalidData(f"P has {self.P.shape[1]} columns and c {self.c.size} entries; they must be equal")
 
     @property
     def dimension(self) -> int:
@@ -136,10 +165,14 @@ class SecondOrder:
         return t > 0 and t * t > dot(u, u)
 
     def dual_vector(self) -> tuple[Fraction, ...] | None:
-        """v with Pᵀv = c and ‖v‖ ≤ 1, so that ⟨c, x⟩ = ⟨v, P x⟩ ≤ ‖P x‖ and nothing is inside; None if something is.
+        """Return v with Pᵀv = c and ‖v‖ ≤ 1, so that ⟨c, x⟩ = ⟨v, P x⟩ ≤ ‖P x‖ and nothing is inside; None if something is.
 
         There is such a v if and only if nothing is inside: c is then in the closed convex set of all Pᵀv, ‖v‖ ≤ 1. The
         shortest v with Pᵀv = c is P z with PᵀP z = c: rational, as P and c are.
+
+        Returns
+        -------
+        tuple of Fraction or None
         """
         near = np.linalg.lstsq(self.P.T, self.c, rcond=None)[0]
         missed = np.linalg.norm(self.P.T @ near - self.c)
@@ -149,8 +182,13 @@ class SecondOrder:
         return v if self.refuted_by(v) else None
 
     def point(self) -> tuple[Fraction, ...] | None:
-        """A point inside, without a search: z, if ‖P z‖² = ⟨c, z⟩ > 1; where no z has PᵀP z = c, an x with P x = 0 and
-        ⟨c, x⟩ > 0. None if nothing is inside."""
+        """Return a point inside, without a search: z, if ‖P z‖² = ⟨c, z⟩ > 1; where no z has PᵀP z = c, an x with P x = 0
+        and ⟨c, x⟩ > 0. None if nothing is inside.
+
+        Returns
+        -------
+        tuple of Fraction or None
+        """
         x = self._normal_solution()
         return x if self.contains(x) else None
 
@@ -164,7 +202,17 @@ class SecondOrder:
         return tuple(-value for value in system.origin[system.pivots.index(len(c))])
 
     def refuted_by(self, v: Sequence[Fraction]) -> bool:
-        """Whether Pᵀv = c and ‖v‖ ≤ 1, in exact arithmetic; then nothing is inside."""
+        """Return whether Pᵀv = c and ‖v‖ ≤ 1, in exact arithmetic; then nothing is inside.
+
+        Parameters
+        ----------
+        v : sequence of Fraction
+            The dual vector.
+
+        Returns
+        -------
+        bool
+        """
         exact = len(v) == len(self.P) and all(isinstance(value, Fraction) for value in v)
         columns = zip(self.P.T, fractions(self.c), strict=True)
         return exact and dot(v, v) <= 1 and all(dot(fractions(column), v) == value for column, value in columns)
@@ -241,17 +289,32 @@ class Intersection:
         return all(cone.contains(x) for cone in self.cones)
 
     def dual_vector(self) -> tuple[Fraction, ...] | None:
-        """A dual vector of one of the cones, which proves that nothing is inside it; None if none of them has one."""
+        """Return a dual vector of one of the cones, which proves that nothing is inside it; None if none of them has one.
+
+        Returns
+        -------
+        tuple of Fraction or None
+        """
         found = (cone.dual_vector() for cone in self.cones if isinstance(cone, WithDual))
         return next((v for v in found if v is not None), None)
 
     def refuted_by(self, v: Sequence[Fraction]) -> bool:
-        """Whether v proves of one of the cones that nothing is inside it."""
+        """Return whether v proves of one of the cones that nothing is inside it.
+
+        Parameters
+        ----------
+        v : sequence of Fraction
+            The dual vector.
+
+        Returns
+        -------
+        bool
+        """
         return any(cone.refuted_by(v) for cone in self.cones if isinstance(cone, WithDual))
 
 
 def as_cut(cut: Cut | ArrayLike) -> Cut:
-    """A cut as it is, or a vector, whose maker vouches for it."""
+    """Return the cut; a vector becomes an exact cut."""
     return cut if isinstance(cut, Cut) else Cut(np.array(cut, dtype=np.float64), True)
 
 

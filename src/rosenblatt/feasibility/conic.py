@@ -1,4 +1,4 @@
-"""The rescaled perceptron needs no rows: whoever can name a cut for a point outside will do.
+"""The rescaled perceptron needs no rows, only a function that returns a cut for a point outside.
 
 Belloni, Freund and Vempala (2009), the scheme of Dunagan and Vempala for any convex cone in d dimensions, σ = 1/(32d):
 
@@ -51,14 +51,14 @@ class _TooThin(Exception):
 
 @dataclass(frozen=True)
 class FoundInCone(Answer):
-    """The answer to: is there a point inside the cone?
+    """The answer of `find_in_cone`: is there a point inside the cone?
 
     Attributes
     ----------
     certificate : Interior, Combination or None
         The point; or positive integer weights with which some of the `cuts` add up to zero, so that nothing can be inside.
     cuts : (k, dimension) array
-        The rows the combination speaks of, as the cone named them.
+        The rows of the combination, as the cone returned them.
     checked : bool
         Whether the point was confirmed in exact arithmetic, by the cone's `contains`. A combination of cuts always is.
     n_updates, n_rescalings, n_cuts : int
@@ -89,6 +89,10 @@ class FoundInCone(Answer):
         cone : Cone
             The cone that was asked about.
 
+        Returns
+        -------
+        bool
+
         Raises
         ------
         UnsupportedOperation
@@ -97,7 +101,7 @@ class FoundInCone(Answer):
         if isinstance(self.certificate, Interior):
             if not hasattr(cone, "contains"):
                 raise UnsupportedOperation(
-                    f"a point is checked by a cone with `contains`; {cone!r} has none", hint="ask it about `x`"
+                    f"verify needs a cone with a method `contains`; {cone!r} has none", hint="test the point `x` with it"
                 )
             return cone.dimension == len(self.certificate.x) and cone.contains(self.certificate.x)
         if self.dual is not None:
@@ -129,8 +133,8 @@ def find_in_cone(
     Parameters
     ----------
     cone : a cone of `rosenblatt.feasibility.cones`, or a function
-        The function gets x, an array, and answers a cut: a vector a with ⟨a, x⟩ ≤ 0 and ⟨a, z⟩ > 0 for every z inside; or
-        None if x is inside. Its word is taken; a cone's is checked in exact arithmetic.
+        The function gets x, an array, and returns a cut: a vector a with ⟨a, x⟩ ≤ 0 and ⟨a, z⟩ > 0 for every z inside; or
+        None if x is inside. Its answers are not checked; those of a cone are, in exact arithmetic.
     dimension : int
         Of the space; a cone knows its own.
     max_updates, max_rescalings : int, optional
@@ -146,9 +150,9 @@ def find_in_cone(
     Raises
     ------
     InvalidParameter
-        For what is neither a cone nor a function, a limit that there is not, or a dimension that is missing or wrong.
+        If `cone` is neither a cone nor a function, a limit is not allowed, or the dimension is missing or wrong.
     InvalidData
-        If the function names a cut that is none.
+        If the function returns a vector that is not a cut.
 
     Examples
     --------
@@ -221,7 +225,7 @@ class _ConeSearch:
         if a.shape != (self.d,) or not np.isfinite(a).all():
             raise InvalidData(f"a cut must be {self.d} finite numbers; got {a!r}")
         if a.any() and not _LENGTHS[0] < np.abs(a).max() < _LENGTHS[1]:
-            raise InvalidData(f"a cut must not be so long or short that its squared length is no float; got {a!r}")
+            raise InvalidData(f"the squared length of a cut must not overflow or underflow; got {a!r}")
         if a @ point > _SHALLOW * np.linalg.norm(a):
             if self.contains:  # a cone's cut, which rounding has turned past the point
                 raise _TooThin

@@ -38,7 +38,7 @@ from rosenblatt.feasibility.search import Budget, Stage
 
 @dataclass(frozen=True)
 class VonNeumann:
-    """The walk to the point of the hull nearest to 0.
+    """Von Neumann's algorithm: the walk to the point of the convex hull of the rows that is nearest to 0.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def _shortest(p: NDArray, direction: NDArray) -> float:
 
 @dataclass(frozen=True)
 class Smooth:
-    """The smooth perceptron."""
+    """The smooth perceptron of Soheili and Peña, as a method of `find_interior`."""
 
     name = "smooth"
     updates = 100_000

@@ -65,7 +65,7 @@ def find_interior(
     InvalidData
         For rows that are not finite numbers, or too many of them for a method that rescales.
     InvalidParameter
-        For a method or a limit that there is not.
+        For an unknown method, or a limit that is not allowed.
 
     Examples
     --------
@@ -104,7 +104,7 @@ def find_interior(
 
 
 class _Judge:
-    """Whoever is shown the stages of a search, and says when there is proof."""
+    """Checks the stages of a search, and says when there is a proof."""
 
     def __init__(self, exact: Matrix, A: Matrix):
         self.exact, self.A = exact, A  # the rows as they were given, and as floats

@@ -162,7 +162,7 @@ def solve_lp(
     Raises
     ------
     InvalidData, InvalidParameter
-        For what is no linear program, a method that there is not, or a limit that is no number.
+        If the arguments are not a linear program, the method is unknown, or a limit is not a number.
 
     Examples
     --------

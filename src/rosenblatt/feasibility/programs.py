@@ -1,5 +1,5 @@
 """A linear program in the form of scipy's `linprog`, as the exact numbers it is made of, and the three answers to it. Each
-can be checked by whoever has the program: in fractions, with nothing believed.
+can be checked with the program alone, in fractions.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class Infeasible(Certificate):
             return total
         if any(total[:-1]):
             return "the multipliers do not add up to zero"
-        return None if total[-1] < 0 else "the sum of the constraints is no contradiction"
+        return None if total[-1] < 0 else "the sum of the constraints is not a contradiction"
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ class Unbounded(Certificate):
 
 @dataclass(frozen=True)
 class Solution:
-    """What came of a linear program.
+    """The answer of `solve_lp`.
 
     Attributes
     ----------
@@ -236,7 +236,7 @@ def _rows(A: MatrixLike | None, b: ArrayLike | None, n: int, name: str, side: st
     if A is None and b is None:
         return []
     if A is None or b is None:
-        raise InvalidData(f"{name} and {side} go together; one of them is missing")
+        raise InvalidData(f"{name} and {side} must be passed together; one of them is missing")
     matrix = dense(A) if sp.issparse(A) else np.asarray(A, dtype=object)
     right = _vector(b, side) if np.size(b) else ()
     if matrix.shape != (len(right), n):

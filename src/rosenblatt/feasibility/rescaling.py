@@ -179,7 +179,7 @@ def improve(rows, x, sigma, limit):
 
 @dataclass(frozen=True)
 class DunaganVempala:
-    """The randomised rescaled perceptron."""
+    """The randomised rescaled perceptron of Dunagan and Vempala, as a method of `find_interior`."""
 
     name = "dunagan-vempala"
     updates = 10_000_000

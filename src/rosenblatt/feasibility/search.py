@@ -1,6 +1,6 @@
 """One search for x with A x > 0: what it may spend, what it shows at each stage, and what came of it.
 
-A method is a walk through stages. At each it shows a point and weights of rows, and whoever walks it decides whether one of
+A method is a walk through stages. At each it shows a point and weights of rows, and the caller decides whether one of
 them is proof enough. Asked to go on after it said "solved", it asks for a larger margin: what it had found was positive for
 floats, but not for the numbers they stand for.
 """
@@ -69,14 +69,14 @@ class Answer:
 
     def __bool__(self) -> bool:
         if self.exists is None:
-            hint = "ask for `exists`, which is None, or allow more updates"
-            raise UnsupportedOperation(f"{self}. This is neither true nor false", hint=hint)
+            hint = "use the attribute `exists`, which is None, or allow more updates"
+            raise UnsupportedOperation(f"{self}. It is neither true nor false", hint=hint)
         return self.exists
 
 
 @dataclass(frozen=True)
 class Found(Answer):
-    """The answer to: is there x with ⟨aᵢ, x⟩ > 0 for every row?
+    """The answer of `find_interior`: is there x with ⟨aᵢ, x⟩ > 0 for every row?
 
     Attributes
     ----------
@@ -112,6 +112,10 @@ class Found(Answer):
         ----------
         A : (rows, columns) array or scipy sparse matrix
             The rows.
+
+        Returns
+        -------
+        bool
         """
         return self.certificate is not None and self.certificate.verify(numbers(A, "A", integers=True))
 

@@ -24,7 +24,7 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     It lies beside the old one until then, and reaches the disk before it replaces it; of several that replace one path at
     the same time, the last one to end stays, whole. A link is followed, permissions are kept, and what is not a plain file
     (a pipe, /dev/stdout) is written to directly. What keeps the file from being written is an `OutputError`, but for a pipe
-    that nobody reads; other errors of the block stay as they are.
+    without a reader; other errors of the block stay as they are.
     """
     check_writable(path)
     if os.path.exists(path) and not os.path.isfile(path):  # the path as it is: the pipe behind /dev/stdout has no other

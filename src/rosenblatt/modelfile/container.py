@@ -228,7 +228,7 @@ def _distinct_keys(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     known: dict[str, Any] = {}
     for key, value in pairs:
         if key in known:
-            raise ValueError(f"it says {key!r} twice")
+            raise ValueError(f"it has the key {key!r} twice")
         known[key] = value
     return known
 

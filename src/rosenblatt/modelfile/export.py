@@ -39,11 +39,11 @@ def planes_of(estimator: Any) -> Planes:
     """Return the planes of a linear model; UnsupportedOperation if its predictions are not those of one for each class."""
     name = type(estimator).__name__
     if isinstance(estimator, OnlinePerceptron):
-        raise UnsupportedOperation(f"an {name} reads features by name, and planes have columns", hint="use to_text")
+        raise UnsupportedOperation(f"ONNX needs numbered columns; the features of {name} have names", hint="use to_text")
     check_is_fitted(estimator)
     if reason := _why_not_planes(estimator):
         raise UnsupportedOperation(
-            f"{name} is not a plane for each class: {reason}", hint="a linear model whose coef_ predict can be exported"
+            f"{name} cannot be exported: {reason}", hint="a linear model that predicts with coef_ can be exported"
         )
     coef, intercept = np.atleast_2d(estimator.coef_), np.atleast_1d(estimator.intercept_)
     if is_regressor(estimator):
@@ -54,14 +54,14 @@ def planes_of(estimator: Any) -> Planes:
 
 def _check_several(name: str, labels: Sequence) -> None:
     if len(labels) < 2:
-        raise UnsupportedOperation(f"{name} has seen no two classes, only {list(labels)}; planes tell one from another")
+        raise UnsupportedOperation(f"{name} must have seen at least two classes; it has seen {list(labels)}")
 
 
 def _why_not_planes(estimator: Any) -> str:
     """Return why the predictions of an estimator are not those of its planes; empty if they are."""
     model = getattr(estimator, "_model", None)
     if not hasattr(estimator, "coef_"):
-        return "its scores are no sums over columns"
+        return "its scores are not sums over columns"
     if hasattr(estimator, "vouches"):
         return "its scores are cosines, divided by the length of each row"
     if getattr(model, "votes", None) is not None and getattr(estimator, "how", "vote") == "vote":
@@ -180,7 +180,7 @@ def _labels(classes: NDArray) -> NDArray:
         return classes
     texts = classes.tolist()
     if not all(isinstance(label, str) for label in texts):
-        raise UnsupportedOperation(f"the labels {texts[:5]} are neither text nor numbers of one type; ONNX has no others")
+        raise UnsupportedOperation(f"the labels {texts[:5]} cannot be stored in ONNX: it has text, or numbers of one type")
     return np.array(texts, dtype=object)
 
 
@@ -196,7 +196,7 @@ def _names(estimator: Any, names: Sequence[str] | None, width: int) -> list[str]
 
 
 class Section(NamedTuple):
-    """The weights that speak for a class, or of a target."""
+    """The weights for a class, or of a target."""
 
     title: str
     weights: Sequence[tuple[str, float]]

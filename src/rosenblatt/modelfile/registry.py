@@ -97,7 +97,7 @@ def from_parts(parts: Parts) -> Any:
     name = parts.facts.get("learner")
     if not isinstance(name, str) or name not in LEARNERS:
         raise UnreadableModel(
-            f"it holds a {name!r:.80}, which is no learner of rosenblatt", hint="if it is one of your own, use its load"
+            f"it holds a {name!r:.80}, which is not a learner of rosenblatt", hint="for a class of your own, call its load"
         )
     return learner_class(name).from_parts(parts)
 

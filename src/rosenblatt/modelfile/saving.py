@@ -144,8 +144,8 @@ class LearnerSaveLoadMixin(SaveLoadMixin):
         model = getattr(self, "_model", None)
         if getattr(model, "only_predicts", False):
             raise UnsupportedOperation(
-                "this model was saved for prediction only and cannot go on learning",
-                hint="it must be saved with all that learning needs",
+                "this model was saved for prediction only and cannot be trained further",
+                hint="it must be saved with all that training needs",
                 settings={"resume": True},
             )
         return model
@@ -189,7 +189,7 @@ class EstimatorSaveLoadMixin(LearnerSaveLoadMixin):
         model = learner._model = self._model_from_parts(parts.parts("model", prefix=""))
         parts.check_all_taken()
         if model.only_predicts == resume:
-            raise ValueError(f"it says resume={resume}, but what it holds is otherwise")
+            raise ValueError(f"it says resume={resume}, but its content does not match")
         self._set_history(parts, set(COUNTS) if hasattr(self, "classes_") else set(COUNTS) - {"n_mistakes_"})
 
     def _history_to_facts(self) -> dict[str, Any]:
@@ -251,7 +251,7 @@ def encode_parameter(name: str, value: object) -> Any:
         return None
     if callable(value):
         raise UnsupportedOperation(
-            f"{name}={value!r} is a function, and a file holds no code", hint="use one that has a name, or pickle"
+            f"{name}={value!r} is a function, and a file holds no code", hint="use one that has a name, or pickle the model"
         )
     raise UnsupportedOperation(f"{name}={value!r} cannot be saved in a file; numbers, text, lists and rules can")
 
@@ -265,7 +265,7 @@ def decode_parameter(value: object) -> Any:
             raise ValueError(f"{value} is larger than a parameter can be")
         return value
     if len(value) != 1:
-        raise ValueError(f"{str(value)[:80]} is no parameter")
+        raise ValueError(f"{str(value)[:80]} is not a parameter")
     ((kind, content),) = value.items()
     if kind == "float":
         return decode_number(value)

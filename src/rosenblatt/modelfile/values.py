@@ -66,7 +66,7 @@ def encode_record(record: Any, types: RecordTypes) -> dict[str, Any]:
 def decode_record(fact: object, types: RecordTypes) -> Any:
     """Return the NamedTuple that was encoded, each of its numbers of the type of its field."""
     if not isinstance(fact, dict) or not isinstance(fact.get("kind"), str) or fact["kind"] not in types:
-        raise ValueError(f"{str(fact)[:80]} is none of {', '.join(types)}")
+        raise ValueError(f"{str(fact)[:80]} is not one of {', '.join(types)}")
     kind: Any = types[fact["kind"]]
     if set(fact) != {"kind", *kind._fields}:
         raise ValueError(f"{fact['kind']} is described by {', '.join(kind._fields)}; got {', '.join(fact)}")
@@ -85,7 +85,7 @@ def _decode_field(value: object, name: str, annotation: Any) -> bool | int | flo
 def decode_row(values: object, kind: Any) -> Any:
     """Return a NamedTuple of a history: numbers, words and None, each encoded by `encode_value`."""
     if not isinstance(values, list) or len(values) > len(kind._fields) or any(isinstance(part, list) for part in values):
-        raise ValueError(f"{str(values)[:80]} is no record of {', '.join(kind._fields)}")
+        raise ValueError(f"{str(values)[:80]} is not a record of {', '.join(kind._fields)}")
     return kind(*(decode_number(value, allow_nan=True) if isinstance(value, dict) else value for value in values))
 
 
@@ -139,7 +139,7 @@ def decode_labels(fact: object) -> NDArray:
         raise TypeError(f"labels must be an object; they are {fact!r:.40}")
     code, values = fact["type"], fact["values"]
     if not isinstance(code, str) or not _LABEL_TYPES.fullmatch(code) or not isinstance(values, list) or not values:
-        raise ValueError(f"{code!r:.40} is no type of labels")
+        raise ValueError(f"{code!r:.40} is not a type of labels")
     kind = {"?": bool, "U": str, "S": str, "T": str, "O": str | bool | int | float}.get(code[0], int | float)
     values = [decode_number(value) if isinstance(value, dict) else value for value in values]
     mixed = len({isinstance(value, str) for value in values}) > 1

@@ -1,4 +1,5 @@
-"""Learning one example at a time: streams of named features, how to judge them, and what to take home from one."""
+"""Learn from one example at a time: a perceptron for streams of named features, progressive evaluation, and online-to-batch
+conversion."""
 
 from rosenblatt.online.conversion import OnlineToBatch
 from rosenblatt.online.evaluation import Evaluation, progressive

@@ -112,7 +112,7 @@ class OnlineToBatch(Linear, InterceptParameters):
     Parameters
     ----------
     how
-        "last": h_T. No guarantee: the last example may have spoilt it.
+        "last": h_T. No guarantee: the last update may have made it worse.
         "random": h_t with t drawn from 0 to T − 1. Its risk is M/T in expectation.
         "average": the mean of h_0 to h_{T−1}. As good as "random" for every convex loss
         (`rosenblatt.theory.bounds.convex_risk`); for wrong predictions nothing is known, but it is hard to beat.
@@ -217,7 +217,7 @@ class OnlineToBatch(Linear, InterceptParameters):
         """The number t of the hypothesis h_t that predicts, for the ways that choose one."""
         self._fitted()
         if self.how in ("average", "vote"):
-            raise AttributeError(f"how={self.how!r} mixes all hypotheses; it is none of them")
+            raise AttributeError(f"how={self.how!r} mixes all hypotheses; there is no single one that predicts")
         return self._choose()
 
     def _weights(self) -> tuple[NDArray, NDArray]:
@@ -306,7 +306,7 @@ class OnlineToBatch(Linear, InterceptParameters):
         self._rows = _cut(rows, lengths)
         model = super()._model_from_parts(parts)
         if self._rows and sum(lengths) != model.seen:
-            raise ValueError(f"of {model.seen} rows seen it has {sum(lengths)}")
+            raise ValueError(f"the model has seen {model.seen} rows, but {sum(lengths)} are stored")
         return model
 
     def _unchangeable(self, plan: Plan) -> list[tuple[str, Any, Any]]:
@@ -330,7 +330,7 @@ def _cut(pieces: list[tuple[Any, NDArray]], lengths: list[int]) -> list[tuple[An
             cut.append((X[begin:end], labels[begin:end]))
             begin = end
         if begin != len(labels):
-            raise ValueError("the rows of the pass are not as many as it says")
+            raise ValueError("the number of rows of the pass does not match")
     return cut
 
 

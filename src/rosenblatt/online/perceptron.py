@@ -39,7 +39,7 @@ from rosenblatt.modelfile.saving import LearnerSaveLoadMixin
 from rosenblatt.modelfile.values import decode_name, encode_name
 from rosenblatt.online.hashing import HASHES
 from rosenblatt.online.names import LARGEST_VALUE
-from rosenblatt.online.rows import RowLike, RowsLike, counts, read_row, read_rows
+from rosenblatt.online.rows import RowLike, RowsLike, check_weight, read_row, read_rows
 from rosenblatt.online.weights import NamedWeights
 
 _COUNTS = ("n_seen_", "n_mistakes_", "n_updates_")
@@ -78,7 +78,7 @@ class OnlinePerceptron(Learned, LearnerSaveLoadMixin, BaseEstimator, InterceptPa
     hashing
         Keep weights for this many buckets, and put each feature into the bucket, with the sign, that a hash of its name
         says (`rosenblatt.online.hashing`). The size of the model is then fixed. As many names as there are buckets are
-        remembered, so that weights can be told by name; when there are more, all are forgotten, and those that come
+        remembered, so that weights can be shown by name; when there are more, all are forgotten, and those that come
         again are remembered again. None: each name has weights of its own.
     hash_bits
         The hash: MurmurHash3, the same buckets and signs as scikit-learn's FeatureHasher, or BLAKE2b.
@@ -150,7 +150,7 @@ class OnlinePerceptron(Learned, LearnerSaveLoadMixin, BaseEstimator, InterceptPa
             A value, the score or the step is too large.
         """
         weights = self._weights or self._begin()
-        if w != 1.0 and not counts(w):
+        if w != 1.0 and not check_weight(w):
             return
         number = self._numbers.get(y)
         if number is None:
@@ -217,7 +217,7 @@ class OnlinePerceptron(Learned, LearnerSaveLoadMixin, BaseEstimator, InterceptPa
         live, row = [], 0
         try:
             for row, one in enumerate(weight):
-                if counts(one):
+                if check_weight(one):
                     live.append((row, weights.check(weights.read(rows[row]))))
             for row, x in live:
                 self.learn_one(x, labels[row], weight[row])
@@ -311,7 +311,7 @@ class OnlinePerceptron(Learned, LearnerSaveLoadMixin, BaseEstimator, InterceptPa
     # What has been learned
 
     def weights_of(self, label: Hashable) -> dict[Any, float]:
-        """Return the weights that speak for a label, without those that are zero.
+        """Return the weights for a label, without those that are zero.
 
         Parameters
         ----------
@@ -337,7 +337,7 @@ class OnlinePerceptron(Learned, LearnerSaveLoadMixin, BaseEstimator, InterceptPa
         return found
 
     def named_weights(self) -> dict[Any, dict[Any, float]]:
-        """Return the weights that speak for each label, as `weights_of` does for one.
+        """Return the weights for each label, as `weights_of` does for one.
 
         Returns
         -------
@@ -450,7 +450,7 @@ class OnlinePerceptron(Learned, LearnerSaveLoadMixin, BaseEstimator, InterceptPa
         counts = parts.parts("counts")
         self.__dict__.update({name: counts.whole(name) for name in _COUNTS})
         if self.n_seen_ < 1:
-            raise ValueError("a model that has classes has seen an example")
+            raise ValueError("the model has classes but has seen no example")
 
     # Steps
 

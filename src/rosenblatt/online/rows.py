@@ -81,8 +81,8 @@ def numeric_row(x: Mapping[Hashable, Any]) -> dict[Any, float]:
 _UNKNOWN = "leave out what is not known"
 
 
-def counts(w: float) -> bool:
-    """Return whether an example of weight w counts; refuse a weight that is negative or not finite."""
+def check_weight(w: float) -> bool:
+    """Return whether the weight of an example is positive; raise InvalidData if it is negative or not finite."""
     if not (w >= 0.0 and math.isfinite(w)):
         raise InvalidData(f"the weight of an example must be finite and not negative; got {w!r}")
     return w > 0.0

@@ -1,4 +1,4 @@
-"""Every picture the library draws: of learners, of training from files, of answers that have parts, and of theorems."""
+"""Plots of learners, of training from files, of tags and trees, and of theorems."""
 
 from rosenblatt.plot.learners import boundary, history, learning_curve, losses, network, passes, regret
 from rosenblatt.plot.structures import confusions, tree

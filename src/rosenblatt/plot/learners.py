@@ -1,4 +1,4 @@
-"""Pictures of learning and of what was learned. Classes differ by marker as well as by colour."""
+"""Plots of learning and of what was learned. Classes differ by marker as well as by colour."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def history(clf: Trained, ax: Axes | None = None, bound: float | None = None) ->
     matplotlib Axes
     """
     if not clf.history_:
-        raise InvalidData("there is no history to draw: it is fit that records epochs, and partial_fit has none")
+        raise InvalidData("history_ is empty; fit records epochs, partial_fit does not")
     ax = ax or new_axes()
     mistakes = [epoch.mistakes for epoch in clf.history_]
     updates = np.cumsum([epoch.updates for epoch in clf.history_])
@@ -96,7 +96,7 @@ def passes(history: Sequence[Mapping[str, Any]], ax: Axes | None = None) -> Axes
     matplotlib Axes
     """
     if not history:
-        raise InvalidData("the history has no pass; there is nothing to draw")
+        raise InvalidData("the history has no pass to draw")
     ax = ax or new_axes()
     numbers = np.arange(1, len(history) + 1)
     shares = [100 * entry["mistakes"] / entry["rows"] for entry in history]
@@ -124,7 +124,7 @@ def learning_curve(points: Sequence[Sequence[float]], ax: Axes | None = None) ->
     matplotlib Axes
     """
     if not points:
-        raise InvalidData("the curve has no point; there is nothing to draw")
+        raise InvalidData("the curve has no point to draw")
     ax = ax or new_axes()
     rows, on_them, on_others = np.array(points, np.float64).T
     ax.plot(rows, 100 * on_them, marker="o", color=BLUE, linestyle="--", label="on the rows learned from")

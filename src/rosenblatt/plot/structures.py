@@ -37,7 +37,7 @@ def tree(words: Sequence[str | Sequence[str]], arcs: Heads, gold: Heads | None =
     words : sequence of str or of tuples
         Texts, or tuples (form, tag, ...) written below one another.
     arcs : sequence of (head, label) or of heads
-        For each word, counted from 1, 0 for the root. Heads that are no tree are refused.
+        For each word, counted from 1, 0 for the root. Heads that are not a tree are an error.
     gold : sequence of (head, label) or of heads, optional
         What is right. What differs from it has another colour, and the right head is shown in grey. A bare head is not
         asked for its label.
@@ -148,7 +148,7 @@ def confusions(table: Mapping[tuple[str, str], int], most: int = 12, ax: Axes | 
     matplotlib Axes
     """
     if not table:
-        raise InvalidData("the table of confusions is empty; there is nothing to draw")
+        raise InvalidData("the table of confusions is empty")
     wrong: dict[str, int] = {}
     for (gold, guess), count in table.items():
         for label in (gold, guess):

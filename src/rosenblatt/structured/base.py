@@ -155,7 +155,7 @@ class StructuredEstimator(Estimator, OrderParameters, EpochParameters, Validatio
     validation_fraction
         The share of sentences held out.
     n_jobs
-        Threads that predict; None and −1 take every core. Results do not depend on it.
+        The number of threads that predict; None and −1 use every core. Results do not depend on it.
     """
 
     rule: Any = parameter("perceptron", RuleName())
@@ -223,7 +223,7 @@ class StructuredEstimator(Estimator, OrderParameters, EpochParameters, Validatio
             if len(X) == 0:
                 raise InvalidData(f"there is no {self._part} to learn from")
             if (X_val is None) != (y_val is None):
-                raise InvalidData("X_val and y_val go together: pass both, or neither")
+                raise InvalidData("X_val and y_val must be passed together, or neither of them")
             rng = plan.rng()
             if X_val is None and self.early_stopping:
                 X, y, X_val, y_val = self._hold_out(X, y, rng)
@@ -416,7 +416,7 @@ class StructuredEstimator(Estimator, OrderParameters, EpochParameters, Validatio
 
     def _learned_from_parts(self, parts: Parts, resume: bool) -> None:
         if resume and not any("drift" in name for name in parts.arrays):
-            raise ValueError("it claims that it can go on learning, but has only what predicts")
+            raise ValueError("its header says that training can continue, but it holds only what prediction needs")
         self._plan()
         model = self._model = self._model_from_parts(parts.parts("model", prefix=""))
         parts.check_all_taken()
@@ -437,8 +437,8 @@ def check_examples(X: Iterable, name: str = "X") -> Sequence:
     X = X if isinstance(X, list) else list(X)  # a Series is indexed by labels, a generator not at all
     if X and hasattr(X[0], "tree") and hasattr(X[0], "forms"):
         raise InvalidDataType(
-            f"{name} holds sentences of a file",
-            hint="take from them what is to be learned: sentence.forms, sentence.column('upos'), "
+            f"{name} holds Sentence objects of a file",
+            hint="pass what is to be learned: sentence.forms, sentence.column('upos'), "
             "sentence.tokens('form', 'upos', 'xpos'), sentence.tree()",
         )
     return X
@@ -448,7 +448,7 @@ def check_pair(X: Iterable, y: Iterable, names: tuple[str, str] = ("X", "y")) ->
     """Return examples and answers as lists of equal length."""
     X, y = check_examples(X, names[0]), check_examples(y, names[1])
     if len(X) != len(y):
-        raise InvalidData(f"{names[0]} has {len(X)} examples, {names[1]} has {len(y)}; each needs its answer")
+        raise InvalidData(f"{names[0]} has {len(X)} examples, {names[1]} has {len(y)}; the numbers must be equal")
     return X, y
 
 

@@ -340,7 +340,7 @@ def _numbers(name: str, value: ArrayLike) -> NDArray:
     try:
         table = np.asarray(value)
     except ValueError:
-        raise InvalidData(f"{name} is no table, since its rows differ in length") from None
+        raise InvalidData(f"{name} must be a table; its rows differ in length") from None
     if table.dtype.kind not in "biuf":
         raise InvalidData(f"{name} must be whole numbers or floats; it has the type {table.dtype}")
     return np.array(table, np.float64, order="C")

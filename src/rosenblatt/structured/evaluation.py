@@ -37,7 +37,7 @@ Sentences = Iterable[Sequence[Any]]
 
 
 class Share(NamedTuple):
-    """How many of all were right: `correct` of `total`."""
+    """A share of right answers: `correct` of `total`."""
 
     correct: int
     total: int
@@ -52,7 +52,17 @@ class Share(NamedTuple):
 
 
 class Score(NamedTuple):
-    """How many gold has, how many the guess has (`guessed`), and how many of them are the same (`correct`)."""
+    """Counts for precision, recall and F1.
+
+    Attributes
+    ----------
+    correct : int
+        The number of items that gold and the guess have in common.
+    gold : int
+        The number of items in gold.
+    guessed : int
+        The number of items in the guess.
+    """
 
     correct: int
     gold: int
@@ -75,15 +85,20 @@ class Score(NamedTuple):
 
 
 class Confusion(NamedTuple):
-    """How often each gold label was given each guessed one.
+    """The number of times that each gold label was predicted as each label.
 
     >>> print(Confusion({("NOUN", "NOUN"): 4, ("NOUN", "VERB"): 1, ("VERB", "VERB"): 2}))
           NOUN  VERB
     NOUN     4     1
     VERB     ·     2
+
+    Attributes
+    ----------
+    counts : mapping
+        The number of (gold, guess) pairs.
     """
 
-    counts: Mapping[tuple[Any, Any], int]  # of (gold, guess)
+    counts: Mapping[tuple[Any, Any], int]
 
     @property
     def labels(self) -> list[Any]:
@@ -135,11 +150,23 @@ class Confusion(NamedTuple):
 
 
 class TagScores(NamedTuple):
-    """What `tags` counts."""
+    """The scores of tags, as `tags` computes them.
+
+    Attributes
+    ----------
+    words : Share
+        The words whose tag is right.
+    sentences : Share
+        The sentences with every tag right.
+    known, unknown : Share or None
+        Words that are in the set of known words, and words that are not.
+    confusion : Confusion
+        The confusions of tags.
+    """
 
     words: Share
-    sentences: Share  # those with every tag right
-    known: Share | None  # words that are in the set of known words, and those that are not
+    sentences: Share
+    known: Share | None
     unknown: Share | None
     confusion: Confusion
 
@@ -161,11 +188,21 @@ class TagScores(NamedTuple):
 
 
 class SpanScores(NamedTuple):
-    """What `spans` counts."""
+    """The scores of chunks or entities, as `spans` computes them.
 
-    words: Share  # whose tags are right
+    Attributes
+    ----------
+    words : Share
+        The words whose tag is right.
+    total : Score
+        The score of all chunks.
+    per_type : dict
+        The score of each type, in the order of their names, as conlleval prints them.
+    """
+
+    words: Share
     total: Score
-    per_type: dict[str, Score]  # in the order of their names, as conlleval prints them
+    per_type: dict[str, Score]
 
     @property
     def accuracy(self) -> float:
@@ -192,15 +229,31 @@ class SpanScores(NamedTuple):
 
 
 class TreeScores(NamedTuple):
-    """What `trees` counts."""
+    """The scores of dependency trees, as `trees` computes them.
+
+    Attributes
+    ----------
+    heads : Share
+        The words whose head is right.
+    labelled : Share
+        The words whose head and relation are right.
+    content : Score
+        The same for relations between content words.
+    whole_heads, whole : Share
+        The sentences with every head right, and with every head and relation right.
+    per_label : dict
+        The score of each relation; a word counts if its head is right too.
+    confusion : Confusion
+        The confusions of relations, whatever the heads.
+    """
 
     heads: Share
-    labelled: Share  # words whose head and relation are right
-    content: Score  # the same of relations between content words
-    whole_heads: Share  # sentences with every head right
-    whole: Share  # sentences with every head and relation right
-    per_label: dict[Any, Score]  # a word counts for its relation if its head is right too
-    confusion: Confusion  # of relations, whatever the heads
+    labelled: Share
+    content: Score
+    whole_heads: Share
+    whole: Share
+    per_label: dict[Any, Score]
+    confusion: Confusion
 
     @property
     def uas(self) -> float:
@@ -257,7 +310,7 @@ def tags(
     VERB      50.00  100.00   66.67     1        2
     """
     if (words is None) != (known is None):
-        raise InvalidData("words and known go together: the words of each sentence, and those that training saw")
+        raise InvalidData("words and known must be passed together: the words of each sentence, and those of training")
     counts: Counter[tuple[bool, Any, Any]] = Counter()  # of (known, gold, guess)
     whole: Counter[bool] = Counter()
     seen = frozenset(known or ())
@@ -437,7 +490,7 @@ def _align(**corpora: Sentences) -> Iterator[tuple[list[Any], ...]]:
         if len({len(sentence) for sentence in row}) > 1:
             sizes = ", ".join(f"{len(sentence)} in {name}" for name, sentence in zip(lists, row, strict=True))
             raise InvalidData(
-                f"sentence {number}: the numbers of words differ: {sizes}", hint="gold tokens are needed", row=number
+                f"sentence {number}: the numbers of words differ: {sizes}", hint="evaluate on gold tokens", row=number
             )
         yield tuple(list(sentence) for sentence in row)
 
@@ -447,7 +500,7 @@ def _position(tag: str) -> tuple[str, str]:
     letter, _, kind = tag.partition("-")
     if letter not in POSITIONS:
         allowed = f"it must be O, or one of {', '.join(POSITIONS)} with a type, as in B-NP"
-        raise InvalidData(f"{tag!r} is no tag of a chunk: {allowed}")
+        raise InvalidData(f"{tag!r} is not a chunk tag: {allowed}")
     return POSITIONS[letter], "" if letter == "O" else kind
 
 

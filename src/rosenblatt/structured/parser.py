@@ -158,7 +158,7 @@ class DependencyParser(StructuredEstimator):
         if not self.labelled:
             labels, numbers = {"_": 0}, np.zeros_like(numbers)
         if len(labels) > self._most_labels:
-            raise InvalidData(f"there are {len(labels)} labels; at most {self._most_labels} can be told apart")
+            raise InvalidData(f"there are {len(labels)} labels; at most {self._most_labels} are supported")
         if self.single_root and (several := first_invalid_tree(heads, starts, True)) >= 0:
             raise InvalidData(
                 f"sentence {several} has more than one word with head 0", row=several, settings={"single_root": False}
@@ -219,7 +219,7 @@ class DependencyParser(StructuredEstimator):
             for first in blocks:
                 parse_some(first)
         if (broken := first_invalid_tree(heads, starts, bool(self.single_root))) >= 0:
-            raise AssertionError(f"sentence {broken}: the parser's answer is no tree; please report this")
+            raise AssertionError(f"sentence {broken}: the heads that the parser found are not a tree; please report this")
         named = list(map(names.__getitem__, labels.tolist())) if self.labelled and names else ["_"] * len(labels)
         pairs = list(zip(heads.tolist(), named, strict=True))
         return [pairs[start:end] for start, end in pairwise(starts.tolist())]
@@ -242,7 +242,7 @@ class DependencyParser(StructuredEstimator):
 
 @jit
 def first_invalid_tree(heads, starts, single_root):
-    """The first sentence whose heads are no tree, or have several roots where one is asked for; −1 if there is none."""
+    """The first sentence whose heads are not a tree, or have several roots where one is asked for; −1 if there is none."""
     for sentence in range(starts.size - 1):
         part = heads[starts[sentence] : starts[sentence + 1]]
         roots = 0

@@ -148,9 +148,7 @@ class TagAndParse(SaveLoadMixin, BaseEstimator):
                 raise InvalidParameterType("folds", self.folds, "a whole number, 0 for no jackknife")
             tags = tuple(self.parser.fields[1:])
             if "parser" in tags:
-                raise InvalidParameter(
-                    "fields", tags, "names other than 'parser', for that is what a file calls the parser"
-                )
+                raise InvalidParameter("fields", tags, "names other than 'parser', which model files use for the parser")
             taggers = self.taggers if isinstance(self.taggers, Mapping) else dict.fromkeys(tags, self.taggers)
             if set(taggers) != set(tags):
                 raise InvalidParameter(

@@ -49,19 +49,31 @@ def is_projective(heads):
 
 
 def is_tree(heads: Sequence[int] | NDArray, single_root: bool = False) -> bool:
-    """Return whether every word reaches 0; with `single_root`, whether one word alone hangs on 0."""
+    """Return whether heads are a tree: every word reaches 0.
+
+    Parameters
+    ----------
+    heads : sequence of int
+        The head of each word, from 1; 0 for a root.
+    single_root : bool
+        Whether only one word may have head 0.
+
+    Returns
+    -------
+    bool
+    """
     array = np.asarray(heads, np.int64)
     return first_unrooted(array) == 0 and (not single_root or array.size == 0 or int(np.sum(array == 0)) == 1)
 
 
 def check(heads: NDArray, number: int) -> None:
-    """Raise InvalidData, with the sentence and the word, if the heads are no tree."""
+    """Raise InvalidData, with the sentence and the word, if the heads are not a tree."""
     if problem := why_no_tree(heads):
         raise InvalidData(f"sentence {number}: {problem}", row=number)
 
 
 def why_no_tree(heads: NDArray) -> str | None:
-    """Return why heads are no tree, with the word; None if they are one."""
+    """Return why heads are not a tree, with the word; None if they are one."""
     word = first_unrooted(heads)
     if word == 0:
         return None
@@ -73,4 +85,4 @@ def why_no_tree(heads: NDArray) -> str | None:
         ring.append(at)
         at = int(heads[at - 1])
     circle = " → ".join(map(str, [*ring, word]))
-    return f"the heads are no tree; they lead in a circle {circle}"
+    return f"the heads are not a tree; they form a cycle {circle}"

@@ -1,4 +1,4 @@
-"""Tools to test learners, yours and ours.
+"""Tools to test learners: laws, reference implementations, and strategies that draw data.
 
 - `laws`: behavioural checks for any scikit-learn classifier: `laws.check(MyLearner())`.
 - `reference`: the perceptron as a textbook writes it, in plain numpy, to compare with.

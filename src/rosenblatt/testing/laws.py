@@ -66,7 +66,18 @@ def data(classes: int = 3, rows: int = 40, features: int = 4, seed: int = 0) -> 
 
 
 def any_chunking_is_the_same(estimator: BaseEstimator) -> None:
-    """Cutting a stream into calls of `partial_fit` in any way gives the same model."""
+    """Check that cutting a stream into calls of `partial_fit` in any way gives the same model.
+
+    Parameters
+    ----------
+    estimator : classifier of scikit-learn's kind
+        An unfitted estimator; it is cloned, not fitted.
+
+    Raises
+    ------
+    AssertionError
+        If the law is broken.
+    """
     if not hasattr(estimator, "partial_fit"):
         return
     for classes in (2, 3):
@@ -80,7 +91,18 @@ def any_chunking_is_the_same(estimator: BaseEstimator) -> None:
 
 
 def weight_zero_is_absence(estimator: BaseEstimator) -> None:
-    """A row of weight 0 changes nothing, wherever it stands."""
+    """Check that a row of weight 0 changes nothing, wherever it stands.
+
+    Parameters
+    ----------
+    estimator : classifier of scikit-learn's kind
+        An unfitted estimator; it is cloned, not fitted.
+
+    Raises
+    ------
+    AssertionError
+        If the law is broken.
+    """
     if "sample_weight" not in signature(estimator.fit).parameters:
         return
     for classes in (2, 3):
@@ -94,8 +116,19 @@ def weight_zero_is_absence(estimator: BaseEstimator) -> None:
 
 
 def saved_goes_on_as_if_never_stopped(estimator: BaseEstimator) -> None:
-    """A model that is pickled, or saved in a file, and then loaded learns on as one that never stopped. Learners without a
-    method `save` are pickled only."""
+    """Check that a model that is pickled, or saved in a file, and then loaded learns on as one that never stopped. Learners
+    without a method `save` are pickled only.
+
+    Parameters
+    ----------
+    estimator : classifier of scikit-learn's kind
+        An unfitted estimator; it is cloned, not fitted.
+
+    Raises
+    ------
+    AssertionError
+        If the law is broken.
+    """
     if not hasattr(estimator, "partial_fit"):
         return
     for classes in (2, 3):
@@ -113,8 +146,19 @@ def saved_goes_on_as_if_never_stopped(estimator: BaseEstimator) -> None:
 
 
 def layouts_agree(estimator: BaseEstimator) -> None:
-    """Dense and sparse, 32 and 64 bits, C and Fortran order, read-only and memory-mapped rows give the same model, and
-    none of them is written to."""
+    """Check that dense and sparse, 32 and 64 bits, C and Fortran order, read-only and memory-mapped rows give the same
+    model, and that none of them is written to.
+
+    Parameters
+    ----------
+    estimator : classifier of scikit-learn's kind
+        An unfitted estimator; it is cloned, not fitted.
+
+    Raises
+    ------
+    AssertionError
+        If the law is broken.
+    """
     for classes in (2, 3):
         X, y = data(classes)
         expected = clone(estimator).fit(X, y)
@@ -147,7 +191,18 @@ def layouts_agree(estimator: BaseEstimator) -> None:
 
 
 def seed_fixes_every_byte(estimator: BaseEstimator) -> None:
-    """The same seed gives the same bytes, whatever the number of threads."""
+    """Check that the same seed gives the same bytes, whatever the number of threads.
+
+    Parameters
+    ----------
+    estimator : classifier of scikit-learn's kind
+        An unfitted estimator; it is cloned, not fitted.
+
+    Raises
+    ------
+    AssertionError
+        If the law is broken.
+    """
     X, y = data()
     one = clone(estimator).fit(X, y)
     assert_same_model(one, clone(estimator).fit(X, y), X, "fit twice")
@@ -157,7 +212,18 @@ def seed_fixes_every_byte(estimator: BaseEstimator) -> None:
 
 
 def names_do_not_matter(estimator: BaseEstimator) -> None:
-    """Permuting the features permutes the weights, and renaming the classes renames the predictions."""
+    """Check that permuting the features permutes the weights, and renaming the classes renames the predictions.
+
+    Parameters
+    ----------
+    estimator : classifier of scikit-learn's kind
+        An unfitted estimator; it is cloned, not fitted.
+
+    Raises
+    ------
+    AssertionError
+        If the law is broken.
+    """
     for classes in (2, 3):
         X, y = data(classes)
         expected = clone(estimator).fit(X, y)
@@ -172,7 +238,19 @@ def names_do_not_matter(estimator: BaseEstimator) -> None:
 
 
 def prediction_is_pure(estimator: BaseEstimator) -> None:
-    """Predicting changes neither the model nor later predictions, and rows are predicted alone as among others."""
+    """Check that predicting changes neither the model nor later predictions, and that rows are predicted alone as among
+    others.
+
+    Parameters
+    ----------
+    estimator : classifier of scikit-learn's kind
+        An unfitted estimator; it is cloned, not fitted.
+
+    Raises
+    ------
+    AssertionError
+        If the law is broken.
+    """
     X, y = data()
     fitted = clone(estimator).fit(X, y)
     before = {name: np.copy(value) for name, value in model_arrays(fitted).items()}
@@ -185,8 +263,19 @@ def prediction_is_pure(estimator: BaseEstimator) -> None:
 
 
 def an_error_changes_nothing(estimator: BaseEstimator) -> None:
-    """A `fit` or `partial_fit` that raises an error leaves the learner as it was, to the last bit: weights, counts, classes
-    and all that its file would hold. One that has learned nothing yet is still not fitted."""
+    """Check that a `fit` or `partial_fit` that raises an error leaves the learner as it was, to the last bit: weights,
+    counts, classes and all that its file would hold. One that has learned nothing yet is still not fitted.
+
+    Parameters
+    ----------
+    estimator : classifier of scikit-learn's kind
+        An unfitted estimator; it is cloned, not fitted.
+
+    Raises
+    ------
+    AssertionError
+        If the law is broken.
+    """
     for classes in (2, 3):
         X, y = data(classes)
         for method in (name for name in ("partial_fit", "fit") if hasattr(estimator, name)):
@@ -206,7 +295,7 @@ def an_error_changes_nothing(estimator: BaseEstimator) -> None:
 
 
 def invalid_data(X: NDArray, y: NDArray) -> dict[str, tuple[NDArray, NDArray]]:
-    """Return rows and labels that begin like X and y and cannot all be learned from, by what is wrong with them."""
+    """Return data that begin like X and y and cannot all be learned from, by the name of what is wrong with them."""
     huge = np.vstack([X, 1e308 * np.sign(X[:6] + 0.5)])
     strange = np.append(y[:-1], 99)
     return {
@@ -220,7 +309,7 @@ def invalid_data(X: NDArray, y: NDArray) -> dict[str, tuple[NDArray, NDArray]]:
 
 
 def contents(fitted: BaseEstimator) -> bytes:
-    """Return all that a model is, as bytes: its file without the date, or if it has no method `save`, its attributes."""
+    """Return the content of a model as bytes: its file without the date, or if it has no method `save`, its attributes."""
     if not hasattr(fitted, "save"):
         return pickle.dumps(vars(fitted))
     counts = pickle.dumps([getattr(fitted, name, None) for name in ("class_count_", "history_", "n_iter_", "stop_reason_")])
@@ -230,13 +319,23 @@ def contents(fitted: BaseEstimator) -> bytes:
 
 
 def mistakes_obey_the_bound(estimator: BaseEstimator) -> None:
-    """On data that a known vector separates, a learner makes no more mistakes than its bound, in epochs without end; one
-    whose bound is also one of the updates stops by itself, without a mistake left.
+    """Check that on data that a known vector separates, a learner makes no more mistakes than its bound, in epochs without
+    end; one whose bound is also one of the updates stops by itself, without a mistake left.
 
     Any separator is a certificate: the bound holds with its margin. Only for learners that have `max_iter` and `tol` and
     whose `mistake_bound(radius, margin)` is finite. `bounds_updates` (taken for true if absent) says which kind it is.
     Radius and margin are Euclidean; of a learner with `p_`, the radius is in that p-norm and the margin that of a
     separator of length 1 in the dual norm.
+
+    Parameters
+    ----------
+    estimator : classifier of scikit-learn's kind
+        An unfitted estimator; it is cloned, not fitted.
+
+    Raises
+    ------
+    AssertionError
+        If the law is broken.
     """
     params = estimator.get_params()
     if not hasattr(estimator, "mistake_bound") or not {"max_iter", "tol"} <= set(params):

@@ -1,4 +1,5 @@
-"""Theorems that run: they judge the learners, so nothing here imports a kernel. A name is imported when it is first used.
+"""Theorems about the perceptron as code: separability, margins, bounds, traces, cycles, hard instances. Nothing here
+imports a kernel, so that it can test the learners. A name is imported when it is first used.
 
 The questions asked most often, and what answers them:
 

@@ -112,7 +112,7 @@ def decide(A: Matrix, *, method: str = "auto", max_seconds: float = 600.0, verbo
     """Whether some x has positive products with all rows of A (float64, dense or CSR), with proof."""
     if method not in (*STAGES, "auto"):
         raise InvalidParameter("method", method, f"one of {', '.join(map(repr, ('auto', *STAGES)))}")
-    Quantity(-inf, open_low=True, open_high=False, advice="infinity is no limit").check("max_seconds", max_seconds)
+    Quantity(-inf, open_low=True, open_high=False, advice="use infinity for no limit").check("max_seconds", max_seconds)
     search = Search(A, max_seconds)
     for name in STAGES if method == "auto" else (method,):
         start = perf_counter()

@@ -1,4 +1,4 @@
-"""What can be promised before a run, one theorem a function: numbers in, a number out. Infinity: the theorem says nothing.
+"""Bounds of mistakes, updates and risks, one function for each theorem. Infinity: the theorem says nothing.
 
 A quantity has one name in all of them, and rows are a = y·(x, κ), the constant feature κ included. Any unit vector u makes
 a bound true with its own margin γ, the best one makes it sharpest. Bounds count updates, never epochs or examples seen.
@@ -37,7 +37,7 @@ a bound true with its own margin γ, the best one makes it sharpest. Bounds coun
     gap         how far apart the target holds the classes
     ridge       a, the ridge of the second-order matrix
     energy      ‖Xu‖²
-    near        updates that were no mistakes
+    near        updates that were not mistakes
     dimensions  n or d, of the space
     sigma       σ, the cosine of a far mistake, or the noise
     budget      B, the rows that are kept
@@ -97,7 +97,7 @@ THEOREMS: dict[str, Callable[..., float]] = {}
 
 
 def theorem(function: Callable[_P, float]) -> Callable[_P, float]:
-    """The function, refusing arguments that are no numbers of their quantity; None passes where it is the default."""
+    """Return the function with checks of its arguments by `QUANTITIES`, and with its parameters in its docstring."""
     form = signature(function)
 
     @wraps(function)
@@ -114,6 +114,7 @@ def theorem(function: Callable[_P, float]) -> Callable[_P, float]:
         for name in form.parameters
     }
     lines = [f"{name} : {kind}\n    {meanings[name]}" for name, kind in kinds.items() if name in meanings]
+    lines += ["", "Returns", "-------", "float\n    Infinity where the theorem says nothing."]
     bound.__doc__ = "\n".join([cleandoc(function.__doc__ or ""), "", "Parameters", "----------", *lines])
     THEOREMS[function.__name__] = bound
     return bound
@@ -132,7 +133,7 @@ def novikoff(
     start: float = 0.0,
     along: float | None = None,
 ) -> float:
-    """The most updates of the perceptron, w += ηa whenever ⟨w, a⟩ ≤ δ, in any order, chosen by an adversary if need be.
+    """Bound the updates of the perceptron, w += ηa whenever ⟨w, a⟩ ≤ δ, in any order, chosen by an adversary if need be.
 
     From w = 0: (R² + 2δ/η)/γ². From w₀ of length `start`, with c = ⟨w₀, u⟩/η (`along`; None: the worst, −‖w₀‖), N = ‖w₀‖/η
     and B = R² + 2δ/η:
@@ -168,7 +169,7 @@ def _from_zero(radius: float, margin: float, delta: float, rate: float, times: f
 
 @theorem
 def final_margin(radius: float, margin: float, delta: float, rate: float = 1.0) -> float:
-    """The least margin ⟨a, w⟩/‖w‖ at which a perceptron from w = 0 can stop: γδ′/(R² + 2δ′), δ′ = δ/η.
+    """Bound from below the margin ⟨a, w⟩/‖w‖ at which a perceptron from w = 0 can stop: γδ′/(R² + 2δ′), δ′ = δ/η.
 
     Towards γ/2 as δ grows, and nothing for δ = 0. *Proof.* ⟨a, w⟩ > δ at the end, and ‖w‖ ≤ √(t(η²R² + 2ηδ)) with
     t ≤ (R² + 2δ′)/γ². ∎ Waterloo CS489/698 promises ⟨a, w⟩ > δ, which says nothing before ‖w‖ is known.
@@ -182,7 +183,7 @@ def final_margin(radius: float, margin: float, delta: float, rate: float = 1.0) 
 
 @theorem
 def margin_ceiling(radius: float, updates: float, delta: float = 0.0, rate: float = 1.0) -> float:
-    """What no margin exceeds once t updates were made from w = 0: √((R² + 2δ/η)/t), the mistake bound read backwards.
+    """Bound the margin once t updates were made from w = 0: √((R² + 2δ/η)/t), the mistake bound read backwards.
 
     Also the length of the mean of the rows of all updates is at most that, with δ = 0: weights in a convex combination
     that nearly vanishes, an approximate certificate of Gordan's that nothing separates.
@@ -192,7 +193,7 @@ def margin_ceiling(radius: float, updates: float, delta: float = 0.0, rate: floa
 
 @theorem
 def diminishing(radius: float, margin: float, power: float, *, delta: float = 0.0, rate: float = 1.0) -> float:
-    """The most updates from w = 0 with the rate η/k^power at the k-th: γ Ση_k ≤ √(Σ(η_k²R² + 2η_kδ)) up to the last.
+    """Bound the updates from w = 0 with the rate η/k^power at the k-th: γ Ση_k ≤ √(Σ(η_k²R² + 2η_kδ)) up to the last.
 
     Power ½ keeps (R/γ)² up to a logarithm. With power 1, Ση_k ≥ η ln t and Ση_k² ≤ η²π²/6, so that t ≤ exp(s/η) with
     s = (δ + √(δ² + (πηRγ)²/6))/γ², which is exp(πR/(√6 γ)) for δ = 0: a bound, but hardly a promise. Infinity beyond 10⁷.
@@ -220,7 +221,7 @@ def diminishing(radius: float, margin: float, power: float, *, delta: float = 0.
 
 @theorem
 def batch_sum(radius: float, margin: float, size: float, *, delta: float = 0.0, rate: float = 1.0) -> float:
-    """The most wrong rows, of all batches together, when up to `size` of them move w at once by the sum of their moves:
+    """Bound the wrong rows, of all batches together, when up to `size` of them move w at once by the sum of their moves:
     (size·R² + 2δ/η)/γ². Moves are no more than that.
 
     *Proof.* A move of e rows adds at least eηγ to ⟨w, u⟩ and at most e²η²R² + 2eηδ to ‖w‖². ∎ The batch form is in the
@@ -231,14 +232,14 @@ def batch_sum(radius: float, margin: float, size: float, *, delta: float = 0.0, 
 
 @theorem
 def batch_mean(radius: float, margin: float, *, delta: float = 0.0, rate: float = 1.0) -> float:
-    """The most moves when a batch of any size moves w by the mean of its moves: (R² + 2δ/η)/γ², since a mean of rows is
+    """Bound the moves when a batch of any size moves w by the mean of its moves: (R² + 2δ/η)/γ², since a mean of rows is
     itself a row of length ≤ R and margin ≥ γ. A move may answer for as many wrong rows as the batch has."""
     return novikoff(radius, margin, delta=delta, rate=rate)
 
 
 @theorem
 def padded_margin(margin: float, offset: float, constant: float = 1.0) -> float:
-    """The margin through the origin of the rows (x, κ), if the plane ⟨u, x⟩ + b = 0, ‖u‖ = 1, has this margin:
+    """Compute the margin through the origin of the rows (x, κ), if the plane ⟨u, x⟩ + b = 0, ‖u‖ = 1, has this margin:
     γ/√(1 + b²/κ²), that of the unit vector along (u, b/κ).
 
     The notes of CMU 10-607 ask for an intercept and bound the mistakes without one: with it, R and γ are those of the
@@ -249,7 +250,7 @@ def padded_margin(margin: float, offset: float, constant: float = 1.0) -> float:
 
 @theorem
 def intercept(radius: float, margin: float, offset: float | None = None, constant: float | None = None) -> float:
-    """The most updates of the perceptron with a constant feature κ, for rows of length ≤ R without it and a plane
+    """Bound the updates of the perceptron with a constant feature κ, for rows of length ≤ R without it and a plane
     ⟨u, x⟩ + b = 0 of this margin: (R² + κ²)(1 + b²/κ²)/γ².
 
     `offset` None: the worst, |b| = R, since a plane farther away has all rows on one side. `constant` None: R, which makes
@@ -268,7 +269,7 @@ def intercept(radius: float, margin: float, offset: float | None = None, constan
 
 
 def shortfall(scores: Iterable[float], margin: float) -> float:
-    """D = √Σ max(0, γ − s)², how far in all the scores s = ⟨a, u⟩ of a unit vector u stay below γ."""
+    """Compute D = √Σ max(0, γ − s)², how far in all the scores s = ⟨a, u⟩ of a unit vector u stay below γ."""
     return float(np.linalg.norm(np.maximum(0.0, QUANTITIES["margin"].check("margin", margin) - _array(scores))))
 
 
@@ -278,7 +279,7 @@ def _array(values: Iterable[float]) -> NDArray:
 
 @theorem
 def freund_schapire(radius: float, margin: float, shortfall: float, *, delta: float = 0.0, rate: float = 1.0) -> float:
-    """The most updates in ONE pass of the perceptron from w = 0 over any rows: ((√(R² + 2δ/η) + D)/γ)², for every unit
+    """Bound the updates in ONE pass of the perceptron from w = 0 over any rows: ((√(R² + 2δ/η) + D)/γ)², for every unit
     vector u and every γ > 0, where D² = Σ max(0, γ − ⟨a, u⟩)² over the rows of the pass.
 
     Freund and Schapire 1999, Theorem 2, for δ = 0. *Proof.* Give each row a coordinate of its own, of size z: within a pass
@@ -302,7 +303,7 @@ class Widest(NamedTuple):
 
 
 def least_freund_schapire(radius: float, scores: Iterable[float], *, delta: float = 0.0, rate: float = 1.0) -> Widest:
-    """Freund and Schapire's bound for the γ that makes it least, given the scores ⟨a, u⟩ of all rows of the pass.
+    """Compute Freund and Schapire's bound for the γ that makes it least, given the scores ⟨a, u⟩ of all rows of the pass.
 
     In z = 1/γ its root, z√(R² + 2δ/η) + ‖max(0, 1 − zs)‖, is convex, and at z = 0 it is √n: with n rows the bound is never
     worse than n. Any z gives a true bound, so that where the search ends does not matter for its truth.
@@ -337,7 +338,7 @@ def least_freund_schapire(radius: float, scores: Iterable[float], *, delta: floa
 
 @theorem
 def multiclass(radius: float, margin: float, *, delta: float = 0.0, rate: float = 1.0) -> float:
-    """The most updates of the joint perceptron of many classes, which adds x to the label's weights and takes it from the
+    """Bound the updates of the joint perceptron of many classes, which adds x to the label's weights and takes it from the
     best rival's: (2R² + 2δ/η)/γ², with γ the lead over every rival of weights of Frobenius norm 1, R = max‖x‖.
 
     It is the perceptron on rows x ⊗ (e_label − e_rival), of length √2·‖x‖ (Kesler's construction; Crammer and Singer 2003
@@ -349,7 +350,7 @@ def multiclass(radius: float, margin: float, *, delta: float = 0.0, rate: float 
 
 @theorem
 def collins(radius: float, margin: float, shortfall: float = 0.0) -> float:
-    """The most updates of the structured perceptron: ((R + D)/γ)², however many outputs there are.
+    """Bound the updates of the structured perceptron: ((R + D)/γ)², however many outputs there are.
 
     For every wrong output z of an example, ‖Φ(x, y) − Φ(x, z)‖ ≤ R and ⟨u, Φ(x, y) − Φ(x, z)⟩ ≥ γ − d with a unit vector u;
     D = √Σd² over the examples. With D = 0 for any number of passes, otherwise for one. Collins 2002, Theorems 1 and 2; it
@@ -361,7 +362,7 @@ def collins(radius: float, margin: float, shortfall: float = 0.0) -> float:
 
 @theorem
 def parameter_mixing(radius: float, margin: float, shards: float = 1) -> float:
-    """The most mistakes of iterative parameter mixing: S shards learn an epoch each from the same weights, and the weights
+    """Bound the mistakes of iterative parameter mixing: S shards learn an epoch each from the same weights, and the weights
     of the next epoch are their mean. S·R²/γ² of all shards together.
 
     McDonald, Hall and Mann 2010 for any mixture: Σ over epochs and shards of μ·mistakes ≤ R²/γ², which is this for
@@ -375,14 +376,14 @@ def parameter_mixing(radius: float, margin: float, shards: float = 1) -> float:
 
 @theorem
 def pa(radius: float, norm: float) -> float:
-    """The most that PA's squared losses Σℓ² come to from w = 0, if some u of this norm loses nothing: R²‖u‖². Wrong
+    """Bound PA's squared losses Σℓ² from w = 0, if some u of this norm loses nothing: R²‖u‖². Wrong
     predictions lose at least 1 each. Crammer, Dekel, Keshet, Shalev-Shwartz and Singer 2006, for classes and numbers."""
     return radius * radius * norm * norm
 
 
 @theorem
 def pa1(radius: float, norm: float, C: float, losses: float = 0.0) -> float:
-    """The most wrong predictions of PA-I from w = 0: max(R², 1/C)(‖u‖² + 2C Σℓ(u)) for every u, ℓ(u) its hinge losses.
+    """Bound the wrong predictions of PA-I from w = 0: max(R², 1/C)(‖u‖² + 2C Σℓ(u)) for every u, ℓ(u) its hinge losses.
 
     Crammer et al. 2006. For a u that separates, max(R², 1/C)/γ². Updates go on after the last wrong prediction.
     """
@@ -392,7 +393,7 @@ def pa1(radius: float, norm: float, C: float, losses: float = 0.0) -> float:
 
 @theorem
 def pa2(radius: float, norm: float, C: float, losses: float = 0.0) -> float:
-    """The most that PA-II's squared losses Σℓ² come to from w = 0: (R² + 1/(2C))(‖u‖² + 2C Σℓ(u)²) for every u.
+    """Bound PA-II's squared losses Σℓ² from w = 0: (R² + 1/(2C))(‖u‖² + 2C Σℓ(u)²) for every u.
 
     Crammer et al. 2006, for classes, where it bounds the wrong predictions too, and for numbers.
     """
@@ -402,7 +403,7 @@ def pa2(radius: float, norm: float, C: float, losses: float = 0.0) -> float:
 
 @theorem
 def mira(radius: float, margin: float, goal: float) -> float:
-    """The most wrong predictions of MIRA for two classes that aims at a margin β with steps of at most 1: max(R², β)/γ².
+    """Bound the wrong predictions of MIRA for two classes that aims at a margin β with steps of at most 1: max(R², β)/γ².
 
     w/β is what PA-I learns with C = 1/β. For β = 0, the form of Crammer and Singer 2003, infinity: see `mira_steps`.
     """
@@ -411,21 +412,21 @@ def mira(radius: float, margin: float, goal: float) -> float:
 
 @theorem
 def mira_steps(radius: float, margin: float) -> float:
-    """The most that all steps τ of MIRA with β = 0 come to: R/γ, since only the first makes w longer and γΣτ ≤ ⟨w, u⟩."""
+    """Bound all steps τ of MIRA with β = 0: R/γ, since only the first makes w longer and γΣτ ≤ ⟨w, u⟩."""
     return radius / margin
 
 
 @theorem
 def alma(radius: float, margin: float, alpha: float) -> float:
-    """The most updates of ALMA, which ends with a margin ≥ (1 − α)γ̂: (2/γ̂²)(2/α − 1)² + 8/α − 4, with γ̂ ≥ γ/R the margin of
-    the rows scaled to length 1. Gentile 2001, p = 2."""
+    """Bound the updates of ALMA, which ends with a margin ≥ (1 − α)γ̂: (2/γ̂²)(2/α − 1)² + 8/α − 4, with γ̂ ≥ γ/R the
+    margin of the rows scaled to length 1. Gentile 2001, p = 2."""
     ratio = radius / margin * (2 / alpha - 1)
     return 2 * ratio * ratio + 8 / alpha - 4
 
 
 @theorem
 def romma(radius: float, margin: float, alpha: float = 1.0) -> float:
-    """The most updates of ROMMA, on margins ≤ 1 − α: (R/(αγ))²; α = 1 updates on mistakes, at most (R/γ)² of them.
+    """Bound the updates of ROMMA, on margins ≤ 1 − α: (R/(αγ))²; α = 1 updates on mistakes, at most (R/γ)² of them.
 
     Li and Long 2002. ‖w‖² never exceeds 1/γ², and each update lengthens it by at least (α/R)².
     """
@@ -435,7 +436,7 @@ def romma(radius: float, margin: float, alpha: float = 1.0) -> float:
 
 @theorem
 def ballseptron(radius: float, margin: float, ball: float) -> float:
-    """The most updates of the ballseptron, which ends with a margin above r: (R² + r²)/(γ − r)². Infinity for r ≥ γ.
+    """Bound the updates of the ballseptron, which ends with a margin above r: (R² + r²)/(γ − r)². Infinity for r ≥ γ.
 
     Shalev-Shwartz and Singer 2005. It is the perceptron on the worst point of a ball round each row.
     """
@@ -444,7 +445,7 @@ def ballseptron(radius: float, margin: float, ball: float) -> float:
 
 @theorem
 def p_norm(radius: float, margin: float, p: float, *, delta: float = 0.0, rate: float = 1.0) -> float:
-    """The most updates of the p-norm perceptron: ((p − 1)R² + 2δ/η)/γ², with R in the p-norm and ‖u‖_q = 1, 1/p + 1/q = 1.
+    """Bound the updates of the p-norm perceptron: ((p − 1)R² + 2δ/η)/γ², with R in the p-norm and ‖u‖_q = 1, 1/p + 1/q = 1.
 
     Grove, Littlestone and Schuurmans 2001; Gentile 2003. p = 2 is the perceptron; p = 2 ln d depends on the number of
     features by its logarithm, as Winnow does.
@@ -457,7 +458,7 @@ def p_norm(radius: float, margin: float, p: float, *, delta: float = 0.0, rate: 
 
 @theorem
 def exponentiated(divergence: float, radius: float, margin: float, rate: float, delta: float = 0.0) -> float:
-    """The most updates of normalised Winnow, w ∝ w ⊙ exp(ηa) whenever ⟨w, a⟩ ≤ δ: KL(u‖w₀)/(η(γ − δ) − η²R²/2), with R the
+    """Bound the updates of normalised Winnow, w ∝ w ⊙ exp(ηa) whenever ⟨w, a⟩ ≤ δ: KL(u‖w₀)/(η(γ − δ) − η²R²/2), with R the
     largest |value| and γ the margin of a u on the simplex. Infinity unless **δ < γ and η < 2(γ − δ)/R²**.
 
     *Proof.* An update lowers KL(u‖w) by η⟨a, u⟩ − ln Σw exp(ηa) ≥ ηγ − ηδ − η²R²/2 (Hoeffding's lemma). ∎ The notes of
@@ -474,7 +475,7 @@ def exponentiated(divergence: float, radius: float, margin: float, rate: float, 
 
 @theorem
 def normalised_winnow(radius: float, margin: float, features: float, delta: float = 0.0) -> float:
-    """The least that `exponentiated` promises from uniform weights on d features: 2R² ln d/(γ − δ)², at the rate
+    """Compute the least that `exponentiated` promises from uniform weights on d features: 2R² ln d/(γ − δ)², at the rate
     η = (γ − δ)/R². Infinity for δ ≥ γ. With weights of either sign, d counts every feature twice."""
     if delta >= margin or radius == 0:
         return math.inf if delta >= margin else 0.0
@@ -483,14 +484,14 @@ def normalised_winnow(radius: float, margin: float, features: float, delta: floa
 
 @theorem
 def balanced_winnow(radius: float, margin: float, features: float, factor: float) -> float:
-    """The most mistakes of balanced Winnow, w⁺ ⊙= α^a and w⁻ ⊙= α^−a: `exponentiated` with ln 2d and η = ln α, for some u
+    """Bound the mistakes of balanced Winnow, w⁺ ⊙= α^a and w⁻ ⊙= α^−a: `exponentiated` with ln 2d and η = ln α, for some u
     with Σ|u| ≤ 1, since its predictions are those of the normalised form with both signs (Littlestone 1989)."""
     return exponentiated(math.log(2 * features), radius, margin, math.log(factor))
 
 
 @theorem
 def winnow1(features: float, relevant: float, factor: float = 2.0, threshold: float | None = None) -> float:
-    """The most mistakes of Winnow1 on a disjunction of k among n features of 0 and 1: αk(log_α θ + 1) + n/θ, θ = n by
+    """Bound the mistakes of Winnow1 on a disjunction of k among n features of 0 and 1: αk(log_α θ + 1) + n/θ, θ = n by
     default; for α = 2 then 2k(1 + log₂ n) + 1.
 
     Littlestone 1988. *Proof.* Each relevant weight is promoted log_α θ + 1 times at most and never eliminated; a promotion
@@ -505,7 +506,7 @@ def winnow1(features: float, relevant: float, factor: float = 2.0, threshold: fl
 
 @theorem
 def winnow2(features: float, total: float, gap: float = 1.0, factor: float = 2.0, threshold: float | None = None) -> float:
-    """The most mistakes of Winnow2 on features of 0 and 1, if some μ ≥ 0 of sum `total` has ⟨μ, x⟩ ≥ 1 on one class and
+    """Bound the mistakes of Winnow2 on features of 0 and 1, if some μ ≥ 0 of sum `total` has ⟨μ, x⟩ ≥ 1 on one class and
     ≤ 1 − gap on the other. Infinity unless α(1 − gap) < 1.
 
         p ≤ ((log_α θ + 1) Σμ + (1 − gap)c)/(1 − α(1 − gap)),    mistakes ≤ (1 + α)p + c,    c = αn/((α − 1)θ).
@@ -529,8 +530,8 @@ def winnow2(features: float, total: float, gap: float = 1.0, factor: float = 2.0
 
 @theorem
 def littlestone(features: float, total: float, gap: float, threshold: float | None = None) -> float:
-    """The same with α = 1 + gap/2, as Littlestone 1988 prints it: (8/gap²)(n/θ) + (5/gap + 14 ln θ/gap²) Σμ, for θ ≥ 1.
-    Rounder than `winnow2`, and larger."""
+    """Bound the mistakes of Winnow2 with α = 1 + gap/2, as Littlestone 1988 prints it:
+    (8/gap²)(n/θ) + (5/gap + 14 ln θ/gap²) Σμ, for θ ≥ 1. Rounder than `winnow2`, and larger."""
     threshold = features if threshold is None else threshold
     if threshold < 1:
         return math.inf
@@ -544,7 +545,7 @@ def littlestone(features: float, total: float, gap: float, threshold: float | No
 def spectral(
     eigenvalues: Iterable[float], ridge: float, norm: float, energy: float, losses: float = 0.0, near: float = 0
 ) -> float:
-    """The most mistakes that a second-order learner can have made in its updates, whatever u is:
+    """Bound the mistakes that a second-order learner can have made in its updates, whatever u is:
 
         mistakes ≤ Σg − near + √(a‖u‖² + ‖Xu‖²) · √(Σ ln(1 + λ/a) + near).
 
@@ -564,7 +565,7 @@ def spectral(
 
 @theorem
 def second_order(radius: float, margin: float, ridge: float, features: float | None = None) -> float:
-    """The most mistakes of the second-order perceptron, before its eigenvalues are known: the largest m with
+    """Bound the mistakes of the second-order perceptron, before its eigenvalues are known: the largest m with
 
         m ≤ (1/γ) √((a + mR²) · d ln(1 + mR²/(ad))),    d the lesser of m and the features; None: m,
 
@@ -593,8 +594,8 @@ def second_order(radius: float, margin: float, ridge: float, features: float | N
 
 @theorem
 def sigma_updates(dimensions: float, sigma: float) -> float:
-    """The most updates of the σ-perceptron from a start with ⟨w, u⟩ ≥ 1/√n, whatever the margin: ln n/ln(1/(1 − σ²)), which
-    is at most ln n/σ².
+    """Bound the updates of the σ-perceptron from a start with ⟨w, u⟩ ≥ 1/√n, whatever the margin: ln n/ln(1/(1 − σ²)),
+    which is at most ln n/σ².
 
     *Proof.* Projecting a far mistake out never lowers ⟨w, u⟩, and multiplies ‖w‖ by √(1 − σ²) at most. ∎ Theorem 2.1 in the
     notes of Georgia Tech CS 4540, after Blum, Frieze, Kannan and Vempala 1998; they write "mistakes", but near ones are
@@ -608,8 +609,8 @@ def sigma_updates(dimensions: float, sigma: float) -> float:
 
 @theorem
 def sigma_rounds(failure: float, pairs: bool = False) -> float:
-    """How many random starts contain a good one with probability ≥ 1 − failure: ⌈log_{8/7}(1/failure)⌉; of pairs ±w of
-    opposite starts ⌈log_{4/3}(1/failure)⌉.
+    """Compute how many random starts contain a good one with probability ≥ 1 − failure: ⌈log_{8/7}(1/failure)⌉; of pairs
+    ±w of opposite starts ⌈log_{4/3}(1/failure)⌉.
 
     A start is good with probability ≥ 1/8 (0.1587 in the limit), one of a pair with twice that. The notes of Georgia Tech
     CS 4540 prove 1/8 for a start and then take log_{4/3}(1/δ) single ones, as if it were 1/4: the chance to fail is then
@@ -626,13 +627,13 @@ def sigma_rounds(failure: float, pairs: bool = False) -> float:
 
 @theorem
 def forgetron_reach(budget: float) -> float:
-    """The norm up to which the Forgetron competes: ¼√((B + 1)/ln(B + 1)). Dekel, Shalev-Shwartz and Singer 2008."""
+    """Compute the norm up to which the Forgetron competes: ¼√((B + 1)/ln(B + 1)). Dekel, Shalev-Shwartz and Singer 2008."""
     return math.sqrt((budget + 1) / math.log(budget + 1)) / 4
 
 
 @theorem
 def forgetron(budget: float, norm: float, losses: float) -> float:
-    """The most mistakes of the Forgetron in a pass, for K(x, x) ≤ 1 and any g of this norm: 2‖g‖² + 4Σ max(0, 1 − y·g(x)).
+    """Bound the mistakes of the Forgetron in a pass, for K(x, x) ≤ 1 and any g of this norm: 2‖g‖² + 4Σ max(0, 1 − y·g(x)).
 
     Infinity unless B ≥ 83 and ‖g‖ ≤ ¼√((B + 1)/ln(B + 1)). Dekel, Shalev-Shwartz and Singer 2008.
     """
@@ -641,7 +642,7 @@ def forgetron(budget: float, norm: float, losses: float) -> float:
 
 @theorem
 def projectron(norm: float, losses: float, distance: float) -> float:
-    """The most mistakes M of the Projectron in one pass, for K(x, x) ≤ 1 and any g with ‖g‖ ≤ U: the largest M with
+    """Bound the mistakes M of the Projectron in one pass, for K(x, x) ≤ 1 and any g with ‖g‖ ≤ U: the largest M with
     M(1 − ηU) ≤ Σ max(0, 1 − y·g(x)) + U√M, where rows within the `distance` η of the span are projected.
 
     Infinity for ηU ≥ 1. Orabona, Keshet and Caputo 2008.
@@ -655,7 +656,7 @@ def projectron(norm: float, losses: float, distance: float) -> float:
 
 @theorem
 def projectron_plus(norm: float, losses: float, distance: float) -> float:
-    """The most mistakes of Projectron++, which learns from margins below 1 too: (U² + 2Σ max(0, 1 − y·g(x)))/(1 − 2ηU).
+    """Bound the mistakes of Projectron++, which learns from margins below 1 too: (U² + 2Σ max(0, 1 − y·g(x)))/(1 − 2ηU).
 
     Infinity for 2ηU ≥ 1. Orabona, Keshet and Caputo 2009.
     """
@@ -668,7 +669,7 @@ def projectron_plus(norm: float, losses: float, distance: float) -> float:
 
 @theorem
 def leave_one_out(mistakes: float, examples: float) -> float:
-    """The expected risk of voting after T examples: 2/(T + 1) times the expected mistakes of a pass over T + 1.
+    """Compute the expected risk of voting after T examples: 2/(T + 1) times the expected mistakes of a pass over T + 1.
 
     Freund and Schapire 1999, with `mistakes` their ((R + D)/γ)²; Collins 2002 for structures. If M were made in T, those
     of one more are at most M + 1.
@@ -678,8 +679,8 @@ def leave_one_out(mistakes: float, examples: float) -> float:
 
 @theorem
 def convex_risk(loss: float, examples: float, failure: float, largest: float = 1.0) -> float:
-    """With probability ≥ 1 − failure, the most that the average hypothesis of a pass loses on an example to come, for a
-    convex loss between 0 and `largest` that came to `loss` over the pass: loss/T + largest·√((2/T) ln(1/failure)).
+    """Bound, with probability ≥ 1 − failure, the most that the average hypothesis of a pass loses on an example to come,
+    for a convex loss between 0 and `largest` that came to `loss` over the pass: loss/T + largest·√((2/T) ln(1/failure)).
 
     Cesa-Bianchi, Conconi and Gentile 2004. The same of a hypothesis drawn at random, in the mean over the draw, for any
     loss, such as wrong predictions.
@@ -689,7 +690,8 @@ def convex_risk(loss: float, examples: float, failure: float, largest: float = 1
 
 @theorem
 def survivor_risk(survived: float, examples: float, failure: float) -> float:
-    """With probability ≥ 1 − failure, the risk of weights of a pass over T that survived s examples: ≤ ln(T/failure)/s.
+    """Bound, with probability ≥ 1 − failure, the risk of weights of a pass over T that survived s
+    examples: ≤ ln(T/failure)/s.
 
     *Proof.* Weights of risk r survive more than ln(T/δ)/r examples with probability ≤ (1 − r)^(ln(T/δ)/r) ≤ δ/T, and there
     are at most T. ∎ (Kearns, Li, Pitt and Valiant 1987; Gallant's pocket.)
@@ -699,8 +701,8 @@ def survivor_risk(survived: float, examples: float, failure: float) -> float:
 
 @theorem
 def suffix_risk(mistakes: float, examples: float, failure: float) -> float:
-    """With probability ≥ 1 − failure, the risk of the hypothesis of fewest penalised mistakes on the rest of the pass:
-    ≤ M/T + 6√(ln(2(T + 1)/failure)/T). Cesa-Bianchi, Conconi and Gentile 2004."""
+    """Bound, with probability ≥ 1 − failure, the risk of the hypothesis of fewest penalised mistakes on the rest of the
+    pass: ≤ M/T + 6√(ln(2(T + 1)/failure)/T). Cesa-Bianchi, Conconi and Gentile 2004."""
     return mistakes / examples + 6 * math.sqrt(math.log(2 * (examples + 1) / failure) / examples)
 
 
@@ -709,27 +711,28 @@ def suffix_risk(mistakes: float, examples: float, failure: float) -> float:
 
 @theorem
 def von_neumann(margin: float) -> float:
-    """The most iterations of von Neumann's algorithm on rows of length 1 until it has a separator: 1/γ² (Dantzig 1992)."""
+    """Bound the iterations of von Neumann's algorithm on rows of length 1 until it has a separator: 1/γ² (Dantzig 1992)."""
     return novikoff(1.0, margin)
 
 
 @theorem
 def von_neumann_length(iterations: float, inscribed: float = 0.0) -> float:
-    """The most that ‖p‖ can be after k iterations of von Neumann's algorithm on rows of length 1 without a separator found:
-    1/√k, and (1 − r²)^(k/2) if their hull holds a ball of radius r round 0 (Dantzig 1992; Epelman and Freund 2000)."""
+    """Compute the most that ‖p‖ can be after k iterations of von Neumann's algorithm on rows of length 1 without a
+    separator found: 1/√k, and (1 − r²)^(k/2) if their hull holds a ball of radius r round 0 (Dantzig 1992; Epelman and
+    Freund 2000)."""
     return min(1 / math.sqrt(iterations), (1 - inscribed * inscribed) ** (iterations / 2))
 
 
 @theorem
 def smooth(rows: float, margin: float) -> float:
-    """The most iterations of the smooth perceptron on n rows of length 1: 2√(ln n)/γ − 1 (Soheili and Peña 2012)."""
+    """Bound the iterations of the smooth perceptron on n rows of length 1: 2√(ln n)/γ − 1 (Soheili and Peña 2012)."""
     return max(0.0, 2 * math.sqrt(math.log(rows)) / margin - 1)
 
 
 @theorem
 def smoothed_order(dimensions: float, rows: float, sigma: float, failure: float) -> float:
-    """d³m² ln²(m/failure)/(σ² failure²): the order, without its constant, of the perceptron's updates on m constraints in d
-    dimensions, each moved by a Gaussian of variance σ², with probability ≥ 1 − failure.
+    """Compute d³m² ln²(m/failure)/(σ² failure²): the order, without its constant, of the perceptron's updates on m
+    constraints in d dimensions, each moved by a Gaussian of variance σ², with probability ≥ 1 − failure.
 
     Blum and Dunagan 2002, Theorem 1.1, for σ² ≤ 1/(2d): infinity beyond. It tells how things grow, and bounds no run.
     """
@@ -743,7 +746,7 @@ def smoothed_order(dimensions: float, rows: float, sigma: float, failure: float)
 
 @theorem
 def stable_rate(curvature: float) -> float:
-    """The rate below which, and not from which on, the delta rule in full batches is stable: 2/λ_max(XᵀX).
+    """Compute the rate below which, and not from which on, the delta rule in full batches is stable: 2/λ_max(XᵀX).
 
     A pass takes w − w* to (I − ηXᵀX)(w − w*). IIIT-H SMAI prints the rule without a
     condition on η; it is Widrow and Hoff's of 1960.
@@ -753,7 +756,7 @@ def stable_rate(curvature: float) -> float:
 
 @theorem
 def refusals(distance: float, radius: float, discount: float, rate: float) -> float:
-    """The most refusals of a seller who asks ⟨w, x⟩ − discount and moves w by −rate·x when refused, if values are ⟨θ, x⟩,
+    """Bound the refusals of a seller who asks ⟨w, x⟩ − discount and moves w by −rate·x when refused, if values are ⟨θ, x⟩,
     contexts have length ≤ R, and w starts within `distance` of θ: distance²/(rate(2·discount − rate·R²)).
 
     Infinity for a rate ≥ 2·discount/R². Each refusal brings ‖w − θ‖² down by at least the divisor. The seller who learns

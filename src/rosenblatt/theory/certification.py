@@ -110,7 +110,7 @@ def certify(X: MatrixLike, y: ArrayLike, constant: float, ran: Ran) -> Certified
 def _bracket_margin(
     X: MatrixLike, y: ArrayLike, constant: float, longest: float
 ) -> tuple[Margin | None, tuple[float, float]]:
-    """(the widest margin, its bracket); (None, (0, 0)) if nothing separates the rows, (None, (0, R)) if nobody knows."""
+    """(the widest margin, its bracket); (None, (0, 0)) if nothing separates the rows, (None, (0, R)) if unknown."""
     try:
         found = gamma_seen(X, y, constant)
     except NotSeparable as none:
@@ -132,9 +132,9 @@ def _promise(A: Matrix, ran: Ran, radius: float, found: Margin | None, between: 
     if not hasattr(rule, "bound"):
         raise NoBound("none is known for this learner")
     if conditions.mixed:
-        raise NoBound("the parameters of the rule changed on the way")
+        raise NoBound("the parameters of the rule changed during training")
     if conditions.weighted:
-        raise NoBound("rows moved the weights by rates of their own (sample_weight or class_weight)")
+        raise NoBound("rows had different weights (sample_weight or class_weight)")
     if found is not None and conditions.start is None:
         bound = rule.bound(radius, found.lower, min(conditions.batch, A.shape[0]))
         if bound == math.inf:
@@ -142,12 +142,12 @@ def _promise(A: Matrix, ran: Ran, radius: float, found: Margin | None, between: 
         return _AUTHORS.get(name, name), bound
     if found is not None:
         if plain is None or conditions.start is None:
-            raise NoBound(f"what is known of {name} is about weights that start at zero, and these did not")
+            raise NoBound(f"the bound of {name} holds for initial weights of zero, and these were not zero")
         begin = {"start": float(np.linalg.norm(conditions.start)), "along": float(conditions.start @ found.separator)}
         widened = math.sqrt(min(conditions.batch, A.shape[0])) * radius
         return "Novikoff", bounds.novikoff(widened, found.lower, **known, **begin)
     if between[1] > 0:
-        raise NoBound("how wide the margin is, if there is one, could not be told")
+        raise NoBound("the margin could not be determined")
     if not conditions.in_turn or ran.seen > A.shape[0]:
         raise NoBound("the theorem of Freund and Schapire is about one pass, max_iter=1, in which no row comes twice")
     if plain is None or conditions.start is not None or conditions.batch > 1:
@@ -160,7 +160,7 @@ def _least(A: Matrix, radius: float, hint: NDArray, delta: float, rate: float) -
     """A unit vector for which Freund and Schapire's bound is nearly as small as can be.
 
     With v = u/γ its root is √(R² + 2δ/η)·‖v‖ + ‖max(0, 1 − Av)‖, which is convex. Every v gives a bound: where the search
-    for the least ends is no matter of truth.
+    for the least ends does not affect correctness.
     """
     length = math.sqrt(radius**2 + 2 * delta / rate)
 

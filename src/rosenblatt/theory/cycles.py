@@ -74,9 +74,21 @@ class Cycle:
 
 @dataclass(frozen=True)
 class Converged:
-    """An epoch without an update: the weights separate the data, and `interior` proves it."""
+    """An epoch without an update: the weights separate the data, and `interior` proves it.
 
-    epochs: int  # with the last, clean one
+    Attributes
+    ----------
+    epochs : int
+        The number of epochs, with the last, in which there was no update.
+    updates : int
+        The number of updates.
+    largest : float
+        The largest ‖w‖ of the run.
+    interior : Interior
+        The proof that the weights separate the data.
+    """
+
+    epochs: int
     updates: int
     largest: float
     interior: Interior
@@ -87,16 +99,37 @@ class Mixture:
     """A mean of rows that is short, ‖Σ λᵢaᵢ‖ = `residual` with λ = weights / Σ weights: no unit vector has a larger margin.
 
     For ⟨u, Σ λᵢaᵢ⟩ is at least the least ⟨u, aᵢ⟩ and at most the length of the mean. A residual of 0 is a `Combination`.
+
+    Attributes
+    ----------
+    rows : tuple of int
+        The numbers of the rows.
+    weights : tuple of int
+        Their weights.
+    residual : float
+        The length of the mean, rounded up.
     """
 
     rows: tuple[int, ...]
     weights: tuple[int, ...]
-    residual: float  # rounded up
+    residual: float
 
 
 @dataclass(frozen=True)
 class NoRepeat:
-    """Neither a repeat nor an epoch without an update, so far. `mixture` bounds the margin the data can have at most."""
+    """Neither a repeat nor an epoch without an update, so far. `mixture` bounds the margin the data can have at most.
+
+    Attributes
+    ----------
+    epochs, updates : int
+        The number of epochs and of updates.
+    largest : float
+        The largest ‖w‖ of the run.
+    weights : tuple
+        The last weights, exactly.
+    mixture : Mixture
+        A mean of rows that bounds the margin.
+    """
 
     epochs: int
     updates: int
@@ -187,6 +220,10 @@ def lengths(
         As in `find_cycle`.
     epochs : int
         How many epochs to walk.
+
+    Returns
+    -------
+    (epochs + 1,) array
     """
     walk = Walk(exact_rows(X, y, constant), delta=delta, rate=rate, start=start)
     found = [walk.length()]
@@ -208,6 +245,10 @@ def mixture(X: MatrixLike, y: ArrayLike, counts: ArrayLike, *, constant: Number 
         As in `find_cycle`.
     counts : (rows,) array of int
         The weights, not all of them 0.
+
+    Returns
+    -------
+    Mixture
 
     Examples
     --------

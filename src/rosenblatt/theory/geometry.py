@@ -64,7 +64,7 @@ class TooLarge(InvalidData):
 
 @dataclass(frozen=True)
 class Margin(Certificate):
-    """γ of two classes: lower ≤ γ ≤ upper, with what proves both; `verify(X, y)` computes both bounds anew.
+    """γ of two classes: lower ≤ γ ≤ upper, with what proves both; `verify(X, y)` computes both bounds again.
 
     Attributes
     ----------
@@ -115,7 +115,20 @@ class Margin(Certificate):
         return (self.upper - self.lower) / self.upper if self.upper else 0.0
 
     def refutation(self, X: MatrixLike, y: ArrayLike) -> str | None:
-        """Return None if both bounds are true of these examples, computed anew; otherwise a sentence that says why not."""
+        """Return None if both bounds are true of these examples, computed again; otherwise a sentence that says why not.
+
+        Parameters
+        ----------
+        X : (rows, features) array or scipy sparse matrix
+            The rows.
+        y : (rows,) array
+            Their labels.
+
+        Returns
+        -------
+        str or None
+            None if it is true.
+        """
         data = read(X, y, self.constant if self.constant < inf else 0.0)
         n = data.A.shape[0]
         if len(self.normal) != data.features:
@@ -152,6 +165,10 @@ def projection(u: ArrayLike, onto: ArrayLike) -> NDArray:
     onto : (dimension,) array
         v, not all 0.
 
+    Returns
+    -------
+    array of the shape of u
+
     Examples
     --------
     >>> projection([3.0, 4.0], onto=[2.0, 0.0]).tolist()
@@ -172,6 +189,10 @@ def distance(X: MatrixLike, w: ArrayLike, b: float = 0.0) -> NDArray:
         The normal, not all 0.
     b : float, default=0.0
         The intercept.
+
+    Returns
+    -------
+    float or (rows,) array
 
     Examples
     --------
@@ -196,6 +217,10 @@ def margins(X: MatrixLike, y: ArrayLike, w: ArrayLike, b: float = 0.0) -> NDArra
     b : float, default=0.0
         The intercept.
 
+    Returns
+    -------
+    (rows,) float64 array
+
     Examples
     --------
     >>> margins([[3.0, 4.0], [0.0, 0.0], [1.0, 1.0]], [1, -1, -1], w=[0.0, 2.0], b=-2.0).tolist()
@@ -219,6 +244,10 @@ def radius(X: MatrixLike, constant: float = 0.0) -> float:
     X : (rows, features) array or scipy sparse matrix
     constant : float, default=0.0
         κ, the constant feature; 0 for none.
+
+    Returns
+    -------
+    float
 
     Examples
     --------

@@ -22,26 +22,60 @@ from rosenblatt.theory import bounds
 from rosenblatt.theory.cycles import Walk, exact_rows
 from rosenblatt.theory.signed import RandomSeed, read
 
-_SIZE = Quantity(1, high=500, open_high=False, whole=True, advice="beyond, the square of the margin is no float")
+_SIZE = Quantity(1, high=500, open_high=False, whole=True, advice="above that, the square of the margin underflows")
 
 
 class Instance(NamedTuple):
-    """Rows with labels, their radius and margin, and what proves the margin: a separator that has it, and a mean of the
-    rows that is no longer."""
+    """A data set of known margin, with its proof: a separator that has the margin, and a mean of the rows whose length is
+    the margin.
 
-    X: NDArray  # (rows, features) float64
-    y: NDArray  # (rows,): −1 or +1
-    radius: float  # of the longest row
+    Attributes
+    ----------
+    X : (rows, features) float64 array
+        The rows.
+    y : (rows,) array
+        Their labels, −1 or +1.
+    radius : float
+        The length of the longest row.
+    margin : float
+        The largest margin of a hyperplane through the origin.
+    separator : (features,) array
+        A vector of the largest margin, of any length.
+    weights : (rows,) array
+        Weights ≥ 0 with which the mean of the rows yᵢxᵢ has the length of the margin.
+    """
+
+    X: NDArray
+    y: NDArray
+    radius: float
     margin: float
-    separator: NDArray  # (features,): of the largest margin; of any length
-    weights: NDArray  # (rows,) ≥ 0: with which the mean of the rows yᵢxᵢ has the length of the margin
+    separator: NDArray
+    weights: NDArray
 
     def bound(self, delta: float = 0.0, rate: float = 1.0) -> float:
-        """The updates that a perceptron from 0 can make at most: (R² + 2δ/η)/γ²."""
+        """Return the largest number of updates that a perceptron from 0 can make: (R² + 2δ/η)/γ².
+
+        Parameters
+        ----------
+        delta : float, default=0
+            δ, the margin up to which it updates.
+        rate : float, default=1
+            η.
+
+        Returns
+        -------
+        float
+        """
         return bounds.novikoff(self.radius, self.margin, delta=delta, rate=rate)
 
     def squared_margins(self) -> tuple[Fraction, Fraction]:
-        """(l, h) with l ≤ γ² ≤ h, computed from the rows in exact arithmetic: the separator's margin, the mean's length."""
+        """Return l and h with l ≤ γ² ≤ h, computed from the rows in exact arithmetic: the squared margin of the separator,
+        and the squared length of the mean.
+
+        Returns
+        -------
+        l, h : Fraction
+        """
         A = read(self.X, self.y, constant=0.0).A
         separator, weights = Interior.of(self.separator), fractions(self.weights)
         least = min(separator.values(A))
@@ -69,6 +103,10 @@ def exponential(n: int) -> Instance:
     n : int
         The number of rows and of dimensions, from 1 to 500.
 
+    Returns
+    -------
+    Instance
+
     Examples
     --------
     >>> instance = exponential(4)
@@ -87,12 +125,34 @@ def exponential(n: int) -> Instance:
 
 
 def exponential_updates(n: int, delta: float = 0) -> int:
-    """Return the updates on `exponential(n)` from 0 at rate 1, in any order: (4ⁿ − 1)/3 times the whole part of 1 + δ."""
+    """Return the updates on `exponential(n)` from 0 at rate 1, in any order: (4ⁿ − 1)/3 times the whole part of 1 + δ.
+
+    Parameters
+    ----------
+    n : int
+        The number of rows.
+    delta : float, default=0
+        δ, the margin up to which the perceptron updates.
+
+    Returns
+    -------
+    int
+    """
     return (floor(delta) + 1) * (4 ** int(COUNT.check("n", n)) - 1) // 3
 
 
 def exponential_epochs(n: int) -> int:
-    """Return the epochs on `exponential(n)` in cyclic order, with the last, clean one: (4ⁿ + 8)/6."""
+    """Return the epochs on `exponential(n)` in cyclic order, with the last, clean one: (4ⁿ + 8)/6.
+
+    Parameters
+    ----------
+    n : int
+        The number of rows.
+
+    Returns
+    -------
+    int
+    """
     return (4 ** int(COUNT.check("n", n)) + 8) // 6
 
 
@@ -100,6 +160,15 @@ def exponential_counts(n: int) -> list[int]:
     """Return how many updates each row of `exponential(n)` makes, in any order: αₙ = 2ⁿ⁻¹, αᵢ = 2ⁱ⁻¹ + Σ αⱼ over j > i.
 
     For w* = Σ αᵢaᵢ, and the rows are independent.
+
+    Parameters
+    ----------
+    n : int
+        The number of rows.
+
+    Returns
+    -------
+    list of int
     """
     counts: list[int] = []
     for i in reversed(range(int(COUNT.check("n", n)))):
@@ -121,6 +190,10 @@ def orthogonal(n: int, radius: float = 1.0, y: ArrayLike | None = None) -> Insta
         R.
     y : (n,) array of −1 and +1, optional
         The labels; they alternate by default.
+
+    Returns
+    -------
+    Instance
 
     Examples
     --------
@@ -157,6 +230,10 @@ def with_margin(
         tells; otherwise it is the first axis, and they are exact.
     random_state : int, Generator or None, default=0
         The source of the draws.
+
+    Returns
+    -------
+    Instance
     """
     n, d = int(Quantity(5, whole=True).check("rows", rows)), int(COUNT.check("features", features))
     POSITIVE.check("radius", radius)
@@ -190,6 +267,10 @@ def smoothed(X: MatrixLike, sigma: float, random_state: RandomSeed = 0) -> NDArr
         The standard deviation, at least 0.
     random_state : int, Generator or None, default=0
         The source of the noise.
+
+    Returns
+    -------
+    (rows, features) array
     """
     X = dense(numbers(X))
     noise = NOT_NEGATIVE.check("sigma", sigma) * np.random.default_rng(random_state).standard_normal(X.shape)
@@ -197,11 +278,21 @@ def smoothed(X: MatrixLike, sigma: float, random_state: RandomSeed = 0) -> NDArr
 
 
 class Smoothing(NamedTuple):
-    """What noise of each size does to the number of updates."""
+    """The number of updates on copies of the data with noise of several sizes.
 
-    sigma: NDArray  # (sizes,)
-    updates: NDArray  # (sizes, draws)
-    separated: NDArray  # (sizes, draws): whether the run ended with a separator
+    Attributes
+    ----------
+    sigma : (sizes,) array
+        The standard deviations of the noise.
+    updates : (sizes, draws) array
+        The number of updates of each run.
+    separated : (sizes, draws) array
+        Whether the run ended with a separator.
+    """
+
+    sigma: NDArray
+    updates: NDArray
+    separated: NDArray
 
 
 def smoothing(

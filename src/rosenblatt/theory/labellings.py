@@ -37,6 +37,11 @@ def cover(n: int, d: int) -> int:
     n, d : int
         The number of points and of dimensions, both at least 1.
 
+    Returns
+    -------
+    int
+        The number of labellings.
+
     Examples
     --------
     >>> [cover(n, 3) for n in (1, 2, 3, 4, 5)]
@@ -55,6 +60,10 @@ def chance(n: int, d: int) -> Fraction:
     ----------
     n, d : int
         The number of points and of dimensions, both at least 1.
+
+    Returns
+    -------
+    Fraction
     """
     return Fraction(cover(n, d), 2 ** int(n))
 
@@ -90,14 +99,34 @@ class Dichotomies:
         return tuple(labels) in self.made
 
     def certificate(self, labels: Iterable[int]) -> Interior | Combination:
-        """Return the proof that these labels are made, or are not: of the rows yᵢ·pointᵢ, as `rows` returns them."""
+        """Return the proof that these labels are made, or are not: of the rows yᵢ·pointᵢ, as `rows` returns them.
+
+        Parameters
+        ----------
+        labels : iterable of int
+            −1 or +1 for each point.
+
+        Returns
+        -------
+        Interior or Combination
+        """
         labels = self._check(labels)
         if labels in self.made:
             return self.made[labels]
         return next(self.refused[labels[:k]] for k in range(1, len(labels) + 1) if labels[:k] in self.refused)
 
     def rows(self, labels: Iterable[int]) -> NDArray:
-        """Return the rows yᵢ·pointᵢ."""
+        """Return the rows yᵢ·pointᵢ.
+
+        Parameters
+        ----------
+        labels : iterable of int
+            −1 or +1 for each point.
+
+        Returns
+        -------
+        (points, dimensions) array
+        """
         return self.points * np.array(self._check(labels), dtype=np.float64)[:, None]
 
     def _check(self, labels: Iterable[int]) -> Labels:

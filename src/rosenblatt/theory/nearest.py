@@ -5,8 +5,8 @@ them is the last (Goldfarb and Idnani 1983; w/‖w‖² is the point of the rows
 row can neither be reached nor push another one out, some rows add up to zero, and no w is of any use.
 
 Most steps look at some of the rows only; a pass over all of them names those that are missing. Floats see margins down to
-about 1e-9 of the radius; below, the same steps are taken in long integers. Nobody has to trust what is found: both bounds
-are computed from it anew, exactly, in `geometry`.
+about 1e-9 of the radius; below, the same steps are taken in long integers. What is found need not be trusted: both bounds
+are computed from it again, exactly, in `geometry`.
 """
 
 from __future__ import annotations

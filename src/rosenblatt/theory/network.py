@@ -44,6 +44,17 @@ class Network(NamedTuple):
 
     A constant function needs no unit. "single" solves an integer program, and so "auto" tries it up to 12 inputs only.
 
+    Attributes
+    ----------
+    weights : (units, inputs) float64 array
+        The weights of the hidden units.
+    thresholds : (units,) float64 array
+        The thresholds of the hidden units.
+    output_weights : (units,) float64 array
+        The weights of the output unit.
+    output_threshold : float
+        The threshold of the output unit.
+
     Examples
     --------
     Exclusive or, which no perceptron computes: either input and not both.
@@ -59,9 +70,9 @@ class Network(NamedTuple):
     array([0, 1, 1, 0])
     """
 
-    weights: NDArray  # (units, inputs) float64
-    thresholds: NDArray  # (units,) float64
-    output_weights: NDArray  # (units,) float64
+    weights: NDArray
+    thresholds: NDArray
+    output_weights: NDArray
     output_threshold: float
 
     @classmethod
@@ -75,6 +86,10 @@ class Network(NamedTuple):
             lists them: for two inputs 00, 01, 10, 11.
         form : str, default="auto"
             "minterms", "complement", "symmetric", "single", or the smallest of them.
+
+        Returns
+        -------
+        Network
         """
         values = _bits(table, "the truth table")
         inputs = values.size.bit_length() - 1
@@ -98,6 +113,10 @@ class Network(NamedTuple):
         form : str, default="auto"
             As in `from_table`.
 
+        Returns
+        -------
+        Network
+
         Examples
         --------
         >>> Network.from_function(lambda a, b, c: (a and b) or c, 3)([1, 1, 0])
@@ -118,6 +137,10 @@ class Network(NamedTuple):
             As in `from_table`.
         missing : 0, 1 or None, default=None
             The value at all rows that X does not have; None to refuse them.
+
+        Returns
+        -------
+        Network
         """
         rows = _rows(X)
         values = _bits(y, "y")
@@ -151,6 +174,10 @@ class Network(NamedTuple):
         ----------
         counts : n + 1 zeros and ones
 
+        Returns
+        -------
+        Network
+
         Examples
         --------
         >>> parity = Network.from_counts([c % 2 for c in range(1001)])
@@ -173,7 +200,18 @@ class Network(NamedTuple):
         return result if sp.issparse(X) or np.ndim(X) == 2 else result[0]
 
     def hidden(self, X: MatrixLike) -> NDArray:
-        """Return the outputs of the hidden units, (rows, units), for rows of zeros and ones: what the output unit sees."""
+        """Return the outputs of the hidden units for rows of zeros and ones.
+
+        Parameters
+        ----------
+        X : (rows, inputs) array or scipy sparse matrix of zeros and ones
+            The rows, or a single row.
+
+        Returns
+        -------
+        (rows, units) int64 array
+            What the output unit sees.
+        """
         return _fires(_rows(X, self.weights.shape[1]), self.weights, self.thresholds).astype(np.int64)
 
     def describe(self, names: Sequence[str] | None = None) -> str:
@@ -183,6 +221,10 @@ class Network(NamedTuple):
         ----------
         names : sequence of str, optional
             The names of the inputs; x1, x2, … by default.
+
+        Returns
+        -------
+        str
         """
         units, inputs = self.weights.shape
         names = [f"x{i + 1}" for i in range(inputs)] if names is None else list(names)

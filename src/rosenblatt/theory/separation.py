@@ -28,14 +28,29 @@ class Separable(Certificate):
     True
     >>> proof.verify([[0, 0], [1, 0], [0, 1], [1, 1]], ["no", "yes", "yes", "no"])
     False
+
+    Attributes
+    ----------
+    w : tuple of Fraction
+        The normal vector.
+    b : Fraction
+        The intercept.
+    intercept : bool
+        Whether an intercept was allowed.
+    margin : Fraction
+        The least y(⟨w, x⟩ + b) of all rows.
+    row : int
+        The row that has it.
+    method : str
+        The method that found the hyperplane.
     """
 
     w: tuple[Fraction, ...]
     b: Fraction
     intercept: bool
-    margin: Fraction  # the least y(⟨w, x⟩ + b) there is
-    row: int  # where it is
-    method: str  # who found it
+    margin: Fraction
+    row: int
+    method: str
 
     separable = True
 
@@ -46,11 +61,36 @@ class Separable(Certificate):
         return both[:-1], float(both[-1])
 
     def margins(self, X: MatrixLike, y: ArrayLike) -> list[Fraction]:
-        """Return y(⟨w, x⟩ + b) of every row, exactly."""
+        """Return y(⟨w, x⟩ + b) of every row, exactly.
+
+        Parameters
+        ----------
+        X : (rows, features) array or scipy sparse matrix
+            The rows.
+        y : (rows,) array
+            Their labels.
+
+        Returns
+        -------
+        list of Fraction
+        """
         return self._point().values(_read(X, y, self.intercept).A)
 
     def refutation(self, X: MatrixLike, y: ArrayLike) -> str | None:
-        """Return None if the certificate is true of these examples; otherwise a sentence that says why it is not."""
+        """Return None if the certificate is true of these examples; otherwise a sentence that says why it is not.
+
+        Parameters
+        ----------
+        X : (rows, features) array or scipy sparse matrix
+            The rows.
+        y : (rows,) array
+            Their labels.
+
+        Returns
+        -------
+        str or None
+            None if it is true.
+        """
         A = _read(X, y, self.intercept).A
         if not self.intercept and self.b:
             return f"the hyperplane is to go through the origin, but b is {about(self.b)}"
@@ -86,10 +126,21 @@ class Inseparable(Certificate):
     >>> proof = separability([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0])  # exclusive or
     >>> proof.rows, proof.combination
     ((0, 1, 2, 3), (1, 1, 1, 1))
+
+    Attributes
+    ----------
+    rows : tuple of int
+        The numbers of the rows.
+    combination : tuple of int
+        The weights λ > 0, one for each of the rows.
+    intercept : bool
+        Whether an intercept was allowed.
+    method : str
+        The method that found the rows.
     """
 
     rows: tuple[int, ...]
-    combination: tuple[int, ...]  # λ > 0, one for each of the rows
+    combination: tuple[int, ...]
     intercept: bool
     method: str
 
@@ -100,7 +151,20 @@ class Inseparable(Certificate):
         return False
 
     def refutation(self, X: MatrixLike, y: ArrayLike) -> str | None:
-        """Return None if the certificate is true of these examples; otherwise a sentence that says why it is not."""
+        """Return None if the certificate is true of these examples; otherwise a sentence that says why it is not.
+
+        Parameters
+        ----------
+        X : (rows, features) array or scipy sparse matrix
+            The rows.
+        y : (rows,) array
+            Their labels.
+
+        Returns
+        -------
+        str or None
+            None if it is true.
+        """
         return Combination(self.rows, self.combination).refutation(_read(X, y, self.intercept).A)
 
     def __str__(self) -> str:
@@ -111,8 +175,16 @@ class Inseparable(Certificate):
 
 @dataclass(frozen=True)
 class Undecided:
-    """Neither could be proved. The best margin lies between `lower` and `upper`, as far as floats can tell, with columns
-    scaled to like sizes and then rows to length 1: neither changes which answer is right."""
+    """Neither answer could be proved. The best margin lies between `lower` and `upper`, as far as floats can tell, with
+    columns scaled to similar sizes and then rows to length 1: neither changes which answer is right.
+
+    Attributes
+    ----------
+    lower, upper : float
+        The bounds of the margin.
+    reason : str
+        Why the search ended.
+    """
 
     lower: float
     upper: float
@@ -121,11 +193,23 @@ class Undecided:
     separable = None
 
     def __bool__(self) -> bool:
-        hint = "ask for `separable`, which is None, or allow more time"
-        raise UnsupportedOperation(f"{self}. This is neither true nor false", hint=hint)
+        hint = "use the attribute `separable`, which is None, or allow more time"
+        raise UnsupportedOperation(f"{self}. It is neither true nor false", hint=hint)
 
     def verify(self, X: MatrixLike, y: ArrayLike) -> bool:
-        """Return False: nothing is claimed."""
+        """Return False: nothing is proved.
+
+        Parameters
+        ----------
+        X : (rows, features) array or scipy sparse matrix
+            The rows.
+        y : (rows,) array
+            Their labels.
+
+        Returns
+        -------
+        bool
+        """
         return False
 
     def __str__(self) -> str:
@@ -173,7 +257,7 @@ def separability(
     InvalidData
         For rows that are not finite numbers, or labels that are not two.
     InvalidParameter
-        For a method that there is not.
+        For an unknown method.
 
     Examples
     --------

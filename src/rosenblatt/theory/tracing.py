@@ -29,27 +29,65 @@ _ROUNDING = 1e-9  # what floats may be wrong by, in parts of the wall
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """What was true after each of t updates: arrays over k = 0 … t, where 0 is the start; and what each of the t did."""
+    """A run of the perceptron with the quantities of its convergence proof: arrays over k = 0 … t, the state after k
+    updates, and what each of the t updates did.
 
-    example: NDArray  # (t,): the row of each update
-    margin: NDArray  # (t,): its margin ⟨w, a⟩ ≤ δ before the update
-    progress: NDArray  # (t + 1,): ⟨w, u⟩
-    norm: NDArray  # (t + 1,): ‖w‖
-    cosine: NDArray  # (t + 1,): ⟨w, u⟩/‖w‖, which is no number while w = 0
-    weights: NDArray  # the last w; the weight of the constant feature, if there is one, comes last
-    separator: NDArray  # u, of length 1, with the same coordinates
-    gamma: float  # the margin that the lower wall claims of u
+    Attributes
+    ----------
+    example : (t,) array
+        The row of each update.
+    margin : (t,) array
+        Its margin ⟨w, a⟩ ≤ δ before the update.
+    progress : (t + 1,) array
+        ⟨w, u⟩.
+    norm : (t + 1,) array
+        ‖w‖.
+    cosine : (t + 1,) array
+        ⟨w, u⟩/‖w‖; NaN while w = 0.
+    weights : array
+        The last w; the weight of the constant feature, if there is one, comes last.
+    separator : array
+        u, of length 1, with the same coordinates.
+    gamma : float
+        The margin of u that the lower bound assumes.
+    radius, delta, rate : float
+        R, δ and η.
+    bound : float
+        The largest number of updates that the theorem allows, where lower and upper bound meet; infinity if they do
+        not.
+    converged : bool
+        Whether no row was left to learn from.
+    """
+
+    example: NDArray
+    margin: NDArray
+    progress: NDArray
+    norm: NDArray
+    cosine: NDArray
+    weights: NDArray
+    separator: NDArray
+    gamma: float
     radius: float
     delta: float
     rate: float
-    bound: float  # where the walls meet: no update can come later; infinity if they do not
-    converged: bool  # whether no row was left to learn from
+    bound: float
+    converged: bool
 
     def walls(self, k: float | NDArray) -> tuple[Any, Any]:
-        """(⟨w₀, u⟩ + kηγ, √(‖w₀‖² + k(η²R² + 2ηδ))): what ⟨w, u⟩ is at least, and ‖w‖ at most, after k updates.
+        """Return the bounds of the proof after k updates: ⟨w, u⟩ ≥ ⟨w₀, u⟩ + kηγ, and ‖w‖ ≤ √(‖w₀‖² + k(η²R² + 2ηδ)).
 
         The notes of IIIT-H SMAI print ‖w‖² ≤ kR² for the weights after k + 1 updates, which the first update refutes
         (k = 0); those of CMU 10-607 print ‖x‖² = R² for ≤ R².
+
+        Parameters
+        ----------
+        k : float or array
+            The number of updates.
+
+        Returns
+        -------
+        lower, upper : float or array
+            The lower bound of ⟨w, u⟩ and the upper bound of ‖w‖.
         """
         growth = self.rate * (self.rate * self.radius**2 + 2 * self.delta)
         return self.progress[0] + k * (self.rate * self.gamma), np.sqrt(self.norm[0] ** 2 + k * growth)
@@ -229,7 +267,7 @@ def _widest_separator(X: MatrixLike, y: ArrayLike, constant: float) -> tuple[NDA
     try:
         found = gamma_seen(X, y, constant)
     except NotSeparable as none:
-        hint = "there is no wall to draw; pass separator=u to see the walls of any u"
+        hint = "pass separator=u to trace with any vector u"
         raise NotSeparable(none.problem, none.certificate, hint=hint) from none
     return found.separator, found.lower
 
@@ -239,7 +277,7 @@ def _margin_of(A: Matrix, separator: ArrayLike) -> tuple[NDArray, float]:
     u = _vector("separator", separator, A.shape[1])
     length = float(np.linalg.norm(u))
     if length == 0:
-        raise InvalidParameter("separator", separator, "a direction, a vector of a length above 0")
+        raise InvalidParameter("separator", separator, "a vector that is not zero")
     return u / length, float((A @ (u / length)).min())
 
 

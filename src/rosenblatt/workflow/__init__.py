@@ -1,4 +1,4 @@
-"""Files in, models out: what the command line does, as functions.
+"""Train, predict and evaluate from files: what the command line does, as functions.
 
 from rosenblatt.workflow import evaluate, reading_for, train
 

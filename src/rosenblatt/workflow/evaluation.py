@@ -32,14 +32,30 @@ class ClassScore(NamedTuple):
 
 
 class Report(NamedTuple):
-    """How predicted labels compare with the true ones."""
+    """The accuracy of predicted labels, and the scores of each class.
+
+    Attributes
+    ----------
+    rows : int
+        The number of rows.
+    accuracy : float
+        The share of rows that are predicted right.
+    classes : list of ClassScore
+        Precision, recall and F1 of each class.
+    pairs : list of (int, int, int)
+        (true class, predicted class, number of rows), by the numbers of the classes.
+    unknown : int
+        The number of rows with a label that the model does not know; they count as wrong.
+    skipped : int
+        The number of rows of the files that were left out.
+    """
 
     rows: int
     accuracy: float
     classes: list[ClassScore]
-    pairs: list[tuple[int, int, int]]  # (true class, predicted class, number of rows), by the numbers of the classes
-    unknown: int  # rows with a label that the model does not know; they count as wrong
-    skipped: int = 0  # rows of the files that were left out
+    pairs: list[tuple[int, int, int]]
+    unknown: int
+    skipped: int = 0
 
     @property
     def score(self) -> float:
@@ -55,7 +71,17 @@ class Report(NamedTuple):
         return table
 
     def most_confused(self, count: int) -> list[tuple[int, Any, Any]]:
-        """Return (rows, true label, predicted label) of the most frequent errors."""
+        """Return the most frequent errors.
+
+        Parameters
+        ----------
+        count : int
+            How many to return.
+
+        Returns
+        -------
+        list of (rows, true label, predicted label)
+        """
         wrong = sorted((pair for pair in self.pairs if pair[0] != pair[1]), key=lambda pair: (-pair[2], pair))
         return [
             (rows, self.classes[truth].label, self.classes[predicted].label) for truth, predicted, rows in wrong[:count]
@@ -69,13 +95,23 @@ class Report(NamedTuple):
 
 
 class RegressionReport(NamedTuple):
-    """How predicted numbers compare with the true ones."""
+    """The errors of predicted numbers.
+
+    Attributes
+    ----------
+    rows : int
+        The number of rows.
+    mean_squared_error, mean_absolute_error, r2 : float
+        The errors, and R².
+    skipped : int
+        The number of rows of the files that were left out.
+    """
 
     rows: int
     mean_squared_error: float
     mean_absolute_error: float
     r2: float
-    skipped: int = 0  # rows of the files that were left out
+    skipped: int = 0
 
     @property
     def score(self) -> float:

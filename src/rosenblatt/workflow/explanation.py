@@ -23,7 +23,17 @@ class Weight(NamedTuple):
 
 
 class TopFeatures(NamedTuple):
-    """The features with the largest weights for a label. The first of two classes has those of the second, negated."""
+    """The features with the largest weights for a label. The first of two classes has those of the second, negated.
+
+    Attributes
+    ----------
+    label : str
+        The label.
+    intercept : float
+        Its intercept.
+    weights : list of Weight
+        The features and their weights, largest first.
+    """
 
     label: str
     intercept: float
@@ -31,15 +41,29 @@ class TopFeatures(NamedTuple):
 
 
 class RowExplanation(NamedTuple):
-    """Why one row got its label: the score is the intercept plus what the features add. For two classes the score of the
-    first is minus that of the second."""
+    """What each feature of a row adds to the score of its label: the score is the intercept plus what the features add. For
+    two classes the score of the first is minus that of the second.
+
+    Attributes
+    ----------
+    label : str
+        The label that is explained.
+    score, intercept : float
+        Its score and its intercept.
+    features : list of Weight
+        What each feature adds.
+    runner_up : str or None
+        The best of the other labels, if there are more than two.
+    margin : float
+        The score less that of the best other label.
+    """
 
     label: str
     score: float
     intercept: float
     features: list[Weight]
-    runner_up: str | None  # the best of the other labels, of more than two
-    margin: float  # by how much the label won
+    runner_up: str | None
+    margin: float
 
 
 class _Vector(NamedTuple):

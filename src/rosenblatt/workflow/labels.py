@@ -43,7 +43,7 @@ class Labels:
         return len(self.keys)
 
     def numbers(self, y: NDArray) -> NDArray:
-        """(rows,) int64: the class number of each label; −1 for one that is no class."""
+        """(rows,) int64: the class number of each label; −1 for one that is not a class."""
         if len(y) == 0:
             return np.empty(0, np.int64)
         if y.dtype.kind == "f" and self._sorted is not None and not self.grow:
@@ -58,7 +58,7 @@ class Labels:
         return numbers[where]
 
     def number(self, label: object) -> int:
-        """The number of a label, which may be text; −1 for one that is no class."""
+        """The number of a label, which may be text; −1 for one that is not a class."""
         value = _value(label)
         if isinstance(value, str) and self.numeric:
             value = float(value) if DECIMAL.fullmatch(value.encode()) else value

@@ -108,7 +108,19 @@ class FileModel(SaveLoadMixin):
             batches.close()
 
     def answer(self, chunk: Chunk, scores: bool = True) -> Answers:
-        """Return the predictions for some rows."""
+        """Return the predictions for some rows.
+
+        Parameters
+        ----------
+        chunk : Chunk
+            The rows.
+        scores : bool, optional
+            Compute the scores of `decision_function` too.
+
+        Returns
+        -------
+        Answers
+        """
         X, unknown = match_columns(chunk.X, self.learner.n_features_in_)
         if is_regressor(self.learner):
             return Answers(self.learner.predict(X), None, chunk.y, unknown)
@@ -116,14 +128,29 @@ class FileModel(SaveLoadMixin):
         return Answers(self.learner.predict(X), decision, chunk.y, unknown)
 
     def name(self, column: int) -> str:
-        """Return the name of a column of X; words of the only text column of a file are named without the column."""
+        """Return the name of a column of X; the words of the only text column of a file are named without the column.
+
+        Parameters
+        ----------
+        column : int
+            The number of the column.
+
+        Returns
+        -------
+        str
+        """
         name = self.reading.name(column)
         kinds: dict[str, str] = getattr(self.reading, "kinds", {})
         features = [column for column, kind in kinds.items() if kind not in _NO_FEATURES]
         return name.removeprefix(f"{features[0]}:") if len(features) == 1 and kinds[features[0]] == "text" else name
 
     def names(self) -> list[str]:
-        """Return the names of all columns of X."""
+        """Return the names of all columns of X.
+
+        Returns
+        -------
+        list of str
+        """
         return [self.name(column) for column in range(self.learner.n_features_in_)]
 
     # Files

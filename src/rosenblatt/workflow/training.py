@@ -3,7 +3,7 @@ the number of the pass determine. So it can stop after any step and resume later
 gives the model of one that is loaded and visited in its own order: cutting a stream in any way gives the same model.
 
 `train`, cross-validation and learning curves all prepare a `Trainer`, which makes the learner (with its random seed), the
-reading, the classes and the weights of the classes from the options, and nobody else does.
+reading, the classes and the weights of the classes from the options; no other code does.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _READ_SIZE = 1 << 20  # bytes
 
 @dataclass(frozen=True)
 class Options:
-    """How to train.
+    """Options of training: passes, order, random seed, streaming, holdout.
 
     Parameters
     ----------
@@ -312,7 +312,7 @@ class Trainer:
         if self.labels.grow:
             if isinstance(weights, Mapping):
                 raise UnsupportedOperation(
-                    "class_weight needs the classes before the first row, and a pipe does not tell them",
+                    "class_weight needs the classes before the first row, and a pipe can be read once only",
                     settings={"classes": [label_text(label) for label in weights]},
                 )
             return

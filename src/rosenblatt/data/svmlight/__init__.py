@@ -8,7 +8,7 @@ parse on all cores, and every number is the double that `float` makes of its tex
         chunk.X, chunk.y
 
 A line may hold a label, which is a number or any word; qid:N; index:value with whole indices from 0 on and finite decimal
-values; blanks and tabs between them; # and what follows it. Blank lines are no rows. Indices need not be sorted; where one
+values; blanks and tabs between them; # and what follows it. Blank lines are ignored. Indices need not be sorted; where one
 stands in a row more than once, its values are added up. Anything else is refused with file, line and column.
 """
 

@@ -154,11 +154,42 @@ class Svmlight(RowReading):
     def batches(
         self, paths: Sequence[str], *, labelled: bool = True, on_error: str = "error", digest: bool = True
     ) -> ParallelReader[Chunk]:
-        """Return an iterator over the rows of these files, in order, in chunks."""
+        """Return an iterator over the rows of these files, in order, in chunks.
+
+        Parameters
+        ----------
+        paths : sequence of str
+            The files; "-" is standard input.
+        labelled : bool
+            Whether rows without a label are errors.
+        on_error : {"error", "skip"}
+            Whether a row that cannot be read is an error or left out.
+        digest : bool
+            Whether to compute a hash of the files.
+
+        Returns
+        -------
+        ParallelReader of Chunk
+        """
         return chunks(paths, zero_based=True, text=self.text, labelled=labelled, on_error=on_error, digest=digest)
 
     def labels(self, paths: Sequence[str], *, on_error: str = "error") -> tuple[int, NDArray]:
-        """Return the number of rows and the distinct labels; to leave out lines that are skipped takes longer."""
+        """Return the number of rows and the distinct labels. With on_error="skip" it takes longer.
+
+        Parameters
+        ----------
+        paths : sequence of str
+            The files; "-" is standard input.
+        on_error : {"error", "skip"}
+            Whether a row that cannot be read is an error or left out.
+
+        Returns
+        -------
+        rows : int
+            The number of rows.
+        labels : array
+            The distinct labels.
+        """
         if on_error == "error":
             return labels(paths)
         rows, found = 0, set()
@@ -169,7 +200,17 @@ class Svmlight(RowReading):
         return rows, np.array(sorted(found), kind)
 
     def with_labels(self, labels: NDArray) -> Svmlight:
-        """Return this reading for files with these labels, numbers or words."""
+        """Return this reading for files with these labels, numbers or words.
+
+        Parameters
+        ----------
+        labels : array
+            The distinct labels.
+
+        Returns
+        -------
+        Svmlight
+        """
         return replace(self, text=labels.dtype.kind == "O")
 
     @property
@@ -178,7 +219,17 @@ class Svmlight(RowReading):
         return None
 
     def name(self, column: int) -> str:
-        """Return the index in the text."""
+        """Return the name of a column: its index in the text.
+
+        Parameters
+        ----------
+        column : int
+            The number of the column.
+
+        Returns
+        -------
+        str
+        """
         return str(column)
 
     def to_parts(self) -> Parts:

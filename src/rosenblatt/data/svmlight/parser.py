@@ -114,7 +114,7 @@ class SvmlightParser(LineParser):
     def problem(self, code: int, found: str, options: LineOptions) -> Any:
         index = found[1:].partition(":")[0]
         text = {
-            kernel.LABEL: f"expected a label, a number or a word, found {found}; is this a file of text?",
+            kernel.LABEL: f"expected a label, a number or a word, found {found}; is this a text file?",
             kernel.WORD: f"expected a number as the label, as the first one is, found {found}",
             kernel.UNLABELLED: f"expected a label before the first index:value, found {found}",
             kernel.FEATURE: f"expected index:value, found {found}",

@@ -183,7 +183,7 @@ class CategoryEncoder:
         self._values = values
         self._numbers = {value: number for number, value in enumerate(values)}
         if len(self._numbers) != len(values):
-            raise ValueError("a category is there twice")
+            raise ValueError("a category is listed twice")
         return self
 
     def _places(self, values: list[str | None]) -> list[int]:

@@ -1,7 +1,7 @@
 """JSON lines are read by Arrow, a piece at a time. A piece that Arrow refuses, or in which it sees dates, blank lines or
 numbers that float64 may have rounded, is read object by object: so what is wrong is said of one line, and a value is the
-same whatever stands beside it and however the file is cut. NaN is no value, true is no number, whole numbers keep their
-digits, and lists and objects are values of no column that is used."""
+same whatever stands beside it and however the file is cut. NaN is a missing value, true is not a number, whole numbers keep
+their digits, and lists and objects are values of no column that is used."""
 
 from __future__ import annotations
 

@@ -157,7 +157,7 @@ class Schema:
         labels = None if parts.facts["labels"] is None else parts.text("labels", ("number", "text"))
         schema = cls(Form(*form), parts.flag("header"), found, labels, tuple(parts.values("notes", str)))
         if len(schema.of_kind("target")) != (labels is not None) or len(schema.of_kind("weight")) > 1:
-            raise ValueError("a table has not one target, or several weights")
+            raise ValueError("a table must have one target and at most one weight")
         if not schema.features:
             raise ValueError("a table has no columns to learn from")
         return schema

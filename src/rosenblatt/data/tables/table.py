@@ -222,7 +222,22 @@ class Table:
         return fitted
 
     def labels(self, paths: Sequence[str], *, on_error: str = "error") -> tuple[int, NDArray]:
-        """Return the number of rows of these files, and their distinct labels."""
+        """Return the number of rows of these files, and their distinct labels.
+
+        Parameters
+        ----------
+        paths : sequence of str
+            The files; "-" is standard input.
+        on_error : {"error", "skip"}
+            Whether a row that cannot be read is an error or left out.
+
+        Returns
+        -------
+        rows : int
+            The number of rows.
+        labels : array
+            The distinct labels.
+        """
         target = self._known.target
         rows, found = 0, set()
         for batch in self.batches(paths, on_error=on_error):
@@ -235,13 +250,34 @@ class Table:
         return self
 
     def concatenate(self, batches: Sequence[TableBatch]) -> TableBatch:
-        """Return all batches as one."""
+        """Return all batches as one.
+
+        Parameters
+        ----------
+        batches : sequence
+            The batches.
+
+        Returns
+        -------
+        TableBatch
+            All rows, as one batch.
+        """
         if not batches:
             raise InvalidData("there are no batches to concatenate")
         return TableBatch(pa.concat_tables([batch.columns for batch in batches]), batches[0].schema)
 
     def chunk(self, batch: TableBatch) -> Chunk:
-        """Return the rows of a batch: X as CSR, the labels and the weights."""
+        """Return the rows of a batch: X as CSR, the labels and the weights.
+
+        Parameters
+        ----------
+        batch : TableBatch
+            One of `batches`.
+
+        Returns
+        -------
+        Chunk
+        """
         schema = self._known
         blocks = [encoder.rows(batch.columns) for encoder in self._encoders]
         X = blocks[0] if len(blocks) == 1 else sp.hstack(blocks, format="csr")
@@ -255,7 +291,17 @@ class Table:
         return Chunk(sp.csr_matrix(X).astype(self.dtype, copy=False), y, weight)
 
     def name(self, column: int) -> str:
-        """Return the name of a column of X: "age", "colour=red", "text:free prize", 'text:"fre"' or "text:bucket 123"."""
+        """Return the name of a column of X: "age", "colour=red", "text:free prize", 'text:"fre"' or "text:bucket 123".
+
+        Parameters
+        ----------
+        column : int
+            The number of the column.
+
+        Returns
+        -------
+        str
+        """
         encoders = self._encoders if self._known else []
         for encoder, end in zip(encoders, accumulate(encoder.width for encoder in self._encoders), strict=True):
             if 0 <= column < end:
@@ -328,7 +374,7 @@ class Table:
             ):
                 raise InvalidParameter(name, bounds, f"(low, high) with 1 ≤ low ≤ high ≤ {most}, or None")
         if self.ngrams is None and self.characters is None:
-            raise IncompatibleParameters(("ngrams", None), ("characters", None), "nothing would be left of a text")
+            raise IncompatibleParameters(("ngrams", None), ("characters", None), "a text column would have no features")
         if self.hashing is not None and not (isinstance(self.hashing, int) and 1 <= self.hashing <= 30):
             raise InvalidParameter("hashing", self.hashing, "a number of bits from 1 to 30, or None")
         for name in ("min_count", "one_hot_limit"):

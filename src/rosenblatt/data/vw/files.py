@@ -127,11 +127,42 @@ class Vw(RowReading):
     def batches(
         self, paths: Sequence[str], *, labelled: bool = True, on_error: str = "error", digest: bool = True
     ) -> ParallelReader[Chunk]:
-        """Return an iterator over the rows of these files, in order, in chunks."""
+        """Return an iterator over the rows of these files, in order, in chunks.
+
+        Parameters
+        ----------
+        paths : sequence of str
+            The files; "-" is standard input.
+        labelled : bool
+            Whether rows without a label are errors.
+        on_error : {"error", "skip"}
+            Whether a row that cannot be read is an error or left out.
+        digest : bool
+            Whether to compute a hash of the files.
+
+        Returns
+        -------
+        ParallelReader of Chunk
+        """
         return self.parser(labelled).read(paths, on_error, digest=digest)
 
     def labels(self, paths: Sequence[str], *, on_error: str = "error") -> tuple[int, NDArray]:
-        """Return the number of rows and the distinct labels."""
+        """Return the number of rows and the distinct labels.
+
+        Parameters
+        ----------
+        paths : sequence of str
+            The files; "-" is standard input.
+        on_error : {"error", "skip"}
+            Whether a row that cannot be read is an error or left out.
+
+        Returns
+        -------
+        rows : int
+            The number of rows.
+        labels : array
+            The distinct labels.
+        """
         return labels(paths, on_error=on_error)
 
     @property
@@ -140,7 +171,17 @@ class Vw(RowReading):
         return 1 << self.bits
 
     def name(self, column: int) -> str:
-        """Return the bucket, as names are not remembered."""
+        """Return the name of a column: the number of its bucket, since names are hashed.
+
+        Parameters
+        ----------
+        column : int
+            The number of the column.
+
+        Returns
+        -------
+        str
+        """
         return f"bucket {column}"
 
     def to_parts(self) -> Parts:

@@ -131,7 +131,7 @@ class BudgetModel(KernelModel):
         shapes = {"coef": (count,), "scales": (count,), "memory": (4,), **square}
         reals = {name: parts.array(f"{vector}/{name}", np.float64, shapes[name]) for name in _REALS}
         if not ((reals["scales"] > 0).all() and (reals["factor"].diagonal() > 0).all()):
-            raise ValueError("what is divided by must be positive")
+            raise ValueError("the divisor must be positive")
         there = f"{vector}/rows" in (*parts.facts, *parts.arrays)
         kept = kept_from_parts(parts, f"{vector}/rows", self.kernel, count, self.features) if there or count else None
         return SupportSet(kept=kept, numbers=numbers, drawn=drawn, **reals)

@@ -130,7 +130,7 @@ def kernel_from_parts(parts: Parts) -> Any:
     """Return the kernel that was stored as the fact `kernel`."""
     kernel = decode_record(parts.facts["kernel"], KERNEL_TYPES)
     if not np.isfinite(kernel).all() or getattr(kernel, "degree", 1) < 1:
-        raise ValueError(f"{kernel} is no kernel")
+        raise ValueError(f"{kernel} is not a kernel")
     return kernel
 
 
@@ -279,6 +279,6 @@ def check_positive(kernel: Kernel, X: Matrix, which: NDArray) -> None:
     if lowest < -tolerance * len(which):
         raise InvalidData(
             f"a kernel must be positive, but the kernel matrix of {len(which)} rows has the eigenvalue {lowest:.3g}, so K "
-            "is no inner product and the mistake bound does not hold",
+            "is not an inner product and the mistake bound does not hold",
             hint="use a positive kernel, such as 'rbf'",
         )

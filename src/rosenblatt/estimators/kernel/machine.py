@@ -78,8 +78,8 @@ def can_stream(estimator: KernelClassifier) -> bool:
     """Return True for an estimator that has `partial_fit`; raise AttributeError otherwise."""
     if estimator.kernel == "precomputed":
         raise AttributeError(
-            "partial_fit is for rows: with kernel='precomputed' a later call could not tell its kernels with earlier rows; "
-            "use fit, or another kernel"
+            "partial_fit cannot be used with kernel='precomputed': the kernels between the rows of different calls are not "
+            "known; use fit, or another kernel"
         )
     return True
 
@@ -96,14 +96,14 @@ class KernelClassifier(Classifier, OrderParameters, EpochParameters, ThreadParam
         Z. A function or a matrix that is not symmetric, or whose matrix of kernels of up to 100 rows has a negative
         eigenvalue, is refused.
     degree
-        That of "poly".
+        The degree of "poly".
     gamma
-        That of "rbf" and "poly". None: 1/features, which suits standardised features; otherwise 1/(features · variance) is
-        a good start.
+        The factor γ of "rbf" and "poly". None: 1/features, which suits standardised features; otherwise
+        1/(features · variance) is a good start.
     coef0
-        That of "poly"; with 1 all products of up to `degree` features take part.
+        The constant of "poly"; with 1 all products of up to `degree` features take part.
     order
-        How each epoch visits the rows: shuffled anew, or in the order given.
+        How each epoch visits the rows: shuffled, or in the order given.
 
     Attributes
     ----------
@@ -185,9 +185,9 @@ class KernelClassifier(Classifier, OrderParameters, EpochParameters, ThreadParam
 
     def _with_features(self, model: KernelModel, features: int) -> NoReturn:
         raise UnsupportedOperation(
-            f"{type(self).__name__} cannot take other columns than it began with: it keeps whole rows, and its kernel "
-            "compares them with all of their columns",
-            hint="fit it with all of them",
+            f"{type(self).__name__} cannot change its number of columns once it has learned: its kernel compares new "
+            "rows with the rows that it keeps",
+            hint="fit a new model with all columns",
         )
 
     def _store(self, model: KernelModel, X: Matrix, learner: BlockTrainer) -> None:
@@ -331,8 +331,8 @@ class KernelPerceptron(KernelMachine, InterceptParameters, KeepParameters, Class
     (R² + 2·margin)/γ² updates, in any order. `keep="vote"` is the voted perceptron of Freund and Schapire (1999).
 
     Memory is that of the rows that caused updates and one coefficient for each of them and each weight vector; with votes
-    also 48 bytes an update. The kernel matrix of all rows is never made. The learners of `kernel.budget` keep no
-    more rows than they are told to.
+    also 48 bytes an update. The kernel matrix of all rows is never made. The learners of `kernel.budget` keep at most
+    `budget` rows.
 
     Parameters
     ----------

@@ -185,8 +185,8 @@ class KernelPerceptronTrainer(BlockTrainer[KernelPerceptronModel]):
             return super().epoch(order, budget)
         except MemoryError:
             raise MemoryError(
-                f"no room for a support of more than {len(self.model.support)} rows; Forgetron, Projectron and the other "
-                "learners on a budget keep as many as they are told to"
+                f"out of memory with {len(self.model.support)} support rows; Forgetron, Projectron and the other "
+                "learners on a budget keep at most `budget` rows"
             ) from None
 
     def _learn_block(self, which: NDArray, each: Callable) -> int:

@@ -47,7 +47,7 @@ def _rate_is_known(estimator: Any) -> bool:
     if estimator.eta0 != "auto" or bounded:
         return True
     raise AttributeError(
-        "partial_fit and eta0='auto' do not go together: a stream does not show its longest row beforehand. Set eta0 to a "
+        "partial_fit cannot be used with eta0='auto': the longest row of a stream is not known in advance. Set eta0 to a "
         "number, such as the rate_ of a fit or an eighth of stable_rate(X) for some rows, or set normalised=True"
     )
 
@@ -59,9 +59,9 @@ class DeltaRule(Estimator, LinearParameters, BatchParameters, KeepParameters):
     Parameters
     ----------
     eta0
-        The rate. "auto" finds one in `fit`: 1/(4·max‖x‖²) for single rows, half of `stable_rate(X)` for full batches, the
-        smaller of both for batches in between; with `normalised=True` at most ¼. `partial_fit` alone takes "auto" only with
-        `normalised=True`.
+        The learning rate. "auto" finds one in `fit`: 1/(4·max‖x‖²) for single rows, half of `stable_rate(X)` for full
+        batches, the smaller of both for batches in between; with `normalised=True` at most ¼. `partial_fit` alone takes
+        "auto" only with `normalised=True`.
     normalised
         Whether to divide the step by epsilon + ‖x‖², so that the rate, which must be less than 2, no longer depends on the
         scale of the data: NLMS.
@@ -71,7 +71,7 @@ class DeltaRule(Estimator, LinearParameters, BatchParameters, KeepParameters):
         Which weights predict: the last, or the mean of those after every example.
     tol
         Stop when the mean loss of an epoch has not fallen by more than `tol` for `n_iter_no_change` epochs in a row. The
-        unit is the loss of the best constant, so `tol` is a difference of R². None: never for this reason.
+        unit is the loss of the best constant, so `tol` is a difference of R². None: do not stop for this reason.
 
     Attributes
     ----------
@@ -222,10 +222,10 @@ class DeltaRuleRegressor(DeltaRule, Regressor):
     squares if and only if η < 2/λ_max(XᵀX). Single rows are stable at every η < 2/max‖x‖²; their last weights go on
     moving about least squares, by less the smaller η is, and the average of all weights approaches it (`keep="average"`;
     at η = 1/(4·max‖x‖²) on independent rows the excess loss is at most 2(σ√d + √(max‖x‖²)‖w*‖)²/n: Bach and Moulines 2013).
-    A rate that is too high is refused when its effect shows, with an error that says which would do.
+    A rate that is too high raises `Diverged` when its effect shows; the error names a rate that works.
 
     For least squares itself, all at once, use `sklearn.linear_model.LinearRegression`, and with a penalty `Ridge`; this is
-    for streams, for more rows than fit, and for looking at.
+    for streams, for more rows than fit into memory, and for teaching.
 
     Attributes
     ----------
@@ -265,7 +265,7 @@ class DeltaRuleClassifier(DeltaRule, Linear, ClassWeightParameters):
     ----------
     tol
         Stop when the mean loss of an epoch, in units of that of weights of zero, has not fallen by more than `tol` for
-        `n_iter_no_change` epochs in a row. None: never for this reason.
+        `n_iter_no_change` epochs in a row. None: do not stop for this reason.
     class_weight
         Multiplies the steps for examples of a class. In `partial_fit`, "balanced" weighs by the classes seen so far.
 

@@ -104,7 +104,7 @@ class Regressor(RegressorMixin, MultiOutputMixin, Estimator):
     coef_, intercept_ : (features,) and (1,) arrays; (targets, features) and (targets,) for y (rows, targets)
         The weights that predict.
     n_updates_, n_seen_, n_iter_ : int
-        Changes of weight vectors, examples visited, and epochs.
+        The numbers of changes of weight vectors, of examples visited, and of epochs.
     weights_ : Weights
         What the kernels work on: last weights, drift, counts.
     """
@@ -338,13 +338,13 @@ class PassiveAggressiveRegressor(ShuffleAndAverage, Regressor, InterceptParamete
         The cap or the damping; `float("inf")` is PA, without either.
     tol
         Stop when the mean loss of an epoch (or the validation error, 1 − R²) has not fallen by more than `tol` for
-        `n_iter_no_change` epochs in a row. None: never for this reason.
+        `n_iter_no_change` epochs in a row. None: do not stop for this reason.
     early_stopping
         Hold out `validation_fraction` of the rows and judge by R² on these.
     loss
         PA-I or PA-II.
     epsilon
-        Errors up to this are no reason to move.
+        Errors up to this do not change the weights.
 
     Attributes
     ----------

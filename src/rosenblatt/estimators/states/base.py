@@ -47,7 +47,7 @@ def score(state, vector, columns, values, constant):
 @generic
 def learn(state, vector, columns, values, constant, sign, score):
     """Learn that the row, which the weight vector scored so, is on its side `sign`; whether anything changed."""
-    raise TypeError(f"{type(state).__name__} does not say how it learns")
+    raise TypeError(f"{type(state).__name__} has no body of learn")
 
 
 @jit
@@ -82,8 +82,8 @@ def epoch(state, examples, order, budget):
     return Progress(order.size, mistakes, updates, -1)
 
 
-def counts(vectors: int) -> tuple[NDArray, NDArray]:
-    """(tally, clock) of a state that has learned nothing."""
+def zero_counts(vectors: int) -> tuple[NDArray, NDArray]:
+    """Return the tally and the clock of a state that has learned nothing."""
     return np.zeros(vectors, np.int64), np.zeros(1, np.int64)
 
 
@@ -188,7 +188,7 @@ class WeightState(NamedTuple):
     @classmethod
     def fresh(cls, vectors: int, features: int) -> WeightState:
         """Weights of zero."""
-        return cls(np.zeros((vectors, features + 1)), *counts(vectors))
+        return cls(np.zeros((vectors, features + 1)), *zero_counts(vectors))
 
 
 class StateTrainer(NamedTuple):
@@ -245,7 +245,7 @@ class Stateful(Classifier):
     Attributes
     ----------
     coef_, intercept_ : (vectors, features) and (vectors,) arrays
-        The weights. One vector for two classes, else one a class, learned against the rest.
+        The weights. One vector for two classes, else one for each class, learned against the rest.
     """
 
     _exact: ClassVar[bool] = False

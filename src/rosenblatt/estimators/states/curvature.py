@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from rosenblatt.engine.jit import jit
 from rosenblatt.engine.loop import Progress, axpy, dot, place
 from rosenblatt.engine.rows import Dense, Rows, count, touched_columns
-from rosenblatt.estimators.states.base import StateModel, StateTrainer, counts, learn, score
+from rosenblatt.estimators.states.base import StateModel, StateTrainer, learn, score, zero_counts
 
 
 class Inverse(NamedTuple):
@@ -48,7 +48,7 @@ class Inverse(NamedTuple):
             )
         inverse = np.zeros((vectors, size, size))
         inverse[:, range(size), range(size)] = 1.0 / ridge
-        return cls(np.zeros((vectors, size)), inverse, ridge, margin, *counts(vectors))
+        return cls(np.zeros((vectors, size)), inverse, ridge, margin, *zero_counts(vectors))
 
 
 class Gram(NamedTuple):
@@ -137,7 +137,7 @@ class Gram(NamedTuple):
             and (~inside | (self.factor[:, diagonal] > 0)).all()
         )  # fmt: skip
         if not fine:
-            raise ValueError("the rows that were learned, their factor and their numbers do not go together")
+            raise ValueError("the rows that were learned, their factor and their numbers do not match")
 
 
 class Ratios(NamedTuple):
@@ -165,7 +165,7 @@ class Variances(NamedTuple):
 def diagonal(kind: type[Ratios] | type[Variances], vectors: int, features: int, ridge: float, margin: float) -> Any:
     """The state of one of these kinds with the diagonal of M = aI."""
     shape = (vectors, features + 1)
-    return kind(np.zeros(shape), np.full(shape, ridge), ridge, margin, *counts(vectors))
+    return kind(np.zeros(shape), np.full(shape, ridge), ridge, margin, *zero_counts(vectors))
 
 
 @score.register
@@ -379,7 +379,7 @@ def values_of(rows: Rows, order: NDArray) -> NDArray:
 
 
 class GramTrainer(StateTrainer):
-    """A pupil with a Gram, which goes on only as far as there is room for every row to be a mistake."""
+    """A trainer of a state with a Gram matrix, which goes on only while there is room for every row to be a mistake."""
 
     def _visit(self, model: StateModel, order: NDArray, budget: int) -> Progress:
         ends = np.cumsum(values_of(self.examples.rows, order))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from rosenblatt.engine.jit import jit
 from rosenblatt.engine.loop import dot, place
 from rosenblatt.engine.rows import Rows
-from rosenblatt.estimators.states.base import MODERATE, counts, everything_unless, learn, score
+from rosenblatt.estimators.states.base import MODERATE, everything_unless, learn, score, zero_counts
 
 TINY = np.finfo(np.float64).tiny
 LARGEST = 600.0  # no mass is more than exp of this, for one such mass makes the total huge
@@ -78,13 +78,13 @@ def simplex(vectors: int, start: NDArray, rate: float, relative: bool, margin: f
         logs = np.tile(np.log(start), (vectors, 1, 1))
     total = np.tile([start.sum(), start.sum(), 0.0, 0.0], (vectors, 1))
     mass = np.tile(start, (vectors, 1, 1))
-    return Simplex(logs, mass, total, np.zeros(vectors), rate, relative, margin, *counts(vectors))
+    return Simplex(logs, mass, total, np.zeros(vectors), rate, relative, margin, *zero_counts(vectors))
 
 
 def balanced(vectors: int, features: int, base: float) -> Balanced:
     """w⁺ = w⁻ = 1."""
     shape = (vectors, features + 1)
-    return Balanced(np.zeros(shape), np.zeros(shape), base, *counts(vectors))
+    return Balanced(np.zeros(shape), np.zeros(shape), base, *zero_counts(vectors))
 
 
 def threshold(vectors: int, features: int, base: float, theta: float, demotion: float) -> Threshold:
@@ -92,7 +92,7 @@ def threshold(vectors: int, features: int, base: float, theta: float, demotion: 
     shape = (vectors, features + 1)
     weights = np.ones(shape)
     weights[:, -1] = -theta
-    return Threshold(np.zeros(shape), weights, base, demotion, *counts(vectors))
+    return Threshold(np.zeros(shape), weights, base, demotion, *zero_counts(vectors))
 
 
 @score.register

@@ -17,7 +17,7 @@ from rosenblatt.engine.jit import jit
 from rosenblatt.engine.loop import dot, place
 from rosenblatt.engine.rows import Rows
 from rosenblatt.estimators.parameters import LinearParameters, Number, parameter, with_parameters
-from rosenblatt.estimators.states.base import MODERATE, Stateful, counts, everything_unless, learn, score
+from rosenblatt.estimators.states.base import MODERATE, Stateful, everything_unless, learn, score, zero_counts
 from rosenblatt.theory import bounds
 
 EXTREME = 1e100  # a power past this, or below its inverse, is measured in another unit
@@ -196,4 +196,4 @@ class PNormPerceptron(Stateful, LinearParameters):
         shape = (vectors, features + 1)
         theta, unit, none = np.zeros(shape), np.ones(vectors), np.zeros(vectors)
         arrays = (theta, theta.copy(), unit, none, none.copy(), unit.copy())
-        return PNorm(p, float(self.margin), *arrays, *counts(vectors))
+        return PNorm(p, float(self.margin), *arrays, *zero_counts(vectors))

@@ -15,7 +15,7 @@ from rosenblatt.engine.loop import axpy, dot
 from rosenblatt.engine.rows import Rows
 from rosenblatt.estimators.parameters import LinearParameters, Number, parameter, with_parameters
 from rosenblatt.estimators.states import blends
-from rosenblatt.estimators.states.base import MODERATE, Stateful, counts, everything_unless, learn, score
+from rosenblatt.estimators.states.base import MODERATE, Stateful, everything_unless, learn, score, zero_counts
 from rosenblatt.estimators.states.blends import blend
 
 EXTREME = 1e100  # a scale past this, or below its inverse, goes into v
@@ -43,7 +43,7 @@ class Scaled(NamedTuple):
 def zeros(rule: Any, vectors: int, features: int) -> Scaled:
     """Weights of zero."""
     v = np.zeros((vectors, features + 1))
-    return Scaled(rule, v, np.ones(vectors), np.zeros(vectors), *counts(vectors))
+    return Scaled(rule, v, np.ones(vectors), np.zeros(vectors), *zero_counts(vectors))
 
 
 @score.register

@@ -142,7 +142,7 @@ class SecondOrderPerceptron(SecondOrder, LinearParameters):
     Attributes
     ----------
     coef_, intercept_ : (vectors, features) and (vectors,) arrays
-        w = M⁻¹v. One vector for two classes, otherwise one a class, each learned against the rest with an M of its own and
+        w = M⁻¹v. One vector for two classes, otherwise one for each class, learned against the rest with its own M and
         compared by ⟨w, x⟩.
 
     Examples
@@ -231,7 +231,7 @@ class AROW(SecondOrder, LinearParameters):
     Attributes
     ----------
     coef_, intercept_ : (vectors, features) and (vectors,) arrays
-        The mean weights. One vector for two classes, otherwise one a class, each learned against the rest.
+        The mean weights. One vector for two classes, otherwise one for each class, learned against the rest.
     covariance_ : (vectors, features + 1) or (vectors, features + 1, features + 1) array
         The variances, or Σ, the constant feature's last. form="dual" has none at hand.
 

@@ -59,7 +59,7 @@ class NormalisedWinnow(Stateful, LinearParameters):
 
     which for uniform w₀ and η = (γ − δ)/R² is at most 2R² ln d/(γ − δ)². *Proof.* An update lowers KL(u‖w) by
     η y⟨u, x⟩ − ln Σ w exp(ηyx) ≥ ηγ − ηδ − η²R²/2 (Hoeffding's lemma). ∎ With a larger η it may run in a circle for ever:
-    rows (1, −0.9) and (−0.9, 1), w₀ = (0.9, 0.1), η = 5. Nobody knows γ beforehand; `conditions` finds it out, and `fit`
+    rows (1, −0.9) and (−0.9, 1), w₀ = (0.9, 0.1), η = 5. γ is not known in advance; `conditions` computes it, and `fit`
     warns where no γ ≤ R would do.
 
     Parameters
@@ -79,7 +79,7 @@ class NormalisedWinnow(Stateful, LinearParameters):
     Attributes
     ----------
     coef_, intercept_ : (vectors, features) and (vectors,) arrays
-        w. One vector for two classes, otherwise one a class, each learned against the rest.
+        w. One vector for two classes, otherwise one for each class, learned against the rest.
     p_ : float
         Infinity: the norm in which `mistake_bound` measures rows.
 
@@ -182,9 +182,7 @@ class NormalisedWinnow(Stateful, LinearParameters):
             X, y = check_X_y(X, y, accept_sparse="csr", dtype=np.float64)
         classes = np.unique(y)
         if len(classes) != 2:
-            raise InvalidData(
-                f"conditions are those of two classes; y has {len(classes)}", hint="pass y == label for one of them"
-            )
+            raise InvalidData(f"conditions needs two classes; y has {len(classes)}", hint="pass y == label for one of them")
         rows = sp.csr_array(X)
         if constant:
             rows = sp.hstack([rows, np.full((rows.shape[0], 1), constant)])
@@ -230,7 +228,7 @@ class NormalisedWinnow(Stateful, LinearParameters):
             warnings.warn(
                 f"eta0={self.eta0!r} and margin={self.margin!r} break the conditions of convergence: eta0 must be below "
                 f"2(γ − margin)/{radius:g}², and no weights have a margin γ above the largest value {radius:g}; learning "
-                "may go round in a circle for ever. Lower them, or leave eta0=None; conditions(X, y) tells γ",
+                "may never converge. Lower them, or leave eta0=None; conditions(X, y) computes γ",
                 ConvergenceWarning,
                 stacklevel=3,
             )
@@ -258,7 +256,7 @@ class BalancedWinnow(Stateful, LinearParameters):
     Attributes
     ----------
     coef_, intercept_ : (vectors, features) and (vectors,) arrays
-        w⁺ − w⁻. One vector for two classes, otherwise one a class, each learned against the rest.
+        w⁺ − w⁻. One vector for two classes, otherwise one for each class, learned against the rest.
     p_ : float
         Infinity: the norm in which `mistake_bound` measures rows.
 
@@ -379,7 +377,7 @@ class Winnow1(Littlestone):
     Attributes
     ----------
     coef_ : (vectors, features) array
-        w ≥ 0. One vector for two classes, otherwise one a class, each learned against the rest.
+        w ≥ 0. One vector for two classes, otherwise one for each class, learned against the rest.
     intercept_ : (vectors,) array
         −θ, which is not learned.
 
@@ -433,7 +431,7 @@ class Winnow2(Littlestone):
     Attributes
     ----------
     coef_ : (vectors, features) array
-        w > 0. One vector for two classes, otherwise one a class, each learned against the rest.
+        w > 0. One vector for two classes, otherwise one for each class, learned against the rest.
     intercept_ : (vectors,) array
         −θ, which is not learned.
 

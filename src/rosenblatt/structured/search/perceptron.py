@@ -47,7 +47,7 @@ class StructuredPerceptron(StructuredEstimator):
     order
         How each epoch visits the examples: in a new random order, or as they come.
     max_updates
-        The most updates.
+        The largest number of updates.
     shards
         Learn each epoch in so many parts, all from the same weights, and go on from their mean (iterative parameter mixing:
         McDonald, Hall and Mann 2010). With S shards the bound is S times as large, and S processes can share the work.

@@ -1,5 +1,5 @@
 """A score is a sum, and every part of it has a name: what a template saw, or which tag stands before. A hash has no way
-back, so a name is made from the words again: those of the sentence that is explain_tag, or those met while learning. Of
+back, so a name is made from the words again: those of the sentence that is explained, or those met while learning. Of
 templates that combine places only the sentence can tell; among all weights they are shown by their key.
 """
 

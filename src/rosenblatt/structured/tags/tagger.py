@@ -344,7 +344,7 @@ class SequenceTagger(StructuredEstimator):
         """Refuse to go on with what the model did not begin with."""
         model = self._resumable()
         if type(source) is not type(model.source):
-            raise InvalidDataType(f"this tagger has learned from {model.source.what}; it cannot go on with {source.what}")
+            raise InvalidDataType(f"this tagger has learned from {model.source.what}; it cannot learn from {source.what}")
         self._check_unchanged_settings(
             ("markov", 1 if model.triples is None else 2, self.markov),
             ("templates", getattr(model.source, "texts", None), getattr(source, "texts", None)),
@@ -577,7 +577,7 @@ def check_scheme(y: Sequence, scheme: str) -> None:
         for i, tag in enumerate(tags):
             if not schemes.fits(tag, scheme):
                 place = f"sentence {sentence}, word {i + 1}"
-                raise InvalidData(f"{place}: {tag!r} is no tag of the scheme {scheme!r}", row=sentence)
+                raise InvalidData(f"{place}: {tag!r} is not a tag of the scheme {scheme!r}", row=sentence)
         at = schemes.first_violation(tags, scheme)
         if at is not None:
             before = "the start" if at == 0 else repr(tags[at - 1])
