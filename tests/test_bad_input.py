@@ -421,3 +421,49 @@ def test_the_last_weights_are_judged_for_the_pocket_whatever_stops_the_training(
     pocket = clf._model.pocket
     assert pocket.fewest is not None
     assert pocket.run[0] == 0
+
+
+def csr_with_a_start_far_behind():
+    X = sp.csr_matrix(np.minimum((np.random.default_rng(0).random((12, 3)) > 0.5) + np.eye(12, 3), 1))
+    X.indptr = X.indptr.copy()
+    X.indptr[3] = 1000
+    return X
+
+
+def test_a_broken_csr_matrix_is_refused_before_scipy_crashes_on_it():
+    y = [0, 1] * 6
+    attempts = [
+        lambda X: Perceptron().fit(X, y),
+        lambda X: rosenblatt.Winnow1().fit(X, y),
+        lambda X: rosenblatt.Winnow2().partial_fit(X, y, classes=[0, 1]),
+        lambda X: rosenblatt.online.OnlinePerceptron().learn_many(X, y),
+        lambda X: rosenblatt.theory.separability(X, y),
+    ]
+    for attempt in attempts:
+        with pytest.raises(InvalidData, match="not a valid CSR matrix"):
+            attempt(csr_with_a_start_far_behind())
+
+
+def test_numbers_that_are_too_large_are_refused_by_our_types():
+    X, y = [[1.0, 0.0], [0.0, 1.0]], [0, 1]
+    with pytest.raises(InvalidData, match="too large"):
+        Perceptron().fit([[10**400, 1], [1, 2]], y)
+    for estimator in (Perceptron(batch=10**30), Perceptron(max_updates=10**30), rosenblatt.Forgetron(budget=10**400)):
+        with pytest.raises(InvalidParameter, match="must be a whole number ≥ 1, of 64 bits"):
+            estimator.fit(X, y)
+
+
+def test_what_cannot_become_numbers_is_refused_by_our_types():
+    X, y = [[1.0, 0.0], [0.0, 1.0]], [0, 1]
+    with pytest.raises(InvalidData, match="sample_weight must be numbers"):
+        Perceptron().fit(X, y, sample_weight=["a", "b"])
+    with pytest.raises(InvalidData, match="could not convert"):
+        rosenblatt.DeltaRuleRegressor().fit(X, ["a", "b"])
+    with pytest.raises(InvalidParameter, match="shuffle must be True or False"):
+        rosenblatt.PassiveAggressiveClassifier(shuffle=np.array([1, 2])).fit(X, y)
+
+
+@pytest.mark.parametrize("path", [None, 5])
+def test_load_takes_a_path(path):
+    with pytest.raises(InvalidParameter, match="path must be the path of a file"):
+        rosenblatt.load(path)

@@ -94,7 +94,7 @@ def invalid_data() -> Iterator[None]:
         raise
     except TypeError as error:
         raise InvalidDataType(str(error)) from error
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         raise InvalidData(str(error)) from error
 
 
@@ -404,12 +404,12 @@ class ShuffleAndAverage(Estimator):
     @property
     def order(self) -> str:  # type: ignore[override]
         """How each epoch visits the rows, in the word that other learners take."""
-        return "shuffle" if self.shuffle else "cyclic"
+        return "shuffle" if np.all(self.shuffle) else "cyclic"
 
     @property
     def keep(self) -> str:  # type: ignore[override]
         """Which weights predict, in the word that other learners take."""
-        return "average" if self.average else "last"
+        return "average" if np.all(self.average) else "last"
 
 
 class Classifier(ClassifierMixin, Estimator):

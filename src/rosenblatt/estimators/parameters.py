@@ -49,6 +49,17 @@ class Allowed(Protocol):
         """Return what is allowed if the value is not, else None."""
 
 
+_LARGEST = 2.0**63  # compiled code counts in 64 bits
+
+
+def _as_float(value: Any) -> float:
+    """The number as a float; one that is too large for it is infinite."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
 class OneOf(NamedTuple):
     """One of a few words."""
 
@@ -91,12 +102,15 @@ class Number(NamedTuple):
         if (value is None and self.optional) or (isinstance(value, str) and value in self.words):
             return None
         if isinstance(value, kind) and (self.flag or not isinstance(value, bool)):
-            number = float(value)
+            number = _as_float(value)
             above = number > self.low or (number == self.low and not self.open_low)
-            if above and (number < self.high or (number == self.high and self.closed_high)):
+            fits = not self.whole or abs(number) < _LARGEST
+            if fits and above and (number < self.high or (number == self.high and self.closed_high)):
                 return None
         sentence = f"a {'whole ' if self.whole else ''}number {'>' if self.open_low else '≥'} {self.low:g}"
         sentence += f" and {'≤' if self.closed_high else '<'} {self.high:g}" if self.high < math.inf else ""
+        if self.whole and isinstance(value, Integral) and _as_float(value) >= _LARGEST:
+            sentence += ", of 64 bits"
         extra = ["True or False"] * self.flag + [repr(word) for word in self.words] + ["None"] * self.optional
         return " or ".join([sentence, *extra])
 

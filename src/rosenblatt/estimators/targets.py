@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
-from rosenblatt.errors import InvalidData, InvalidDataType, InvalidParameter
+from rosenblatt.errors import InvalidData, InvalidDataType, InvalidParameter, shown
 
 FEW = 2**16  # integers in a range this small are looked up in a table, which is several times faster than a search
 
@@ -73,7 +73,10 @@ def sample_weights(sample_weight: ArrayLike | None, rows: int) -> NDArray | None
     """One weight ≥ 0 a row, not all zero; None where none were given."""
     if sample_weight is None:
         return None
-    weight = np.asarray(sample_weight, dtype=np.float64)
+    try:
+        weight = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidData(f"sample_weight must be numbers; got {shown(sample_weight)} ({error})") from error
     if weight.ndim == 0:
         weight = np.full(rows, float(weight))
     if weight.shape != (rows,):

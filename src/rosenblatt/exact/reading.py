@@ -59,6 +59,14 @@ def dense(A: Matrix) -> NDArray:
     return A if isinstance(A, np.ndarray) else A.toarray()
 
 
+def check_csr(A: sp.csr_array, name: str) -> None:
+    """Raise InvalidData for a broken CSR matrix, on which scipy's methods crash."""
+    try:
+        A.check_format(full_check=True)
+    except ValueError as error:
+        raise InvalidData(f"{name} is not a valid CSR matrix: {error}") from None
+
+
 def numbers(X: MatrixLike, name: str = "X", *, integers: bool = False) -> Any:
     """X as float64, dense in C order or CSR without duplicates, each number exactly the one given; NaN and infinity are
     refused. With `integers`, a dense array of Python's integers that floats cannot hold stays as it is."""
@@ -70,6 +78,7 @@ def numbers(X: MatrixLike, name: str = "X", *, integers: bool = False) -> Any:
             f"{name} must have two dimensions, rows and columns; got {A.ndim}", hint="try reshape(-1, 1), or [x]"
         )
     if sp.issparse(A):
+        check_csr(A, name)
         if not A.has_canonical_format:
             A = A.copy()
             A.sum_duplicates()

@@ -20,7 +20,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rosenblatt.errors import InvalidDataType, UnreadableModel, UnsupportedOperation
+from rosenblatt.errors import InvalidDataType, InvalidParameterType, UnreadableModel, UnsupportedOperation
 from rosenblatt.modelfile.atomic import atomic_write
 
 __all__ = ["UnreadableModel", "decoding", "facts", "read", "read_bytes", "write"]
@@ -121,6 +121,8 @@ def facts(path: str | PathLike) -> dict[str, Any]:
 @contextmanager
 def decoding(path: str | PathLike) -> Iterator[None]:
     """Raise an UnreadableModel that names the file for whatever goes wrong where it is read and decoded."""
+    if not isinstance(path, str | PathLike):  # open would take a number for an open file
+        raise InvalidParameterType("path", path, "the path of a file, as text or path-like")
     try:
         yield
     except UnreadableModel as error:

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from rosenblatt.engine.rows import as_rows
 from rosenblatt.errors import InvalidData, InvalidDataType, NumericOverflow
 from rosenblatt.online.names import LARGEST_VALUE
 
@@ -41,6 +42,7 @@ def read_rows(X: RowsLike) -> Any:
     table: Any = X
     if sp.issparse(table):
         table = table.tocsr()
+        as_rows(table)  # refuses a broken CSR matrix, on which scipy's methods crash
         if not table.has_canonical_format:
             table = table.copy()
             table.sum_duplicates()

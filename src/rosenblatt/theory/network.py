@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import LinearConstraint, milp
 
 from rosenblatt.errors import InvalidData, InvalidParameter
-from rosenblatt.exact.reading import Matrix, MatrixLike, Quantity
+from rosenblatt.exact.reading import Matrix, MatrixLike, Quantity, check_csr
 from rosenblatt.feasibility.search import plural
 
 MOST_INPUTS = 20  # of a truth table: 2^19 hidden units with 20 weights are 84 MB
@@ -423,6 +423,7 @@ def _rows(X: MatrixLike, inputs: int | None = None) -> Matrix:
     """Rows of zeros and ones as float64, dense or CSR; a single row counts as one of them."""
     rows: Any = sp.csr_array(X, copy=True) if sp.issparse(X) else np.atleast_2d(np.asarray(X))
     if sp.issparse(rows):
+        check_csr(rows, "X")
         rows.sum_duplicates()
     _bits(rows.data if sp.issparse(rows) else rows, "X")
     if rows.ndim != 2 or inputs not in (None, rows.shape[1]):

@@ -26,6 +26,7 @@ from rosenblatt.estimators.base import (
     Estimator,
     ShuffleAndAverage,
     all_or_nothing,
+    invalid_data,
     read_examples,
     read_rows,
     unchanged_on_error,
@@ -240,7 +241,8 @@ class Regressor(RegressorMixin, MultiOutputMixin, Estimator):
 
     def _read(self, X: MatrixLike, y: ArrayLike, reset: bool) -> tuple[Any, NDArray]:
         table, values = read_examples(self, X, y, reset, ensure_all_finite=False, multi_output=True, y_numeric=True)
-        return table, np.ascontiguousarray(values, dtype=np.float64)
+        with invalid_data():
+            return table, np.ascontiguousarray(values, dtype=np.float64)
 
     def _check_targets(self, y: NDArray, going_on: bool) -> None:
         """Refuse to go on with a model of other targets."""

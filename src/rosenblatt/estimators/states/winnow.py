@@ -15,7 +15,7 @@ from scipy.optimize import linprog
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_X_y
 
-from rosenblatt.engine.rows import MatrixLike
+from rosenblatt.engine.rows import MatrixLike, as_rows
 from rosenblatt.errors import InvalidData, InvalidParameter
 from rosenblatt.estimators.base import invalid_data
 from rosenblatt.estimators.parameters import (
@@ -329,6 +329,7 @@ class Littlestone(Stateful, OrderParameters, EpochParameters):
 
     def _read(self, X: MatrixLike, y: ArrayLike, reset: bool) -> tuple[Any, NDArray]:
         X, y = super()._read(X, y, reset)
+        as_rows(X)  # refuses a broken CSR matrix, on which scipy's methods crash
         if sp.issparse(X) and not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()
