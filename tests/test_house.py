@@ -42,7 +42,7 @@ def test_few_parameters_are_of_any_type():
         for argument in arguments(function)
         if argument.annotation is not None
     )
-    assert count <= 608  # half of what there were in version 0.1.0
+    assert count <= 608  # half of what there were before they were counted
 
 
 def test_the_command_line_tells_errors_apart_by_type():

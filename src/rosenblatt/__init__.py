@@ -66,7 +66,7 @@ _MODULES = {
     "theory",
     "workflow",
 }
-_MOVED = {  # modules that had another name in version 0.1.0, under which they can still be imported
+_MOVED = {  # modules under the names that they had before they moved
     "rosenblatt.export": "rosenblatt.modelfile.export",
     "rosenblatt.kernel": "rosenblatt.estimators.kernel",
     "rosenblatt.network": "rosenblatt.theory.network",
@@ -78,7 +78,7 @@ _MOVED = {  # modules that had another name in version 0.1.0, under which they c
 
 
 class _MovedModules(MetaPathFinder, Loader):
-    """Finds a module under the name that it had in version 0.1.0."""
+    """Finds a module under the name that it had before it moved."""
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
         home = next((home + name[len(old) :] for old, home in _MOVED.items() if f"{name}.".startswith(f"{old}.")), None)
