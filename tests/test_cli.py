@@ -585,6 +585,8 @@ def test_a_link_to_an_input_is_the_input(tmp_path):
         (library_errors.InvalidData("names", settings={"header": False}), "names", "--no-header"),
         (library_errors.UnsupportedOperation("which?", settings={"classes": ["A", "B"]}), "which?", "--classes A,B"),
         (library_errors.InvalidData("few", settings={"min_count": 1}), "few", None),
+        (library_errors.InvalidData("words", settings={"text": True}), "words", None),
+        (library_errors.InvalidData("words", settings={"text": ["a"]}), "words", "--text a"),
     ],
 )  # fmt: skip
 def test_errors_of_the_library_are_shown_with_options(error, text, hint):

@@ -20,7 +20,7 @@ from sklearn.feature_extraction import FeatureHasher
 
 import rosenblatt
 from rosenblatt import rules
-from rosenblatt.errors import MissingDependency
+from rosenblatt.errors import InvalidData, InvalidDataType, MissingDependency, NumericOverflow
 from rosenblatt.online import OnlinePerceptron, as_river, hashing
 from rosenblatt.online.names import Names
 from rosenblatt.testing import laws
@@ -301,7 +301,7 @@ def test_rows_of_other_kinds():
     [
         ({"a": math.nan}, ValueError, "finite; 'a' is nan"),
         ({"a": 1, "b": -math.inf}, ValueError, "finite; 'b' is -inf"),
-        ({"a": 10**400}, ValueError, "finite; 'a' is 1000"),
+        ({"a": 10**400}, ValueError, "too large: 'a' is 1000"),
         ({"a": None}, TypeError, "number, a truth value or text; 'a' is None"),
         ({"a": b"red"}, TypeError, "'a' is b'red'"),
         ({"a": bytearray(b"1")}, TypeError, r"'a' is bytearray\(b'1'\)"),
@@ -406,6 +406,43 @@ def test_max_classes_refuses_one_more():
         model.learn_one({"c": 1}, "z")
     with pytest.raises(ValueError, match="max_classes=2"):
         model.learn_many([{"c": 1}, {"c": 1}], ["x", "z"])
+    assert learned(model) == before
+
+
+def test_the_label_that_is_one_too_many_is_named_with_its_row():
+    model = OnlinePerceptron(max_classes=2)
+    model.learn_one({"a": 1}, "x")
+    before = learned(model)
+    with pytest.raises(InvalidData, match=r"the label 'z' would be .*; the classes are \['x', 'y'\]") as caught:
+        model.learn_many([{"a": 1}, {"b": 2}, {"c": 1}, {"c": 1}], ["x", "y", "z", "u"])
+    assert caught.value.row == 2
+    assert learned(model) == before
+
+
+@pytest.mark.parametrize(
+    ("learn", "error", "words"),
+    [
+        (lambda model: model.learn_many([{"a": 1}], ["x"], w=["q"]), InvalidData, "weights .* must be numbers"),
+        (lambda model: model.learn_many([{"a": 1}], ["x"], w=[{}]), InvalidDataType, "weights .* must be numbers"),
+        (lambda model: model.learn_many([{"a": 1}], ["x"], w=[10**400]), NumericOverflow, "weights .* too large"),
+        (lambda model: model.learn_many([{"a": 1}], ["x"], w=[[1.0]]), InvalidData, "one axis"),
+        (lambda model: model.learn_one({"a": 1}, "x", w="q"), InvalidDataType, "weight of an example must be .*'q'"),
+        (lambda model: model.learn_one({"a": 1.0}, ["l"]), InvalidDataType, r"label must be hashable; got \['l'\]"),
+        (lambda model: model.learn_many([{"a": 1.0}], [["l"]]), InvalidDataType, r"label must be hashable; got \['l'\]"),
+        (lambda model: model.learn_many(None, None), InvalidDataType, "X must be .*; got None"),
+        (lambda model: model.learn_many([{"a": 1}], None), InvalidDataType, "y must be .*; got None"),
+        (lambda model: model.learn_many([{"a": 1}], np.array("x")), InvalidDataType, "y must be "),
+        (lambda model: model.learn_one({"a": 10**400}, "x"), NumericOverflow, "'a' is 10{199}…, and at most 1e.100"),
+        (lambda model: model.learn_one([10**400], "x"), NumericOverflow, "10{198}…, and at most 1e.100"),
+    ],
+)
+def test_what_cannot_be_learned_from_is_refused_in_our_words(learn, error, words):
+    model = OnlinePerceptron()
+    for label in "xy":
+        model.learn_one({"a": 1, "b": 2}, label)
+    before = learned(model)
+    with pytest.raises(error, match=words):
+        learn(model)
     assert learned(model) == before
 
 

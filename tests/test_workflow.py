@@ -158,6 +158,13 @@ def test_a_model_predicts_after_loading_as_before(data, tmp_path):
         rosenblatt.Perceptron.load(tmp_path / "rows.model")
 
 
+@pytest.mark.parametrize("paths", [[["a"]], None, 3, ["rows.svm", None], [b"rows.svm"], np.zeros((2, 2))])
+def test_what_is_no_path_is_refused(data, paths):
+    model = train(data[0], reading_for([data[0]]))
+    with pytest.raises(errors.InvalidParameterType, match="paths must be a path or a list of paths"):
+        model.predict(paths)
+
+
 def test_columns_that_no_row_had_count_for_nothing(data, tmp_path):
     path, _, _ = data
     model = train(path, reading_for([path]))

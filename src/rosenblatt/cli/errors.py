@@ -101,6 +101,8 @@ OPTIONS: dict[str, str | Callable[[Any], str | None]] = {
 def option_text(name: str, value: object) -> str | None:
     """Return a parameter with its value as the command line has it; None if there is no option for it."""
     known = OPTIONS.get(name)
+    if name == "text" and value is True:  # that of svmlight.read; the option names columns
+        return None
     if known is None or callable(known):
         return known(value) if known else None
     if isinstance(value, tuple):

@@ -9,7 +9,7 @@ import typer
 from rosenblatt.cli import options as opts
 from rosenblatt.cli.console import Console, table, width
 from rosenblatt.cli.errors import Code, Failure
-from rosenblatt.cli.files import check_plot, load_model, save_plot
+from rosenblatt.cli.files import check_plot, is_model, load_model, save_plot
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -66,6 +66,10 @@ def evaluate(
     if curve:
         opts.refuse_options(context, ("folds", "at_least"), "it has no effect with --curve")
     files = file_list(paths)
+    if (model := next(filter(is_model, files), None)) is not None:
+        flag, example = ("--curve", "--curve") if curve else ("--folds", f"--folds {folds}")
+        hint = f"evaluate DATA {example}, or evaluate MODEL DATA"
+        raise Failure(f"{flag} takes data files only, and {model} is a model", Code.USAGE, hint)
     reading, learner = columns.make_reading(files), learning.make_learner()
     options = Options(passes=learning.passes, order=learning.order.value, seed=learning.seed, on_error=on_error)
     if folds is None:

@@ -50,13 +50,18 @@ def _same_file(one: str, other: str) -> bool:
 
 def check_replaceable(path: str, hint: str) -> None:
     """Refuse to replace a file that is not a model."""
+    if os.path.isfile(path) and os.path.getsize(path) and not is_model(path):
+        raise OutputError("the file exists and is not a model; it is not replaced", path, hint=hint)
+
+
+def is_model(path: str) -> bool:
+    """Return whether a path is a file that holds a model."""
     from rosenblatt.modelfile import container
 
-    if os.path.isfile(path) and os.path.getsize(path):
-        try:
-            container.facts(path)
-        except UnreadableModel:
-            raise OutputError("the file exists and is not a model; it is not replaced", path, hint=hint) from None
+    try:
+        return os.path.isfile(path) and bool(container.facts(path))
+    except UnreadableModel:
+        return False
 
 
 def load_model(path: str, *kinds: type) -> Any:
@@ -70,6 +75,7 @@ def load_model(path: str, *kinds: type) -> Any:
     if kinds and not isinstance(model, kinds):
         name = type(model).__name__
         command = "tag" if "Tag" in name and "Parse" not in name else "parse" if "Pars" in name else None
+        command = "predict" if name == "FileModel" else command
         wanted = " or ".join(kind.__name__ for kind in kinds)
         hint = f"rosenblatt {command}" if command else f"rosenblatt.load({path!r}) in Python"
         raise UnreadableModel(f"it holds a {name}, and this command needs a {wanted}", path=path, hint=hint)

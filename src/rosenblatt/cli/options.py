@@ -174,11 +174,14 @@ def options_in_use(context: typer.Context, *names: str) -> list[str]:
     for parameter in context.command.params:
         source = context.get_parameter_source(parameter.name or "")
         if parameter.name in names and source is not None and source.name == "COMMANDLINE":
-            used.append(next(text for text in parameter.opts if text.startswith("--")))
+            off = context.params[parameter.name] is False and parameter.secondary_opts  # --no-header
+            used.append(next(text for text in off or parameter.opts if text.startswith("--")))
     return used
 
 
 def refuse_options(context: typer.Context, names: tuple[str, ...], reason: str, hint: str | None = None) -> None:
-    """Refuse options that would have no effect."""
+    """Refuse options that would have no effect; the reason is about one option."""
     if used := options_in_use(context, *names):
+        for one, several in (("it has ", "they have "), ("it is ", "they are ")) if len(used) > 1 else ():
+            reason = several + reason.removeprefix(one) if reason.startswith(one) else reason
         raise Failure(f"{', '.join(used)}: {reason}", Code.USAGE, hint)

@@ -12,6 +12,7 @@ from rosenblatt.cli import text
 from rosenblatt.cli.console import Console
 from rosenblatt.cli.errors import Code
 from rosenblatt.cli.files import check_plot, load_model, save_plot
+from rosenblatt.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from rosenblatt.data.conllu import Sentence
@@ -51,6 +52,8 @@ def parse(
     check_plot(plot)
     if graph or crossing:
         opts.refuse_options(context, ("beam",), "a graph-based parser has no beam")
+    if crossing:
+        opts.refuse_options(context, ("graph",), "it has no effect with --crossing, which trains a graph-based parser too")
     facts: dict[str, Any] = {"model": model}
     lines: list[str] = []
     learner: Any
@@ -62,8 +65,13 @@ def parse(
         else:
             learner = TransitionParser(beam, **common)
         read = examples if taggers else _tagged_examples
-        X, y = read(text.read_sentences(train), fields[1:])
-        validation = read(text.read_sentences(dev), fields[1:]) if dev else (None, None)
+        try:
+            X, y = read(text.read_sentences(train), fields[1:])
+            validation = read(text.read_sentences(dev), fields[1:]) if dev else (None, None)
+        except InvalidParameter as error:
+            if error.parameter != "column":
+                raise
+            raise InvalidParameter("fields", error.value, error.allowed or "columns of the files") from None
         if taggers:
             learner = TagAndParse(learner, SequenceTagger.fast(random_state=seed, max_iter=epochs), min(5, len(X)))
             console.note(f"{len(X):,} sentences; training the taggers first, then the parser")

@@ -18,10 +18,12 @@ from rosenblatt import rules
 from rosenblatt.errors import (
     IncompatibleParameters,
     InvalidData,
+    InvalidDataType,
     InvalidParameter,
     NumericOverflow,
     UnknownLabel,
     UnsupportedOperation,
+    shown,
 )
 from rosenblatt.estimators import parameters
 from rosenblatt.estimators.linear import Explanation
@@ -39,7 +41,7 @@ from rosenblatt.modelfile.saving import LearnerSaveLoadMixin
 from rosenblatt.modelfile.values import decode_name, encode_name
 from rosenblatt.online.hashing import HASHES
 from rosenblatt.online.names import LARGEST_VALUE
-from rosenblatt.online.rows import RowLike, RowsLike, check_weight, read_row, read_rows
+from rosenblatt.online.rows import RowLike, RowsLike, check_weight, items, read_row, read_rows, read_weights
 from rosenblatt.online.weights import NamedWeights
 
 _COUNTS = ("n_seen_", "n_mistakes_", "n_updates_")
@@ -152,7 +154,10 @@ class OnlinePerceptron(Learned, LearnerSaveLoadMixin, BaseEstimator, InterceptPa
         weights = self._weights or self._begin()
         if w != 1.0 and not check_weight(w):
             return
-        number = self._numbers.get(y)
+        try:
+            number = self._numbers.get(y)
+        except TypeError:
+            raise InvalidDataType(f"a label must be hashable; got {shown(y)}") from None
         if number is None:
             self._learn_new_class(x, y, w)
             return
@@ -207,13 +212,13 @@ class OnlinePerceptron(Learned, LearnerSaveLoadMixin, BaseEstimator, InterceptPa
         InvalidData
             An example cannot be used; the attribute `row` tells which.
         """
-        rows, labels = read_rows(X), y.tolist() if isinstance(y, np.ndarray) else list(y)
-        each = np.asarray(1.0 if w is None else w, np.float64)
-        weight = [float(each)] * len(labels) if each.ndim == 0 else each.tolist()
+        rows, each = read_rows(X), items(y, "y", "labels")
+        labels = y.tolist() if isinstance(y, np.ndarray) else list(each)
+        weight = read_weights(w, len(labels))
         if not len(rows) == len(labels) == len(weight):
             raise InvalidData(f"X has {len(rows)} rows, but y has {len(labels)} labels and w {len(weight)} weights")
         weights = self._weights or self._begin()
-        self._check_classes({label for label, one in zip(labels, weight, strict=True) if one})
+        self._check_classes((row, label) for row, label in enumerate(labels) if weight[row])
         live, row = [], 0
         try:
             for row, one in enumerate(weight):
@@ -483,7 +488,7 @@ class OnlinePerceptron(Learned, LearnerSaveLoadMixin, BaseEstimator, InterceptPa
         weights = self._weights
         assert weights is not None
         row = weights.check(weights.read(x))
-        self._check_classes({label})
+        self._check_classes([(None, label)])
         classes, before = self.classes_, (weights.w, weights.vectors)
         self.classes_ += (label.item() if isinstance(label, np.generic) else label,)
         self._numbers[label] = len(classes)
@@ -496,16 +501,25 @@ class OnlinePerceptron(Learned, LearnerSaveLoadMixin, BaseEstimator, InterceptPa
             weights.set_weights(*before)
             raise
 
-    def _check_classes(self, labels: set[Hashable]) -> None:
-        new = [label for label in labels if label not in self._numbers]
-        for label in new:
+    def _check_classes(self, labels: Iterable[tuple[int | None, Hashable]]) -> None:
+        """Refuse the first of some labels, each with its row, that cannot be a class or would be one too many."""
+        known = dict.fromkeys(self._numbers)
+        for row, label in labels:
+            try:
+                new = label not in known
+            except TypeError:
+                raise InvalidDataType(f"a label must be hashable; got {shown(label)}", row=row) from None
+            if not new:
+                continue
             if label is None or label != label:
-                raise InvalidData(f"a label must not be None or NaN; got {label!r}")
-        if self.max_classes is not None and len(self._numbers) + len(new) > self.max_classes:
-            raise InvalidData(
-                f"the label {new[0]!r} would be one class more than max_classes={self.max_classes}; the classes are "
-                f"{list(self.classes_)}"
-            )
+                raise InvalidData(f"a label must not be None or NaN; got {label!r}", row=row)
+            if len(known) == self.max_classes:
+                raise InvalidData(
+                    f"the label {shown(label)} would be one class more than max_classes={self.max_classes}; the classes "
+                    f"are {list(known)}",
+                    row=row,
+                )
+            known[label] = None
 
     def _column(self, label: Hashable) -> tuple[NDArray, float]:
         """Return the weights that predict, and the sign with which they speak for a label."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from typing import Any, NamedTuple
 
@@ -14,7 +14,7 @@ from sklearn.base import is_regressor
 from rosenblatt.data import opening
 from rosenblatt.data.formats import reading_class
 from rosenblatt.data.reading import Chunk, Reading
-from rosenblatt.errors import InvalidData
+from rosenblatt.errors import InvalidData, InvalidParameterType
 from rosenblatt.modelfile import registry
 from rosenblatt.modelfile.parts import Parts
 from rosenblatt.modelfile.saving import SaveLoadMixin
@@ -185,7 +185,10 @@ class FileModel(SaveLoadMixin):
 
 def file_list(paths: Paths) -> list[str]:
     """Return the files that paths name: folders and patterns are expanded."""
-    return opening.paths([paths] if isinstance(paths, str | PathLike) else paths)
+    several = list(paths) if isinstance(paths, Iterable) and not isinstance(paths, str | PathLike) else [paths]
+    if not all(isinstance(path, str | PathLike) for path in several):
+        raise InvalidParameterType("paths", paths, "a path or a list of paths")
+    return opening.paths(several)
 
 
 def match_columns(X: Any, features: int) -> tuple[Any, int]:
