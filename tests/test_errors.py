@@ -58,6 +58,7 @@ def test_an_error_says_its_facts_and_keeps_them_between_processes(error, kind, m
 
 def test_long_values_are_shortened():
     assert len(str(InvalidParameter("classes", list(range(10_000)), "distinct"))) < 300
+    assert str(InvalidParameter("margin", 10**5000, "a number ≥ 0")) == "margin must be a number ≥ 0; got a very large int"
 
 
 @pytest.mark.parametrize("old", ["export", "kernel", "kernel.machine", "network", "sigma", "store", "structured.beams"])

@@ -98,7 +98,10 @@ def _rebuild(kind: type[RosenblattError], args: tuple, facts: dict[str, Any]) ->
 
 def shown(value: object) -> str:
     """The repr of a value, shortened where it is long."""
-    text = repr(value)
+    try:
+        text = repr(value)
+    except ValueError:  # Python does not print integers of more than 4,300 digits
+        return f"a very large {type(value).__name__}"
     return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"
 
 
