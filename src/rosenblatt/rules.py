@@ -3,10 +3,11 @@ w += τΔ. A margin of exactly δ moves, so a tie is a mistake for every class.
 
 To add a rule, write its NamedTuple, its step and its bound, and say whether the step uses the length and whether the bound
 is one of all updates or of wrong predictions only; and, if no step is longer, its `largest_step`, which spares a stream the
-work of being able to undo an overflow. The rule then works for two classes and for many, dense and sparse, row by row and
-in blocks, for kernels and for streams of dictionaries. `k` is the number of the update about to be made, counted from 1;
-`positive` tells on which side of a two-class problem the example stands (of many classes decided jointly, each example
-stands on the side of its label).
+work of being able to undo an overflow. `bound(radius, gamma, batch)` takes R, the length of the longest row, γ, the margin
+of a unit vector that separates the rows, and the number of rows that move the weights at once. The rule then works for two
+classes and for many, dense and sparse, row by row and in blocks, for kernels and for streams of dictionaries. `k` is the
+number of the update about to be made, counted from 1; `positive` tells on which side of a two-class problem the example
+stands (of many classes decided jointly, each example stands on the side of its label).
 """
 
 from __future__ import annotations
@@ -59,20 +60,6 @@ class Perceptron(NamedTuple):
 
         Block 1962 and Novikoff 1962 for δ = 0. Batches that move by the sum of up to b moves at once make at most
         (b·R² + 2δ/η)/γ² moves.
-
-        Parameters
-        ----------
-        radius : float
-            R, the length of the longest row.
-        gamma : float
-            γ, the margin of a unit vector that separates the rows.
-        batch : int, default=1
-            The number of rows that move the weights at once.
-
-        Returns
-        -------
-        float
-            The largest number of updates.
         """
         return bounds.batch_sum(radius, gamma, batch, delta=self.margin, rate=self.rate)
 
@@ -120,20 +107,6 @@ class Diminishing(NamedTuple):
         """From w = 0: γ Σ η_k ≤ sqrt(Σ (η_k² R² + 2 η_k δ)), so the largest t that satisfies it bounds the updates.
 
         For summed batches R² counts as many times as a batch has rows, as it does at the constant rate.
-
-        Parameters
-        ----------
-        radius : float
-            R, the length of the longest row.
-        gamma : float
-            γ, the margin of a unit vector that separates the rows.
-        batch : int, default=1
-            The number of rows that move the weights at once.
-
-        Returns
-        -------
-        float
-            The largest number of updates.
         """
         return bounds.diminishing(sqrt(batch) * radius, gamma, self.power, delta=self.margin, rate=self.rate)
 
@@ -172,22 +145,7 @@ class Uneven(NamedTuple):
         return self.rate
 
     def bound(self, radius: float, gamma: float, batch: int = 1) -> float:
-        """That of the perceptron with the larger of the two margins, and with 0 if both are negative.
-
-        Parameters
-        ----------
-        radius : float
-            R, the length of the longest row.
-        gamma : float
-            γ, the margin of a unit vector that separates the rows.
-        batch : int, default=1
-            The number of rows that move the weights at once.
-
-        Returns
-        -------
-        float
-            The largest number of updates.
-        """
+        """That of the perceptron with the larger of the two margins, and with 0 if both are negative."""
         return self.plain.bound(radius, gamma, batch)
 
     @property
@@ -230,22 +188,7 @@ class PA1(NamedTuple):
         return self.C
 
     def bound(self, radius: float, gamma: float, batch: int = 1) -> float:
-        """From w = 0, with a unit separator of margin ≥ γ: wrong predictions ≤ max(R², 1/C)/γ².
-
-        Parameters
-        ----------
-        radius : float
-            R, the length of the longest row.
-        gamma : float
-            γ, the margin of a unit vector that separates the rows.
-        batch : int, default=1
-            The number of rows that move the weights at once.
-
-        Returns
-        -------
-        float
-            The largest number of wrong predictions.
-        """
+        """From w = 0, with a unit separator of margin ≥ γ: wrong predictions ≤ max(R², 1/C)/γ²."""
         return bounds.pa1(radius, 1 / gamma, self.C) if batch == 1 else inf
 
 
@@ -275,22 +218,7 @@ class PA2(NamedTuple):
         return False
 
     def bound(self, radius: float, gamma: float, batch: int = 1) -> float:
-        """From w = 0: wrong predictions ≤ Σ ℓ² ≤ (R² + 1/(2C))/γ².
-
-        Parameters
-        ----------
-        radius : float
-            R, the length of the longest row.
-        gamma : float
-            γ, the margin of a unit vector that separates the rows.
-        batch : int, default=1
-            The number of rows that move the weights at once.
-
-        Returns
-        -------
-        float
-            The largest number of wrong predictions.
-        """
+        """From w = 0: wrong predictions ≤ Σ ℓ² ≤ (R² + 1/(2C))/γ²."""
         return bounds.pa2(radius, 1 / gamma, self.C) if batch == 1 else inf
 
 
@@ -327,22 +255,7 @@ class Mira(NamedTuple):
         return 1.0
 
     def bound(self, radius: float, gamma: float, batch: int = 1) -> float:
-        """From w = 0: wrong predictions ≤ max(R², β)/γ². With β = 0 only the steps are bounded, Σ τ ≤ R/γ.
-
-        Parameters
-        ----------
-        radius : float
-            R, the length of the longest row.
-        gamma : float
-            γ, the margin of a unit vector that separates the rows.
-        batch : int, default=1
-            The number of rows that move the weights at once.
-
-        Returns
-        -------
-        float
-            The largest number of wrong predictions.
-        """
+        """From w = 0: wrong predictions ≤ max(R², β)/γ². With β = 0 only the steps are bounded, Σ τ ≤ R/γ."""
         return bounds.mira(radius, gamma, self.margin) if batch == 1 else inf
 
 
