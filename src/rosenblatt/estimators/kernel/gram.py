@@ -173,7 +173,7 @@ def tiles_from_parts(parts: Parts, kernel: Kernel, features: int) -> tuple[Matri
 
 def as_array(matrix: Matrix) -> NDArray:
     """Return a matrix as a dense array."""
-    dense: Any = matrix.toarray() if sp.issparse(matrix) else matrix  # type: ignore[union-attr]
+    dense: Any = matrix.toarray() if sp.issparse(matrix) else matrix  # type: ignore[union-attr]  # scipy is untyped
     return dense
 
 
@@ -185,7 +185,7 @@ def products(rows: Matrix, kept: Matrix) -> NDArray:
 def squared_lengths(rows: Matrix) -> NDArray:
     """‖row‖² of each row."""
     if sp.issparse(rows):
-        return np.asarray(rows.multiply(rows).sum(axis=1)).ravel()  # type: ignore[union-attr]
+        return np.asarray(rows.multiply(rows).sum(axis=1)).ravel()  # type: ignore[union-attr]  # scipy is untyped
     return np.einsum("ij,ij->i", rows, rows)
 
 

@@ -158,7 +158,7 @@ class DeltaRule(Estimator, LinearParameters, BatchParameters, KeepParameters):
         parts += ["divided by √(epsilon + ‖x‖²)"] if self.normalised else []
         return together, " ".join(["x a row of X", ", ".join(parts)]).strip()
 
-    def _train(  # type: ignore[override]
+    def _train(  # type: ignore[override]  # its own trainer
         self, plan: Plan, learner: RegressionTrainer, error: Callable[[], float] | None, hooks: Hooks
     ) -> tuple[list[Epoch], str]:
         if learner.guard is not None:
@@ -305,7 +305,7 @@ class DeltaRuleClassifier(DeltaRule, Linear, ClassWeightParameters):
         return np.inf
 
     # Of Linear this one has the weights and their views, but not the rule: it learns as a regressor does.
-    def _make_trainer(  # type: ignore[override]
+    def _make_trainer(  # type: ignore[override]  # its own trainer
         self, plan: Plan, model: LinearModel, X: Any, examples: Examples, visits: Visits
     ) -> RegressionTrainer:
         self._check_finite(X, examples.rows)

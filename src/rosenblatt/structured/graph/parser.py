@@ -145,7 +145,7 @@ class GraphModel(ParserModel):
             "set_apart": [self.n_nonprojective, self.n_too_long],
         }
         weights: GraphWeights | GraphPredictor = self.learning if resume else self._frozen[1]  # type: ignore[index]
-        labels = self.learning.labels if resume else weights.lists  # type: ignore[union-attr]
+        labels = self.learning.labels if resume else weights.lists  # type: ignore[union-attr]  # a model that can resume has both
         for name, each in (("sieve", weights.pruner.weights), ("scorer", weights.scorer.weights), ("labels", labels)):
             parts.put_parts("", each.to_parts(), f"{name}.")
         return parts
