@@ -28,15 +28,6 @@ def pytest_addoption(parser):
 
 
 def pytest_collection_modifyitems(config, items):
-    # This check of scikit-learn fails as expected for learners whose weights are rates, on dense data and on sparse data
-    # alike: one of the two is enough, and the other would compile kernels for nothing.
-    repeated = [
-        item
-        for item in items
-        if "check_sample_weight_equivalence_on_sparse_data" in item.name and item.get_closest_marker("xfail")
-    ]
-    config.hook.pytest_deselected(items=repeated)
-    items[:] = [item for item in items if item not in repeated]
     if config.getoption("--data") is None:
         missing = pytest.mark.skip(reason="needs --data FOLDER: make reproduce DATA=folder")
         for item in items:
