@@ -49,7 +49,8 @@ def make_learner(name: str, settings: Mapping[str, object] | None = None) -> Any
         if parameter not in parameters:
             known = ", ".join(sorted(parameters))
             raise InvalidParameter("settings", parameter, f"one of the parameters of {kind.__name__}: {known}")
-    defaults = {"keep": "average"} if "keep" in parameters else {"average": True} if "average" in parameters else {}
+    averaging = {"keep": "average"} if parameters.get("keep") == "last" else {"average": True}
+    defaults = {name: value for name, value in averaging.items() if name in parameters}
     return kind(**(defaults | settings))
 
 
