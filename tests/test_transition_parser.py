@@ -373,6 +373,19 @@ def test_what_cannot_be_learned_from_is_refused_by_its_number():
         TransitionParser(fields=FIELDS, templates=TEMPLATES).fit([X[0][:1]] * len(names), names)
 
 
+def test_gold_trees_that_cross_are_lifted_and_counted(tmp_path):
+    X, y = TOY
+    gold = [(3, "a"), (0, "root"), (2, "b"), (1, "c")]  # 1 hangs on 3 and 4 on 1, across 2
+    words = (X[0] * 2)[:4]
+    parser = TransitionParser(fields=FIELDS, templates=TEMPLATES).fit([*X, words], [*y, gold])
+    assert (parser.n_nonprojective_, parser.n_lifted_) == (1, 2)
+    parser.save(tmp_path / "model")
+    again = TransitionParser.load(tmp_path / "model")
+    assert (again.n_nonprojective_, again.n_lifted_) == (1, 2)
+    assert TransitionParser(fields=FIELDS, templates=TEMPLATES).fit(X, y).n_lifted_ == 0
+    assert gold == [(3, "a"), (0, "root"), (2, "b"), (1, "c")]
+
+
 @pytest.mark.parametrize("beam", [1, 3])
 @pytest.mark.parametrize("gold", [[], [(0, "root")], [(2, "left"), (0, "root")], [(0, "root"), (1, "right")]])
 def test_where_no_label_has_been_seen_any_will_do(beam, gold):

@@ -45,6 +45,7 @@ class ParserModel(StructuredModel):
         self.fields = fields
         self.labels: dict[str, int] = {}
         self.seen = 0
+        self.n_nonprojective = 0  # gold trees
 
     def copy(self) -> Self:
         """Return the same model, sharing nothing that learning changes."""

@@ -98,7 +98,7 @@ class GraphModel(ParserModel):
         self.label_templates = parse_label_templates(self.texts["label_templates"], fields.attributes)
         self.learning = GraphWeights(pruner, scorer, new_weight_table())
         self.arc_updates, self.label_updates = 0, 0  # each the number of a rule's step, however a stream is cut
-        self.n_nonprojective, self.n_too_long = 0, 0  # sentences
+        self.n_too_long = 0  # sentences
 
     @property
     def updates(self) -> int:

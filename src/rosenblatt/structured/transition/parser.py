@@ -94,6 +94,7 @@ class TransitionModel(ParserModel):
         self.uses = np.zeros(0, np.uint8)  # (labels,) the kinds of arcs that each is seen on
         self.table: WeightTable = new_weight_table()
         self.updates = 0
+        self.n_lifted = 0  # words whose gold head was moved
         self.seed = seed  # of random exploration
 
     def copy(self) -> Self:
@@ -134,6 +135,8 @@ class TransitionModel(ParserModel):
             "updates": self.updates,
             "seed": self.seed,
             "unit": unit,
+            "nonprojective": self.n_nonprojective,
+            "lifted": self.n_lifted,
         }
         parts.put("uses", self.uses)
         small = np.uint8 if lists.outcomes.max(initial=0) < 256 else np.uint16
@@ -147,6 +150,8 @@ class TransitionModel(ParserModel):
         model._set_labels(parts)
         model.uses = parts.array("uses", np.uint8, (len(model.labels),)).copy()
         model.updates, unit, actions = parts.whole("updates"), parts.real("unit"), 1 + 2 * len(model.labels)
+        if "lifted" in parts.facts:  # older files do not say
+            model.n_nonprojective, model.n_lifted = parts.whole("nonprojective"), parts.whole("lifted")
         weights = parts.parts("", "weights.")
         if "drift" in weights.arrays:
             model.table = WeightTable.from_parts(weights, actions)
@@ -197,7 +202,8 @@ class TransitionParser(DependencyParser):
     the largest ‖Δ‖ and n the most arcs that a sentence can lose (Collins 2002; Huang, Fayong
     and Guo for violations).
 
-    Its trees are projective. Gold trees that are not are made so, by hanging words onto the head of their head.
+    Its trees are projective. Gold trees that are not are made so, by hanging words onto the head of their head:
+    `n_nonprojective_` and `n_lifted_` count them.
 
     Parameters
     ----------
@@ -220,6 +226,10 @@ class TransitionParser(DependencyParser):
         The labels of arcs, in the order in which they were met.
     n_mistakes_ : int
         How often a rival scored at least as high as gold: actions if greedy, sentences with a beam.
+    n_nonprojective_ : int
+        The gold trees with crossing arcs, which were made projective before learning.
+    n_lifted_ : int
+        The words in them that got another head by that.
     memory_ : int
         The bytes that the weights take while learning.
 
@@ -258,18 +268,26 @@ class TransitionParser(DependencyParser):
             ("labelled", learned_labels, learned_labels and bool(self.labelled)),
         ]
 
-    def _corpus(self, X: Sequence, y: Sequence, begin: bool) -> TrainingTrees:
-        trees = super()._corpus(X, y, begin)
-        transitions.make_projective(trees.corpus.heads, trees.corpus.starts)
-        return trees
-
     def _new_model(self, plan: Plan, corpus: TrainingTrees) -> TransitionModel:
         corpus.model.seed = int(plan.rng().integers(2**62))
         return corpus.model
 
     def _trainer(self, model: TransitionModel, corpus: TrainingTrees, visits: Visits) -> EpochTrainer:
         model.add_types(corpus.sentences, corpus.labels)
+        crossing, lifted = transitions.make_projective(corpus.corpus.heads, corpus.corpus.starts)
+        model.n_nonprojective += int(crossing)
+        model.n_lifted += int(lifted)
         return TransitionTrainer(self, model, corpus.corpus, visits)
+
+    @property
+    def n_nonprojective_(self) -> int:
+        """The gold trees with crossing arcs, which were made projective before learning."""
+        return self._fitted().n_nonprojective
+
+    @property
+    def n_lifted_(self) -> int:
+        """The words in them that got another head by that."""
+        return self._fitted().n_lifted
 
     # Predicting
 
