@@ -141,5 +141,5 @@ def test_what_does_not_fit_together_is_refused():
         clone(PIPELINE).predict(X)
     with pytest.raises(ValueError, match="taggers must be given for the tags that the parser reads: upos; got"):
         TagAndParse(TransitionParser(fields=("form", "upos")), {"xpos": SequenceTagger()}).fit(X, y)
-    with pytest.raises(ValueError, match="sentence 0, word 1: an answer must be 1 tags, a head and a label"):
+    with pytest.raises(ValueError, match="sentence 1, word 1: an answer must be 1 tags, a head and a label"):
         clone(PIPELINE).fit(X, [[word[1:] for word in sentence] for sentence in y])

@@ -352,9 +352,9 @@ def test_without_labels_every_arc_has_the_same():
 def test_what_cannot_be_learned_from_is_refused_by_its_number():
     X, y = TOY
     parser = TransitionParser(fields=FIELDS, templates=TEMPLATES)
-    with pytest.raises(ValueError, match="sentence 1: the heads are not a tree; they form a cycle"):
+    with pytest.raises(ValueError, match="sentence 2: the heads are not a tree; they form a cycle"):
         parser.fit(X, [y[0], [(2, "a"), (1, "b"), (0, "root")]])
-    with pytest.raises(ValueError, match="sentence 1 has more than one word with head 0; try single_root=False"):
+    with pytest.raises(ValueError, match="sentence 2 has more than one word with head 0; try single_root=False"):
         parser.fit(X, [y[0], [(0, "root"), (0, "root"), (2, "a")]])
     two = TransitionParser(fields=FIELDS, templates=TEMPLATES, single_root=False, margin=0)
     assert two.fit(X, [y[0], [(0, "root"), (0, "root"), (2, "a")]]).predict(X)[1][0] == (0, "root")

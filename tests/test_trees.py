@@ -46,7 +46,7 @@ def test_the_trees_of_n_words_are_as_many_as_cayley_counted(n, all_of_them, one_
 
 
 def test_a_circle_is_shown():
-    with pytest.raises(ValueError, match="sentence 3: the heads are not a tree; they form a cycle 2 → 4 → 2"):
+    with pytest.raises(ValueError, match="sentence 4: the heads are not a tree; they form a cycle 2 → 4 → 2"):
         trees.check(np.array([0, 4, 1, 2]), 3)
     with pytest.raises(ValueError, match="cycle 1 → 1"):
         trees.check(np.array([1]), 0)
@@ -54,7 +54,7 @@ def test_a_circle_is_shown():
 
 @pytest.mark.parametrize("head", [-1, 3])
 def test_a_head_that_is_no_word_is_named(head):
-    with pytest.raises(ValueError, match=f"sentence 0: word 1 has head {head}, but there are 2 words"):
+    with pytest.raises(ValueError, match=f"sentence 1: word 1 has head {head}, but there are 2 words"):
         trees.check(np.array([head, 0]), 0)
 
 

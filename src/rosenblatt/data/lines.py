@@ -43,12 +43,13 @@ class BaseSentence(ABC):
     """A sentence as it stands in the file. Its columns are split from the text when they are read, which costs less than
     keeping them. Sentences never change."""
 
-    __slots__ = ("_text", "before")
+    __slots__ = ("_text", "before", "place")
     columns: tuple[str, ...]
 
-    def __init__(self, text: str, before: str = ""):
+    def __init__(self, text: str, before: str = "", place: tuple[str, int] | None = None):
         self._text = text
         self.before = before  # what stands before it and belongs to no sentence, such as a byte order mark
+        self.place = place  # the file it was read from, and its first line there
 
     def __str__(self) -> str:
         """Return the text in the file, with what stands before the sentence and the blank line after it."""

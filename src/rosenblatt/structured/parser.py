@@ -162,7 +162,7 @@ class DependencyParser(StructuredEstimator):
             raise InvalidData(f"there are {len(labels)} labels; at most {self._most_labels} are supported")
         if self.single_root and (several := first_invalid_tree(heads, starts, True)) >= 0:
             raise InvalidData(
-                f"sentence {several} has more than one word with head 0", row=several, settings={"single_root": False}
+                f"sentence {several + 1} has more than one word with head 0", row=several, settings={"single_root": False}
             )
         return TrainingTrees(ParserCorpus(values, starts, heads, numbers), X, labels, model)
 
@@ -177,7 +177,7 @@ class DependencyParser(StructuredEstimator):
             start, end = int(starts[number]), int(starts[number + 1])
             if isinstance(tree, str) or not hasattr(tree, "__len__"):
                 raise InvalidDataType(
-                    f"sentence {number}: a tree is a list of (head, label); got {shown(tree)}", row=number
+                    f"sentence {number + 1}: a tree is a list of (head, label); got {shown(tree)}", row=number
                 )
             self._check_length(tree, end - start, number)
             for i, part in enumerate(tree):
@@ -188,7 +188,7 @@ class DependencyParser(StructuredEstimator):
 
     def _arc(self, part: Any, number: int, i: int) -> tuple[int, str]:
         """Return the head and the label of a word; where there are no labels, the head alone will do."""
-        place = f"sentence {number}, word {i + 1}"
+        place = f"sentence {number + 1}, word {i + 1}"
         if not self.labelled and isinstance(part, Integral) and not isinstance(part, bool):
             part = (part, "_")
         try:
@@ -220,7 +220,7 @@ class DependencyParser(StructuredEstimator):
             for first in blocks:
                 parse_some(first)
         if (broken := first_invalid_tree(heads, starts, bool(self.single_root))) >= 0:
-            raise AssertionError(f"sentence {broken}: the heads that the parser found are not a tree; please report this")
+            raise AssertionError(f"sentence {broken + 1}: the heads that the parser found are not a tree; this is a bug")
         named = list(map(names.__getitem__, labels.tolist())) if self.labelled and names else ["_"] * len(labels)
         pairs = list(zip(heads.tolist(), named, strict=True))
         return [pairs[start:end] for start, end in pairwise(starts.tolist())]

@@ -318,7 +318,7 @@ def _columns(y: Sequence, tags: int) -> tuple[list[list[list[str]]], list[list[t
     for number, sentence in enumerate(y):
         for i, word in enumerate(sentence):
             if isinstance(word, str) or len(word) != tags + 2:
-                place = f"sentence {number}, word {i + 1}"
+                place = f"sentence {number + 1}, word {i + 1}"
                 raise InvalidData(
                     f"{place}: an answer must be {tags} tags, a head and a label; got {shown(word)}", row=number
                 )
