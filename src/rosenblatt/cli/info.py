@@ -74,8 +74,22 @@ def _header_summary(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
         named = [f"{name.removeprefix('n_').removesuffix('_')} {value:,}" for name, value in counts.items()]
         rows.append(("counted", _value_text(named)))
         rows.append(("stopped", str(learner.get("stop_reason"))))
+    rows += _crossing_trees(_mapping(_mapping(parts, "parser") or learner, "model"))
     rows.append(("can learn on", "yes" if learner.get("resume") else "no, saved for prediction only"))
     return rows
+
+
+def _crossing_trees(model: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What a parser counted of the gold trees that are not projective; nothing for other models."""
+    trees = model.get("nonprojective", next(iter(model.get("set_apart", ())), None))
+    if trees is None:
+        return []
+    text = f"in {_count(trees, 'gold tree')}"
+    return [("crossing arcs", f"{text}; {_count(model['lifted'], 'word')} lifted" if "lifted" in model else text)]
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _error_rates(history: list[Any]) -> str:

@@ -3,8 +3,9 @@ and no answer leaves that is not a tree."""
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from numbers import Integral
@@ -20,12 +21,14 @@ from rosenblatt.estimators.parameters import Anything, Flag, Number, parameter, 
 from rosenblatt.estimators.plan import Plan
 from rosenblatt.modelfile.parts import Parts
 from rosenblatt.structured import trees
-from rosenblatt.structured.base import StructuredEstimator, StructuredModel
+from rosenblatt.structured.base import StructuredEstimator, StructuredModel, check_examples
 from rosenblatt.structured.features.fields import Fields, attribute_names, sentence_starts
 from rosenblatt.structured.features.templates import attributes_used
 from rosenblatt.structured.features.weight_table import OUTCOMES
 
+EMPTY = "_"  # a tag that is missing, as CoNLL-U writes it
 _SENTENCES = 64  # that a thread takes at a time
+_FEW_WORDS = 10  # that may all lack a tag which words lacked in learning too
 _FARTHEST = 2**31 - 1
 
 
@@ -202,6 +205,38 @@ class DependencyParser(StructuredEstimator):
         return int(head), label if self.labelled else "_"
 
     # Predicting
+
+    def predict(self, X: Iterable) -> list:
+        """Return a tree for each sentence; warn where tags are missing that the parser learned to read.
+
+        Parameters
+        ----------
+        X : iterable of sequences of tuples
+            The sentences, as tokens of `fields`.
+
+        Returns
+        -------
+        list of lists of (int, str)
+            For each word its head, counted from 1 and 0 for the root, and its label.
+        """
+        X = check_examples(X)
+        answers = super().predict(X)
+        if missing := self._missing_tags(X):
+            warnings.warn(
+                f"no word has a value of {', '.join(missing)} (all are _), which this parser learned to read; expect poor "
+                "trees, or tag the words first",
+                stacklevel=2,
+            )
+        return answers
+
+    def _missing_tags(self, X: Sequence) -> list[str]:
+        """Return the tags that learning saw, and that no word of these sentences has."""
+        size, missing = sum(map(len, X)), []
+        for number, _, words in self._fitted().fields.parts:
+            learned = number > 0 and set(words.index) - {EMPTY} and size >= (_FEW_WORDS if EMPTY in words.index else 1)
+            if learned and all(token[number] == EMPTY for sentence in X for token in sentence):
+                missing.append(self.fields[number])
+        return missing
 
     def _predict(self, model: Any, X: Sequence) -> list:
         values, starts = model.fields.values(X)
