@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import os
 import pickle
+import signal
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from rosenblatt import rules
+from rosenblatt.errors import InvalidData, UnsupportedOperation
 from rosenblatt.modelfile import container
 from rosenblatt.structured import GraphParser, SequenceTagger, TransitionParser
 
@@ -334,3 +337,59 @@ def test_progress_is_shown_on_stderr(case, capsys):
     shown = capsys.readouterr()
     assert shown.out == ""
     assert "epoch 1" in shown.err
+
+
+def interrupt_after(epochs, monkeypatch):
+    """Press Ctrl-C at the end of an epoch of the next training."""
+
+    class Keyboard:
+        def __init__(self, most):
+            pass
+
+        def __call__(self, epoch):
+            if epoch.epoch == epochs:
+                os.kill(os.getpid(), signal.SIGINT)
+
+        def done(self, reason):
+            pass
+
+    monkeypatch.setattr("rosenblatt.estimators.base.Bar", Keyboard)
+
+
+@pytest.mark.parametrize("validation", [{}, {"early_stopping": True, "n_iter_no_change": 3}])
+def test_a_training_that_was_interrupted_resumes_to_the_same_model(case, validation, tmp_path, monkeypatch):
+    learner, X, y = case
+    learner.set_params(max_iter=6, verbose=1, **validation)
+    interrupt_after(0, monkeypatch)
+    whole = clone(learner).fit(X, y)
+    interrupt_after(2, monkeypatch)
+    half = clone(learner)
+    with pytest.raises(KeyboardInterrupt):
+        half.fit(X, y)
+    assert (half.stop_reason_, half.n_iter_) == ("interrupted", 2)
+    half.save(tmp_path / "half", resume=True)
+    resumed = type(learner).load(tmp_path / "half")
+    assert resumed.resume(X, y) is resumed
+    assert contents(resumed, tmp_path) == contents(whole, tmp_path)
+    assert [epoch[:-2] for epoch in resumed.history_] == [epoch[:-2] for epoch in whole.history_]
+    assert (resumed.n_seen_, resumed.n_updates_, resumed.n_mistakes_) == (
+        whole.n_seen_,
+        whole.n_updates_,
+        whole.n_mistakes_,
+    )
+
+
+def test_only_an_interrupted_training_resumes_and_only_on_the_same_data(case, monkeypatch):
+    learner, X, y = case
+    with pytest.raises(NotFittedError):
+        learner.resume(X, y)
+    interrupt_after(1, monkeypatch)
+    with pytest.raises(KeyboardInterrupt):
+        learner.set_params(verbose=1).fit(X, y)
+    with pytest.raises(InvalidData, match="not the examples that the interrupted training learned from"):
+        learner.resume(X[1:], y[1:])
+    with pytest.raises(UnsupportedOperation, match="its random order is not known"):
+        copy.copy(learner).set_params(random_state=None).resume(X, y)
+    learner.resume(X, y)
+    with pytest.raises(UnsupportedOperation, match="was not interrupted, but ended: "):
+        learner.resume(X, y)

@@ -42,7 +42,7 @@ class Trainable(Protocol):
 
     def fit(self, X: list, y: list, X_val: list | None = None, y_val: list | None = None) -> object: ...
 
-    def save(self, path: str) -> None: ...
+    def save(self, path: str, resume: bool = False) -> None: ...
 
 
 def check_arguments(context: typer.Context, training: tuple[str, ...]) -> None:
@@ -75,20 +75,30 @@ def read_sentences(files: Iterable[str], columns: Sequence[str] | None = None) -
 
 
 def fit_and_save(
-    learner: Trainable, path: str, X: list, y: list, X_val: list | None = None, y_val: list | None = None
+    learner: Trainable,
+    path: str,
+    X: list,
+    y: list,
+    X_val: list | None = None,
+    y_val: list | None = None,
+    fit: Callable[..., object] | None = None,
 ) -> bool:
-    """Train and save; return False if Ctrl-C interrupted it. What was learned until then is saved."""
+    """Train and save; return False if Ctrl-C interrupted it. What was learned until then is saved.
+
+    `fit` is how a learner that can resume is trained: its own `fit`, or `resume`.
+    """
     try:
-        learner.fit(X, y, X_val, y_val)
+        (fit or learner.fit)(X, y, X_val, y_val)
     except KeyboardInterrupt:
         from sklearn.exceptions import NotFittedError
 
         try:
-            learner.save(path)
+            learner.save(path, resume=fit is not None)
         except NotFittedError:
             print("interrupted before anything was learned", file=sys.stderr)
-        else:
-            print(f"interrupted; {path} has what was learned until then", file=sys.stderr)
+            return False
+        advice = "" if fit is None else "; the same command with --resume goes on exactly there"
+        print(f"interrupted\n{path} has what was learned so far{advice}", file=sys.stderr)
         return False
     learner.save(path)
     return True

@@ -321,8 +321,11 @@ class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, BaseEstimator):
         self, plan: Plan, learner: EpochTrainer, error: Callable[[], float] | None, hooks: Hooks
     ) -> tuple[list[Epoch], str]:
         bar = Bar(self.max_iter) if self.verbose else None
+        recorded = getattr(learner, "recorded", 0)  # epochs of a training that resumes, which were shown before
 
         def watch(epoch: Epoch) -> bool:
+            if epoch.epoch <= recorded:
+                return False
             if bar is not None:
                 bar(epoch)
             return hooks.epoch()

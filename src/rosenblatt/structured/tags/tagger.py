@@ -291,6 +291,36 @@ class SequenceTagger(StructuredEstimator):
         """
         return super().fit(*cut_rows(X, y, lengths), X_val, y_val)
 
+    def resume(
+        self,
+        X: Sentences,
+        y: Sentences,
+        X_val: Sentences | None = None,
+        y_val: Sentences | None = None,
+        lengths: ArrayLike | None = None,
+    ) -> Self:
+        """Go on with a `fit` that Ctrl-C interrupted; the model becomes that of a `fit` that was never interrupted.
+
+        Also after `save(path, resume=True)` and `load`. A greater `max_iter` than before lets it train for longer.
+
+        Parameters
+        ----------
+        X, y, X_val, y_val, lengths
+            The same as those of the interrupted `fit`.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        UnsupportedOperation
+            If no `fit` was interrupted, or if its random order cannot be repeated.
+        InvalidData
+            If the examples are not the same.
+        """
+        return super().resume(*cut_rows(X, y, lengths), X_val, y_val)
+
     def partial_fit(self, X: Sentences, y: Sentences, lengths: ArrayLike | None = None) -> Self:
         """Learn from these sentences, once, in the order given; tags that are new are learned from here on.
 
