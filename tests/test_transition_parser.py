@@ -412,8 +412,27 @@ def test_labels_may_arrive_later():
 def test_there_are_templates_for_all_fields(fields):
     texts = templates_for(fields)
     assert len(set(texts)) == len(texts) > 100
-    attributes = {"form", "shape", "suffix3", *fields}
+    attributes = {"form", "shape", "suffix1", "suffix2", "suffix3", *fields}
+    assert set(templates_for(fields, suffixes=False)) < set(texts)
     assert state_features.parse_state_templates(texts, sorted(attributes)).leaves.size == len(texts)
+
+
+def test_ends_of_words_tell_what_forms_and_tags_do_not(tmp_path):
+    """A made-up language in which an object ends in -ot, as Hungarian's do in -t, and words come in any order."""
+    stems, order = ["bal", "dim", "fer", "gan", "hol", "jav"], [(2, "obj"), (0, "root")]
+    X = [[(f"{stem}ot", "NOUN"), ("lat", "VERB")] for stem in stems] + [
+        [(f"{stem}a", "NOUN"), ("lat", "VERB")] for stem in stems
+    ]
+    y = [order] * len(stems) + [[(2, "nsubj"), (0, "root")]] * len(stems)
+    new = [[("kemot", "NOUN"), ("lat", "VERB")], [("kema", "NOUN"), ("lat", "VERB")]]
+    parser = TransitionParser(fields=("form", "upos")).fit(X, y)
+    assert parser.predict(new) == [y[0], y[-1]]
+    without = TransitionParser(fields=("form", "upos"), suffixes=False).fit(X, y)
+    first, second = without.predict(new)
+    assert first == second
+    without.save(tmp_path / "old", resume=True)
+    again = TransitionParser.load(tmp_path / "old").set_params(suffixes=True)  # as a file of before they were the default
+    assert again.partial_fit(X, y)._model.templates == templates_for(("form", "upos"), suffixes=False)
 
 
 def test_pruning_makes_files_smaller_and_averages_are_used(tmp_path):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from rosenblatt.engine.hashtable import mix
 from rosenblatt.engine.loop import Progress
 from rosenblatt.engine.train import NO_LIMIT, EpochTrainer, Visits
-from rosenblatt.estimators.parameters import Number, OneOf, parameter, with_parameters
+from rosenblatt.estimators.parameters import Flag, Number, OneOf, parameter, with_parameters
 from rosenblatt.estimators.plan import Plan
 from rosenblatt.modelfile.parts import Parts
 from rosenblatt.structured.base import WIDEST, Rule, StructuredTrainer, as_rule, margin_offset
@@ -59,21 +59,30 @@ s0.c s1.c s1.rights; s0.c b0.c s0.lefts; s0.c b0.c b0.lefts; s0.c b0.c s0.rights
 s0.w s0.leftlabels; s0.c s0.leftlabels; s0.w s0.rightlabels; s0.c s0.rightlabels; b0.w b0.leftlabels; b0.c b0.leftlabels
 s1.w s1.rightlabels; s1.c s1.rightlabels; s1.c s1.leftlabels; s1.w s1.leftlabels
 """
+# The ends of words, where case and agreement stand in many languages. On dev parts (gold tags, greedy) they add 5.5 points
+# of LAS for Hungarian, 0.4 for Italian, 0.1 for Vietnamese and English, and take about 5 % of the time. Longer ends,
+# beginnings of words, ends of two words together and ends of children added nothing to these.
+_SUFFIXES = """
+s0.suffix1; s0.suffix2; s0.suffix3; s1.suffix1; s1.suffix2; s1.suffix3; b0.suffix1; b0.suffix2; b0.suffix3; b1.suffix3
+s0.suffix2 s0.c b0.c; b0.suffix2 b0.c s0.c; s0.suffix2 s0.c s1.c; s1.suffix2 s1.c s0.c
+"""
 
 
-def templates_for(fields: Sequence[str]) -> tuple[str, ...]:
+def templates_for(fields: Sequence[str], suffixes: bool = True) -> tuple[str, ...]:
     """Return the templates that are used where none are given.
 
     Parameters
     ----------
     fields : sequence of str
         What tokens are made of: the form, and the tags, of which the first is taken to be coarse and the last to be fine.
+    suffixes : bool, default=True
+        Whether to look at the last letters of words.
 
     Returns
     -------
     tuple of str
     """
-    return expand_templates(_TEMPLATES, fields)
+    return expand_templates(_TEMPLATES + _SUFFIXES if suffixes else _TEMPLATES, fields)
 
 
 class TransitionPredictor(NamedTuple):
@@ -210,7 +219,10 @@ class TransitionParser(DependencyParser):
     beam
         How many configurations are kept; 1 is greedy. Train with the beam that will be used.
     templates
-        What is looked at together, such as "upos[s0] upos[b0]"; None for a rich set made for the fields.
+        What is looked at together, such as "upos[s0] upos[b0]"; None for a rich set made for the fields. A model keeps the
+        templates that it began with.
+    suffixes
+        Whether that set looks at the last letters of words (up to three).
     margin
         What each gold arc that is lost, or gets a wrong label, adds to the score of a rival in learning.
     update
@@ -244,6 +256,7 @@ class TransitionParser(DependencyParser):
     """
 
     beam: int = parameter(1, Number(1, whole=True, high=WIDEST, closed_high=True), positional=True)
+    suffixes: bool = parameter(True, Flag())
     margin: float = parameter(40.0)
     update: str = parameter("max-violation", OneOf(("max-violation", "early")))
     explore: float = parameter(0.9, Number(0, high=1, closed_high=True))
@@ -251,12 +264,15 @@ class TransitionParser(DependencyParser):
 
     _state_attributes: ClassVar[tuple[str, ...]] = STATE
     _most_labels: ClassVar[int] = MOST_LABELS
+    _tree_counts: ClassVar[tuple[str, ...]] = ("n_nonprojective", "n_lifted")
     _model_type: ClassVar[Any] = TransitionModel
 
     # Learning
 
     def _every_template(self) -> tuple[str, ...]:
-        return templates_for(tuple(self.fields)) if self.templates is None else template_list(self.templates)
+        if self.templates is None:
+            return templates_for(tuple(self.fields), bool(self.suffixes))
+        return template_list(self.templates)
 
     def _blank_model(self, fields: Fields) -> TransitionModel:
         return TransitionModel(fields, self._every_template())
@@ -264,7 +280,7 @@ class TransitionParser(DependencyParser):
     def _settings(self, model: TransitionModel) -> list[tuple[str, object, object]]:
         learned_labels = list(model.labels) not in ([], ["_"])
         return [
-            ("templates", model.templates, self._every_template()),
+            ("templates", model.templates, model.templates if self.templates is None else template_list(self.templates)),
             ("labelled", learned_labels, learned_labels and bool(self.labelled)),
         ]
 
