@@ -119,6 +119,7 @@ class DependencyParser(StructuredEstimator):
 
     _state_attributes: ClassVar[tuple[str, ...]] = ()  # what templates may ask that is no attribute of a word
     _most_labels: ClassVar[int] = OUTCOMES
+    _tree_counts: ClassVar[tuple[str, ...]] = ()  # what the model counts of gold trees when it begins to learn from them
 
     # What a parser is
 
@@ -171,6 +172,35 @@ class DependencyParser(StructuredEstimator):
 
     def _new_model(self, plan: Plan, corpus: TrainingTrees) -> Any:
         return corpus.model
+
+    def resume(self, X: Iterable, y: Iterable, X_val: Iterable | None = None, y_val: Iterable | None = None) -> Self:
+        """Go on with a `fit` that Ctrl-C interrupted; the model becomes that of a `fit` that was never interrupted.
+
+        Also after `save(path, resume=True)` and `load`. A greater `max_iter` than before lets it train for longer.
+
+        Parameters
+        ----------
+        X, y, X_val, y_val
+            The same as those of the interrupted `fit`.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        UnsupportedOperation
+            If no `fit` was interrupted, or if its random order cannot be repeated.
+        InvalidData
+            If the examples are not the same.
+        """
+        model = getattr(self, "_model", None)
+        counted = {name: getattr(model, name, 0) for name in self._tree_counts}
+        try:
+            return super().resume(X, y, X_val, y_val)
+        finally:
+            if model is not None:
+                self._model.__dict__.update(counted)  # trees that were counted before are not counted twice
 
     def _read_trees(self, y: Sequence, starts: NDArray, number_of: dict[str, int]) -> tuple[NDArray, NDArray]:
         """Return heads and numbers of labels of all words; new labels are entered into `number_of`."""

@@ -285,6 +285,7 @@ class GraphParser(DependencyParser):
     max_length: int = parameter(300, Number(1, whole=True))
 
     _state_attributes: ClassVar[tuple[str, ...]] = (DISTANCE, *STATE)
+    _tree_counts: ClassVar[tuple[str, ...]] = ("n_nonprojective", "n_too_long")
     _model_type: ClassVar[Any] = GraphModel
 
     # What is looked at
@@ -334,9 +335,6 @@ class GraphParser(DependencyParser):
             ("decoder", model.decoder, self.decoder),
         ]
 
-    def _store(self, model: GraphModel, X: Any, learner: Any) -> None:
-        self.n_nonprojective_, self.n_too_long_ = model.n_nonprojective, model.n_too_long
-
     def _trainer(self, model: GraphModel, corpus: TrainingTrees, visits: Visits) -> EpochTrainer:
         model.add_types(corpus.sentences, corpus.labels)
         crossing, long = count_unusual(corpus.corpus.heads, corpus.corpus.starts, int(self.max_length))
@@ -368,9 +366,14 @@ class GraphParser(DependencyParser):
 
         return parse
 
-    # Files
+    # What has been learned
 
-    def _model_from_parts(self, parts: Parts) -> GraphModel:
-        model = super()._model_from_parts(parts)
-        self._store(model, None, None)
-        return model
+    @property
+    def n_nonprojective_(self) -> int:
+        """The gold trees that were not projective."""
+        return self._fitted().n_nonprojective
+
+    @property
+    def n_too_long_(self) -> int:
+        """The sentences that were too long."""
+        return self._fitted().n_too_long
