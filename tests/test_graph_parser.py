@@ -384,7 +384,7 @@ def test_what_is_no_tree_is_refused_by_its_number(fitted):
     cases = {
         "sentence 2.*cycle": [Y[0], [(2, "a"), (1, "b"), (1, "c"), (1, "d"), (1, "e")]],
         "sentence 2.*head 9": [Y[0], [(9, "a"), *Y[1][1:]]],
-        "sentence 0 has 3 words": [Y[0][:2], Y[1]],
+        "sentence 1 has 3 words": [Y[0][:2], Y[1]],
         "sentence 2 has more than one word with head 0": [Y[0], [(0, "root"), *Y[1][1:]]],
     }
     for message, trees_given in cases.items():

@@ -299,16 +299,16 @@ def test_answers_never_break_the_scheme(X, search):
 
 
 def test_gold_that_breaks_the_scheme_is_refused_by_number():
-    with pytest.raises(ValueError, match=r"sentence 1: 'I-P' may not follow 'O'.*convert_tags"):
+    with pytest.raises(ValueError, match=r"sentence 2: 'I-P' may not follow 'O'.*convert_tags"):
         SequenceTagger(scheme="bio").fit([["a"], ["b", "c"]], [["B-P"], ["O", "I-P"]])
-    with pytest.raises(ValueError, match="sentence 0, word 1: 'NOUN' is not a tag of the scheme 'bio'"):
+    with pytest.raises(ValueError, match="sentence 1, word 1: 'NOUN' is not a tag of the scheme 'bio'"):
         SequenceTagger(scheme="bio").fit([["a"]], [["NOUN"]])
     assert SequenceTagger(TEMPLATES, n_jobs=1).fit([["a"], ["b", "c"]], [["B-P"], ["O", "I-P"]])._model.scheme is None
 
 
 def test_a_sentence_without_a_legal_answer_is_named():
     tagger = SequenceTagger(TEMPLATES, scheme="bilou", n_jobs=1).fit([["a", "b"]], [["B-P", "L-P"]])
-    with pytest.raises(ValueError, match="sentence 1: no sequence of 1 of the tags"):
+    with pytest.raises(ValueError, match="sentence 2: no sequence of 1 of the tags"):
         tagger.predict([["a", "b"], ["a"]])
 
 
@@ -347,14 +347,14 @@ def test_strange_words_are_tagged():
 @pytest.mark.parametrize(
     ("X", "y", "error", "message"),
     [
-        ([["a"], ["b", None]], [["X"], ["X", "Y"]], TypeError, "sentence 1, word 2: a token must be text.*None"),
-        ([["a"], ["b", 3]], [["X"], ["X", "Y"]], TypeError, "sentence 1, word 2"),
-        ([["a"], [("b", "c")]], [["X"], ["X"]], TypeError, "sentence 1, word 1.*`fields`"),
-        ([["a"], [{"b": 1}]], [["X"], ["X"]], TypeError, "sentence 1, word 1.*templates=None"),
-        ([["a"], ["b"]], [["X"], ["X", "Y"]], ValueError, "sentence 1 has 1 tokens, but 2 tags"),
-        ([["a"], ["b"]], [["X"], [None]], TypeError, "sentence 1, word 1: a tag must be"),
-        ([["a"], "text"], [["X"], ["X"] * 4], TypeError, "sentence 1 must be a list of tokens"),
-        ([["a"], 7], [["X"], ["X"]], TypeError, "sentence 1 must be a list of tokens"),
+        ([["a"], ["b", None]], [["X"], ["X", "Y"]], TypeError, "sentence 2, word 2: a token must be text.*None"),
+        ([["a"], ["b", 3]], [["X"], ["X", "Y"]], TypeError, "sentence 2, word 2"),
+        ([["a"], [("b", "c")]], [["X"], ["X"]], TypeError, "sentence 2, word 1.*`fields`"),
+        ([["a"], [{"b": 1}]], [["X"], ["X"]], TypeError, "sentence 2, word 1.*templates=None"),
+        ([["a"], ["b"]], [["X"], ["X", "Y"]], ValueError, "sentence 2 has 1 tokens, but 2 tags"),
+        ([["a"], ["b"]], [["X"], [None]], TypeError, "sentence 2, word 1: a tag must be"),
+        ([["a"], "text"], [["X"], ["X"] * 4], TypeError, "sentence 2 must be a list of tokens"),
+        ([["a"], 7], [["X"], ["X"]], TypeError, "sentence 2 must be a list of tokens"),
         ([["a"], ["b"]], [["X"]], ValueError, "the numbers must be equal"),
         ([], [], ValueError, "no sentence to learn from"),
     ],
@@ -392,7 +392,7 @@ def test_tokens_of_several_fields():
     assert tagger.predict(X) == y
     assert tagger.predict([[["a", "D"], ["cat", "N"]]]) == [["B-NP", "I-NP"]]  # lists will do for tuples
     assert any(name.startswith("pos[0]=") for name, _ in tagger.weights("B-NP"))
-    with pytest.raises(TypeError, match=r"sentence 0, word 1: a token must be a tuple of texts \(form, pos\)"):
+    with pytest.raises(TypeError, match=r"sentence 1, word 1: a token must be a tuple of texts \(form, pos\)"):
         tagger.predict([["the"]])
 
 
@@ -442,9 +442,9 @@ def test_given_attributes_learn_as_templates_do():
     assert "form:a" in [name for name, _ in given.weights("X", 100)]
     why = given.explain(attributes(X[0]), 0)
     assert sum(r.weight - r.rival for r in why.reasons) == pytest.approx(why.margin, abs=1e-3)
-    with pytest.raises(TypeError, match="sentence 0, word 1: with templates=None a token is a list"):
+    with pytest.raises(TypeError, match="sentence 1, word 1: with templates=None a token is a list"):
         given.predict([["a"]])
-    with pytest.raises(ValueError, match="sentence 0, word 1: the value of an attribute must be a finite number"):
+    with pytest.raises(ValueError, match="sentence 1, word 1: the value of an attribute must be a finite number"):
         given.predict([[{"a": np.nan}]])
 
 

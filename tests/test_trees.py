@@ -75,14 +75,14 @@ def test_tokens_become_rows_of_hashes():
 @pytest.mark.parametrize(
     ("sentences", "message"),
     [
-        ([[("a", "X")], ["the"]], "sentence 1, word 1: a token must be \\(form, upos\\); got 'the'"),
-        ([[("a", "X"), ("a", "b", "c")]], "sentence 0, word 2: a token must be"),
-        ([[], [("a", None)]], "sentence 1, word 1: the upos must be text; got None"),
-        ([[(3, "X")]], "sentence 0, word 1: the form must be text; got 3"),
+        ([[("a", "X")], ["the"]], "sentence 2, word 1: a token must be \\(form, upos\\); got 'the'"),
+        ([[("a", "X"), ("a", "b", "c")]], "sentence 1, word 2: a token must be"),
+        ([[], [("a", None)]], "sentence 2, word 1: the upos must be text; got None"),
+        ([[(3, "X")]], "sentence 1, word 1: the form must be text; got 3"),
         ([["ab"]], "got 'ab'"),
         ([[{"form": "a", "upos": "X"}]], "a token must be"),
         ([[{"a", "X"}]], "a token must be"),
-        (["ab"], "sentence 0 must be a list of tokens; got 'ab'"),
+        (["ab"], "sentence 1 must be a list of tokens; got 'ab'"),
         ([("the", "DET"), ("dog", "NOUN")], "a token must be \\(form, upos\\); got 'the'; a sentence is a list of tokens"),
     ],
 )

@@ -54,7 +54,7 @@ from rosenblatt.estimators import targets
 from rosenblatt.estimators.callbacks import CallbackSupportMixin, Hooks
 from rosenblatt.estimators.parameters import SHARED, Flag, parameter, with_parameters
 from rosenblatt.estimators.plan import PROBLEMS, Plan
-from rosenblatt.estimators.progress import Bar
+from rosenblatt.estimators.progress import Bar, Units
 from rosenblatt.modelfile.saving import EstimatorSaveLoadMixin
 
 READ: dict[str, Any] = {"accept_sparse": "csr", "dtype": (np.float64, np.float32), "order": "C"}
@@ -320,7 +320,7 @@ class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, BaseEstimator):
     def _train(
         self, plan: Plan, learner: EpochTrainer, error: Callable[[], float] | None, hooks: Hooks
     ) -> tuple[list[Epoch], str]:
-        bar = Bar(self.max_iter) if self.verbose else None
+        bar = Bar(self.max_iter, self._units()) if self.verbose else None
         recorded = getattr(learner, "recorded", 0)  # epochs of a training that resumes, which were shown before
 
         def watch(epoch: Epoch) -> bool:
@@ -334,6 +334,10 @@ class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, BaseEstimator):
         if bar is not None:
             bar.done(reason)
         return history, reason
+
+    def _units(self) -> Units:
+        """What an epoch counts, for the line that shows it."""
+        return Units()
 
     def _limits(self, plan: Plan, learner: EpochTrainer) -> Limits:
         """When to stop."""

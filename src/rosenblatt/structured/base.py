@@ -2,7 +2,7 @@
 
 An example proposes Δ = φ(x, gold) − φ(x, guess), where the guess maximises score + margin · (parts that are wrong). A rule
 of `rosenblatt.rules` sees the margin of Δ, less the cost of the guess, and answers with a step. Messages count sentences
-from 0, as Python does.
+from 1, as files do; the `row` of an error counts them from 0.
 """
 
 from __future__ import annotations
@@ -48,6 +48,7 @@ from rosenblatt.estimators.parameters import (
     with_parameters,
 )
 from rosenblatt.estimators.plan import Plan
+from rosenblatt.estimators.progress import Units
 from rosenblatt.modelfile.parts import Parts
 from rosenblatt.modelfile.saving import COUNTS
 
@@ -489,6 +490,9 @@ class StructuredEstimator(Estimator, OrderParameters, EpochParameters, Validatio
                 )
         return model
 
+    def _units(self) -> Units:
+        return Units(f"{self._part}s")
+
     def _limits(self, plan: Plan, learner: Any) -> Limits:
         limits = plan.limits()
         if self.early_stopping and limits.tol is None:
@@ -510,11 +514,12 @@ class StructuredEstimator(Estimator, OrderParameters, EpochParameters, Validatio
 
     def _check_length(self, answer: Sequence, parts: int, number: int) -> None:
         if len(answer) != parts:
-            raise InvalidData(f"sentence {number} has {parts} words, but its answer has {len(answer)}", row=number)
+            raise InvalidData(f"sentence {number + 1} has {parts} words, but its answer has {len(answer)}", row=number)
 
     def _not_finite(self, X: Any, broken: NumericFailure) -> ValueError:
+        where = "" if broken.row is None else f" of {self._part} {broken.row + 1}"
         return NumericOverflow(
-            f"the weights or scores of {self._part} {broken.row} are no longer finite numbers",
+            f"the weights or scores{where} are no longer finite numbers",
             hint="make the rule's rate smaller",
             row=broken.row,
         )

@@ -285,7 +285,7 @@ class DependencyParser(StructuredEstimator):
             for first in blocks:
                 parse_some(first)
         if (broken := first_invalid_tree(heads, starts, bool(self.single_root))) >= 0:
-            raise AssertionError(f"sentence {broken + 1}: the heads that the parser found are not a tree; this is a bug")
+            raise AssertionError(f"sentence {broken + 1}: the heads that were found are not a tree; please report this")
         named = list(map(names.__getitem__, labels.tolist())) if self.labelled and names else ["_"] * len(labels)
         pairs = list(zip(heads.tolist(), named, strict=True))
         return [pairs[start:end] for start, end in pairwise(starts.tolist())]

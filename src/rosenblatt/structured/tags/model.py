@@ -415,7 +415,7 @@ def predict_tags(model: TaggerModel, sentences: EncodedSentences, width: int | N
     for number in broken:
         if number >= 0:
             raise InvalidData(
-                f"sentence {number}: no sequence of {starts[number + 1] - starts[number]} of the tags {model.tags} is "
+                f"sentence {number + 1}: no sequence of {starts[number + 1] - starts[number]} of the tags {model.tags} is "
                 f"allowed by the scheme {model.scheme!r}",
                 row=number,
             )

@@ -582,7 +582,7 @@ def number_tags(y: Sequence, starts: NDArray, known: list, stream: bool) -> tupl
         if isinstance(tags, str) or not hasattr(tags, "__len__") or len(tags) != end - begin:
             got = f"{len(tags)} tags" if hasattr(tags, "__len__") and not isinstance(tags, str) else shown(tags)
             raise InvalidData(
-                f"sentence {sentence} has {end - begin} tokens, but {got}; each token needs its tag", row=sentence
+                f"sentence {sentence + 1} has {end - begin} tokens, but {got}; each token needs its tag", row=sentence
             )
         before = len(index)
         for i, tag in enumerate(tags.tolist() if isinstance(tags, np.ndarray) else tags):
@@ -606,14 +606,14 @@ def check_scheme(y: Sequence, scheme: str) -> None:
     for sentence, tags in enumerate(y):
         for i, tag in enumerate(tags):
             if not schemes.fits(tag, scheme):
-                place = f"sentence {sentence}, word {i + 1}"
+                place = f"sentence {sentence + 1}, word {i + 1}"
                 raise InvalidData(f"{place}: {tag!r} is not a tag of the scheme {scheme!r}", row=sentence)
         at = schemes.first_violation(tags, scheme)
         if at is not None:
             before = "the start" if at == 0 else repr(tags[at - 1])
             after = "the end" if at == len(tags) else repr(tags[at])
             raise InvalidData(
-                f"sentence {sentence}: {after} may not follow {before} in the scheme {scheme!r} (word {at + 1})",
+                f"sentence {sentence + 1}: {after} may not follow {before} in the scheme {scheme!r} (word {at + 1})",
                 hint=f"rosenblatt.structured.tags.schemes.convert_tags(tags, {scheme!r}) gives the same chunks in it",
                 row=sentence,
             )

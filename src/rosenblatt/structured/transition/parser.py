@@ -13,6 +13,7 @@ from rosenblatt.engine.loop import Progress
 from rosenblatt.engine.train import NO_LIMIT, EpochTrainer, Visits
 from rosenblatt.estimators.parameters import Flag, Number, OneOf, parameter, with_parameters
 from rosenblatt.estimators.plan import Plan
+from rosenblatt.estimators.progress import Units
 from rosenblatt.modelfile.parts import Parts
 from rosenblatt.structured.base import WIDEST, Rule, StructuredTrainer, as_rule, margin_offset
 from rosenblatt.structured.features.fields import Fields
@@ -306,6 +307,9 @@ class TransitionParser(DependencyParser):
         return self._fitted().n_lifted
 
     # Predicting
+
+    def _units(self) -> Units:
+        return Units("sentences", "actions" if self.beam == 1 else "")
 
     def _search_name(self) -> str:
         return "beam=1" if self.beam == 1 else "a beam"
