@@ -295,7 +295,7 @@ def test_bytes_that_are_not_utf8(tmp_path):
     assert len(list(reader)) == reader.skipped == 1
     wide = tmp_path / "wide.conllu"
     wide.write_text(lines(1), encoding="utf-16")
-    with pytest.raises(ConlluError, match="line 1: the byte 0xFF"):
+    with pytest.raises(ConlluError, match="line 1: this is UTF-16, not UTF-8; convert the file"):
         list(conllu.read(wide))
     with open(path, encoding="utf-8") as file, pytest.raises(ConlluError, match="cannot be read from here on: 'utf-8'"):
         list(conllu.read(file))

@@ -256,6 +256,28 @@ def test_warm_start_goes_on_and_validation_stops():
     assert all(0 <= epoch.validation_error <= 1 for epoch in tagger.history_)
 
 
+@pytest.mark.parametrize("markov", [1, 2])
+def test_training_may_start_from_the_weights_of_a_model_that_only_predicts(markov, tmp_path):
+    X, y = toy(0, 20)
+    before = SequenceTagger(HISTORY, markov=markov, max_iter=3).fit(X, y)
+    before.save(tmp_path / "small")
+    start = SequenceTagger.load(tmp_path / "small")
+    after = clone(start).fit(X, y, start=start)
+    assert (after.n_seen_, after.n_updates_) == (60, sum(epoch.updates for epoch in after.history_))
+    assert after.history_[0].mistakes < before.history_[0].mistakes
+    assert start.predict(X) == before.predict(X)
+    new = clone(start).set_params(max_iter=10).fit([["e", "a"], ["f", "e"]], [["NEW", "Y"], ["X", "NEW"]], start=start)
+    assert new.classes_.tolist() == [*before.classes_, "NEW"]
+    assert new.predict([["e", "a"]]) == [["NEW", "Y"]]
+    nothing = clone(start).set_params(max_iter=1, margin=0, dropout=0).fit([[]], [[]], start=start)
+    assert nothing.predict(X) == before.predict(X)
+    assert (nothing.transitions_ == start.transitions_).all()
+    with pytest.raises(ValueError, match="markov has changed"):
+        clone(start).set_params(markov=3 - markov).fit(X, y, start=start)
+    with pytest.raises(TypeError, match="start must be a trained SequenceTagger or None"):
+        clone(start).fit(X, y, start="small")
+
+
 def test_the_average_beats_the_last():
     X, y = toy(5, sentences=400)
     Z, truth = toy(6, sentences=300)

@@ -81,7 +81,7 @@ OPTIONS: dict[str, str | Callable[[Any], str | None]] = {
     **{name: f"--{name}" for name in (
         "target", "text", "numeric", "ignore", "weight", "delimiter", "missing", "scale", "ngrams", "characters", "format",
         "passes", "order", "seed", "holdout", "classes", "learner", "folds", "label", "row", "positive", "beam", "column",
-        "method",
+        "columns", "method",
     )},
     "categories": "--category",
     "hashing": "--hash-bits",

@@ -152,11 +152,10 @@ class Sentence(lines.BaseSentence):
         line : int or None
             The line, from 1.
         """
-        if self.place is None:
-            return None, None
-        path, first = self.place
+        if self.line is None:
+            return self.path, None
         begins = [line.partition("\t")[0] for line in self._text.split("\n")]
-        return path, first + (begins.index(str(word)) if str(word) in begins else 0)
+        return self.path, self.line + (begins.index(str(word)) if str(word) in begins else 0)
 
     def with_columns(self, **columns: Sequence[Any]) -> Sentence:
         """Return the same sentence with new values in these columns; all else is as it was, to the byte.
@@ -187,7 +186,9 @@ class Sentence(lines.BaseSentence):
                     line = "\t".join(row)
                     number += 1
             text.append(line)
-        return Sentence("\n".join(text), self.before, self.place)
+        changed = Sentence("\n".join(text), self.before)
+        changed.path, changed.line = self.path, self.line
+        return changed
 
     def _new(self, name: str, values: Sequence[Any], count: int) -> list[str]:
         if name == "id":
@@ -253,7 +254,7 @@ def read(source: Source, strict: bool = True, on_error: str = "error") -> lines.
             waiting.extend([block.mark, *block.lines])
             return None
         _check_sentence(block, strict)
-        sentence = Sentence("".join(block.lines), "".join([*waiting, block.mark]), (block.file, block.first))
+        sentence = Sentence("".join(block.lines), "".join([*waiting, block.mark]))
         waiting.clear()
         return sentence
 

@@ -335,8 +335,10 @@ class StructuredEstimator(Estimator, OrderParameters, EpochParameters, Validatio
         X_val: Iterable | None,
         y_val: Iterable | None,
         interruption: Interruption | None = None,
+        start: Callable[[Plan], Any] | None = None,
     ) -> Self:
-        """Learn in epochs from the start, from the model there is with `warm_start`, or on from an interruption."""
+        """Learn in epochs: from nothing, from the model there is with `warm_start`, from the model that `start` returns, or
+        on from an interruption."""
         with unchanged_on_error(self):
             plan = self._plan()
             X, y = check_pair(X, y)
@@ -356,7 +358,10 @@ class StructuredEstimator(Estimator, OrderParameters, EpochParameters, Validatio
             rng = plan.rng()
             if X_val is None and self.early_stopping:
                 X, y, X_val, y_val = self._hold_out(X, y, rng)
-            going_on = interruption is not None or (self.warm_start and self.__sklearn_is_fitted__())
+            if start is not None:
+                self._model = start(plan)
+            going_on = interruption is not None or start is not None
+            going_on = going_on or (self.warm_start and self.__sklearn_is_fitted__())
             corpus = self._corpus(X, y, begin=not going_on)
             model = self._resumable().copy() if going_on else self._new_model(plan, corpus)
             model.trained_with = self._search_name()

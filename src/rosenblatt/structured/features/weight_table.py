@@ -237,6 +237,10 @@ class WeightLists(NamedTuple):
     outcomes: NDArray  # (weights,) uint16
     weights: NDArray  # (weights,) float32, or whole multiples of a unit
 
+    def to_table(self) -> WeightTable:
+        """Return a table that learns on from these weights, with no average yet."""
+        return _rebuild(*(part.copy() for part in self), np.zeros(len(self.weights)))
+
     def to_parts(self, sizes: DTypeLike = np.int64, outcomes: DTypeLike = np.uint16) -> Parts:
         """Return the arrays for a file, the sizes and the outcomes in these types."""
         arrays = [self.keys, self.sizes.astype(sizes), self.outcomes.astype(outcomes), self.weights]

@@ -119,6 +119,23 @@ class TaggerModel(StructuredModel):
         model.slots = self.slots.copy()
         return model
 
+    def restart(self, average: bool, prune: float, seed: int) -> TaggerModel:
+        """Return a model that has learned nothing yet and begins with the weights that predict here."""
+        frozen: TaggerPredictor = self.freeze(average, prune)
+        model = TaggerModel(self.source, self.scheme, frozen.triples is not None, False, seed)
+        model.tags, model.vocabulary, model.columns = list(self.tags), dict(self.vocabulary), self.columns
+        keys, sizes, outcomes, weights = frozen.lists
+        w = np.zeros((len(keys), len(self.tags)), np.float32)
+        w[np.repeat(np.arange(len(keys)), sizes), outcomes] = weights
+        model.nodes = TagWeights(keys.copy(), w, np.zeros(w.shape), np.array([len(keys), 0, 0], np.int64))
+        model.pairs = StepWeights(frozen.pairs.copy(), np.zeros(frozen.pairs.shape))
+        if frozen.triples is not None:
+            model.triples = StepWeights(frozen.triples.copy(), np.zeros(frozen.triples.shape))
+        if frozen.edge_lists is not None:
+            model.table = frozen.edge_lists.to_table()
+        model.index_new_rows()
+        return model
+
     def norm(self) -> float:
         """Return the norm of all weights that are not −∞."""
         w = self.nodes.w[: self.nodes.counts[USED]]

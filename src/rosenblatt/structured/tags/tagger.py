@@ -17,7 +17,15 @@ from sklearn.utils.validation import check_is_fitted
 from rosenblatt.engine.blocks import available_threads
 from rosenblatt.engine.loop import Progress
 from rosenblatt.engine.train import NO_LIMIT, Visits
-from rosenblatt.errors import InvalidData, InvalidDataType, InvalidParameter, UnknownLabel, shown
+from rosenblatt.errors import (
+    InvalidData,
+    InvalidDataType,
+    InvalidParameter,
+    InvalidParameterType,
+    UnknownLabel,
+    shown,
+)
+from rosenblatt.estimators.callbacks import with_callbacks
 from rosenblatt.estimators.parameters import Anything, Number, OneOf, parameter, with_parameters
 from rosenblatt.estimators.plan import Plan
 from rosenblatt.modelfile.parts import Parts
@@ -262,6 +270,7 @@ class SequenceTagger(StructuredEstimator):
 
     # Learning
 
+    @with_callbacks
     def fit(
         self,
         X: Sentences,
@@ -269,6 +278,7 @@ class SequenceTagger(StructuredEstimator):
         X_val: Sentences | None = None,
         y_val: Sentences | None = None,
         lengths: ArrayLike | None = None,
+        start: SequenceTagger | None = None,
     ) -> Self:
         """Learn in epochs until one of the reasons to stop.
 
@@ -284,12 +294,23 @@ class SequenceTagger(StructuredEstimator):
             Sentences and tags to judge the tagger by after each epoch.
         lengths : array-like of int, optional
             How many rows of the matrix each sentence has.
+        start : SequenceTagger, optional
+            A trained tagger whose weights, those that predict, are the first weights here. Its tags and words are known
+            from the beginning, and new ones are learned. It may come from a file that is for prediction only; templates,
+            fields and markov must be the same.
 
         Returns
         -------
         self
         """
-        return super().fit(*cut_rows(X, y, lengths), X_val, y_val)
+        if start is not None and not isinstance(start, SequenceTagger):
+            raise InvalidParameterType("start", type(start).__name__, "a trained SequenceTagger or None")
+        return self._learn(*cut_rows(X, y, lengths), X_val, y_val, start=None if start is None else start._restart)
+
+    def _restart(self, plan: Plan) -> TaggerModel:
+        """Return a new model that begins with the weights that predict here."""
+        seed = int(plan.rng().integers(2**62))
+        return self._predicting_model().restart(self.keep == "average", float(self.prune), seed)
 
     def resume(
         self,
