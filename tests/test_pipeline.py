@@ -136,7 +136,7 @@ def test_a_training_that_was_interrupted_resumes_to_the_same_model(stage, tmp_pa
     whole = clone(model).fit(words, answers)
     calls, fit, epoch = [], SequenceTagger.fit, TransitionTrainer.epoch
 
-    def tagger_fit(self, *data):
+    def tagger_fit(self, *data, **more):
         calls.append(self)
         if len(calls) == {"jackknife": 3, "taggers": 5}.get(stage):  # four parts, and one tagger for good
             raise KeyboardInterrupt
@@ -174,6 +174,32 @@ def test_a_training_that_was_interrupted_resumes_to_the_same_model(stage, tmp_pa
     assert half.parser_.n_lifted_ == 1
     with pytest.raises(UnsupportedOperation, match="this one was not interrupted"):
         half.resume(words, answers)
+
+
+def test_a_pipeline_may_start_from_another_and_resume(tmp_path, monkeypatch):
+    clone(PIPELINE).fit(X, y).save(tmp_path / "small")
+    start = TagAndParse.load(tmp_path / "small")
+    words, answers = [["a", "zebra"]] * 4, [[("DET", 2, "det"), ("ZOO", 0, "root")]] * 4
+    whole = clone(PIPELINE).fit(words, answers, start=start)
+    assert whole.predict([["the", "zebra"]]) == [[("DET", 2, "det"), ("ZOO", 0, "root")]]
+    assert {"nsubj", "obj"} < set(whole.parser_.labels_)
+    calls, fit = [], SequenceTagger.fit
+
+    def third(self, *data, **more):
+        calls.append(self)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return fit(self, *data, **more)
+
+    half = clone(PIPELINE)
+    with monkeypatch.context() as patched:
+        patched.setattr(SequenceTagger, "fit", third)
+        with pytest.raises(KeyboardInterrupt):
+            half.fit(words, answers, start=start)
+    half.save(tmp_path / "half", resume=True)
+    assert contents(TagAndParse.load(tmp_path / "half").resume(words, answers), tmp_path) == contents(whole, tmp_path)
+    with pytest.raises(TypeError, match="start must be a trained TagAndParse or None; got 'TransitionParser'"):
+        clone(PIPELINE).fit(X, y, start=start.parser_)
 
 
 def test_an_interrupt_before_the_first_tagger_leaves_the_pipeline_as_it_was(monkeypatch):

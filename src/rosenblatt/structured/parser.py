@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from rosenblatt.engine.blocks import available_threads
 from rosenblatt.engine.jit import jit
-from rosenblatt.errors import InvalidData, InvalidDataType, InvalidParameter, shown
+from rosenblatt.errors import InvalidData, InvalidDataType, InvalidParameter, InvalidParameterType, shown
+from rosenblatt.estimators.callbacks import with_callbacks
 from rosenblatt.estimators.parameters import Anything, Flag, Number, parameter, with_parameters
 from rosenblatt.estimators.plan import Plan
 from rosenblatt.modelfile.parts import Parts
@@ -172,6 +173,45 @@ class DependencyParser(StructuredEstimator):
 
     def _new_model(self, plan: Plan, corpus: TrainingTrees) -> Any:
         return corpus.model
+
+    @with_callbacks
+    def fit(
+        self,
+        X: Iterable,
+        y: Iterable,
+        X_val: Iterable | None = None,
+        y_val: Iterable | None = None,
+        start: DependencyParser | None = None,
+    ) -> Self:
+        """Learn in epochs until one of the reasons to stop.
+
+        An error leaves the parser as it was; Ctrl-C finishes the epoch, stores the model and then interrupts.
+
+        Parameters
+        ----------
+        X : iterable of sequences of tuples
+            The sentences, as tokens of `fields`.
+        y : iterable of sequences of (int, str)
+            The tree of each sentence: for each word its head, counted from 1 and 0 for the root, and its label.
+        X_val, y_val : iterable, optional
+            Sentences and trees to judge the parser by after each epoch.
+        start : parser of the same kind, optional
+            A trained parser whose weights, those that predict, are the first weights here. Its labels and words are known
+            from the beginning, and new ones are learned. It may come from a file that is for prediction only; fields and
+            templates must be the same.
+
+        Returns
+        -------
+        self
+        """
+        if start is not None and not isinstance(start, type(self)):
+            raise InvalidParameterType("start", type(start).__name__, f"a trained {type(self).__name__} or None")
+        return self._learn(X, y, X_val, y_val, start=None if start is None else start._restart)
+
+    def _restart(self, plan: Plan) -> Any:
+        """Return a new model that begins with the weights that predict here."""
+        seed = int(plan.rng().integers(2**62))
+        return self._predicting_model().restart(self.keep == "average", float(self.prune), seed)
 
     def resume(self, X: Iterable, y: Iterable, X_val: Iterable | None = None, y_val: Iterable | None = None) -> Self:
         """Go on with a `fit` that Ctrl-C interrupted; the model becomes that of a `fit` that was never interrupted.

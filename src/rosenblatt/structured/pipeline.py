@@ -50,7 +50,9 @@ class FitsAndPredicts(Protocol):
         """Return an answer for each example."""
 
 
-def jackknife(learner: FitsAndPredicts, X: Sequence, y: Sequence, folds: int = 5, done: list | None = None) -> list:
+def jackknife(
+    learner: FitsAndPredicts, X: Sequence, y: Sequence, folds: int = 5, done: list | None = None, **fit: Any
+) -> list:
     """Return an answer for each example, by a learner that learned from the others.
 
     Parameters
@@ -67,6 +69,8 @@ def jackknife(learner: FitsAndPredicts, X: Sequence, y: Sequence, folds: int = 5
     done : list, optional
         The answers for each of the first parts, from an earlier call that was interrupted: they are not computed again.
         Those of the other parts are appended to it.
+    **fit
+        What `fit` is given beside examples and answers.
 
     Returns
     -------
@@ -78,7 +82,7 @@ def jackknife(learner: FitsAndPredicts, X: Sequence, y: Sequence, folds: int = 5
     done = [] if done is None else done
     for fold in range(len(done), folds):
         rest = [i for i in range(len(X)) if i % folds != fold]
-        trained = clone(learner).fit(take(X, rest), take(y, rest))
+        trained = clone(learner).fit(take(X, rest), take(y, rest), **fit)
         done.append(list(trained.predict(take(X, range(fold, len(X), folds)))))
     return [done[i % folds][i // folds] for i in range(len(X))]
 
@@ -92,24 +96,29 @@ class PipelineProgress(NamedTuple):
     data: str  # the fingerprint of what is learned from
     answers: dict[str, list]  # by tag, those of the jackknife for each part that is done
     taggers: dict[str, SequenceTagger]  # that are trained
+    start: TagAndParse | None = None  # whose weights were the first
 
     def to_parts(self, pipeline: TagAndParse) -> Parts:
         """Return the progress, and the parameters of a pipeline that may have no parser yet, for a file."""
         learners = {**_taggers_by_tag(pipeline), "parser": pipeline.parser}
         parts = Parts({"data": self.data, "learners": {name: _learner_to_facts(each) for name, each in learners.items()}})
         for tag, done in self.answers.items():
-            parts.put_json(tag, done)
+            parts.put_json(f"answers/{tag}", done)
+        if self.start is not None:
+            parts.put_parts("start", self.start.to_parts())
         return parts
 
     @classmethod
     def from_parts(cls, parts: Parts, taggers: dict[str, SequenceTagger], folds: int) -> PipelineProgress:
         """Return the progress that was saved."""
-        answers = {tag: parts.json_list(tag) for tag in list(parts.arrays)}
+        start = TagAndParse.from_parts(parts.parts("start")) if "start" in parts.facts else None
+        found = parts.parts("answers")
+        answers = {tag: found.json_list(tag) for tag in list(found.arrays)}
         for tag, done in answers.items():
             words = [word for part in done for sentence in part for word in sentence]
             if len(done) > folds or not all(isinstance(word, str) for word in words):
                 raise TypeError(f"the tags {tag} must be text, in at most {folds} parts")
-        return cls(parts.text("data"), answers, taggers)
+        return cls(parts.text("data"), answers, taggers, start)
 
 
 class TagAndParse(SaveLoadMixin, BaseEstimator):
@@ -155,7 +164,14 @@ class TagAndParse(SaveLoadMixin, BaseEstimator):
         self.taggers = taggers
         self.folds = folds
 
-    def fit(self, X: Iterable, y: Iterable, X_val: Iterable | None = None, y_val: Iterable | None = None) -> Self:
+    def fit(
+        self,
+        X: Iterable,
+        y: Iterable,
+        X_val: Iterable | None = None,
+        y_val: Iterable | None = None,
+        start: TagAndParse | None = None,
+    ) -> Self:
         """Learn taggers and parser.
 
         The features of the sentences are computed once for all taggers that have the same templates and fields, and for
@@ -170,12 +186,20 @@ class TagAndParse(SaveLoadMixin, BaseEstimator):
             For each word its tags, its head and its label.
         X_val, y_val : iterable, optional
             Sentences and answers to judge the parser by after each epoch, on tags that the taggers give them.
+        start : TagAndParse, optional
+            A trained pipeline whose weights, those that predict, are the first weights here, of taggers and parser. New
+            words, tags and labels are learned. It may come from a file that is for prediction only; the fields must be the
+            same.
 
         Returns
         -------
         self
         """
-        return self._learn(X, y, X_val, y_val, None)
+        if start is not None:
+            if not isinstance(start, TagAndParse):
+                raise InvalidParameterType("start", type(start).__name__, "a trained TagAndParse or None")
+            start._check_complete()
+        return self._learn(X, y, X_val, y_val, None, start)
 
     def resume(self, X: Iterable, y: Iterable, X_val: Iterable | None = None, y_val: Iterable | None = None) -> Self:
         """Go on with a `fit` that Ctrl-C interrupted; the model becomes that of a `fit` that was never interrupted.
@@ -200,12 +224,18 @@ class TagAndParse(SaveLoadMixin, BaseEstimator):
         """
         if self._progress is None:
             raise UnsupportedOperation("only an interrupted training can resume; this one was not interrupted")
-        return self._learn(X, y, X_val, y_val, self._progress)
+        return self._learn(X, y, X_val, y_val, self._progress, None)
 
     def _learn(
-        self, X: Iterable, y: Iterable, X_val: Iterable | None, y_val: Iterable | None, before: PipelineProgress | None
+        self,
+        X: Iterable,
+        y: Iterable,
+        X_val: Iterable | None,
+        y_val: Iterable | None,
+        before: PipelineProgress | None,
+        start: TagAndParse | None,
     ) -> Self:
-        """Learn from the start, or on from an interruption."""
+        """Learn from nothing, from the weights of another pipeline, or on from an interruption."""
         interrupted = False
         with unchanged_on_error(self):
             X, y = check_pair(X, y)
@@ -218,13 +248,16 @@ class TagAndParse(SaveLoadMixin, BaseEstimator):
                     "these are not the examples that the interrupted training learned from",
                     hint="give the same, or fit anew",
                 )
-            progress = before or PipelineProgress(data, {}, {})
+            progress = before or PipelineProgress(data, {}, {}, start)
             parser = self.parser_ if before is not None and hasattr(self, "parser_") else None
             try:
                 tokens, trees, validation = self._train_taggers(X, y, held, progress)
-                going_on = parser is not None
-                parser = parser if parser is not None else clone(self.parser)
-                (parser.resume if going_on else parser.fit)(tokens, trees, *validation)
+                if parser is None:
+                    parser = clone(self.parser)
+                    first = {} if progress.start is None else {"start": progress.start.parser_}
+                    parser.fit(tokens, trees, *validation, **first)
+                else:
+                    parser.resume(tokens, trees, *validation)
             except KeyboardInterrupt:
                 if not any(progress.answers.values()) and not progress.taggers:
                     raise
@@ -255,14 +288,18 @@ class TagAndParse(SaveLoadMixin, BaseEstimator):
             raise InvalidParameter("taggers", list(taggers), f"given for the tags that the parser reads: {', '.join(tags)}")
         gold, trees = _columns(y, len(tags))
         words, read = FeaturedSentences(X), gold
+        known = {} if progress.start is None else progress.start.taggers_
+        if progress.start is not None and tuple(known) != tags:
+            raise InvalidParameter("start", list(known), f"a pipeline whose parser reads the tags {', '.join(tags)}")
+        first = {tag: {"start": known[tag]} if known else {} for tag in tags}
         if self.folds:
             read = [
-                jackknife(taggers[tag], words, gold[i], self.folds, progress.answers.setdefault(tag, []))
+                jackknife(taggers[tag], words, gold[i], self.folds, progress.answers.setdefault(tag, []), **first[tag])
                 for i, tag in enumerate(tags)
             ]
         for i, tag in enumerate(tags):
             if tag not in progress.taggers:
-                progress.taggers[tag] = clone(taggers[tag]).fit(words, gold[i])
+                progress.taggers[tag] = clone(taggers[tag]).fit(words, gold[i], **first[tag])
         validation: tuple = ()
         if held is not None:
             guesses = [progress.taggers[tag].predict(held[0]) for tag in tags]

@@ -112,6 +112,15 @@ class GraphModel(ParserModel):
         other.learning = GraphWeights(pruner, scorer, self.learning.labels.copy())
         return other
 
+    def restart(self, average: bool, prune: float, seed: int) -> GraphModel:
+        """Return a model that has learned nothing yet and begins with the weights that predict here."""
+        frozen: GraphPredictor = self.freeze(average, prune)
+        model = GraphModel(self.fields.copy(), self.texts, self.decoder, self.siblings)
+        model.labels = dict(self.labels)
+        pruner, scorer = (each._replace(weights=each.weights.to_learning()) for each in frozen[:2])
+        model.learning = GraphWeights(pruner, scorer, frozen.lists.to_table())
+        return model
+
     @property
     def nbytes(self) -> int:
         """The bytes that the weights take while learning."""

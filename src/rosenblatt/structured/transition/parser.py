@@ -113,6 +113,14 @@ class TransitionModel(ParserModel):
         other.uses, other.table = self.uses.copy(), self.table.copy()
         return other
 
+    def restart(self, average: bool, prune: float, seed: int) -> TransitionModel:
+        """Return a model that has learned nothing yet and begins with the weights that predict here."""
+        lists, unit, _ = self.freeze(average, prune)
+        model = TransitionModel(self.fields.copy(), self.templates, seed)
+        model.labels, model.uses = dict(self.labels), self.uses.copy()
+        model.table = lists._replace(weights=(unit * lists.weights).astype(np.float32)).to_table()
+        return model
+
     @property
     def nbytes(self) -> int:
         """The bytes that the weights take while learning."""
