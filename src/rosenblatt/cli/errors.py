@@ -88,6 +88,7 @@ OPTIONS: dict[str, str | Callable[[Any], str | None]] = {
     "bits": "--hash-bits",
     "settings": "--set",
     "random_state": "--seed",
+    "max_iter": "--epochs",
     "fields": "--tags",
     "max_updates": "--max-updates",
     "max_seconds": "--max-seconds",

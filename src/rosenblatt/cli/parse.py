@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,14 +13,16 @@ import typer
 from rosenblatt.cli import options as opts
 from rosenblatt.cli import text
 from rosenblatt.cli.console import Console
-from rosenblatt.cli.errors import Code
+from rosenblatt.cli.errors import Code, Failure
 from rosenblatt.cli.files import check_plot, load_model, save_plot
-from rosenblatt.errors import InvalidData, InvalidParameter, RosenblattError
+from rosenblatt.errors import InvalidData, InvalidParameter, UnreadableModel
 
 if TYPE_CHECKING:
     from rosenblatt.data.conllu import Sentence
 
 TAGS = "upos,xpos"
+_KIND = ("taggers", "tags", "beam", "graph", "crossing", "suffixes")  # the options that say what is trained
+_FOLDS = 5
 _COLUMNS = ("lemma", "upos", "xpos", "feats", "misc")  # that a parser may read as tags; others are the answer itself
 
 
@@ -37,7 +40,12 @@ def parse(
     beam: Annotated[int, opts.option("--beam", "N", "Beam width; 8 is slower and more accurate.", min=1)] = 1,
     graph: Annotated[bool, opts.option("--graph", None, "Graph-based parser: projective trees (Eisner).")] = False,
     crossing: Annotated[bool, opts.option("--crossing", None, "Graph-based parser: non-projective trees.")] = False,
+    suffixes: Annotated[
+        bool, opts.option("--suffixes/--no-suffixes", None, "Let the parser look at the last letters of words.")
+    ] = True,
     epochs: text.Epochs = 10,
+    resume: text.Resume = False,
+    start: text.From = None,
     output: opts.Output = None,
     plot: opts.Plot = None,
     seed: opts.Seed = 0,
@@ -47,15 +55,15 @@ def parse(
     """Parse sentences into dependency trees: train a parser, measure it, annotate files.
 
     With --train, MODEL is trained on CoNLL-U files and saved; with --test it is measured; FILES are printed as CoNLL-U
-    with heads and relations, and tags where MODEL has taggers. --plot draws the tree of the first sentence.
+    with heads and relations, and tags where MODEL has taggers. --plot draws the tree of the first sentence. Ctrl-C saves
+    what is trained; the same command with --resume goes on exactly there.
     """
-    from rosenblatt.structured import GraphParser, TagAndParse, TransitionParser
-
     console = Console(json, quiet)
-    text.check_arguments(context, ("taggers", "tags", "beam", "graph", "crossing", "epochs", "seed"))
+    text.check_arguments(context, (*_KIND, "epochs", "seed", "resume", "start"))
     check_plot(plot)
     if graph or crossing:
         opts.refuse_options(context, ("beam",), "a graph-based parser has no beam")
+        opts.refuse_options(context, ("suffixes",), "it is for a parser without --graph and --crossing")
     if crossing:
         opts.refuse_options(context, ("graph",), "it has no effect with --crossing, which trains a graph-based parser too")
     facts: dict[str, Any] = {"model": model}
@@ -63,31 +71,24 @@ def parse(
     learner: Any
     warned: set[str] = set()
     if train:
-        gold, held = _read(train), _read(dev) if dev else []
-        fields = ("form", *_tag_columns(gold, tags, bool(opts.options_in_use(context, "tags")), console))
-        common: dict[str, Any] = {"fields": fields, "max_iter": epochs, "random_state": seed, "verbose": int(not quiet)}
-        if graph or crossing:
-            learner = GraphParser(decoder="chu-liu-edmonds" if crossing else "eisner", **common)
-        else:
-            learner = TransitionParser(beam, **common)
-        learner = _with_taggers(learner, len(gold), console) if taggers else learner
-        X, y = _examples(gold, fields, taggers)
-        validation = _examples(held, fields, taggers) if held else (None, None)
-        try:
-            done = text.fit_and_save(learner, model, X, y, *validation)
-        except RosenblattError as error:
-            raise _with_place(error, gold) from None
-        if not done:
-            return Code.INTERRUPTED
-        parser = learner.parser_ if taggers else learner
+        gold, held = list(text.read_sentences(train)), list(text.read_sentences(dev)) if dev else []
+        learner, fit = _learner(context, gold, console)
+        X, y = _examples(gold, learner)
+        X_val, y_val = _examples(held, learner) if held else (None, None)
+        with text.placed([text.Place(*sentence.place_of(1)) for sentence in gold]):
+            if not text.fit_and_save(learner, model, X, y, X_val, y_val, fit):
+                _say_stage(learner)
+                return Code.INTERRUPTED
+        parser = learner.parser_ if _has_taggers(learner) else learner
         facts |= _training_facts(parser, len(gold))
         lines.append(f"{model}: {len(parser.labels_)} relations, {parser.n_updates_:,} updates in {parser.n_iter_} epochs")
         lines += _crossing_trees(facts)
     else:
-        learner = load_model(model, TagAndParse, TransitionParser, GraphParser)
+        learner = _load(model)
     for name, paths in (("dev", dev), ("test", test)):
         if paths:
-            facts[name], scores = _measure(learner, held if name == "dev" else _read(paths), warned)
+            measured = held if name == "dev" else list(text.read_sentences(paths))
+            facts[name], scores = _measure(learner, measured, warned)
             overall, _, _ = scores.partition("\n\n")
             lines.append(f"{name}: {scores if name == 'test' else overall}")
     if lines:
@@ -109,12 +110,110 @@ def parse(
 # Training
 
 
-def _read(files: Sequence[str]) -> list[Sentence]:
-    """The sentences of files, of which there must be some."""
-    sentences = list(text.read_sentences(files))
-    if not sentences:
-        raise InvalidData("there is no sentence in the file", path=", ".join(files))
-    return sentences
+def _learner(context: typer.Context, sentences: Sequence[Sentence], console: Console) -> tuple[Any, Callable[..., object]]:
+    """(learner, fit): what --train trains, and how: anew, from the weights of another, or on from an interruption."""
+    values = context.params
+    changes = {"max_iter": values["epochs"], "random_state": values["seed"], "verbose": int(not values["quiet"])}
+    if values["resume"]:
+        return _interrupted(context, changes)
+    if values["start"]:
+        return _restarted(context, changes, len(sentences))
+    given = bool(opts.options_in_use(context, "tags"))
+    parser = _parser(values, ("form", *_tag_columns(sentences, values["tags"], given, console))).set_params(**changes)
+    if not values["taggers"]:
+        return parser, parser.fit
+    from rosenblatt.structured import SequenceTagger, TagAndParse
+
+    console.note(f"{len(sentences):,} sentences; training the taggers first, then the parser")
+    tagger = SequenceTagger.fast(**changes | {"verbose": 0})
+    learner = TagAndParse(parser, tagger, _folds(len(sentences)))
+    return learner, learner.fit
+
+
+def _parser(values: Mapping[str, Any], fields: tuple[str, ...]) -> Any:
+    """The parser that the options describe."""
+    from rosenblatt.structured import GraphParser, TransitionParser
+
+    if values["graph"] or values["crossing"]:
+        return GraphParser(decoder="chu-liu-edmonds" if values["crossing"] else "eisner", fields=fields)
+    return TransitionParser(values["beam"], suffixes=values["suffixes"], fields=fields)
+
+
+def _folds(sentences: int) -> int:
+    """Parts of the jackknife; a single sentence cannot be cut."""
+    return min(_FOLDS, sentences) if sentences > 1 else 0
+
+
+def _restarted(context: typer.Context, changes: dict[str, Any], sentences: int) -> tuple[Any, Callable[..., object]]:
+    """A learner like that of --from, which starts from its weights."""
+    from sklearn.base import clone
+
+    from rosenblatt.structured import TagAndParse
+
+    before = _load(context.params["start"])
+    opts.refuse_options(context, _KIND, f"{context.params['start']} keeps its kind of parser, its tags and its taggers")
+    if not _has_taggers(before):
+        learner = clone(before).set_params(**changes)
+        return learner, partial(learner.fit, start=before)
+    taggers = {tag: clone(each).set_params(**changes | {"verbose": 0}) for tag, each in before.taggers_.items()}
+    pipeline = TagAndParse(clone(before.parser_).set_params(**changes), taggers, _folds(sentences))
+    return pipeline, partial(pipeline.fit, start=before)
+
+
+def _interrupted(context: typer.Context, changes: dict[str, Any]) -> tuple[Any, Callable[..., object]]:
+    """The learner of an interrupted training, to go on with the options of then; more epochs are allowed."""
+    learner = _load(context.params["model"], complete=False)
+    parser = learner.parser if _has_taggers(learner) else learner
+    decoder = getattr(parser, "decoder", None)
+    then = {
+        "taggers": _has_taggers(learner),
+        "tags": ",".join(parser.fields[1:]),
+        "beam": getattr(parser, "beam", 1),
+        "graph": decoder == "eisner",
+        "crossing": decoder == "chu-liu-edmonds",
+        "suffixes": getattr(parser, "suffixes", True),
+        "seed": parser.random_state,
+    }
+    for name, value in then.items():
+        if context.params[name] != value and (used := opts.options_in_use(context, name)):
+            raise Failure(f"{used[0]}: the interrupted training was begun without it, or with another value", Code.USAGE)
+    del changes["random_state"]
+    if not opts.options_in_use(context, "epochs"):
+        del changes["max_iter"]
+    for each in (parser, getattr(learner, "parser_", parser)):
+        each.set_params(**changes)
+    return learner, learner.resume
+
+
+def _load(path: str, complete: bool = True) -> Any:
+    """The model in a file; a pipeline whose training was interrupted before its parser began is not `complete`."""
+    from rosenblatt.structured import GraphParser, TagAndParse, TransitionParser
+
+    learner = load_model(path, TagAndParse, TransitionParser, GraphParser)
+    if complete and _has_taggers(learner) and not hasattr(learner, "parser_"):
+        raise UnreadableModel(
+            "its training was interrupted while the taggers were trained, and there is no parser yet",
+            path=path,
+            hint="the command that trained it, with --resume",
+        )
+    return learner
+
+
+def _has_taggers(learner: Any) -> bool:
+    return hasattr(learner, "annotate")
+
+
+def _say_stage(learner: Any) -> None:
+    """Say how far a pipeline came; a parser alone needs no more words."""
+    if not _has_taggers(learner) or not hasattr(learner, "taggers_"):
+        return
+    if hasattr(learner, "parser_"):
+        parser = learner.parser_
+        stage = f"the taggers are trained, and the parser in {parser.n_iter_} of {parser.max_iter} epochs"
+    else:
+        tags = len(learner.parser.fields) - 1
+        stage = f"{len(learner.taggers_)} of {tags} taggers are trained, and the parser has not begun"
+    print(stage, file=sys.stderr)
 
 
 def _tag_columns(sentences: Sequence[Sentence], tags: str, given: bool, console: Console) -> list[str]:
@@ -136,29 +235,13 @@ def _tag_columns(sentences: Sequence[Sentence], tags: str, given: bool, console:
     return [name for name in names if name not in empty]
 
 
-def _with_taggers(parser: Any, sentences: int, console: Console) -> Any:
-    """The parser behind taggers for the tags that it reads."""
-    from rosenblatt.structured import SequenceTagger, TagAndParse
-
-    console.note(f"{sentences:,} sentences; training the taggers first, then the parser")
-    tagger = SequenceTagger.fast(random_state=parser.random_state, max_iter=parser.max_iter)
-    return TagAndParse(parser, tagger, min(5, sentences) if sentences > 1 else 0)
-
-
-def _examples(sentences: Sequence[Sentence], fields: Sequence[str], taggers: bool) -> tuple[list, list]:
+def _examples(sentences: Sequence[Sentence], learner: Any) -> tuple[list, list]:
     """(words, tags and trees), or without taggers (words with their tags, trees)."""
     from rosenblatt.structured.pipeline import examples
 
-    if taggers:
-        return examples(sentences, fields[1:])
-    return [sentence.tokens(*fields) for sentence in sentences], [sentence.tree() for sentence in sentences]
-
-
-def _with_place(error: RosenblattError, sentences: Sequence[Sentence]) -> RosenblattError:
-    """The error, with file and line where it is about a sentence."""
-    if error.row is not None and error.path is None and error.row < len(sentences):
-        error.path, error.line = sentences[error.row].place_of(1)
-    return error
+    if _has_taggers(learner):
+        return examples(sentences, learner.parser.fields[1:])
+    return [sentence.tokens(*learner.fields) for sentence in sentences], [sentence.tree() for sentence in sentences]
 
 
 def _training_facts(parser: Any, sentences: int) -> dict[str, Any]:
@@ -187,7 +270,7 @@ def _crossing_trees(facts: dict[str, Any]) -> list[str]:
 
 def _parse(learner: Any, sentences: Sequence[Sentence], warned: set[str]) -> Iterator[Sentence]:
     """The sentences with their trees, and tags where the model has taggers; each warning is printed once."""
-    if hasattr(learner, "annotate"):
+    if _has_taggers(learner):
         yield from learner.annotate(sentences)
         return
     with warnings.catch_warnings(record=True) as caught:
