@@ -347,6 +347,17 @@ def test_taggers_that_were_trained_before_an_interrupt_are_kept(tmp_path, monkey
     assert model_content("half") == model_content("whole")
 
 
+def test_an_interrupt_while_the_model_is_saved_lets_the_file_be_finished(tmp_path, monkeypatch):
+    from rosenblatt.modelfile import container
+
+    monkeypatch.chdir(tmp_path)
+    Path("trees").write_text(TREES)
+    write = container.write
+    monkeypatch.setattr(container, "write", lambda *parts: (os.kill(os.getpid(), signal.SIGINT), write(*parts))[1])
+    assert ran("parse done --train trees --tags upos --no-taggers --epochs 1 -q").code == 0
+    assert ran("parse done --test trees").code == 0
+
+
 @pytest.mark.parametrize("options", ["", "--no-taggers"])
 def test_a_parser_starts_from_the_weights_of_another(options, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
