@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rosenblatt import rules
+from rosenblatt.structured.features.templates import attributes_used
 from rosenblatt.structured.features.weight_table import WeightLists, check_lists
 from rosenblatt.structured.features.words import OUTSIDE, word_attributes
 from rosenblatt.structured.transition import quantized, state_features
@@ -414,6 +415,7 @@ def test_there_are_templates_for_all_fields(fields):
     assert len(set(texts)) == len(texts) > 100
     attributes = {"form", "shape", "suffix1", "suffix2", "suffix3", *fields}
     assert set(templates_for(fields, suffixes=False)) < set(texts)
+    assert set(fields) <= set(attributes_used(texts))
     assert state_features.parse_state_templates(texts, sorted(attributes)).leaves.size == len(texts)
 
 

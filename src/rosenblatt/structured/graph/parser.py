@@ -36,7 +36,7 @@ from rosenblatt.structured.trees import is_projective
 DECODERS = ("eisner", "chu-liu-edmonds")
 
 # What is looked at where no templates are given: words (w), coarse tags (c) and fine tags (t); p stands for both tags in
-# turn, and "~" for the same once more with the distance.
+# turn, m for the tags between them, where there are more than two, and "~" for the same once more with the distance.
 _ARCS = """
 h.w; h.c; h.t; h.w h.t; m.w; m.c; m.t; m.w m.t; h.c m.distance; h.t m.distance; m.c m.distance; m.t m.distance; h.w m.w
 h.w h.p m.w m.p; h.p m.w m.p; h.w m.w m.p; h.w h.p m.p; h.w h.p m.w; h.w m.p; h.p m.w
@@ -46,6 +46,7 @@ h.t h+1.t m.t; h-1.t h.t m.t; h.t m-1.t m.t; h.t m.t m+1.t
 h.c h+1.c m-1.c m.c m.distance; h-1.c h.c m-1.c m.c m.distance; h.c h+1.c m.c m+1.c m.distance
 h-1.c h.c m.c m+1.c m.distance
 h.c h+1.c m.c m.distance; h-1.c h.c m.c m.distance; h.c m-1.c m.c m.distance; h.c m.c m+1.c m.distance
+h.m m.m~; h.m m.c; h.c m.m; h.m; m.m
 """
 _SIBLINGS = """
 m.w s.w; s.w m.t; s.t m.w; s.t m.t~; s.c m.c; h.w s.w m.w; h.w s.c m.c; h.c s.w m.c; h.c s.c m.w; h.t s.t m.t; h.c s.c m.c~
@@ -65,6 +66,7 @@ y.w m.c; y.t m.t; y.c h.c m.c; y.w h.c m.c; y.t h.t m.t; y.c h.w m.c; y.c m.w; y
 l.w m.c; l.t m.t; l.c h.c m.c; l.w h.c m.c; l.t h.t m.t; l.c h.w m.c; l.c m.w; l.w h.w
 r.w m.c; r.t m.t; r.c h.c m.c; r.w h.c m.c; r.t h.t m.t; r.c h.w m.c; r.c m.w; r.w h.w
 l.c r.c h.c m.c; s.c y.c h.c m.c
+h.m; m.m; h.m m.m; h.m m.c; h.c m.m
 """
 
 
@@ -339,8 +341,12 @@ class GraphParser(DependencyParser):
         return GraphModel(fields, self._texts(), self.decoder, self._with_siblings())
 
     def _settings(self, model: GraphModel) -> list[tuple[str, object, object]]:
+        texts = self._texts()
+        for kind in ("templates", "label_templates"):  # where none are given, those that the model began with
+            if getattr(self, kind) is None and texts[kind]:
+                texts[kind] = model.texts[kind] or texts[kind]
         return [
-            ("templates, siblings, candidates or labelled", model.texts, self._texts()),
+            ("templates, siblings, candidates or labelled", (model.texts, model.siblings), (texts, self._with_siblings())),
             ("decoder", model.decoder, self.decoder),
         ]
 

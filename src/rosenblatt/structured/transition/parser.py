@@ -28,7 +28,8 @@ from rosenblatt.structured.transition.state_features import STATE, parse_state_t
 
 MOST_LABELS = 2**15 - 1  # an action is one of 1 + 2 · labels, and a list names 2¹⁶
 
-# What is looked at where no templates are given: words (w), tags (t) and coarse tags (c), alone and together.
+# What is looked at where no templates are given: words (w), tags (t) and coarse tags (c), alone and together; and of more
+# than two tags those between the first and the last (m).
 _TEMPLATES = """
 s0.w; s0.t; s0.c; s0.t s0.w; s1.w; s1.t; s1.c; s1.t s1.w; s2.w; s2.t; s2.c
 b0.w; b0.t; b0.c; b0.t b0.w; b1.w; b1.t; b1.c; b1.t b1.w; b2.w; b2.t; b2.c; b3.t; b3.c
@@ -59,6 +60,7 @@ s1.w s1.rights; s1.c s1.rights; s1.c s1.lefts
 s0.c s1.c s1.rights; s0.c b0.c s0.lefts; s0.c b0.c b0.lefts; s0.c b0.c s0.rights
 s0.w s0.leftlabels; s0.c s0.leftlabels; s0.w s0.rightlabels; s0.c s0.rightlabels; b0.w b0.leftlabels; b0.c b0.leftlabels
 s1.w s1.rightlabels; s1.c s1.rightlabels; s1.c s1.leftlabels; s1.w s1.leftlabels
+s0.m; s1.m; b0.m; b1.m; s0.m b0.m; s0.m s1.m; s0.m b0.c; s0.c b0.m; s0.m s1.c; s0.c s1.m
 """
 # The ends of words, where case and agreement stand in many languages. On dev parts (gold tags, greedy) they add 5.5 points
 # of LAS for Hungarian, 0.4 for Italian, 0.1 for Vietnamese and English, and take about 5 % of the time. Longer ends,
@@ -75,7 +77,8 @@ def templates_for(fields: Sequence[str], suffixes: bool = True) -> tuple[str, ..
     Parameters
     ----------
     fields : sequence of str
-        What tokens are made of: the form, and the tags, of which the first is taken to be coarse and the last to be fine.
+        What tokens are made of: the form, and the tags, of which the first is taken to be coarse and the last to be fine;
+        those between them are looked at in few templates.
     suffixes : bool, default=True
         Whether to look at the last letters of words.
 
