@@ -98,7 +98,9 @@ def parse(
         text.annotate(
             files, None, lambda sentences: _keep_first(_parse(learner, sentences, warned), first), output, console
         )
-        if plot and first:
+        if plot and not first:
+            console.note("there is no sentence to plot")
+        elif plot:
             from rosenblatt.plot import tree
 
             names = [name for name in ("upos",) if set(first[0].column(name)) != {"_"}]
@@ -293,11 +295,15 @@ def _keep_first(sentences: Iterable[Sentence], first: list[Sentence]) -> Iterato
 
 
 def _measure(learner: Any, gold: Sequence[Sentence], warned: set[str]) -> tuple[dict[str, Any], str]:
+    import numpy as np
+
     from rosenblatt.structured import evaluation
+    from rosenblatt.structured.trees import is_projective
 
     true = [sentence.tree() for sentence in gold]
-    guess = list(_parse(learner, gold, warned))
-    scores = evaluation.trees(true, [sentence.tree() for sentence in guess])
+    annotated = list(_parse(learner, gold, warned))
+    guess = [sentence.tree() for sentence in annotated]
+    scores = evaluation.trees(true, guess)
     facts: dict[str, Any] = {
         "uas": scores.uas,
         "las": scores.las,
@@ -306,9 +312,14 @@ def _measure(learner: Any, gold: Sequence[Sentence], warned: set[str]) -> tuple[
         "sentences": len(gold),
         "relations": {str(name): {**score._asdict(), "f1": score.f1} for name, score in scores.per_label.items()},
     }
+    overall, _, table = str(scores).partition("\n\n")
+    if crossing := [i for i, tree in enumerate(true) if not is_projective(np.array([head for head, _ in tree]))]:
+        part = evaluation.trees([true[i] for i in crossing], [guess[i] for i in crossing])
+        facts["crossing"] = {"uas": part.uas, "las": part.las, "words": part.heads.total, "sentences": len(crossing)}
+        overall += f"\nof the {len(crossing):,} sentences with crossing arcs: UAS {part.heads}, LAS {part.labelled}"
     lines = []
     for name in getattr(learner, "taggers_", {}):
-        tags = evaluation.tags([sentence.column(name) for sentence in gold], [sentence.column(name) for sentence in guess])
+        tags = evaluation.tags([each.column(name) for each in gold], [each.column(name) for each in annotated])
         facts[name] = tags.accuracy
         lines.append(f"{name} {tags.words}")
-    return facts, "\n".join([*lines, str(scores)])
+    return facts, "\n".join([*lines, f"{overall}\n\n{table}"])
