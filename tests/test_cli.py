@@ -244,26 +244,56 @@ def test_an_interrupt_is_said_and_has_its_code():
     assert (waiting.returncode, said) == (130, "interrupted\n")
 
 
-def test_an_interrupted_tagger_is_saved(tmp_path, monkeypatch):
-    from rosenblatt.structured import SequenceTagger
+def test_an_interrupted_tagger_is_saved_and_resumes(tmp_path, monkeypatch):
+    from rosenblatt.estimators.progress import Bar
+    from rosenblatt.modelfile import container
 
-    whole = SequenceTagger.fit
+    show = Bar.__call__
 
-    def interrupted(tagger, X, y, *validation):
-        whole(tagger, X, y, *validation)
-        raise KeyboardInterrupt  # as Ctrl-C does at the end of the epoch
+    def interrupt(bar, epoch):
+        show(bar, epoch)
+        if epoch.epoch == 2:
+            os.kill(os.getpid(), signal.SIGINT)
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(SequenceTagger, "fit", interrupted)
-    Path("words").write_text("a X\nb Y\n\n")
-    got = ran("tag half --train words --columns form,tag --epochs 1 -q")
+    Path("words").write_text("a X\nb Y\n\nb X\na Y\nc X\n\n" * 5)
+    Path("others").write_text("a X\n\n")
+    command = "--train words --columns form,tag --epochs 4"
+    assert ran(f"tag whole {command} -q").code == 0
+    monkeypatch.setattr(Bar, "__call__", interrupt)
+    got = ran(f"tag half {command}")
     assert (got.code, got.stdout) == (130, "")
+    advice = "interrupted\nhalf has what was learned so far; the same command with --resume goes on exactly there\n"
+    assert got.stderr.endswith(advice)
+    monkeypatch.undo()
+    monkeypatch.chdir(tmp_path)
+    assert "interrupted; --resume goes on there" in ran("info half").stdout
     assert ran("tag half --test words --columns form,tag --json").code == 0
+    got = ran("tag half --train others --columns form,tag --resume")
+    assert (got.code, got.stderr) == (
+        3, "error: these are not the examples that the interrupted training learned from\ntry: give the same\n"
+    )  # fmt: skip
+    assert ran(f"tag half {command} --resume --seed 1").stderr == "error: --seed 1: the interrupted training has 0\n"
+    got = ran("tag half --train words --columns form,tag --epochs 1 --resume")
+    assert got.stderr == "error: --epochs must be at least the 2 epochs that are done; got 1\n"
+    got = ran(f"tag half {command} --resume")
+    assert got.stdout == "half: 2 tags, trained on 10 sentences, 25 words\n"
+    assert [line.split("  ")[0] for line in got.stderr.splitlines()] == ["epoch 3", "epoch 4", "stopped: max_iter"]
+    one, other = (container.read(name) for name in ("whole", "half"))
+    assert {name: array.tobytes() for name, array in one[1].items()} == {
+        name: array.tobytes() for name, array in other[1].items()
+    }
+
+
+def test_what_is_interrupted_before_an_epoch_is_done_saves_nothing(tmp_path, monkeypatch):
+    from rosenblatt.structured import SequenceTagger
 
     def nothing(tagger, X, y, *validation):
         raise KeyboardInterrupt
 
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(SequenceTagger, "fit", nothing)
+    Path("words").write_text("a X\nb Y\n\n")
     got = ran("tag none --train words --columns form,tag --epochs 1")
     assert (got.code, got.stderr) == (130, "interrupted before anything was learned\n")
     assert not Path("none").exists()

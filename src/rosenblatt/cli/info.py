@@ -49,6 +49,13 @@ def _header_summary(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
         rows.append(("parameters", "\n".join(f"{name}={_value_text(value)}" for name, value in parameters.items())))
     if labels := _mapping(learner, "classes").get("values"):
         rows.append((f"{len(labels)} classes", _value_text(list(labels))))
+    model = _mapping(learner, "model")
+    if tags := model.get("tags"):
+        rows.append((f"{len(tags)} tags", _value_text(list(tags))))
+    if "column" in learner:
+        rows.append(("column", f"{learner['column']}, which the tags were learned from and are written to"))
+    if model.get("scheme"):
+        rows.append(("scheme", str(model["scheme"])))
     if "features" in learner:
         rows.append(("features", _value_text(learner["features"])))
     for name, part in parts.items():

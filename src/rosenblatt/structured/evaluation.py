@@ -376,6 +376,32 @@ def spans(gold: Sentences, guess: Sentences) -> SpanScores:
     return SpanScores(Share(right[True], right.total()), Score(both.total(), true.total(), found.total()), per_type)
 
 
+def are_chunks(sentences: Iterable[Sequence[Any]]) -> bool:
+    """Return whether tags describe chunks: each is O, or a position and a type as in B-NP, and not all are O.
+
+    Parameters
+    ----------
+    sentences : iterable of sequences
+        The tags of each sentence.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> are_chunks([["B-NP", "O"]]), are_chunks([["NOUN", "O"]]), are_chunks([["O", "O"]])
+    (True, False, False)
+    """
+    names = {tag for tags in sentences for tag in tags}
+    return bool(names - {"O"}) and all(tag == "O" or _is_chunk_tag(tag) for tag in names)
+
+
+def _is_chunk_tag(tag: Any) -> bool:
+    letter, hyphen, kind = tag.partition("-") if isinstance(tag, str) else ("", "", "")
+    return letter in POSITIONS and letter != "O" and bool(hyphen and kind)
+
+
 def chunks(tags: Sequence[str]) -> list[tuple[str, int, int]]:
     """Return the chunks that the tags of a sentence describe.
 

@@ -197,6 +197,8 @@ class SequenceTagger(StructuredEstimator):
     column : str, int or None
         The column of files that the tags come from, by name or by number. Set it when you train from a file: `save` keeps
         it, so that a program that loads the tagger finds and writes the column without asking. None: not known.
+    vocabulary_ : set of str
+        The words that were met while learning; `evaluation.tags` tells known from unknown words by it.
     transitions_ : ndarray, (K + 1, K + 1)
         The weight of one tag after another; the last row is for the start, the last column for the end.
     memory_ : int
@@ -414,6 +416,14 @@ class SequenceTagger(StructuredEstimator):
     def classes_(self) -> NDArray:
         """The tags, in the order in which they were met."""
         return np.array(self._fitted().tags)
+
+    @property
+    def vocabulary_(self) -> set[str]:
+        """The words that were met while learning; none where tokens came with their attributes, or as rows."""
+        model = self._fitted()
+        if not isinstance(model.source, TemplateSource):
+            return set()
+        return {word if isinstance(word, str) else word[0] for word in model.vocabulary}
 
     @property
     def memory_(self) -> int:
