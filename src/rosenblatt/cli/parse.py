@@ -63,7 +63,6 @@ def parse(
     check_plot(plot)
     if graph or crossing:
         opts.refuse_options(context, ("beam",), "a graph-based parser has no beam")
-        opts.refuse_options(context, ("suffixes",), "it is for a parser without --graph and --crossing")
     if crossing:
         opts.refuse_options(context, ("graph",), "it has no effect with --crossing, which trains a graph-based parser too")
     facts: dict[str, Any] = {"model": model}
@@ -136,9 +135,10 @@ def _parser(values: Mapping[str, Any], fields: tuple[str, ...]) -> Any:
     """The parser that the options describe."""
     from rosenblatt.structured import GraphParser, TransitionParser
 
+    common = {"fields": fields, "suffixes": values["suffixes"]}
     if values["graph"] or values["crossing"]:
-        return GraphParser(decoder="chu-liu-edmonds" if values["crossing"] else "eisner", fields=fields)
-    return TransitionParser(values["beam"], suffixes=values["suffixes"], fields=fields)
+        return GraphParser(decoder="chu-liu-edmonds" if values["crossing"] else "eisner", **common)
+    return TransitionParser(values["beam"], **common)
 
 
 def _folds(sentences: int) -> int:
@@ -173,7 +173,7 @@ def _interrupted(context: typer.Context, changes: dict[str, Any]) -> tuple[Any, 
         "beam": getattr(parser, "beam", 1),
         "graph": decoder == "eisner",
         "crossing": decoder == "chu-liu-edmonds",
-        "suffixes": getattr(parser, "suffixes", True),
+        "suffixes": parser.suffixes,
         "seed": parser.random_state,
     }
     for name, value in then.items():

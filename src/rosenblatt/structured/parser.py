@@ -97,6 +97,8 @@ class DependencyParser(StructuredEstimator):
         What tokens are made of: the form first, then tags, the coarsest first.
     templates
         What is looked at together; None for a rich set made for the fields.
+    suffixes
+        Whether that set looks at the last letters of words (up to three).
     single_root
         Whether one word alone hangs on the root.
     labelled
@@ -114,6 +116,7 @@ class DependencyParser(StructuredEstimator):
 
     fields: Sequence[str] = parameter(("form", "upos", "xpos"), Anything("sequence of str"))
     templates: Sequence[str] | None = parameter(None, Anything("sequence of str or None"))
+    suffixes: bool = parameter(True, Flag())
     single_root: bool = parameter(True, Flag())
     labelled: bool = parameter(True, Flag())
     prune: float = parameter(0.0, Number(0))

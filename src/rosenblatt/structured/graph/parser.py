@@ -51,6 +51,14 @@ h.m m.m~; h.m m.c; h.c m.m; h.m; m.m
 _SIBLINGS = """
 m.w s.w; s.w m.t; s.t m.w; s.t m.t~; s.c m.c; h.w s.w m.w; h.w s.c m.c; h.c s.w m.c; h.c s.c m.w; h.t s.t m.t; h.c s.c m.c~
 """
+# The ends of words, of arcs and of labels, where case and agreement stand in many languages.
+_ARC_SUFFIXES = """
+m.suffix1; m.suffix2; m.suffix3; h.suffix2; h.c m.suffix2; h.suffix2 m.c; h.c m.c m.suffix2 m.distance; h.c m.suffix1 m.c
+h.suffix2 m.suffix2; h.w m.suffix2
+"""
+_LABEL_SUFFIXES = """
+m.suffix1; h.c m.suffix1; h.c m.suffix2; m.suffix2 m.c h.c m.distance; h.w m.suffix2; h.suffix2 m.suffix2
+"""
 _PRUNER = """
 h.c; m.c; h.t; m.t; h.c m.distance; h.c m.c~; h.t m.t~; h.c h+1.c m.c~; h-1.c h.c m.c~; h.c m-1.c m.c~; h.c m.c m+1.c~
 """
@@ -320,10 +328,11 @@ class GraphParser(DependencyParser):
         def chosen(templates: Sequence[str] | None, default: str) -> tuple[str, ...]:
             return expand_templates(default, fields) if templates is None else template_list(templates)
 
+        arcs, labels = (_ARC_SUFFIXES, _LABEL_SUFFIXES) if self.suffixes else ("", "")
         texts = {
             "sieve": expand_templates(_PRUNER, fields) if self.candidates else (),
-            "templates": chosen(self.templates, _ARCS + (_SIBLINGS if with_siblings else "")),
-            "label_templates": chosen(self.label_templates, _LABELS),
+            "templates": chosen(self.templates, _ARCS + (_SIBLINGS if with_siblings else "") + arcs),
+            "label_templates": chosen(self.label_templates, _LABELS + labels),
         }
         if not with_siblings:
             for text in texts["templates"]:

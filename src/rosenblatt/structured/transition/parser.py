@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from rosenblatt.engine.hashtable import mix
 from rosenblatt.engine.loop import Progress
 from rosenblatt.engine.train import NO_LIMIT, EpochTrainer, Visits
-from rosenblatt.estimators.parameters import Flag, Number, OneOf, parameter, with_parameters
+from rosenblatt.estimators.parameters import Number, OneOf, parameter, with_parameters
 from rosenblatt.estimators.plan import Plan
 from rosenblatt.estimators.progress import Units
 from rosenblatt.modelfile.parts import Parts
@@ -233,8 +233,6 @@ class TransitionParser(DependencyParser):
     templates
         What is looked at together, such as "upos[s0] upos[b0]"; None for a rich set made for the fields. A model keeps the
         templates that it began with.
-    suffixes
-        Whether that set looks at the last letters of words (up to three).
     margin
         What each gold arc that is lost, or gets a wrong label, adds to the score of a rival in learning.
     update
@@ -268,7 +266,6 @@ class TransitionParser(DependencyParser):
     """
 
     beam: int = parameter(1, Number(1, whole=True, high=WIDEST, closed_high=True), positional=True)
-    suffixes: bool = parameter(True, Flag())
     margin: float = parameter(40.0)
     update: str = parameter("max-violation", OneOf(("max-violation", "early")))
     explore: float = parameter(0.9, Number(0, high=1, closed_high=True))
