@@ -216,6 +216,28 @@ def test_a_tagger_keeps_the_column_that_it_predicts(column, tmp_path):
         SequenceTagger.load(tmp_path / "damaged")
 
 
+@pytest.mark.parametrize("number", [255, 256, 1000])
+def test_there_may_be_many_tags(number, tmp_path):
+    X = [[f"w{i}", f"w{i + 1}"] for i in range(0, number - 1, 2)] + [[f"w{number - 1}"]]
+    y = [[word.replace("w", "t") for word in words] for words in X]
+    tagger = SequenceTagger(HISTORY, max_iter=2, margin=1, dropout=0).fit(X, y)
+    assert len(tagger.classes_) == number
+    for resume in (False, True):
+        tagger.save(tmp_path / "many", resume=resume)
+        assert SequenceTagger.load(tmp_path / "many").predict(X) == y
+
+
+def test_a_stream_may_come_to_have_many_tags():
+    X = [[f"w{i}", "x"] for i in range(257)]
+    y = [[f"t{i}", f"t{i // 2}"] for i in range(257)]
+    cut, whole = SequenceTagger(HISTORY), SequenceTagger(HISTORY).partial_fit(X, y)
+    for some in (slice(0, 100), slice(100, 255), slice(255, 257)):
+        cut.partial_fit(X[some], y[some])
+    parts, others = (tagger._model.table.to_parts().arrays for tagger in (cut, whole))
+    assert all(np.array_equal(parts[name], others[name]) for name in others)
+    assert cut.predict(X) == whole.predict(X)
+
+
 def test_scikit_learn_selects_taggers():
     X, y = toy(2, sentences=30)
     tagger = SequenceTagger(TEMPLATES, max_iter=2, n_jobs=1)

@@ -26,6 +26,7 @@ from rosenblatt.structured.features.weight_table import (
     freeze_lists,
     index_lists,
     new_weight_table,
+    outcome_type,
     squared_norm,
 )
 from rosenblatt.structured.features.words import texts_from_parts, texts_to_parts
@@ -194,8 +195,9 @@ class TaggerModel(StructuredModel):
         if self.triples is not None:
             self.triples = StepWeights(*(add_tags(part, tags) for part in self.triples))
         if self.table is not None:
-            a, b = np.divmod(self.table.outcomes, before + 1)
-            self.table.outcomes[:] = np.where(a == before, tags, a).astype(np.int64) * (tags + 1) + b
+            a, b = np.divmod(self.table.outcomes.astype(np.int64), before + 1)
+            codes = np.where(a == before, tags, a) * (tags + 1) + b
+            self.table = self.table._replace(outcomes=codes.astype(outcome_type((tags + 1) ** 2)))
         self.tags = list(names)
         if self.scheme is not None:
             self.pairs.w[~schemes.allowed_pairs(self.tags, self.scheme)] = -np.inf
@@ -255,7 +257,7 @@ class TaggerModel(StructuredModel):
         if words and not isinstance(words[0], str):
             words = [part for word in words for part in word]
         parts.put_parts("", texts_to_parts(words), "vocabulary_")
-        parts.put_parts("", frozen.lists.to_parts(np.uint16, np.uint8), "")
+        parts.put_parts("", frozen.lists.to_parts(np.uint16, np.uint8 if len(self.tags) < 2**8 else np.uint16), "")
         if frozen.edge_lists is not None:
             parts.put_parts("", frozen.edge_lists.to_parts(np.int32), "edge_")
         parts.put("pairs", frozen.pairs, minus_infinity=True)
