@@ -404,3 +404,25 @@ def test_the_progress_line_says_what_is_counted(case, capsys):
     else:
         share = f"({epoch.mistakes / 30:.2%})"
         assert line.startswith(f"epoch 1  mistakes {epoch.mistakes} of 30 sentences {share}  updates")
+
+
+@pytest.mark.parametrize("name", ["greedy", "beam", "eisner", "spanning"])
+def test_a_parser_may_start_from_the_weights_of_one_that_only_predicts(name, tmp_path):
+    learner, (X, y) = LEARNERS[name]
+    before = clone(learner).set_params(max_iter=6).fit(X, y)
+    before.save(tmp_path / "small")
+    start = type(learner).load(tmp_path / "small")
+    after = clone(learner).set_params(max_iter=2).fit(X, y, start=start)
+    assert after.history_[0].mistakes < before.history_[0].mistakes
+    assert after.n_seen_ == after.n_iter_ * len(X)
+    assert start.predict(X) == before.predict(X)
+    words, tree = [("zebra", "NOUN"), ("yawns", "VERB")], [(2, "agent"), (0, "root")]
+    new = clone(learner).set_params(max_iter=20).fit([words], [tree], start=start)
+    assert new.labels_ == [*before.labels_, "agent"]
+    assert new.predict([words]) == [tree]
+    nothing = clone(learner).set_params(max_iter=1).fit([[]], [[]], start=start)
+    assert nothing.predict(X) == before.predict(X)
+    with pytest.raises(ValueError, match="fields has changed"):
+        clone(learner).set_params(fields=("form", "xpos")).fit(X, y, start=start)
+    with pytest.raises(TypeError, match=r"start must be a trained .* or None; got 'str'"):
+        clone(learner).fit(X, y, start="small")

@@ -122,20 +122,24 @@ def fit_and_save(
 
     `fit` is how a learner that can resume is trained: its own `fit`, or `resume`.
     """
+    from rosenblatt.engine.train import interrupts_held
+
     try:
         (fit or learner.fit)(X, y, X_val, y_val)
     except KeyboardInterrupt:
         from sklearn.exceptions import NotFittedError
 
         try:
-            learner.save(path, resume=fit is not None)
+            with interrupts_held():  # a second Ctrl-C lets the file be finished
+                learner.save(path, resume=fit is not None)
         except NotFittedError:
             print("interrupted before anything was learned", file=sys.stderr)
             return False
         advice = "" if fit is None else "; the same command with --resume goes on exactly there"
         print(f"interrupted\n{path} has what was learned so far{advice}", file=sys.stderr)
         return False
-    learner.save(path)
+    with interrupts_held():  # what took minutes to train is saved in a second
+        learner.save(path)
     return True
 
 
