@@ -27,7 +27,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from rosenblatt.engine.loop import Progress
 from rosenblatt.engine.model import Init
 from rosenblatt.engine.problems import Binary, Joint, OneVsOne, OneVsRest, Problem, Spread, winner
-from rosenblatt.engine.rows import Examples, Matrix, MatrixLike, Rows, as_rows, finite
+from rosenblatt.engine.rows import Examples, Matrix, MatrixLike, Rows, as_rows, finite, refuse_dates
 from rosenblatt.engine.train import (
     Epoch,
     EpochTrainer,
@@ -100,6 +100,7 @@ def invalid_data() -> Iterator[None]:
 
 def read_rows(estimator: BaseEstimator, X: MatrixLike) -> Any:
     """X as an array or a CSR matrix of finite numbers, with the columns that the fitted estimator expects."""
+    refuse_dates(X)
     with invalid_data():
         return validate_data(estimator, X, reset=False, **READ)
 
@@ -108,6 +109,7 @@ def read_examples(
     estimator: BaseEstimator, X: MatrixLike, y: ArrayLike, reset: bool, **options: object
 ) -> tuple[Any, NDArray]:
     """(X, y) as arrays, or X as a CSR matrix; with `reset`, the estimator expects columns like these from now on."""
+    refuse_dates(X)
     with invalid_data():
         return validate_data(estimator, X, y, reset=reset, **(READ | options))
 

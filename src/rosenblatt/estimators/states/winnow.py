@@ -15,7 +15,7 @@ from scipy.optimize import linprog
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_X_y
 
-from rosenblatt.engine.rows import MatrixLike, as_rows
+from rosenblatt.engine.rows import MatrixLike, as_rows, refuse_dates
 from rosenblatt.errors import InvalidData, InvalidParameter
 from rosenblatt.estimators.base import invalid_data
 from rosenblatt.estimators.parameters import (
@@ -178,6 +178,7 @@ class NormalisedWinnow(Stateful, LinearParameters):
             If y does not have two classes.
         """
         constant = self._plan().constant
+        refuse_dates(X)
         with invalid_data():
             X, y = check_X_y(X, y, accept_sparse="csr", dtype=np.float64)
         classes = np.unique(y)
