@@ -55,6 +55,7 @@ from rosenblatt.estimators.callbacks import CallbackSupportMixin, Hooks
 from rosenblatt.estimators.parameters import SHARED, Flag, parameter, with_parameters
 from rosenblatt.estimators.plan import PROBLEMS, Plan
 from rosenblatt.estimators.progress import Bar
+from rosenblatt.estimators.scaling import warn_unscaled
 from rosenblatt.modelfile.saving import EstimatorSaveLoadMixin
 
 READ: dict[str, Any] = {"accept_sparse": "csr", "dtype": (np.float64, np.float32), "order": "C"}
@@ -184,6 +185,11 @@ class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, BaseEstimator):
     _widens: ClassVar[bool] = False  # whether `widen` lets it meet columns that it did not begin with
 
     # What a learner is
+
+    @property
+    def _by_size(self) -> bool:
+        """Whether it learns large columns faster than small ones, so that they should be scaled."""
+        return True
 
     @abstractmethod
     def _initial_model(self, plan: Plan, rows: Rows, features: int, outputs: int, init: Init | None) -> Any:
@@ -460,6 +466,8 @@ class Classifier(ClassifierMixin, Estimator):
             labels = targets.numbers(y, classes)
             by_class = self._class_weights(classes, labels, live)
             live = self._live(live, by_class, len(classes))
+            if self._by_size:
+                warn_unscaled(self, X, stacklevel=4)
             rng = plan.rng()
             rows = as_rows(X)
             if self.order not in ("cyclic", "shuffle") or self.early_stopping or self.max_updates is not None:

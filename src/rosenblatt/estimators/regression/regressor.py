@@ -44,6 +44,7 @@ from rosenblatt.estimators.parameters import (
 from rosenblatt.estimators.plan import Plan
 from rosenblatt.estimators.regression.stability import Guard
 from rosenblatt.estimators.regression.updates import Delta, Targets, Task, Tube, as_task, epoch
+from rosenblatt.estimators.scaling import warn_unscaled
 from rosenblatt.exact.reading import MatrixLike
 from rosenblatt.modelfile.parts import Parts
 
@@ -147,6 +148,7 @@ class Regressor(RegressorMixin, MultiOutputMixin, Estimator):
             plan = self._plan()
             table, values = self._read(X, y, reset=True)
             self._check_targets(values, self.warm_start)
+            warn_unscaled(self, table, stacklevel=3)
             rows = as_rows(table)
             self._check_finite(table, rows)
             rng = plan.rng()

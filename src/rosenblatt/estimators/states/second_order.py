@@ -70,6 +70,10 @@ class SecondOrder(Stateful):
     form: str
     max_bytes: int
 
+    @property
+    def _by_size(self) -> bool:
+        return False  # M grows with the squares of a column
+
     @abstractmethod
     def _ridge(self) -> float:
         """a, of M = aI before the first update."""
