@@ -12,6 +12,7 @@ shows `missing='fill'` where the command line shows `--missing fill`.
         InvalidDataType          (TypeError)    … because of their type
         FormatError                             a file that is not what its format says: path, line, column
         UnknownLabel                            a label that is not one of the known classes
+        ContinuousLabels                        labels that look like numbers to predict, not like classes
         NumericOverflow                         weights or scores became infinite or NaN
       UnsupportedOperation       (ValueError, TypeError)  this learner or model cannot do what was asked
       UnreadableModel            (ValueError)   a file that is not a model, or a damaged one
@@ -185,6 +186,28 @@ class UnknownLabel(InvalidData):
         known = ", ".join(shown(known) for known in list(classes)[:20]) + (", …" if len(classes) > 20 else "")
         super().__init__(f"the label {shown(label)} is not one of the known classes: {known}", **facts)
         self.label, self.classes = label, classes
+
+
+class ContinuousLabels(InvalidData):
+    """Labels of a classifier that look like numbers to predict, not like classes.
+
+    Parameters
+    ----------
+    labels : collection of float
+        The different labels.
+    rows : int
+        How many rows have them.
+    """
+
+    def __init__(self, labels: Collection[float], rows: int, **facts: Any):
+        some = ", ".join(f"{label:.6g}" for label in list(labels)[:3])
+        facts.setdefault("hint", "task='regression' predicts numbers, task='classification' learns each as a class")
+        super().__init__(
+            f"the labels look like numbers to predict, not like classes: {len(labels):,} different ones in {rows:,} rows, "
+            f"such as {some}",
+            **facts,
+        )
+        self.labels, self.rows = labels, rows
 
 
 class NumericOverflow(InvalidData):

@@ -9,6 +9,7 @@ standardised column of zeros and ones is taken for a small or a large one.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,7 +40,7 @@ def unevenness(X: Matrix) -> Unevenness | None:
     rows, features = X.shape
     step = -(-rows // max(min(_MOST_ROWS, _MOST_VALUES // max(features, 1)), 1))
     if sp.issparse(X):
-        part = X[::step]
+        part: Any = X[::step]
         sizes, columns = np.abs(part.data).astype(np.float64), part.indices
         if sizes.size == 0 or sizes.min() == sizes.max():
             return None  # zeros and ones
@@ -67,12 +68,13 @@ def unevenness(X: Matrix) -> Unevenness | None:
     return Unevenness(float(ratio), int(names[largest])) if limit <= ratio < np.inf else None
 
 
-def warn_unscaled(estimator: Any, X: Matrix, stacklevel: int) -> None:
-    """Warn with `UnscaledColumns` if the columns of X are too different in size for this estimator."""
+def warn_unscaled(estimator: Any, X: Matrix, stacklevel: int, name: Callable[[int], str] | None = None) -> None:
+    """Warn with `UnscaledColumns` if the columns of X are too different in size for this estimator; `name` says what a
+    column is called, where the estimator does not know."""
     found = unevenness(X)
     if found is None:
         return
-    names = getattr(estimator, "feature_names_in_", None)
-    column = found.column if names is None else str(names[found.column])
+    names = getattr(estimator, "feature_names_in_", range(X.shape[1]))
+    column = names[found.column] if name is None else name(found.column)
     scaler = "MaxAbsScaler" if sp.issparse(X) else "StandardScaler"
     warnings.warn(UnscaledColumns(found.ratio, column, type(estimator).__name__, scaler), stacklevel=stacklevel + 1)
