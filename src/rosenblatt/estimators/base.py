@@ -466,8 +466,6 @@ class Classifier(ClassifierMixin, Estimator):
             labels = targets.numbers(y, classes)
             by_class = self._class_weights(classes, labels, live)
             live = self._live(live, by_class, len(classes))
-            if self._by_size:
-                warn_unscaled(self, X, stacklevel=4)
             rng = plan.rng()
             rows = as_rows(X)
             if self.order not in ("cyclic", "shuffle") or self.early_stopping or self.max_updates is not None:
@@ -490,6 +488,8 @@ class Classifier(ClassifierMixin, Estimator):
             reason = self._run(plan, model, begin(model), (X, y), error, learned, lambda: begin(new_model()))
             self.class_count_ = np.bincount(labels[live], minlength=len(classes))
             self.n_mistakes_ = sum(epoch.mistakes for epoch in self.history_)
+            if self._by_size:
+                warn_unscaled(self, X, stacklevel=4)
         if reason == "interrupted":
             raise KeyboardInterrupt
         return self

@@ -148,7 +148,6 @@ class Regressor(RegressorMixin, MultiOutputMixin, Estimator):
             plan = self._plan()
             table, values = self._read(X, y, reset=True)
             self._check_targets(values, self.warm_start)
-            warn_unscaled(self, table, stacklevel=3)
             rows = as_rows(table)
             self._check_finite(table, rows)
             rng = plan.rng()
@@ -164,6 +163,7 @@ class Regressor(RegressorMixin, MultiOutputMixin, Estimator):
 
             data, learned = (table, values), {"_flat": values.ndim == 1}
             reason = self._run(plan, model, begin(model), data, error, learned, lambda: begin(self._model_to_fit(*start)))
+            warn_unscaled(self, table, stacklevel=3)
         if reason == "interrupted":
             raise KeyboardInterrupt
         return self
