@@ -12,9 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rosenblatt.engine.model import Init
-from rosenblatt.engine.problems import Binary, columns
-from rosenblatt.engine.rows import Examples, Matrix, Rows, is_sparse, lengths, refuse_too_long
+from rosenblatt.engine.rows import Examples, Matrix, lengths, refuse_too_long
 from rosenblatt.engine.train import Visits
 from rosenblatt.estimators.parameters import LinearParameters, Number, OneOf, parameter, with_parameters
 from rosenblatt.estimators.plan import Plan
@@ -24,9 +22,9 @@ from rosenblatt.modelfile.parts import Parts
 from rosenblatt.theory import bounds
 
 _BELOW_ONE = math.nextafter(1.0, 0.0)
-# "auto" takes the full form for so many features, if it takes no more than so many bytes: an update then costs some 20 µs
-# a weight vector. Of sparse rows, truth values mostly, it takes the full form for fewer: they gain nothing by it.
-MOST_FEATURES, MOST_SPARSE_FEATURES, MOST_BYTES = 200, 64, 2**26
+# "auto" takes the full form for so many features, if it takes no more than so many bytes (800 classes of 100 features). An
+# update then costs a few µs a weight vector; with more features it was measured to gain nothing: docs/second_order.md.
+MOST_FEATURES, MOST_BYTES = 100, 2**26
 
 
 def spectral_bound(X: ArrayLike, y: ArrayLike, u: ArrayLike, a: float, near: int = 0) -> float:
@@ -93,20 +91,18 @@ class SecondOrder(Stateful):
     def form_(self) -> str:
         return str(self._fitted().begun["form"])
 
-    def _form(self, vectors: int, features: int, sparse: bool) -> str:
+    def _form(self, vectors: int, features: int) -> str:
         """The form of a new model: "auto" is full where features are few."""
         if self.form != "auto":
             return self.form
-        most = MOST_SPARSE_FEATURES if sparse else MOST_FEATURES
-        few = features <= most and 8 * vectors * (features + 1) ** 2 <= min(MOST_BYTES, self.max_bytes)
+        few = features <= MOST_FEATURES and 8 * vectors * (features + 1) ** 2 <= min(MOST_BYTES, self.max_bytes)
         return "full" if few else "diagonal"
 
-    def _initial_model(self, plan: Plan, rows: Rows, features: int, classes: int, init: Init | None) -> StateModel:
-        problem = plan.problem(classes)
-        vectors = 1 if isinstance(problem, Binary) else columns(problem)
-        form = {"form": self._form(vectors, features, is_sparse(rows))}
-        state = type(self)(**self.get_params(deep=False) | form)._state(vectors, features)
-        return StateModel(problem, state, plan.constant, self._own_values() | form)
+    def _initial_model(self, *start: Any) -> StateModel:
+        model = super()._initial_model(*start)
+        vectors, width = model.vectors().shape
+        model.begun = {**model.begun, "form": self._form(vectors, width - 1)}
+        return model
 
     def _unchangeable(self, plan: Plan) -> list[tuple[str, Any, Any]]:
         # "auto" goes on with the form that it took, which may be named too.
@@ -114,7 +110,7 @@ class SecondOrder(Stateful):
         return [part for part in known if part[0] != "form" or self.form != "auto"]
 
     def _state(self, vectors: int, features: int) -> Any:
-        kind, ridge = self._forms[self.form], self._ridge()
+        kind, ridge = self._forms[self._form(vectors, features)], self._ridge()
         if kind in (Ratios, Variances):
             return diagonal(kind, vectors, features, ridge, self._margin)
         return kind.fresh(vectors, features, ridge, self._margin, int(self.max_bytes))
@@ -172,8 +168,8 @@ class SecondOrderPerceptron(SecondOrder, LinearParameters):
         and a factor of their inner products instead: time and memory grow with the square of the mistakes, so it pays
         where mistakes are far fewer than features; the result is the same up to rounding. "diagonal" keeps only the
         diagonal of M, w = v/(a + Σx²) in each coordinate: O(values of the row), and no theorem. In all forms a row that
-        is right costs as much as in the perceptron. "auto" is "full" for up to 200 features (64, if X is
-        sparse) and 64 MiB, and else "diagonal"; `form_` says which it is.
+        is right costs as much as in the perceptron. "auto" is "full" for up to 100 features and
+        64 MiB, and else "diagonal"; `form_` says which it is.
     max_bytes
         The most memory for what "full" and "dual" keep besides weights. "full" refuses before it begins; "dual", which
         grows, when it is full, and then leaves the estimator as it was. While "dual" grows it holds the old and the new
@@ -262,7 +258,7 @@ class AROW(SecondOrder, LinearParameters):
     r
         How much one example counts against all before it: the larger, the slower w and Σ change. On the scale of ‖x‖².
     form
-        "auto" is "full" for up to 200 features (64, if X is sparse) and 64 MiB, and else "diagonal"; `form_` says which it
+        "auto" is "full" for up to 100 features and 64 MiB, and else "diagonal"; `form_` says which it
         is, and the first call of `partial_fit` decides for all. "diagonal" keeps one variance a weight: O(values of the
         row), and no theorem. Of the two ways to do so it takes the one that adds x²/r to the reciprocal of each variance
         (the diagonal Gaussian nearest to the updated one, by Kullback–Leibler divergence); the other drops what is off the
