@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rosenblatt.engine.rows import Examples, Matrix, lengths, refuse_too_long
 from rosenblatt.engine.train import Visits
-from rosenblatt.estimators.parameters import LinearParameters, Number, OneOf, parameter, with_parameters
+from rosenblatt.estimators.parameters import Number, OneOf, StateParameters, parameter, with_parameters
 from rosenblatt.estimators.plan import Plan
 from rosenblatt.estimators.states.base import Stateful, StateModel, StateTrainer
 from rosenblatt.estimators.states.curvature import Gram, GramTrainer, Inverse, Ratios, Variances, diagonal
@@ -145,7 +145,7 @@ class SecondOrder(Stateful):
 
 
 @with_parameters
-class SecondOrderPerceptron(SecondOrder, LinearParameters):
+class SecondOrderPerceptron(SecondOrder, StateParameters):
     """The second-order perceptron, which corrects for the shape of the data (Cesa-Bianchi, Conconi and Gentile 2005).
 
     On a mistake, y⟨w, x⟩ ≤ 0, it adds yx to v and xxᵀ to M = aI; it predicts with w = M⁻¹v. (The paper's score,
@@ -236,7 +236,7 @@ class SecondOrderPerceptron(SecondOrder, LinearParameters):
 
 
 @with_parameters
-class AROW(SecondOrder, LinearParameters):
+class AROW(SecondOrder, StateParameters):
     """Adaptive regularisation of weights: learns weights and how far each can be trusted (Crammer, Kulesza, Dredze 2009).
 
     It learns from each example of margin below 1. The weights have a mean w = 0 and a covariance Σ = I. If the hinge loss
