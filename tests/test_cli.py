@@ -9,6 +9,7 @@ import re
 import shlex
 import subprocess
 import sys
+import time
 import tomllib
 from contextlib import contextmanager
 from pathlib import Path
@@ -268,21 +269,84 @@ def test_an_interrupted_tagger_is_saved(tmp_path, monkeypatch):
     assert not Path("none").exists()
 
 
-def test_a_full_disk_is_said():
-    if not os.path.exists("/dev/full"):
-        pytest.skip("this system has no /dev/full")
+EVERY_RESULT = (
+    "--help", "--version", "train rows.svm", "train rows.svm --json", "predict rows.model rows.svm",
+    "predict rows.model rows.svm --json", "evaluate rows.model rows.svm", "evaluate rows.svm --folds 2 --json",
+    "explain rows.model", "info rows.model", "info rows.model --json", "convert rows.model -",
+    "convert rows.svm - --to svmlight", "tag tag.model words --columns form,tag",
+    "tag tag.model --test words --columns form,tag --json",
+    "certify rows.svm", "feasible matrix", "trace", "trace --json", "doctor",
+)  # fmt: skip
+
+
+@pytest.fixture
+def every_input(tmp_path, monkeypatch):
+    """A folder with what the commands of EVERY_RESULT read."""
+    monkeypatch.chdir(tmp_path)
+    Path("rows.svm").write_text("1 1:1\n-1 2:1\n" * 3)
+    Path("words").write_text("a X\nb Y\n\n")
+    Path("matrix").write_text("1 0\n0 1\n")
+    assert ran("train rows.svm -q").code == 0
+    assert ran("tag tag.model --train words --columns form,tag --epochs 1 -q").code == 0
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_result_that_cannot_be_written_is_said_by_every_command(unbuffered, every_input):
+    assert {command.split()[0] for command in EVERY_RESULT} >= app.COMMANDS.keys() - {"parse", "bench"}  # as tag; as doctor
+    code = (
+        "import shlex, sys; from rosenblatt.cli import main\n"
+        "for command in sys.argv[1:]:\n"
+        "    sys.stdout = sys.__stdout__; print(main(shlex.split(command + ' -q' * (command[0] != '-'))), file=sys.stderr)"
+    )
     with open("/dev/full", "w") as full:
         ended = subprocess.run(
-            [sys.executable, "-m", "rosenblatt", "--help"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=120
-        )
-    assert (ended.returncode, ended.stderr) == (5, "error: the disk is full\n")
+            [sys.executable, "-c", code, *EVERY_RESULT], stdout=full, stderr=subprocess.PIPE, text=True, timeout=300,
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+        )  # fmt: skip
+    said = re.findall("error: <stdout>: the disk is full\n5\n", ended.stderr)
+    assert len(said) == len(EVERY_RESULT), ended.stderr
+
+
+def test_a_short_write_is_continued_until_all_is_written_or_it_is_an_error(tmp_path):
+    script = (
+        "import resource, sys; from rosenblatt.cli.output import open_stdout\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"  # the first 1000 bytes are taken, as by a full disk
+        "out = open_stdout(); out.write('x' * 600); out.flush()\n"
+        "try:\n    out.buffer.write(b'y' * 600); out.flush()\n"
+        "except OSError as error:\n    sys.exit(error.problem)\n"
+    )
+    for flags in ([], ["-u"]):
+        with open(tmp_path / "short", "w") as short:
+            ended = subprocess.run(
+                [sys.executable, *flags, "-c", script], stdout=short, stderr=subprocess.PIPE, text=True, timeout=60
+            )
+        assert (ended.returncode, ended.stderr) == (1, "cannot be written: File too large\n")
+        assert (tmp_path / "short").stat().st_size == 1000
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_slow_reader_of_a_pipe_that_does_not_block_gets_every_line(unbuffered, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("rows.svm").write_text("1 1:1\n-1 2:1\n" * 30_000)
+    assert ran("train rows.svm -q --passes 1").code == 0
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    command = [sys.executable, "-m", "rosenblatt", "predict", "rows.model", "rows.svm", "-q"]
+    with subprocess.Popen(command, stdout=writing, env={**os.environ, "PYTHONUNBUFFERED": unbuffered}) as running:
+        os.close(writing)
+        with open(reading) as pipe:
+            time.sleep(1)
+            found = pipe.read()
+        assert running.wait(timeout=60) == 0
+    assert found == "1\n-1\n" * 30_000
 
 
 def test_closed_streams_are_no_bug():
-    code = (
-        "import sys; sys.stdin = sys.stdout = sys.stderr = None; from rosenblatt.cli import main; sys.exit(main(['trace']))"
-    )
-    assert subprocess.run([sys.executable, "-c", code], timeout=120).returncode == 0
+    code = "import sys; sys.stdin = sys.stderr = None; from rosenblatt.cli import main; sys.exit(main(['trace']))"
+    assert subprocess.run([sys.executable, "-c", code], stdout=subprocess.DEVNULL, timeout=120).returncode == 0
+    closed = code.replace("sys.stdin", "sys.stdout = sys.stdin")
+    assert subprocess.run([sys.executable, "-c", closed], timeout=120).returncode == Code.OUTPUT
 
 
 def test_an_interrupted_training_is_said_even_in_quiet(tmp_path, monkeypatch):
