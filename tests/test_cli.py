@@ -6,6 +6,7 @@ import gzip
 import io
 import os
 import re
+import select
 import shlex
 import subprocess
 import sys
@@ -340,6 +341,69 @@ def test_a_slow_reader_of_a_pipe_that_does_not_block_gets_every_line(unbuffered,
             found = pipe.read()
         assert running.wait(timeout=60) == 0
     assert found == "1\n-1\n" * 30_000
+
+
+@pytest.fixture
+def slow_pipe(tmp_path, monkeypatch):
+    """Starts a command that reads a pipe, and gives what asks it: lines in, its answer out."""
+    monkeypatch.chdir(tmp_path)
+    held = []
+
+    def start(command):
+        running = subprocess.Popen(
+            [sys.executable, "-m", "rosenblatt", *shlex.split(command)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        held.append(running)
+
+        def ask(lines, ends):
+            running.stdin.write(lines.encode())
+            running.stdin.flush()
+            found, until = b"", time.monotonic() + 60
+            while not found.endswith(ends.encode()) and time.monotonic() < until:
+                if select.select([running.stdout], [], [], 1)[0]:
+                    found += os.read(running.stdout.fileno(), 1 << 16)
+            return found.decode()
+
+        return ask
+
+    yield start
+    for running in held:
+        running.stdin.close()
+        assert (running.stdout.read(), running.wait(timeout=60)) == (b"", 0)
+        running.stdout.close()
+
+
+ROWS = {
+    "rows.svm": ("1 1:1\n-1 2:1\n", "1:1\n", "1 2:1\n", {}),
+    "rows.vw": ("1 |a x\n-1 |a y\n", "|a x\n", "1 |a y\n", {}),
+    "rows.csv": ("label,age,size\n1,30,3\n-1,20,2\n", "label,age,size\n1,30,3\n", ",20,2\n", {}),
+    "text.tsv": ("1\tgood good day\n-1\tbad bad night\n", "good\n", "bad\n", "--no-header --target 0 --text 1"),
+    "rows.jsonl": ('{"y": 1, "age": 30}\n{"y": -1, "age": 20}\n', '{"age": 30}\n', '{"age": 20}\n', {}),
+}
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_each_line_of_a_slow_pipe_is_answered_before_the_next(name, slow_pipe):
+    rows, good, bad, options = ROWS[name]
+    head, _, rows = rows.rpartition("size\n")
+    Path(name).write_text(f"{head}size\n{rows * 4}" if head else rows * 4)
+    assert ran(f"train {name} -q --model m {options or ''}").code == 0
+    ask = slow_pipe("predict m - -q" + " --json" * (name == "rows.svm"))
+    json = name == "rows.svm"
+    assert ask(good, "\n").startswith('{"label": "1", ' if json else "1\n")
+    assert ask(bad, "\n").startswith('{"label": "-1", ' if json else "-1\n")
+    more = bad + good.splitlines()[-1]  # a line and the beginning of one
+    assert ask(more, "\n").count("\n") == 1
+    assert ask("\n", "\n").count("\n") == 1
+
+
+@pytest.mark.parametrize("columns", [False, True])
+def test_each_sentence_of_a_slow_pipe_is_answered_before_the_next(columns, slow_pipe):
+    Path("words").write_text("a X\nb Y\n\n")
+    assert ran("tag tag.model --train words --columns form,tag --epochs 3 -q").code == 0
+    ask = slow_pipe("tag tag.model - -q" + " --columns form" * columns + " --column upos" * (not columns))
+    for _ in range(2):
+        assert ask("b\na\n\n" if columns else "b a\n", "\n\n").count("\tX" if not columns else " X") == 1
 
 
 def test_closed_streams_are_no_bug():

@@ -42,6 +42,7 @@ def predict(
     with writing(output) as out, console.progress(unit="rows") as progress:
         for answers in trained.answers(files, labelled=False, scores=scores or json, on_error=on_error):
             out.write("".join(f"{line}\n" for line in _lines(trained, answers, json, ascii_only)).encode())
+            out.flush()  # so that each line of a slow pipe is answered before the next one is there
             rows += len(answers.labels)
             unknown += answers.unknown
             skipped = answers.skipped

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import typer
@@ -66,12 +65,14 @@ def check_arguments(context: typer.Context, training: tuple[str, ...]) -> None:
         check_writable(values["model"], *inputs)
 
 
-def read_sentences(files: Iterable[str], columns: Sequence[str] | None = None) -> Iterator[Any]:
-    """Yield the sentences of files."""
+def read_sentences(
+    files: Iterable[str], columns: Sequence[str] | None = None, on_wait: Callable[[], object] | None = None
+) -> Iterator[Any]:
+    """Yield the sentences of files; `on_wait` is called where a pipe has paused, before more of it is awaited."""
     from rosenblatt.data import opening, sentences
 
     for path in opening.paths(list(files)):
-        yield from sentences.read(path, columns)
+        yield from sentences.read(path, columns, on_wait)
 
 
 def fit_and_save(
@@ -101,25 +102,27 @@ def annotate(
     output: str | None,
     console: Console,
 ) -> None:
-    """Write each sentence of the files as `predict` returns it."""
-    from rosenblatt.data.lines import write
+    """Write each sentence of the files as `predict` returns it; where a pipe pauses, all that were read are written."""
+    from rosenblatt.data.lines import SentenceWriter
 
-    done = words = 0
-    stream = read_sentences(files, columns)
-    typing = "-" in files and sys.stdin.isatty()  # a person at a terminal wants an answer to each line
+    held: list[Sentence] = []
+    words = 0
 
-    def answers() -> Iterator[Sentence]:
-        nonlocal done, words
-        while some := list(islice(stream, 1 if typing else BATCH)):
-            yield from predict(some)
-            done += len(some)
-            words += sum(map(len, some))
-            if typing:
-                file.flush()
-            else:
-                progress.update(words, sentences=done)
+    def answer() -> None:
+        nonlocal words
+        for sentence in predict(held) if held else ():
+            writer.write(sentence)
+        file.flush()
+        words += sum(map(len, held))
+        held.clear()
+        progress.update(words, sentences=writer.count)
 
     with console.progress(unit="words") as progress, writing(output) as file:
-        write(file, answers())
+        writer = SentenceWriter(lambda text: file.write(text.encode()))
+        for sentence in read_sentences(files, columns, answer):
+            held.append(sentence)
+            if len(held) == BATCH:
+                answer()
+        answer()
     if output not in (None, "-"):
-        console.note(f"{done:,} sentences, {words:,} words written to {output}")
+        console.note(f"{writer.count:,} sentences, {words:,} words written to {output}")

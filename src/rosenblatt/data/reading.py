@@ -175,7 +175,8 @@ class Reading(Protocol):
         paths : sequence of str
             The files; "-" is standard input.
         labelled : bool
-            Whether rows without a label are errors.
+            Whether rows without a label are errors. If not, the rows are to be predicted: those of a pipe are handed over
+            where it pauses, so that they can be answered before the next one is there.
         on_error : {"error", "skip"}
             Whether a row that cannot be read is an error or left out.
 

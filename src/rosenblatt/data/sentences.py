@@ -10,7 +10,7 @@ sentences of CoNLL-U. The first line that is neither blank nor a comment tells w
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
@@ -20,7 +20,9 @@ from rosenblatt.data.opening import Input, Source, name_of
 from rosenblatt.errors import FormatError
 
 
-def read(source: Source, columns: Sequence[str] | None = None) -> Iterator[Any]:
+def read(
+    source: Source, columns: Sequence[str] | None = None, on_wait: Callable[[], object] | None = None
+) -> Iterator[Any]:
     """Read the sentences of a file, one at a time.
 
     Parameters
@@ -29,13 +31,18 @@ def read(source: Source, columns: Sequence[str] | None = None) -> Iterator[Any]:
         The file; "-" is standard input.
     columns : sequence of str, optional
         The names of the columns of a column file; without them the file is CoNLL-U or plain lines of words.
+    on_wait : callable, optional
+        Called where a pipe has paused, before more of it is awaited.
 
     Yields
     ------
     Sentence
         The sentences, those of plain lines as sentences of CoNLL-U.
     """
-    with Input(source) as stream, io.TextIOWrapper(stream, "utf-8", errors="surrogateescape", newline="\n") as text:
+    with (
+        Input(source, on_wait=on_wait) as stream,
+        io.TextIOWrapper(stream, "utf-8", errors="surrogateescape", newline="\n") as text,
+    ):
         if columns is not None:
             held: Any = _Peeked(name_of(source), (), text)
             yield from column_files.read(held, columns)

@@ -195,10 +195,16 @@ class LineParser(ABC):
             state[PLACE] = line_after(piece.buffer, state[PLACE])
 
     def read(
-        self, paths: Paths, on_error: str = "error", size: int = SIZE, threads: int | None = None, digest: bool = False
+        self,
+        paths: Paths,
+        on_error: str = "error",
+        size: int = SIZE,
+        threads: int | None = None,
+        digest: bool = False,
+        live: bool = False,
     ) -> ParallelReader[Chunk]:
         """Return an iterator over the rows of these files, in order."""
-        how: dict[str, Any] = {"on_error": on_error, "size": size, "threads": threads, "digest": digest}
+        how: dict[str, Any] = {"on_error": on_error, "size": size, "threads": threads, "digest": digest, "live": live}
         return ParallelReader(files_of(paths), self, self.error, prepare=self.prepare, **how)
 
     def read_whole(self, paths: Paths, on_error: str) -> tuple[Chunk, ParallelReader[Chunk]]:

@@ -118,7 +118,8 @@ def chunks(
     text : bool, optional
         Whether labels are words; without it the label of the first row decides, and a word after a number is an error.
     labelled : bool
-        False: lines need no label, those that are there are not looked at, and y is None.
+        False: lines need no label, those that are there are not looked at, and y is None. The rows of a pipe are handed
+        over where it pauses, so that they can be answered before the next line is there.
     on_error : {"error", "skip"}
         Whether a line that is wrong is an error, or is left out and counted.
     qid : bool
@@ -135,7 +136,8 @@ def chunks(
     ParallelReader of Chunk
         An iterator with `skipped`, `errors`, `bytes_read`, `total_bytes`, `digest()` and `close()`.
     """
-    return SvmlightParser(features, zero_based, text, labelled, qid).read(paths, on_error, size, threads, digest)
+    parser = SvmlightParser(features, zero_based, text, labelled, qid)
+    return parser.read(paths, on_error, size, threads, digest, live=not labelled)
 
 
 @dataclass(frozen=True)

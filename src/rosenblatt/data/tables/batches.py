@@ -46,7 +46,7 @@ def open_source(
     path: str, stream: opening.Input, options: TableOptions, known: Schema | None, labelled: bool, size: int
 ) -> Source:
     """Return the file as a source of rows, with names for its columns."""
-    head = stream.peek(START)
+    head = stream.peek_line(START) if stream.live else stream.peek(START)
     form = detect_form(path, head, options.format, options.delimiter, options.quote)
     nameless = format_of_suffix(path, TABLES) is None
     if known is not None and options.delimiter is None:
@@ -66,7 +66,7 @@ def open_source(
         names = _names(known, first_records(head, form, stream.name), labelled)
         if names is None or known.only_text not in names:
             return Lines(stream, form, size, known.only_text)
-    source = Delimited(stream, form, size)
+    source = Delimited(stream, form, size, enough=1)
     names = _names(known, source.head, labelled)
     if names is None:
         first = source.head[0]
@@ -170,7 +170,8 @@ class TableBatches:
     def _read(self, paths: Sequence[str]) -> Generator[TableBatch, None, None]:
         before = rows = 0
         for path in paths:
-            with opening.Input(path, digest=self._digest) as stream:
+            live = self.schema is not None and not self._labelled
+            with opening.Input(path, digest=self._digest, live=live) as stream:
                 source = open_source(path, stream, self._options, self.schema, self._labelled, self._size)
                 try:
                     for piece in self._pieces(source):
@@ -195,6 +196,8 @@ class TableBatches:
             first.append(piece)
             rows += piece.columns.num_rows
             size += piece.columns.nbytes
+            if rows and source.stream.paused:
+                break
         names = source.names or list(dict.fromkeys(name for piece in first for name in piece.columns.column_names if name))
         if names and any(piece.columns.num_rows for piece in first):
             sample = _concatenate([_with_columns(piece.columns, names) for piece in first]).slice(0, SAMPLE)
@@ -219,7 +222,10 @@ class TableBatches:
         schema = self.schema
         assert schema is not None
         required = schema.required(self._labelled)
-        wrong = [f"column {column.name} ({column.kind}) is missing" for column in required if column.name not in names]
+        missing = [column for column in required if column.name not in names]
+        if source.stream.paused and not source.names:  # later objects of JSON may have keys that the first ones lack
+            missing = []
+        wrong = [f"column {column.name} ({column.kind}) is missing" for column in missing]
         wrong += [f"column {column.name} is there twice" for column in required if names.count(column.name) > 1]
         for column in required:
             if column.name in names and (found := mismatch(column.kind, sample[column.name])) is not None:

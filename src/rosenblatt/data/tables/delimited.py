@@ -82,9 +82,10 @@ def first_records(data: bytes, form: Form, file: str) -> list[list[str]]:
 
 
 class Delimited(Source):
-    """Delimited text. Whether its first record, in `head`, is a header must be said with `begin` before it is read."""
+    """Delimited text. Whether its first record, in `head`, is a header must be said with `begin` before it is read.
+    At least `enough` records are in the head, if there are so many."""
 
-    def __init__(self, stream: Input, form: Form, size: int):
+    def __init__(self, stream: Input, form: Form, size: int, enough: int = HEAD):
         super().__init__(stream, form, size)
         self._codes = ord(form.delimiter), ord(form.quote) if form.quote else -1
         self._records = self._cut()
@@ -93,7 +94,7 @@ class Delimited(Source):
         for block in self._records:
             self._first += block
             self.head = first_records(self._first, form, stream.name)
-            if len(self.head) == HEAD:
+            if len(self.head) >= enough:
                 break
 
     def begin(self, names: Sequence[str], header: bool) -> None:

@@ -99,7 +99,7 @@ def chunks(
         An iterator with `skipped`, `errors`, `bytes_read`, `total_bytes`, `digest()` and `close()`. `weight` of a chunk is
         None if all its rows count one; y is None if a row has no label.
     """
-    return Vw(bits, hashing).parser(labelled).read(paths, on_error, size, threads, digest)
+    return Vw(bits, hashing).parser(labelled).read(paths, on_error, size, threads, digest, live=not labelled)
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ class Vw(RowReading):
         -------
         ParallelReader of Chunk
         """
-        return self.parser(labelled).read(paths, on_error, digest=digest)
+        return self.parser(labelled).read(paths, on_error, digest=digest, live=not labelled)
 
     def labels(self, paths: Sequence[str], *, on_error: str = "error") -> tuple[int, NDArray]:
         """Return the number of rows and the distinct labels.
