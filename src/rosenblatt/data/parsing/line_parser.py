@@ -130,6 +130,14 @@ class LineParser(ABC):
         """Return whether the type of the indices was wide enough."""
         return True
 
+    def column_numbers(self, indices: NDArray) -> NDArray:
+        """Return the columns of indices: their own numbers, unless they are hashed."""
+        return indices
+
+    def bad_labels(self, chunk: Chunk) -> tuple[NDArray[np.int64], str]:
+        """Return the rows whose labels cannot be used, and what is wrong with them."""
+        return np.empty(0, np.int64), ""
+
     def resolve_values(self, piece: Piece, values: NDArray[np.float64]) -> None:
         """Replace values that only `float` can round."""
         resolve(piece.buffer, piece.end, values)
@@ -157,18 +165,24 @@ class LineParser(ABC):
         if state[DOUBTS]:
             self.resolve_values(piece, room.values[:count])
         indptr = room.indptr[: rows + 1]
+        indices = self.column_numbers(room.indices[:count])
         if state[UNSORTED]:
-            count = put_in_order(indptr, room.indices, room.values)
-        X = csr(room.values[:count], room.indices[:count], indptr, self.columns(state))
+            count = put_in_order(indptr, indices, room.values)
+        X = csr(room.values[:count], indices[:count], indptr, self.columns(state))
         used = room._replace(labels=room.labels[:rows], extra=room.extra[:rows])
         chunk = self.chunk(piece, X, used, state, options)
-        if state[UNSORTED] and len(infinite := _infinite_rows(X)):
+        unusable = [self.bad_labels(chunk)]
+        if state[UNSORTED]:
             text = "expected finite numbers; those of a feature that occurs here more than once add up to infinity"
-            places = room.begins[infinite][:MOST_ERRORS].tolist()
+            unusable.append((_infinite_rows(X), text))
+        for wrong, text in unusable:
+            places = room.begins[wrong][:MOST_ERRORS].tolist()
             problems += [Problem(*place_of(piece, place), text, self.error) for place in places]
+        wrong = np.unique(np.concatenate([rows for rows, _ in unusable]))
+        if len(wrong):
             problems = sorted(problems, key=lambda problem: problem[:2])[:MOST_ERRORS]
-            skipped += len(infinite)
-            chunk = self.without(chunk, infinite)
+            skipped += len(wrong)
+            chunk = self.without(chunk, wrong)
         return Parsed(chunk if chunk.rows and (skip or not problems) else None, lines, skipped, problems)
 
     def _new_room(self, rows: int, count: int, index_type: type) -> Room:
