@@ -1,5 +1,6 @@
 """Training from files: a stream gives the model of loaded rows, an interrupted run that of one that never stopped."""
 
+import io
 import os
 import signal
 import threading
@@ -475,21 +476,68 @@ def test_weights_that_are_all_zero_are_refused(tmp_path, options):
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_a_label_that_a_model_does_not_know_leaves_it_as_it_was(tmp_path, stream):
+@pytest.mark.parametrize("name", ["perceptron", "arow"])
+def test_learning_on_leaves_the_model_as_it_was(tmp_path, stream, name):
     path, other = str(tmp_path / "rows.svm"), tmp_path / "other.svm"
     Path(path).write_text("a 1:1\nb 2:1\nc 3:1\n" * 5)
-    model = train(path, reading_for([path]), learner_named("perceptron", {"class_weight": {"a": 2}}))
+    model = train(path, reading_for([path]), learner_named(name, {"class_weight": {"a": 2}} if name != "arow" else {}))
     before, weights = model.learner.get_params(), model.learner.coef_.copy()
-    other.write_text("a 1:1\nb 2:1\n" * 5 + "d 1:1\n")
-    with pytest.raises(errors.UnknownLabel, match="'d'"):
-        train(str(other), model.reading, None, Options(stream=stream), start=model)
+    other.write_text("a 1:1\nb 2:1\nd 4:1\n" * 5)
+    if name == "arow":
+        with pytest.raises(errors.UnknownLabel, match=r"'d'.*AROW cannot learn new classes"):
+            train(str(other), model.reading, None, Options(stream=stream), start=model)
+    else:
+        more = train(str(other), model.reading, None, Options(stream=stream, passes=5), start=model)
+        assert more.classes_.tolist() == ["a", "b", "c", "d"]
+        assert more.learner.get_params() == before
+        assert more.predict(str(other)).tolist() == ["a", "b", "d"] * 5
+        assert more.features == 4
     assert model.classes_.tolist() == ["a", "b", "c"]
     assert model.learner.get_params() == before
     assert np.array_equal(model.learner.coef_, weights)
     assert model.predict(path).tolist() == ["a", "b", "c"] * 5
-    more = train(path, model.reading, None, Options(passes=1), start=model)
-    assert more is not model
-    assert np.array_equal(model.learner.coef_, weights)
+
+
+@pytest.mark.parametrize("file", ["other.svm", "other.csv"])
+def test_learning_on_from_a_pipe_is_learning_on_from_a_file(tmp_path, monkeypatch, file):
+    """To the byte: the learner is saved as the same facts and arrays; files and times are the only difference."""
+    monkeypatch.chdir(tmp_path)
+    Path("rows.svm").write_text("a 1:1\nb 2:1\na 1:2\n" * 5)
+    Path("other.svm").write_text("a 1:1\nc 3:1 7:1\nb 2:1\nd 9:1\nc 3:2\n" * 5)
+    Path("rows.csv").write_text("label,x\na,1\nb,2\n" * 1 + "a,1\nb,2\n" * 4)
+    Path("other.csv").write_text("label,x\nc,5\na,1\nd,7\n")
+    rows = file.replace("other", "rows")
+    model = train(rows, reading_for([rows]))
+    saved = []
+    for options in (Options(stream=True), Options(stream=False, order="cyclic", passes=1), None):
+        if options is None:
+            monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(Path(file).read_bytes())))
+        paths = file if options is not None else "-"
+        more = train(paths, model.reading, None, options or Options(), start=model)
+        assert sorted(more.classes_.tolist()) == ["a", "b", "c", "d"]
+        saved.append(more.learner.to_parts(resume=True))
+    for parts in saved[1:]:
+        assert parts.facts == saved[0].facts
+        assert {name: array.tobytes() for name, array in parts.arrays.items()} == {
+            name: array.tobytes() for name, array in saved[0].arrays.items()
+        }
+
+
+def test_learning_on_resumes_where_it_was_interrupted(tmp_path, small_blocks):
+    path, other = str(tmp_path / "rows.svm"), str(tmp_path / "other.svm")
+    Path(path).write_text("a 1:1\nb 2:1\n" * 5)
+    Path(other).write_text("a 1:1\nb 2:1\n" * 50 + "c 3:1\nb 3:2\n" * 50)
+    model = train(path, reading_for([path]))
+    options = Options(stream=True, passes=2)
+    whole = train(other, model.reading, None, options, start=model)
+    half = train(other, model.reading, None, options, lambda step: os.kill(os.getpid(), signal.SIGINT), start=model)
+    assert half.training["stopped"] == "interrupted"
+    assert half.classes_.tolist() == ["a", "b"]
+    half.save(tmp_path / "half.model")
+    resumed = train(other, model.reading, None, options, resume=FileModel.load(tmp_path / "half.model"))
+    assert resumed.classes_.tolist() == ["a", "b", "c"]
+    assert resumed.learner.get_params() == model.learner.get_params()
+    same(whole, resumed, np.eye(4))
 
 
 def test_a_regressor_predicts_an_empty_file(tmp_path):

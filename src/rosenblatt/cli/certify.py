@@ -65,7 +65,7 @@ def certify(
         "columns": {name: value for name, value in columns._asdict().items() if value is not None},
         "xxh64": examples.digest,
         "rows": examples.shape[0],
-        "features": examples.shape[1],
+        "features": examples.features,
         "classes": classes,
         "positive": positive,
         "intercept": intercept,

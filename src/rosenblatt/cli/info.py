@@ -50,7 +50,7 @@ def _header_summary(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     if labels := _mapping(learner, "classes").get("values"):
         rows.append((f"{len(labels)} classes", _value_text(list(labels))))
     if "features" in learner:
-        rows.append(("features", _value_text(learner["features"])))
+        rows.append(("features", _value_text(training.get("features", learner["features"]))))
     for name, part in parts.items():
         if name not in ("learner", "reading") and isinstance(part, Mapping):
             rows.append((name, str(part.get("learner"))))

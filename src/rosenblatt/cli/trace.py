@@ -65,7 +65,8 @@ def trace(
     if not data:
         opts.refuse_options(context, columns._fields, "there are no files to read; give DATA")
     examples = read_examples(data, columns) if data else Examples(EMAILS, KINDS, "", lambda column: WORDS[column])
-    X, y, _, names = examples
+    examples = examples.without_index_0()
+    X, y, names = examples.X, examples.y, examples.column_name
 
     from rosenblatt.theory import NotSeparable, signed
     from rosenblatt.theory import trace as traced

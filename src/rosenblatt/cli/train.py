@@ -211,14 +211,14 @@ def _summary(model: FileModel, place: str, top: int) -> tuple[dict[str, Any], st
     if top and is_explainable(learner) and model.reading.format == "table":  # others have no names for features
         features = [entry for entry in top_features(model, top) if entry.weights]
     facts = {
-        "model": place, "learner": type(learner).__name__, "classes": labels, "features": learner.n_features_in_,
+        "model": place, "learner": type(learner).__name__, "classes": labels, "features": model.features,
         "rows": rows, "passes": passes, "stopped": training["stopped"], "skipped": training.get("skipped", 0),
         "history": history, "seconds": training["seconds"],
         "top_features": {entry.label: {weight.name: weight.value for weight in entry.weights} for entry in features},
     }  # fmt: skip
     if not labels:
         facts["history"] = [{key: value for key, value in entry.items() if key != "mistakes"} for entry in history]
-    head = f"{place}: {type(learner).__name__}, {learner.n_features_in_:,} features"
+    head = f"{place}: {type(learner).__name__}, {model.features:,} features"
     if labels:
         names = labels[:_SHOWN_CLASSES] + ["…"] * (len(labels) > _SHOWN_CLASSES)
         head = wrap(f"{head}, {len(labels)} classes: ", names)

@@ -61,6 +61,11 @@ class FileModel(SaveLoadMixin):
         """The classes, as their labels."""
         return self.learner.classes_
 
+    @property
+    def features(self) -> int:
+        """The number of features: LIBSVM text without the index 0 has one less than columns."""
+        return self.training.get("features", self.learner.n_features_in_)
+
     def predict(self, paths: Paths) -> NDArray:
         """Predict the label, or the number, of each row of files.
 
