@@ -19,6 +19,7 @@ from rosenblatt.testing import laws
 from rosenblatt.workflow import (
     FileModel,
     Options,
+    calibrate,
     cross_validated,
     evaluate,
     heaviest,
@@ -30,6 +31,7 @@ from rosenblatt.workflow import (
 )
 from rosenblatt.workflow.labels import Labels
 from rosenblatt.workflow.learners import LEARNERS, parse_setting
+from rosenblatt.workflow.probabilities import Sigmoids
 
 LEARNT = ("Perceptron", "AROW", "KernelPerceptron")
 
@@ -565,3 +567,88 @@ def test_resuming_a_stream_whose_content_changed_is_refused(data, small_blocks, 
         train(path, half.reading, None, options, resume=half)
     Path(path).write_text(text)
     assert train(path, half.reading, None, options, resume=half).training["stopped"] in ("passes", "converged")
+
+
+# Probabilities
+
+
+@pytest.fixture
+def noisy(tmp_path):
+    """Two classes that overlap: the second has the probability 1/(1 + exp(−2x))."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(1200, 1)) * 2
+    y = (rng.random(1200) < 1 / (1 + np.exp(-2 * x[:, 0]))).astype(int)
+    paths = [str(tmp_path / name) for name in ("train.svm", "test.svm")]
+    for path, rows in zip(paths, (slice(0, 800), slice(800, None)), strict=True):
+        svmlight.write(path, sp.csr_matrix(x[rows]), y[rows])
+    return (*paths, x[800:, 0])
+
+
+def test_probabilities_are_those_of_the_data(noisy, tmp_path):
+    path, test, x = noisy
+    model = train(path, reading_for([path]), options=Options(passes=3))
+    fitted = calibrate(model, path, reading_for([path]))
+    assert model.probabilities is None
+    assert fitted.learner is model.learner
+    p = fitted.predict_probabilities(test)
+    assert p.shape == (400, 2)
+    assert np.allclose(p.sum(axis=1), 1)
+    assert np.abs(p[:, 1] - 1 / (1 + np.exp(-2 * x))).mean() < 0.05
+    report = evaluate(fitted, test)
+    raw = 1 / (1 + np.exp(-np.concatenate([answers.scores for answers in model.answers(test)])))
+    truth = svmlight.read(test).y
+    assert report.brier == pytest.approx(np.mean((p[:, 1] - truth) ** 2))
+    assert report.brier < np.mean((raw - truth) ** 2)
+    assert report.log_loss == pytest.approx(-np.mean(np.log(np.where(truth == 1, p[:, 1], p[:, 0]))))
+    assert evaluate(model, test).log_loss is None
+    fitted.save(tmp_path / "fitted.model")
+    loaded = FileModel.load(tmp_path / "fitted.model")
+    assert np.array_equal(loaded.predict_probabilities(test), p)
+    assert np.array_equal(loaded.predict(test, threshold=0.9, probabilities=True), (p[:, 1] >= 0.9).astype(int))
+    assert np.array_equal(loaded.predict(test, probabilities=True), (p[:, 1] >= 0.5).astype(int))
+    with pytest.raises(errors.UnsupportedOperation, match="no probabilities"):
+        model.predict_probabilities(test)
+    again = train(path, model.reading, None, Options(passes=1), start=loaded)
+    assert again.probabilities is None
+
+
+def test_a_class_of_one_row_has_a_probability_too(tmp_path):
+    path = tmp_path / "rows.svm"
+    path.write_text("a 1:1\nb 2:1\n" * 10 + "c 3:1\n")
+    model = calibrate(train(str(path), reading_for([str(path)])), str(path), reading_for([str(path)]))
+    p = model.predict_probabilities(str(path))
+    assert p.shape == (21, 3)
+    assert np.allclose(p.sum(axis=1), 1)
+    assert model.classes_[p[:20].argmax(axis=1)].tolist() == ["a", "b"] * 10
+    report = evaluate(model, str(path))
+    truth = np.eye(3)[model.classes_.searchsorted(svmlight.read(path).y.astype(str))]
+    assert report.brier == pytest.approx(((p - truth) ** 2).sum(axis=1).mean())
+    path.write_text("a 1:1\nb 2:1\n")
+    with pytest.raises(errors.InvalidData, match="too few rows to hold some out"):
+        calibrate(train(str(path), reading_for([str(path)])), str(path), reading_for([str(path)]))
+
+
+def test_rows_of_weight_zero_do_not_count_for_probabilities(tmp_path):
+    path, both = str(tmp_path / "rows.vw"), str(tmp_path / "both.vw")
+    lines = [f"{(-1) ** k} | x:{(-1) ** (k + (k % 7 == 0))}" for k in range(40)]
+    Path(path).write_text("".join(f"{line}\n" for line in lines))
+    Path(both).write_text("".join(f"{line.replace(' ', ' 0 ', 1)}\n{line}\n" for line in lines))
+    slopes = []
+    for file in (path, both):
+        reading = reading_for([file], bits=4)
+        slopes.append(
+            calibrate(train(file, reading, options=Options(order="cyclic")), file, reading).probabilities.slopes[0]
+        )
+    assert slopes[0] > 0
+    assert slopes[1] == pytest.approx(slopes[0], rel=0.5)  # the folds are others
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [[], {"method": "magic"}, {"slopes": [1.0, 2.0]}, {"slopes": ["1"]}, {"intercepts": [float("inf")]}, {"folds": 0}],
+)
+def test_probabilities_of_a_damaged_file_are_refused(facts):
+    whole = {"method": "sigmoid", "slopes": [1.0], "intercepts": [0.0], "folds": 5, "rows": 9}
+    assert Sigmoids.from_facts(whole, 2).to_facts() == whole
+    with pytest.raises((ValueError, TypeError)):
+        Sigmoids.from_facts(facts if facts == [] else whole | facts, 2)

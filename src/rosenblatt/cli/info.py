@@ -17,7 +17,7 @@ _FEW = 12  # values of a list
 
 def info(
     model: opts.Model,
-    all: Annotated[bool, opts.option("--all", None, "Show every entry of the header.")] = False,
+    all: Annotated[bool, opts.option("--all", None, "Show everything that the file says about the model.")] = False,
     json: opts.Json = False,
     quiet: opts.Quiet = False,
 ) -> None:
@@ -74,6 +74,8 @@ def _header_summary(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
         named = [f"{name.removeprefix('n_').removesuffix('_')} {value:,}" for name, value in counts.items()]
         rows.append(("counted", _value_text(named)))
         rows.append(("stopped", str(learner.get("stop_reason"))))
+    if probabilities := _mapping(facts, "probabilities"):
+        rows.append(("probabilities", f"{probabilities.get('method')}, of {probabilities.get('folds')} folds"))
     rows.append(("can learn on", "yes" if learner.get("resume") else "no, saved for prediction only"))
     return rows
 

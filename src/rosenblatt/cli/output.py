@@ -42,7 +42,7 @@ class StandardOutput(io.RawIOBase):
             try:
                 done += self._write_some(view[done:])
             except BlockingIOError:
-                select.select([], [self._descriptor], [])
+                select.select([], [self.fileno()], [])
             except OSError as error:
                 self._failed = True
                 if isinstance(error, BrokenPipeError):

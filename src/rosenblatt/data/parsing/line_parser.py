@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -21,7 +22,7 @@ from rosenblatt.data.parsing.decimals import resolve
 from rosenblatt.data.parsing.parallel import SIZE, ParallelReader, Parsed, Problem
 from rosenblatt.data.parsing.sorting import put_in_order
 from rosenblatt.data.parsing.swar import line_after, occurrences
-from rosenblatt.data.reading import Chunk, concatenate, csr
+from rosenblatt.data.reading import Chunk, RowTexts, concatenate, csr
 from rosenblatt.errors import FormatError
 
 SHOWN = 32  # characters of what is wrong in a message
@@ -93,6 +94,7 @@ class Data(tuple):
 class LineParser(ABC):
     """Parses pieces of text, each in a thread. A format says what its compiled loop is, and what makes it special."""
 
+    texts: bool  # whether to keep the lines of the rows
     error: ClassVar[type[FormatError]]
     loop: ClassVar[Any]  # the compiled function: (data, end, room, options, state)
     extra_type: ClassVar[type]
@@ -171,6 +173,8 @@ class LineParser(ABC):
         X = csr(room.values[:count], indices[:count], indptr, self.columns(state))
         used = room._replace(labels=room.labels[:rows], extra=room.extra[:rows])
         chunk = self.chunk(piece, X, used, state, options)
+        if self.texts:
+            chunk = replace(chunk, texts=RowTexts(_lines_at(piece, room.begins[:rows].tolist())))
         unusable = [self.bad_labels(chunk)]
         if state[UNSORTED]:
             text = "expected finite numbers; those of a feature that occurs here more than once add up to infinity"
@@ -229,6 +233,12 @@ class LineParser(ABC):
         if not chunks:
             raise self.error("there are no rows to read", path=", ".join(files[:3]) + (", …" if len(files) > 3 else ""))
         return concatenate(chunks), batches
+
+
+def _lines_at(piece: Piece, begins: list[int]) -> list[bytes]:
+    """Return the lines that begin at these places, without their ends."""
+    data = piece.buffer[: piece.end + 1].tobytes()  # a line end is there at the latest
+    return [data[begin : data.index(b"\n", begin)].removesuffix(b"\r") for begin in begins]
 
 
 def _infinite_rows(X: Any) -> NDArray[np.int64]:

@@ -104,6 +104,7 @@ def chunks(
     on_error: str = "error",
     qid: bool = False,
     hashing: int | None = None,
+    texts: bool = False,
     size: int = SIZE,
     threads: int | None = None,
     digest: bool = False,
@@ -129,6 +130,8 @@ def chunks(
         Whether to keep the numbers of the queries.
     hashing : int, optional
         Bits: indices are hashed to 2^bits columns, so that they may be as large as they like.
+    texts : bool
+        Whether to keep the lines as they stand in the files.
     size : int
         Bytes of text in a chunk, about.
     threads : int, optional
@@ -141,7 +144,7 @@ def chunks(
     ParallelReader of Chunk
         An iterator with `skipped`, `errors`, `bytes_read`, `total_bytes`, `digest()` and `close()`.
     """
-    parser = SvmlightParser(features, zero_based, text, labelled, qid, hashing)
+    parser = SvmlightParser(features, zero_based, text, labelled, qid, hashing, texts)
     return parser.read(paths, on_error, size, threads, digest, live=not labelled)
 
 
@@ -167,7 +170,13 @@ class Svmlight(RowReading):
             raise InvalidParameter("hashing", self.hashing, f"a whole number from 1 to {MOST_BITS}")
 
     def batches(
-        self, paths: Sequence[str], *, labelled: bool = True, on_error: str = "error", digest: bool = True
+        self,
+        paths: Sequence[str],
+        *,
+        labelled: bool = True,
+        on_error: str = "error",
+        texts: bool = False,
+        digest: bool = True,
     ) -> ParallelReader[Chunk]:
         """Return an iterator over the rows of these files, in order, in chunks.
 
@@ -179,6 +188,8 @@ class Svmlight(RowReading):
             Whether rows without a label are errors.
         on_error : {"error", "skip"}
             Whether a row that cannot be read is an error or left out.
+        texts : bool
+            Whether to keep the lines as they stand in the files.
         digest : bool
             Whether to compute a hash of the files.
 
@@ -186,8 +197,8 @@ class Svmlight(RowReading):
         -------
         ParallelReader of Chunk
         """
-        how: dict[str, Any] = {"labelled": labelled, "on_error": on_error, "digest": digest, "hashing": self.hashing}
-        return chunks(paths, zero_based=True, text=self.text, **how)
+        how: dict[str, Any] = {"labelled": labelled, "on_error": on_error, "digest": digest, "texts": texts}
+        return chunks(paths, zero_based=True, text=self.text, hashing=self.hashing, **how)
 
     def labels(self, paths: Sequence[str], *, on_error: str = "error") -> tuple[int, NDArray]:
         """Return the number of rows and the distinct labels. With on_error="skip" it takes longer.

@@ -50,6 +50,7 @@ class SvmlightParser(LineParser):
     labelled: bool = True  # whether rows must have a label; if not, labels are not looked at
     qid: bool = False
     bits: int | None = None  # hashes indices to 2^bits columns
+    texts: bool = False
     _decision: list[bool] = field(default_factory=list, repr=False)  # whether labels are words, once a row was seen
 
     def __post_init__(self) -> None:

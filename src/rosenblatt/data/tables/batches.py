@@ -20,6 +20,7 @@ from xxhash import xxh64
 from rosenblatt.data import opening
 from rosenblatt.data.formats import START, TABLES, format_of_suffix
 from rosenblatt.data.opening import MOST_ERRORS
+from rosenblatt.data.reading import RowTexts
 from rosenblatt.data.tables.delimited import Delimited, first_records
 from rosenblatt.data.tables.json_lines import JsonLines
 from rosenblatt.data.tables.schema import LABELS, SAMPLE, ColumnChoice, Schema, infer_schema, is_number
@@ -126,6 +127,7 @@ class TableBatch:
 
     columns: pa.Table  # float64 for numbers (NaN is missing), large_string for the rest
     schema: Schema
+    texts: RowTexts | None = None  # the rows as they stand in the file, where that was asked for
 
     @property
     def rows(self) -> int:
@@ -134,14 +136,23 @@ class TableBatch:
 
     def take(self, rows: NDArray) -> TableBatch:
         """Return these rows, in this order."""
-        return TableBatch(self.columns.take(pa.array(np.arange(self.rows)[rows])), self.schema)
+        chosen = np.arange(self.rows)[rows]
+        texts = None if self.texts is None else self.texts.take(chosen.tolist())
+        return TableBatch(self.columns.take(pa.array(chosen)), self.schema, texts)
 
 
 class TableBatches:
     """An iterator over the batches of files, which holds one at a time. `schema` is known when the first one is there."""
 
     def __init__(
-        self, paths: Sequence[str], options: TableOptions, schema: Schema | None, labelled: bool, on_error: str, size: int
+        self,
+        paths: Sequence[str],
+        options: TableOptions,
+        schema: Schema | None,
+        labelled: bool,
+        on_error: str,
+        size: int,
+        texts: bool = False,
     ):
         opening.check_on_error(on_error)
         self.schema = schema
@@ -151,6 +162,7 @@ class TableBatches:
         self.total_bytes = opening.size_of(paths)
         self._options, self._labelled, self._skip, self._size = options, labelled, on_error == "skip", size
         self._digest = xxh64()
+        self._texts = texts
         self._batches = self._read(paths)
 
     def __iter__(self) -> Iterator[TableBatch]:
@@ -264,12 +276,17 @@ class TableBatches:
             raise errors[0]
         self.skipped += len(piece.broken) + len(bad)
         self.errors += errors[:room]
-        cleaned = pa.table(columns)
-        if bad:
-            good = np.ones(cleaned.num_rows, bool)
-            good[list(bad)] = False
-            cleaned = cleaned.filter(pa.array(good))
-        return TableBatch(cleaned, schema)
+        batch = TableBatch(pa.table(columns), schema, self._keep_texts(piece, source))
+        return batch.take(np.setdiff1d(np.arange(batch.rows), list(bad))) if bad else batch
+
+    def _keep_texts(self, piece: Piece, source: Source) -> RowTexts | None:
+        if not self._texts:
+            return None
+        if piece.texts is None:
+            problem = f"the rows of {source.form.format} are not text that predictions can be written beside"
+            raise TableError(problem, path=source.stream.name, hint="convert the file to CSV or JSON lines")
+        kind = "lines" if isinstance(source, Lines) else source.form.format
+        return RowTexts(piece.texts(), kind, source.form.delimiter, source.form.quote, tuple(source.names), piece.header)
 
 
 def _unique_first_label(labels: Column) -> str | None:

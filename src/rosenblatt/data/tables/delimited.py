@@ -188,5 +188,19 @@ class Delimited(Source):
         expected = f"fields where there are {len(self.names)} columns, separated by {self.form.delimiter!r}"
         broken += [(line_of(row.number - 1), f"{row.actual_columns} {expected}: {row.text[:60]!r}") for row in wrong]
         left_out = np.array([row.number - 1 for row in wrong], np.int64)
-        records = np.setdiff1d(np.arange(table.num_rows + len(left_out)), left_out)[skip:]
-        return Piece(table.slice(skip), lambda row: line_of(int(records[row])), sorted(broken))
+        records = np.setdiff1d(np.arange(table.num_rows + len(left_out)), left_out)
+        header = self._texts(data, records[:1])[0] if skip and len(records) else None
+        records = records[skip:]
+        return Piece(
+            table.slice(skip),
+            lambda row: line_of(int(records[row])),
+            sorted(broken),
+            texts=lambda: self._texts(data, records),
+            header=header,
+        )
+
+    def _texts(self, data: bytes, records: NDArray[np.int64]) -> list[bytes]:
+        """Return these records of a piece as they stand in the file."""
+        _, begins, data = self._scan(data if data.endswith((b"\n", b"\r")) else data + b"\n")
+        lines = data.split(b"\n")
+        return [b"\n".join(lines[begins[record] : begins[record + 1]]).rstrip(b"\r\n") for record in records]
