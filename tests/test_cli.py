@@ -476,6 +476,16 @@ def test_counts_keep_their_names(tmp_path, monkeypatch):
     assert re.search(r"^counted .*\bseen \d+", ran("info plain.model -q").stdout, re.MULTILINE)
 
 
+def test_help_is_in_whole_sentences():
+    for name in app.COMMANDS:
+        command = typer.main.get_command(app.app).get_command(None, name)
+        for parameter in command.params:
+            where = f"{parameter.name} of {name}: {parameter.help}"
+            assert re.fullmatch(r"[A-Z].*\.", parameter.help), where
+            assert len(parameter.help.split()) >= 2, where
+            assert not re.search(r"\belse (detected|by)\b|same seed, same|\bor not\.", parameter.help), where
+
+
 def test_usage_shows_names_for_values():
     for name in app.COMMANDS:
         said = ran(f"{name} --help").stdout

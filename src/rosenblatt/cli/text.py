@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 BATCH = 1000  # sentences that are annotated together
 
-Model = Annotated[str, typer.Argument(metavar="MODEL", help="The model file; with --train it is written, else it is read.")]
+Model = Annotated[str, typer.Argument(metavar="MODEL", help="The model file: written with --train, else read.")]
 Files = Annotated[
     list[str] | None,
     typer.Argument(metavar="FILES", help="Files to annotate: CoNLL-U, columns, or lines of words; - is standard input."),
@@ -28,9 +28,13 @@ Files = Annotated[
 Train = Annotated[list[str] | None, typer.Option("--train", metavar="FILE", help="Train MODEL on this file; repeatable.")]
 Dev = Annotated[
     list[str] | None,
-    typer.Option("--dev", metavar="FILE", help="Measure the error on this file after each epoch of --train; repeatable."),
+    typer.Option(
+        "--dev", metavar="FILE", help="Validation file: its error is shown after each epoch of --train; repeatable."
+    ),
 ]
-Test = Annotated[list[str] | None, typer.Option("--test", metavar="FILE", help="Measure MODEL on this file; repeatable.")]
+Test = Annotated[
+    list[str] | None, typer.Option("--test", metavar="FILE", help="Measure the accuracy of MODEL on this file; repeatable.")
+]
 Epochs = Annotated[
     int, typer.Option("--epochs", "--passes", min=1, metavar="N", help="Number of epochs (passes over the training data).")
 ]
