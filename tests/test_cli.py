@@ -309,6 +309,16 @@ def test_a_result_that_cannot_be_written_is_said_by_every_command(unbuffered, ev
     assert len(said) == len(EVERY_RESULT), ended.stderr
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")
+def test_a_stderr_that_cannot_be_written_is_no_error(every_input):
+    with open("/dev/full", "w") as full:
+        ended = subprocess.run(
+            [sys.executable, "-m", "rosenblatt", "train", "rows.svm"], stdout=subprocess.PIPE, stderr=full, timeout=120
+        )
+    assert ended.returncode == 0
+    assert ended.stdout.startswith(b"rows.model: Perceptron")
+
+
 def test_a_short_write_is_continued_until_all_is_written_or_it_is_an_error(tmp_path):
     script = (
         "import resource, sys; from rosenblatt.cli.output import open_stdout\n"

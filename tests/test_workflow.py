@@ -610,6 +610,8 @@ def test_probabilities_are_those_of_the_data(noisy, tmp_path):
         model.predict_probabilities(test)
     again = train(path, model.reading, None, Options(passes=1), start=loaded)
     assert again.probabilities is None
+    with pytest.raises(errors.UnsupportedOperation, match="continued from another one"):
+        calibrate(again, path, reading_for([path]))
 
 
 def test_a_class_of_one_row_has_a_probability_too(tmp_path):

@@ -33,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         from rosenblatt.cli.app import run
         from rosenblatt.cli.console import is_utf8
         from rosenblatt.cli.errors import report
-        from rosenblatt.cli.output import open_stdout
+        from rosenblatt.cli.output import open_stderr, open_stdout
     except KeyboardInterrupt:
         return 130
     except ModuleNotFoundError as missing:
@@ -43,9 +43,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     if sys.stdout is None or sys.stdout is sys.__stdout__:
         sys.stdout = open_stdout()
-    for name, mode in (("stdin", "r"), ("stderr", "w")):
-        if getattr(sys, name) is None:  # it was closed, as by >&-
-            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115  open to the end
+    if sys.stderr is None or sys.stderr is sys.__stderr__:
+        sys.stderr = open_stderr()
+    if sys.stdin is None:  # it was closed, as by <&-
+        sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115  open to the end
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure") and not is_utf8(stream):
             stream.reconfigure(errors="backslashreplace")  # a terminal that cannot show γ is no error

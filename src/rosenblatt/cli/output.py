@@ -1,7 +1,8 @@
 """Standard output writes all that it is given, or raises. Results of every command go through it.
 
 Python's own stdout does not always: unbuffered (PYTHONUNBUFFERED, python -u), it drops what a full disk did not take and
-says nothing, and it gives up where a pipe that does not block is full.
+says nothing, and it gives up where a pipe that does not block is full. Standard error writes what it can: an error there
+does not keep a command from its result.
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ NAME = "<stdout>"
 
 
 class StandardOutput(io.RawIOBase):
-    """The file behind a descriptor, None where it is closed. After an error, which was raised once, nothing is written."""
+    """The file behind a descriptor, None where it is closed. After an error, which is raised once unless it may be
+    `lossy`, nothing is written."""
 
-    def __init__(self, descriptor: int | None):
-        self._descriptor = descriptor
+    def __init__(self, descriptor: int | None, lossy: bool = False):
+        self._descriptor, self._lossy = descriptor, lossy
         self._failed = False
 
     def writable(self) -> bool:
@@ -45,6 +47,8 @@ class StandardOutput(io.RawIOBase):
                 select.select([], [self.fileno()], [])
             except OSError as error:
                 self._failed = True
+                if self._lossy:
+                    break
                 if isinstance(error, BrokenPipeError):
                     raise
                 raise OutputError(f"cannot be written: {error.strerror}", NAME, error.errno) from error
@@ -70,3 +74,11 @@ def open_stdout() -> TextIO:
         line_buffering=raw.isatty(),
         write_through=unbuffered,
     )
+
+
+def open_stderr() -> TextIO:
+    """Return a stderr like that of the process, which drops what cannot be written."""
+    given = sys.stderr
+    raw = StandardOutput(None if given is None else given.fileno(), lossy=True)
+    encoding = "utf-8" if given is None else given.encoding
+    return io.TextIOWrapper(io.BufferedWriter(raw), encoding, "backslashreplace", line_buffering=True)

@@ -88,7 +88,7 @@ def train(
     """
     from rosenblatt.workflow import FileModel, Options, calibrate
     from rosenblatt.workflow import train as train_model
-    from rosenblatt.workflow.calibration import check_calibration
+    from rosenblatt.workflow.calibration import check_calibration, check_new
     from rosenblatt.workflow.model import file_list
     from rosenblatt.workflow.training import uses_stream
 
@@ -110,6 +110,7 @@ def train(
     if stream is not None:
         opts.refuse_options(context, ("memory",), "--stream or --load decides already")
     if start:
+        opts.refuse_options(context, ("classes",), f"{start} has its classes, and learns new ones as they come")
         fixed = tuple(name for name in learning._fields if name not in ("passes", "order", "seed"))
         opts.refuse_options(context, (*columns._fields, *fixed), f"{start} keeps its columns and its learner")
     before: FileModel | None = load_model(start or place, FileModel) if resume or start else None
@@ -125,6 +126,8 @@ def train(
     else:
         reading, learner, notes = before.reading, before.learner, list(getattr(before.reading, "notes", []))
     if probabilities:
+        if before is not None:
+            check_new(before)
         check_calibration(learner, files, uses_stream(files, reading, options))
     if start and before is not None and before.probabilities is not None:
         notes.append(f"the probabilities of {start} are dropped: they do not fit a model that has learned more")

@@ -42,6 +42,15 @@ def check_calibration(learner: Any, files: Sequence[str], stream: bool) -> None:
         )
 
 
+def check_new(model: FileModel) -> None:
+    """Raise UnsupportedOperation for a model that has learned from rows that cannot be held out any more."""
+    if model.training.get("continued"):
+        raise UnsupportedOperation(
+            "probabilities are fitted to rows that were not learned from, and this model continued from another one",
+            hint="train a new model on all rows",
+        )
+
+
 def calibrate(model: FileModel, paths: Paths, reading: Reading, folds: int = FOLDS, on_error: str = "error") -> FileModel:
     """Fit probabilities to a model that was trained from files; training is repeated once for each fold.
 
@@ -71,6 +80,7 @@ def calibrate(model: FileModel, paths: Paths, reading: Reading, folds: int = FOL
         If there are too few rows to hold some out.
     """
     then = model.training
+    check_new(model)
     check_calibration(model.learner, file_list(paths), bool(then.get("streamed")))
     options = Options(passes=then["passes"], order=then["order"], seed=then["seed"], on_error=on_error)
     rows = Rows.load(paths, reading, model.learner, options)

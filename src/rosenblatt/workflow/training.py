@@ -235,8 +235,10 @@ class Trainer:
         self.all_labels = True  # whether a label that is not among them is an error, or starts training again
         self.class_weight: Any = None
         self.unknown_class: str | None = None  # what it is outside of this training, in which new classes may arrive
-        if model is not None:
-            self.unknown_class = model.training.get("unknown_class")  # of a training that was interrupted
+        self.continued = False  # whether what was learned before is of other rows, which are not known
+        if model is not None:  # of a training that was interrupted, or one that goes on
+            self.unknown_class = model.training.get("unknown_class")
+            self.continued = model.training.get("stopped") != "interrupted" or bool(model.training.get("continued"))
         self.source: LoadedRows | StreamedRows
         self.facts: dict[str, Any] = {}
         self.started = perf_counter()
@@ -547,6 +549,7 @@ class Trainer:
                 "updates_in_pass": self.updates_in_pass,
                 "history": self.history,
                 "seconds": round(perf_counter() - self.started, 3),
+                **({"continued": True} if self.continued else {}),
             },
         )
 
@@ -644,7 +647,7 @@ def train(
         with interrupts_held() as interrupted:
             return trainer.run(interrupted)
 
-    if options.classes is None and (start is not None or (stream and not rereadable(files))):
+    if start is not None or (options.classes is None and stream and not rereadable(files)):
         return attempt(model, reading, Labels(grow=True))
     try:
         return attempt(model, reading)  # the classes are those of the first batch
