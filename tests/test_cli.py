@@ -365,11 +365,11 @@ def slow_pipe(tmp_path, monkeypatch):
         )
         held.append(running)
 
-        def ask(lines, ends):
+        def ask(lines, ends, seconds=60):
             running.stdin.write(lines.encode())
             running.stdin.flush()
-            found, until = b"", time.monotonic() + 60
-            while not found.endswith(ends.encode()) and time.monotonic() < until:
+            found, until = b"", time.monotonic() + seconds
+            while (not found or not found.endswith(ends.encode())) and time.monotonic() < until:
                 if select.select([running.stdout], [], [], 1)[0]:
                     found += os.read(running.stdout.fileno(), 1 << 16)
             return found.decode()
@@ -405,6 +405,16 @@ def test_each_line_of_a_slow_pipe_is_answered_before_the_next(name, slow_pipe):
     more = bad + good.splitlines()[-1]  # a line and the beginning of one
     assert ask(more, "\n").count("\n") == 1
     assert ask("\n", "\n").count("\n") == 1
+
+
+def test_the_header_of_a_slow_pipe_is_written_before_its_first_row(slow_pipe):
+    Path("rows.csv").write_text("label,age\n" + "1,30\n-1,20\n" * 4)
+    assert ran("train rows.csv -q --model m").code == 0
+    ask = slow_pipe("predict m - -q --append")
+    assert ask("age,name\n", "", 1) == ""
+    assert ask('30,"a\n', "", 1) == ""
+    assert ask('b"\n', "1\n") == 'age,name,predicted\n30,"a\nb",1\n'
+    assert ask("20,c\n", "1\n") == "20,c,-1\n"
 
 
 @pytest.mark.parametrize("columns", [False, True])

@@ -92,14 +92,14 @@ class Columns(NamedTuple):
     def has_number(self, answers: Answers) -> bool:
         return answers.probabilities is not None or (self.scores and answers.scores is not None)
 
-    def texts(self, answers: Answers) -> list[list[str]]:
+    def texts(self, answers: Answers) -> Sequence[Sequence[str]]:
         """The columns of each row as text: the label, and what the options ask for."""
         if self.top is not None:
             return [[text for label, value in best for text in (label, repr(value))] for best in self._best(answers)]
-        columns = [[label or "" for label in _label_texts(answers.labels.tolist())]]
-        if self.has_number(answers):
-            columns.append(list(map(repr, self._numbers(answers))))
-        return [list(row) for row in zip(*columns, strict=True)]
+        labels = [label or "" for label in _label_texts(answers.labels.tolist())]
+        if not self.has_number(answers):
+            return [(label,) for label in labels]
+        return list(zip(labels, map(repr, self._numbers(answers)), strict=True))
 
     def fields(self, answers: Answers) -> list[dict[str, Any]]:
         """The fields of each row as JSON: the label, the scores, and what the options ask for."""
@@ -128,8 +128,8 @@ class Columns(NamedTuple):
             assert scores is not None
             return (scores if scores.ndim == 1 else scores.max(axis=1)).tolist()
         chosen = answers.probabilities.argmax(axis=1)
-        for number, label in enumerate(self.model.classes_):
-            chosen[answers.labels == label] = number
+        if len(self.model.classes_) == 2:  # of which the threshold may have chosen the other one
+            chosen = (answers.labels == self.model.classes_[1]).astype(int)
         return answers.probabilities[np.arange(len(chosen)), chosen].tolist()
 
     def _best(self, answers: Answers) -> list[list[tuple[str, float]]]:
@@ -152,11 +152,19 @@ def _label_texts(labels: Iterable[object]) -> list[str | None]:
     """Labels as text; None, where no label reached the threshold, stays None."""
     from rosenblatt.workflow.labels import label_text
 
-    return [None if label is None else label_text(label) for label in labels]
+    labels = list(labels)
+    texts = {label: None if label is None else label_text(label) for label in set(labels)}
+    return [texts[label] for label in labels]
 
 
 def _text_lines(show: Columns) -> Callable[[Answers], bytes]:
-    return lambda answers: "".join(["\t".join(texts) + "\n" for texts in show.texts(answers)]).encode()
+    def lines(answers: Answers) -> bytes:
+        if show.top is None and not show.has_number(answers):
+            labels = _label_texts(answers.labels.tolist())
+            return "".join([f"{label or ''}\n" for label in labels]).encode()
+        return "".join(["\t".join(texts) + "\n" for texts in show.texts(answers)]).encode()
+
+    return lines
 
 
 def _json_lines(show: Columns, ascii_only: bool) -> Callable[[Answers], bytes]:
@@ -191,7 +199,7 @@ class Appending:
         delimited = texts.format in ("csv", "tsv")
         between, quote = (texts.delimiter, texts.quote) if delimited else ("\t", None)
 
-        def add(line: bytes, fields: list[str]) -> bytes:
+        def add(line: bytes, fields: Sequence[str]) -> bytes:
             return line + "".join(between + _quoted(field, between, quote) for field in fields).encode()
 
         lines = list(map(add, texts.lines, self.show.texts(answers)))

@@ -90,6 +90,7 @@ class Delimited(Source):
         self._codes = ord(form.delimiter), ord(form.quote) if form.quote else -1
         self._records = self._cut()
         self._first = b""
+        self._header: bytes | None = None  # the record that names the columns
         self.head: list[list[str]] = []
         for block in self._records:
             self._first += block
@@ -189,14 +190,15 @@ class Delimited(Source):
         broken += [(line_of(row.number - 1), f"{row.actual_columns} {expected}: {row.text[:60]!r}") for row in wrong]
         left_out = np.array([row.number - 1 for row in wrong], np.int64)
         records = np.setdiff1d(np.arange(table.num_rows + len(left_out)), left_out)
-        header = self._texts(data, records[:1])[0] if skip and len(records) else None
+        if skip and len(records):
+            self._header = self._texts(data, records[:1])[0]
         records = records[skip:]
         return Piece(
             table.slice(skip),
             lambda row: line_of(int(records[row])),
             sorted(broken),
             texts=lambda: self._texts(data, records),
-            header=header,
+            header=self._header,
         )
 
     def _texts(self, data: bytes, records: NDArray[np.int64]) -> list[bytes]:
