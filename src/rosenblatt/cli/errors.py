@@ -81,7 +81,7 @@ OPTIONS: dict[str, str | Callable[[Any], str | None]] = {
     **{name: f"--{name}" for name in (
         "target", "text", "numeric", "ignore", "weight", "delimiter", "missing", "scale", "ngrams", "characters", "format",
         "passes", "order", "seed", "holdout", "classes", "learner", "folds", "label", "row", "positive", "beam", "column",
-        "columns", "method", "task",
+        "columns", "method", "task", "threshold",
     )},
     "categories": "--category",
     "hashing": "--hash-bits",
@@ -96,6 +96,7 @@ OPTIONS: dict[str, str | Callable[[Any], str | None]] = {
     "stream": _flag("--stream", "--load"),
     "on_error": lambda value: "--skip-errors" if value == "skip" else None,
     "resume": _flag("train it without --small"),
+    "probabilities": _flag("train it with --probabilities"),
 }  # fmt: skip
 
 

@@ -17,7 +17,7 @@ _FEW = 12  # values of a list
 
 def info(
     model: opts.Model,
-    all: Annotated[bool, opts.option("--all", None, "Show every entry of the header.")] = False,
+    all: Annotated[bool, opts.option("--all", None, "Show everything that the file says about the model.")] = False,
     json: opts.Json = False,
     quiet: opts.Quiet = False,
 ) -> None:
@@ -57,7 +57,7 @@ def _header_summary(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     if model.get("scheme"):
         rows.append(("scheme", str(model["scheme"])))
     if "features" in learner:
-        rows.append(("features", _value_text(learner["features"])))
+        rows.append(("features", _value_text(training.get("features", learner["features"]))))
     for name, part in parts.items():
         if name not in ("learner", "reading") and isinstance(part, Mapping):
             rows.append((name, str(part.get("learner"))))
@@ -82,6 +82,8 @@ def _header_summary(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
         rows.append(("counted", _value_text(named)))
         resumes = "; --resume goes on there" if "interruption" in learner else ""
         rows.append(("stopped", f"{learner.get('stop_reason')}{resumes}"))
+    if probabilities := _mapping(facts, "probabilities"):
+        rows.append(("probabilities", f"{probabilities.get('method')}, of {probabilities.get('folds')} folds"))
     rows += _crossing_trees(_mapping(_mapping(parts, "parser") or learner, "model"))
     rows += _pipeline_progress(facts)
     rows.append(("can learn on", "yes" if _can_learn(learner) else "no, saved for prediction only"))

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,21 @@ from rosenblatt.errors import FormatError, InvalidData
 from rosenblatt.modelfile.parts import Parts
 
 NARROW = np.iinfo(np.int32).max
+
+
+class RowTexts(NamedTuple):
+    """Rows as they stand in a file, so that predictions can be written beside them."""
+
+    lines: list[bytes]  # without line ends; a record of delimited text may have some inside
+    format: str = "lines"  # "csv" and "tsv" are delimited text, "jsonl" objects, all else lines
+    delimiter: str = "\t"
+    quote: str | None = None
+    names: tuple[str, ...] = ()  # of the columns of delimited text
+    header: bytes | None = None  # the record that names them, if there is one
+
+    def take(self, rows: Iterable[int]) -> RowTexts:
+        """Return these rows, in this order."""
+        return self._replace(lines=[self.lines[row] for row in rows])
 
 
 @dataclass(frozen=True)
@@ -41,6 +56,8 @@ class Chunk:
         The query of each row of LIBSVM text, 0 where a line has none; None where they were not asked for.
     smallest : int or None
         The smallest index in LIBSVM text; None if there is no non-zero.
+    texts : RowTexts or None
+        The rows as they stand in the file; None where they were not asked for.
     """
 
     X: Any
@@ -48,6 +65,7 @@ class Chunk:
     weight: NDArray | None = None
     qid: NDArray[np.int64] | None = None
     smallest: int | None = None
+    texts: RowTexts | None = None
 
     @property
     def rows(self) -> int:
@@ -57,7 +75,8 @@ class Chunk:
     def take(self, rows: NDArray) -> Chunk:
         """Return these rows, in this order."""
         y, weight, qid = (None if array is None else array[rows] for array in (self.y, self.weight, self.qid))
-        return Chunk(self.X[rows], y, weight, qid, self.smallest)
+        texts = None if self.texts is None else self.texts.take(np.arange(self.rows)[rows].tolist())
+        return Chunk(self.X[rows], y, weight, qid, self.smallest, texts)
 
 
 def csr(values: NDArray, indices: NDArray, indptr: NDArray, columns: int) -> sp.csr_matrix:
@@ -167,7 +186,9 @@ class Reading(Protocol):
     def features(self) -> int | None:
         """The number of columns of X; None where it is known only when all rows are read."""
 
-    def batches(self, paths: Sequence[str], *, labelled: bool = True, on_error: str = "error") -> Batches:
+    def batches(
+        self, paths: Sequence[str], *, labelled: bool = True, on_error: str = "error", texts: bool = False
+    ) -> Batches:
         """Return an iterator over the batches of these files, in order.
 
         Parameters
@@ -175,9 +196,12 @@ class Reading(Protocol):
         paths : sequence of str
             The files; "-" is standard input.
         labelled : bool
-            Whether rows without a label are errors.
+            Whether rows without a label are errors. If not, the rows are to be predicted: those of a pipe are handed over
+            where it pauses, so that they can be answered before the next one is there.
         on_error : {"error", "skip"}
             Whether a row that cannot be read is an error or left out.
+        texts : bool
+            Whether to keep the rows as they stand in the files.
 
         Returns
         -------

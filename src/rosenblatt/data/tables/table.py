@@ -167,7 +167,13 @@ class Table:
         return None if self._schema is None else sum(encoder.width for encoder in self._encoders)
 
     def batches(
-        self, paths: Sequence[str], *, labelled: bool = True, on_error: str = "error", size: int = SIZE
+        self,
+        paths: Sequence[str],
+        *,
+        labelled: bool = True,
+        on_error: str = "error",
+        texts: bool = False,
+        size: int = SIZE,
     ) -> TableBatches:
         """Return an iterator over the batches of these files, in order.
 
@@ -179,6 +185,8 @@ class Table:
             Whether rows must have a label.
         on_error : {"error", "skip"}
             "skip" leaves out rows that cannot be read; `skipped` counts them, and `errors` has the first hundred.
+        texts : bool
+            Whether to keep the rows as they stand in the files, which must be text.
         size : int
             Bytes of a batch, about.
 
@@ -189,7 +197,7 @@ class Table:
         """
         if self._schema is not None and labelled and self._schema.target is None:
             raise UnsupportedOperation("this table was fitted without labels", settings={"labelled": False})
-        return TableBatches(opening.paths(paths), self._options, self._schema, labelled, on_error, size)
+        return TableBatches(opening.paths(paths), self._options, self._schema, labelled, on_error, size, texts)
 
     def fit(self, batches: Iterable[TableBatch]) -> Table:
         """Return a copy of this table that has learned means, categories and vocabularies from batches.
