@@ -1,23 +1,30 @@
 """The estimator is a scikit-learn classifier, and its weights are scikit-learn's where both run the same algorithm."""
 
+import gc
 import inspect
 import pickle
 import re
 from functools import partial
 
+import joblib
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from numba.core.dispatcher import Dispatcher
 from sklearn import linear_model
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.model_selection import GridSearchCV
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import rosenblatt
 from rosenblatt import Perceptron
+from rosenblatt.engine.rows import as_rows
+from rosenblatt.errors import InvalidData
+from rosenblatt.testing.laws import data, unsorted_csr, with_int64_indices
 
 WEIGHTS_ARE_RATES = (
     "a weight multiplies the rate of an update; two visits of a row are two chances of a mistake, which is another thing. "
@@ -68,6 +75,94 @@ def test_parameters_are_cloned_pickled_set_and_shown(kind):
     assert hash(estimator) != hash(kind())
     with pytest.raises(TypeError, match="unexpected keyword argument 'verbosity'"):
         kind(verbosity=1)
+
+
+def read_only(*arrays):
+    copies = tuple(array.copy() for array in arrays)
+    for array in copies:
+        for part in (array.data, array.indices, array.indptr) if sp.issparse(array) else (array,):
+            part.flags.writeable = False
+    return copies
+
+
+def compiled():
+    """How many kernels have been compiled, or loaded from the cache, for how many types of arguments."""
+    return sum(len(each.signatures) for each in gc.get_objects() if isinstance(each, Dispatcher))
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_nothing_need_be_writable_and_nothing_is_compiled_for_it(kind, tmp_path):
+    X, y = data(3)
+    X = (X > 0) * 1.0  # as Winnow wants it
+    estimator = kind(**{"max_iter": 3} if "max_iter" in kind().get_params() else {})
+    if "eta0" in estimator.get_params() and "rate_" in kind.__doc__:
+        estimator.set_params(eta0=0.01)
+    weighted = "sample_weight" in inspect.signature(estimator.fit).parameters
+    arrays = (X, y, np.ones(len(X))) if weighted else (X, y)
+
+    def learn(method, *arrays):
+        return method(*arrays[:2], **dict(zip(["sample_weight"], arrays[2:], strict=False)))
+
+    learn(estimator.fit, *arrays).predict(X)
+    if hasattr(estimator, "partial_fit"):
+        learn(estimator.partial_fit, *arrays)
+    joblib.dump(estimator, tmp_path / "model")
+    before, bytes_before = compiled(), (tmp_path / "model").read_bytes()
+    mapped = joblib.load(tmp_path / "model", mmap_mode="r")
+    for each in (mapped, learn(clone(estimator).fit, *read_only(*arrays))):
+        each.predict(*read_only(X))
+        if hasattr(each, "partial_fit"):
+            learn(each.partial_fit, *read_only(*arrays))
+        if "warm_start" in each.get_params():
+            learn(each.set_params(warm_start=True).fit, *read_only(*arrays))
+    assert compiled() == before
+    assert (tmp_path / "model").read_bytes() == bytes_before
+
+
+@pytest.mark.parametrize("keep", ["average", "vote"])
+def test_a_model_that_another_process_gets_read_only_goes_on(keep):
+    X, y = data(3, features=60_000)  # weights of more than a megabyte are mapped into the memory of a worker
+    each = OneVsRestClassifier(Perceptron(keep=keep), n_jobs=2).partial_fit(X, y, [0, 1, 2])
+    alone = OneVsRestClassifier(Perceptron(keep=keep)).partial_fit(X, y, [0, 1, 2])
+    for _ in range(2):
+        each.partial_fit(X, y)
+        alone.partial_fit(X, y)
+    assert np.array_equal(each.decision_function(X), alone.decision_function(X))
+
+
+def test_indices_of_64_bits_and_other_layouts_compile_nothing():
+    X, y = data(3)
+    usual = sp.csr_matrix(X)
+    expected = Perceptron(max_iter=3).fit(usual, y)
+    before = compiled()
+    strange = {
+        "int64": with_int64_indices(usual.copy()),
+        "int64, unsorted": with_int64_indices(unsorted_csr(X)),
+        "int8": usual.astype(np.int8),
+        "COO": usual.tocoo(),
+        "CSC": usual.tocsc(),
+    }
+    for name, matrix in strange.items():
+        clf = Perceptron(max_iter=3).fit(matrix, y)
+        assert np.array_equal(clf.coef_, expected.coef_), name
+        assert np.array_equal(clf.predict(matrix), expected.predict(usual)), name
+    assert compiled() == before
+    flags = usual > 0
+    assert np.array_equal(Perceptron(max_iter=3).fit(flags, y).coef_, Perceptron(max_iter=3).fit(flags.toarray(), y).coef_)
+
+
+def test_an_index_too_large_for_32_bits_is_refused_and_not_cut_off():
+    X = with_int64_indices(sp.csr_matrix(np.eye(3)))
+    X.indices[1] = 2**32 + 1
+    with pytest.raises(InvalidData, match="X has a column index 4294967297, but its columns are 0 to 2"):
+        as_rows(X)
+
+
+def test_columns_that_32_bits_cannot_count_keep_64():
+    wide = sp.csr_matrix((np.ones(2), np.array([5, 2**40]), np.array([0, 1, 2])), shape=(2, 2**40 + 1))
+    assert as_rows(wide).columns.dtype == np.uint64
+    assert as_rows(sp.csr_matrix((2, 2**31))).columns.dtype == np.uint32
 
 
 def blobs(classes, rows=300, features=5, seed=0):

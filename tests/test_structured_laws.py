@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 
+import joblib
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -115,6 +116,18 @@ def test_saving_loading_and_going_on_equals_never_having_stopped(case, tmp_path)
     straight.partial_fit(X[10:], y[10:])
     resumed = type(learner).load(tmp_path / "model").partial_fit(X[10:], y[10:])
     assert contents(resumed, tmp_path) == contents(straight, tmp_path)
+
+
+def test_a_model_that_joblib_maps_read_only_goes_on_in_a_copy(case, tmp_path):
+    learner, X, y = case
+    through = learner.fit(X[:20], y[:20])
+    joblib.dump(through, tmp_path / "pickle")
+    file = (tmp_path / "pickle").read_bytes()
+    mapped = joblib.load(tmp_path / "pickle", mmap_mode="r")
+    assert mapped.predict(X) == through.predict(X)
+    mapped.partial_fit(X[20:], y[20:])
+    assert contents(mapped, tmp_path) == contents(through.partial_fit(X[20:], y[20:]), tmp_path)
+    assert (tmp_path / "pickle").read_bytes() == file
 
 
 def test_a_model_saved_for_prediction_is_smaller_and_says_that_it_cannot_go_on(case, tmp_path):

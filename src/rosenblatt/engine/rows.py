@@ -30,7 +30,7 @@ class CSR(NamedTuple):
     """
 
     starts: NDArray  # (rows + 1,) int64
-    columns: NDArray  # (non-zeros,) uint32 or uint64
+    columns: NDArray  # (non-zeros,) uint32; uint64 where there are more than 2³¹ columns
     values: NDArray  # (non-zeros,)
 
 
@@ -148,8 +148,10 @@ def as_rows(X: MatrixLike, dtype: DTypeLike | None = None) -> Rows:
     """X, a matrix with two axes, as Dense or CSR rows, without a copy where type and layout already fit.
 
     float32 and float64 stay as they are; all else becomes float64 (float16: float32), or `dtype` where it is given.
-    Indices of any integer type are accepted and checked; unsorted and repeated ones are put in order and added up, in a
-    copy. NaN and infinity are not looked for here: `finite` does that, and the kernels notice them too.
+    Indices of any integer type are accepted and checked. Columns become int32, in a copy of half the size, unless there
+    are more than 2³¹ of them: int64 ones would have every kernel compiled again. Row starts are int64, so the number of
+    values has no limit. Unsorted and repeated indices are put in order and added up, in a copy. NaN and infinity are not
+    looked for here: `finite` does that, and the kernels notice them too.
     """
     if sp.issparse(X):
         return _csr(X, dtype)
@@ -164,7 +166,7 @@ def _csr(X: Any, dtype: DTypeLike | None) -> CSR:
     if X.ndim != 2:
         raise InvalidData(f"X must have two axes, rows and features; it has {X.ndim}, with shape {X.shape}")
     starts = X.indptr.astype(np.int64, copy=False)
-    columns = X.indices if X.indices.dtype in (np.int32, np.int64) else X.indices.astype(np.int64)
+    columns = _short_indices(X.indices, X.shape[1])
     if len(starts) != X.shape[0] + 1 or starts[0] != 0 or starts[-1] > len(columns) or len(columns) != len(X.data):
         raise InvalidData(
             f"X is not a valid CSR matrix: {X.shape[0]} rows with {len(starts)} row starts from {starts[0]} to "
@@ -173,15 +175,30 @@ def _csr(X: Any, dtype: DTypeLike | None) -> CSR:
     highest, lowest, canonical, backward = inspect(starts, columns)
     if backward >= 0:
         raise InvalidData(f"X is not a valid CSR matrix: the start of row {backward + 1} is before that of row {backward}")
-    if lowest < 0 or highest >= X.shape[1]:
-        wrong = lowest if lowest < 0 else highest
-        raise InvalidData(f"X has a column index {wrong}, but its columns are 0 to {X.shape[1] - 1}")
+    _refuse_outside(lowest, highest, X.shape[1])
     if not canonical:
         X = sp.csr_matrix((X.data.copy(), columns.copy(), X.indptr.copy()), shape=X.shape)
         X.sum_duplicates()
-        starts, columns = X.indptr.astype(np.int64, copy=False), X.indices
+        starts, columns = X.indptr.astype(np.int64, copy=False), _short_indices(X.indices, X.shape[1])
     values = X.data.astype(dtype or _float_type(X.data.dtype), copy=False)
     return CSR(frozen(starts), frozen(columns.view(f"u{columns.itemsize}")), frozen(values))
+
+
+def _short_indices(columns: NDArray, width: int) -> NDArray:
+    """Column indices as int32, if those of so many columns fit in it, else as int64."""
+    if columns.dtype == np.int32:
+        return columns
+    if width > 2**31:
+        return columns.astype(np.int64, copy=False)
+    if columns.size:
+        _refuse_outside(columns.min(), columns.max(), width)  # before what does not fit turns into another index
+    return columns.astype(np.int32)
+
+
+def _refuse_outside(lowest: int, highest: int, width: int) -> None:
+    """An error if a column index is not one of so many columns."""
+    if lowest < 0 or highest >= width:
+        raise InvalidData(f"X has a column index {lowest if lowest < 0 else highest}, but its columns are 0 to {width - 1}")
 
 
 def finite(rows: Rows) -> bool:

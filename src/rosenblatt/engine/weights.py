@@ -81,11 +81,26 @@ def zeros(features: int, problem: Problem, dtype: type, averaged: bool, sparse: 
 
 
 def in_layout_of(weights: Weights, dtype: type, sparse: bool) -> Weights:
-    """The same weights in the memory order and with the precision that these rows want; a copy only where they differ."""
+    """The same weights in the memory order and with the precision that these rows want, and such that learning can write
+    to them; a copy only where they differ."""
     order: Literal["C", "F"] = "C" if sparse else "F"
-    w: NDArray = np.asarray(weights.w, dtype=dtype, order=order)
-    drift = None if weights.drift is None else np.asarray(weights.drift, order=order)
-    return weights._replace(w=w, drift=drift)
+    w = np.require(weights.w, dtype, [order, "W"])
+    drift = None if weights.drift is None else np.require(weights.drift, None, [order, "W"])
+    return Weights(w, drift, writable(weights.tally), writable(weights.clock))
+
+
+def writable(array: NDArray) -> NDArray:
+    """The array, or a copy of one that must not be written to: joblib gives the arrays of a model that it maps into
+    memory or passes to another process as read-only views of a file."""
+    return np.require(array, None, ["W"])
+
+
+def has_read_only(values: Iterable[object]) -> bool:
+    """Whether one of these values, or of those in a tuple among them, is an array that must not be written to."""
+    return any(
+        not value.flags.writeable if isinstance(value, np.ndarray) else isinstance(value, tuple) and has_read_only(value)
+        for value in values
+    )
 
 
 def with_more_classes(weights: Weights, problem: Problem, larger: Problem) -> Weights:

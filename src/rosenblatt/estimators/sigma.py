@@ -24,7 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 from rosenblatt.engine.jit import jit
 from rosenblatt.engine.loop import axpy, dot
 from rosenblatt.engine.problems import winner
-from rosenblatt.engine.rows import Examples, Rows, as_rows, columns_of, count, lengths, row_bytes, take
+from rosenblatt.engine.rows import Examples, Rows, as_rows, columns_of, count, frozen, lengths, row_bytes, take
 from rosenblatt.errors import InvalidData, InvalidParameter, NumericOverflow
 from rosenblatt.estimators import parameters, targets
 from rosenblatt.estimators.base import invalid_data, read_examples, read_rows, unchanged_on_error
@@ -229,7 +229,8 @@ def far_mistakes(examples: Examples, label: int, sigma: float, w: NDArray) -> in
 
 def _cosines(rows: Rows, constant: float, coef: NDArray, intercept: NDArray) -> NDArray:
     result = np.empty((count(rows), len(coef)))
-    cosines(rows, check_lengths(rows, constant), np.ascontiguousarray(coef), intercept, result)
+    weights = frozen(np.ascontiguousarray(coef)), frozen(np.ascontiguousarray(intercept))
+    cosines(rows, check_lengths(rows, constant), *weights, result)
     return result
 
 

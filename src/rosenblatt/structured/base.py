@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt import rules
 from rosenblatt.engine.train import EpochTrainer, Limits, NumericFailure, Visits
+from rosenblatt.engine.weights import has_read_only
 from rosenblatt.errors import IncompatibleParameters, InvalidData, InvalidDataType, NumericOverflow, UnsupportedOperation
 from rosenblatt.estimators.base import Estimator, unchanged_on_error
 from rosenblatt.estimators.callbacks import with_callbacks
@@ -283,9 +284,10 @@ class StructuredEstimator(Estimator, OrderParameters, EpochParameters, Validatio
         return self
 
     def _stream_model(self) -> Any:
-        """Return the model that a stream goes on with: a copy, where a rule of the user's may let weights overflow."""
+        """Return the model that a stream goes on with: a copy, where a rule of the user's may let weights overflow, or
+        where its arrays must not be written to."""
         model = self._resumable()
-        return model if isinstance(self.rule, str) else model.copy()
+        return model if isinstance(self.rule, str) and not has_read_only(vars(model).values()) else model.copy()
 
     def _hold_out(self, X: Sequence, y: Sequence, rng: np.random.Generator) -> tuple[list, list, list, list]:
         """Return what to learn from and what to validate on: X, y, X_val, y_val."""

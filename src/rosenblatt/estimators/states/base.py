@@ -24,7 +24,7 @@ from rosenblatt.engine.model import Init, problem_of
 from rosenblatt.engine.problems import Binary, Problem, columns, decide
 from rosenblatt.engine.rows import Examples, Matrix, MatrixLike, Rows, count, fetch, take, touched_columns
 from rosenblatt.engine.train import NO_LIMIT, NumericFailure, Visits
-from rosenblatt.engine.weights import backup
+from rosenblatt.engine.weights import backup, writable
 from rosenblatt.errors import InvalidData
 from rosenblatt.estimators import parameters
 from rosenblatt.estimators.base import Classifier
@@ -158,7 +158,9 @@ class StateModel:
         }
 
     def prepare(self, rows: Rows) -> None:
-        """Nothing: a state serves rows of every layout."""
+        """Copy the arrays that must not be written to; a state serves rows of every layout."""
+        parts = (writable(part) if isinstance(part, np.ndarray) else part for part in self.state)
+        self.state = type(self.state)(*parts)
 
     def vectors(self) -> NDArray:
         """(vectors, features + 1): the weights that predict, the constant feature's last."""

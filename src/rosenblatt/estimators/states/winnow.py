@@ -15,7 +15,7 @@ from scipy.optimize import linprog
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_X_y
 
-from rosenblatt.engine.rows import MatrixLike, as_rows
+from rosenblatt.engine.rows import MatrixLike, as_rows, frozen
 from rosenblatt.errors import InvalidData, InvalidParameter
 from rosenblatt.estimators.base import invalid_data
 from rosenblatt.estimators.parameters import (
@@ -333,7 +333,7 @@ class Littlestone(Stateful, OrderParameters, EpochParameters):
         if sp.issparse(X) and not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()
-        flat = X.data if sp.issparse(X) else X.reshape(-1)
+        flat = frozen(X.data if sp.issparse(X) else X.reshape(-1))
         if (at := outside(flat, self._between)) >= 0:
             row, column = divmod(at, X.shape[1])
             if sp.issparse(X):
