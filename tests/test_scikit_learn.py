@@ -12,18 +12,21 @@ import pytest
 import scipy.sparse as sp
 from numba.core.dispatcher import Dispatcher
 from sklearn import linear_model
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, ShuffleSplit, StratifiedShuffleSplit
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import rosenblatt
 from rosenblatt import Perceptron
 from rosenblatt.engine.rows import as_rows
-from rosenblatt.errors import InvalidData
+from rosenblatt.errors import InvalidData, UnknownParameter, UnsupportedOperation
+from rosenblatt.estimators.parameters import WORDS, unknown_parameter
+from rosenblatt.estimators.plan import Plan
 from rosenblatt.testing.laws import data, unsorted_csr, with_int64_indices
 
 WEIGHTS_ARE_RATES = (
@@ -73,8 +76,58 @@ def test_parameters_are_cloned_pickled_set_and_shown(kind):
     assert estimator.set_params(verbose=0).verbose == 0
     assert estimator != kind()
     assert hash(estimator) != hash(kind())
-    with pytest.raises(TypeError, match="unexpected keyword argument 'verbosity'"):
+    refusal = f"{kind.__name__} has no parameter 'verbosity'; did you mean 'verbose'"
+    with pytest.raises(TypeError, match=refusal):
         kind(verbosity=1)
+    with pytest.raises(ValueError, match=refusal):
+        estimator.set_params(verbosity=1)
+    assert estimator.get_params() == kind().get_params()
+
+
+@pytest.mark.parametrize(
+    ("kind", "word", "value", "settings"),
+    [
+        (Perceptron, "shuffle", False, {"order": "cyclic"}),
+        (Perceptron, "average", True, {"keep": "average"}),
+        (Perceptron, "loss", "hinge", {"margin": 1.0}),
+        (Perceptron, "n_iter", 7, {"max_iter": 7}),
+        (Perceptron, "batch_size", 32, {"batch": 32}),
+        (Perceptron, "power_t", 0.5, {"learning_rate": "invsqrt"}),
+        (Perceptron, "penalty", "l2", {"keep": "average"}),
+        (Perceptron, "multi_class", "multinomial", {"multiclass": "joint"}),
+        (rosenblatt.PassiveAggressiveClassifier, "order", "cyclic", {"shuffle": False}),
+        (rosenblatt.PassiveAggressiveClassifier, "keep", "average", {"average": True}),
+        (rosenblatt.PassiveAggressiveClassifier, "alpha", 1e-4, {"average": True}),
+        (rosenblatt.PassiveAggressiveClassifier, "eta0", 1.0, {}),
+        (rosenblatt.SigmaPerceptron, "shuffle", True, {}),
+        (rosenblatt.Forgetron, "early_stopping", True, {}),
+        (rosenblatt.ALMA, "C", 1.0, {}),
+    ],
+)
+def test_words_of_scikit_learn_are_answered_with_ours(kind, word, value, settings):
+    for refused in (lambda: kind(**{word: value}), lambda: kind().set_params(**{word: value})):
+        with pytest.raises(UnknownParameter, match=f"{kind.__name__} has no parameter '{word}'; ") as error:
+            refused()
+        assert error.value.settings == settings
+        assert error.value.hint or settings
+        kind(**settings)  # the advice can be followed
+
+
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_every_word_of_scikit_learns_linear_learners_has_an_answer(kind):
+    theirs = (linear_model.Perceptron, linear_model.SGDClassifier, linear_model.SGDRegressor, LinearSVC)
+    known = kind().get_params()
+    for word in {word for each in theirs for word in each().get_params()} - set(known):
+        error = unknown_parameter(kind.__name__, word, "any", known)
+        assert word in WORDS
+        assert error.hint or error.settings
+
+
+def test_a_search_over_a_word_we_do_not_have_says_what_to_write():
+    X, y = blobs(2)
+    search = GridSearchCV(make_pipeline(StandardScaler(), Perceptron()), {"perceptron__shuffle": [True, False]}, cv=2)
+    with pytest.raises(ValueError, match="Perceptron has no parameter 'shuffle'; try order='shuffle'"):
+        search.fit(X, y)
 
 
 def read_only(*arrays):
@@ -223,6 +276,52 @@ def test_balanced_class_weights_are_scikit_learns():
     theirs = linear_model.Perceptron(max_iter=5, tol=None, shuffle=False, class_weight="balanced").fit(X, y)
     ours = Perceptron(max_iter=5, tol=None, order="cyclic", class_weight="balanced", multiclass="ovr").fit(X, y)
     assert np.allclose(ours.coef_, theirs.coef_)
+
+
+@pytest.mark.parametrize(("classes", "seed", "share"), [(2, 0, 0.1), (4, 7, 0.25)])
+def test_held_out_rows_are_scikit_learns(classes, seed, share, monkeypatch):
+    X, y = blobs(classes)
+    visits, rows_to_learn = Plan.visits, []
+    monkeypatch.setattr(Plan, "visits", lambda plan, live, *rest: rows_to_learn.append(live) or visits(plan, live, *rest))
+    settings = {"early_stopping": True, "validation_fraction": share, "random_state": seed}
+    Perceptron(**settings).fit(X, y)
+    theirs, _ = next(StratifiedShuffleSplit(test_size=share, random_state=seed).split(X, y))
+    assert np.array_equal(rows_to_learn[-1], np.sort(theirs))
+    rosenblatt.PassiveAggressiveRegressor(**settings).fit(X, X[:, 0])
+    theirs, _ = next(ShuffleSplit(test_size=share, random_state=seed).split(X))
+    assert np.array_equal(rows_to_learn[-1], np.sort(theirs))
+    # one epoch over these rows alone is what scikit-learn's own learner makes of all rows
+    settings |= {"max_iter": 1, "tol": None}
+    theirs = linear_model.Perceptron(shuffle=False, **settings).fit(X, y)
+    ours = Perceptron(order="cyclic", keep="last", multiclass="ovr", **settings).fit(X, y)
+    assert np.allclose(ours.coef_, theirs.coef_)
+
+
+STOPPING = [kind for kind in ESTIMATORS if "early_stopping" in kind().get_params()]
+
+
+@pytest.mark.parametrize("kind", STOPPING)
+def test_early_stopping_is_refused_in_a_stream(kind):
+    X, y = blobs(2)
+    learner = kind(early_stopping=True)
+    with pytest.raises(UnsupportedOperation, match="early_stopping=True cannot be used with partial_fit") as refused:
+        learner.partial_fit(X, y, **{"classes": [0, 1]} if is_classifier(learner) else {})
+    assert refused.value.settings == {"early_stopping": False}
+    assert not hasattr(learner, "coef_")
+
+
+def test_early_stopping_says_how_many_rows_it_needs():
+    X, y = blobs(3)
+    few = [*np.flatnonzero(y == 0)[:5], *np.flatnonzero(y == 1)[:5], *np.flatnonzero(y == 2)[:5]]
+    words = r"holds out 2 of 15 rows and learns from 13, but needs at least 3 and 3 for 3 classes: at least 21 rows in all"
+    with pytest.raises(InvalidData, match=words):
+        Perceptron(early_stopping=True).fit(X[few], y[few])
+    Perceptron(early_stopping=True).fit(X[:21], y[:21])
+    once = np.where(np.arange(len(y)) == 4, 9, y)
+    with pytest.raises(InvalidData, match=r"at least 2 rows of each class, .* y has 1 of 4 classes with a single row"):
+        Perceptron(early_stopping=True).fit(X, once)
+    with pytest.raises(InvalidData, match=r"holds out 1 of 1 rows .* at least 11 rows"):
+        rosenblatt.PassiveAggressiveRegressor(early_stopping=True).fit(X[:1], y[:1])
 
 
 def test_grid_search_pipeline_and_calibration():

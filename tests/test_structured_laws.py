@@ -13,6 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from rosenblatt import rules
+from rosenblatt.errors import UnsupportedOperation
 from rosenblatt.modelfile import container
 from rosenblatt.structured import GraphParser, SequenceTagger, TransitionParser
 
@@ -281,6 +282,12 @@ def test_early_stopping_stops_without_a_tol(case):
     learner.set_params(max_iter=60, early_stopping=True, n_iter_no_change=2).fit(X, y)
     assert learner.tol is None
     assert learner.n_iter_ < 60
+
+
+def test_early_stopping_is_refused_in_a_stream(case):
+    learner, X, y = case
+    with pytest.raises(UnsupportedOperation, match="early_stopping=True cannot be used with partial_fit"):
+        learner.set_params(early_stopping=True).partial_fit(X, y)
 
 
 def test_a_small_model_has_no_other_weights_than_it_was_saved_with(case, tmp_path):

@@ -159,6 +159,8 @@ def _describe_ours(error: RosenblattError, code: Code) -> tuple[Code, str, str |
         name = known(error.value) if callable(known) else known
         text = f"{name or error.parameter} must be {error.allowed}; got {shown(error.value)}"
     remedies = [remedy for name, value in error.settings.items() if (remedy := option_text(name, value)) is not None]
+    if isinstance(error, errors.UnknownParameter):
+        remedies = [f"--set {name}={value}" for name, value in error.settings.items()]
     hint = "; ".join([*([error.hint] if error.hint else []), *([" or ".join(remedies)] if remedies else [])])
     return code, _one_line(f"{error.place}: {text}" if error.place else text), hint or None
 

@@ -20,7 +20,6 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import train_test_split
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -52,7 +51,7 @@ from rosenblatt.errors import (
 )
 from rosenblatt.estimators import targets
 from rosenblatt.estimators.callbacks import CallbackSupportMixin, Hooks
-from rosenblatt.estimators.parameters import SHARED, Flag, parameter, with_parameters
+from rosenblatt.estimators.parameters import SHARED, Flag, NamedParameters, parameter, with_parameters
 from rosenblatt.estimators.plan import PROBLEMS, Plan
 from rosenblatt.estimators.progress import Bar
 from rosenblatt.modelfile.saving import EstimatorSaveLoadMixin
@@ -143,7 +142,7 @@ class LabelledRows(NamedTuple):
     live: NDArray  # the rows that count
 
 
-class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, BaseEstimator):
+class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, NamedParameters):
     """The base of all estimators of this library, with the interface of scikit-learn.
 
     The class attributes are the values of those parameters that a learner does not offer; `_allowed` says what its
@@ -254,6 +253,18 @@ class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, BaseEstimator):
     def _plan(self) -> Plan:
         names = (*SHARED, *self._allowed)
         return Plan({name: getattr(self, name) for name in names}, self._allowed, self._problems)
+
+    def _plan_to_stream(self) -> Plan:
+        """The plan for rows that come once, of which none can be held out."""
+        plan = self._plan()
+        if self.early_stopping:
+            raise UnsupportedOperation(
+                "early_stopping=True cannot be used with partial_fit, which learns from every row once and has no epochs "
+                "to stop",
+                hint="use fit, or call score on rows of your own between the calls of partial_fit and stop calling it",
+                settings={"early_stopping": False},
+            )
+        return plan
 
     def _unchangeable(self, plan: Plan) -> list[tuple[str, Any, Any]]:
         """(parameters, what they were when the model began, what they are now) of those that must not change."""
@@ -468,7 +479,7 @@ class Classifier(ClassifierMixin, Estimator):
                 )
             new_model = partial(self._model_to_fit, plan, rows, X.shape[1], len(classes), init)
             model = new_model()
-            live, error = self._validation(model, X, labels, live, ValidationData(*validation, classes), rng)
+            live, error = self._validation(plan, model, X, labels, live, ValidationData(*validation, classes), rng)
             examples = Examples(rows, labels, targets.pair_weights(weight, by_class, len(y)), plan.constant)
             state = rng.bit_generator.state
 
@@ -489,7 +500,7 @@ class Classifier(ClassifierMixin, Estimator):
     ) -> Any:
         """Learn from these rows, once, in the order given."""
         with all_or_nothing(self):
-            plan = self._plan()
+            plan = self._plan_to_stream()
             X, y = self._read(X, y, reset=not self.__sklearn_is_fitted__())
             rows = as_rows(X)
             self._check_finite(X, rows)
@@ -511,7 +522,7 @@ class Classifier(ClassifierMixin, Estimator):
         with all_or_nothing(self):
             self.n_features_in_ = X.shape[1]
             data = LabelledRows(X, as_rows(X), labels, None, np.arange(len(labels)))
-            self._learn_labelled(self._plan(), data, np.arange(classes), [(0, classes)])
+            self._learn_labelled(self._plan_to_stream(), data, np.arange(classes), [(0, classes)])
         return self
 
     def _learn_labelled(self, plan: Plan, data: LabelledRows, known: NDArray, stages: list[tuple[int, int]]) -> None:
@@ -675,7 +686,14 @@ class Classifier(ClassifierMixin, Estimator):
         return mistakes, updates
 
     def _validation(
-        self, model: Any, X: Any, labels: NDArray, live: NDArray, data: ValidationData, rng: np.random.Generator
+        self,
+        plan: Plan,
+        model: Any,
+        X: Any,
+        labels: NDArray,
+        live: NDArray,
+        data: ValidationData,
+        rng: np.random.Generator,
     ) -> tuple[NDArray, Callable[[], float] | None]:
         """(rows to learn from, what tells the validation error), from rows given or held out."""
         X_val, y_val, classes = data
@@ -690,12 +708,8 @@ class Classifier(ClassifierMixin, Estimator):
             X_val = read_rows(self, X_val)
             y_val = self._validation_labels(y_val, X_val.shape[0], classes)
         elif self.early_stopping:
-            seed = int(rng.integers(2**31))
-            with invalid_data():
-                train, held = train_test_split(
-                    live, test_size=self.validation_fraction, stratify=labels[live], random_state=seed
-                )
-            live, X_val, y_val = np.sort(train), X[held], labels[held]
+            live, held = plan.hold_out(live, labels[live], rng)
+            X_val, y_val = X[held], labels[held]
         else:
             return live, None
         return live, lambda: float(np.mean(winner(model.decision(X_val)) != y_val))

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
@@ -31,6 +31,7 @@ from rosenblatt.estimators.base import invalid_data, read_examples, read_rows, u
 from rosenblatt.estimators.parameters import (
     Flag,
     InterceptParameters,
+    NamedParameters,
     Number,
     RandomParameters,
     parameter,
@@ -244,7 +245,7 @@ def _starts(rng: np.random.Generator, n: int, draws: int, pairs: bool) -> Iterat
 
 
 @with_parameters
-class SigmaPerceptron(LearnerSaveLoadMixin, ClassifierMixin, InterceptParameters, RandomParameters, BaseEstimator):
+class SigmaPerceptron(LearnerSaveLoadMixin, ClassifierMixin, InterceptParameters, RandomParameters, NamedParameters):
     """The σ-perceptron: a linear classifier that is right on every training row far from its plane, with any margin.
 
     A row is far if |cos(w, x)| ≥ `sigma`, both with the constant feature. If a hyperplane separates the classes, then with

@@ -260,7 +260,7 @@ class StructuredEstimator(Estimator, OrderParameters, EpochParameters, Validatio
         """
         first = not self.__sklearn_is_fitted__()
         with unchanged_on_error(self):
-            plan = self._plan()
+            plan = self._plan_to_stream()
             X, y = check_pair(X, y)
             corpus = self._corpus(X, y, begin=first)
             model = self._new_model(plan, corpus) if first else self._stream_model()

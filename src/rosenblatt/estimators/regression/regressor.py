@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.metrics import r2_score
-from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt.engine.loop import Pace, Progress
@@ -153,7 +152,7 @@ class Regressor(RegressorMixin, MultiOutputMixin, Estimator):
             start = (plan, rows, table.shape[1], _outputs(values), (coef_init, intercept_init))
             model = self._model_to_fit(*start)
             task, live = self._task(plan, rows, values, sample_weight)
-            live, error = self._validation(model, table, values, live, rng)
+            live, error = self._validation(plan, model, table, values, live, rng)
             state = rng.bit_generator.state
 
             def begin(model: LinearModel) -> RegressionTrainer:
@@ -188,7 +187,7 @@ class Regressor(RegressorMixin, MultiOutputMixin, Estimator):
         """
         first = not self.__sklearn_is_fitted__()
         with all_or_nothing(self):
-            plan = self._plan()
+            plan = self._plan_to_stream()
             table, values = self._read(X, y, reset=first)
             self._check_targets(values, not first)
             rows = as_rows(table)
@@ -282,20 +281,14 @@ class Regressor(RegressorMixin, MultiOutputMixin, Estimator):
         return [("keep", self._model.keep, self.keep), *super()._unchangeable(plan)]
 
     def _validation(
-        self, model: LinearModel, X: Any, y: NDArray, live: NDArray, rng: np.random.Generator
+        self, plan: Plan, model: LinearModel, X: Any, y: NDArray, live: NDArray, rng: np.random.Generator
     ) -> tuple[NDArray, Callable[[], float] | None]:
         """Return the rows to learn from, and a function that computes 1 − R² on those held out."""
         if not self.early_stopping:
             return live, None
-        train, held = train_test_split(live, test_size=self.validation_fraction, random_state=int(rng.integers(2**31)))
-        if len(held) < 2:
-            raise InvalidData(
-                f"validation_fraction={self.validation_fraction:g} holds out one row of {len(live)}",
-                hint="R² needs at least two",
-                settings={"early_stopping": False},
-            )
+        live, held = plan.hold_out(live, None, rng)
         X_val, y_val = X[held], y[held].reshape(len(held), -1)
-        return np.sort(train), lambda: 1.0 - float(r2_score(y_val, _predict(model, X_val)))
+        return live, lambda: 1.0 - float(r2_score(y_val, _predict(model, X_val)))
 
     @property
     def _outputs(self) -> int:
