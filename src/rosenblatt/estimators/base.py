@@ -598,6 +598,7 @@ class Classifier(ClassifierMixin, Estimator):
     # Steps of learning
 
     def _read(self, X: MatrixLike, y: ArrayLike, reset: bool) -> tuple[Any, NDArray]:
+        targets.refuse_several(y, type(self).__name__)
         targets.refuse_mixed(y)
         X, y = read_examples(self, X, y, reset, ensure_all_finite=False)
         with invalid_data():

@@ -333,6 +333,7 @@ class SigmaPerceptron(LearnerSaveLoadMixin, ClassifierMixin, InterceptParameters
         """
         with unchanged_on_error(self):
             parameters.check(self.get_params(deep=False), self._allowed)
+            targets.refuse_several(y, type(self).__name__)
             targets.refuse_mixed(y)
             table, labels = read_examples(self, X, y, reset=True)
             with invalid_data():
