@@ -324,6 +324,88 @@ def test_early_stopping_says_how_many_rows_it_needs():
         rosenblatt.PassiveAggressiveRegressor(early_stopping=True).fit(X[:1], y[:1])
 
 
+def test_t_counts_as_scikit_learns():
+    X, y = blobs(3)
+    theirs = linear_model.Perceptron(max_iter=4, tol=None, shuffle=False).fit(X, y)
+    ours = Perceptron(max_iter=4, tol=None, order="cyclic", multiclass="ovr").fit(X, y)
+    assert ours.t_ == theirs.t_ == 1201
+    assert ours.partial_fit(X, y).t_ == theirs.partial_fit(X, y).t_ == 1501
+    assert ours.fit(X, y).t_ == theirs.fit(X, y).t_ == 1201
+    with pytest.raises(AttributeError, match="not fitted yet"):
+        _ = Perceptron().t_
+
+
+@pytest.mark.parametrize(
+    ("keep", "multiclass"),
+    [("last", "ovo"), ("last", "joint"), ("average", "joint"), ("vote", "joint"), ("pocket", "joint")],
+)
+def test_weights_that_are_set_predict_and_are_learned_from(keep, multiclass):
+    X, y = blobs(3)
+    source = Perceptron(keep="last", multiclass=multiclass, max_iter=2, random_state=5).fit(X, y)
+    clf = Perceptron(keep=keep, multiclass=multiclass, max_iter=3, tol=None, order="cyclic").fit(X[:200], y[:200])
+    seen = clf.t_
+    clf.coef_, clf.intercept_ = source.coef_, source.intercept_
+    assert np.array_equal(clf.coef_, source.coef_)
+    assert np.array_equal(clf.intercept_, source.intercept_)
+    assert np.array_equal(clf.predict(X), source.predict(X))
+    assert clf.t_ == seen
+    if keep == "last":
+        assert np.array_equal(clf.partial_fit(X, y).coef_, source.partial_fit(X, y).coef_)
+    if keep == "average":  # as if the weights had been these for all examples seen
+        before, last = clf.coef_.copy(), source.partial_fit(X[:1], y[:1]).coef_
+        assert np.allclose(clf.partial_fit(X[:1], y[:1]).coef_, (before * (seen - 1) + last) / seen)
+
+
+def test_a_model_can_begin_with_weights_that_are_set(tmp_path):
+    X, y = blobs(3)
+    source = Perceptron(multiclass="ovr", keep="last").fit(X, y)
+    clf = Perceptron(multiclass="ovr", keep="last", warm_start=True)
+    clf.classes_ = np.array([0, 1, 2])
+    clf.coef_ = source.coef_
+    clf.intercept_ = source.intercept_
+    assert np.array_equal(clf.predict(X), source.predict(X))
+    assert (clf.t_, clf.n_features_in_, clf.stop_reason_) == (1, 5, "partial_fit")
+    clf.save(tmp_path / "model")
+    assert np.array_equal(rosenblatt.load(tmp_path / "model").predict(X), source.predict(X))
+    assert np.array_equal(clone(clf).set_params(warm_start=False).fit(X, y).coef_, source.coef_)
+    assert np.array_equal(clf.partial_fit(X, y).coef_, source.partial_fit(X, y).coef_)
+    numbers = rosenblatt.PassiveAggressiveRegressor().fit(X, X[:, 0])
+    numbers.coef_, numbers.intercept_ = np.arange(5.0), 7.0
+    assert np.allclose(numbers.predict(X), X @ np.arange(5.0) + 7)
+    assert np.allclose(numbers.partial_fit(X[:1], X[:1] @ np.arange(5.0) + 7).coef_, np.arange(5.0))
+
+
+def test_weights_that_cannot_be_set_are_refused_and_change_nothing():
+    X, y = blobs(3)
+    clf = Perceptron(fit_intercept=False).fit(X, y)
+    before = pickle.dumps(clf)
+    for name, value, message in (
+        ("coef_", np.zeros((2, 5)), r"coef_ must have shape \(3, 5\)"),
+        ("coef_", np.full((3, 5), np.nan), "coef_ and intercept_ must be finite"),
+        ("coef_", "abc", "could not convert"),
+        ("intercept_", [1.0, 2.0, 3.0], "intercept_ cannot be used with fit_intercept=False"),
+    ):
+        with pytest.raises(InvalidData, match=message):
+            setattr(clf, name, value)
+    assert pickle.dumps(clf) == before
+    with pytest.raises(UnsupportedOperation, match="set classes_, then coef_"):
+        Perceptron().coef_ = np.zeros((1, 5))
+    with pytest.raises(UnsupportedOperation, match="coef_ of ALMA cannot be set"):
+        rosenblatt.ALMA().coef_ = np.zeros((1, 5))
+
+
+def test_what_is_not_offered_says_what_is():
+    clf = Perceptron()
+    for name in ("predict_proba", "predict_log_proba", "sparsify", "densify"):
+        assert not hasattr(clf, name)
+    with pytest.raises(
+        AttributeError, match=r"Perceptron has no predict_proba; sklearn\.calibration\.CalibratedClassifierCV"
+    ):
+        clf.predict_proba([[0]])
+    with pytest.raises(AttributeError, match="Perceptron has no sparsify; the weights are always dense"):
+        clf.sparsify()
+
+
 def test_grid_search_pipeline_and_calibration():
     X, y = blobs(3)
     search = GridSearchCV(make_pipeline(StandardScaler(), Perceptron()), {"perceptron__keep": ["last", "average"]}, cv=3)

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from numbers import Integral
 from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
@@ -142,6 +142,23 @@ class LabelledRows(NamedTuple):
     live: NDArray  # the rows that count
 
 
+class NotOffered:
+    """A method of scikit-learn's learners that these have not; whoever asks for it is told what to use instead."""
+
+    def __init__(self, hint: str):
+        self.hint = hint
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, instance: object, owner: type) -> NoReturn:
+        raise AttributeError(f"{owner.__name__} has no {self.name}; {self.hint}")
+
+
+PROBABILITIES = "sklearn.calibration.CalibratedClassifierCV makes probabilities of scores"
+DENSE_WEIGHTS = "the weights are always dense; scipy.sparse.csr_matrix(model.coef_) is a sparse copy of them"
+
+
 class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, NamedParameters):
     """The base of all estimators of this library, with the interface of scikit-learn.
 
@@ -204,6 +221,32 @@ class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, NamedParameters):
         if not self.__sklearn_is_fitted__():
             raise AttributeError(f"this {type(self).__name__} is not fitted yet; call fit or partial_fit first")
         return self._model
+
+    # What scikit-learn's linear learners have
+
+    @property
+    def t_(self) -> int:
+        """One more than the number of examples visited, as scikit-learn counts."""
+        self._fitted()
+        return self.n_seen_ + 1
+
+    def _set_weights(self, coef: ArrayLike | None = None, intercept: ArrayLike | None = None) -> None:
+        """Set the weights that predict, of a linear model; one that has learned nothing begins with them."""
+        with unchanged_on_error(self), invalid_data():
+            if not self.__sklearn_is_fitted__():
+                self._begin_with(np.asarray(coef, dtype=np.float64))
+            self._model = self._model.with_weights(coef, intercept)
+
+    def _begin_with(self, coef: NDArray) -> None:
+        """Begin a model that has learned nothing, for weights of this shape."""
+        raise UnsupportedOperation(f"{type(self).__name__} cannot begin with weights that are set", hint="call fit first")
+
+    def _begun(self, features: int, **learned: object) -> None:
+        """Set what an estimator has that has seen nothing, with the further attributes `learned`."""
+        self.n_features_in_ = features
+        self.history_, self.stop_reason_, self.n_iter_ = [], "partial_fit", 1
+        self.n_updates_, self.n_seen_ = 0, 0
+        self.__dict__.update(learned)
 
     # Columns that come later
 
@@ -546,6 +589,9 @@ class Classifier(ClassifierMixin, Estimator):
         self.n_mistakes_, self.n_updates_, self.n_seen_ = np.add(totals, (mistakes, updates, len(data.live))).tolist()
 
     # Predicting
+
+    predict_proba = NotOffered(PROBABILITIES)
+    predict_log_proba = NotOffered(PROBABILITIES)
 
     def decision_function(self, X: MatrixLike) -> NDArray:
         """Compute the scores of rows.

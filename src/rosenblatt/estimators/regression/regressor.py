@@ -22,7 +22,9 @@ from rosenblatt.engine.weights import Weights, norm
 from rosenblatt.errors import InvalidData
 from rosenblatt.estimators import targets
 from rosenblatt.estimators.base import (
+    DENSE_WEIGHTS,
     Estimator,
+    NotOffered,
     ShuffleAndAverage,
     all_or_nothing,
     invalid_data,
@@ -102,7 +104,9 @@ class Regressor(RegressorMixin, MultiOutputMixin, Estimator):
     Attributes
     ----------
     coef_, intercept_ : (features,) and (1,) arrays; (targets, features) and (targets,) for y (rows, targets)
-        The weights that predict.
+        The weights that predict. They may be set; training then goes on as if they had been the weights from the beginning.
+    t_ : int
+        One more than the number of examples visited, as scikit-learn counts.
     n_updates_, n_seen_, n_iter_ : int
         The numbers of changes of weight vectors, of examples visited, and of epochs.
     weights_ : Weights
@@ -225,9 +229,20 @@ class Regressor(RegressorMixin, MultiOutputMixin, Estimator):
     def coef_(self) -> NDArray:
         return self._reshape(self._fitted().predicting_coef()[0].T).T
 
+    @coef_.setter
+    def coef_(self, coef: ArrayLike) -> None:
+        self._set_weights(coef=coef)
+
     @property
     def intercept_(self) -> NDArray:
         return self._fitted().predicting_coef()[1]
+
+    @intercept_.setter
+    def intercept_(self, intercept: ArrayLike) -> None:
+        self._set_weights(intercept=intercept)
+
+    sparsify = NotOffered(DENSE_WEIGHTS)
+    densify = NotOffered(DENSE_WEIGHTS)
 
     @property
     def weights_(self) -> Weights:
