@@ -1,13 +1,17 @@
 """The estimator is a scikit-learn classifier, and its weights are scikit-learn's where both run the same algorithm."""
 
 import gc
+import importlib
 import inspect
 import pickle
 import re
+from contextlib import suppress
 from functools import partial
 
 import joblib
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 from numba.core.dispatcher import Dispatcher
@@ -24,7 +28,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import rosenblatt
 from rosenblatt import Perceptron
 from rosenblatt.engine.rows import as_rows
-from rosenblatt.errors import InvalidData, UnknownParameter, UnsupportedOperation
+from rosenblatt.errors import InvalidData, InvalidDataType, UnknownParameter, UnsupportedOperation
 from rosenblatt.estimators.parameters import WORDS, unknown_parameter
 from rosenblatt.estimators.plan import Plan
 from rosenblatt.testing.laws import data, unsorted_csr, with_int64_indices
@@ -322,6 +326,102 @@ def test_early_stopping_says_how_many_rows_it_needs():
         Perceptron(early_stopping=True).fit(X, once)
     with pytest.raises(InvalidData, match=r"holds out 1 of 1 rows .* at least 11 rows"):
         rosenblatt.PassiveAggressiveRegressor(early_stopping=True).fit(X[:1], y[:1])
+
+
+class Exported:
+    """An array of a library that has DLPack and nothing else."""
+
+    requires_grad = False
+
+    def __init__(self, array):
+        self.array = array
+
+    def __dlpack__(self, **options):
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+
+class OnGpu(Exported):
+    device = "cuda:0"
+
+    def __dlpack__(self, **options):
+        raise AssertionError("nothing is copied from a GPU")
+
+    def __dlpack_device__(self):
+        return 2, 0
+
+
+class Tracked(Exported):
+    requires_grad = True
+
+
+def test_arrays_of_other_libraries_are_read_through_dlpack():
+    X, y = blobs(2)
+    weight = np.linspace(0.5, 2, len(y))
+    expected = Perceptron().fit(X, y, sample_weight=weight)
+    ours = Perceptron().fit(Exported(X), Exported(y), sample_weight=Exported(weight))
+    assert np.array_equal(ours.coef_, expected.coef_)
+    assert np.array_equal(ours.predict(Exported(X)), expected.predict(X))
+    assert np.array_equal(ours.partial_fit(Exported(X), Exported(y)).coef_, expected.partial_fit(X, y).coef_)
+    regressor = rosenblatt.PassiveAggressiveRegressor()
+    assert np.array_equal(regressor.fit(Exported(X), Exported(X[:, 0])).coef_, regressor.fit(X, X[:, 0]).coef_)
+
+
+@pytest.mark.parametrize("name", ["X", "y", "sample_weight"])
+def test_arrays_that_cannot_be_read_say_what_to_do(name):
+    X, y = blobs(2)
+    arguments = {"X": X, "y": y, "sample_weight": np.ones(len(y))}
+    for wrapper, message in (
+        (OnGpu, rf"{name} is an array of \w+ on the device cuda:0, .* {name}\.cpu\(\)"),
+        (Tracked, rf"{name} is an array of \w+ that requires gradients, .* use {name}\.detach\(\)"),
+    ):
+        with pytest.raises(InvalidDataType, match=message):
+            Perceptron().fit(**arguments | {name: wrapper(arguments[name])})
+    with pytest.raises(InvalidDataType, match=r"X is an array of \w+ on the device"):
+        Perceptron().fit(X, y).predict(OnGpu(X))
+
+
+def test_torch_tensors_are_taken_on_the_cpu():
+    torch = pytest.importorskip("torch")
+    X, y = blobs(2)
+    expected = Perceptron().fit(X, y)
+    tensors = torch.tensor(X), torch.tensor(y)
+    ours = Perceptron().fit(*tensors)
+    assert np.array_equal(ours.coef_, expected.coef_)
+    assert np.array_equal(ours.predict(tensors[0]), expected.predict(X))
+    assert Perceptron().fit(tensors[0].float(), tensors[1]).coef_.dtype == np.float32
+    with pytest.raises(InvalidDataType, match=r"X is an array of torch that requires gradients, .* X\.detach\(\)"):
+        Perceptron().fit(tensors[0].requires_grad_(), tensors[1])
+    with pytest.raises(InvalidDataType, match="convert it to float32"):
+        Perceptron().fit(tensors[0].detach().bfloat16(), tensors[1])
+
+
+def test_arrays_of_the_array_api_are_taken():
+    xp = pytest.importorskip("array_api_strict")
+    X, y = blobs(2)
+    ours = Perceptron().fit(xp.asarray(X), xp.asarray(y))
+    assert np.array_equal(ours.coef_, Perceptron().fit(X, y).coef_)
+    assert np.array_equal(ours.predict(xp.asarray(X)), ours.predict(X))
+
+
+def test_tables_give_the_columns_their_names():
+    X, y = blobs(2)
+    names = list("abcde")
+    text = np.where(y, "yes", "no")
+    expected = Perceptron().fit(X, text)
+    frame = pd.DataFrame(X, columns=names)
+    tables = [(frame, pd.Series(text)), (frame.convert_dtypes(), pd.Series(text).astype("category"))]
+    tables.append((pa.table(frame), pa.array(text.tolist())))
+    with suppress(ImportError):
+        polars = importlib.import_module("polars")
+        tables.append((polars.DataFrame(dict(zip(names, X.T, strict=True))), polars.Series(text.tolist())))
+    for table, labels in tables:
+        clf = Perceptron().fit(table, labels)
+        assert clf.feature_names_in_.tolist() == names
+        assert np.array_equal(clf.coef_, expected.coef_)
+        assert clf.predict(table).tolist() == expected.predict(X).tolist()
 
 
 def test_t_counts_as_scikit_learns():

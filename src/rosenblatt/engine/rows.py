@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from rosenblatt.engine.jit import generic, jit, prefetch
-from rosenblatt.errors import InvalidData, NumericOverflow
+from rosenblatt.errors import InvalidData, InvalidDataType, NumericOverflow
 
 
 class Dense(NamedTuple):
@@ -37,6 +37,7 @@ class CSR(NamedTuple):
 Rows = Dense | CSR
 Matrix: TypeAlias = NDArray | sp.csr_matrix | sp.csr_array  # rows of floats, as scikit-learn checks them
 MatrixLike: TypeAlias = ArrayLike | sp.spmatrix | sp.sparray  # what users give: arrays, lists, tables, sparse matrices
+HOST_DEVICES = (1, 3)  # of DLPack: the memory of the processor, plain or pinned
 FEW_ROWS = 16  # of so many rows the columns are listed row by row, of more all at once
 
 
@@ -144,6 +145,35 @@ def prefetch_distance(rows: Rows) -> int:
     return min(max(1, 4096 // max(row_bytes(rows), 1)), 8)
 
 
+def numpy_array(values: Any, name: str) -> Any:
+    """Values of another library's array (torch, JAX, anything with DLPack), which is named so, as numpy's, without a copy
+    where that is possible; all other values are returned as they are.
+
+    Raises InvalidDataType if they are not in the memory of the processor, or require gradients.
+    """
+    if isinstance(values, np.ndarray) or not hasattr(values, "__dlpack__"):
+        return values
+    kind = type(values).__module__.partition(".")[0]
+    device = getattr(values, "__dlpack_device__", lambda: HOST_DEVICES)()[0]
+    if device not in HOST_DEVICES:
+        where = getattr(values, "device", int(device))
+        raise InvalidDataType(
+            f"{name} is an array of {kind} on the device {where}, and learning is done on the CPU",
+            hint=f"copy it to the CPU first, with {name}.cpu() in torch or numpy.asarray(jax.device_get({name})) in JAX",
+        )
+    if getattr(values, "requires_grad", False):
+        raise InvalidDataType(
+            f"{name} is an array of {kind} that requires gradients, and none pass through a learner of mistakes",
+            hint=f"use {name}.detach()",
+        )
+    try:
+        return np.asarray(values) if hasattr(values, "__array__") else np.from_dlpack(values)
+    except (TypeError, ValueError, RuntimeError, BufferError) as error:
+        raise InvalidDataType(
+            f"{name} is an array of {kind} that numpy cannot read: {error}", hint="convert it to float32 or float64 first"
+        ) from error
+
+
 def as_rows(X: MatrixLike, dtype: DTypeLike | None = None) -> Rows:
     """X, a matrix with two axes, as Dense or CSR rows, without a copy where type and layout already fit.
 
@@ -155,7 +185,7 @@ def as_rows(X: MatrixLike, dtype: DTypeLike | None = None) -> Rows:
     """
     if sp.issparse(X):
         return _csr(X, dtype)
-    X = np.asarray(X)
+    X = np.asarray(numpy_array(X, "X"))
     if X.ndim != 2:
         raise InvalidData(f"X must have two axes, rows and features; it has {X.ndim}, with shape {X.shape}")
     return Dense(frozen(np.ascontiguousarray(X, dtype=dtype or _float_type(X.dtype))))

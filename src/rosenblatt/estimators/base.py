@@ -26,7 +26,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from rosenblatt.engine.loop import Progress
 from rosenblatt.engine.model import Init
 from rosenblatt.engine.problems import Binary, Joint, OneVsOne, OneVsRest, Problem, Spread, winner
-from rosenblatt.engine.rows import Examples, Matrix, MatrixLike, Rows, as_rows, finite
+from rosenblatt.engine.rows import Examples, Matrix, MatrixLike, Rows, as_rows, finite, numpy_array
 from rosenblatt.engine.train import (
     Epoch,
     EpochTrainer,
@@ -100,7 +100,7 @@ def invalid_data() -> Iterator[None]:
 def read_rows(estimator: BaseEstimator, X: MatrixLike) -> Any:
     """X as an array or a CSR matrix of finite numbers, with the columns that the fitted estimator expects."""
     with invalid_data():
-        return validate_data(estimator, X, reset=False, **READ)
+        return validate_data(estimator, numpy_array(X, "X"), reset=False, **READ)
 
 
 def read_examples(
@@ -108,7 +108,7 @@ def read_examples(
 ) -> tuple[Any, NDArray]:
     """(X, y) as arrays, or X as a CSR matrix; with `reset`, the estimator expects columns like these from now on."""
     with invalid_data():
-        return validate_data(estimator, X, y, reset=reset, **(READ | options))
+        return validate_data(estimator, numpy_array(X, "X"), numpy_array(y, "y"), reset=reset, **(READ | options))
 
 
 def refuse_non_finite(estimator: BaseEstimator, X: Matrix) -> None:
@@ -644,6 +644,7 @@ class Classifier(ClassifierMixin, Estimator):
     # Steps of learning
 
     def _read(self, X: MatrixLike, y: ArrayLike, reset: bool) -> tuple[Any, NDArray]:
+        y = numpy_array(y, "y")
         targets.refuse_several(y, type(self).__name__)
         targets.refuse_mixed(y)
         X, y = read_examples(self, X, y, reset, ensure_all_finite=False)
@@ -763,7 +764,7 @@ class Classifier(ClassifierMixin, Estimator):
 
     def _validation_labels(self, y: ArrayLike, rows: int, classes: NDArray) -> NDArray:
         """The class numbers of labels to validate with, one for each row."""
-        y = np.asarray(y)
+        y = np.asarray(numpy_array(y, "y_val"))
         if y.shape != (rows,):
             raise InvalidData(f"y_val must have one label for each of the {rows} rows of X_val; its shape is {y.shape}")
         numbers = targets.numbers(y, classes)

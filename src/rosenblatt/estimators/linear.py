@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from rosenblatt import rules
 from rosenblatt.engine.model import Init, LinearModel, fresh
 from rosenblatt.engine.problems import Binary, OneVsOne, winner
-from rosenblatt.engine.rows import Dense, Examples, Matrix, MatrixLike, Rows, lengths, refuse_too_long
+from rosenblatt.engine.rows import Dense, Examples, Matrix, MatrixLike, Rows, lengths, numpy_array, refuse_too_long
 from rosenblatt.engine.train import Log, Trainer, Visits
 from rosenblatt.engine.weights import Weights
 from rosenblatt.errors import InvalidData, InvalidParameter, UnknownLabel, UnsupportedOperation
@@ -182,6 +182,7 @@ class Linear(Classifier):
                 f"keep={self.keep!r} with multiclass={self.multiclass!r} predicts by votes, not by a sum over features",
                 hint="explain needs keep='last', 'average' or 'pocket', and multiclass='joint' or 'ovr'",
             )
+        x = numpy_array(x, "x")
         if not (sp.issparse(x) or hasattr(x, "columns") or np.ndim(x) == 2):
             x = np.asarray(x)[None]
         x = read_rows(self, x)

@@ -24,7 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 from rosenblatt.engine.jit import jit
 from rosenblatt.engine.loop import axpy, dot
 from rosenblatt.engine.problems import winner
-from rosenblatt.engine.rows import Examples, Rows, as_rows, columns_of, count, frozen, lengths, row_bytes, take
+from rosenblatt.engine.rows import Examples, Rows, as_rows, columns_of, count, frozen, lengths, numpy_array, row_bytes, take
 from rosenblatt.errors import InvalidData, InvalidParameter, NumericOverflow
 from rosenblatt.estimators import parameters, targets
 from rosenblatt.estimators.base import invalid_data, read_examples, read_rows, unchanged_on_error
@@ -333,6 +333,7 @@ class SigmaPerceptron(LearnerSaveLoadMixin, ClassifierMixin, InterceptParameters
         """
         with unchanged_on_error(self):
             parameters.check(self.get_params(deep=False), self._allowed)
+            y = numpy_array(y, "y")
             targets.refuse_several(y, type(self).__name__)
             targets.refuse_mixed(y)
             table, labels = read_examples(self, X, y, reset=True)

@@ -15,7 +15,7 @@ from scipy.optimize import linprog
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_X_y
 
-from rosenblatt.engine.rows import MatrixLike, as_rows, frozen
+from rosenblatt.engine.rows import MatrixLike, as_rows, frozen, numpy_array
 from rosenblatt.errors import InvalidData, InvalidParameter
 from rosenblatt.estimators.base import invalid_data
 from rosenblatt.estimators.parameters import (
@@ -179,7 +179,7 @@ class NormalisedWinnow(Stateful, LinearParameters):
         """
         constant = self._plan().constant
         with invalid_data():
-            X, y = check_X_y(X, y, accept_sparse="csr", dtype=np.float64)
+            X, y = check_X_y(numpy_array(X, "X"), numpy_array(y, "y"), accept_sparse="csr", dtype=np.float64)
         classes = np.unique(y)
         if len(classes) != 2:
             raise InvalidData(f"conditions needs two classes; y has {len(classes)}", hint="pass y == label for one of them")
