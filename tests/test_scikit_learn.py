@@ -4,9 +4,11 @@ import gc
 import importlib
 import inspect
 import pickle
+import pydoc
 import re
 from contextlib import suppress
 from functools import partial
+from typing import Literal, get_args, get_origin, get_type_hints
 
 import joblib
 import numpy as np
@@ -68,6 +70,20 @@ def test_every_parameter_is_in_the_signature_and_documented_once_with_its_defaul
     assert [(name, str(default)) for name, default in defaults.items()] == [(name, text.strip('"')) for name, text in shown]
     assert all(re.fullmatch(r"\w+ : .+|    .+", line) for line in section.splitlines())
     assert kind().get_params() == defaults
+
+
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_the_class_shows_the_defaults_and_the_signature_the_words_that_are_allowed(kind):
+    shown = pydoc.plain(pydoc.render_doc(kind))
+    for name, each in inspect.signature(kind).parameters.items():
+        assert getattr(kind, name) == each.default
+        words = getattr(kind._allowed[name], "words", ())
+        literals = [part for part in (each.annotation, *get_args(each.annotation)) if get_origin(part) is Literal]
+        assert [get_args(part) for part in literals] == ([words] if words else [])
+        assert not isinstance(each.annotation, str)
+        assert not words or str not in (each.annotation, *get_args(each.annotation))
+        assert f"\n |  {name} = {each.default!r}" in shown
+    assert get_type_hints(kind.__init__).keys() >= inspect.signature(kind).parameters.keys()
 
 
 @pytest.mark.parametrize("kind", ESTIMATORS)

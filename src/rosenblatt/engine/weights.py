@@ -49,7 +49,18 @@ class Weights(NamedTuple):
         return self.w - self.drift / self.clock[0] if self.clock[0] else self.w.astype(np.float64)
 
     def backup(self, rows: Rows) -> Callable[[], None]:
-        """Copy what learning from these rows can change; the function that is returned puts it back."""
+        """Copy what learning from these rows can change, to put it back after an error.
+
+        Parameters
+        ----------
+        rows : Rows
+            The rows.
+
+        Returns
+        -------
+        restore : function
+            What puts it back.
+        """
         places: list[tuple[NDArray, Any]] = [(self.tally, ...), (self.clock, ...)]
         for array in (self.w, self.drift):
             if array is not None:
@@ -57,13 +68,30 @@ class Weights(NamedTuple):
         return backup(places)
 
     def finite(self, rows: Rows, order: NDArray) -> bool:
-        """Whether every weight that learning from the rows of `order` can have changed is a finite number."""
+        """Return whether every weight that learning from some rows can have changed is a finite number.
+
+        Parameters
+        ----------
+        rows : Rows
+            The rows.
+        order : array of int
+            The numbers of those that were learned from.
+
+        Returns
+        -------
+        bool
+        """
         touched = touched_columns(rows, order, len(self.w) - 1)
         arrays = [array for array in (self.w, self.drift) if array is not None]
         return all(bool(np.isfinite(part).all()) for array in arrays for part in (_at(array, touched), array[-1]))
 
     def copy(self) -> Weights:
-        """The same weights, sharing nothing."""
+        """Return the same weights, sharing nothing.
+
+        Returns
+        -------
+        Weights
+        """
         drift = None if self.drift is None else self.drift.copy(order="K")
         return Weights(self.w.copy(order="K"), drift, self.tally.copy(), self.clock.copy())
 

@@ -24,11 +24,13 @@ import difflib
 import functools
 import inspect
 import math
+import operator
 import re
+import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import MISSING, dataclass, field
 from numbers import Integral, Real
-from typing import Any, NamedTuple, Protocol, TypeVar, dataclass_transform
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar, dataclass_transform, get_args
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -373,8 +375,13 @@ def with_parameters(cls: C) -> C:
     signature = inspect.signature(made.__init__)
     made.__init__ = _refuse_unknown(made.__init__, list(signature.parameters)[1:])
     ranked = sorted(signature.parameters.values(), key=lambda each: (each.kind, _rank(each.name)))
-    made.__init__.__signature__ = signature.replace(parameters=ranked)
     made._allowed = {each.name: _find_allowed(made, each.name) for each in ranked[1:]}
+    ranked[1:] = (each.replace(annotation=_annotation(made, each.name, each.annotation)) for each in ranked[1:])
+    made.__init__.__signature__ = signature.replace(parameters=ranked)
+    made.__init__.__annotations__ = {each.name: each.annotation for each in ranked[1:]} | {"return": None}
+    for each in ranked[1:]:
+        if each.default is not inspect.Parameter.empty:
+            setattr(made, each.name, each.default)  # over what a base has that does not offer the parameter
     if made.__doc__ is not None:  # which python -OO takes away
         made.__doc__ = _documentation(made, {each.name: each.default for each in ranked[1:]})
     return made
@@ -402,6 +409,17 @@ def _find_allowed(cls: type, name: str) -> Allowed:
     """What a parameter may be, as the class says or the nearest base that does."""
     declared = (vars(base).get("__dataclass_fields__", {}).get(name) for base in cls.__mro__)
     return next(each.metadata["allowed"] for each in declared if each is not None and each.metadata["allowed"] is not None)
+
+
+def _annotation(cls: Any, name: str, written: str) -> Any:
+    """The type of a parameter: as its class writes it, with the words that are allowed in the place of `str`."""
+    home = next(base for base in cls.__mro__ if name in vars(base).get("__annotations__", {}))
+    kind = eval(written, vars(sys.modules[home.__module__]))
+    words = getattr(cls._allowed[name], "words", ())
+    if not words:
+        return kind
+    others = [part for part in get_args(kind) or (kind,) if part is not str]
+    return functools.reduce(operator.or_, others, Literal[words])
 
 
 def _documentation(cls: Any, defaults: Mapping[str, Any]) -> str:

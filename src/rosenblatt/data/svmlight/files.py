@@ -233,12 +233,28 @@ class Svmlight(RowReading):
         return str(column)
 
     def to_parts(self) -> Parts:
-        """Return the reading as facts for a model file."""
+        """Return the reading as facts for a model file.
+
+        Returns
+        -------
+        parts : Parts
+            The facts.
+        """
         return Parts({"text": self.text})
 
     @classmethod
     def from_parts(cls, parts: Parts) -> Svmlight:
-        """Return the reading that `to_parts` described."""
+        """Return the reading that `to_parts` described.
+
+        Parameters
+        ----------
+        parts : Parts
+            The facts, as `to_parts` returns them.
+
+        Returns
+        -------
+        reading : Svmlight
+        """
         if set(parts.facts) - {"text"} or parts.arrays:
             raise ValueError(f"a reading of LIBSVM text has the fact text and no other; got {parts.facts!r}")
         return cls(None if parts.facts.get("text") is None else parts.flag("text"))
