@@ -410,7 +410,7 @@ def test_torch_tensors_are_taken_on_the_cpu():
     assert Perceptron().fit(tensors[0].float(), tensors[1]).coef_.dtype == np.float32
     with pytest.raises(InvalidDataType, match=r"X is an array of torch that requires gradients, .* X\.detach\(\)"):
         Perceptron().fit(tensors[0].requires_grad_(), tensors[1])
-    with pytest.raises(InvalidDataType, match="convert it to float32"):
+    with pytest.raises(InvalidDataType, match="convert it to a dense array of float32"):
         Perceptron().fit(tensors[0].detach().bfloat16(), tensors[1])
 
 

@@ -153,25 +153,23 @@ def numpy_array(values: Any, name: str) -> Any:
     """
     if isinstance(values, np.ndarray) or not hasattr(values, "__dlpack__"):
         return values
-    kind = type(values).__module__.partition(".")[0]
-    device = getattr(values, "__dlpack_device__", lambda: HOST_DEVICES)()[0]
-    if device not in HOST_DEVICES:
-        where = getattr(values, "device", int(device))
-        raise InvalidDataType(
-            f"{name} is an array of {kind} on the device {where}, and learning is done on the CPU",
-            hint=f"copy it to the CPU first, with {name}.cpu() in torch or numpy.asarray(jax.device_get({name})) in JAX",
-        )
-    if getattr(values, "requires_grad", False):
-        raise InvalidDataType(
-            f"{name} is an array of {kind} that requires gradients, and none pass through a learner of mistakes",
-            hint=f"use {name}.detach()",
-        )
+    array = f"{name} is an array of {type(values).__module__.partition('.')[0]}"
     try:
-        return np.asarray(values) if hasattr(values, "__array__") else np.from_dlpack(values)
+        device = getattr(values, "__dlpack_device__", lambda: HOST_DEVICES)()[0]
+        if device in HOST_DEVICES and not getattr(values, "requires_grad", False):
+            return np.asarray(values) if hasattr(values, "__array__") else np.from_dlpack(values)
     except (TypeError, ValueError, RuntimeError, BufferError) as error:
+        advice = f"convert it to a dense {'array of float32 or float64' if name == 'X' else 'array'} on the CPU first"
+        raise InvalidDataType(f"{array} that numpy cannot read: {error}", hint=advice) from error
+    if device in HOST_DEVICES:
         raise InvalidDataType(
-            f"{name} is an array of {kind} that numpy cannot read: {error}", hint="convert it to float32 or float64 first"
-        ) from error
+            f"{array} that requires gradients, and none pass through a learner of mistakes", hint=f"use {name}.detach()"
+        )
+    where = getattr(values, "device", int(device))
+    raise InvalidDataType(
+        f"{array} on the device {where}, and learning is done on the CPU",
+        hint=f"copy it to the CPU first, with {name}.cpu() in torch or numpy.asarray(jax.device_get({name})) in JAX",
+    )
 
 
 def as_rows(X: MatrixLike, dtype: DTypeLike | None = None) -> Rows:
