@@ -7,6 +7,7 @@ import io
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 import tomllib
@@ -243,29 +244,164 @@ def test_an_interrupt_is_said_and_has_its_code():
     assert (waiting.returncode, said) == (130, "interrupted\n")
 
 
-def test_an_interrupted_tagger_is_saved(tmp_path, monkeypatch):
-    from rosenblatt.structured import SequenceTagger
+def test_an_interrupted_tagger_is_saved_and_resumes(tmp_path, monkeypatch):
+    from rosenblatt.estimators.progress import Bar
+    from rosenblatt.modelfile import container
 
-    whole = SequenceTagger.fit
+    show = Bar.__call__
 
-    def interrupted(tagger, X, y, *validation):
-        whole(tagger, X, y, *validation)
-        raise KeyboardInterrupt  # as Ctrl-C does at the end of the epoch
+    def interrupt(bar, epoch):
+        show(bar, epoch)
+        if epoch.epoch == 2:
+            os.kill(os.getpid(), signal.SIGINT)
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(SequenceTagger, "fit", interrupted)
-    Path("words").write_text("a X\nb Y\n\n")
-    got = ran("tag half --train words --columns form,tag --epochs 1 -q")
+    Path("words").write_text("a X\nb Y\n\nb X\na Y\nc X\n\n" * 5)
+    Path("others").write_text("a X\n\n")
+    command = "--train words --columns form,tag --epochs 4"
+    assert ran(f"tag whole {command} -q").code == 0
+    monkeypatch.setattr(Bar, "__call__", interrupt)
+    got = ran(f"tag half {command}")
     assert (got.code, got.stdout) == (130, "")
+    advice = "interrupted\nhalf has what was learned so far; the same command with --resume goes on exactly there\n"
+    assert got.stderr.endswith(advice)
+    monkeypatch.undo()
+    monkeypatch.chdir(tmp_path)
+    assert "interrupted; --resume goes on there" in ran("info half").stdout
     assert ran("tag half --test words --columns form,tag --json").code == 0
+    got = ran("tag half --train others --columns form,tag --resume")
+    assert (got.code, got.stderr) == (
+        3, "error: these are not the examples that the interrupted training learned from\ntry: give the same\n"
+    )  # fmt: skip
+    assert ran(f"tag half {command} --resume --seed 1").stderr == "error: --seed 1: the interrupted training has 0\n"
+    got = ran("tag half --train words --columns form,tag --epochs 1 --resume")
+    assert got.stderr == "error: --epochs must be at least the 2 epochs that are done; got 1\n"
+    got = ran(f"tag half {command} --resume")
+    assert got.stdout == "half: 2 tags, trained on 10 sentences, 25 words\n"
+    assert [line.split("  ")[0] for line in got.stderr.splitlines()] == ["epoch 3", "epoch 4", "stopped: max_iter"]
+    one, other = (container.read(name) for name in ("whole", "half"))
+    assert {name: array.tobytes() for name, array in one[1].items()} == {
+        name: array.tobytes() for name, array in other[1].items()
+    }
+
+
+def test_what_is_interrupted_before_an_epoch_is_done_saves_nothing(tmp_path, monkeypatch):
+    from rosenblatt.structured import SequenceTagger
 
     def nothing(tagger, X, y, *validation):
         raise KeyboardInterrupt
 
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(SequenceTagger, "fit", nothing)
+    Path("words").write_text("a X\nb Y\n\n")
     got = ran("tag none --train words --columns form,tag --epochs 1")
     assert (got.code, got.stderr) == (130, "interrupted before anything was learned\n")
     assert not Path("none").exists()
+
+
+TREES = "".join(
+    f"1\t{noun}\t_\tNOUN\t_\t_\t2\tnsubj\t_\t_\n2\t{verb}\t_\tVERB\t_\t_\t0\troot\t_\t_\n\n"
+    for noun, verb in (("dogs", "bark"), ("cats", "sleep"), ("birds", "sing"), ("dogs", "sleep"))
+)
+
+
+def model_content(path):
+    """All that a model file says, but times."""
+    from rosenblatt.modelfile import container
+
+    facts, arrays = container.read(path)
+    for part in (facts, *facts.get("parts", {}).values()):
+        for name in ("history", "saved"):
+            part.pop(name, None)
+    return facts, {name: array.tobytes() for name, array in arrays.items()}
+
+
+@pytest.mark.parametrize("options", ["", "--no-taggers", "--no-taggers --crossing"])
+def test_an_interrupted_parser_is_saved_and_resumes_to_the_same_model(options, tmp_path, monkeypatch):
+    from rosenblatt.structured.graph.parser import GraphTrainer
+    from rosenblatt.structured.transition.parser import TransitionTrainer
+
+    monkeypatch.chdir(tmp_path)
+    Path("trees").write_text(TREES)
+    train = f"--train trees --tags upos --epochs 3 -q {options}"
+    assert ran(f"parse whole {train}").code == 0
+    with monkeypatch.context() as patched:
+        for kind in (GraphTrainer, TransitionTrainer):
+            epoch = kind.epoch
+            patched.setattr(
+                kind, "epoch", lambda self, *a, epoch=epoch: (epoch(self, *a), os.kill(os.getpid(), signal.SIGINT))[0]
+            )
+        got = ran(f"parse half {train}")
+    assert (got.code, got.stdout) == (130, "")
+    assert "half has what was learned so far; the same command with --resume goes on exactly there" in got.stderr
+    assert ("the taggers are trained, and the parser in 1 of 3 epochs" in got.stderr) == (not options)
+    assert ran("parse half --test trees -q").code == 0
+    assert re.search(r"interrupted.*--resume", ran("info half").stdout)
+    got = ran(f"parse half {train} --resume --seed 7")
+    assert (got.code, got.stderr) == (
+        2, "error: --seed: the interrupted training was begun without it, or with another value\n"
+    )  # fmt: skip
+    assert ran(f"parse half {train} --resume").code == 0
+    assert model_content("half") == model_content("whole")
+    assert ran(f"parse half {train} --resume").stderr.startswith("error: only an interrupted training can resume")
+
+
+def test_taggers_that_were_trained_before_an_interrupt_are_kept(tmp_path, monkeypatch):
+    from rosenblatt.structured import SequenceTagger
+
+    monkeypatch.chdir(tmp_path)
+    Path("trees").write_text(TREES)
+    train, fit, calls = "--train trees --tags upos --epochs 2 -q", SequenceTagger.fit, []
+
+    def interrupted(self, *data, **more):
+        calls.append(self)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return fit(self, *data, **more)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(SequenceTagger, "fit", interrupted)
+        got = ran(f"parse half {train}")
+    assert got.code == 130
+    assert got.stderr.endswith("0 of 1 taggers are trained, and the parser has not begun\n")
+    assert "interrupted while the taggers were trained" in ran("info half").stdout
+    for use in ("parse half --test trees", "parse half trees", "parse new --train trees --from half"):
+        got = ran(use)
+        assert (got.code, got.stderr) == (
+            4,
+            "error: half: its training was interrupted while the taggers were trained, and there is no parser yet\n"
+            "try: the command that trained it, with --resume\n",
+        )
+    assert ran(f"parse half {train} --resume").code == 0
+    assert ran(f"parse whole {train}").code == 0
+    assert model_content("half") == model_content("whole")
+
+
+def test_an_interrupt_while_the_model_is_saved_lets_the_file_be_finished(tmp_path, monkeypatch):
+    from rosenblatt.modelfile import container
+
+    monkeypatch.chdir(tmp_path)
+    Path("trees").write_text(TREES)
+    write = container.write
+    monkeypatch.setattr(container, "write", lambda *parts: (os.kill(os.getpid(), signal.SIGINT), write(*parts))[1])
+    assert ran("parse done --train trees --tags upos --no-taggers --epochs 1 -q").code == 0
+    assert ran("parse done --test trees").code == 0
+
+
+@pytest.mark.parametrize("options", ["", "--no-taggers"])
+def test_a_parser_starts_from_the_weights_of_another(options, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("trees").write_text(TREES)
+    Path("more").write_text(TREES.replace("nsubj", "agent").replace("dogs", "zebras"))
+    assert ran(f"parse old --train trees --tags upos -q {options}").code == 0
+    got = ran("parse new --train more --from old --test more --json -q")
+    assert (got.code, got.stderr) == (0, "")
+    assert '"labels": ["nsubj", "root", "agent"]' in got.stdout
+    assert '"las": 1.0' in got.stdout
+    got = ran("parse new --train more --from old --beam 4")
+    assert (got.code, got.stderr) == (2, "error: --beam: old keeps its kind of parser, its tags and its taggers\n")
+    assert ran("parse new --train more --from old --resume").code == 2
+    assert ran("parse new more --from old").stderr == "error: --from: it has no effect without --train\n"
 
 
 def test_a_full_disk_is_said():

@@ -104,7 +104,8 @@ class LearnerOptions(NamedTuple):
     )] = "perceptron"  # fmt: skip
     set: Annotated[Texts, option("--set -s", "NAME=VALUE", "Parameter of the learner: margin=1; repeatable.")] = None
     passes: Annotated[int | None, option(
-        "--passes --epochs -p", "N", "Number of epochs (passes over the data); default 10, or 1 for a stream.", min=1
+        "--passes --epochs -p", "N",
+        "Most epochs (passes over the data); default 10, more for fewer than 5,000 rows, 1 for a stream.", min=1
     )] = None  # fmt: skip
     order: Annotated[Order, option("--order", None, "Shuffle loaded rows before each epoch, or not (cyclic).")] = (
         Order.shuffle

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import math
+import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -19,7 +20,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -53,7 +54,7 @@ from rosenblatt.estimators import targets
 from rosenblatt.estimators.callbacks import CallbackSupportMixin, Hooks
 from rosenblatt.estimators.parameters import SHARED, Flag, NamedParameters, parameter, with_parameters
 from rosenblatt.estimators.plan import PROBLEMS, Plan
-from rosenblatt.estimators.progress import Bar
+from rosenblatt.estimators.progress import Bar, Units
 from rosenblatt.modelfile.saving import EstimatorSaveLoadMixin
 
 READ: dict[str, Any] = {"accept_sparse": "csr", "dtype": (np.float64, np.float32), "order": "C"}
@@ -206,6 +207,9 @@ class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, NamedParameters):
 
     def _store(self, model: Any, X: Any, learner: Any) -> None:
         """Store in the model what a stretch of learning left in the learner."""
+
+    def _settle(self, model: Any, X: Any, learner: Any) -> None:
+        """Complete a model whose run ended with an epoch without mistakes."""
 
     # scikit-learn's questions
 
@@ -368,15 +372,20 @@ class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, NamedParameters):
         self.history_, self.stop_reason_, self.n_iter_ = history, reason, len(history)
         self.n_updates_ = model.updates - updates
         self.n_seen_ = model.seen - seen
+        if not history[-1].mistakes:
+            self._settle(model, X, learner)
         hooks.done()
         return reason
 
     def _train(
         self, plan: Plan, learner: EpochTrainer, error: Callable[[], float] | None, hooks: Hooks
     ) -> tuple[list[Epoch], str]:
-        bar = Bar(self.max_iter) if self.verbose else None
+        bar = Bar(self.max_iter, self._units()) if self.verbose else None
+        recorded = getattr(learner, "recorded", 0)  # epochs of a training that resumes, which were shown before
 
         def watch(epoch: Epoch) -> bool:
+            if epoch.epoch <= recorded:
+                return False
             if bar is not None:
                 bar(epoch)
             return hooks.epoch()
@@ -386,9 +395,33 @@ class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, NamedParameters):
             bar.done(reason)
         return history, reason
 
+    def _units(self) -> Units:
+        """What an epoch counts, for the line that shows it."""
+        return Units()
+
     def _limits(self, plan: Plan, learner: EpochTrainer) -> Limits:
         """When to stop."""
         return plan.limits()
+
+    def _tell(self, reason: str) -> None:
+        """Tell the caller of `fit` why it stopped, where that matters: Ctrl-C, or the end of `max_iter` before `tol` was
+        content."""
+        if reason == "interrupted":
+            raise KeyboardInterrupt
+        last = self.history_[-1]
+        if reason == "max_iter" and self.tol is not None and (last.mistakes or last.loss is not None):
+            state = (
+                f"{last.mistakes} of {last.seen} rows were predicted wrong"
+                if last.loss is None
+                else f"the mean loss was {last.loss:.3g}"
+            )
+            warnings.warn(
+                f"{type(self).__name__} stopped after max_iter={self.max_iter} epochs without converging; in the last "
+                f"epoch {state}. Scale the columns (StandardScaler) or raise max_iter; if nothing separates the classes, "
+                "tol=None runs max_iter epochs and does not warn",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
 
     def _check_finite(self, X: Matrix, rows: Rows) -> None:
         if not finite(rows):
@@ -534,8 +567,7 @@ class Classifier(ClassifierMixin, Estimator):
             reason = self._run(plan, model, begin(model), (X, y), error, learned, lambda: begin(new_model()))
             self.class_count_ = np.bincount(labels[live], minlength=len(classes))
             self.n_mistakes_ = sum(epoch.mistakes for epoch in self.history_)
-        if reason == "interrupted":
-            raise KeyboardInterrupt
+        self._tell(reason)
         return self
 
     def _partial_fit(

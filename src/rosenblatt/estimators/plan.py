@@ -24,6 +24,8 @@ from rosenblatt.estimators.parameters import SHARED, WORST_FIRST, Clash
 PROBLEMS: dict[str, Any] = {"joint": Joint, "ovr": OneVsRest, "ovo": OneVsOne}
 
 _OWN_ROWS = "use more rows, another validation_fraction, or rows of your own to validate on"
+PATIENCE = 50_000  # rows that are visited without a fall of the error before training stops for that
+
 _MANY = (lambda batch: batch != 1,)
 CLASHES = (
     Clash("order", WORST_FIRST, "batch", _MANY, "the most violated row is chosen one at a time; use batch=1"),
@@ -123,5 +125,6 @@ class Plan:
             math.inf if seconds is None else float(seconds),
             self.params["tol"],
             self.params["n_iter_no_change"],
+            PATIENCE,
             self.params["weight_tol"],
         )

@@ -45,7 +45,8 @@ def make_learner(name: str, settings: Mapping[str, object] | None = None) -> Any
     kind = getattr(rosenblatt, names[_plain(name)])
     settings = dict(settings or {})
     parameters = kind().get_params(deep=False)
-    defaults = {"keep": "average"} if "keep" in parameters else {"average": True} if "average" in parameters else {}
+    averaging = {"keep": "average"} if parameters.get("keep") == "last" else {"average": True}
+    defaults = {name: value for name, value in averaging.items() if name in parameters}
     return kind(**(defaults | settings))
 
 

@@ -29,13 +29,15 @@ from rosenblatt.data.svmlight import LabelError
 from rosenblatt.engine.train import interrupts_held
 from rosenblatt.errors import IncompatibleParameters, InvalidData, InvalidParameter, UnknownLabel, UnsupportedOperation
 from rosenblatt.estimators.linear import Linear, Perceptron
+from rosenblatt.estimators.plan import PATIENCE
 from rosenblatt.workflow.labels import Labels, label_text
 from rosenblatt.workflow.model import FileModel, Paths, file_list, match_columns
 
 LOADED_PASSES, STREAMED_PASSES = 10, 1
+_MOST_PASSES = 1000  # over few rows, by default
 _COMPRESSED = {".gz": 5, ".bz2": 6, ".xz": 7, ".zst": 5}  # how much text a byte stands for, as a rule
 _STEPS = 64  # in which a pass over loaded rows is cut, at least
-_MOST_ROWS = 1 << 16  # of a step
+_STEP_ROWS = (1 << 10, 1 << 16)  # the least rows of such a step, and the most
 _GROWTH = 1.5
 _READ_SIZE = 1 << 20  # bytes
 
@@ -47,7 +49,8 @@ class Options:
     Parameters
     ----------
     passes : int, optional
-        Number of passes (epochs) over the data; by default 10 where they are loaded and 1 where they are streamed.
+        The largest number of passes (epochs) over the data. By default 10 where they are loaded, and of fewer than 5,000
+        rows as many as visit 50,000, at most 1,000; 1 where they are streamed. A pass without an update is the last.
     order : {"shuffle", "cyclic"}
         "shuffle" visits loaded rows in a new random order in each pass, "cyclic" in the order of the files. A stream is
         always visited in the order of the files.
@@ -130,7 +133,7 @@ class LoadedRows(NamedTuple):
         order = self.live
         if self.order == "shuffle":
             order = np.random.default_rng([self.seed, number]).permutation(order)
-        size = max(1, min(-(-len(order) // _STEPS), _MOST_ROWS))
+        size = min(max(-(-len(order) // _STEPS), _STEP_ROWS[0]), _STEP_ROWS[1])
         for at in range(start, len(order), size):
             part = order[at : at + size]
             yield self.chunk.take(part), at + len(part)
@@ -240,7 +243,7 @@ class Trainer:
     def use_files(self, files: Sequence[str], stream: bool, labels: Labels | None = None, rows: int | None = None) -> None:
         """Learn from files; `labels` are the classes and `rows` the number of rows, where these are known."""
         self.files, self.stream = files, stream
-        self.passes = self.options.passes or (STREAMED_PASSES if stream else LOADED_PASSES)
+        self.passes = self.options.passes or STREAMED_PASSES
         self.labels = self.labels if labels is None else labels
         if not stream:
             self._load()
@@ -292,6 +295,7 @@ class Trainer:
             held = round(chunk.rows * self.options.holdout)
             live, self.held = np.sort(mixed[held:]), chunk.take(np.sort(mixed[:held]))
         self.source, self.width = LoadedRows(chunk, live, self.options.order, self.options.seed), chunk.X.shape[1]
+        self.passes = self.options.passes or max(LOADED_PASSES, min(PATIENCE // max(len(live), 1), _MOST_PASSES))
         if self.labels is None:
             self.labels = Labels([] if chunk.y is None or is_regressor(self.learner) else np.unique(chunk.y))
 
@@ -346,6 +350,8 @@ class Trainer:
         """Make all passes, or as many as are needed, and return the model."""
         if hasattr(self.learner, "partial_fit"):
             self._make_passes(interrupted)
+            if self.stopped in ("converged", "passes") and not self.history[-1]["mistakes"]:
+                self._settle()
         else:
             self._fit_at_once()
         return self._model()
@@ -461,6 +467,14 @@ class Trainer:
         self.mistakes_before += self.mistakes_in_pass
         self.mistakes_in_pass = self.updates_in_pass = self.row = 0
         self.number += 1
+
+    def _settle(self) -> None:
+        """Complete a linear model that made no mistake in its last pass, where the rows are at hand."""
+        if isinstance(self.learner, Linear) and isinstance(self.source, LoadedRows):
+            chunk = self.source.chunk.take(self.source.live)
+            if chunk.weight is not None:
+                chunk = chunk.take(np.flatnonzero(chunk.weight))
+            self.learner._go_on(self._widen(chunk.X), self._class_numbers(chunk.y)[1])
 
     def _fit_at_once(self) -> None:
         """Learn with `fit`, for learners that cannot stop in between."""
@@ -596,7 +610,7 @@ def train(
     """
     files = file_list(paths)
     stream = uses_stream(files, reading, options)
-    learner = Perceptron(keep="average") if learner is None else learner
+    learner = Perceptron() if learner is None else learner
     if resume is not None:
         _check_resumable(resume, files, stream, options)
         options = replace(options, passes=options.passes or resume.training["passes"])

@@ -165,8 +165,7 @@ class Regressor(RegressorMixin, MultiOutputMixin, Estimator):
 
             data, learned = (table, values), {"_flat": values.ndim == 1}
             reason = self._run(plan, model, begin(model), data, error, learned, lambda: begin(self._model_to_fit(*start)))
-        if reason == "interrupted":
-            raise KeyboardInterrupt
+        self._tell(reason)
         return self
 
     def partial_fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Any:
