@@ -27,7 +27,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from rosenblatt.engine.loop import Progress
 from rosenblatt.engine.model import Init
 from rosenblatt.engine.problems import Binary, Joint, OneVsOne, OneVsRest, Problem, Spread, winner
-from rosenblatt.engine.rows import Examples, Matrix, MatrixLike, Rows, as_rows, finite, numpy_array
+from rosenblatt.engine.rows import Examples, Matrix, MatrixLike, Rows, as_rows, finite, numpy_array, refuse_dates
 from rosenblatt.engine.train import (
     Epoch,
     EpochTrainer,
@@ -55,6 +55,7 @@ from rosenblatt.estimators.callbacks import CallbackSupportMixin, Hooks
 from rosenblatt.estimators.parameters import SHARED, Flag, NamedParameters, parameter, with_parameters
 from rosenblatt.estimators.plan import PROBLEMS, Plan
 from rosenblatt.estimators.progress import Bar, Units
+from rosenblatt.estimators.scaling import warn_unscaled
 from rosenblatt.modelfile.saving import EstimatorSaveLoadMixin
 
 READ: dict[str, Any] = {"accept_sparse": "csr", "dtype": (np.float64, np.float32), "order": "C"}
@@ -100,6 +101,7 @@ def invalid_data() -> Iterator[None]:
 
 def read_rows(estimator: BaseEstimator, X: MatrixLike) -> Any:
     """X as an array or a CSR matrix of finite numbers, with the columns that the fitted estimator expects."""
+    refuse_dates(X)
     with invalid_data():
         return validate_data(estimator, numpy_array(X, "X"), reset=False, **READ)
 
@@ -108,6 +110,7 @@ def read_examples(
     estimator: BaseEstimator, X: MatrixLike, y: ArrayLike, reset: bool, **options: object
 ) -> tuple[Any, NDArray]:
     """(X, y) as arrays, or X as a CSR matrix; with `reset`, the estimator expects columns like these from now on."""
+    refuse_dates(X)
     with invalid_data():
         return validate_data(estimator, numpy_array(X, "X"), numpy_array(y, "y"), reset=reset, **(READ | options))
 
@@ -199,6 +202,11 @@ class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, NamedParameters):
     _widens: ClassVar[bool] = False  # whether `widen` lets it meet columns that it did not begin with
 
     # What a learner is
+
+    @property
+    def _by_size(self) -> bool:
+        """Whether it learns large columns faster than small ones, so that they should be scaled."""
+        return True
 
     @abstractmethod
     def _initial_model(self, plan: Plan, rows: Rows, features: int, outputs: int, init: Init | None) -> Any:
@@ -567,6 +575,8 @@ class Classifier(ClassifierMixin, Estimator):
             reason = self._run(plan, model, begin(model), (X, y), error, learned, lambda: begin(new_model()))
             self.class_count_ = np.bincount(labels[live], minlength=len(classes))
             self.n_mistakes_ = sum(epoch.mistakes for epoch in self.history_)
+        if self._by_size:
+            warn_unscaled(self, X, stacklevel=4)
         self._tell(reason)
         return self
 

@@ -592,6 +592,11 @@ class ClassWeightParameters:
 
 
 @with_parameters
+class StateParameters(LinearParameters, ClassWeightParameters):
+    """Parameters of linear learners with a state, each class of which learns against the rest."""
+
+
+@with_parameters
 class ThreadParameters:
     """The parameter of learners that use several threads.
 

@@ -19,6 +19,15 @@ LEARNERS = (
 _SHORT = {"PA": "PassiveAggressiveClassifier", "PARegressor": "PassiveAggressiveRegressor", "Delta": "DeltaRuleClassifier"}
 
 
+TASKS = ("classification", "regression")
+
+
+def default_learner(task: str | None) -> tuple[str, dict[str, object]]:
+    """Return the name and the parameters of the learner for a task where none is named. Of the regressors it is the one
+    that learns numbers of any size, from loaded rows and from a stream."""
+    return ("DeltaRuleRegressor", {"normalised": True}) if task == "regression" else ("Perceptron", {})
+
+
 def make_learner(name: str, settings: Mapping[str, object] | None = None) -> Any:
     """Return a learner by its name.
 

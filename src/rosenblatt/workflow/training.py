@@ -27,10 +27,19 @@ from rosenblatt.data.opening import rereadable
 from rosenblatt.data.reading import Batch, Chunk, Reading, RowReading
 from rosenblatt.data.svmlight import LabelError
 from rosenblatt.engine.train import interrupts_held
-from rosenblatt.errors import IncompatibleParameters, InvalidData, InvalidParameter, UnknownLabel, UnsupportedOperation
-from rosenblatt.estimators.linear import Linear, Perceptron
+from rosenblatt.errors import (
+    ContinuousLabels,
+    IncompatibleParameters,
+    InvalidData,
+    InvalidParameter,
+    UnknownLabel,
+    UnsupportedOperation,
+)
+from rosenblatt.estimators.linear import Linear
 from rosenblatt.estimators.plan import PATIENCE
-from rosenblatt.workflow.labels import Labels, label_text
+from rosenblatt.estimators.scaling import warn_unscaled
+from rosenblatt.workflow.labels import Labels, label_text, refuse_continuous
+from rosenblatt.workflow.learners import TASKS, default_learner, make_learner
 from rosenblatt.workflow.model import FileModel, Paths, file_list, match_columns
 
 LOADED_PASSES, STREAMED_PASSES = 10, 1
@@ -67,6 +76,9 @@ class Options:
         The labels, for a pipe, which cannot be read twice.
     on_error : {"error", "skip"}
         "skip" leaves out rows that cannot be read.
+    task : {"classification", "regression"}, optional
+        What the labels are: names of classes or numbers to predict. By default the learner decides, and a classifier
+        refuses labels that look like numbers to predict.
     """
 
     passes: int | None = None
@@ -77,6 +89,7 @@ class Options:
     holdout: float = 0.0
     classes: Sequence[str] | None = None
     on_error: str = "error"
+    task: str | None = None
 
     def __post_init__(self) -> None:
         if self.passes is not None and self.passes < 1:
@@ -87,6 +100,8 @@ class Options:
             raise InvalidParameter("holdout", self.holdout, "a share of the rows, at least 0 and below 1")
         if not 0 <= self.seed < 2**32:
             raise InvalidParameter("seed", self.seed, f"a whole number from 0 to {2**32 - 1}")
+        if self.task not in (None, *TASKS):
+            raise InvalidParameter("task", self.task, "'classification' or 'regression'")
 
 
 DEFAULTS = Options()
@@ -219,6 +234,7 @@ class Trainer:
         model: FileModel | None = None,
         classes: Labels | None = None,
     ):
+        check_task(learner, options)
         self.reading, self.options, self.callback, self.classes = reading, options, callback, classes
         self.start = model
         self.learner = copy_with_seed(learner, options.seed) if model is None else deepcopy(model.learner)
@@ -296,8 +312,18 @@ class Trainer:
             live, self.held = np.sort(mixed[held:]), chunk.take(np.sort(mixed[:held]))
         self.source, self.width = LoadedRows(chunk, live, self.options.order, self.options.seed), chunk.X.shape[1]
         self.passes = self.options.passes or max(LOADED_PASSES, min(PATIENCE // max(len(live), 1), _MOST_PASSES))
+        self._check_rows(chunk)
         if self.labels is None:
             self.labels = Labels([] if chunk.y is None or is_regressor(self.learner) else np.unique(chunk.y))
+
+    def _check_rows(self, chunk: Chunk) -> None:
+        """Refuse labels of the first rows that are no classes, and warn of columns that drown the others."""
+        if self.start is not None:
+            return
+        if self.classes is None:  # else all labels have been checked already
+            check_labels(chunk.y, self.learner, self.options, self.files)
+        if getattr(self.learner, "_by_size", False) and hasattr(self.learner, "partial_fit"):  # `fit` warns by itself
+            warn_unscaled(self.learner, chunk.X, stacklevel=2, name=self.reading.name)
 
     def _continue_learner(self) -> None:
         """Learn on with a learner that has learned before; its classes are numbers meanwhile."""
@@ -378,6 +404,8 @@ class Trainer:
             chunk = chunk.take(np.flatnonzero(chunk.weight))
             if not chunk.rows:
                 return
+        if self.stream and self.number == 1 and self.row == 0:
+            self._check_rows(chunk)
         X = self._widen(chunk.X)
         before = self._counts()
         extra: dict[str, Any] = {}
@@ -563,6 +591,27 @@ def check_numeric(y: NDArray | None) -> NDArray:
     return y.astype(np.float64)
 
 
+def check_task(learner: BaseEstimator, options: Options) -> None:
+    """Refuse a learner that cannot do the task that the options name."""
+    if options.task is not None and (options.task == "regression") != is_regressor(learner):
+        raise IncompatibleParameters(
+            ("task", options.task),
+            ("learner", type(learner).__name__),
+            f"{type(learner).__name__} predicts {'numbers' if is_regressor(learner) else 'classes'}",
+        )
+
+
+def check_labels(y: NDArray | None, learner: BaseEstimator, options: Options, files: Sequence[str]) -> None:
+    """Refuse labels that look like numbers to predict where a classifier is to learn them, unless the options insist."""
+    if y is None or is_regressor(learner) or options.task is not None:
+        return
+    try:
+        refuse_continuous(np.unique(y), len(y))
+    except ContinuousLabels as error:
+        error.path = ", ".join(files) or None
+        raise
+
+
 # Training from files
 
 
@@ -586,7 +635,8 @@ def train(
     reading : Reading
         How files become rows; see `reading_for`.
     learner : estimator, optional
-        The learner, which stays as it is; by default an averaged perceptron.
+        The learner, which stays as it is; by default an averaged perceptron, or for the task "regression" the averaged
+        `DeltaRuleRegressor(normalised=True)`.
     options : Options, optional
         Passes, order, random seed, streaming, holdout.
     watch : callable, optional
@@ -610,7 +660,7 @@ def train(
     """
     files = file_list(paths)
     stream = uses_stream(files, reading, options)
-    learner = Perceptron() if learner is None else learner
+    learner = make_learner(*default_learner(options.task)) if learner is None else learner
     if resume is not None:
         _check_resumable(resume, files, stream, options)
         options = replace(options, passes=options.passes or resume.training["passes"])
