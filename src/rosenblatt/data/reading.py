@@ -73,7 +73,17 @@ class Chunk:
         return self.X.shape[0]
 
     def take(self, rows: NDArray) -> Chunk:
-        """Return these rows, in this order."""
+        """Return these rows, in this order.
+
+        Parameters
+        ----------
+        rows : array of int
+            The numbers of the rows.
+
+        Returns
+        -------
+        chunk : Chunk
+        """
         y, weight, qid = (None if array is None else array[rows] for array in (self.y, self.weight, self.qid))
         texts = None if self.texts is None else self.texts.take(np.arange(self.rows)[rows].tolist())
         return Chunk(self.X[rows], y, weight, qid, self.smallest, texts)
@@ -157,19 +167,59 @@ class RowReading:
         return False
 
     def fit(self, batches: Iterable[Chunk]) -> Self:
-        """Return itself: there is nothing to learn."""
+        """Return itself: there is nothing to learn.
+
+        Parameters
+        ----------
+        batches : iterable
+            The batches; they are not read.
+
+        Returns
+        -------
+        self
+        """
         return self
 
     def with_labels(self, labels: NDArray) -> Self:
-        """Return itself: labels make no difference."""
+        """Return itself: labels make no difference.
+
+        Parameters
+        ----------
+        labels : array
+            The distinct labels.
+
+        Returns
+        -------
+        self
+        """
         return self
 
     def concatenate(self, batches: Sequence[Chunk]) -> Chunk:
-        """Return all rows as one chunk."""
+        """Return all rows as one chunk.
+
+        Parameters
+        ----------
+        batches : sequence of Chunk
+            The batches.
+
+        Returns
+        -------
+        chunk : Chunk
+        """
         return concatenate(batches)
 
     def chunk(self, batch: Chunk) -> Chunk:
-        """Return the rows as they are."""
+        """Return the rows as they are.
+
+        Parameters
+        ----------
+        batch : Chunk
+            The rows.
+
+        Returns
+        -------
+        chunk : Chunk
+        """
         return batch
 
 

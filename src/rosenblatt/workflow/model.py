@@ -254,7 +254,18 @@ class FileModel(SaveLoadMixin):
     # Files
 
     def to_parts(self, resume: bool = True) -> Parts:
-        """Return the learner, the reading and the facts of the training, for a model file."""
+        """Return the learner, the reading and the facts of the training, for a model file.
+
+        Parameters
+        ----------
+        resume : bool, default=True
+            Whether to include all that learning needs to go on; else what predicts is enough.
+
+        Returns
+        -------
+        parts : Parts
+            Facts and arrays.
+        """
         reading = self.reading.to_parts()
         members = Parts()
         members.put_parts("learner", self.learner.to_parts(resume))
@@ -268,7 +279,18 @@ class FileModel(SaveLoadMixin):
 
     @classmethod
     def from_parts(cls, parts: Parts) -> FileModel:
-        """Return the model that `to_parts` described."""
+        """Return the model that `to_parts` described.
+
+        Parameters
+        ----------
+        parts : Parts
+            Facts and arrays, as `to_parts` returns them.
+
+        Returns
+        -------
+        model : FileModel
+            The model.
+        """
         members, training = parts.parts("parts", ""), parts.facts["training"]
         stored = members.parts("reading")
         reading = reading_class(stored.text("format")).from_parts(Parts(stored.facts["facts"], stored.arrays))

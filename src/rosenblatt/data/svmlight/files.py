@@ -260,12 +260,28 @@ class Svmlight(RowReading):
         return str(column) if self.hashing is None else f"bucket {column}"
 
     def to_parts(self) -> Parts:
-        """Return the reading as facts for a model file."""
+        """Return the reading as facts for a model file.
+
+        Returns
+        -------
+        parts : Parts
+            The facts.
+        """
         return Parts({"text": self.text, **({} if self.hashing is None else {"hashing": self.hashing})})
 
     @classmethod
     def from_parts(cls, parts: Parts) -> Svmlight:
-        """Return the reading that `to_parts` described."""
+        """Return the reading that `to_parts` described.
+
+        Parameters
+        ----------
+        parts : Parts
+            The facts, as `to_parts` returns them.
+
+        Returns
+        -------
+        reading : Svmlight
+        """
         if set(parts.facts) - {"text", "hashing"} or parts.arrays:
             raise ValueError(f"a reading of LIBSVM text has the facts text and hashing and no other; got {parts.facts!r}")
         text = None if parts.facts.get("text") is None else parts.flag("text")

@@ -254,7 +254,17 @@ class Table:
         return rows, np.array(sorted(found), np.float64 if self._known.labels == "number" else object)
 
     def with_labels(self, labels: NDArray) -> Table:
-        """Return itself: what labels are was decided by `fit`."""
+        """Return itself: what labels are was decided by `fit`.
+
+        Parameters
+        ----------
+        labels : array
+            The distinct labels.
+
+        Returns
+        -------
+        self : Table
+        """
         return self
 
     def concatenate(self, batches: Sequence[TableBatch]) -> TableBatch:
@@ -317,7 +327,13 @@ class Table:
         raise IndexError(f"there is no column {column}; there are {self.features}")
 
     def to_parts(self) -> Parts:
-        """Return the reading as facts and arrays for a model file."""
+        """Return the reading as facts and arrays for a model file.
+
+        Returns
+        -------
+        parts : Parts
+            Facts and arrays.
+        """
         parts = Parts({"format": self.format, "missing": self._options.missing, "dtype": self.dtype})
         layout = {name: getattr(self._options, name) for name in _LAYOUT}
         if any(value is not None for value in layout.values()):
@@ -332,7 +348,22 @@ class Table:
 
     @classmethod
     def from_parts(cls, parts: Parts) -> Table:
-        """Return the reading that `to_parts` described; ValueError where it cannot have."""
+        """Return the reading that `to_parts` described.
+
+        Parameters
+        ----------
+        parts : Parts
+            Facts and arrays, as `to_parts` returns them.
+
+        Returns
+        -------
+        reading : Table
+
+        Raises
+        ------
+        ValueError
+            If it can have described none.
+        """
         parts.text("format", [cls.format])
         layout, encoders = parts.facts.get("layout", {}), parts.facts["treatments"]
         if not isinstance(layout, Mapping) or not set(layout) <= set(_LAYOUT) or not isinstance(encoders, list):

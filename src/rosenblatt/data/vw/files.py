@@ -194,18 +194,44 @@ class Vw(RowReading):
         return f"bucket {column}"
 
     def to_parts(self) -> Parts:
-        """Return the reading as facts for a model file."""
+        """Return the reading as facts for a model file.
+
+        Returns
+        -------
+        parts : Parts
+            The facts.
+        """
         return Parts({"bits": self.bits, "hashing": self.hashing})
 
     @classmethod
     def from_parts(cls, parts: Parts) -> Vw:
-        """Return the reading that `to_parts` described."""
+        """Return the reading that `to_parts` described.
+
+        Parameters
+        ----------
+        parts : Parts
+            The facts, as `to_parts` returns them.
+
+        Returns
+        -------
+        reading : Vw
+        """
         if set(parts.facts) != {"bits", "hashing"} or parts.arrays:
             raise ValueError(f"a reading of VW text has the facts bits and hashing and no other; got {parts.facts!r}")
         return cls(parts.whole("bits", 1, MOST_BITS), parts.text("hashing"))
 
     def parser(self, labelled: bool) -> VwParser:
-        """Return the parser of lines."""
+        """Return the parser of lines.
+
+        Parameters
+        ----------
+        labelled : bool
+            Whether a line without a label is an error.
+
+        Returns
+        -------
+        parser : VwParser
+        """
         return VwParser(LineOptions(np.uint64(self.features - 1), labelled, self.hashing == "strings", True))
 
 
