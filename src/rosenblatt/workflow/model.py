@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from os import PathLike
 from typing import Any, NamedTuple
 
@@ -139,10 +140,7 @@ class FileModel(SaveLoadMixin):
         -------
         str
         """
-        name = self.reading.name(column)
-        kinds: dict[str, str] = getattr(self.reading, "kinds", {})
-        features = [column for column, kind in kinds.items() if kind not in _NO_FEATURES]
-        return name.removeprefix(f"{features[0]}:") if len(features) == 1 and kinds[features[0]] == "text" else name
+        return self.reading.name(column).removeprefix(self._only_text)
 
     def names(self) -> list[str]:
         """Return the names of all columns of X.
@@ -152,6 +150,13 @@ class FileModel(SaveLoadMixin):
         list of str
         """
         return [self.name(column) for column in range(self.learner.n_features_in_)]
+
+    @cached_property
+    def _only_text(self) -> str:
+        """Return what goes before each name where the only column to learn from is text; else nothing."""
+        kinds: dict[str, str] = getattr(self.reading, "kinds", {})
+        features = [column for column, kind in kinds.items() if kind not in _NO_FEATURES]
+        return f"{features[0]}:" if len(features) == 1 and kinds[features[0]] == "text" else ""
 
     # Files
 

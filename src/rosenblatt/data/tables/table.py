@@ -12,7 +12,9 @@ each column is saved with the model, so that it is done again at prediction.
 from __future__ import annotations
 
 import copy
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from itertools import accumulate
 from typing import Any, ClassVar
 
@@ -302,11 +304,10 @@ class Table:
         -------
         str
         """
-        encoders = self._encoders if self._known else []
-        for encoder, end in zip(encoders, accumulate(encoder.width for encoder in self._encoders), strict=True):
-            if 0 <= column < end:
-                return encoder.name(column - end + encoder.width)
-        raise IndexError(f"there is no column {column}; there are {self.features}")
+        if self._known is None or not 0 <= column < (self._starts[-1] if self._encoders else 0):
+            raise IndexError(f"there is no column {column}; there are {self.features}")
+        place = bisect_right(self._starts, column) - 1
+        return self._encoders[place].name(column - self._starts[place])
 
     def to_parts(self) -> Parts:
         """Return the reading as facts and arrays for a model file."""
@@ -341,6 +342,11 @@ class Table:
             raise ValueError("the columns of a table are not those that are encoded")
         return self
 
+    @cached_property
+    def _starts(self) -> list[int]:
+        """At which column of X each encoder begins, and the last one ends; to be asked for after `fit` only."""
+        return list(accumulate((encoder.width for encoder in self._encoders), initial=0))
+
     @property
     def _known(self) -> Schema:
         if self._schema is None:
@@ -351,7 +357,7 @@ class Table:
         """Return an encoder for each column that has learned nothing yet."""
         encoders: list[ColumnEncoder] = []
         if numbers := schema.of_kind("number", "boolean"):
-            booleans = schema.of_kind("boolean")
+            booleans = frozenset(schema.of_kind("boolean"))
             encoders.append(NumberEncoder(numbers, [self.scale == "standard" and name not in booleans for name in numbers]))
         encoders += [CategoryEncoder(name, self.one_hot_limit, self.hashing) for name in schema.of_kind("category")]
         how = (self.hashing, self.min_count, self.tfidf, self.lowercase)
