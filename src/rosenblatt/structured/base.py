@@ -22,7 +22,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt import rules
 from rosenblatt.engine.train import EpochTrainer, Limits, NumericFailure, Visits
-from rosenblatt.errors import IncompatibleParameters, InvalidData, InvalidDataType, NumericOverflow, UnsupportedOperation
+from rosenblatt.errors import (
+    DamagedModel,
+    IncompatibleParameters,
+    InvalidData,
+    InvalidDataType,
+    NumericOverflow,
+    UnsupportedOperation,
+)
 from rosenblatt.estimators.base import Estimator, unchanged_on_error
 from rosenblatt.estimators.callbacks import with_callbacks
 from rosenblatt.estimators.parameters import (
@@ -416,7 +423,7 @@ class StructuredEstimator(Estimator, OrderParameters, EpochParameters, Validatio
 
     def _learned_from_parts(self, parts: Parts, resume: bool) -> None:
         if resume and not any("drift" in name for name in parts.arrays):
-            raise ValueError("its header says that training can continue, but it holds only what prediction needs")
+            raise DamagedModel("its header says that training can continue, but it holds only what prediction needs")
         self._plan()
         model = self._model = self._model_from_parts(parts.parts("model", prefix=""))
         parts.check_all_taken()

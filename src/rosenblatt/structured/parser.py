@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from rosenblatt.engine.blocks import available_threads
 from rosenblatt.engine.jit import jit
-from rosenblatt.errors import InvalidData, InvalidDataType, InvalidParameter, shown
+from rosenblatt.errors import DamagedModel, InvalidData, InvalidDataType, InvalidParameter, shown
 from rosenblatt.estimators.parameters import Anything, Flag, Number, parameter, with_parameters
 from rosenblatt.estimators.plan import Plan
 from rosenblatt.modelfile.parts import Parts
@@ -66,7 +66,10 @@ class ParserModel(StructuredModel):
 
     def _set_labels(self, parts: Parts) -> None:
         """Know the labels and the counts that were saved."""
-        self.labels = {str(name): number for number, name in enumerate(parts.facts["labels"])}
+        labels = parts.values("labels", str)
+        self.labels = {name: number for number, name in enumerate(labels)}
+        if len(self.labels) < len(labels):
+            raise DamagedModel("labels must be distinct")
         self.seen = parts.whole("seen")
 
 

@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt.data.conllu import Sentence
-from rosenblatt.errors import InvalidData, InvalidDataType, InvalidParameter, InvalidParameterType, shown
+from rosenblatt.errors import DamagedModel, InvalidData, InvalidDataType, InvalidParameter, InvalidParameterType, shown
 from rosenblatt.estimators.base import unchanged_on_error
 from rosenblatt.modelfile.parts import Parts
 from rosenblatt.modelfile.saving import SaveLoadMixin
@@ -299,15 +299,17 @@ class TagAndParse(SaveLoadMixin, BaseEstimator):
         -------
         TagAndParse
         """
-        learners = Parts(parts.facts["parts"], parts.arrays)
+        learners = Parts(parts.mapping("parts"), parts.arrays)
         made: dict[str, Any] = {}
-        for name, facts in learners.facts.items():
-            made[name] = _KINDS[facts["learner"]].from_parts(learners.parts(name))
+        for name in learners.facts:
+            part = learners.parts(name)
+            made[name] = _KINDS[part.text("learner", _KINDS)].from_parts(part)
+        if "parser" not in made:
+            raise DamagedModel("a pipeline without a parser")
         parser = made.pop("parser")
-        if not isinstance(parser, DependencyParser) or tuple(made) != tuple(parser.fields[1:]):
-            raise ValueError(
-                f"its parser reads {parser.get_params().get('fields')}, but there are taggers for {list(made)}"
-            )
+        fields = parser.fields if isinstance(parser, DependencyParser) else None
+        if not isinstance(fields, tuple | list) or tuple(made) != tuple(fields[1:]):
+            raise DamagedModel(f"its parser reads {fields!r:.80}, but there are taggers for {list(made)!r:.80}")
         pipeline = cls(clone(parser), {name: clone(tagger) for name, tagger in made.items()}, parts.whole("folds"))
         pipeline.taggers_, pipeline.parser_ = made, parser
         return pipeline

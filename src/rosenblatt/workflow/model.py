@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from sklearn.base import is_regressor
 
 from rosenblatt.data import opening
-from rosenblatt.data.formats import reading_class
+from rosenblatt.data.formats import READINGS, reading_class
 from rosenblatt.data.reading import Chunk, Reading
-from rosenblatt.errors import InvalidData, InvalidParameterType
+from rosenblatt.errors import DamagedModel, InvalidData, InvalidParameterType
 from rosenblatt.modelfile import registry
 from rosenblatt.modelfile.parts import Parts
 from rosenblatt.modelfile.saving import SaveLoadMixin
@@ -47,12 +47,21 @@ class FileModel(SaveLoadMixin):
         The learner, which has learned.
     training : mapping, optional
         Facts about the training: files, passes, mistakes, why it stopped.
+    seconds : float, optional
+        How long the training took; it is not saved, so that the same training gives the same file.
     """
 
-    def __init__(self, reading: Reading, learner: Any, training: Mapping[str, object] | None = None):
+    def __init__(
+        self,
+        reading: Reading,
+        learner: Any,
+        training: Mapping[str, object] | None = None,
+        seconds: float | None = None,
+    ):
         self.reading = reading
         self.learner = learner
         self.training: dict[str, Any] = dict(training or {})
+        self.seconds = seconds
 
     def __repr__(self) -> str:
         return f"FileModel({self.reading!r}, {self.learner!r})"
@@ -174,17 +183,15 @@ class FileModel(SaveLoadMixin):
     @classmethod
     def from_parts(cls, parts: Parts) -> FileModel:
         """Return the model that `to_parts` described."""
-        members, training = parts.parts("parts", ""), parts.facts["training"]
+        members, training = parts.parts("parts", ""), parts.mapping("training")
         stored = members.parts("reading")
-        reading = reading_class(stored.text("format")).from_parts(Parts(stored.facts["facts"], stored.arrays))
+        reading = reading_class(stored.text("format", READINGS)).from_parts(Parts(stored.mapping("facts"), stored.arrays))
         learner = registry.from_parts(members.parts("learner"))
         parts.check_all_taken()
-        if not isinstance(training, dict):
-            raise ValueError("the facts of its training are missing")
         if not hasattr(learner, "n_features_in_"):
-            raise ValueError(f"a {type(learner).__name__} does not learn from rows")
+            raise DamagedModel(f"a {type(learner).__name__} does not learn from rows")
         if reading.features not in (None, learner.n_features_in_):
-            raise ValueError(f"there are {reading.features} columns, and its learner wants {learner.n_features_in_}")
+            raise DamagedModel(f"there are {reading.features} columns, and its learner wants {learner.n_features_in_}")
         return cls(reading, learner, training)
 
 

@@ -18,7 +18,7 @@ from rosenblatt.data.parsing.line_parser import Data
 from rosenblatt.data.parsing.parallel import SIZE, ParallelReader
 from rosenblatt.data.reading import Chunk, RowReading, csr
 from rosenblatt.data.svmlight.parser import LabelError, SvmlightError, SvmlightParser, decode, first_words, is_number
-from rosenblatt.errors import InvalidData, InvalidParameter
+from rosenblatt.errors import DamagedModel, InvalidData, InvalidParameter
 from rosenblatt.modelfile.parts import Parts
 
 
@@ -240,7 +240,7 @@ class Svmlight(RowReading):
     def from_parts(cls, parts: Parts) -> Svmlight:
         """Return the reading that `to_parts` described."""
         if set(parts.facts) - {"text"} or parts.arrays:
-            raise ValueError(f"a reading of LIBSVM text has the fact text and no other; got {parts.facts!r}")
+            raise DamagedModel(f"a reading of LIBSVM text has the fact text and no other; got {parts.facts!r}")
         return cls(None if parts.facts.get("text") is None else parts.flag("text"))
 
 

@@ -28,7 +28,7 @@ from rosenblatt.data.tables.values import (
     present_values,
     with_leading_zeros,
 )
-from rosenblatt.errors import IncompatibleParameters
+from rosenblatt.errors import DamagedModel, IncompatibleParameters
 from rosenblatt.modelfile.parts import Parts
 
 SAMPLE = 1000  # rows that are looked at
@@ -155,23 +155,23 @@ class Schema:
 
     @classmethod
     def from_parts(cls, parts: Parts) -> Schema:
-        """Return the schema that `to_parts` described; ValueError where it cannot have."""
+        """Return the schema that `to_parts` described; DamagedModel where it cannot have."""
         form, columns = parts.facts["form"], parts.values("columns", list)
-        if not (isinstance(form, list) and len(form) == 3 and form[0] in FORMATS and is_character(form[1])):
-            raise ValueError(f"a table has the form {form!r}")
+        if not (isinstance(form, list) and len(form) == 3 and form[0] in list(FORMATS) and is_character(form[1])):
+            raise DamagedModel(f"a table has the form {form!r}")
         if form[2] is not None and form[2] != "" and not is_character(form[2]):
-            raise ValueError(f"a table has the form {form!r}")
-        if not all(len(one) == 2 and isinstance(one[0], str) and one[1] in KINDS for one in columns):
-            raise ValueError("a table has columns without a name or a kind")
+            raise DamagedModel(f"a table has the form {form!r}")
+        if not all(len(one) == 2 and isinstance(one[0], str) and one[1] in list(KINDS) for one in columns):
+            raise DamagedModel("a table has columns without a name or a kind")
         found = tuple(ColumnKind(*one) for one in columns)
         if len({column.name for column in found}) != len(found):
-            raise ValueError("a table has a column twice")
+            raise DamagedModel("a table has a column twice")
         labels = None if parts.facts["labels"] is None else parts.text("labels", ("number", "text"))
         schema = cls(Form(*form), parts.flag("header"), found, labels, tuple(parts.values("notes", str)))
         if len(schema.of_kind("target")) != (labels is not None) or len(schema.of_kind("weight")) > 1:
-            raise ValueError("a table must have one target and at most one weight")
+            raise DamagedModel("a table must have one target and at most one weight")
         if not schema.features:
-            raise ValueError("a table has no columns to learn from")
+            raise DamagedModel("a table has no columns to learn from")
         return schema
 
 

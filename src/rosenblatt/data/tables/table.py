@@ -30,7 +30,7 @@ from rosenblatt.data.tables.batches import TableBatch, TableBatches, TableOption
 from rosenblatt.data.tables.encoders import ENCODERS, CategoryEncoder, ColumnEncoder, NumberEncoder, TextEncoder
 from rosenblatt.data.tables.schema import ColumnChoice, Reference, Schema, is_character
 from rosenblatt.data.tables.sources import SIZE
-from rosenblatt.errors import IncompatibleParameters, InvalidData, InvalidParameter, UnsupportedOperation
+from rosenblatt.errors import DamagedModel, IncompatibleParameters, InvalidData, InvalidParameter, UnsupportedOperation
 from rosenblatt.modelfile.parts import Parts
 
 Columns = Reference | Sequence[Reference]
@@ -325,11 +325,11 @@ class Table:
 
     @classmethod
     def from_parts(cls, parts: Parts) -> Table:
-        """Return the reading that `to_parts` described; ValueError where it cannot have."""
+        """Return the reading that `to_parts` described; DamagedModel where it cannot have."""
         parts.text("format", [cls.format])
         layout, encoders = parts.facts.get("layout", {}), parts.facts["treatments"]
         if not isinstance(layout, Mapping) or not set(layout) <= set(_LAYOUT) or not isinstance(encoders, list):
-            raise ValueError(f"a table has the layout {layout!r:.80} and is encoded as {encoders!r:.80}")
+            raise DamagedModel(f"a table has the layout {layout!r:.80} and is encoded as {encoders!r:.80}")
         self = cls(missing=parts.text("missing"), dtype=parts.text("dtype"), **layout)
         self._schema = Schema.from_parts(parts.parts("schema"))
         for number, facts in enumerate(encoders):
@@ -339,7 +339,7 @@ class Table:
             self._encoders.append(ENCODERS[encoder.text("kind", ENCODERS)].from_parts(encoder))
         encoded = [name for encoder in self._encoders for name in encoder.columns]
         if set(encoded) != set(self._schema.features):
-            raise ValueError("the columns of a table are not those that are encoded")
+            raise DamagedModel("the columns of a table are not those that are encoded")
         return self
 
     @cached_property

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from rosenblatt.engine.blocks import available_threads
 from rosenblatt.engine.loop import Progress
 from rosenblatt.engine.train import NO_LIMIT, Visits
-from rosenblatt.errors import InvalidData, InvalidDataType, InvalidParameter, UnknownLabel, shown
+from rosenblatt.errors import DamagedModel, InvalidData, InvalidDataType, InvalidParameter, UnknownLabel, shown
 from rosenblatt.estimators.parameters import Anything, Number, OneOf, parameter, with_parameters
 from rosenblatt.estimators.plan import Plan
 from rosenblatt.modelfile.parts import Parts
@@ -523,7 +523,7 @@ class SequenceTagger(StructuredEstimator):
         super()._learned_from_parts(parts, resume)
         self.column = parts.facts.get("column")
         if type(self.column) not in (str, int, type(None)):
-            raise TypeError(f"column must be the name or the number of a column; it is {self.column!r:.40}")
+            raise DamagedModel(f"column must be the name or the number of a column; it is {self.column!r:.40}")
 
     def _model_from_parts(self, parts: Parts) -> TaggerModel:
         kinds: dict[str, type] = {kind.kind: kind for kind in (TemplateSource, MatrixSource, AttributeSource)}
