@@ -91,9 +91,7 @@ def separable_sets(folder: Path | None, repeat: int) -> Result:
             warnings.simplefilter("ignore", UserWarning)
             ours += Perceptron().fit(X, y).score(X, y) == 1
             theirs += linear_model.Perceptron().fit(X, y).score(X, y) == 1
-    note = (
-        "30 rows of 2 to 10 normal features, labels by a random hyperplane; the others need more than max_iter=1000 epochs"
-    )
+    note = "30 rows of 2 to 10 normal features, labels by a random hyperplane; the rest need over 1,000 epochs"
     return Result("random separable sets, `Perceptron().fit`", ours, theirs, ours / count, True, note, "")
 
 
