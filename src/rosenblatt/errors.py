@@ -8,6 +8,7 @@ shows `missing='fill'` where the command line shows `--missing fill`.
       InvalidParameter           (ValueError)   a parameter has a value that is not allowed
         InvalidParameterType     (TypeError)    … or a value of the wrong type
         IncompatibleParameters                  two parameters that cannot be used together
+        UnknownParameter         (TypeError)    a parameter that a learner does not have
       InvalidData                (ValueError)   rows, labels, weights or sentences that cannot be used
         InvalidDataType          (TypeError)    … because of their type
         FormatError                             a file that is not what its format says: path, line, column
@@ -157,6 +158,25 @@ class IncompatibleParameters(InvalidParameter):
             **facts,
         )
         self.other, self.other_value, self.reason = *other, reason
+
+
+class UnknownParameter(InvalidParameter, TypeError):
+    """A parameter that a learner does not have. `settings` has what to write instead, where there is something.
+
+    Parameters
+    ----------
+    learner : str
+        The name of the learner's class.
+    parameter : str
+        The name of the parameter.
+    value : object
+        The value that it was given.
+    """
+
+    def __init__(self, learner: str, parameter: str, value: object, **facts: Any):
+        problem = f"{learner} has no parameter {parameter!r}"
+        RosenblattError.__init__(self, problem, parameter=parameter, value=value, **facts)
+        self.learner = learner
 
 
 class InvalidData(RosenblattError, ValueError):

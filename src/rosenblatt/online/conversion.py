@@ -15,7 +15,7 @@ from math import inf, log
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt import rules
@@ -207,10 +207,21 @@ class OnlineToBatch(Linear, InterceptParameters):
         """The weights that predict; of a vote, the last."""
         return self._weights()[0]
 
+    @coef_.setter
+    def coef_(self, coef: ArrayLike) -> None:
+        self._refuse_to_set("coef_")
+
     @property
     def intercept_(self) -> NDArray:
         """The intercepts that predict; of a vote, the last."""
         return self._weights()[1]
+
+    @intercept_.setter
+    def intercept_(self, intercept: ArrayLike) -> None:
+        self._refuse_to_set("intercept_")
+
+    def _refuse_to_set(self, name: str) -> None:
+        raise UnsupportedOperation(f"{name} of OnlineToBatch cannot be set: it chooses among the weights of its pass")
 
     @property
     def hypothesis_(self) -> int:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from rosenblatt.engine.model import problem_of
 from rosenblatt.engine.problems import KINDS, Binary, Problem, columns
+from rosenblatt.engine.rows import frozen
 from rosenblatt.engine.train import NumericFailure
 from rosenblatt.errors import InvalidData
 from rosenblatt.estimators.kernel.gram import (
@@ -155,7 +156,7 @@ class BudgetModel(KernelModel):
         near[:, size:] = block.gram
         if size:
             near[:, :size] = kernel_matrix(self.kernel, block.rows, held.kept) / np.outer(block.scales, held.scales)
-        factor, chance = held.factor, np.empty(0)
+        factor, chance = np.empty((0, 0)), np.empty(0)
         if "factor" in self.needs:
             factor = np.zeros((size + rows,) * 2)
             factor[:size, :size] = held.factor
@@ -164,7 +165,7 @@ class BudgetModel(KernelModel):
         active, coef = np.arange(size + rows), np.zeros(size + rows)
         coef[:size] = held.coef
         memory, drawn = held.memory.copy(), np.zeros(1, np.int64)
-        state = BlockState(held.gram, near, active, coef, np.full(1, size), memory, factor, chance, drawn)
+        state = BlockState(frozen(held.gram), near, active, coef, np.full(1, size), memory, factor, chance, drawn)
         binary = isinstance(self.problem, Binary)
         own = block.labels == (1 if binary else vector)
         weight = np.ones(rows)

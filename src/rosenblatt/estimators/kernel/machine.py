@@ -65,6 +65,11 @@ class KernelName(NamedTuple):
     """The name of a kernel, or a function that computes one."""
 
     @property
+    def words(self) -> tuple[str, ...]:
+        """The names."""
+        return tuple(KERNELS)
+
+    @property
     def type_name(self) -> str:
         return "{" + ", ".join(f'"{word}"' for word in KERNELS) + "} or function"
 
