@@ -249,7 +249,7 @@ def blobs(classes, rows=300, features=5, seed=0):
 def test_same_weights_as_scikit_learn_in_order(classes, eta0):
     X, y = blobs(classes)
     theirs = linear_model.Perceptron(max_iter=7, tol=None, shuffle=False, eta0=eta0).fit(X, y)
-    ours = Perceptron(max_iter=7, tol=None, order="cyclic", multiclass="ovr", eta0=eta0).fit(X, y)
+    ours = Perceptron(max_iter=7, tol=None, order="cyclic", keep="last", multiclass="ovr", eta0=eta0).fit(X, y)
     assert np.allclose(ours.coef_, theirs.coef_)
     assert np.allclose(ours.intercept_, theirs.intercept_)
     assert np.array_equal(ours.predict(X), theirs.predict(X))
@@ -259,7 +259,7 @@ def test_same_weights_as_scikit_learn_in_order(classes, eta0):
 def test_same_weights_as_scikit_learn_on_sparse_rows_with_its_damped_intercept():
     X, y = blobs(2)
     theirs = linear_model.Perceptron(max_iter=5, tol=None, shuffle=False).fit(sp.csr_matrix(X), y)
-    ours = Perceptron(max_iter=5, tol=None, order="cyclic", intercept_scaling=0.1).fit(sp.csr_matrix(X), y)
+    ours = Perceptron(max_iter=5, tol=None, order="cyclic", keep="last", intercept_scaling=0.1).fit(sp.csr_matrix(X), y)
     assert np.allclose(ours.coef_, theirs.coef_)
     assert np.allclose(ours.intercept_, theirs.intercept_)
 
@@ -286,7 +286,7 @@ def test_same_weighted_updates_as_scikit_learn():
     X, y = blobs(2)
     weight = np.random.default_rng(1).uniform(0.1, 3, len(X))
     theirs = linear_model.Perceptron(max_iter=5, tol=None, shuffle=False, class_weight={0: 2.0, 1: 0.5})
-    ours = Perceptron(max_iter=5, tol=None, order="cyclic", class_weight={0: 2.0, 1: 0.5})
+    ours = Perceptron(max_iter=5, tol=None, order="cyclic", keep="last", class_weight={0: 2.0, 1: 0.5})
     assert np.allclose(ours.fit(X, y, sample_weight=weight).coef_, theirs.fit(X, y, sample_weight=weight).coef_)
 
 
@@ -294,7 +294,7 @@ def test_balanced_class_weights_are_scikit_learns():
     X, y = blobs(3)
     y[y == 1] = np.where(np.arange((y == 1).sum()) % 3, 0, 1)
     theirs = linear_model.Perceptron(max_iter=5, tol=None, shuffle=False, class_weight="balanced").fit(X, y)
-    ours = Perceptron(max_iter=5, tol=None, order="cyclic", class_weight="balanced", multiclass="ovr").fit(X, y)
+    ours = Perceptron(max_iter=5, tol=None, order="cyclic", keep="last", class_weight="balanced", multiclass="ovr").fit(X, y)
     assert np.allclose(ours.coef_, theirs.coef_)
 
 
@@ -493,7 +493,7 @@ def test_a_model_can_begin_with_weights_that_are_set(tmp_path):
 
 def test_weights_that_cannot_be_set_are_refused_and_change_nothing():
     X, y = blobs(3)
-    clf = Perceptron(fit_intercept=False).fit(X, y)
+    clf = Perceptron(fit_intercept=False, keep="last").fit(X, y)
     before = pickle.dumps(clf)
     for name, value, message in (
         ("coef_", np.zeros((2, 5)), r"coef_ must have shape \(3, 5\)"),
