@@ -294,7 +294,8 @@ def test_balanced_class_weights_are_scikit_learns():
     X, y = blobs(3)
     y[y == 1] = np.where(np.arange((y == 1).sum()) % 3, 0, 1)
     theirs = linear_model.Perceptron(max_iter=5, tol=None, shuffle=False, class_weight="balanced").fit(X, y)
-    ours = Perceptron(max_iter=5, tol=None, order="cyclic", keep="last", class_weight="balanced", multiclass="ovr").fit(X, y)
+    ours = Perceptron(max_iter=5, tol=None, order="cyclic", keep="last", class_weight="balanced", multiclass="ovr")
+    ours.fit(X, y)
     assert np.allclose(ours.coef_, theirs.coef_)
 
 
