@@ -411,10 +411,10 @@ def _find_allowed(cls: type, name: str) -> Allowed:
     return next(each.metadata["allowed"] for each in declared if each is not None and each.metadata["allowed"] is not None)
 
 
-def _annotation(cls: Any, name: str, written: str) -> Any:
+def _annotation(cls: Any, name: str, text: str) -> Any:
     """The type of a parameter: as its class writes it, with the words that are allowed in the place of `str`."""
     home = next(base for base in cls.__mro__ if name in vars(base).get("__annotations__", {}))
-    kind = eval(written, vars(sys.modules[home.__module__]))
+    kind = eval(text, vars(sys.modules[home.__module__]))
     words = getattr(cls._allowed[name], "words", ())
     if not words:
         return kind
