@@ -30,7 +30,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import rosenblatt
 from rosenblatt import Perceptron
 from rosenblatt.engine.rows import as_rows
-from rosenblatt.errors import InvalidData, InvalidDataType, UnknownParameter, UnsupportedOperation
+from rosenblatt.errors import InvalidData, InvalidDataType, InvalidParameter, UnknownParameter, UnsupportedOperation
 from rosenblatt.estimators.parameters import WORDS, unknown_parameter
 from rosenblatt.estimators.plan import Plan
 from rosenblatt.testing.laws import data, unsorted_csr, with_int64_indices
@@ -141,6 +141,16 @@ def test_every_word_of_scikit_learns_linear_learners_has_an_answer(kind):
         error = unknown_parameter(kind.__name__, word, "any", known)
         assert word in WORDS
         assert error.hint or error.settings
+
+
+@pytest.mark.parametrize(
+    ("name", "word", "ours"),
+    [("learning_rate", "invscaling", "invsqrt"), ("multiclass", "multinomial", "joint"), ("order", "sequential", "cyclic")],
+)
+def test_values_of_scikit_learn_are_answered_with_ours(name, word, ours):
+    X, y = blobs(2)
+    with pytest.raises(InvalidParameter, match=f"{name} must be one of .*; got '{word}'; try {name}='{ours}'"):
+        Perceptron(**{name: word}).fit(X, y)
 
 
 def test_a_search_over_a_word_we_do_not_have_says_what_to_write():
