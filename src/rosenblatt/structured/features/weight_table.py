@@ -51,7 +51,7 @@ class WeightTable(NamedTuple):
     @classmethod
     def from_parts(cls, parts: Parts, outcomes: int) -> WeightTable:
         """Return the table that was saved, after a check that its lists name only so many outcomes."""
-        types = {**_ARRAYS, "outcomes": outcome_type(outcomes)}
+        types: dict[str, type] = {**_ARRAYS, "outcomes": outcome_type(outcomes)}
         keys, sizes, named, w, drift = (parts.array(name, dtype, (None,)) for name, dtype in types.items())
         check_lists(WeightLists(keys, sizes, named, w), outcomes)
         if len(drift) != len(w):
