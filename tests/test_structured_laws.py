@@ -7,6 +7,7 @@ import os
 import pickle
 import signal
 
+import joblib
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -118,6 +119,18 @@ def test_saving_loading_and_going_on_equals_never_having_stopped(case, tmp_path)
     straight.partial_fit(X[10:], y[10:])
     resumed = type(learner).load(tmp_path / "model").partial_fit(X[10:], y[10:])
     assert contents(resumed, tmp_path) == contents(straight, tmp_path)
+
+
+def test_a_model_that_joblib_maps_read_only_goes_on_in_a_copy(case, tmp_path):
+    learner, X, y = case
+    through = learner.fit(X[:20], y[:20])
+    joblib.dump(through, tmp_path / "pickle")
+    file = (tmp_path / "pickle").read_bytes()
+    mapped = joblib.load(tmp_path / "pickle", mmap_mode="r")
+    assert mapped.predict(X) == through.predict(X)
+    mapped.partial_fit(X[20:], y[20:])
+    assert contents(mapped, tmp_path) == contents(through.partial_fit(X[20:], y[20:]), tmp_path)
+    assert (tmp_path / "pickle").read_bytes() == file
 
 
 def test_a_model_saved_for_prediction_is_smaller_and_says_that_it_cannot_go_on(case, tmp_path):
@@ -273,6 +286,12 @@ def test_early_stopping_stops_without_a_tol(case):
     assert learner.n_iter_ < 60
 
 
+def test_early_stopping_is_refused_in_a_stream(case):
+    learner, X, y = case
+    with pytest.raises(UnsupportedOperation, match="early_stopping=True cannot be used with partial_fit"):
+        learner.set_params(early_stopping=True).partial_fit(X, y)
+
+
 def test_a_small_model_has_no_other_weights_than_it_was_saved_with(case, tmp_path):
     learner, X, y = case
     learner.fit(X, y).save(tmp_path / "small")
@@ -404,3 +423,25 @@ def test_the_progress_line_says_what_is_counted(case, capsys):
     else:
         share = f"({epoch.mistakes / 30:.2%})"
         assert line.startswith(f"epoch 1  mistakes {epoch.mistakes} of 30 sentences {share}  updates")
+
+
+@pytest.mark.parametrize("name", ["greedy", "beam", "eisner", "spanning"])
+def test_a_parser_may_start_from_the_weights_of_one_that_only_predicts(name, tmp_path):
+    learner, (X, y) = LEARNERS[name]
+    before = clone(learner).set_params(max_iter=6).fit(X, y)
+    before.save(tmp_path / "small")
+    start = type(learner).load(tmp_path / "small")
+    after = clone(learner).set_params(max_iter=2).fit(X, y, start=start)
+    assert after.history_[0].mistakes < before.history_[0].mistakes
+    assert after.n_seen_ == after.n_iter_ * len(X)
+    assert start.predict(X) == before.predict(X)
+    words, tree = [("zebra", "NOUN"), ("yawns", "VERB")], [(2, "agent"), (0, "root")]
+    new = clone(learner).set_params(max_iter=20).fit([words], [tree], start=start)
+    assert new.labels_ == [*before.labels_, "agent"]
+    assert new.predict([words]) == [tree]
+    nothing = clone(learner).set_params(max_iter=1).fit([[]], [[]], start=start)
+    assert nothing.predict(X) == before.predict(X)
+    with pytest.raises(ValueError, match="fields has changed"):
+        clone(learner).set_params(fields=("form", "xpos")).fit(X, y, start=start)
+    with pytest.raises(TypeError, match=r"start must be a trained .* or None; got 'str'"):
+        clone(learner).fit(X, y, start="small")

@@ -45,12 +45,27 @@ class SaveLoadMixin:
         ----------
         resume : bool, default=True
             Whether to include all that learning needs to go on; else what predicts is enough.
+
+        Returns
+        -------
+        parts : Parts
+            Facts and arrays.
         """
 
     @classmethod
     @abstractmethod
     def from_parts(cls, parts: Parts) -> Self:
         """Return the model that facts and arrays describe.
+
+        Parameters
+        ----------
+        parts : Parts
+            Facts and arrays, as `to_parts` returns them.
+
+        Returns
+        -------
+        model
+            The model.
 
         Raises
         ------

@@ -26,6 +26,7 @@ from xxhash import xxh64
 from rosenblatt import rules
 from rosenblatt.engine.loop import Progress
 from rosenblatt.engine.train import NO_LIMIT, Epoch, EpochTrainer, Limits, NumericFailure, Visits
+from rosenblatt.engine.weights import has_read_only
 from rosenblatt.errors import (
     IncompatibleParameters,
     InvalidData,
@@ -399,7 +400,7 @@ class StructuredEstimator(Estimator, OrderParameters, EpochParameters, Validatio
         """
         first = not self.__sklearn_is_fitted__()
         with unchanged_on_error(self):
-            plan = self._plan()
+            plan = self._plan_to_stream()
             X, y = check_pair(X, y)
             corpus = self._corpus(X, y, begin=first)
             model = self._new_model(plan, corpus) if first else self._stream_model()
@@ -423,9 +424,10 @@ class StructuredEstimator(Estimator, OrderParameters, EpochParameters, Validatio
         return self
 
     def _stream_model(self) -> Any:
-        """Return the model that a stream goes on with: a copy, where a rule of the user's may let weights overflow."""
+        """Return the model that a stream goes on with: a copy, where a rule of the user's may let weights overflow, or
+        where its arrays must not be written to."""
         model = self._resumable()
-        return model if isinstance(self.rule, str) else model.copy()
+        return model if isinstance(self.rule, str) and not has_read_only(vars(model).values()) else model.copy()
 
     def _hold_out(self, X: Sequence, y: Sequence, rng: np.random.Generator) -> tuple[list, list, list, list]:
         """Return what to learn from and what to validate on: X, y, X_val, y_val."""
@@ -499,7 +501,7 @@ class StructuredEstimator(Estimator, OrderParameters, EpochParameters, Validatio
         return Units(f"{self._part}s")
 
     def _limits(self, plan: Plan, learner: Any) -> Limits:
-        limits = plan.limits()
+        limits = plan.limits()._replace(visits=0)  # an epoch over sentences is long
         if self.early_stopping and limits.tol is None:
             return limits._replace(tol=_ANY_FALL)
         return limits
