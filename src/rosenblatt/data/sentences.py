@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import io
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice, pairwise
 from typing import Any
@@ -68,7 +69,7 @@ def read(
             held: Any = _Peeked(name, begin, text)
             yield from column_files.read(held, columns)
             return
-        if source != "-":  # whose lines are answered as they come
+        if source != "-" or not sys.stdin.isatty():  # where lines are answered as they are typed
             begin += islice(text, _SAMPLE)
         file: Any = _Peeked(name, begin, text)
         yield from conllu.read(file) if _is_conllu(begin, name) else _words(file)
