@@ -79,7 +79,7 @@ def tag(
     lines: list[str] = []
     measured: Corpus | None = None
     if train:
-        tagger, fit = _learner(context, names)
+        tagger, fit = _tagger_to_train(context, names)
         corpus = _read(train, names, tagger)
         held = _read(dev, names, tagger) if dev else None
         X_val, y_val = (None, None) if held is None else (held.X, held.y)
@@ -108,7 +108,7 @@ def tag(
             tagger.column = tagger.column or column or (names[-1] if names else "upos")  # which older files do not say
             measured = _read(test, names, tagger)
     if measured:
-        facts["test"], table = _measure(tagger, measured)
+        facts["test"], table = _measure_tags(tagger, measured)
         lines.append(table)
     if lines:
         console.result(facts, "\n".join(lines))
@@ -127,7 +127,7 @@ def _column_names(columns: str | None) -> list[str] | None:
     return names
 
 
-def _learner(context: typer.Context, names: Sequence[str] | None) -> tuple[SequenceTagger, Callable[..., object]]:
+def _tagger_to_train(context: typer.Context, names: Sequence[str] | None) -> tuple[SequenceTagger, Callable[..., object]]:
     """(tagger, fit): what --train trains, and how: anew, from the weights of another, or on from an interruption."""
     from sklearn.base import clone
 
@@ -202,7 +202,7 @@ def _read(files: Sequence[str], names: Sequence[str] | None, tagger: SequenceTag
     return corpus
 
 
-def _measure(tagger: SequenceTagger, corpus: Corpus) -> tuple[dict[str, Any], str]:
+def _measure_tags(tagger: SequenceTagger, corpus: Corpus) -> tuple[dict[str, Any], str]:
     """(facts, text): accuracy, and precision, recall and F1 of each tag, or of each type of chunk."""
     from rosenblatt.structured import evaluation
 
