@@ -37,9 +37,9 @@ def parse(
         bool, opts.option("--taggers/--no-taggers", None, "Train taggers too, for input without tags.")
     ] = True,
     tags: Annotated[str, opts.option("--tags", "A,B,…", "Columns with tags that the parser uses.")] = TAGS,
-    beam: Annotated[int, opts.option("--beam", "N", "Beam width; 8 is slower and more accurate.", min=1)] = 1,
-    graph: Annotated[bool, opts.option("--graph", None, "Graph-based parser: projective trees (Eisner).")] = False,
-    crossing: Annotated[bool, opts.option("--crossing", None, "Graph-based parser: non-projective trees.")] = False,
+    beam: Annotated[int, opts.option("--beam", "N", "Beam width; 8 is slower, and better on large treebanks.", min=1)] = 1,
+    graph: Annotated[bool, opts.option("--graph", None, "Graph-based parser (Eisner): arcs do not cross.")] = False,
+    crossing: Annotated[bool, opts.option("--crossing", None, "Graph-based parser whose arcs may cross.")] = False,
     suffixes: Annotated[
         bool, opts.option("--suffixes/--no-suffixes", None, "Let the parser look at the last letters of words.")
     ] = True,
