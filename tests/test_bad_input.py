@@ -13,7 +13,7 @@ import rosenblatt
 from rosenblatt import Perceptron
 from rosenblatt.engine.blocks import available_threads
 from rosenblatt.engine.rows import as_rows
-from rosenblatt.errors import InvalidData, InvalidParameter, NumericOverflow, UnknownLabel
+from rosenblatt.errors import InvalidData, InvalidDataType, InvalidParameter, NumericOverflow, UnknownLabel
 
 rng = np.random.default_rng(0)
 X = rng.integers(-3, 4, (20, 3)).astype(float)
@@ -461,6 +461,55 @@ def test_what_cannot_become_numbers_is_refused_by_our_types():
         rosenblatt.DeltaRuleRegressor().fit(X, ["a", "b"])
     with pytest.raises(InvalidParameter, match="shuffle must be True or False"):
         rosenblatt.PassiveAggressiveClassifier(shuffle=np.array([1, 2])).fit(X, y)
+
+
+DAYS = np.arange("2024-01-01", "2024-01-05", dtype="datetime64[D]")
+
+
+@pytest.mark.parametrize(("dates", "seen"), [
+    (DAYS[:, None], r"it is an array of datetime64\[D\]"),
+    ((DAYS - DAYS[0])[:, None], r"it is an array of timedelta64\[D\]"),
+    ([[1.0, day] for day in DAYS], "it has np.datetime64"),
+    ([[day.item()] for day in DAYS], "it has datetime.date"),
+    (np.array([[1.0, day] for day in DAYS], object), "it has np.datetime64"),
+    (pd.DataFrame({"price": 1.0, "born": DAYS}), "column 'born' is datetime64"),
+    (pd.DataFrame({"price": 1.0, "age": DAYS - DAYS[0]}), "column 'age' is timedelta64"),
+    (pd.DataFrame({"born": pd.to_datetime(DAYS).tz_localize("UTC")}), "column 'born' is datetime64"),
+    (pd.DataFrame({"month": pd.PeriodIndex(DAYS, freq="M")}), "column 'month' is period"),
+    (pd.DataFrame({"born": [day.item() for day in DAYS]}, dtype=object), "column 'born' has datetime.date"),
+])  # fmt: skip
+def test_dates_and_durations_are_refused_as_features(dates, seen):
+    message = f"must hold numbers; {seen}.*make numbers of dates"
+    width = dates.shape[1] if hasattr(dates, "shape") else len(dates[0])
+    fitted = Perceptron().fit(np.eye(4)[:, :width], [0, 1, 0, 1])
+    regressor = rosenblatt.PassiveAggressiveRegressor()
+    for attempt in (
+        lambda: Perceptron().fit(dates, [0, 1, 0, 1]),
+        lambda: Perceptron().partial_fit(dates, [0, 1, 0, 1], classes=[0, 1]),
+        lambda: fitted.predict(dates),
+        lambda: rosenblatt.KernelPerceptron().fit(dates, [0, 1, 0, 1]),
+        lambda: rosenblatt.SigmaPerceptron().fit(dates, [0, 1, 0, 1]),
+        lambda: regressor.fit(dates, [0.0, 1.0, 2.0, 3.0]),
+    ):
+        with pytest.raises(InvalidDataType, match=message):
+            attempt()
+
+
+def test_dates_and_durations_are_refused_as_targets_and_in_streams():
+    for y in (DAYS, pd.Series(DAYS), list(DAYS - DAYS[0])):
+        with pytest.raises(InvalidDataType, match="y must hold numbers"):
+            rosenblatt.PassiveAggressiveRegressor().fit(np.eye(4), y)
+    with pytest.raises(InvalidDataType, match=r"'born' is np\.datetime64"):
+        rosenblatt.online.OnlinePerceptron().learn_one({"born": DAYS[0]}, 1)
+    with pytest.raises(InvalidDataType, match="a row must hold numbers"):
+        rosenblatt.online.OnlinePerceptron().learn_one(DAYS, 1)
+
+
+def test_truth_values_and_objects_that_are_numbers_are_features():
+    for rows in (np.eye(4, dtype=bool), np.eye(4).astype(object), pd.DataFrame(np.eye(4, dtype=int), dtype=object)):
+        assert Perceptron().fit(rows, [0, 1, 0, 1]).predict(rows).tolist() == [0, 1, 0, 1]
+    with pytest.raises(InvalidData, match="Complex data"):
+        Perceptron().fit(np.eye(4) * 1j, [0, 1, 0, 1])
 
 
 @pytest.mark.parametrize("path", [None, 5])

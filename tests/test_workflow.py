@@ -3,6 +3,7 @@
 import os
 import signal
 import threading
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ import rosenblatt
 from rosenblatt import errors
 from rosenblatt.data import svmlight
 from rosenblatt.data.formats import detect_format
+from rosenblatt.errors import ContinuousLabels, IncompatibleParameters
 from rosenblatt.modelfile import container
 from rosenblatt.testing import laws
 from rosenblatt.workflow import (
@@ -27,7 +29,7 @@ from rosenblatt.workflow import (
     reasons,
     train,
 )
-from rosenblatt.workflow.labels import Labels
+from rosenblatt.workflow.labels import Labels, refuse_continuous
 from rosenblatt.workflow.learners import LEARNERS, parse_setting
 
 LEARNT = ("Perceptron", "AROW", "KernelPerceptron")
@@ -223,6 +225,35 @@ def test_a_regressor_learns_numbers(tmp_path):
     path.write_text("a 1:1\nb 1:2\n")
     with pytest.raises(ValueError, match="learns numbers"):
         train(str(path), reading_for([str(path)]), learner_named("PassiveAggressiveRegressor"))
+
+
+@pytest.mark.parametrize(("labels", "rows", "continuous"), [
+    (np.linspace(0, 1, 6), 6, True), (np.linspace(0, 1, 30), 3000, True), (np.arange(30), 40, True),
+    (np.array([0.5, 1.0]), 2, False), (np.array([0.5, 1.0, 1.5]), 30, False), (np.arange(5), 5, True),
+    (np.arange(19), 30, False),
+    (np.arange(1000), 5000, False), (np.array(["0.5", "0.7", "0.9"]), 3, False),
+])  # fmt: skip
+def test_labels_that_look_like_numbers_to_predict(labels, rows, continuous):
+    with pytest.raises(ContinuousLabels, match=f"{len(labels)} different ones") if continuous else nullcontext():
+        refuse_continuous(labels, rows)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_numbers_to_predict_are_no_classes_unless_the_options_say_so(stream, tmp_path):
+    path = str(tmp_path / "rows.svm")
+    X = np.random.default_rng(0).standard_normal((60, 3))
+    svmlight.write(path, sp.csr_matrix(X), X @ [1, -2, 0.5], zero_based=True)
+    reading = reading_for([path])
+    with pytest.raises(ContinuousLabels, match="60 different ones in 60 rows") as error:
+        train(path, reading, options=Options(stream=stream))
+    assert error.value.path == path
+    assert len(train(path, reading, options=Options(stream=stream, task="classification")).classes_) == 60
+    model = train(path, reading, options=Options(stream=stream, passes=20, task="regression"))
+    assert evaluate(model, path).root_mean_squared_error < 0.1
+    with pytest.raises(ContinuousLabels):
+        cross_validated(path, reading, learner_named("perceptron"), 3)
+    with pytest.raises(IncompatibleParameters, match="Perceptron predicts classes"):
+        train(path, reading, learner_named("perceptron"), Options(task="regression"))
 
 
 def test_folds_and_curves(data):

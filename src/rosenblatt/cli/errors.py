@@ -81,7 +81,7 @@ OPTIONS: dict[str, str | Callable[[Any], str | None]] = {
     **{name: f"--{name}" for name in (
         "target", "text", "numeric", "ignore", "weight", "delimiter", "missing", "scale", "ngrams", "characters", "format",
         "passes", "order", "seed", "holdout", "classes", "learner", "folds", "label", "row", "positive", "beam", "column",
-        "columns", "method",
+        "columns", "method", "task",
     )},
     "categories": "--category",
     "hashing": "--hash-bits",
@@ -159,6 +159,9 @@ def _describe_ours(error: RosenblattError, code: Code) -> tuple[Code, str, str |
         known = OPTIONS.get(error.parameter, error.parameter)
         name = known(error.value) if callable(known) else known
         text = f"{name or error.parameter} must be {error.allowed}; got {shown(error.value)}"
+    elif isinstance(error, errors.ContinuousLabels):
+        hint = "--task regression predicts numbers, --task classification learns each as a class"
+        return code, _one_line(f"{error.place}: {text}" if error.place else text), hint
     remedies = [remedy for name, value in error.settings.items() if (remedy := option_text(name, value)) is not None]
     hint = "; ".join([*([error.hint] if error.hint else []), *([" or ".join(remedies)] if remedies else [])])
     return code, _one_line(f"{error.place}: {text}" if error.place else text), hint or None

@@ -71,10 +71,12 @@ def evaluate(
         hint = f"evaluate DATA {example}, or evaluate MODEL DATA"
         raise Failure(f"{flag} takes data files only, and {model} is a model", Code.USAGE, hint)
     reading, learner = columns.make_reading(files), learning.make_learner()
-    options = Options(passes=learning.passes, order=learning.order.value, seed=learning.seed, on_error=on_error)
+    options = Options(passes=learning.passes, order=learning.order.value, seed=learning.seed, on_error=on_error,
+                      task=learning.task and learning.task.value)  # fmt: skip
     if folds is None:
-        return _show_curve(console, learning_curve(files, reading, learner, options), plot)
-    with console.progress(total=folds, unit="folds") as progress:
+        with console.warnings_as_notes():
+            return _show_curve(console, learning_curve(files, reading, learner, options), plot)
+    with console.warnings_as_notes(), console.progress(total=folds, unit="folds") as progress:
         result = cross_validate(
             files, reading, learner, folds, options, lambda fold, report: progress.update(fold, score=report.score)
         )
@@ -93,10 +95,10 @@ def _report(
     if isinstance(report, RegressionReport):
         if plot:
             raise Failure("--plot shows the confusion matrix of classes, and a regressor has none", Code.USAGE)
-        facts: dict[str, Any] = report._asdict()
+        facts: dict[str, Any] = report._asdict() | {"root_mean_squared_error": report.root_mean_squared_error}
         lines = [
-            f"R² {report.r2:.4f}  mean squared error {report.mean_squared_error:.4g}  "
-            f"mean absolute error {report.mean_absolute_error:.4g}  rows {report.rows:,}"
+            f"R² {report.r2:.4f}  mean absolute error (MAE) {report.mean_absolute_error:.4g}  "
+            f"root mean squared error (RMSE) {report.root_mean_squared_error:.4g}  rows {report.rows:,}"
         ]
     else:
         facts, lines = _describe_classes(console, report)

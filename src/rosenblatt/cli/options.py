@@ -88,6 +88,13 @@ class Order(StrEnum):
     cyclic = "cyclic"
 
 
+class Task(StrEnum):
+    """Those of `workflow.Options`."""
+
+    classification = "classification"
+    regression = "regression"
+
+
 def complete_learner(incomplete: str) -> list[str]:
     """Return the learners whose names begin so."""
     from rosenblatt.workflow.learners import LEARNERS
@@ -98,25 +105,28 @@ def complete_learner(incomplete: str) -> list[str]:
 class LearnerOptions(NamedTuple):
     """What to learn with."""
 
-    learner: Annotated[str, option(
-        "--learner -l", "NAME", "Learning algorithm: perceptron, pa (passive-aggressive), arow, mira, …",
+    learner: Annotated[Text, option(
+        "--learner -l", "NAME", "Learning algorithm: perceptron (default), pa (passive-aggressive), arow, mira, …",
         autocompletion=complete_learner,
-    )] = "perceptron"  # fmt: skip
+    )] = None  # fmt: skip
     set: Annotated[Texts, option("--set -s", "NAME=VALUE", "Parameter of the learner: margin=1; repeatable.")] = None
     passes: Annotated[int | None, option(
-        "--passes --epochs -p", "N", "Number of epochs (passes over the data); default 10, or 1 for a stream.", min=1
+        "--passes --epochs -p", "N",
+        "Most epochs (passes over the data); default 10, more for fewer than 5,000 rows, 1 for a stream.", min=1
     )] = None  # fmt: skip
     order: Annotated[Order, option("--order", None, "Shuffle loaded rows before each epoch, or not (cyclic).")] = (
         Order.shuffle
     )
     seed: Seed = 0
+    task: Annotated[Task | None, option("--task", None, "Whether labels are classes or numbers to predict.")] = None
 
     def make_learner(self) -> Any:
         """Return the learner that these options describe."""
         from rosenblatt.workflow import make_learner
-        from rosenblatt.workflow.learners import parse_setting
+        from rosenblatt.workflow.learners import default_learner, parse_setting
 
-        learner = make_learner(self.learner, dict(map(parse_setting, self.set or [])))
+        name, defaults = (self.learner, {}) if self.learner else default_learner(self.task)
+        learner = make_learner(name, defaults | dict(map(parse_setting, self.set or [])))
         if hasattr(learner, "_plan"):
             learner._plan()  # refuses values that are not allowed
         return learner

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 _TOP_FEATURES = 8
 _PATIENCE = 3.0  # seconds until a note says what takes so long
 _SHOWN_CLASSES = 8
-_MANY_CLASSES = 20  # labels that are numbers, from which on these may be numbers to predict
 
 
 @opts.expand_groups
@@ -87,6 +86,7 @@ def train(
     options = Options(
         passes=learning.passes, order=learning.order.value, seed=learning.seed, stream=stream, memory=int(memory * 2**30),
         holdout=holdout, classes=classes.split(",") if classes else None, on_error="skip" if skip_errors else "error",
+        task=learning.task and learning.task.value,
     )  # fmt: skip
     if before is None:
         reading, learner = columns.make_reading(files), learning.make_learner()
@@ -95,7 +95,10 @@ def train(
         reading, learner, notes = before.reading, before.learner, list(getattr(before.reading, "notes", []))
     for note in notes:
         console.note(note)
-    with console.progressive() as table, console.progress(unit="rows") as line, _explain_wait(console) as begun:
+    with (
+        console.warnings_as_notes(), console.progressive() as table, console.progress(unit="rows") as line,
+        _explain_wait(console) as begun,
+    ):  # fmt: skip
         watch = _Watch(table if _counts_mistakes(learner) else None, line, console, begun)
         trained = train_model(files, reading, learner, options, watch, **{"resume" if resume else "start": before})
     for note in getattr(trained.reading, "notes", []):
@@ -112,8 +115,6 @@ def train(
               f"{place} has what was learned so far; the same command with --resume goes on exactly there",
               file=sys.stderr)  # fmt: skip
         return Code.INTERRUPTED
-    if (many := _number_labels(trained)) and not start:
-        console.note(f"{many:,} different labels that are numbers; to predict numbers: --learner DeltaRuleRegressor")
     console.result(*_summary(trained, place, top))
     return Code.DONE
 
@@ -251,11 +252,3 @@ def _counts_mistakes(learner: object) -> bool:
     from sklearn.base import is_regressor
 
     return hasattr(learner, "partial_fit") and not is_regressor(learner)
-
-
-def _number_labels(model: FileModel) -> int:
-    """How many classes there are, if they look like numbers to predict: more than half as many as there are rows."""
-    labels, history = getattr(model.learner, "classes_", None), model.training["history"]
-    if labels is None or labels.dtype.kind not in "iuf" or not history:
-        return 0
-    return len(labels) if len(labels) >= _MANY_CLASSES and 2 * len(labels) > history[-1]["rows"] else 0

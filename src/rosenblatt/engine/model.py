@@ -29,11 +29,13 @@ from rosenblatt.modelfile.parts import Parts
 from rosenblatt.modelfile.values import MOST, decode_record, encode_record
 from rosenblatt.theory.conditions import RunConditions
 
+AVERAGES = ("auto", "average")  # what may be kept of the weights that predicts by their average
 Init: TypeAlias = tuple[ArrayLike | None, ArrayLike | None]  # coef and intercept to start from
 
 
 class LinearModel:
-    """Weights, the problem they solve, and how they predict: the last, their average, a pocket, or all by vote."""
+    """Weights, the problem they solve, and how they predict: the last, their average, a pocket, or all by vote. "auto" is
+    the average too, which `go_on` completes."""
 
     def __init__(self, problem: Problem, weights: Weights, constant: float, keep: str):
         self.problem = problem
@@ -70,7 +72,7 @@ class LinearModel:
 
     def predicting_coef(self) -> tuple[NDArray, NDArray]:
         """(coef, intercept) of the weights that predict, in their own precision; with votes, of the last."""
-        if self.keep == "average":
+        if self.keep in AVERAGES:
             now = int(self.weights.clock[0])
             if self._known is None or self._known[0] != now:
                 self._known = (now, *coef_and_intercept(self.problem, self.predicting(), self.constant))
@@ -79,7 +81,7 @@ class LinearModel:
 
     def predicting(self) -> NDArray:
         """The weights that predict, as the kernels have them; with votes, the last."""
-        if self.keep == "average":
+        if self.keep in AVERAGES:
             return self.weights.average().astype(self.weights.w.dtype)
         return self.weights.w if self.pocket is None else self.pocket.w
 
@@ -98,6 +100,18 @@ class LinearModel:
         """How many rows the weights w do not predict."""
         coef, intercept = coef_and_intercept(self.problem, w, self.constant)
         return int(np.count_nonzero(winner(decide(self.problem, X @ coef.T + intercept)) != labels))
+
+    def go_on(self, X: Matrix, labels: NDArray) -> None:
+        """Count further epochs over rows on which the last weights are right: 1, 2, 4, … until the average is right on as
+        many. If the weights have converged, it is the average of a run that goes on for so long."""
+        rows, least = X.shape[0], None
+        while (errors := self.errors(X, labels, self.predicting())) and self.seen + rows < MOST:
+            least = self.errors(X, labels, self.weights.w) if least is None else least
+            if errors <= least:
+                break
+            self.weights.clock[0] += rows
+            rows *= 2
+        self._known = None
 
     def grow(self, larger: Problem) -> None:
         """Go over to a problem with more classes; the weights of the new ones are zero."""
@@ -169,11 +183,11 @@ class LinearModel:
         """Return the model that parts describe, for rows of so many features and for one of the problems expected."""
         problem = problem_of(parts, expected)
         resume = "terms" in parts.facts
-        keep = parts.text("keep", ("last", "average", "pocket", "vote"))
+        keep = parts.text("keep", ("auto", "last", "average", "pocket", "vote"))
         shape = (features + 1,) if isinstance(problem, Binary) else (features + 1, columns(problem))
         w = _weights(parts, "weights", shape)
         clock = parts.counts("clock", 1)
-        drift = _weights(parts, "drift", shape, np.float64) if keep == "average" and resume else None
+        drift = _weights(parts, "drift", shape, np.float64) if keep in AVERAGES and resume else None
         weights = Weights(w, drift, parts.counts("tally", counters(problem)), clock)
         model = cls(problem, weights, parts.real("constant"), keep if resume or keep == "vote" else "last")
         model.only_predicts = not resume
@@ -233,7 +247,7 @@ def fresh(
     problem: Problem, rows: Rows, features: int, constant: float, keep: str, init: Init = (None, None)
 ) -> LinearModel:
     """A model that has seen nothing, with weights of zero or those that `init` (coef, intercept) shows."""
-    weights = zeros(features, problem, rows.values.dtype.type, keep == "average", is_sparse(rows))
+    weights = zeros(features, problem, rows.values.dtype.type, keep in AVERAGES, is_sparse(rows))
     if any(part is not None for part in init):
         weights.w[...] = _start(problem, features, constant, *init)
     return LinearModel(problem, weights, constant, keep)

@@ -6,6 +6,9 @@ A row is a pair (columns, values). The row of a dense array has `columns = None`
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from datetime import date, time, timedelta
+from itertools import chain
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -13,7 +16,9 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from rosenblatt.engine.jit import generic, jit, prefetch
-from rosenblatt.errors import InvalidData, NumericOverflow
+from rosenblatt.errors import InvalidData, InvalidDataType, NumericOverflow, shown
+
+_DATES = (date, time, timedelta, np.datetime64, np.timedelta64)  # a datetime is a date
 
 
 class Dense(NamedTuple):
@@ -144,6 +149,40 @@ def prefetch_distance(rows: Rows) -> int:
     return min(max(1, 4096 // max(row_bytes(rows), 1)), 8)
 
 
+def refuse_dates(X: Any, name: str = "X") -> None:
+    """Raise InvalidDataType if X holds dates or durations: numpy would turn them into a count of days or nanoseconds,
+    whichever unit they happen to have."""
+    found = next(_dates(X), None)
+    if found is not None:
+        raise InvalidDataType(
+            f"{name} must hold numbers; {found}",
+            hint="make numbers of dates and durations: days since a first day, or the month and the day of the week",
+        )
+
+
+def _dates(X: Any) -> Iterator[str]:
+    """What in a matrix, a table or a list of rows is a date or a duration, as "column 'born' is datetime64[ns]"."""
+    if hasattr(X, "columns") and hasattr(X, "dtypes"):
+        for column, dtype in zip(X.columns, X.dtypes, strict=True):
+            kind = getattr(dtype, "kind", "")
+            if kind in ("M", "m") or type(dtype).__name__ == "PeriodDtype" or getattr(dtype, "is_temporal", bool)():
+                yield f"column {column!r} is {dtype}"
+            elif kind == "O":
+                yield from (f"column {column!r} has {text}" for text in _date_values(X[column]))
+    elif (kind := getattr(getattr(X, "dtype", None), "kind", "")) in ("M", "m"):
+        yield f"it is an array of {X.dtype}"
+    elif kind == "O":
+        yield from (f"it has {text}" for text in _date_values(np.ravel(X)))
+    elif isinstance(X, list | tuple):
+        rows = chain.from_iterable(row if isinstance(row, list | tuple) else [row] for row in X)
+        yield from (f"it has {text}" for text in _date_values(rows))
+        yield from chain.from_iterable(_dates(row) for row in X if isinstance(row, np.ndarray))
+
+
+def _date_values(values: Any) -> Iterator[str]:
+    return (shown(value) for value in values if isinstance(value, _DATES))
+
+
 def as_rows(X: MatrixLike, dtype: DTypeLike | None = None) -> Rows:
     """X, a matrix with two axes, as Dense or CSR rows, without a copy where type and layout already fit.
 
@@ -153,6 +192,7 @@ def as_rows(X: MatrixLike, dtype: DTypeLike | None = None) -> Rows:
     """
     if sp.issparse(X):
         return _csr(X, dtype)
+    refuse_dates(X)
     X = np.asarray(X)
     if X.ndim != 2:
         raise InvalidData(f"X must have two axes, rows and features; it has {X.ndim}, with shape {X.shape}")

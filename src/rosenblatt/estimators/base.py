@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import math
+import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -19,7 +20,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import train_test_split
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -27,7 +28,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from rosenblatt.engine.loop import Progress
 from rosenblatt.engine.model import Init
 from rosenblatt.engine.problems import Binary, Joint, OneVsOne, OneVsRest, Problem, Spread, winner
-from rosenblatt.engine.rows import Examples, Matrix, MatrixLike, Rows, as_rows, finite
+from rosenblatt.engine.rows import Examples, Matrix, MatrixLike, Rows, as_rows, finite, refuse_dates
 from rosenblatt.engine.train import (
     Epoch,
     EpochTrainer,
@@ -55,6 +56,7 @@ from rosenblatt.estimators.callbacks import CallbackSupportMixin, Hooks
 from rosenblatt.estimators.parameters import SHARED, Flag, parameter, with_parameters
 from rosenblatt.estimators.plan import PROBLEMS, Plan
 from rosenblatt.estimators.progress import Bar, Units
+from rosenblatt.estimators.scaling import warn_unscaled
 from rosenblatt.modelfile.saving import EstimatorSaveLoadMixin
 
 READ: dict[str, Any] = {"accept_sparse": "csr", "dtype": (np.float64, np.float32), "order": "C"}
@@ -100,6 +102,7 @@ def invalid_data() -> Iterator[None]:
 
 def read_rows(estimator: BaseEstimator, X: MatrixLike) -> Any:
     """X as an array or a CSR matrix of finite numbers, with the columns that the fitted estimator expects."""
+    refuse_dates(X)
     with invalid_data():
         return validate_data(estimator, X, reset=False, **READ)
 
@@ -108,6 +111,7 @@ def read_examples(
     estimator: BaseEstimator, X: MatrixLike, y: ArrayLike, reset: bool, **options: object
 ) -> tuple[Any, NDArray]:
     """(X, y) as arrays, or X as a CSR matrix; with `reset`, the estimator expects columns like these from now on."""
+    refuse_dates(X)
     with invalid_data():
         return validate_data(estimator, X, y, reset=reset, **(READ | options))
 
@@ -183,6 +187,11 @@ class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, BaseEstimator):
 
     # What a learner is
 
+    @property
+    def _by_size(self) -> bool:
+        """Whether it learns large columns faster than small ones, so that they should be scaled."""
+        return True
+
     @abstractmethod
     def _initial_model(self, plan: Plan, rows: Rows, features: int, outputs: int, init: Init | None) -> Any:
         """What has been learned before the first example; `outputs` counts the classes or the targets, and
@@ -190,6 +199,9 @@ class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, BaseEstimator):
 
     def _store(self, model: Any, X: Any, learner: Any) -> None:
         """Store in the model what a stretch of learning left in the learner."""
+
+    def _settle(self, model: Any, X: Any, learner: Any) -> None:
+        """Complete a model whose run ended with an epoch without mistakes."""
 
     # scikit-learn's questions
 
@@ -314,6 +326,8 @@ class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, BaseEstimator):
         self.history_, self.stop_reason_, self.n_iter_ = history, reason, len(history)
         self.n_updates_ = model.updates - updates
         self.n_seen_ = model.seen - seen
+        if not history[-1].mistakes:
+            self._settle(model, X, learner)
         hooks.done()
         return reason
 
@@ -342,6 +356,26 @@ class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, BaseEstimator):
     def _limits(self, plan: Plan, learner: EpochTrainer) -> Limits:
         """When to stop."""
         return plan.limits()
+
+    def _tell(self, reason: str) -> None:
+        """Tell the caller of `fit` why it stopped, where that matters: Ctrl-C, or the end of `max_iter` before `tol` was
+        content."""
+        if reason == "interrupted":
+            raise KeyboardInterrupt
+        last = self.history_[-1]
+        if reason == "max_iter" and self.tol is not None and (last.mistakes or last.loss is not None):
+            state = (
+                f"{last.mistakes} of {last.seen} rows were predicted wrong"
+                if last.loss is None
+                else f"the mean loss was {last.loss:.3g}"
+            )
+            warnings.warn(
+                f"{type(self).__name__} stopped after max_iter={self.max_iter} epochs without converging; in the last "
+                f"epoch {state}. Scale the columns (StandardScaler) or raise max_iter; if nothing separates the classes, "
+                "tol=None runs max_iter epochs and does not warn",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
 
     def _check_finite(self, X: Matrix, rows: Rows) -> None:
         if not finite(rows):
@@ -487,8 +521,9 @@ class Classifier(ClassifierMixin, Estimator):
             reason = self._run(plan, model, begin(model), (X, y), error, learned, lambda: begin(new_model()))
             self.class_count_ = np.bincount(labels[live], minlength=len(classes))
             self.n_mistakes_ = sum(epoch.mistakes for epoch in self.history_)
-        if reason == "interrupted":
-            raise KeyboardInterrupt
+        if self._by_size:
+            warn_unscaled(self, X, stacklevel=4)
+        self._tell(reason)
         return self
 
     def _partial_fit(

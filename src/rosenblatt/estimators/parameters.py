@@ -351,7 +351,8 @@ class EpochParameters(RandomParameters):
         The largest number of epochs (passes over the data).
     tol
         Stop when the share of mistakes in an epoch (or the validation error) has not fallen by more than `tol` for
-        `n_iter_no_change` epochs in a row. None: do not stop for this reason.
+        `n_iter_no_change` epochs in a row and, without validation, 50,000 rows: a small set is visited until it is
+        learned, or `max_iter` times. None: do not stop for this reason, and do not warn at `max_iter`.
     n_iter_no_change
         The number of epochs without such a fall after which training stops.
     warm_start
@@ -392,13 +393,14 @@ class KeepParameters:
     Parameters
     ----------
     keep
-        Which weights predict: the last; the mean of those after every example; the pocket, those with the longest run of
-        right answers that also made the fewest errors on the training set; or the vote of them all, each with the
-        examples it survived (Freund and Schapire 1999), which stores every mistake. `last_coef_` has the last weights in
-        any case.
+        Which weights predict. "average": the mean of those after every example. "auto": the same, and if training ends
+        with an epoch without mistakes, further epochs without updates count in the mean until it, too, predicts every
+        training row. "last": the last. "pocket": those with the longest run of right answers that also made the fewest
+        errors on the training set. "vote": the vote of them all, each with the examples it survived (Freund and Schapire
+        1999), which stores every mistake. `last_coef_` has the last weights in any case.
     """
 
-    keep: str = parameter("last", OneOf(("last", "average", "pocket", "vote")))
+    keep: str = parameter("auto", OneOf(("auto", "last", "average", "pocket", "vote")))
 
 
 @with_parameters
@@ -412,6 +414,11 @@ class ClassWeightParameters:
     """
 
     class_weight: Any = parameter(None, ClassWeight())
+
+
+@with_parameters
+class StateParameters(LinearParameters, ClassWeightParameters):
+    """Parameters of linear learners with a state, each class of which learns against the rest."""
 
 
 @with_parameters

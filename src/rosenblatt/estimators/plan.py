@@ -19,6 +19,8 @@ from rosenblatt.estimators.parameters import SHARED, WORST_FIRST, Clash
 
 PROBLEMS: dict[str, Any] = {"joint": Joint, "ovr": OneVsRest, "ovo": OneVsOne}
 
+PATIENCE = 50_000  # rows that are visited without a fall of the error before training stops for that
+
 _MANY = (lambda batch: batch != 1,)
 CLASHES = (
     Clash("order", WORST_FIRST, "batch", _MANY, "the most violated row is chosen one at a time; use batch=1"),
@@ -85,5 +87,6 @@ class Plan:
             math.inf if seconds is None else float(seconds),
             self.params["tol"],
             self.params["n_iter_no_change"],
+            PATIENCE,
             self.params["weight_tol"],
         )

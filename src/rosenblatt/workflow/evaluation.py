@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -16,7 +17,7 @@ from rosenblatt.data.svmlight import LabelError
 from rosenblatt.errors import IncompatibleParameters, InvalidData, InvalidParameter
 from rosenblatt.workflow.labels import Labels
 from rosenblatt.workflow.model import FileModel, Paths, file_list
-from rosenblatt.workflow.training import DEFAULTS, Options, Trainer, check_numeric
+from rosenblatt.workflow.training import DEFAULTS, Options, Trainer, check_labels, check_numeric, check_task
 
 _HALVINGS = 5  # from all rows down to those with which a learning curve begins
 
@@ -102,7 +103,7 @@ class RegressionReport(NamedTuple):
     rows : int
         The number of rows.
     mean_squared_error, mean_absolute_error, r2 : float
-        The errors, and R².
+        The errors, and R². `root_mean_squared_error` is the root of the first.
     skipped : int
         The number of rows of the files that were left out.
     """
@@ -117,6 +118,11 @@ class RegressionReport(NamedTuple):
     def score(self) -> float:
         """R², as the score of a fold."""
         return self.r2
+
+    @property
+    def root_mean_squared_error(self) -> float:
+        """RMSE: the root of the mean squared error, on the scale of the labels."""
+        return math.sqrt(self.mean_squared_error)
 
 
 def classification_report(classes: NDArray, truth: NDArray, predicted: NDArray) -> Report:
@@ -323,6 +329,7 @@ class Rows(NamedTuple):
                 raise
             reading = reading.with_labels(reading.labels(files)[1])
             batches = _read_all(reading, files, options.on_error)
+        check_task(learner, options)
         place = ", ".join(files)
         if not batches:
             raise InvalidData("there are no rows to learn from", path=place)
@@ -333,6 +340,7 @@ class Rows(NamedTuple):
         if is_regressor(learner):
             y = check_numeric(y)
             return cls(batch, y, Labels(), y, reading, learner, options)
+        check_labels(y, learner, options, files)
         labels = Labels(np.unique(y))
         if len(labels) < 2:
             raise InvalidData("at least two classes are needed to learn from, and there is one only", path=place)

@@ -27,15 +27,26 @@ from rosenblatt.data.opening import rereadable
 from rosenblatt.data.reading import Batch, Chunk, Reading, RowReading
 from rosenblatt.data.svmlight import LabelError
 from rosenblatt.engine.train import interrupts_held
-from rosenblatt.errors import IncompatibleParameters, InvalidData, InvalidParameter, UnknownLabel, UnsupportedOperation
-from rosenblatt.estimators.linear import Linear, Perceptron
-from rosenblatt.workflow.labels import Labels, label_text
+from rosenblatt.errors import (
+    ContinuousLabels,
+    IncompatibleParameters,
+    InvalidData,
+    InvalidParameter,
+    UnknownLabel,
+    UnsupportedOperation,
+)
+from rosenblatt.estimators.linear import Linear
+from rosenblatt.estimators.plan import PATIENCE
+from rosenblatt.estimators.scaling import warn_unscaled
+from rosenblatt.workflow.labels import Labels, label_text, refuse_continuous
+from rosenblatt.workflow.learners import TASKS, default_learner, make_learner
 from rosenblatt.workflow.model import FileModel, Paths, file_list, match_columns
 
 LOADED_PASSES, STREAMED_PASSES = 10, 1
+_MOST_PASSES = 1000  # over few rows, by default
 _COMPRESSED = {".gz": 5, ".bz2": 6, ".xz": 7, ".zst": 5}  # how much text a byte stands for, as a rule
 _STEPS = 64  # in which a pass over loaded rows is cut, at least
-_MOST_ROWS = 1 << 16  # of a step
+_STEP_ROWS = (1 << 10, 1 << 16)  # the least rows of such a step, and the most
 _GROWTH = 1.5
 _READ_SIZE = 1 << 20  # bytes
 
@@ -47,7 +58,8 @@ class Options:
     Parameters
     ----------
     passes : int, optional
-        Number of passes (epochs) over the data; by default 10 where they are loaded and 1 where they are streamed.
+        The largest number of passes (epochs) over the data. By default 10 where they are loaded, and of fewer than 5,000
+        rows as many as visit 50,000, at most 1,000; 1 where they are streamed. A pass without an update is the last.
     order : {"shuffle", "cyclic"}
         "shuffle" visits loaded rows in a new random order in each pass, "cyclic" in the order of the files. A stream is
         always visited in the order of the files.
@@ -64,6 +76,9 @@ class Options:
         The labels, for a pipe, which cannot be read twice.
     on_error : {"error", "skip"}
         "skip" leaves out rows that cannot be read.
+    task : {"classification", "regression"}, optional
+        What the labels are: names of classes or numbers to predict. By default the learner decides, and a classifier
+        refuses labels that look like numbers to predict.
     """
 
     passes: int | None = None
@@ -74,6 +89,7 @@ class Options:
     holdout: float = 0.0
     classes: Sequence[str] | None = None
     on_error: str = "error"
+    task: str | None = None
 
     def __post_init__(self) -> None:
         if self.passes is not None and self.passes < 1:
@@ -84,6 +100,8 @@ class Options:
             raise InvalidParameter("holdout", self.holdout, "a share of the rows, at least 0 and below 1")
         if not 0 <= self.seed < 2**32:
             raise InvalidParameter("seed", self.seed, f"a whole number from 0 to {2**32 - 1}")
+        if self.task not in (None, *TASKS):
+            raise InvalidParameter("task", self.task, "'classification' or 'regression'")
 
 
 DEFAULTS = Options()
@@ -130,7 +148,7 @@ class LoadedRows(NamedTuple):
         order = self.live
         if self.order == "shuffle":
             order = np.random.default_rng([self.seed, number]).permutation(order)
-        size = max(1, min(-(-len(order) // _STEPS), _MOST_ROWS))
+        size = min(max(-(-len(order) // _STEPS), _STEP_ROWS[0]), _STEP_ROWS[1])
         for at in range(start, len(order), size):
             part = order[at : at + size]
             yield self.chunk.take(part), at + len(part)
@@ -216,6 +234,7 @@ class Trainer:
         model: FileModel | None = None,
         classes: Labels | None = None,
     ):
+        check_task(learner, options)
         self.reading, self.options, self.callback, self.classes = reading, options, callback, classes
         self.start = model
         self.learner = copy_with_seed(learner, options.seed) if model is None else deepcopy(model.learner)
@@ -240,7 +259,7 @@ class Trainer:
     def use_files(self, files: Sequence[str], stream: bool, labels: Labels | None = None, rows: int | None = None) -> None:
         """Learn from files; `labels` are the classes and `rows` the number of rows, where these are known."""
         self.files, self.stream = files, stream
-        self.passes = self.options.passes or (STREAMED_PASSES if stream else LOADED_PASSES)
+        self.passes = self.options.passes or STREAMED_PASSES
         self.labels = self.labels if labels is None else labels
         if not stream:
             self._load()
@@ -292,8 +311,19 @@ class Trainer:
             held = round(chunk.rows * self.options.holdout)
             live, self.held = np.sort(mixed[held:]), chunk.take(np.sort(mixed[:held]))
         self.source, self.width = LoadedRows(chunk, live, self.options.order, self.options.seed), chunk.X.shape[1]
+        self.passes = self.options.passes or max(LOADED_PASSES, min(PATIENCE // max(len(live), 1), _MOST_PASSES))
+        self._check_rows(chunk)
         if self.labels is None:
             self.labels = Labels([] if chunk.y is None or is_regressor(self.learner) else np.unique(chunk.y))
+
+    def _check_rows(self, chunk: Chunk) -> None:
+        """Refuse labels of the first rows that are no classes, and warn of columns that drown the others."""
+        if self.start is not None:
+            return
+        if self.classes is None:  # else all labels have been checked already
+            check_labels(chunk.y, self.learner, self.options, self.files)
+        if getattr(self.learner, "_by_size", False) and hasattr(self.learner, "partial_fit"):  # `fit` warns by itself
+            warn_unscaled(self.learner, chunk.X, stacklevel=2, name=self.reading.name)
 
     def _continue_learner(self) -> None:
         """Learn on with a learner that has learned before; its classes are numbers meanwhile."""
@@ -346,6 +376,8 @@ class Trainer:
         """Make all passes, or as many as are needed, and return the model."""
         if hasattr(self.learner, "partial_fit"):
             self._make_passes(interrupted)
+            if self.stopped in ("converged", "passes") and not self.history[-1]["mistakes"]:
+                self._settle()
         else:
             self._fit_at_once()
         return self._model()
@@ -372,6 +404,8 @@ class Trainer:
             chunk = chunk.take(np.flatnonzero(chunk.weight))
             if not chunk.rows:
                 return
+        if self.stream and self.number == 1 and self.row == 0:
+            self._check_rows(chunk)
         X = self._widen(chunk.X)
         before = self._counts()
         extra: dict[str, Any] = {}
@@ -462,6 +496,14 @@ class Trainer:
         self.mistakes_in_pass = self.updates_in_pass = self.row = 0
         self.number += 1
 
+    def _settle(self) -> None:
+        """Complete a linear model that made no mistake in its last pass, where the rows are at hand."""
+        if isinstance(self.learner, Linear) and isinstance(self.source, LoadedRows):
+            chunk = self.source.chunk.take(self.source.live)
+            if chunk.weight is not None:
+                chunk = chunk.take(np.flatnonzero(chunk.weight))
+            self.learner._go_on(self._widen(chunk.X), self._class_numbers(chunk.y)[1])
+
     def _fit_at_once(self) -> None:
         """Learn with `fit`, for learners that cannot stop in between."""
         source = self.source
@@ -549,6 +591,27 @@ def check_numeric(y: NDArray | None) -> NDArray:
     return y.astype(np.float64)
 
 
+def check_task(learner: BaseEstimator, options: Options) -> None:
+    """Refuse a learner that cannot do the task that the options name."""
+    if options.task is not None and (options.task == "regression") != is_regressor(learner):
+        raise IncompatibleParameters(
+            ("task", options.task),
+            ("learner", type(learner).__name__),
+            f"{type(learner).__name__} predicts {'numbers' if is_regressor(learner) else 'classes'}",
+        )
+
+
+def check_labels(y: NDArray | None, learner: BaseEstimator, options: Options, files: Sequence[str]) -> None:
+    """Refuse labels that look like numbers to predict where a classifier is to learn them, unless the options insist."""
+    if y is None or is_regressor(learner) or options.task is not None:
+        return
+    try:
+        refuse_continuous(np.unique(y), len(y))
+    except ContinuousLabels as error:
+        error.path = ", ".join(files) or None
+        raise
+
+
 # Training from files
 
 
@@ -572,7 +635,8 @@ def train(
     reading : Reading
         How files become rows; see `reading_for`.
     learner : estimator, optional
-        The learner, which stays as it is; by default an averaged perceptron.
+        The learner, which stays as it is; by default an averaged perceptron, or for the task "regression" the averaged
+        `DeltaRuleRegressor(normalised=True)`.
     options : Options, optional
         Passes, order, random seed, streaming, holdout.
     watch : callable, optional
@@ -596,7 +660,7 @@ def train(
     """
     files = file_list(paths)
     stream = uses_stream(files, reading, options)
-    learner = Perceptron(keep="average") if learner is None else learner
+    learner = make_learner(*default_learner(options.task)) if learner is None else learner
     if resume is not None:
         _check_resumable(resume, files, stream, options)
         options = replace(options, passes=options.passes or resume.training["passes"])

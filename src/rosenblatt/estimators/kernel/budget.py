@@ -17,14 +17,14 @@ from rosenblatt.estimators.kernel.budget_model import BudgetModel, BudgetTrainer
 from rosenblatt.estimators.kernel.gram import Matrix
 from rosenblatt.estimators.kernel.machine import KernelClassifier, can_stream
 from rosenblatt.estimators.kernel.policies import ForgetOldest, ForgetRandom, ForgetSafest, Policy, Project, Stop
-from rosenblatt.estimators.parameters import Flag, Number, OneOf, parameter, with_parameters
+from rosenblatt.estimators.parameters import ClassWeightParameters, Flag, Number, OneOf, parameter, with_parameters
 from rosenblatt.estimators.plan import Plan
 from rosenblatt.modelfile.parts import Parts
 from rosenblatt.theory.bounds import forgetron_reach
 
 
 @with_parameters
-class Budgeted(KernelClassifier):
+class Budgeted(KernelClassifier, ClassWeightParameters):
     """A kernel perceptron whose weight vectors hold no more than `budget` rows each; how, a subclass says with a policy.
 
     Parameters
@@ -57,7 +57,7 @@ class Budgeted(KernelClassifier):
         return NO_LIMIT if self.budget is None else int(self.budget)
 
     @with_callbacks
-    def fit(self, X: ArrayLike | Matrix, y: ArrayLike) -> Any:
+    def fit(self, X: ArrayLike | Matrix, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Any:
         """Learn in epochs until one of the reasons to stop.
 
         An error leaves the estimator as it was; Ctrl-C finishes the epoch, stores the model and then interrupts.
@@ -68,15 +68,23 @@ class Budgeted(KernelClassifier):
             The rows; with `kernel="precomputed"` the square matrix of the kernels of all rows with all rows.
         y : (rows,) array
             Their labels.
+        sample_weight : (rows,) array, optional
+            Weights that multiply the coefficients of rows that are learned; a row of weight 0 is ignored.
 
         Returns
         -------
         The estimator itself.
         """
-        return self._fit(X, y)
+        return self._fit(X, y, sample_weight)
 
     @available_if(can_stream)
-    def partial_fit(self, X: ArrayLike | Matrix, y: ArrayLike, classes: ArrayLike | None = None) -> Any:
+    def partial_fit(
+        self,
+        X: ArrayLike | Matrix,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Any:
         """Learn from these rows, once, in the order given.
 
         Cutting a stream of rows into calls in any way gives the same model. `order` and the reasons to stop do not apply.
@@ -90,12 +98,14 @@ class Budgeted(KernelClassifier):
             Their labels.
         classes : array, optional
             All classes there will be; required in the first call.
+        sample_weight : (rows,) array, optional
+            Weights that multiply the coefficients of rows that are learned; a row of weight 0 is ignored.
 
         Returns
         -------
         The estimator itself.
         """
-        return self._partial_fit(X, y, classes)
+        return self._partial_fit(X, y, classes, sample_weight)
 
     @property
     def n_support_(self) -> NDArray:

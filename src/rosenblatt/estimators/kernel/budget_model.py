@@ -62,6 +62,7 @@ class Block(NamedTuple):
     rows: Matrix
     kept: Matrix
     labels: NDArray
+    weight: NDArray | None  # (rows, 2): those of the examples and of their classes
     scales: NDArray
     gram: NDArray
 
@@ -164,9 +165,13 @@ class BudgetModel(KernelModel):
         coef[:size] = held.coef
         memory, drawn = held.memory.copy(), np.zeros(1, np.int64)
         state = BlockState(held.gram, near, active, coef, np.full(1, size), memory, factor, chance, drawn)
-        signs = np.where(block.labels == (1 if isinstance(self.problem, Binary) else vector), 1.0, -1.0)
+        binary = isinstance(self.problem, Binary)
+        own = block.labels == (1 if binary else vector)
+        weight = np.ones(rows)
+        if block.weight is not None:
+            weight = block.weight[:, 0] * np.where(own | binary, block.weight[:, 1], 1.0)
         scores = np.empty(rows)
-        broken, updates = scan(self.policy, state, signs, scores)
+        broken, updates = scan(self.policy, state, np.where(own, 1.0, -1.0), weight, scores)
         if broken < 0 and updates:
             self.tally[vector] += updates
             self.held[vector] = self._support_after(held, state, block)
@@ -264,7 +269,8 @@ class BudgetTrainer(BlockTrainer[BudgetModel]):
                 settings={"normalize": True},
                 row=int(which[row]),
             )
-        return Block(which, rows, kept, self.examples.labels[which], scales, gram / np.outer(scales, scales))
+        weight = None if self.examples.weight is None else self.examples.weight[which]
+        return Block(which, rows, kept, self.examples.labels[which], weight, scales, gram / np.outer(scales, scales))
 
     def size(self) -> float:
         """The norm of all weights."""

@@ -125,6 +125,10 @@ class KernelClassifier(Classifier, OrderParameters, EpochParameters, ThreadParam
     fit_intercept = False
     _problems = {"joint": Joint, "ovr": OneVsRest}
 
+    @property
+    def _by_size(self) -> bool:
+        return isinstance(self.kernel, str) and self.kernel != "precomputed"
+
     def decision_function(self, X: ArrayLike | Matrix) -> NDArray:
         """Return the score of each row: one value for two classes, ≥ 0 for the second; else one a class, the highest wins.
 

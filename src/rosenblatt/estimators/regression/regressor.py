@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from rosenblatt.engine.loop import Pace, Progress
 from rosenblatt.engine.model import LinearModel, fresh
 from rosenblatt.engine.problems import Binary, OneVsRest, Problem
-from rosenblatt.engine.rows import Rows, as_rows, finite, frozen, prefetch_distance, refuse_too_long
+from rosenblatt.engine.rows import Rows, as_rows, finite, frozen, prefetch_distance, refuse_dates, refuse_too_long
 from rosenblatt.engine.train import NO_LIMIT, NumericFailure, Visits
 from rosenblatt.engine.weights import Weights, norm
 from rosenblatt.errors import InvalidData
@@ -44,6 +44,7 @@ from rosenblatt.estimators.parameters import (
 from rosenblatt.estimators.plan import Plan
 from rosenblatt.estimators.regression.stability import Guard
 from rosenblatt.estimators.regression.updates import Delta, Targets, Task, Tube, as_task, epoch
+from rosenblatt.estimators.scaling import warn_unscaled
 from rosenblatt.exact.reading import MatrixLike
 from rosenblatt.modelfile.parts import Parts
 
@@ -162,8 +163,8 @@ class Regressor(RegressorMixin, MultiOutputMixin, Estimator):
 
             data, learned = (table, values), {"_flat": values.ndim == 1}
             reason = self._run(plan, model, begin(model), data, error, learned, lambda: begin(self._model_to_fit(*start)))
-        if reason == "interrupted":
-            raise KeyboardInterrupt
+        warn_unscaled(self, table, stacklevel=3)
+        self._tell(reason)
         return self
 
     def partial_fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Any:
@@ -240,6 +241,7 @@ class Regressor(RegressorMixin, MultiOutputMixin, Estimator):
     # Steps of learning
 
     def _read(self, X: MatrixLike, y: ArrayLike, reset: bool) -> tuple[Any, NDArray]:
+        refuse_dates(y, "y")
         table, values = read_examples(self, X, y, reset, ensure_all_finite=False, multi_output=True, y_numeric=True)
         with invalid_data():
             return table, np.ascontiguousarray(values, dtype=np.float64)

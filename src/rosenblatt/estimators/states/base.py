@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rosenblatt.engine import problems
 from rosenblatt.engine.jit import generic, is_number, jit
-from rosenblatt.engine.loop import Progress
+from rosenblatt.engine.loop import Progress, weight_of
 from rosenblatt.engine.model import Init, problem_of
 from rosenblatt.engine.problems import Binary, Problem, columns, decide
 from rosenblatt.engine.rows import Examples, Matrix, MatrixLike, Rows, count, fetch, take, touched_columns
@@ -45,8 +45,9 @@ def score(state, vector, columns, values, constant):
 
 
 @generic
-def learn(state, vector, columns, values, constant, sign, score):
-    """Learn that the row, which the weight vector scored so, is on its side `sign`; whether anything changed."""
+def learn(state, vector, columns, values, constant, sign, score, weight):
+    """Learn that the row, which the weight vector scored so, is on its side `sign`, with a step that the weight of the
+    example multiplies; whether anything changed."""
     raise TypeError(f"{type(state).__name__} has no body of learn")
 
 
@@ -64,6 +65,7 @@ def epoch(state, examples, order, budget):
         i = order[t]
         fetch(rows, order[min(t + 2, order.size - 1)])
         row_columns, values = take(rows, i)
+        own, of_class = weight_of(examples.weight, i)
         label = labels[i] if vectors > 1 else labels[i] - 1  # two classes: the one vector is that of class 1
         rival = 0.0 if vectors == 1 else -np.inf
         for k in range(vectors):
@@ -75,7 +77,9 @@ def epoch(state, examples, order, budget):
         right = scores[label] > rival if label >= 0 else scores[0] < 0.0
         mistakes += not right
         for k in range(vectors):
-            if learn(state, k, row_columns, values, constant, 1.0 if k == label else -1.0, scores[k]):
+            weight = own * of_class if k == label or vectors == 1 else own
+            sign = 1.0 if k == label else -1.0
+            if weight > 0.0 and learn(state, k, row_columns, values, constant, sign, scores[k], weight):
                 tally[k] += 1
                 updates += 1
         clock[0] += 1
@@ -132,11 +136,13 @@ class StateModel:
         twin.state = type(self.state)(*parts)
         return twin
 
-    def backup(self, rows: Rows) -> Callable[[], None] | None:
-        """Copy what learning from these rows changes in place; the function that is returned puts it back. None where that
-        is not needed."""
+    def backup(self, rows: Rows, weight: NDArray | None) -> Callable[[], None] | None:
+        """Copy what learning from these rows, with these weights, changes in place; the function that is returned puts it
+        back. None where that is not needed."""
         changes = getattr(self.state, "changes", None)
         columns = self._columns(rows, np.arange(count(rows))) if changes is None else changes(rows, self.constant)
+        if columns is None and weight is not None and not (weight <= MODERATE).all():
+            columns = slice(None)
         return None if columns is None else backup(self._places(columns).values())
 
     def finite(self, rows: Rows, order: NDArray) -> bool:
@@ -224,7 +230,7 @@ class StateTrainer(NamedTuple):
 
     def backup(self, order: NDArray) -> Callable[[], None] | None:
         """Copy what learning from the rows of `order` changes; None if no number can overflow."""
-        return self.model.backup(self.examples.rows)
+        return self.model.backup(self.examples.rows, self.examples.weight)
 
     def finite(self, order: NDArray) -> bool:
         """Whether everything that the rows of `order` can have changed is a finite number."""
@@ -258,7 +264,7 @@ class Stateful(Classifier):
         constant one."""
 
     @with_callbacks
-    def fit(self, X: MatrixLike, y: ArrayLike) -> Any:
+    def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Any:
         """Learn from rows in epochs, until one of the reasons to stop.
 
         Parameters
@@ -267,6 +273,8 @@ class Stateful(Classifier):
             The rows.
         y : array (rows,)
             Their labels.
+        sample_weight : array (rows,), optional
+            What the step of each row is multiplied by. Rows of weight 0 are left out.
 
         Returns
         -------
@@ -280,9 +288,11 @@ class Stateful(Classifier):
         InvalidParameter
             If a parameter has a value that is not allowed.
         """
-        return self._fit(X, y)
+        return self._fit(X, y, sample_weight)
 
-    def partial_fit(self, X: MatrixLike, y: ArrayLike, classes: ArrayLike | None = None) -> Any:
+    def partial_fit(
+        self, X: MatrixLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Any:
         """Learn from these rows, once, in the order given.
 
         Cutting a stream of rows into calls in any way gives the same model. `order` and the reasons to stop do not apply.
@@ -295,6 +305,8 @@ class Stateful(Classifier):
             Their labels.
         classes : array, optional
             All classes that there will be; needed on the first call.
+        sample_weight : array (rows,), optional
+            What the step of each row is multiplied by. Rows of weight 0 are left out.
 
         Returns
         -------
@@ -309,7 +321,7 @@ class Stateful(Classifier):
         UnsupportedOperation
             If parameters have changed since the model began to learn.
         """
-        return self._partial_fit(X, y, classes)
+        return self._partial_fit(X, y, classes, sample_weight)
 
     @property
     def coef_(self) -> NDArray:
