@@ -6,8 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+import sklearn.multioutput
+import sklearn.preprocessing
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import DataConversionWarning, NotFittedError
 
 import rosenblatt
 from rosenblatt import Perceptron
@@ -364,6 +366,37 @@ def test_what_scikit_learn_refuses_has_our_types():
             call()
     with pytest.raises(NotFittedError):
         Perceptron().predict(X)
+
+
+SEVERAL = np.arange(90).reshape(30, 3) % 2
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        SEVERAL,
+        SEVERAL.tolist(),
+        sp.csr_matrix(SEVERAL),
+        pd.DataFrame(SEVERAL),
+        [("a",), ("a", "b"), ("b",)] * 10,
+        [{"a"}, {"b"}] * 15,
+    ],
+)
+@pytest.mark.parametrize("learner", [Perceptron(), rosenblatt.SigmaPerceptron()])
+def test_several_labels_for_a_row_are_refused_with_the_line_that_learns_them(learner, labels):
+    rows = np.eye(30)
+    with pytest.raises(InvalidData, match="y must have one label for each row; it") as refused:
+        learner.fit(rows, labels)
+    line = refused.value.hint.removesuffix(" learns several labels").replace("()).fit", "(max_iter=3)).fit")
+    if isinstance(learner, Perceptron) and isinstance(labels, list):
+        scope = {"sklearn": sklearn, "Perceptron": Perceptron, "X": rows, "y": labels}
+        assert eval(line, scope).predict(rows).shape == (30, 3 if isinstance(labels[0], list) else 2)
+
+
+def test_a_column_of_labels_is_taken_with_scikit_learns_warning():
+    with pytest.warns(DataConversionWarning, match="A column-vector y was passed when a 1d array was expected"):
+        clf = Perceptron().fit(X, Y[:, None])
+    assert np.array_equal(clf.coef_, Perceptron().fit(X, Y).coef_)
 
 
 def test_validation_rows_need_a_known_label_each():

@@ -6,10 +6,12 @@ import gzip
 import io
 import os
 import re
+import select
 import shlex
 import signal
 import subprocess
 import sys
+import time
 import tomllib
 from contextlib import contextmanager
 from pathlib import Path
@@ -404,21 +406,167 @@ def test_a_parser_starts_from_the_weights_of_another(options, tmp_path, monkeypa
     assert ran("parse new more --from old").stderr == "error: --from: it has no effect without --train\n"
 
 
-def test_a_full_disk_is_said():
-    if not os.path.exists("/dev/full"):
-        pytest.skip("this system has no /dev/full")
+EVERY_RESULT = (
+    "--help", "--version", "train rows.svm", "train rows.svm --json", "predict rows.model rows.svm",
+    "predict rows.model rows.svm --json", "evaluate rows.model rows.svm", "evaluate rows.svm --folds 2 --json",
+    "explain rows.model", "info rows.model", "info rows.model --json", "convert rows.model -",
+    "convert rows.svm - --to svmlight", "tag tag.model words --columns form,tag",
+    "tag tag.model --test words --columns form,tag --json",
+    "certify rows.svm", "feasible matrix", "trace", "trace --json", "doctor",
+)  # fmt: skip
+
+
+@pytest.fixture
+def every_input(tmp_path, monkeypatch):
+    """A folder with what the commands of EVERY_RESULT read."""
+    monkeypatch.chdir(tmp_path)
+    Path("rows.svm").write_text("1 1:1\n-1 2:1\n" * 3)
+    Path("words").write_text("a X\nb Y\n\n")
+    Path("matrix").write_text("1 0\n0 1\n")
+    assert ran("train rows.svm -q").code == 0
+    assert ran("tag tag.model --train words --columns form,tag --epochs 1 -q").code == 0
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_result_that_cannot_be_written_is_said_by_every_command(unbuffered, every_input):
+    assert {command.split()[0] for command in EVERY_RESULT} >= app.COMMANDS.keys() - {"parse", "bench"}  # as tag; as doctor
+    code = (
+        "import shlex, sys; from rosenblatt.cli import main\n"
+        "for command in sys.argv[1:]:\n"
+        "    sys.stdout = sys.__stdout__; print(main(shlex.split(command + ' -q' * (command[0] != '-'))), file=sys.stderr)"
+    )
     with open("/dev/full", "w") as full:
         ended = subprocess.run(
-            [sys.executable, "-m", "rosenblatt", "--help"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=120
+            [sys.executable, "-c", code, *EVERY_RESULT], stdout=full, stderr=subprocess.PIPE, text=True, timeout=300,
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+        )  # fmt: skip
+    said = re.findall("error: <stdout>: the disk is full\n5\n", ended.stderr)
+    assert len(said) == len(EVERY_RESULT), ended.stderr
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")
+def test_a_stderr_that_cannot_be_written_is_no_error(every_input):
+    with open("/dev/full", "w") as full:
+        ended = subprocess.run(
+            [sys.executable, "-m", "rosenblatt", "train", "rows.svm"], stdout=subprocess.PIPE, stderr=full, timeout=120
         )
-    assert (ended.returncode, ended.stderr) == (5, "error: the disk is full\n")
+    assert ended.returncode == 0
+    assert ended.stdout.startswith(b"rows.model: Perceptron")
+
+
+def test_a_short_write_is_continued_until_all_is_written_or_it_is_an_error(tmp_path):
+    script = (
+        "import resource, sys; from rosenblatt.cli.output import open_stdout\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"  # the first 1000 bytes are taken, as by a full disk
+        "out = open_stdout(); out.write('x' * 600); out.flush()\n"
+        "try:\n    out.buffer.write(b'y' * 600); out.flush()\n"
+        "except OSError as error:\n    sys.exit(error.problem)\n"
+    )
+    for flags in ([], ["-u"]):
+        with open(tmp_path / "short", "w") as short:
+            ended = subprocess.run(
+                [sys.executable, *flags, "-c", script], stdout=short, stderr=subprocess.PIPE, text=True, timeout=60
+            )
+        assert (ended.returncode, ended.stderr) == (1, "cannot be written: File too large\n")
+        assert (tmp_path / "short").stat().st_size == 1000
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_slow_reader_of_a_pipe_that_does_not_block_gets_every_line(unbuffered, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("rows.svm").write_text("1 1:1\n-1 2:1\n" * 30_000)
+    assert ran("train rows.svm -q --passes 1").code == 0
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    command = [sys.executable, "-m", "rosenblatt", "predict", "rows.model", "rows.svm", "-q"]
+    with subprocess.Popen(command, stdout=writing, env={**os.environ, "PYTHONUNBUFFERED": unbuffered}) as running:
+        os.close(writing)
+        with open(reading) as pipe:
+            time.sleep(1)
+            found = pipe.read()
+        assert running.wait(timeout=60) == 0
+    assert found == "1\n-1\n" * 30_000
+
+
+@pytest.fixture
+def slow_pipe(tmp_path, monkeypatch):
+    """Starts a command that reads a pipe, and gives what asks it: lines in, its answer out."""
+    monkeypatch.chdir(tmp_path)
+    held = []
+
+    def start(command):
+        running = subprocess.Popen(
+            [sys.executable, "-m", "rosenblatt", *shlex.split(command)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        held.append(running)
+
+        def ask(lines, ends, seconds=60):
+            running.stdin.write(lines.encode())
+            running.stdin.flush()
+            found, until = b"", time.monotonic() + seconds
+            while (not found or not found.endswith(ends.encode())) and time.monotonic() < until:
+                if select.select([running.stdout], [], [], 1)[0]:
+                    found += os.read(running.stdout.fileno(), 1 << 16)
+            return found.decode()
+
+        return ask
+
+    yield start
+    for running in held:
+        running.stdin.close()
+        assert (running.stdout.read(), running.wait(timeout=60)) == (b"", 0)
+        running.stdout.close()
+
+
+ROWS = {
+    "rows.svm": ("1 1:1\n-1 2:1\n", "1:1\n", "1 2:1\n", {}),
+    "rows.vw": ("1 |a x\n-1 |a y\n", "|a x\n", "1 |a y\n", {}),
+    "rows.csv": ("label,age,size\n1,30,3\n-1,20,2\n", "label,age,size\n1,30,3\n", ",20,2\n", {}),
+    "text.tsv": ("1\tgood good day\n-1\tbad bad night\n", "good\n", "bad\n", "--no-header --target 0 --text 1"),
+    "rows.jsonl": ('{"y": 1, "age": 30}\n{"y": -1, "age": 20}\n', '{"age": 30}\n', '{"age": 20}\n', {}),
+}
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_each_line_of_a_slow_pipe_is_answered_before_the_next(name, slow_pipe):
+    rows, good, bad, options = ROWS[name]
+    head, _, rows = rows.rpartition("size\n")
+    Path(name).write_text(f"{head}size\n{rows * 4}" if head else rows * 4)
+    assert ran(f"train {name} -q --model m {options or ''}").code == 0
+    ask = slow_pipe("predict m - -q" + " --json" * (name == "rows.svm"))
+    json = name == "rows.svm"
+    assert ask(good, "\n").startswith('{"label": "1", ' if json else "1\n")
+    assert ask(bad, "\n").startswith('{"label": "-1", ' if json else "-1\n")
+    more = bad + good.splitlines()[-1]  # a line and the beginning of one
+    assert ask(more, "\n").count("\n") == 1
+    assert ask("\n", "\n").count("\n") == 1
+
+
+def test_the_header_of_a_slow_pipe_is_written_before_its_first_row(slow_pipe):
+    Path("rows.csv").write_text("label,age\n" + "1,30\n-1,20\n" * 4)
+    assert ran("train rows.csv -q --model m").code == 0
+    ask = slow_pipe("predict m - -q --append")
+    assert ask("age,name\n", "", 1) == ""
+    assert ask('30,"a\n', "", 1) == ""
+    assert ask('b"\n', "1\n") == 'age,name,predicted\n30,"a\nb",1\n'
+    assert ask("20,c\n", "1\n") == "20,c,-1\n"
+
+
+@pytest.mark.parametrize("columns", [False, True])
+def test_each_sentence_of_a_slow_pipe_is_answered_before_the_next(columns, slow_pipe):
+    Path("words").write_text("a X\nb Y\n\n")
+    assert ran("tag tag.model --train words --columns form,tag --epochs 3 -q").code == 0
+    ask = slow_pipe("tag tag.model - -q" + " --columns form" * columns + " --column upos" * (not columns))
+    for _ in range(2):
+        assert ask("b\na\n\n" if columns else "b a\n", "\n\n").count("\tX" if not columns else " X") == 1
 
 
 def test_closed_streams_are_no_bug():
-    code = (
-        "import sys; sys.stdin = sys.stdout = sys.stderr = None; from rosenblatt.cli import main; sys.exit(main(['trace']))"
-    )
-    assert subprocess.run([sys.executable, "-c", code], timeout=120).returncode == 0
+    code = "import sys; sys.stdin = sys.stderr = None; from rosenblatt.cli import main; sys.exit(main(['trace']))"
+    assert subprocess.run([sys.executable, "-c", code], stdout=subprocess.DEVNULL, timeout=120).returncode == 0
+    closed = code.replace("sys.stdin", "sys.stdout = sys.stdin")
+    assert subprocess.run([sys.executable, "-c", closed], timeout=120).returncode == Code.OUTPUT
 
 
 def test_an_interrupted_training_is_said_even_in_quiet(tmp_path, monkeypatch):
@@ -482,6 +630,16 @@ def test_counts_keep_their_names(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rosenblatt.Perceptron().fit([[0.0, 1.0], [1.0, 0.0]], [0, 1]).save("plain.model")
     assert re.search(r"^counted .*\bseen \d+", ran("info plain.model -q").stdout, re.MULTILINE)
+
+
+def test_help_is_in_whole_sentences():
+    for name in app.COMMANDS:
+        command = typer.main.get_command(app.app).get_command(None, name)
+        for parameter in command.params:
+            where = f"{parameter.name} of {name}: {parameter.help}"
+            assert re.fullmatch(r"[A-Z].*\.", parameter.help), where
+            assert len(parameter.help.split()) >= 2, where
+            assert not re.search(r"\belse (detected|by)\b|same seed, same|\bor not\.", parameter.help), where
 
 
 def test_usage_shows_names_for_values():

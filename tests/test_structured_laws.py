@@ -7,6 +7,7 @@ import os
 import pickle
 import signal
 
+import joblib
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -58,11 +59,10 @@ def case(request):
 
 
 def contents(learner, tmp_path, resume=True):
-    """All that a model file says, but the seconds that epochs took and the time of day."""
+    """All that a model file says, but the history."""
     learner.save(tmp_path / "contents", resume=resume)
     facts, arrays = container.read(tmp_path / "contents")
     facts.pop("history")
-    facts.pop("saved")
     return facts, {name: array.tobytes() for name, array in arrays.items()}
 
 
@@ -118,6 +118,18 @@ def test_saving_loading_and_going_on_equals_never_having_stopped(case, tmp_path)
     straight.partial_fit(X[10:], y[10:])
     resumed = type(learner).load(tmp_path / "model").partial_fit(X[10:], y[10:])
     assert contents(resumed, tmp_path) == contents(straight, tmp_path)
+
+
+def test_a_model_that_joblib_maps_read_only_goes_on_in_a_copy(case, tmp_path):
+    learner, X, y = case
+    through = learner.fit(X[:20], y[:20])
+    joblib.dump(through, tmp_path / "pickle")
+    file = (tmp_path / "pickle").read_bytes()
+    mapped = joblib.load(tmp_path / "pickle", mmap_mode="r")
+    assert mapped.predict(X) == through.predict(X)
+    mapped.partial_fit(X[20:], y[20:])
+    assert contents(mapped, tmp_path) == contents(through.partial_fit(X[20:], y[20:]), tmp_path)
+    assert (tmp_path / "pickle").read_bytes() == file
 
 
 def test_a_model_saved_for_prediction_is_smaller_and_says_that_it_cannot_go_on(case, tmp_path):
@@ -271,6 +283,12 @@ def test_early_stopping_stops_without_a_tol(case):
     learner.set_params(max_iter=60, early_stopping=True, n_iter_no_change=2).fit(X, y)
     assert learner.tol is None
     assert learner.n_iter_ < 60
+
+
+def test_early_stopping_is_refused_in_a_stream(case):
+    learner, X, y = case
+    with pytest.raises(UnsupportedOperation, match="early_stopping=True cannot be used with partial_fit"):
+        learner.set_params(early_stopping=True).partial_fit(X, y)
 
 
 def test_a_small_model_has_no_other_weights_than_it_was_saved_with(case, tmp_path):

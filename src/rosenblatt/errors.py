@@ -8,6 +8,7 @@ shows `missing='fill'` where the command line shows `--missing fill`.
       InvalidParameter           (ValueError)   a parameter has a value that is not allowed
         InvalidParameterType     (TypeError)    … or a value of the wrong type
         IncompatibleParameters                  two parameters that cannot be used together
+        UnknownParameter         (TypeError)    a parameter that a learner does not have
       InvalidData                (ValueError)   rows, labels, weights or sentences that cannot be used
         InvalidDataType          (TypeError)    … because of their type
         FormatError                             a file that is not what its format says: path, line, column
@@ -15,7 +16,8 @@ shows `missing='fill'` where the command line shows `--missing fill`.
         ContinuousLabels                        labels that look like numbers to predict, not like classes
         NumericOverflow                         weights or scores became infinite or NaN
       UnsupportedOperation       (ValueError, TypeError)  this learner or model cannot do what was asked
-      UnreadableModel            (ValueError)   a file that is not a model, or a damaged one
+      UnreadableModel            (ValueError)   a file that is not a model, or one of a newer version
+        DamagedModel                            … or in which something is not as it must be
       UnreadableCertificate      (ValueError)   a file that is not a certificate, or a damaged one
       OutputError                (OSError)      a file that cannot be written
       MissingDependency          (ImportError)  an optional package that is not installed
@@ -159,6 +161,25 @@ class IncompatibleParameters(InvalidParameter):
         self.other, self.other_value, self.reason = *other, reason
 
 
+class UnknownParameter(InvalidParameter, TypeError):
+    """A parameter that a learner does not have. `settings` has what to write instead, where there is something.
+
+    Parameters
+    ----------
+    learner : str
+        The name of the learner's class.
+    parameter : str
+        The name of the parameter.
+    value : object
+        The value that it was given.
+    """
+
+    def __init__(self, learner: str, parameter: str, value: object, **facts: Any):
+        problem = f"{learner} has no parameter {parameter!r}"
+        RosenblattError.__init__(self, problem, parameter=parameter, value=value, **facts)
+        self.learner = learner
+
+
 class InvalidData(RosenblattError, ValueError):
     """Rows, labels, weights or sentences that cannot be used; the attribute `row` says which, where it is one of them."""
 
@@ -223,6 +244,19 @@ class UnsupportedOperation(RosenblattError, ValueError, TypeError):
 
 class UnreadableModel(RosenblattError, ValueError):
     """A file that is not a model of rosenblatt, or a damaged one, or one of a newer version."""
+
+
+class DamagedModel(UnreadableModel):
+    """A model file in which something is not as it must be; the message names the fact or the array.
+
+    Parameters
+    ----------
+    problem : str
+        What is not as it must be.
+    """
+
+    def __init__(self, problem: str, **facts: Any):
+        super().__init__(f"the file is damaged: {problem}", **facts)
 
 
 class UnreadableCertificate(RosenblattError, ValueError):

@@ -34,9 +34,12 @@ def parse(
     dev: text.Dev = None,
     test: text.Test = None,
     taggers: Annotated[
-        bool, opts.option("--taggers/--no-taggers", None, "Train taggers too, for input without tags.")
+        bool,
+        opts.option(
+            "--taggers/--no-taggers", None, "Also train part-of-speech taggers, so that plain words can be parsed."
+        ),
     ] = True,
-    tags: Annotated[str, opts.option("--tags", "A,B,…", "Columns with tags that the parser uses.")] = TAGS,
+    tags: Annotated[str, opts.option("--tags", "A,B,…", "Columns with part-of-speech tags that the parser uses.")] = TAGS,
     beam: Annotated[int, opts.option("--beam", "N", "Beam width; 8 is slower, and better on large treebanks.", min=1)] = 1,
     graph: Annotated[bool, opts.option("--graph", None, "Graph-based parser (Eisner): arcs do not cross.")] = False,
     crossing: Annotated[bool, opts.option("--crossing", None, "Graph-based parser whose arcs may cross.")] = False,

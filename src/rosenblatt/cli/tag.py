@@ -47,10 +47,10 @@ def tag(
     dev: text.Dev = None,
     test: text.Test = None,
     column: Annotated[
-        opts.Text, opts.option("--column", "NAME", "Column with the tags; default: upos, or the last.")
+        opts.Text, opts.option("--column", "NAME", "Column with the tags; by default upos, or the last of --columns.")
     ] = None,
     columns: Annotated[
-        opts.Text, opts.option("--columns", "A,B,…", "Names of the columns of the files: form,pos,chunk.")
+        opts.Text, opts.option("--columns", "A,B,…", "Names of the columns of the files, such as form,pos,chunk.")
     ] = None,
     preset: Annotated[
         Preset, opts.option("--preset", None, "Kind of tagger to train; chunking reads form and pos.")

@@ -7,7 +7,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Protocol
 
 import typer
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
 BATCH = 1000  # sentences that are annotated together
 
-Model = Annotated[str, typer.Argument(metavar="MODEL", help="The model file; with --train it is written, else it is read.")]
+Model = Annotated[str, typer.Argument(metavar="MODEL", help="The model file: written with --train, else read.")]
 Files = Annotated[
     list[str] | None,
     typer.Argument(metavar="FILES", help="Files to annotate: CoNLL-U, columns, or lines of words; - is standard input."),
@@ -31,9 +30,13 @@ Files = Annotated[
 Train = Annotated[list[str] | None, typer.Option("--train", metavar="FILE", help="Train MODEL on this file; repeatable.")]
 Dev = Annotated[
     list[str] | None,
-    typer.Option("--dev", metavar="FILE", help="Measure the error on this file after each epoch of --train; repeatable."),
+    typer.Option(
+        "--dev", metavar="FILE", help="Validation file: its error is shown after each epoch of --train; repeatable."
+    ),
 ]
-Test = Annotated[list[str] | None, typer.Option("--test", metavar="FILE", help="Measure MODEL on this file; repeatable.")]
+Test = Annotated[
+    list[str] | None, typer.Option("--test", metavar="FILE", help="Measure the accuracy of MODEL on this file; repeatable.")
+]
 Epochs = Annotated[
     int, typer.Option("--epochs", "--passes", min=1, metavar="N", help="Number of epochs (passes over the training data).")
 ]
@@ -102,11 +105,14 @@ def read_sentences(files: Iterable[str], columns: Sequence[str] | None = None) -
         raise InvalidData("there are no sentences; is the file empty?", path=", ".join(files))
 
 
-def _read_any(files: Iterable[str], columns: Sequence[str] | None) -> Iterator[Any]:
+def _read_any(
+    files: Iterable[str], columns: Sequence[str] | None, on_wait: Callable[[], object] | None = None
+) -> Iterator[Any]:
+    """Yield the sentences of files; `on_wait` is called where a pipe has paused, before more of it is awaited."""
     from rosenblatt.data import opening, sentences
 
     for path in opening.paths(list(files)):
-        yield from sentences.read(path, columns)
+        yield from sentences.read(path, columns, on_wait)
 
 
 def fit_and_save(
@@ -150,25 +156,27 @@ def annotate(
     output: str | None,
     console: Console,
 ) -> None:
-    """Write each sentence of the files as `predict` returns it."""
-    from rosenblatt.data.lines import write
+    """Write each sentence of the files as `predict` returns it; where a pipe pauses, all that were read are written."""
+    from rosenblatt.data.lines import SentenceWriter
 
-    done = words = 0
-    stream = _read_any(files, columns)
-    typing = "-" in files and sys.stdin.isatty()  # a person at a terminal wants an answer to each line
+    held: list[Sentence] = []
+    words = 0
 
-    def answers() -> Iterator[Sentence]:
-        nonlocal done, words
-        while some := list(islice(stream, 1 if typing else BATCH)):
-            yield from predict(some)
-            done += len(some)
-            words += sum(map(len, some))
-            if typing:
-                file.flush()
-            else:
-                progress.update(words, sentences=done)
+    def answer() -> None:
+        nonlocal words
+        for sentence in predict(held) if held else ():
+            writer.write(sentence)
+        file.flush()
+        words += sum(map(len, held))
+        held.clear()
+        progress.update(words, sentences=writer.count)
 
     with console.progress(unit="words") as progress, writing(output) as file:
-        write(file, answers())
+        writer = SentenceWriter(lambda text: file.write(text.encode()))
+        for sentence in _read_any(files, columns, answer):
+            held.append(sentence)
+            if len(held) == BATCH:
+                answer()
+        answer()
     if output not in (None, "-"):
-        console.note(f"{done:,} sentences, {words:,} words written to {output}")
+        console.note(f"{writer.count:,} sentences, {words:,} words written to {output}")

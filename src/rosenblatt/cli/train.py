@@ -32,25 +32,50 @@ def train(
     data: opts.Files,
     columns: opts.DataOptions,
     learning: opts.LearnerOptions,
-    model: Annotated[opts.Text, opts.option("--model -m", "FILE", "Model file to save; by default DATA.model.")] = None,
+    model: Annotated[opts.Text, opts.option("--model -m", "FILE", "Model file to write; by default DATA.model.")] = None,
     stream: Annotated[
-        bool | None, opts.option("--stream/--load", None, "Read files again in each pass, or load them; else by size.")
+        bool | None,
+        opts.option(
+            "--stream/--load",
+            None,
+            "Read the files again in each epoch, or load them into memory; by default large files are streamed.",
+        ),
     ] = None,
-    memory: Annotated[float, opts.option("--memory", "GIB", "Stream files with more text than this.", min=0)] = 2.0,
+    memory: Annotated[
+        float, opts.option("--memory", "GIB", "Size of the files above which they are streamed instead of loaded.", min=0)
+    ] = 2.0,
     holdout: Annotated[
         float,
-        opts.option("--holdout", "SHARE", "Train/test split: share of rows to test on after each pass.", min=0, max=0.99),
+        opts.option(
+            "--holdout",
+            "SHARE",
+            "Train/test split: share of the rows to test on after each epoch, such as 0.2.",
+            min=0,
+            max=0.99,
+        ),
     ] = 0.0,
     classes: Annotated[
-        opts.Text, opts.option("--classes", "A,B,…", "All labels, for standard input, which is read once.")
+        opts.Text, opts.option("--classes", "A,B,…", "All class labels; for standard input, which cannot be read twice.")
     ] = None,
     skip_errors: opts.SkipErrors = False,
-    resume: Annotated[bool, opts.option("--resume", None, "Resume training where Ctrl-C interrupted it.")] = False,
+    probabilities: Annotated[
+        bool,
+        opts.option(
+            "--probabilities", None, "Also fit class probabilities (calibration on 5 folds; takes about 5 times as long)."
+        ),
+    ] = False,
+    resume: Annotated[
+        bool, opts.option("--resume", None, "Resume a training that Ctrl-C interrupted, exactly where it stopped.")
+    ] = False,
     start: Annotated[
-        opts.Text, opts.option("--from", "MODEL", "Continue from this model with more data (warm start).")
+        opts.Text, opts.option("--from", "MODEL", "Continue training this model on more data (warm start).")
     ] = None,
-    small: Annotated[bool, opts.option("--small", None, "Save a smaller model, which cannot be trained further.")] = False,
-    top: Annotated[int, opts.option("--top", "N", "Number of top features to show per class.", min=0)] = _TOP_FEATURES,
+    small: Annotated[
+        bool, opts.option("--small", None, "Save a smaller model file, which can predict but not be trained further.")
+    ] = False,
+    top: Annotated[
+        int, opts.option("--top", "N", "Number of features with the largest weights to show for each class.", min=0)
+    ] = _TOP_FEATURES,
     plot: opts.Plot = None,
     json: opts.Json = False,
     quiet: opts.Quiet = False,
@@ -60,9 +85,11 @@ def train(
     Each row is predicted before it is learned from, and the mistakes are shown as training goes on. Ctrl-C saves the
     model as it is; the same command with --resume goes on exactly there.
     """
-    from rosenblatt.workflow import FileModel, Options
+    from rosenblatt.workflow import FileModel, Options, calibrate
     from rosenblatt.workflow import train as train_model
+    from rosenblatt.workflow.calibration import check_calibration, check_new
     from rosenblatt.workflow.model import file_list
+    from rosenblatt.workflow.training import uses_stream
 
     console = Console(json, quiet)
     files = file_list(data)
@@ -75,9 +102,14 @@ def train(
                       "starts a new one", Code.USAGE)  # fmt: skip
     if classes and "-" not in files:
         raise Failure("--classes is for standard input only: files are read again if a new label comes late", Code.USAGE)
+    if start and probabilities:
+        raise Failure("--from and --probabilities cannot be used together: probabilities are fitted to rows that the model "
+                      "did not learn from, and it has learned from all rows of MODEL", Code.USAGE,
+                      "train a new model on all rows with --probabilities")  # fmt: skip
     if stream is not None:
         opts.refuse_options(context, ("memory",), "--stream or --load decides already")
     if start:
+        opts.refuse_options(context, ("classes",), f"{start} has its classes, and learns new ones as they come")
         fixed = tuple(name for name in learning._fields if name not in ("passes", "order", "seed"))
         opts.refuse_options(context, (*columns._fields, *fixed), f"{start} keeps its columns and its learner")
     before: FileModel | None = load_model(start or place, FileModel) if resume or start else None
@@ -93,6 +125,12 @@ def train(
         notes = _column_notes(reading, files, options.on_error)
     else:
         reading, learner, notes = before.reading, before.learner, list(getattr(before.reading, "notes", []))
+    if probabilities:
+        if before is not None:
+            check_new(before)
+        check_calibration(learner, files, uses_stream(files, reading, options))
+    if start and before is not None and before.probabilities is not None:
+        notes.append(f"the probabilities of {start} are dropped: they do not fit a model that has learned more")
     for note in notes:
         console.note(note)
     with (
@@ -101,6 +139,9 @@ def train(
     ):  # fmt: skip
         watch = _Watch(table if _counts_mistakes(learner) else None, line, console, begun)
         trained = train_model(files, reading, learner, options, watch, **{"resume" if resume else "start": before})
+    if probabilities and trained.training["stopped"] != "interrupted":
+        console.note("fitting probabilities: training on 5 folds")
+        trained = calibrate(trained, files, reading if before is None else before.reading, on_error=options.on_error)
     for note in getattr(trained.reading, "notes", []):
         if note not in notes:
             console.note(note)
@@ -204,7 +245,7 @@ def _summary(model: FileModel, place: str, top: int) -> tuple[dict[str, Any], st
     from rosenblatt.workflow.explanation import is_explainable
     from rosenblatt.workflow.labels import label_text
 
-    training, learner = model.training, model.learner
+    training, learner, seconds = model.training, model.learner, model.seconds or 0.0
     history = training["history"]
     labels = [label_text(label) for label in getattr(learner, "classes_", [])]
     rows, passes = history[-1]["rows"], len(history)
@@ -212,21 +253,22 @@ def _summary(model: FileModel, place: str, top: int) -> tuple[dict[str, Any], st
     if top and is_explainable(learner) and model.reading.format == "table":  # others have no names for features
         features = [entry for entry in top_features(model, top) if entry.weights]
     facts = {
-        "model": place, "learner": type(learner).__name__, "classes": labels, "features": learner.n_features_in_,
+        "model": place, "learner": type(learner).__name__, "classes": labels, "features": model.features,
         "rows": rows, "passes": passes, "stopped": training["stopped"], "skipped": training.get("skipped", 0),
-        "history": history, "seconds": training["seconds"],
+        "history": history, "seconds": seconds,
+        **({} if model.probabilities is None else {"probabilities": model.probabilities.to_facts()}),
         "top_features": {entry.label: {weight.name: weight.value for weight in entry.weights} for entry in features},
     }  # fmt: skip
     if not labels:
         facts["history"] = [{key: value for key, value in entry.items() if key != "mistakes"} for entry in history]
-    head = f"{place}: {type(learner).__name__}, {learner.n_features_in_:,} features"
+    head = f"{place}: {type(learner).__name__}, {model.features:,} features"
     if labels:
         names = labels[:_SHOWN_CLASSES] + ["…"] * (len(labels) > _SHOWN_CLASSES)
         head = wrap(f"{head}, {len(labels)} classes: ", names)
     lines = [
         head,
-        f"{rows:,} rows, {passes} {'pass' if passes == 1 else 'passes'}, {training['seconds']:.1f} s "
-        f"({round_digits(rows * passes / max(training['seconds'], 1e-9))} rows/s)",
+        f"{rows:,} rows, {passes} {'pass' if passes == 1 else 'passes'}, {seconds:.1f} s "
+        f"({round_digits(rows * passes / max(seconds, 1e-9))} rows/s)",
     ]
     if _counts_mistakes(learner):
         first, last = history[0], history[-1]
@@ -236,6 +278,8 @@ def _summary(model: FileModel, place: str, top: int) -> tuple[dict[str, Any], st
         lines.append(f"error on the rows held out: {history[-1]['error']:.4f}")
     if training["stopped"] == "converged":
         lines.append("converged: no update in the last pass")
+    if model.probabilities is not None:
+        lines.append(f"probabilities: fitted to {model.probabilities.rows:,} rows held out in turn")
     if training.get("skipped"):
         lines.append(f"{training['skipped']:,} rows that could not be read were left out")
     lines += [

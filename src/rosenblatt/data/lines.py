@@ -223,17 +223,40 @@ def write(target: Source, sentences: Iterable[BaseSentence]) -> int:
     int
         The number of sentences.
     """
-    count = 0
-    previous = ""
     with _open_to_write(target) as put:
+        writer = SentenceWriter(put)
         for sentence in sentences:
-            if not isinstance(sentence, BaseSentence):
-                raise InvalidDataType(f"only sentences can be written; got {sentence!r}")
-            text = str(sentence)
-            put(_missing_end(previous) + text.removeprefix(BOM) if count else text)
-            previous = text
-            count += 1
-    return count
+            writer.write(sentence)
+    return writer.count
+
+
+class SentenceWriter:
+    """Writes sentences one at a time, as `write` does; `count` is their number.
+
+    Parameters
+    ----------
+    put : callable
+        Takes the text of each sentence.
+    """
+
+    def __init__(self, put: Callable[[str], object]):
+        self.put, self.count = put, 0
+        self._previous = ""
+
+    def write(self, sentence: BaseSentence) -> None:
+        """Write one sentence.
+
+        Parameters
+        ----------
+        sentence : sentence
+            The sentence.
+        """
+        if not isinstance(sentence, BaseSentence):
+            raise InvalidDataType(f"only sentences can be written; got {sentence!r}")
+        text = str(sentence)
+        self.put(_missing_end(self._previous) + text.removeprefix(BOM) if self.count else text)
+        self._previous = text
+        self.count += 1
 
 
 def _missing_end(text: str) -> str:

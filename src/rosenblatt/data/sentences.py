@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice, pairwise
 from typing import Any
 
@@ -29,7 +29,9 @@ _TAG = re.compile(
 )
 
 
-def read(source: Source, columns: Sequence[str] | None = None) -> Iterator[Any]:
+def read(
+    source: Source, columns: Sequence[str] | None = None, on_wait: Callable[[], object] | None = None
+) -> Iterator[Any]:
     """Read the sentences of a file, one at a time.
 
     Parameters
@@ -38,6 +40,8 @@ def read(source: Source, columns: Sequence[str] | None = None) -> Iterator[Any]:
         The file; "-" is standard input.
     columns : sequence of str, optional
         The names of the columns of a column file; without them the file is CoNLL-U or plain lines of words.
+    on_wait : callable, optional
+        Called where a pipe has paused, before more of it is awaited.
 
     Yields
     ------
@@ -50,7 +54,10 @@ def read(source: Source, columns: Sequence[str] | None = None) -> Iterator[Any]:
         If the file is not what it looks like, or looks like columns without names.
     """
     name = name_of(source)
-    with Input(source) as stream, io.TextIOWrapper(stream, "utf-8", errors="surrogateescape", newline="\n") as text:
+    with (
+        Input(source, on_wait=on_wait) as stream,
+        io.TextIOWrapper(stream, "utf-8", errors="surrogateescape", newline="\n") as text,
+    ):
         if columns is not None:
             held: Any = _Peeked(name, (), text)
             yield from column_files.read(held, columns)

@@ -24,7 +24,7 @@ from rosenblatt.engine.weights import (
     with_more_classes,
     zeros,
 )
-from rosenblatt.errors import InvalidData
+from rosenblatt.errors import DamagedModel, InvalidData
 from rosenblatt.modelfile.parts import Parts
 from rosenblatt.modelfile.values import MOST, decode_record, encode_record
 from rosenblatt.theory.conditions import RunConditions
@@ -135,6 +135,23 @@ class LinearModel:
         twin._known = None
         return twin
 
+    def with_weights(self, coef: ArrayLike | None, intercept: ArrayLike | None) -> LinearModel:
+        """The same model with these weights, None: those that predict now. It is as if they had been the weights from the
+        beginning: they are the average so far, the pocket, and what all examples so far vote for."""
+        known, constant = self.predicting_coef()
+        names = ("coef_", "intercept_")
+        init = (known if coef is None else coef, constant if intercept is None else intercept)
+        twin = copy.copy(self)
+        w = np.empty_like(self.weights.w)
+        w[...] = _start(self.problem, len(w) - 1, self.constant, *init, names=names)
+        drift = None if self.weights.drift is None else np.zeros_like(self.weights.drift)
+        twin.weights = Weights(w, drift, self.weights.tally.copy(), self.weights.clock.copy())
+        twin.pocket = None if self.pocket is None else Pocket(w)
+        twin.votes = None if self.votes is None else no_votes(w)._replace(clock=max(self.seen, 1))
+        twin.conditions = self.conditions._replace(start=None, mixed=True)
+        twin.bound, twin._known = WeightBound(), None
+        return twin
+
     def remember(self, X: Matrix, moves: NDArray) -> None:
         """Keep the mistakes made on rows of X, which vote from now on."""
         if self.votes is not None:
@@ -210,7 +227,7 @@ def problem_of(parts: Parts, expected: Collection[Problem]) -> Any:
     """The problem that a model solves, if it is one of those expected."""
     problem = decode_record(parts.facts["problem"], problems.KINDS)
     if not any(type(problem) is type(one) and problem == one for one in expected):
-        raise ValueError(f"the problem must be one of {', '.join(map(str, expected))}; it is {problem}")
+        raise DamagedModel(f"the problem must be one of {', '.join(map(str, expected))}; it is {problem}")
     return problem
 
 
@@ -223,7 +240,7 @@ def move_bounds(problem: Problem, rows: int, clock: int) -> dict[str, tuple[int,
 
 def _conditions(parts: Parts, w: NDArray, own_rule: Callable[[], tuple | None]) -> RunConditions:
     start = parts.array("terms/start", w.dtype, w.shape) if "terms/start" in parts.arrays else None
-    terms = Parts(parts.facts["terms"])
+    terms = Parts(parts.mapping("terms"))
     rule = terms.facts["rule"]
     rule = own_rule() if rule == "own" else None if rule is None else decode_record(rule, rules.KINDS)
     flags = {name: terms.flag(name) for name in ("in_turn", "weighted", "mixed")}
@@ -254,20 +271,26 @@ def fresh(
 
 
 def _start(
-    problem: Problem, features: int, constant: float, coef_init: ArrayLike | None, intercept_init: ArrayLike | None
+    problem: Problem,
+    features: int,
+    constant: float,
+    coef_init: ArrayLike | None,
+    intercept_init: ArrayLike | None,
+    names: tuple[str, str] = ("coef_init", "intercept_init"),
 ) -> NDArray:
+    """The weights with this coef and intercept, which go by these names."""
     vectors = {Binary: 1, OneVsOne: problem.classes * (problem.classes - 1) // 2}.get(type(problem), problem.classes)
     coef = np.zeros((vectors, features)) if coef_init is None else np.asarray(coef_init, dtype=np.float64)
     intercept = np.zeros(vectors) if intercept_init is None else np.asarray(intercept_init, dtype=np.float64)
     if coef.size != vectors * features or intercept.size != vectors:
         raise InvalidData(
-            f"coef_init must have shape {(vectors, features)} and intercept_init {(vectors,)}; "
+            f"{names[0]} must have shape {(vectors, features)} and {names[1]} {(vectors,)}; "
             f"got {coef.shape} and {intercept.shape}"
         )
     if not (np.isfinite(coef).all() and np.isfinite(intercept).all()):
-        raise InvalidData("coef_init and intercept_init must be finite")
+        raise InvalidData(f"{names[0]} and {names[1]} must be finite")
     if intercept.any() and not constant:
-        raise InvalidData("intercept_init cannot be used with fit_intercept=False: there is no intercept to start")
+        raise InvalidData(f"{names[1]} cannot be used with fit_intercept=False: there is no intercept to start")
     return weights_of(problem, coef.reshape(vectors, features), intercept.reshape(vectors), constant)
 
 

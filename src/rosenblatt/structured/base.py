@@ -26,7 +26,9 @@ from xxhash import xxh64
 from rosenblatt import rules
 from rosenblatt.engine.loop import Progress
 from rosenblatt.engine.train import NO_LIMIT, Epoch, EpochTrainer, Limits, NumericFailure, Visits
+from rosenblatt.engine.weights import has_read_only
 from rosenblatt.errors import (
+    DamagedModel,
     IncompatibleParameters,
     InvalidData,
     InvalidDataType,
@@ -399,7 +401,7 @@ class StructuredEstimator(Estimator, OrderParameters, EpochParameters, Validatio
         """
         first = not self.__sklearn_is_fitted__()
         with unchanged_on_error(self):
-            plan = self._plan()
+            plan = self._plan_to_stream()
             X, y = check_pair(X, y)
             corpus = self._corpus(X, y, begin=first)
             model = self._new_model(plan, corpus) if first else self._stream_model()
@@ -423,9 +425,10 @@ class StructuredEstimator(Estimator, OrderParameters, EpochParameters, Validatio
         return self
 
     def _stream_model(self) -> Any:
-        """Return the model that a stream goes on with: a copy, where a rule of the user's may let weights overflow."""
+        """Return the model that a stream goes on with: a copy, where a rule of the user's may let weights overflow, or
+        where its arrays must not be written to."""
         model = self._resumable()
-        return model if isinstance(self.rule, str) else model.copy()
+        return model if isinstance(self.rule, str) and not has_read_only(vars(model).values()) else model.copy()
 
     def _hold_out(self, X: Sequence, y: Sequence, rng: np.random.Generator) -> tuple[list, list, list, list]:
         """Return what to learn from and what to validate on: X, y, X_val, y_val."""
@@ -562,7 +565,7 @@ class StructuredEstimator(Estimator, OrderParameters, EpochParameters, Validatio
 
     def _learned_from_parts(self, parts: Parts, resume: bool) -> None:
         if resume and not any("drift" in name for name in parts.arrays):
-            raise ValueError("its header says that training can continue, but it holds only what prediction needs")
+            raise DamagedModel("its header says that training can continue, but it holds only what prediction needs")
         self._plan()
         model = self._model = self._model_from_parts(parts.parts("model", prefix=""))
         parts.check_all_taken()

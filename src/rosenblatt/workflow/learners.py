@@ -46,7 +46,7 @@ def make_learner(name: str, settings: Mapping[str, object] | None = None) -> Any
     Raises
     ------
     InvalidParameter
-        If there is no such learner, or if it has no such parameter.
+        If there is no such learner; `UnknownParameter` if it has no such parameter.
     """
     names = {_plain(known): known for known in LEARNERS} | {_plain(short): known for short, known in _SHORT.items()}
     if _plain(name) not in names:
@@ -54,10 +54,6 @@ def make_learner(name: str, settings: Mapping[str, object] | None = None) -> Any
     kind = getattr(rosenblatt, names[_plain(name)])
     settings = dict(settings or {})
     parameters = kind().get_params(deep=False)
-    for parameter in settings:
-        if parameter not in parameters:
-            known = ", ".join(sorted(parameters))
-            raise InvalidParameter("settings", parameter, f"one of the parameters of {kind.__name__}: {known}")
     averaging = {"keep": "average"} if parameters.get("keep") == "last" else {"average": True}
     defaults = {name: value for name, value in averaging.items() if name in parameters}
     return kind(**(defaults | settings))

@@ -29,6 +29,7 @@ from rosenblatt.data.svmlight import LabelError
 from rosenblatt.engine.train import interrupts_held
 from rosenblatt.errors import (
     ContinuousLabels,
+    DamagedModel,
     IncompatibleParameters,
     InvalidData,
     InvalidParameter,
@@ -38,6 +39,8 @@ from rosenblatt.errors import (
 from rosenblatt.estimators.linear import Linear
 from rosenblatt.estimators.plan import PATIENCE
 from rosenblatt.estimators.scaling import warn_unscaled
+from rosenblatt.modelfile.parts import Parts
+from rosenblatt.modelfile.values import Facts, check_list, check_mapping, check_whole
 from rosenblatt.workflow.labels import Labels, label_text, refuse_continuous
 from rosenblatt.workflow.learners import TASKS, default_learner, make_learner
 from rosenblatt.workflow.model import FileModel, Paths, file_list, match_columns
@@ -195,6 +198,14 @@ def file_sizes(files: Sequence[str]) -> list[list[Any]]:
     return [[file, Path(file).stat().st_size if rereadable([file]) else -1] for file in files]
 
 
+def learned_files(training: Mapping[str, Any]) -> list[tuple[str, int]]:
+    """Return the names and sizes of the files that a model learned from, as `file_sizes` had them."""
+    pairs = check_list(training.get("files"), "files")
+    if not all(isinstance(pair, list) and list(map(type, pair)) == [str, int] for pair in pairs):
+        raise DamagedModel(f"files must be a list of names with their sizes; it is {str(pairs)[:80]}")
+    return [(name, size) for name, size in pairs]
+
+
 def machine_memory() -> int:
     """Return the bytes of memory that this machine has."""
     try:
@@ -244,12 +255,20 @@ class Trainer:
         self.number, self.row = 1, 0  # the pass under way, and how many of its rows are done
         self.mistakes_before = self.mistakes_in_pass = self.updates_in_pass = 0
         self.width = 0  # the most columns a row had
+        self.has_zero = False  # whether a row of LIBSVM text had the index 0
+        if model is not None and "width" in model.training:
+            self.has_zero = model.training.get("features", model.training["width"]) == model.training["width"]
         self.stopped = ""
         self.held: Chunk | None = None
         self.history: list[dict[str, Any]] = []
         self.labels: Labels | None = None if options.classes is None else Labels.from_text(options.classes)
         self.all_labels = True  # whether a label that is not among them is an error, or starts training again
         self.class_weight: Any = None
+        self.unknown_class: str | None = None  # what it is outside of this training, in which new classes may arrive
+        self.continued = False  # whether what was learned before is of other rows, which are not known
+        if model is not None:  # of a training that was interrupted, or one that goes on
+            self.unknown_class = model.training.get("unknown_class")
+            self.continued = model.training.get("stopped") != "interrupted" or bool(model.training.get("continued"))
         self.source: LoadedRows | StreamedRows
         self.facts: dict[str, Any] = {}
         self.started = perf_counter()
@@ -257,7 +276,8 @@ class Trainer:
     # Preparation: the rows, the classes and their weights
 
     def use_files(self, files: Sequence[str], stream: bool, labels: Labels | None = None, rows: int | None = None) -> None:
-        """Learn from files; `labels` are the classes and `rows` the number of rows, where these are known."""
+        """Learn from files; `labels` are the classes and `rows` the number of rows, where these are known. With labels that
+        `grow`, a class may arrive at any time."""
         self.files, self.stream = files, stream
         self.passes = self.options.passes or STREAMED_PASSES
         self.labels = self.labels if labels is None else labels
@@ -266,10 +286,12 @@ class Trainer:
         else:
             self.all_labels = self.labels is not None or self.start is not None
             self.source = StreamedRows(self.reading, files, rows, self.options.on_error)
-            if self.labels is not None and self.labels.grow and not is_regressor(self.learner):
-                self.learner.set_params(unknown_class="grow")
             if self.reading.features is None and self.start is None and not can_widen(self.learner):
                 self.width = max((chunk.X.shape[1] for chunk, _ in self.source.steps(0, 0)), default=0)
+        if self.labels is not None and self.labels.grow and "unknown_class" in self.learner.get_params():
+            if self.start is not None:
+                self.unknown_class = self.learner.unknown_class
+            self.learner.set_params(unknown_class="grow")
         if self.start is not None:
             self._continue_learner()
         if self.labels is not None:
@@ -283,12 +305,12 @@ class Trainer:
     def resume(self, training: Mapping[str, Any]) -> None:
         """Go on exactly where an interrupted training stopped."""
         self.all_labels = not self.stream or self.options.classes is not None
-        self.number, self.row = int(training["pass"]), int(training["row"])
-        self.mistakes_in_pass, self.updates_in_pass = int(training["mistakes_in_pass"]), int(training["updates_in_pass"])
-        self.mistakes_before = int(training["mistakes"]) - self.mistakes_in_pass
-        self.history = list(training["history"])
-        self.width = int(training["width"]) if self.stream else self.width
-        self.started -= float(training["seconds"])
+        facts = Parts(training)
+        self.number, self.row = facts.whole("pass", 1), facts.whole("row")
+        self.mistakes_in_pass, self.updates_in_pass = facts.whole("mistakes_in_pass"), facts.whole("updates_in_pass")
+        self.mistakes_before = facts.whole("mistakes", self.mistakes_in_pass) - self.mistakes_in_pass
+        self.history = [dict(check_mapping(entry, "history")) for entry in check_list(facts.facts["history"], "history")]
+        self.width = facts.whole("width", 0, 1 << 40) if self.stream else self.width
 
     def _load(self) -> None:
         batches = self.reading.batches(self.files, on_error=self.options.on_error)
@@ -333,20 +355,22 @@ class Trainer:
             self.labels = Labels.in_order(self.learner.classes_.tolist())
             self.labels.grow = getattr(self.learner, "unknown_class", "error") == "grow"
             self.learner.classes_ = np.arange(len(self.labels))
+            if self.labels.grow and not self.stream and isinstance(self.source, LoadedRows):
+                self._class_numbers(self.source.chunk.y)  # new classes are numbered as they come in the files
 
     def _prepare_classes(self) -> None:
         """Check that there are at least two classes, and name them in `class_weight` by their numbers."""
         if is_regressor(self.learner) or self.labels is None:
             return
         weights = self.learner.get_params().get("class_weight")
-        if self.labels.grow:
+        if self.labels.grow and self.start is None:
             if isinstance(weights, Mapping):
                 raise UnsupportedOperation(
                     "class_weight needs the classes before the first row, and a pipe can be read once only",
                     settings={"classes": [label_text(label) for label in weights]},
                 )
             return
-        if len(self.labels) < 2:
+        if len(self.labels) < 2 and not self.labels.grow:
             if not self.all_labels:
                 raise _NewLabel
             found = f"one class only: {label_text(self.labels.keys[0])}" if len(self.labels) else "no labelled rows"
@@ -407,6 +431,7 @@ class Trainer:
         if self.stream and self.number == 1 and self.row == 0:
             self._check_rows(chunk)
         X = self._widen(chunk.X)
+        self.has_zero |= chunk.smallest == 0
         before = self._counts()
         extra: dict[str, Any] = {}
         if chunk.weight is not None:
@@ -422,7 +447,7 @@ class Trainer:
                 extra["classes"] = np.arange(len(labels))
             # A linear learner need not check rows again that one of our readers has made.
             made_by_us = isinstance(self.reading, RowReading) and isinstance(self.learner, Linear)
-            if begun and not extra and not labels.grow and made_by_us:
+            if begun and not extra and made_by_us and np.array_equal(self.learner.classes_, np.arange(len(labels))):
                 self.learner._partial_fit_numbers(X, numbers, len(labels))
             else:
                 self.learner.partial_fit(X, numbers, **extra)
@@ -443,7 +468,9 @@ class Trainer:
         if (numbers < 0).any():
             if not self.all_labels:
                 raise _NewLabel
-            raise UnknownLabel(label_text(y[numbers < 0][0]), list(map(label_text, self.labels.keys)))
+            hint = f"{type(self.learner).__name__} cannot learn new classes; train a new model on all rows"
+            known = list(map(label_text, self.labels.keys))
+            raise UnknownLabel(label_text(y[numbers < 0][0]), known, hint=None if self.start is None else hint)
         return self.labels, numbers
 
     def _widen(self, X: Any) -> Any:
@@ -467,6 +494,7 @@ class Trainer:
                 f"there are {features:,} columns (the largest index is {features - 1:,}); their weights for "
                 f"{max(classes, 2)} classes need {needed / 2**30:,.0f} GiB of memory, and there are {there / 2**30:.0f}",
                 hint="number the features from 0 or 1 on, or hash them",
+                settings={"hashing": 20},
             )
 
     def _counts(self) -> tuple[int, int]:
@@ -519,6 +547,7 @@ class Trainer:
         y = chunk.y
         self.learner.fit(chunk.X, check_numeric(y) if is_regressor(self.learner) else self._class_numbers(y)[1])
         self.row = chunk.rows
+        self.has_zero |= chunk.smallest == 0
         self.mistakes_in_pass, self.updates_in_pass = self._counts()
         self._end_pass()
         self.stopped = getattr(self.learner, "stop_reason_", "fitted")
@@ -539,11 +568,17 @@ class Trainer:
             learner.widen(self.width)
         if self.class_weight is not None:
             learner.set_params(class_weight=self.class_weight)
+        if self.unknown_class is not None:
+            if self.stopped == "interrupted":
+                self.facts["unknown_class"] = self.unknown_class
+            else:
+                learner.set_params(unknown_class=self.unknown_class)
         if not is_regressor(learner) and labels is not None:
             learner.classes_ = labels.classes()[np.asarray(learner.classes_, np.int64)]
             reading = reading.with_labels(np.array(labels.keys, np.float64 if labels.numeric else object))
+        has_index_0 = self.has_zero if reading.format == "svmlight" and reading.features is None else None
         if isinstance(self.source, StreamedRows):
-            self.facts = {"xxh64": self.source.digest, "skipped": self.source.skipped}
+            self.facts |= {"xxh64": self.source.digest, "skipped": self.source.skipped}
             if self.stopped == "interrupted":
                 self.facts["xxh64_bytes"] = self.source.digested
         return FileModel(
@@ -561,12 +596,14 @@ class Trainer:
                 "pass": self.number,
                 "row": self.row,
                 "width": self.width,
+                "features": self.width - int(self.width > 0 and has_index_0 is False),
                 "mistakes": self.mistakes_before + self.mistakes_in_pass,
                 "mistakes_in_pass": self.mistakes_in_pass,
                 "updates_in_pass": self.updates_in_pass,
                 "history": self.history,
-                "seconds": round(perf_counter() - self.started, 3),
+                **({"continued": True} if self.continued else {}),
             },
+            seconds=round(perf_counter() - self.started, 3),
         )
 
 
@@ -644,7 +681,8 @@ def train(
     resume : FileModel, optional
         An interrupted model, which goes on exactly where it stopped; files and options must be the same.
     start : FileModel, optional
-        A model that learns on from these files, which may be other files; its reading and learner are used.
+        A model that learns on from these files, which may be other files; its reading and learner are used. Labels and
+        LIBSVM indices that it has not met are learned; a learner that cannot learn new classes refuses them.
 
     Returns
     -------
@@ -669,7 +707,7 @@ def train(
         model.learner._resumable()
         reading, learner = model.reading, model.learner
     if stream:
-        _check_streamable(files, reading, learner, options, resume)
+        _check_streamable(files, reading, learner, options, resume, start)
         if reading.needs_fit:
             reading = reading.fit(reading.batches(files, on_error=options.on_error))
 
@@ -684,7 +722,7 @@ def train(
         with interrupts_held() as interrupted:
             return trainer.run(interrupted)
 
-    if options.classes is None and stream and not rereadable(files):
+    if start is not None or (options.classes is None and stream and not rereadable(files)):
         return attempt(model, reading, Labels(grow=True))
     try:
         return attempt(model, reading)  # the classes are those of the first batch
@@ -706,7 +744,9 @@ def uses_stream(files: Sequence[str], reading: Reading, options: Options) -> boo
     return text > options.memory
 
 
-def _check_streamable(files: Sequence[str], reading: Reading, learner: Any, options: Options, resume: object) -> None:
+def _check_streamable(
+    files: Sequence[str], reading: Reading, learner: Any, options: Options, resume: object, start: object
+) -> None:
     name = type(learner).__name__
     load: dict[str, object] = {"stream": False}
     if options.holdout:
@@ -723,6 +763,8 @@ def _check_streamable(files: Sequence[str], reading: Reading, learner: Any, opti
         raise UnsupportedOperation(
             "the columns must be seen before they can be learned from, and a pipe can be read once only", settings=load
         )
+    if start is not None:  # which knows classes and columns
+        return
     if reading.features is None and not can_widen(learner):
         raise UnsupportedOperation(f"{name} must know the number of features before the first row", settings=load)
     if options.classes is None and not is_regressor(learner) and "unknown_class" not in learner.get_params():
@@ -732,12 +774,12 @@ def _check_streamable(files: Sequence[str], reading: Reading, learner: Any, opti
 
 
 def _check_resumable(model: FileModel, files: Sequence[str], stream: bool, options: Options) -> None:
-    then = model.training
+    then = Facts(model.training)
     if then.get("stopped") != "interrupted":
         raise UnsupportedOperation(
             f"only an interrupted training can resume; this one was not interrupted but ended with {then.get('stopped')!r}"
         )
-    before, now = then["files"], file_sizes(files)
+    before, now = learned_files(then), file_sizes(files)
     if len(before) != len(now):
         raise InvalidData(
             f"this model learned from {', '.join(name for name, _ in before)}; these are other files: {', '.join(files)}"
@@ -762,7 +804,8 @@ def _check_resumable(model: FileModel, files: Sequence[str], stream: bool, optio
 def _check_content(model: FileModel, files: Sequence[str], digest: str | None) -> None:
     """Refuse files whose content is not what it was; `digest` is the XXH64 of all bytes, where they are in memory."""
     then = model.training.get("xxh64")
-    size = model.training.get("xxh64_bytes", sum(size for _, size in model.training["files"]))
+    size = model.training.get("xxh64_bytes", sum(size for _, size in learned_files(model.training)))
+    size = check_whole(size, "xxh64_bytes")
     now = digest or (fingerprint(files, size) if then else then)
     if then != now:
         raise InvalidData(

@@ -12,7 +12,9 @@ each column is saved with the model, so that it is done again at prediction.
 from __future__ import annotations
 
 import copy
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from itertools import accumulate
 from typing import Any, ClassVar
 
@@ -28,7 +30,7 @@ from rosenblatt.data.tables.batches import TableBatch, TableBatches, TableOption
 from rosenblatt.data.tables.encoders import ENCODERS, CategoryEncoder, ColumnEncoder, NumberEncoder, TextEncoder
 from rosenblatt.data.tables.schema import ColumnChoice, Reference, Schema, is_character
 from rosenblatt.data.tables.sources import SIZE
-from rosenblatt.errors import IncompatibleParameters, InvalidData, InvalidParameter, UnsupportedOperation
+from rosenblatt.errors import DamagedModel, IncompatibleParameters, InvalidData, InvalidParameter, UnsupportedOperation
 from rosenblatt.modelfile.parts import Parts
 
 Columns = Reference | Sequence[Reference]
@@ -167,7 +169,13 @@ class Table:
         return None if self._schema is None else sum(encoder.width for encoder in self._encoders)
 
     def batches(
-        self, paths: Sequence[str], *, labelled: bool = True, on_error: str = "error", size: int = SIZE
+        self,
+        paths: Sequence[str],
+        *,
+        labelled: bool = True,
+        on_error: str = "error",
+        texts: bool = False,
+        size: int = SIZE,
     ) -> TableBatches:
         """Return an iterator over the batches of these files, in order.
 
@@ -179,6 +187,8 @@ class Table:
             Whether rows must have a label.
         on_error : {"error", "skip"}
             "skip" leaves out rows that cannot be read; `skipped` counts them, and `errors` has the first hundred.
+        texts : bool
+            Whether to keep the rows as they stand in the files, which must be text.
         size : int
             Bytes of a batch, about.
 
@@ -189,7 +199,7 @@ class Table:
         """
         if self._schema is not None and labelled and self._schema.target is None:
             raise UnsupportedOperation("this table was fitted without labels", settings={"labelled": False})
-        return TableBatches(opening.paths(paths), self._options, self._schema, labelled, on_error, size)
+        return TableBatches(opening.paths(paths), self._options, self._schema, labelled, on_error, size, texts)
 
     def fit(self, batches: Iterable[TableBatch]) -> Table:
         """Return a copy of this table that has learned means, categories and vocabularies from batches.
@@ -246,7 +256,17 @@ class Table:
         return rows, np.array(sorted(found), np.float64 if self._known.labels == "number" else object)
 
     def with_labels(self, labels: NDArray) -> Table:
-        """Return itself: what labels are was decided by `fit`."""
+        """Return itself: what labels are was decided by `fit`.
+
+        Parameters
+        ----------
+        labels : array
+            The distinct labels.
+
+        Returns
+        -------
+        self : Table
+        """
         return self
 
     def concatenate(self, batches: Sequence[TableBatch]) -> TableBatch:
@@ -302,14 +322,19 @@ class Table:
         -------
         str
         """
-        encoders = self._encoders if self._known else []
-        for encoder, end in zip(encoders, accumulate(encoder.width for encoder in self._encoders), strict=True):
-            if 0 <= column < end:
-                return encoder.name(column - end + encoder.width)
-        raise IndexError(f"there is no column {column}; there are {self.features}")
+        if self._known is None or not 0 <= column < (self._starts[-1] if self._encoders else 0):
+            raise IndexError(f"there is no column {column}; there are {self.features}")
+        place = bisect_right(self._starts, column) - 1
+        return self._encoders[place].name(column - self._starts[place])
 
     def to_parts(self) -> Parts:
-        """Return the reading as facts and arrays for a model file."""
+        """Return the reading as facts and arrays for a model file.
+
+        Returns
+        -------
+        parts : Parts
+            Facts and arrays.
+        """
         parts = Parts({"format": self.format, "missing": self._options.missing, "dtype": self.dtype})
         layout = {name: getattr(self._options, name) for name in _LAYOUT}
         if any(value is not None for value in layout.values()):
@@ -324,11 +349,26 @@ class Table:
 
     @classmethod
     def from_parts(cls, parts: Parts) -> Table:
-        """Return the reading that `to_parts` described; ValueError where it cannot have."""
+        """Return the reading that `to_parts` described.
+
+        Parameters
+        ----------
+        parts : Parts
+            Facts and arrays, as `to_parts` returns them.
+
+        Returns
+        -------
+        reading : Table
+
+        Raises
+        ------
+        DamagedModel
+            If it can have described none.
+        """
         parts.text("format", [cls.format])
         layout, encoders = parts.facts.get("layout", {}), parts.facts["treatments"]
         if not isinstance(layout, Mapping) or not set(layout) <= set(_LAYOUT) or not isinstance(encoders, list):
-            raise ValueError(f"a table has the layout {layout!r:.80} and is encoded as {encoders!r:.80}")
+            raise DamagedModel(f"a table has the layout {layout!r:.80} and is encoded as {encoders!r:.80}")
         self = cls(missing=parts.text("missing"), dtype=parts.text("dtype"), **layout)
         self._schema = Schema.from_parts(parts.parts("schema"))
         for number, facts in enumerate(encoders):
@@ -338,8 +378,13 @@ class Table:
             self._encoders.append(ENCODERS[encoder.text("kind", ENCODERS)].from_parts(encoder))
         encoded = [name for encoder in self._encoders for name in encoder.columns]
         if set(encoded) != set(self._schema.features):
-            raise ValueError("the columns of a table are not those that are encoded")
+            raise DamagedModel("the columns of a table are not those that are encoded")
         return self
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        """At which column of X each encoder begins, and the last one ends; to be asked for after `fit` only."""
+        return list(accumulate((encoder.width for encoder in self._encoders), initial=0))
 
     @property
     def _known(self) -> Schema:
@@ -351,7 +396,7 @@ class Table:
         """Return an encoder for each column that has learned nothing yet."""
         encoders: list[ColumnEncoder] = []
         if numbers := schema.of_kind("number", "boolean"):
-            booleans = schema.of_kind("boolean")
+            booleans = frozenset(schema.of_kind("boolean"))
             encoders.append(NumberEncoder(numbers, [self.scale == "standard" and name not in booleans for name in numbers]))
         encoders += [CategoryEncoder(name, self.one_hot_limit, self.hashing) for name in schema.of_kind("category")]
         how = (self.hashing, self.min_count, self.tfidf, self.lowercase)

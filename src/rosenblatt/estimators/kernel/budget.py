@@ -138,6 +138,15 @@ class Stoptron(Budgeted):
 
     It shows what a budget costs, at the least effort (Orabona, Keshet and Caputo 2009 compare with it).
 
+    Parameters
+    ----------
+    budget
+        The number of rows with which a weight vector is full. Later mistakes then change nothing. Memory is `budget` rows
+        for each class.
+    normalize
+        Whether K(x, z)/√(K(x, x)·K(z, z)) takes the place of K, so that every row has length 1 and none counts for more
+        than another. "rbf" has that already.
+
     Examples
     --------
     >>> from rosenblatt import Stoptron
@@ -159,6 +168,14 @@ class RandomBudgetPerceptron(Budgeted):
     scores. Which row is forgotten depends on `random_state` and on how many were forgotten before, not on how a stream is
     cut.
 
+    Parameters
+    ----------
+    budget
+        The most rows that a weight vector holds: B of the bound. Memory is `budget` rows for each class.
+    random_state
+        The source of random numbers, for the order of rows and for the rows that are forgotten. The same seed gives the
+        same model.
+
     Examples
     --------
     >>> from rosenblatt import RandomBudgetPerceptron
@@ -178,6 +195,14 @@ class BudgetPerceptron(Budgeted):
     It makes room for a row it was wrong about by forgetting the row that would have the widest margin without itself, max
     yᵢ(f(xᵢ) − αᵢ·K(xᵢ, xᵢ)). Without noise it does well, and it has no mistake bound. A forgotten row costs budget²
     multiplications.
+
+    Parameters
+    ----------
+    budget
+        The most rows that a weight vector holds. Memory is `budget` rows and budget² kernels, for each class.
+    normalize
+        Whether K(x, z)/√(K(x, x)·K(z, z)) takes the place of K, so that every row has length 1 and none counts for more
+        than another. "rbf" has that already.
 
     Examples
     --------
@@ -201,6 +226,9 @@ class Forgetron(Budgeted):
 
     Parameters
     ----------
+    budget
+        The most rows that a weight vector holds: B of the bound, which holds from 83 on. Memory is `budget` rows for each
+        class.
     schedule
         Shrink only as far as keeps the damage of forgetting, which is measured, below 15/32 of the mistakes; or by
         min((B + 1)^(−1/(2(B + 1))), ¼·√((B + 1)/ln(B + 1))/‖f‖) each time.
@@ -282,6 +310,12 @@ class ProjectronPlusPlus(Projectron):
     those held and with loss ℓ = 1 − y·f(x) > d/η, is learned with the step min(1, ℓ/p, 2(ℓ − d/η)/p), p the squared
     length of its projection. For K(x, x) ≤ 1 and any g with ‖g‖ ≤ U < 1/(2η) the mistakes M of two classes in one pass
     obey M·(1 − 2ηU) ≤ U² + 2·Σ max(0, 1 − y·g(x)).
+
+    Parameters
+    ----------
+    eta
+        The distance up to which a row is projected, and how far below 1 the margin of a right row must be for its distance
+        to learn from it; 0 ≤ eta < 1.
 
     Examples
     --------

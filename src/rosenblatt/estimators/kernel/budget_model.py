@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 
 from rosenblatt.engine.model import problem_of
 from rosenblatt.engine.problems import KINDS, Binary, Problem, columns
+from rosenblatt.engine.rows import frozen
 from rosenblatt.engine.train import NumericFailure
-from rosenblatt.errors import InvalidData
+from rosenblatt.errors import DamagedModel, InvalidData
 from rosenblatt.estimators.kernel.gram import (
     KERNEL_TYPES,
     GaussianKernel,
@@ -116,7 +117,7 @@ class BudgetModel(KernelModel):
         problem, kernel = problem_of(parts, expected), kernel_from_parts(parts)
         policy = decode_record(parts.facts["policy"], POLICIES)
         if policy.budget < 1:
-            raise ValueError(f"a budget must be at least 1; got {policy.budget}")
+            raise DamagedModel(f"a budget must be at least 1; got {policy.budget}")
         made = cls(problem, kernel, policy, parts.flag("normalize"), features, parts.whole("seed"))
         made.n_rows, made.clock = parts.whole("given"), parts.whole("clock")
         made.tally = parts.counts("tally", columns(problem))
@@ -132,7 +133,7 @@ class BudgetModel(KernelModel):
         shapes = {"coef": (count,), "scales": (count,), "memory": (4,), **square}
         reals = {name: parts.array(f"{vector}/{name}", np.float64, shapes[name]) for name in _REALS}
         if not ((reals["scales"] > 0).all() and (reals["factor"].diagonal() > 0).all()):
-            raise ValueError("the divisor must be positive")
+            raise DamagedModel("the divisor must be positive")
         there = f"{vector}/rows" in (*parts.facts, *parts.arrays)
         kept = kept_from_parts(parts, f"{vector}/rows", self.kernel, count, self.features) if there or count else None
         return SupportSet(kept=kept, numbers=numbers, drawn=drawn, **reals)
@@ -155,7 +156,7 @@ class BudgetModel(KernelModel):
         near[:, size:] = block.gram
         if size:
             near[:, :size] = kernel_matrix(self.kernel, block.rows, held.kept) / np.outer(block.scales, held.scales)
-        factor, chance = held.factor, np.empty(0)
+        factor, chance = np.empty((0, 0)), np.empty(0)
         if "factor" in self.needs:
             factor = np.zeros((size + rows,) * 2)
             factor[:size, :size] = held.factor
@@ -164,7 +165,7 @@ class BudgetModel(KernelModel):
         active, coef = np.arange(size + rows), np.zeros(size + rows)
         coef[:size] = held.coef
         memory, drawn = held.memory.copy(), np.zeros(1, np.int64)
-        state = BlockState(held.gram, near, active, coef, np.full(1, size), memory, factor, chance, drawn)
+        state = BlockState(frozen(held.gram), near, active, coef, np.full(1, size), memory, factor, chance, drawn)
         binary = isinstance(self.problem, Binary)
         own = block.labels == (1 if binary else vector)
         weight = np.ones(rows)

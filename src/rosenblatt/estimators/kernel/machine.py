@@ -65,6 +65,11 @@ class KernelName(NamedTuple):
     """The name of a kernel, or a function that computes one."""
 
     @property
+    def words(self) -> tuple[str, ...]:
+        """The names."""
+        return tuple(KERNELS)
+
+    @property
     def type_name(self) -> str:
         return "{" + ", ".join(f'"{word}"' for word in KERNELS) + "} or function"
 
@@ -296,7 +301,7 @@ class KernelMachine(KernelClassifier):
     @property
     def intercept_(self) -> NDArray:
         model = self._fitted()
-        return model.constant**2 * model.predicting_coef().sum(axis=0)
+        return model.constant * model.constant * model.predicting_coef().sum(axis=0)
 
     @property
     def radius_(self) -> float:

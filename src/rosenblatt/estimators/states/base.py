@@ -12,7 +12,7 @@ from __future__ import annotations
 import copy
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,10 +24,10 @@ from rosenblatt.engine.model import Init, problem_of
 from rosenblatt.engine.problems import Binary, Problem, columns, decide
 from rosenblatt.engine.rows import Examples, Matrix, MatrixLike, Rows, count, fetch, take, touched_columns
 from rosenblatt.engine.train import NO_LIMIT, NumericFailure, Visits
-from rosenblatt.engine.weights import backup
-from rosenblatt.errors import InvalidData
+from rosenblatt.engine.weights import backup, writable
+from rosenblatt.errors import DamagedModel, InvalidData, UnsupportedOperation
 from rosenblatt.estimators import parameters
-from rosenblatt.estimators.base import Classifier
+from rosenblatt.estimators.base import DENSE_WEIGHTS, Classifier, NotOffered
 from rosenblatt.estimators.callbacks import with_callbacks
 from rosenblatt.estimators.parameters import SHARED
 from rosenblatt.estimators.plan import Plan
@@ -164,7 +164,9 @@ class StateModel:
         }
 
     def prepare(self, rows: Rows) -> None:
-        """Nothing: a state serves rows of every layout."""
+        """Copy the arrays that must not be written to; a state serves rows of every layout."""
+        parts = (writable(part) if isinstance(part, np.ndarray) else part for part in self.state)
+        self.state = type(self.state)(*parts)
 
     def vectors(self) -> NDArray:
         """(vectors, features + 1): the weights that predict, the constant feature's last."""
@@ -327,9 +329,26 @@ class Stateful(Classifier):
     def coef_(self) -> NDArray:
         return self._fitted().coef_and_intercept()[0]
 
+    @coef_.setter
+    def coef_(self, coef: ArrayLike) -> None:
+        self._refuse_to_set("coef_")
+
     @property
     def intercept_(self) -> NDArray:
         return self._fitted().coef_and_intercept()[1]
+
+    @intercept_.setter
+    def intercept_(self, intercept: ArrayLike) -> None:
+        self._refuse_to_set("intercept_")
+
+    def _refuse_to_set(self, name: str) -> NoReturn:
+        raise UnsupportedOperation(
+            f"{name} of {type(self).__name__} cannot be set: its weights follow from a state that has more in it",
+            hint="Perceptron, PassiveAggressiveClassifier and MIRA have weights that can be set",
+        )
+
+    sparsify = NotOffered(DENSE_WEIGHTS)
+    densify = NotOffered(DENSE_WEIGHTS)
 
     def _initial_model(self, plan: Plan, rows: Rows, features: int, classes: int, init: Init | None) -> StateModel:
         problem = plan.problem(classes)
@@ -377,9 +396,9 @@ class Stateful(Classifier):
 
     def _model_from_parts(self, parts: Parts) -> StateModel:
         problem = problem_of(parts, self._possible_problems())
-        begun = {name: decode_parameter(value) for name, value in parts.facts["begun"].items()}
+        begun = {name: decode_parameter(value, name) for name, value in parts.mapping("begun").items()}
         if set(begun) != set(self._own_values()):
-            raise ValueError(f"it began with {', '.join(begun)}; it must be {', '.join(self._own_values())}")
+            raise DamagedModel(f"it began with {', '.join(begun)}; it must be {', '.join(self._own_values())}")
         parameters.check(begun, {name: self._allowed[name] for name in begun})
         state = self._state_from(parts, begun, 1 if isinstance(problem, Binary) else columns(problem))
         model = StateModel(problem, state, parts.real("constant"), begun)
@@ -391,7 +410,7 @@ class Stateful(Classifier):
         be. No array of it that has the features on an axis may be larger than all that there is."""
         width, held = self.n_features_in_ + 1, sum(array.nbytes for array in parts.arrays.values())
         if 8 * vectors * width > held:
-            raise ValueError(f"{vectors} weight vectors of {width} weights need more than its {held} bytes")
+            raise DamagedModel(f"{vectors} weight vectors of {width} weights need more than its {held} bytes")
         counts = {"tally": parts.counts("tally", vectors), "clock": parts.counts("clock", 1)}
         if set(parts.arrays) == {"weights"}:
             return WeightState(parts.array("weights", np.float64, (vectors, width)), **counts)

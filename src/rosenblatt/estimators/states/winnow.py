@@ -15,7 +15,7 @@ from scipy.optimize import linprog
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_X_y
 
-from rosenblatt.engine.rows import MatrixLike, as_rows, refuse_dates
+from rosenblatt.engine.rows import MatrixLike, as_rows, frozen, numpy_array, refuse_dates
 from rosenblatt.errors import InvalidData, InvalidParameter
 from rosenblatt.estimators.base import invalid_data
 from rosenblatt.estimators.parameters import (
@@ -183,7 +183,7 @@ class NormalisedWinnow(Stateful, StateParameters):
         constant = self._plan().constant
         refuse_dates(X)
         with invalid_data():
-            X, y = check_X_y(X, y, accept_sparse="csr", dtype=np.float64)
+            X, y = check_X_y(numpy_array(X, "X"), numpy_array(y, "y"), accept_sparse="csr", dtype=np.float64)
         classes = np.unique(y)
         if len(classes) != 2:
             raise InvalidData(f"conditions needs two classes; y has {len(classes)}", hint="pass y == label for one of them")
@@ -337,7 +337,7 @@ class Littlestone(Stateful, OrderParameters, EpochParameters, ClassWeightParamet
         if sp.issparse(X) and not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()
-        flat = X.data if sp.issparse(X) else X.reshape(-1)
+        flat = frozen(X.data if sp.issparse(X) else X.reshape(-1))
         if (at := outside(flat, self._between)) >= 0:
             row, column = divmod(at, X.shape[1])
             if sp.issparse(X):
