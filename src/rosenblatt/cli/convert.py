@@ -26,6 +26,7 @@ def convert(
     columns: opts.DataOptions,
     to: Annotated[opts.Text, opts.option("--to", "onnx|text|svmlight", "Format; by default from the suffix of TO.")] = None,
     skip_errors: opts.SkipErrors = False,
+    max_line: opts.MaxLine = "64M",
     json: opts.Json = False,
     quiet: opts.Quiet = False,
 ) -> None:

@@ -89,6 +89,7 @@ OPTIONS: dict[str, str | Callable[[Any], str | None]] = {
     "settings": "--set",
     "random_state": "--seed",
     "fields": "--tags",
+    "max_line": "--max-line",
     "max_updates": "--max-updates",
     "max_seconds": "--max-seconds",
     "header": _flag("--header", "--no-header"),

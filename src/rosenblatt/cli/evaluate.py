@@ -36,6 +36,7 @@ def evaluate(
     ] = None,
     skip_errors: opts.SkipErrors = False,
     plot: opts.Plot = None,
+    max_line: opts.MaxLine = "64M",
     json: opts.Json = False,
     quiet: opts.Quiet = False,
 ) -> int:

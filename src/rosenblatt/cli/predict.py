@@ -22,6 +22,7 @@ def predict(
     scores: Annotated[bool, opts.option("--scores", None, "Print the score behind each label, after a tab.")] = False,
     json: Annotated[bool, opts.option("--json", None, "Print each row as a JSON object: label, scores.")] = False,
     skip_errors: opts.SkipErrors = False,
+    max_line: opts.MaxLine = "64M",
     quiet: opts.Quiet = False,
 ) -> None:
     """Predict the label of each row with a trained model: one label a line, in the order of the rows.

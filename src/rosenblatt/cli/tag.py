@@ -46,6 +46,7 @@ def tag(
     epochs: text.Epochs = 10,
     output: opts.Output = None,
     seed: opts.Seed = 0,
+    max_line: opts.MaxLine = "64M",
     json: opts.Json = False,
     quiet: opts.Quiet = False,
 ) -> int:

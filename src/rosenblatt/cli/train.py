@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _TOP_FEATURES = 8
 _PATIENCE = 3.0  # seconds until a note says what takes so long
 _SHOWN_CLASSES = 8
+_LONGEST_NAME = 80  # letters of a feature that are shown
 _MANY_CLASSES = 20  # labels that are numbers, from which on these may be numbers to predict
 
 
@@ -53,6 +54,7 @@ def train(
     small: Annotated[bool, opts.option("--small", None, "Save a smaller model, which cannot be trained further.")] = False,
     top: Annotated[int, opts.option("--top", "N", "Number of top features to show per class.", min=0)] = _TOP_FEATURES,
     plot: opts.Plot = None,
+    max_line: opts.MaxLine = "64M",
     json: opts.Json = False,
     quiet: opts.Quiet = False,
 ) -> int:
@@ -238,12 +240,16 @@ def _summary(model: FileModel, place: str, top: int) -> tuple[dict[str, Any], st
     if training.get("skipped"):
         lines.append(f"{training['skipped']:,} rows that could not be read were left out")
     lines += [
-        wrap(f"top features of {entry.label}: ", [f"{weight.name} {weight.value:.3g}" for weight in entry.weights])
+        wrap(f"top features of {entry.label}: ", [f"{_short(weight.name)} {weight.value:.3g}" for weight in entry.weights])
         for entry in features[:_SHOWN_CLASSES]
     ]
     if len(features) > _SHOWN_CLASSES:
         lines.append(f"({len(features) - _SHOWN_CLASSES:,} more classes)")
     return facts, "\n".join(lines)
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…"
 
 
 def _counts_mistakes(learner: object) -> bool:

@@ -16,7 +16,7 @@ from typing import Any
 
 from rosenblatt.data import columns as column_files
 from rosenblatt.data import conllu, lines
-from rosenblatt.data.opening import Input, Source, name_of
+from rosenblatt.data.opening import Input, Source, name_of, text_lines, too_long
 from rosenblatt.errors import FormatError
 
 
@@ -36,16 +36,20 @@ def read(source: Source, columns: Sequence[str] | None = None) -> Iterator[Any]:
         The sentences, those of plain lines as sentences of CoNLL-U.
     """
     with Input(source) as stream, io.TextIOWrapper(stream, "utf-8", errors="surrogateescape", newline="\n") as text:
+        rest = text_lines(text, name_of(source), stream.max_line)
         if columns is not None:
-            held: Any = _Peeked(name_of(source), (), text)
+            held: Any = _Peeked(name_of(source), (), rest)
             yield from column_files.read(held, columns)
             return
-        begin = []
-        for line in text:
+        begin, size = [], 0
+        for line in rest:
             begin.append(line)
+            size += len(line)
+            if size > stream.max_line:
+                raise too_long("what stands before the first word", size, stream.max_line, name_of(source), 1)
             if line.strip() and not line.startswith("#"):
                 break
-        file: Any = _Peeked(name_of(source), begin, text)
+        file: Any = _Peeked(name_of(source), begin, rest)
         yield from conllu.read(file) if begin and "\t" in begin[-1] else _words(file)
 
 
