@@ -6,14 +6,16 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+import sklearn.multioutput
+import sklearn.preprocessing
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import DataConversionWarning, NotFittedError
 
 import rosenblatt
 from rosenblatt import Perceptron
 from rosenblatt.engine.blocks import available_threads
 from rosenblatt.engine.rows import as_rows
-from rosenblatt.errors import InvalidData, InvalidParameter, NumericOverflow, UnknownLabel
+from rosenblatt.errors import InvalidData, InvalidDataType, InvalidParameter, NumericOverflow, UnknownLabel
 
 rng = np.random.default_rng(0)
 X = rng.integers(-3, 4, (20, 3)).astype(float)
@@ -366,6 +368,37 @@ def test_what_scikit_learn_refuses_has_our_types():
         Perceptron().predict(X)
 
 
+SEVERAL = np.arange(90).reshape(30, 3) % 2
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        SEVERAL,
+        SEVERAL.tolist(),
+        sp.csr_matrix(SEVERAL),
+        pd.DataFrame(SEVERAL),
+        [("a",), ("a", "b"), ("b",)] * 10,
+        [{"a"}, {"b"}] * 15,
+    ],
+)
+@pytest.mark.parametrize("learner", [Perceptron(), rosenblatt.SigmaPerceptron()])
+def test_several_labels_for_a_row_are_refused_with_the_line_that_learns_them(learner, labels):
+    rows = np.eye(30)
+    with pytest.raises(InvalidData, match="y must have one label for each row; it") as refused:
+        learner.fit(rows, labels)
+    line = refused.value.hint.removesuffix(" learns several labels").replace("()).fit", "(max_iter=3)).fit")
+    if isinstance(learner, Perceptron) and isinstance(labels, list):
+        scope = {"sklearn": sklearn, "Perceptron": Perceptron, "X": rows, "y": labels}
+        assert eval(line, scope).predict(rows).shape == (30, 3 if isinstance(labels[0], list) else 2)
+
+
+def test_a_column_of_labels_is_taken_with_scikit_learns_warning():
+    with pytest.warns(DataConversionWarning, match="A column-vector y was passed when a 1d array was expected"):
+        clf = Perceptron().fit(X, Y[:, None])
+    assert np.array_equal(clf.coef_, Perceptron().fit(X, Y).coef_)
+
+
 def test_validation_rows_need_a_known_label_each():
     clf = Perceptron(max_iter=2, tol=None)
     with pytest.raises(InvalidData, match="y_val"):
@@ -461,6 +494,55 @@ def test_what_cannot_become_numbers_is_refused_by_our_types():
         rosenblatt.DeltaRuleRegressor().fit(X, ["a", "b"])
     with pytest.raises(InvalidParameter, match="shuffle must be True or False"):
         rosenblatt.PassiveAggressiveClassifier(shuffle=np.array([1, 2])).fit(X, y)
+
+
+DAYS = np.arange("2024-01-01", "2024-01-05", dtype="datetime64[D]")
+
+
+@pytest.mark.parametrize(("dates", "seen"), [
+    (DAYS[:, None], r"it is an array of datetime64\[D\]"),
+    ((DAYS - DAYS[0])[:, None], r"it is an array of timedelta64\[D\]"),
+    ([[1.0, day] for day in DAYS], "it has np.datetime64"),
+    ([[day.item()] for day in DAYS], "it has datetime.date"),
+    (np.array([[1.0, day] for day in DAYS], object), "it has np.datetime64"),
+    (pd.DataFrame({"price": 1.0, "born": DAYS}), "column 'born' is datetime64"),
+    (pd.DataFrame({"price": 1.0, "age": DAYS - DAYS[0]}), "column 'age' is timedelta64"),
+    (pd.DataFrame({"born": pd.to_datetime(DAYS).tz_localize("UTC")}), "column 'born' is datetime64"),
+    (pd.DataFrame({"month": pd.PeriodIndex(DAYS, freq="M")}), "column 'month' is period"),
+    (pd.DataFrame({"born": [day.item() for day in DAYS]}, dtype=object), "column 'born' has datetime.date"),
+])  # fmt: skip
+def test_dates_and_durations_are_refused_as_features(dates, seen):
+    message = f"must hold numbers; {seen}.*make numbers of dates"
+    width = dates.shape[1] if hasattr(dates, "shape") else len(dates[0])
+    fitted = Perceptron().fit(np.eye(4)[:, :width], [0, 1, 0, 1])
+    regressor = rosenblatt.PassiveAggressiveRegressor()
+    for attempt in (
+        lambda: Perceptron().fit(dates, [0, 1, 0, 1]),
+        lambda: Perceptron().partial_fit(dates, [0, 1, 0, 1], classes=[0, 1]),
+        lambda: fitted.predict(dates),
+        lambda: rosenblatt.KernelPerceptron().fit(dates, [0, 1, 0, 1]),
+        lambda: rosenblatt.SigmaPerceptron().fit(dates, [0, 1, 0, 1]),
+        lambda: regressor.fit(dates, [0.0, 1.0, 2.0, 3.0]),
+    ):
+        with pytest.raises(InvalidDataType, match=message):
+            attempt()
+
+
+def test_dates_and_durations_are_refused_as_targets_and_in_streams():
+    for y in (DAYS, pd.Series(DAYS), list(DAYS - DAYS[0])):
+        with pytest.raises(InvalidDataType, match="y must hold numbers"):
+            rosenblatt.PassiveAggressiveRegressor().fit(np.eye(4), y)
+    with pytest.raises(InvalidDataType, match=r"'born' is np\.datetime64"):
+        rosenblatt.online.OnlinePerceptron().learn_one({"born": DAYS[0]}, 1)
+    with pytest.raises(InvalidDataType, match="a row must hold numbers"):
+        rosenblatt.online.OnlinePerceptron().learn_one(DAYS, 1)
+
+
+def test_truth_values_and_objects_that_are_numbers_are_features():
+    for rows in (np.eye(4, dtype=bool), np.eye(4).astype(object), pd.DataFrame(np.eye(4, dtype=int), dtype=object)):
+        assert Perceptron().fit(rows, [0, 1, 0, 1]).predict(rows).tolist() == [0, 1, 0, 1]
+    with pytest.raises(InvalidData, match="Complex data"):
+        Perceptron().fit(np.eye(4) * 1j, [0, 1, 0, 1])
 
 
 @pytest.mark.parametrize("path", [None, 5])

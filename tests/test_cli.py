@@ -6,9 +6,12 @@ import gzip
 import io
 import os
 import re
+import select
 import shlex
+import signal
 import subprocess
 import sys
+import time
 import tomllib
 from contextlib import contextmanager
 from pathlib import Path
@@ -243,46 +246,327 @@ def test_an_interrupt_is_said_and_has_its_code():
     assert (waiting.returncode, said) == (130, "interrupted\n")
 
 
-def test_an_interrupted_tagger_is_saved(tmp_path, monkeypatch):
-    from rosenblatt.structured import SequenceTagger
+def test_an_interrupted_tagger_is_saved_and_resumes(tmp_path, monkeypatch):
+    from rosenblatt.estimators.progress import Bar
+    from rosenblatt.modelfile import container
 
-    whole = SequenceTagger.fit
+    show = Bar.__call__
 
-    def interrupted(tagger, X, y, *validation):
-        whole(tagger, X, y, *validation)
-        raise KeyboardInterrupt  # as Ctrl-C does at the end of the epoch
+    def interrupt(bar, epoch):
+        show(bar, epoch)
+        if epoch.epoch == 2:
+            os.kill(os.getpid(), signal.SIGINT)
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(SequenceTagger, "fit", interrupted)
-    Path("words").write_text("a X\nb Y\n\n")
-    got = ran("tag half --train words --columns form,tag --epochs 1 -q")
+    Path("words").write_text("a X\nb Y\n\nb X\na Y\nc X\n\n" * 5)
+    Path("others").write_text("a X\n\n")
+    command = "--train words --columns form,tag --epochs 4"
+    assert ran(f"tag whole {command} -q").code == 0
+    monkeypatch.setattr(Bar, "__call__", interrupt)
+    got = ran(f"tag half {command}")
     assert (got.code, got.stdout) == (130, "")
+    advice = "interrupted\nhalf has what was learned so far; the same command with --resume goes on exactly there\n"
+    assert got.stderr.endswith(advice)
+    monkeypatch.undo()
+    monkeypatch.chdir(tmp_path)
+    assert "interrupted; --resume goes on there" in ran("info half").stdout
     assert ran("tag half --test words --columns form,tag --json").code == 0
+    got = ran("tag half --train others --columns form,tag --resume")
+    assert (got.code, got.stderr) == (
+        3, "error: these are not the examples that the interrupted training learned from\ntry: give the same\n"
+    )  # fmt: skip
+    assert ran(f"tag half {command} --resume --seed 1").stderr == "error: --seed 1: the interrupted training has 0\n"
+    got = ran("tag half --train words --columns form,tag --epochs 1 --resume")
+    assert got.stderr == "error: --epochs must be at least the 2 epochs that are done; got 1\n"
+    got = ran(f"tag half {command} --resume")
+    assert got.stdout == "half: 2 tags, trained on 10 sentences, 25 words\n"
+    assert [line.split("  ")[0] for line in got.stderr.splitlines()] == ["epoch 3", "epoch 4", "stopped: max_iter"]
+    one, other = (container.read(name) for name in ("whole", "half"))
+    assert {name: array.tobytes() for name, array in one[1].items()} == {
+        name: array.tobytes() for name, array in other[1].items()
+    }
+
+
+def test_what_is_interrupted_before_an_epoch_is_done_saves_nothing(tmp_path, monkeypatch):
+    from rosenblatt.structured import SequenceTagger
 
     def nothing(tagger, X, y, *validation):
         raise KeyboardInterrupt
 
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(SequenceTagger, "fit", nothing)
+    Path("words").write_text("a X\nb Y\n\n")
     got = ran("tag none --train words --columns form,tag --epochs 1")
     assert (got.code, got.stderr) == (130, "interrupted before anything was learned\n")
     assert not Path("none").exists()
 
 
-def test_a_full_disk_is_said():
-    if not os.path.exists("/dev/full"):
-        pytest.skip("this system has no /dev/full")
+TREES = "".join(
+    f"1\t{noun}\t_\tNOUN\t_\t_\t2\tnsubj\t_\t_\n2\t{verb}\t_\tVERB\t_\t_\t0\troot\t_\t_\n\n"
+    for noun, verb in (("dogs", "bark"), ("cats", "sleep"), ("birds", "sing"), ("dogs", "sleep"))
+)
+
+
+def model_content(path):
+    """All that a model file says, but times."""
+    from rosenblatt.modelfile import container
+
+    facts, arrays = container.read(path)
+    for part in (facts, *facts.get("parts", {}).values()):
+        for name in ("history", "saved"):
+            part.pop(name, None)
+    return facts, {name: array.tobytes() for name, array in arrays.items()}
+
+
+@pytest.mark.parametrize("options", ["", "--no-taggers", "--no-taggers --crossing"])
+def test_an_interrupted_parser_is_saved_and_resumes_to_the_same_model(options, tmp_path, monkeypatch):
+    from rosenblatt.structured.graph.parser import GraphTrainer
+    from rosenblatt.structured.transition.parser import TransitionTrainer
+
+    monkeypatch.chdir(tmp_path)
+    Path("trees").write_text(TREES)
+    train = f"--train trees --tags upos --epochs 3 -q {options}"
+    assert ran(f"parse whole {train}").code == 0
+    with monkeypatch.context() as patched:
+        for kind in (GraphTrainer, TransitionTrainer):
+            epoch = kind.epoch
+            patched.setattr(
+                kind, "epoch", lambda self, *a, epoch=epoch: (epoch(self, *a), os.kill(os.getpid(), signal.SIGINT))[0]
+            )
+        got = ran(f"parse half {train}")
+    assert (got.code, got.stdout) == (130, "")
+    assert "half has what was learned so far; the same command with --resume goes on exactly there" in got.stderr
+    assert ("the taggers are trained, and the parser in 1 of 3 epochs" in got.stderr) == (not options)
+    assert ran("parse half --test trees -q").code == 0
+    assert re.search(r"interrupted.*--resume", ran("info half").stdout)
+    got = ran(f"parse half {train} --resume --seed 7")
+    assert (got.code, got.stderr) == (
+        2, "error: --seed: the interrupted training was begun without it, or with another value\n"
+    )  # fmt: skip
+    assert ran(f"parse half {train} --resume").code == 0
+    assert model_content("half") == model_content("whole")
+    assert ran(f"parse half {train} --resume").stderr.startswith("error: only an interrupted training can resume")
+
+
+def test_taggers_that_were_trained_before_an_interrupt_are_kept(tmp_path, monkeypatch):
+    from rosenblatt.structured import SequenceTagger
+
+    monkeypatch.chdir(tmp_path)
+    Path("trees").write_text(TREES)
+    train, fit, calls = "--train trees --tags upos --epochs 2 -q", SequenceTagger.fit, []
+
+    def interrupted(self, *data, **more):
+        calls.append(self)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return fit(self, *data, **more)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(SequenceTagger, "fit", interrupted)
+        got = ran(f"parse half {train}")
+    assert got.code == 130
+    assert got.stderr.endswith("0 of 1 taggers are trained, and the parser has not begun\n")
+    assert "interrupted while the taggers were trained" in ran("info half").stdout
+    for use in ("parse half --test trees", "parse half trees", "parse new --train trees --from half"):
+        got = ran(use)
+        assert (got.code, got.stderr) == (
+            4,
+            "error: half: its training was interrupted while the taggers were trained, and there is no parser yet\n"
+            "try: the command that trained it, with --resume\n",
+        )
+    assert ran(f"parse half {train} --resume").code == 0
+    assert ran(f"parse whole {train}").code == 0
+    assert model_content("half") == model_content("whole")
+
+
+def test_an_interrupt_while_the_model_is_saved_lets_the_file_be_finished(tmp_path, monkeypatch):
+    from rosenblatt.modelfile import container
+
+    monkeypatch.chdir(tmp_path)
+    Path("trees").write_text(TREES)
+    write = container.write
+    monkeypatch.setattr(container, "write", lambda *parts: (os.kill(os.getpid(), signal.SIGINT), write(*parts))[1])
+    assert ran("parse done --train trees --tags upos --no-taggers --epochs 1 -q").code == 0
+    assert ran("parse done --test trees").code == 0
+
+
+@pytest.mark.parametrize("options", ["", "--no-taggers"])
+def test_a_parser_starts_from_the_weights_of_another(options, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("trees").write_text(TREES)
+    Path("more").write_text(TREES.replace("nsubj", "agent").replace("dogs", "zebras"))
+    assert ran(f"parse old --train trees --tags upos -q {options}").code == 0
+    got = ran("parse new --train more --from old --test more --json -q")
+    assert (got.code, got.stderr) == (0, "")
+    assert '"labels": ["nsubj", "root", "agent"]' in got.stdout
+    assert '"las": 1.0' in got.stdout
+    got = ran("parse new --train more --from old --beam 4")
+    assert (got.code, got.stderr) == (2, "error: --beam: old keeps its kind of parser, its tags and its taggers\n")
+    assert ran("parse new --train more --from old --resume").code == 2
+    assert ran("parse new more --from old").stderr == "error: --from: it has no effect without --train\n"
+
+
+EVERY_RESULT = (
+    "--help", "--version", "train rows.svm", "train rows.svm --json", "predict rows.model rows.svm",
+    "predict rows.model rows.svm --json", "evaluate rows.model rows.svm", "evaluate rows.svm --folds 2 --json",
+    "explain rows.model", "info rows.model", "info rows.model --json", "convert rows.model -",
+    "convert rows.svm - --to svmlight", "tag tag.model words --columns form,tag",
+    "tag tag.model --test words --columns form,tag --json",
+    "certify rows.svm", "feasible matrix", "trace", "trace --json", "doctor",
+)  # fmt: skip
+
+
+@pytest.fixture
+def every_input(tmp_path, monkeypatch):
+    """A folder with what the commands of EVERY_RESULT read."""
+    monkeypatch.chdir(tmp_path)
+    Path("rows.svm").write_text("1 1:1\n-1 2:1\n" * 3)
+    Path("words").write_text("a X\nb Y\n\n")
+    Path("matrix").write_text("1 0\n0 1\n")
+    assert ran("train rows.svm -q").code == 0
+    assert ran("tag tag.model --train words --columns form,tag --epochs 1 -q").code == 0
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_result_that_cannot_be_written_is_said_by_every_command(unbuffered, every_input):
+    assert {command.split()[0] for command in EVERY_RESULT} >= app.COMMANDS.keys() - {"parse", "bench"}  # as tag; as doctor
+    code = (
+        "import shlex, sys; from rosenblatt.cli import main\n"
+        "for command in sys.argv[1:]:\n"
+        "    sys.stdout = sys.__stdout__; print(main(shlex.split(command + ' -q' * (command[0] != '-'))), file=sys.stderr)"
+    )
     with open("/dev/full", "w") as full:
         ended = subprocess.run(
-            [sys.executable, "-m", "rosenblatt", "--help"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=120
+            [sys.executable, "-c", code, *EVERY_RESULT], stdout=full, stderr=subprocess.PIPE, text=True, timeout=300,
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+        )  # fmt: skip
+    said = re.findall("error: <stdout>: the disk is full\n5\n", ended.stderr)
+    assert len(said) == len(EVERY_RESULT), ended.stderr
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")
+def test_a_stderr_that_cannot_be_written_is_no_error(every_input):
+    with open("/dev/full", "w") as full:
+        ended = subprocess.run(
+            [sys.executable, "-m", "rosenblatt", "train", "rows.svm"], stdout=subprocess.PIPE, stderr=full, timeout=120
         )
-    assert (ended.returncode, ended.stderr) == (5, "error: the disk is full\n")
+    assert ended.returncode == 0
+    assert ended.stdout.startswith(b"rows.model: Perceptron")
+
+
+def test_a_short_write_is_continued_until_all_is_written_or_it_is_an_error(tmp_path):
+    script = (
+        "import resource, sys; from rosenblatt.cli.output import open_stdout\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"  # the first 1000 bytes are taken, as by a full disk
+        "out = open_stdout(); out.write('x' * 600); out.flush()\n"
+        "try:\n    out.buffer.write(b'y' * 600); out.flush()\n"
+        "except OSError as error:\n    sys.exit(error.problem)\n"
+    )
+    for flags in ([], ["-u"]):
+        with open(tmp_path / "short", "w") as short:
+            ended = subprocess.run(
+                [sys.executable, *flags, "-c", script], stdout=short, stderr=subprocess.PIPE, text=True, timeout=60
+            )
+        assert (ended.returncode, ended.stderr) == (1, "cannot be written: File too large\n")
+        assert (tmp_path / "short").stat().st_size == 1000
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_slow_reader_of_a_pipe_that_does_not_block_gets_every_line(unbuffered, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("rows.svm").write_text("1 1:1\n-1 2:1\n" * 30_000)
+    assert ran("train rows.svm -q --passes 1").code == 0
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    command = [sys.executable, "-m", "rosenblatt", "predict", "rows.model", "rows.svm", "-q"]
+    with subprocess.Popen(command, stdout=writing, env={**os.environ, "PYTHONUNBUFFERED": unbuffered}) as running:
+        os.close(writing)
+        with open(reading) as pipe:
+            time.sleep(1)
+            found = pipe.read()
+        assert running.wait(timeout=60) == 0
+    assert found == "1\n-1\n" * 30_000
+
+
+@pytest.fixture
+def slow_pipe(tmp_path, monkeypatch):
+    """Starts a command that reads a pipe, and gives what asks it: lines in, its answer out."""
+    monkeypatch.chdir(tmp_path)
+    held = []
+
+    def start(command):
+        running = subprocess.Popen(
+            [sys.executable, "-m", "rosenblatt", *shlex.split(command)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        held.append(running)
+
+        def ask(lines, ends, seconds=60):
+            running.stdin.write(lines.encode())
+            running.stdin.flush()
+            found, until = b"", time.monotonic() + seconds
+            while (not found or not found.endswith(ends.encode())) and time.monotonic() < until:
+                if select.select([running.stdout], [], [], 1)[0]:
+                    found += os.read(running.stdout.fileno(), 1 << 16)
+            return found.decode()
+
+        return ask
+
+    yield start
+    for running in held:
+        running.stdin.close()
+        assert (running.stdout.read(), running.wait(timeout=60)) == (b"", 0)
+        running.stdout.close()
+
+
+ROWS = {
+    "rows.svm": ("1 1:1\n-1 2:1\n", "1:1\n", "1 2:1\n", {}),
+    "rows.vw": ("1 |a x\n-1 |a y\n", "|a x\n", "1 |a y\n", {}),
+    "rows.csv": ("label,age,size\n1,30,3\n-1,20,2\n", "label,age,size\n1,30,3\n", ",20,2\n", {}),
+    "text.tsv": ("1\tgood good day\n-1\tbad bad night\n", "good\n", "bad\n", "--no-header --target 0 --text 1"),
+    "rows.jsonl": ('{"y": 1, "age": 30}\n{"y": -1, "age": 20}\n', '{"age": 30}\n', '{"age": 20}\n', {}),
+}
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_each_line_of_a_slow_pipe_is_answered_before_the_next(name, slow_pipe):
+    rows, good, bad, options = ROWS[name]
+    head, _, rows = rows.rpartition("size\n")
+    Path(name).write_text(f"{head}size\n{rows * 4}" if head else rows * 4)
+    assert ran(f"train {name} -q --model m {options or ''}").code == 0
+    ask = slow_pipe("predict m - -q" + " --json" * (name == "rows.svm"))
+    json = name == "rows.svm"
+    assert ask(good, "\n").startswith('{"label": "1", ' if json else "1\n")
+    assert ask(bad, "\n").startswith('{"label": "-1", ' if json else "-1\n")
+    more = bad + good.splitlines()[-1]  # a line and the beginning of one
+    assert ask(more, "\n").count("\n") == 1
+    assert ask("\n", "\n").count("\n") == 1
+
+
+def test_the_header_of_a_slow_pipe_is_written_before_its_first_row(slow_pipe):
+    Path("rows.csv").write_text("label,age\n" + "1,30\n-1,20\n" * 4)
+    assert ran("train rows.csv -q --model m").code == 0
+    ask = slow_pipe("predict m - -q --append")
+    assert ask("age,name\n", "", 1) == ""
+    assert ask('30,"a\n', "", 1) == ""
+    assert ask('b"\n', "1\n") == 'age,name,predicted\n30,"a\nb",1\n'
+    assert ask("20,c\n", "1\n") == "20,c,-1\n"
+
+
+@pytest.mark.parametrize("columns", [False, True])
+def test_each_sentence_of_a_slow_pipe_is_answered_before_the_next(columns, slow_pipe):
+    Path("words").write_text("a X\nb Y\n\n")
+    assert ran("tag tag.model --train words --columns form,tag --epochs 3 -q").code == 0
+    ask = slow_pipe("tag tag.model - -q" + " --columns form" * columns + " --column upos" * (not columns))
+    for _ in range(2):
+        assert ask("b\na\n\n" if columns else "b a\n", "\n\n").count("\tX" if not columns else " X") == 1
 
 
 def test_closed_streams_are_no_bug():
-    code = (
-        "import sys; sys.stdin = sys.stdout = sys.stderr = None; from rosenblatt.cli import main; sys.exit(main(['trace']))"
-    )
-    assert subprocess.run([sys.executable, "-c", code], timeout=120).returncode == 0
+    code = "import sys; sys.stdin = sys.stderr = None; from rosenblatt.cli import main; sys.exit(main(['trace']))"
+    assert subprocess.run([sys.executable, "-c", code], stdout=subprocess.DEVNULL, timeout=120).returncode == 0
+    closed = code.replace("sys.stdin", "sys.stdout = sys.stdin")
+    assert subprocess.run([sys.executable, "-c", closed], timeout=120).returncode == Code.OUTPUT
 
 
 def test_an_interrupted_training_is_said_even_in_quiet(tmp_path, monkeypatch):
@@ -346,6 +630,16 @@ def test_counts_keep_their_names(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rosenblatt.Perceptron().fit([[0.0, 1.0], [1.0, 0.0]], [0, 1]).save("plain.model")
     assert re.search(r"^counted .*\bseen \d+", ran("info plain.model -q").stdout, re.MULTILINE)
+
+
+def test_help_is_in_whole_sentences():
+    for name in app.COMMANDS:
+        command = typer.main.get_command(app.app).get_command(None, name)
+        for parameter in command.params:
+            where = f"{parameter.name} of {name}: {parameter.help}"
+            assert re.fullmatch(r"[A-Z].*\.", parameter.help), where
+            assert len(parameter.help.split()) >= 2, where
+            assert not re.search(r"\belse (detected|by)\b|same seed, same|\bor not\.", parameter.help), where
 
 
 def test_usage_shows_names_for_values():

@@ -217,6 +217,18 @@ def test_a_sentence_of_words():
         Sentence.of(["a"], ["b\n1"])
 
 
+def test_a_sentence_knows_the_line_of_its_words(tmp_path):
+    path = tmp_path / "two.conllu"
+    path.write_text("# c\n" + lines((1, 0), (2, 1)) + "# d\n1-2\tab" + "\t_" * 8 + "\n" + lines((1, 0), (2, "_")))
+    first, second = conllu.read(path)
+    assert [first.place_of(2), second.place_of(1)] == [(str(path), 3), (str(path), 7)]
+    assert second.with_columns(upos=["X", "Y"]).place_of(2) == (str(path), 8)
+    with pytest.raises(ValueError, match=r"word 2 of .* has no head") as caught:
+        second.tree()
+    assert (caught.value.path, caught.value.line) == (str(path), 8)
+    assert Sentence.of(["a"]).place_of(1) == (None, None)
+
+
 # Every error: the text, the line, the column and what the message says.
 ERRORS = {
     "nine columns": ("1\ta\t_\t_\t_\t_\t0\troot\t_\n\n", 1, None, "9 columns where there must be 10, separated by tabs"),
@@ -283,7 +295,7 @@ def test_bytes_that_are_not_utf8(tmp_path):
     assert len(list(reader)) == reader.skipped == 1
     wide = tmp_path / "wide.conllu"
     wide.write_text(lines(1), encoding="utf-16")
-    with pytest.raises(ConlluError, match="line 1: the byte 0xFF"):
+    with pytest.raises(ConlluError, match="line 1: this is UTF-16, not UTF-8; convert the file"):
         list(conllu.read(wide))
     with open(path, encoding="utf-8") as file, pytest.raises(ConlluError, match="cannot be read from here on: 'utf-8'"):
         list(conllu.read(file))

@@ -71,7 +71,7 @@ MODELS = {
     "pocket": lambda: Perceptron(keep="pocket", order="cyclic", max_iter=1).fit(Z, np.array(["no", "yes"])[LABELS]),
     "predicts": lambda: Perceptron(keep="average", order="cyclic", max_iter=1).fit(Z, LABELS),
     "regressor": lambda: DeltaRuleRegressor(max_iter=1).fit(Z, LABELS),
-    "variances": lambda: AROW(max_iter=1).fit(Z, LABELS),
+    "variances": lambda: AROW(form="diagonal", max_iter=1).fit(Z, LABELS),
     "rows": lambda: AROW(form="dual", max_iter=1).fit(Z[:6], LABELS[:6]),
     "simplex": lambda: NormalisedWinnow(max_iter=1).fit(Z, LABELS),
     "kernel": lambda: KernelPerceptron("linear", keep="vote", order="cyclic", max_iter=1).fit(sp.csr_matrix(Z), LABELS),

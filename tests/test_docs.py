@@ -45,6 +45,43 @@ def test_docstrings_run(name):
     assert doctest.testmod(importlib.import_module(name)).failed == 0
 
 
+def public_functions():
+    """(name, function) of all public functions, and of all public methods of public classes."""
+    for name in ["rosenblatt", *MODULES]:
+        if ".cli" in name or name.endswith("__main__"):
+            continue
+        module = importlib.import_module(name)
+        for member in getattr(module, "__all__", ()):
+            thing = getattr(module, member)
+            if inspect.isclass(thing):
+                found = {each: getattr(thing, each, None) for each in dir(thing) if not each.startswith("_")}
+                yield from ((f"{member}.{each}", method) for each, method in found.items() if inspect.isroutine(method))
+            elif inspect.isroutine(thing):
+                yield member, thing
+
+
+def sections(doc):
+    """The names that each section of a docstring describes."""
+    parts = re.split(r"^([A-Z]\w+)\n-+\n", doc, flags=re.MULTILINE)
+    for title, text in zip(parts[1::2], parts[2::2], strict=True):
+        entries = re.findall(r"^(\S.*?)(?: :.*)?$", text, flags=re.MULTILINE)
+        yield title, {name.strip(" *") for entry in entries for name in entry.split(",")}
+
+
+def test_every_public_function_has_its_parameters_and_results_described():
+    missing = set()
+    for name, function in public_functions():
+        if not (getattr(function, "__module__", None) or "").startswith("rosenblatt"):
+            continue
+        signature, described = inspect.signature(function), dict(sections(inspect.getdoc(function) or ""))
+        unknown = set(signature.parameters) - {"self", "cls"} - described.get("Parameters", set())
+        missing |= {f"{name}: parameter {each}" for each in unknown}
+        nothing = (None, "None", "NoReturn", inspect.Signature.empty)
+        if signature.return_annotation not in nothing and not {"Returns", "Yields"} & described.keys():
+            missing.add(f"{name}: Returns")
+    assert not missing, "\n".join(sorted(missing))
+
+
 def test_the_perceptron_shows_its_use():
     assert doctest.DocTestFinder().find(Perceptron)[0].examples
 

@@ -120,7 +120,7 @@ def test_spans_counted_by_hand():
 
 def test_a_tag_that_is_none():
     with pytest.raises(
-        ValueError, match="sentence 1: 'NOUN' is not a chunk tag: it must be O, or one of B, I, O, E, S, L, U with"
+        ValueError, match="sentence 2: 'NOUN' is not a chunk tag: it must be O, or one of B, I, O, E, S, L, U with"
     ):
         evaluation.spans([["O"], ["B-X"]], [["O"], ["NOUN"]])
 
@@ -243,15 +243,15 @@ def test_what_does_not_fit_is_refused(count):
     with pytest.raises(ValueError, match="the numbers of sentences differ: 2 in gold, 1 in guess"):
         count([[], []], [[]])
     with pytest.raises(
-        ValueError, match="sentence 1: the numbers of words differ: 2 in gold, 1 in guess; evaluate on gold"
+        ValueError, match="sentence 2: the numbers of words differ: 2 in gold, 1 in guess; evaluate on gold"
     ):
         count([[], ["O", "O"]], [[], ["O"]])
-    with pytest.raises(ValueError, match="sentence 0 is a string"):
+    with pytest.raises(ValueError, match="sentence 1 is a string"):
         count(["O"], ["O"])
 
 
 def test_a_tree_is_pairs():
-    with pytest.raises(ValueError, match=r"sentence 1: a tree is a list of .head, relation., one for each word"):
+    with pytest.raises(ValueError, match=r"sentence 2: a tree is a list of .head, relation., one for each word"):
         evaluation.trees([[(0, "root")], [0]], [[(0, "root")], [(0, "root")]])
 
 

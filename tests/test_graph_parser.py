@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
 from rosenblatt.rules import PA1, Perceptron, step
+from rosenblatt.structured.features.templates import attributes_used
 from rosenblatt.structured.graph import arc_learning, arcs, chu_liu_edmonds, eisner
 from rosenblatt.structured.graph.parser import GraphParser
 from rosenblatt.structured.trees import is_tree
@@ -382,10 +383,10 @@ def test_gold_that_is_not_projective_is_learned_from_and_counted():
 
 def test_what_is_no_tree_is_refused_by_its_number(fitted):
     cases = {
-        "sentence 1.*cycle": [Y[0], [(2, "a"), (1, "b"), (1, "c"), (1, "d"), (1, "e")]],
-        "sentence 1.*head 9": [Y[0], [(9, "a"), *Y[1][1:]]],
-        "sentence 0 has 3 words": [Y[0][:2], Y[1]],
-        "sentence 1 has more than one word with head 0": [Y[0], [(0, "root"), *Y[1][1:]]],
+        "sentence 2.*cycle": [Y[0], [(2, "a"), (1, "b"), (1, "c"), (1, "d"), (1, "e")]],
+        "sentence 2.*head 9": [Y[0], [(9, "a"), *Y[1][1:]]],
+        "sentence 1 has 3 words": [Y[0][:2], Y[1]],
+        "sentence 2 has more than one word with head 0": [Y[0], [(0, "root"), *Y[1][1:]]],
     }
     for message, trees_given in cases.items():
         before = fitted.predict(X)
@@ -419,6 +420,11 @@ def test_what_has_changed_since_is_refused(fitted):
     other.__dict__.update({name: value for name, value in fitted.__dict__.items() if name not in other.get_params()})
     with pytest.raises(ValueError, match="has changed since this model began"):
         other.partial_fit(X, Y)
+
+
+def test_all_fields_are_looked_at():
+    fields = ("form", "upos", "xpos", "feats")
+    assert set(fields) <= set(attributes_used(GraphParser(fields=fields)._every_template()))
 
 
 def test_templates_may_come_in_any_order():

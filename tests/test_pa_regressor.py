@@ -162,7 +162,7 @@ def test_stopping():
     assert early.stop_reason_ == "validation_error"
     assert early.n_seen_ == 270 * early.n_iter_
     assert 0 < early.history_[-1].validation_error < 0.5
-    with pytest.raises(ValueError, match=r"validation_fraction=0\.1 holds out one row of 5"):
+    with pytest.raises(ValueError, match=r"holds out 1 of 5 rows and learns from 4, .* at least 11 rows"):
         PassiveAggressiveRegressor(early_stopping=True).fit(X[:5], y[:5])
 
 

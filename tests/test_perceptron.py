@@ -4,11 +4,13 @@ import io
 import subprocess
 import sys
 import textwrap
+import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
 
 from rosenblatt import Epoch, Perceptron
 from rosenblatt.estimators.progress import Bar
@@ -81,14 +83,14 @@ def test_pocket_finds_the_best_of_eight_points_in_the_end():
 
 
 def test_a_batch_of_one_in_cyclic_order_is_the_online_algorithm():
-    one = Perceptron(order="cyclic", batch=1, max_iter=4, tol=None).fit(X, Y)
+    one = Perceptron(keep="last", order="cyclic", batch=1, max_iter=4, tol=None).fit(X, Y)
     run = reference.learn(X, Y, 2, [range(60)] * 4, multiclass="binary")
     assert np.array_equal(learned(one), run.last)
 
 
 @pytest.mark.parametrize("reduction", ["sum", "mean"])
 def test_the_full_batch_descends_the_perceptron_criterion(reduction):
-    clf = Perceptron(order="cyclic", batch="full", reduction=reduction, max_iter=3, tol=None).fit(X, Y)
+    clf = Perceptron(keep="last", order="cyclic", batch="full", reduction=reduction, max_iter=3, tol=None).fit(X, Y)
     run = reference.learn(X, Y, 2, [range(60)] * 3, multiclass="binary", batch=60, mean=reduction == "mean")
     assert np.allclose(learned(clf), run.last)
     assert clf.n_updates_ == 3
@@ -139,8 +141,8 @@ def test_every_reason_to_stop_has_its_word():
     reason, clf = why(max_updates=7)
     assert (reason, clf.n_updates_) == ("max_updates", 7)
     assert why(max_seconds=1e-9)[0] == "max_seconds"
-    reason, clf = why(tol=1.0, n_iter_no_change=3)
-    assert (reason, clf.n_iter_) == ("training_error", 4)
+    reason, clf = why(tol=1.0, n_iter_no_change=3, max_iter=1000)
+    assert (reason, clf.n_iter_) == ("training_error", 1 + -(-50_000 // 60)), "patience counts rows as well as epochs"
     reason, clf = why(early_stopping=True, tol=0.0, n_iter_no_change=2, max_iter=1000)
     assert reason == "validation_error"
     reason, clf = why(fit={"X_val": X[:10], "y_val": Y[:10]}, tol=2.0, n_iter_no_change=2)
@@ -150,8 +152,70 @@ def test_every_reason_to_stop_has_its_word():
         assert why(weight_tol=3.0, learning_rate="inverse", max_iter=10_000)[0] == "weight_change"
 
 
+AND = ([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 0, 0, 1])
+
+
+def test_defaults_learn_and():
+    for seed in range(20):
+        clf = Perceptron(random_state=seed).fit(*AND)
+        assert (clf.score(*AND), clf.stop_reason_) == (1.0, "converged")
+
+
+@pytest.mark.parametrize(("rows", "features"), [(30, 2), (30, 5), (100, 10)])
+def test_defaults_separate_random_separable_sets(rows, features):
+    rng = np.random.default_rng([rows, features])
+    for _ in range(50):
+        points = rng.normal(size=(rows, features))
+        scores = points @ rng.normal(size=features)
+        labels = (scores > np.sort(scores)[rows // 3]).astype(int)
+        assert Perceptron(max_iter=100_000).fit(points, labels).score(points, labels) == 1
+
+
+@pytest.mark.parametrize("multiclass", ["joint", "ovo"])
+def test_auto_is_the_average_of_a_run_that_goes_on_until_it_separates(multiclass):
+    labels = np.arange(30) % 3
+    points = np.random.default_rng(11).integers(-3, 4, (30, 3)) + 4.0 * np.eye(3)[labels] + 1
+    clf = Perceptron(order="cyclic", multiclass=multiclass).fit(points, labels)
+    assert (clf.stop_reason_, clf.score(points, labels)) == ("converged", 1)
+    longer = Perceptron(order="cyclic", multiclass=multiclass, keep="average", max_iter=clf.n_iter_, tol=None)
+    assert longer.fit(points, labels).score(points, labels) < 1, "the plain average does not separate"
+    further = (int(clf.weights_.clock[0]) - clf.n_seen_) // 30
+    for _ in range(further):
+        longer.partial_fit(points, labels)
+    assert np.allclose(longer.coef_, clf.coef_, rtol=1e-9)
+    assert np.array_equal(longer.last_coef_, clf.last_coef_)
+
+
+def test_auto_separates_where_each_class_against_the_rest_has_not_converged():
+    labels = np.arange(30) % 3
+    points = np.random.default_rng(9).integers(-3, 4, (30, 3)) + 4.0 * np.eye(3)[labels] + 1
+    clf = Perceptron(order="cyclic", multiclass="ovr", max_iter=20_000).fit(points, labels)
+    assert clf.stop_reason_ == "training_error"
+    assert clf.history_[-1].mistakes == 0 < clf.history_[-1].updates
+    last = np.argmax(points @ clf.last_coef_.T + clf.last_intercept_, axis=1)
+    assert clf.score(points, labels) >= np.mean(last == labels)
+
+
+def test_auto_streams_as_the_average():
+    one, other = (Perceptron(keep=keep).partial_fit(X, Y, classes=[0, 1]) for keep in ("auto", "average"))
+    assert np.array_equal(one.coef_, other.coef_)
+
+
+def test_training_that_ends_at_max_iter_warns():
+    with pytest.warns(ConvergenceWarning, match="max_iter=3 epochs without converging.*of 60 rows were predicted wrong"):
+        Perceptron(max_iter=3).fit(X, Y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Perceptron(max_iter=3, tol=None).fit(X, Y)
+        Perceptron().fit(*AND)
+        fitted = Perceptron(max_iter=3)
+        with pytest.raises(ConvergenceWarning):
+            fitted.fit(X, Y)
+    assert fitted.n_iter_ == 3, "what was learned is there, even where warnings are errors"
+
+
 def test_max_updates_stops_in_the_middle_of_an_epoch_with_the_weights_of_that_moment():
-    clf = Perceptron(order="cyclic", max_updates=5, tol=None).fit(X, Y)
+    clf = Perceptron(keep="last", order="cyclic", max_updates=5, tol=None).fit(X, Y)
     run = reference.learn(X, Y, 2, [range(60)], multiclass="binary")
     changes = [
         i for i, (a, b) in enumerate(zip([run.start, *run.path], run.path, strict=False)) if not np.array_equal(a, b)
@@ -161,7 +225,7 @@ def test_max_updates_stops_in_the_middle_of_an_epoch_with_the_weights_of_that_mo
 
 
 def test_history_is_data():
-    clf = Perceptron(max_iter=4, tol=None).fit(X, Y)
+    clf = Perceptron(keep="last", max_iter=4, tol=None).fit(X, Y)
     table = pd.DataFrame(clf.history_)
     assert list(table.columns) == list(Epoch._fields)
     assert table.mistakes.sum() == clf.n_mistakes_
@@ -181,7 +245,7 @@ def test_a_margin_counts_updates_that_are_no_mistakes():
 
 def test_starting_weights_and_the_size_of_the_constant():
     start = np.array([[1.0, -1.0, 2.0]])
-    clf = Perceptron(order="cyclic", intercept_scaling=2.0, max_iter=2, tol=None)
+    clf = Perceptron(keep="last", order="cyclic", intercept_scaling=2.0, max_iter=2, tol=None)
     clf.fit(X, Y, coef_init=start, intercept_init=[3.0])
     run = reference.learn(X, Y, 2, [range(60)] * 2, multiclass="binary", constant=2.0, start=np.array([[1, -1, 2, 1.5]]))
     assert np.array_equal(clf.coef_, run.last[:, :3])
@@ -190,10 +254,10 @@ def test_starting_weights_and_the_size_of_the_constant():
 
 @pytest.mark.parametrize("multiclass", ["joint", "ovr", "ovo"])
 def test_starting_weights_of_many_classes_go_on_where_another_run_stopped(multiclass):
-    through = Perceptron(order="cyclic", multiclass=multiclass, max_iter=4, tol=None).fit(X, MANY)
-    half = Perceptron(order="cyclic", multiclass=multiclass, max_iter=2, tol=None)
+    through = Perceptron(keep="last", order="cyclic", multiclass=multiclass, max_iter=4, tol=None).fit(X, MANY)
+    half = Perceptron(keep="last", order="cyclic", multiclass=multiclass, max_iter=2, tol=None)
     half.fit(X, MANY)
-    other = Perceptron(order="cyclic", multiclass=multiclass, max_iter=2, tol=None)
+    other = Perceptron(keep="last", order="cyclic", multiclass=multiclass, max_iter=2, tol=None)
     other.fit(X, MANY, coef_init=half.coef_, intercept_init=half.intercept_)
     assert np.array_equal(learned(through), learned(other))
 
@@ -232,14 +296,14 @@ def test_classes_that_arrive_later_do_not_depend_on_the_chunks(multiclass, keep)
 
 def test_growing_from_two_classes_to_three_is_keslers_construction():
     """Where the third class never is the best rival, two columns ±w learn what one column w did."""
-    grown = Perceptron(unknown_class="grow", fit_intercept=False).partial_fit(X, Y)
+    grown = Perceptron(keep="last", unknown_class="grow", fit_intercept=False).partial_fit(X, Y)
     before = grown.coef_.copy()
     grown.partial_fit(np.zeros((1, 3)), [2])
     assert np.array_equal(grown.coef_, np.vstack([-before, before, np.zeros((1, 3))]))
 
 
 def test_balanced_weights_in_a_stream_are_those_of_the_examples_so_far():
-    clf = Perceptron(class_weight="balanced").partial_fit(X, Y, classes=[0, 1])
+    clf = Perceptron(keep="last", class_weight="balanced").partial_fit(X, Y, classes=[0, 1])
     counts, weight = np.zeros(2), []
     for label in Y:
         counts[label] += 1
@@ -250,7 +314,7 @@ def test_balanced_weights_in_a_stream_are_those_of_the_examples_so_far():
 
 
 def test_partial_fit_goes_on_after_fit():
-    clf = Perceptron(order="cyclic", max_iter=2, tol=None).fit(X, Y).partial_fit(X, Y)
+    clf = Perceptron(keep="last", order="cyclic", max_iter=2, tol=None).fit(X, Y).partial_fit(X, Y)
     run = reference.learn(X, Y, 2, [range(60)] * 3, multiclass="binary")
     assert np.array_equal(learned(clf), run.last)
     assert clf.n_seen_ == 180

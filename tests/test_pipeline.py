@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -9,11 +12,13 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import cross_val_score
 
 from rosenblatt.data import conllu
+from rosenblatt.errors import InvalidData, UnsupportedOperation
 from rosenblatt.modelfile import container
 from rosenblatt.structured import SequenceTagger, TagAndParse, TransitionParser, jackknife
 from rosenblatt.structured.pipeline import examples
 from rosenblatt.structured.tags.sources import FeaturedSentences, TemplateSource
 from rosenblatt.structured.tags.tagger import FAST
+from rosenblatt.structured.transition.parser import TransitionTrainer
 
 rng = np.random.default_rng(0)
 NOUNS, VERBS, RIGHT = ["dog", "cat", "house", "walk"], ["sees", "walk", "likes"], ["DET", "NOUN", "VERB", "DET", "NOUN"]
@@ -112,6 +117,103 @@ def test_it_tags_and_parses_and_can_be_saved(tmp_path):
             TagAndParse.load(tmp_path / "broken")
 
 
+def contents(model, tmp_path):
+    """All that the file of a pipeline says, but times."""
+    model.save(tmp_path / "contents", resume=True)
+    facts, arrays = container.read(tmp_path / "contents")
+    for part in facts["parts"].values():
+        part.pop("history")
+    facts.pop("saved")
+    return facts, {name: array.tobytes() for name, array in arrays.items()}
+
+
+@pytest.mark.parametrize("stage", ["jackknife", "taggers", "parser"])
+def test_a_training_that_was_interrupted_resumes_to_the_same_model(stage, tmp_path, monkeypatch):
+    crossing = [(3, "nsubj"), (0, "root"), (2, "obj")]
+    words = [*X, ["dog", "sees", "cat"]]
+    answers = [*y, [(tag, *arc) for tag, arc in zip(["NOUN", "VERB", "NOUN"], crossing, strict=True)]]
+    model = clone(PIPELINE)
+    whole = clone(model).fit(words, answers)
+    calls, fit, epoch = [], SequenceTagger.fit, TransitionTrainer.epoch
+
+    def tagger_fit(self, *data, **more):
+        calls.append(self)
+        if len(calls) == {"jackknife": 3, "taggers": 5}.get(stage):  # four parts, and one tagger for good
+            raise KeyboardInterrupt
+        return fit(self, *data)
+
+    def parser_epoch(self, *order):
+        done = epoch(self, *order)
+        if stage == "parser":
+            os.kill(os.getpid(), signal.SIGINT)
+        return done
+
+    with monkeypatch.context() as patched:
+        patched.setattr(SequenceTagger, "fit", tagger_fit)
+        patched.setattr(TransitionTrainer, "epoch", parser_epoch)
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(words, answers)
+        model.save(tmp_path / "half", resume=True)
+        half = TagAndParse.load(tmp_path / "half")
+        if stage == "parser":
+            assert half.parser_.n_iter_ == 1
+            assert len(half.predict(X)) == len(X)
+        else:
+            with pytest.raises(UnsupportedOperation, match="interrupted while the taggers were trained"):
+                half.predict(X)
+            with pytest.raises(UnsupportedOperation, match="interrupted while the taggers were trained"):
+                half.save(tmp_path / "small")
+    with pytest.raises(InvalidData, match="not the examples that the interrupted training learned from"):
+        half.resume(words[1:], answers[1:])
+    calls.clear()
+    with monkeypatch.context() as patched:
+        patched.setattr(SequenceTagger, "fit", lambda self, *data: (calls.append(self), fit(self, *data))[1])
+        assert half.resume(words, answers) is half
+    assert len(calls) == {"jackknife": 3, "taggers": 1, "parser": 0}[stage]  # what was done is not done again
+    assert contents(half, tmp_path) == contents(whole, tmp_path)
+    assert half.parser_.n_lifted_ == 1
+    with pytest.raises(UnsupportedOperation, match="this one was not interrupted"):
+        half.resume(words, answers)
+
+
+def test_a_pipeline_may_start_from_another_and_resume(tmp_path, monkeypatch):
+    clone(PIPELINE).fit(X, y).save(tmp_path / "small")
+    start = TagAndParse.load(tmp_path / "small")
+    words, answers = [["a", "zebra"]] * 4, [[("DET", 2, "det"), ("ZOO", 0, "root")]] * 4
+    whole = clone(PIPELINE).fit(words, answers, start=start)
+    assert whole.predict([["the", "zebra"]]) == [[("DET", 2, "det"), ("ZOO", 0, "root")]]
+    assert {"nsubj", "obj"} < set(whole.parser_.labels_)
+    calls, fit = [], SequenceTagger.fit
+
+    def third(self, *data, **more):
+        calls.append(self)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return fit(self, *data, **more)
+
+    half = clone(PIPELINE)
+    with monkeypatch.context() as patched:
+        patched.setattr(SequenceTagger, "fit", third)
+        with pytest.raises(KeyboardInterrupt):
+            half.fit(words, answers, start=start)
+    half.save(tmp_path / "half", resume=True)
+    assert contents(TagAndParse.load(tmp_path / "half").resume(words, answers), tmp_path) == contents(whole, tmp_path)
+    with pytest.raises(TypeError, match="start must be a trained TagAndParse or None; got 'TransitionParser'"):
+        clone(PIPELINE).fit(X, y, start=start.parser_)
+
+
+def test_an_interrupt_before_the_first_tagger_leaves_the_pipeline_as_it_was(monkeypatch):
+    def nothing(self, *data):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(SequenceTagger, "fit", nothing)
+    model = clone(PIPELINE)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    with pytest.raises(NotFittedError):
+        model.save("nowhere", resume=True)
+
+
 def test_scikit_learn_can_validate_it():
     assert np.isfinite(cross_val_score(PIPELINE, X, y, cv=2)).all()
     assert clone(PIPELINE).set_params(parser__max_iter=2, taggers__markov=2).taggers.markov == 2
@@ -141,5 +243,5 @@ def test_what_does_not_fit_together_is_refused():
         clone(PIPELINE).predict(X)
     with pytest.raises(ValueError, match="taggers must be given for the tags that the parser reads: upos; got"):
         TagAndParse(TransitionParser(fields=("form", "upos")), {"xpos": SequenceTagger()}).fit(X, y)
-    with pytest.raises(ValueError, match="sentence 0, word 1: an answer must be 1 tags, a head and a label"):
+    with pytest.raises(ValueError, match="sentence 1, word 1: an answer must be 1 tags, a head and a label"):
         clone(PIPELINE).fit(X, [[word[1:] for word in sentence] for sentence in y])

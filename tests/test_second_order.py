@@ -9,8 +9,10 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import rosenblatt
 from rosenblatt import Perceptron
 from rosenblatt.estimators.states.second_order import AROW, SecondOrderPerceptron, spectral_bound
 from rosenblatt.testing import laws, reference
@@ -19,7 +21,7 @@ FORMS = {
     "perceptron full": SecondOrderPerceptron(max_iter=20),
     "perceptron dual": SecondOrderPerceptron(form="dual", a=2.0, max_iter=5),
     "perceptron diagonal": SecondOrderPerceptron(form="diagonal", max_iter=20),
-    "AROW diagonal": AROW(max_iter=10),
+    "AROW diagonal": AROW(form="diagonal", max_iter=10),
     "AROW full": AROW(form="full", r=0.5, max_iter=10),
     "AROW dual": AROW(form="dual", max_iter=3),
 }
@@ -195,7 +197,7 @@ def test_arow_is_the_second_order_perceptron_with_another_test():
     assert np.allclose(
         np.append(arow.coef_, arow.intercept_), np.linalg.solve(M, rows[learned].T @ np.where(y == 1, 1, -1)[learned])
     )
-    assert np.allclose(AROW(r=3.0).fit(X, y).covariance_.shape, (1, 5))
+    assert np.allclose(AROW(form="diagonal", r=3.0).fit(X, y).covariance_.shape, (1, 5))
     with pytest.raises(AttributeError, match="keeps no covariance"):
         _ = AROW(form="dual").fit(X, y).covariance_
 
@@ -363,6 +365,45 @@ def test_the_dual_form_takes_what_the_documentation_says():
     state, m = clf._model.state, clf.n_updates_
     assert 500 < m <= state.members.shape[1] <= 1.6 * m + 64
     assert sum(part.nbytes for part in state if isinstance(part, np.ndarray)) < 8 * (1.6 * m + 64) * (1.6 * m + 64 + 60) / 2
+
+
+# The form that is taken
+
+
+@pytest.mark.parametrize("learner", [AROW(max_iter=2, tol=None), SecondOrderPerceptron(form="auto", max_iter=2, tol=None)])
+def test_auto_takes_the_full_form_where_features_are_few(learner):
+    X, y = tilted(30)
+    auto, full = clone(learner).fit(X, y), clone(learner).set_params(form="full").fit(X, y)
+    assert (auto.form, auto.form_, full.form_) == ("auto", "full", "full")
+    assert np.array_equal(auto.coef_, full.coef_)
+    wide = np.zeros((30, 101))
+    wide[:, : X.shape[1]] = X
+    assert clone(learner).fit(wide[:, :100], y).form_ == "full"
+    assert clone(learner).fit(wide, y).form_ == "diagonal"
+    assert clone(learner).fit(sp.csr_array(wide), y).form_ == "diagonal"
+    assert clone(learner).set_params(max_bytes=100).fit(X, y).form_ == "diagonal"
+    assert clone(learner)._form(822, 100) == "full"
+    assert clone(learner)._form(823, 100) == "diagonal"  # over 64 MiB
+
+
+def test_the_form_that_was_taken_stays(tmp_path):
+    X, y = tilted(30)
+    clf = AROW().partial_fit(X[:10], y[:10], classes=np.unique(y))
+    clf.set_params(max_bytes=100).partial_fit(X[10:20], y[10:20])
+    assert clf.form_ == "full"
+    clf.save(tmp_path / "model")
+    clf = rosenblatt.load(tmp_path / "model")
+    assert (clf.form, clf.form_) == ("auto", "full")
+    clf.partial_fit(X[20:], y[20:])
+    whole = AROW(form="full").partial_fit(X, y, classes=np.unique(y))
+    assert np.array_equal(clf.coef_, whole.coef_)
+    assert clf.set_params(form="full").partial_fit(X, y).form_ == "full"
+    with pytest.raises(ValueError, match="form has changed since"):
+        clf.set_params(form="diagonal").partial_fit(X, y)
+    clf.set_params(form="auto").save(tmp_path / "small", resume=False)
+    assert rosenblatt.load(tmp_path / "small").form_ == "full"
+    with pytest.raises(AttributeError, match="not fitted"):
+        _ = AROW().form_
 
 
 # Manners

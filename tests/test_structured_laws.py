@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import copy
+import os
 import pickle
+import signal
 
+import joblib
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -12,6 +15,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from rosenblatt import rules
+from rosenblatt.errors import InvalidData, UnsupportedOperation
 from rosenblatt.modelfile import container
 from rosenblatt.structured import GraphParser, SequenceTagger, TransitionParser
 
@@ -116,6 +120,18 @@ def test_saving_loading_and_going_on_equals_never_having_stopped(case, tmp_path)
     assert contents(resumed, tmp_path) == contents(straight, tmp_path)
 
 
+def test_a_model_that_joblib_maps_read_only_goes_on_in_a_copy(case, tmp_path):
+    learner, X, y = case
+    through = learner.fit(X[:20], y[:20])
+    joblib.dump(through, tmp_path / "pickle")
+    file = (tmp_path / "pickle").read_bytes()
+    mapped = joblib.load(tmp_path / "pickle", mmap_mode="r")
+    assert mapped.predict(X) == through.predict(X)
+    mapped.partial_fit(X[20:], y[20:])
+    assert contents(mapped, tmp_path) == contents(through.partial_fit(X[20:], y[20:]), tmp_path)
+    assert (tmp_path / "pickle").read_bytes() == file
+
+
 def test_a_model_saved_for_prediction_is_smaller_and_says_that_it_cannot_go_on(case, tmp_path):
     learner, X, y = case
     learner.fit(X, y)
@@ -188,7 +204,7 @@ def test_a_refused_call_leaves_the_learner_as_it_was(case, tmp_path):
         for method in (learner.fit, learner.partial_fit):
             with pytest.raises((ValueError, TypeError)):
                 method(X, bad)
-    with pytest.raises((ValueError, TypeError), match="sentence 29"):
+    with pytest.raises((ValueError, TypeError), match="sentence 30"):
         learner.fit(X, [*y[:-1], y[-1][:-1]])
     with pytest.raises((ValueError, TypeError)):
         learner.predict([[3]])
@@ -214,7 +230,7 @@ def test_sentences_that_are_refused_leave_no_words_behind(case, tmp_path):
     parser = learner.__class__ is not SequenceTagger
     strange, bad = [("zebra", "NOUN"), ("yawns", "VERB")], [(0, "root"), (0, "root")] if parser else ["NOUN"]
     for method in (learner.partial_fit, learner.set_params(warm_start=True).fit):
-        with pytest.raises(ValueError, match="sentence 0"):
+        with pytest.raises(ValueError, match="sentence 1"):
             method([strange if parser else ["zebra", "yawns"]], [bad])
     assert contents(learner.set_params(warm_start=False), tmp_path) == before
 
@@ -269,6 +285,12 @@ def test_early_stopping_stops_without_a_tol(case):
     assert learner.n_iter_ < 60
 
 
+def test_early_stopping_is_refused_in_a_stream(case):
+    learner, X, y = case
+    with pytest.raises(UnsupportedOperation, match="early_stopping=True cannot be used with partial_fit"):
+        learner.set_params(early_stopping=True).partial_fit(X, y)
+
+
 def test_a_small_model_has_no_other_weights_than_it_was_saved_with(case, tmp_path):
     learner, X, y = case
     learner.fit(X, y).save(tmp_path / "small")
@@ -295,7 +317,7 @@ def test_trees_may_be_lists_and_score_as_what_they_are(name):
     assert learner.score(X, [[list(part) for part in tree] for tree in y]) == learner.score(X, y)
     assert sorted(learner.labels_) == ["advmod", "det", "nsubj", "obj", "root"]
     for bad in ("2", 2.0, True, None):
-        with pytest.raises(ValueError, match="sentence 0, word 1: the head must be a whole number"):
+        with pytest.raises(ValueError, match="sentence 1, word 1: the head must be a whole number"):
             learner.score(X, [[(bad, "det"), *y[0][1:]], *y[1:]])
     heads = [[head for head, _ in tree] for tree in y]
     with pytest.raises(ValueError, match="a tree is a list of \\(head, label\\); got 2"):
@@ -333,3 +355,92 @@ def test_progress_is_shown_on_stderr(case, capsys):
     shown = capsys.readouterr()
     assert shown.out == ""
     assert "epoch 1" in shown.err
+
+
+def interrupt_after(epochs, monkeypatch):
+    """Press Ctrl-C at the end of an epoch of the next training."""
+
+    class Keyboard:
+        def __init__(self, most, units):
+            pass
+
+        def __call__(self, epoch):
+            if epoch.epoch == epochs:
+                os.kill(os.getpid(), signal.SIGINT)
+
+        def done(self, reason):
+            pass
+
+    monkeypatch.setattr("rosenblatt.estimators.base.Bar", Keyboard)
+
+
+@pytest.mark.parametrize("validation", [{}, {"early_stopping": True, "n_iter_no_change": 3}])
+def test_a_training_that_was_interrupted_resumes_to_the_same_model(case, validation, tmp_path, monkeypatch):
+    learner, X, y = case
+    learner.set_params(max_iter=6, verbose=1, **validation)
+    interrupt_after(0, monkeypatch)
+    whole = clone(learner).fit(X, y)
+    interrupt_after(2, monkeypatch)
+    half = clone(learner)
+    with pytest.raises(KeyboardInterrupt):
+        half.fit(X, y)
+    assert (half.stop_reason_, half.n_iter_) == ("interrupted", 2)
+    half.save(tmp_path / "half", resume=True)
+    resumed = type(learner).load(tmp_path / "half")
+    assert resumed.resume(X, y) is resumed
+    assert contents(resumed, tmp_path) == contents(whole, tmp_path)
+    assert [epoch[:-2] for epoch in resumed.history_] == [epoch[:-2] for epoch in whole.history_]
+    assert (resumed.n_seen_, resumed.n_updates_, resumed.n_mistakes_) == (
+        whole.n_seen_,
+        whole.n_updates_,
+        whole.n_mistakes_,
+    )
+
+
+def test_only_an_interrupted_training_resumes_and_only_on_the_same_data(case, monkeypatch):
+    learner, X, y = case
+    with pytest.raises(NotFittedError):
+        learner.resume(X, y)
+    interrupt_after(1, monkeypatch)
+    with pytest.raises(KeyboardInterrupt):
+        learner.set_params(verbose=1).fit(X, y)
+    with pytest.raises(InvalidData, match="not the examples that the interrupted training learned from"):
+        learner.resume(X[1:], y[1:])
+    with pytest.raises(UnsupportedOperation, match="its random order is not known"):
+        copy.copy(learner).set_params(random_state=None).resume(X, y)
+    learner.resume(X, y)
+    with pytest.raises(UnsupportedOperation, match="was not interrupted, but ended: "):
+        learner.resume(X, y)
+
+
+def test_the_progress_line_says_what_is_counted(case, capsys):
+    learner, X, y = case
+    learner.set_params(max_iter=1, verbose=1).fit(X, y)
+    line, epoch = capsys.readouterr().err.splitlines()[0], learner.history_[0]
+    if learner.get_params().get("beam") == 1:  # a sentence has as many mistakes as wrong actions
+        assert line.startswith(f"epoch 1  mistakes {epoch.mistakes} actions in 30 sentences  updates")
+    else:
+        share = f"({epoch.mistakes / 30:.2%})"
+        assert line.startswith(f"epoch 1  mistakes {epoch.mistakes} of 30 sentences {share}  updates")
+
+
+@pytest.mark.parametrize("name", ["greedy", "beam", "eisner", "spanning"])
+def test_a_parser_may_start_from_the_weights_of_one_that_only_predicts(name, tmp_path):
+    learner, (X, y) = LEARNERS[name]
+    before = clone(learner).set_params(max_iter=6).fit(X, y)
+    before.save(tmp_path / "small")
+    start = type(learner).load(tmp_path / "small")
+    after = clone(learner).set_params(max_iter=2).fit(X, y, start=start)
+    assert after.history_[0].mistakes < before.history_[0].mistakes
+    assert after.n_seen_ == after.n_iter_ * len(X)
+    assert start.predict(X) == before.predict(X)
+    words, tree = [("zebra", "NOUN"), ("yawns", "VERB")], [(2, "agent"), (0, "root")]
+    new = clone(learner).set_params(max_iter=20).fit([words], [tree], start=start)
+    assert new.labels_ == [*before.labels_, "agent"]
+    assert new.predict([words]) == [tree]
+    nothing = clone(learner).set_params(max_iter=1).fit([[]], [[]], start=start)
+    assert nothing.predict(X) == before.predict(X)
+    with pytest.raises(ValueError, match="fields has changed"):
+        clone(learner).set_params(fields=("form", "xpos")).fit(X, y, start=start)
+    with pytest.raises(TypeError, match=r"start must be a trained .* or None; got 'str'"):
+        clone(learner).fit(X, y, start="small")

@@ -192,6 +192,40 @@ def test_labels_may_be_words(tmp_path):
     assert svmlight.read(path).y.tolist() == [1.0, 1.0, -1.0, 9007199254740994.0]
 
 
+@pytest.mark.parametrize("label", ["nan", "NaN", "-inf", "Infinity"])
+def test_nan_and_infinity_are_no_labels(tmp_path, label):
+    path = tmp_path / "a.svm"
+    path.write_text(f"spam 1:1\nham 1:1\n{label} 2:1\nnancy 1:1\n")
+    with pytest.raises(
+        SvmlightError, match=f"line 3, column 1: expected a label, a finite number or a word, found '{label}'"
+    ):
+        svmlight.read(path)
+    found = svmlight.read(path, on_error="skip")
+    assert (found.y.tolist(), found.skipped) == (["spam", "ham", "nancy"], 1)
+    path.write_text(f"1 1:1\n-1 1:1\n{label} 2:1\n")
+    with pytest.raises(SvmlightError, match="line 3, column 1: expected a label"):
+        svmlight.read(path)
+    [chunk] = svmlight.chunks(path, labelled=False)
+    assert chunk.rows == 3
+
+
+def test_hashed_indices_may_be_as_large_as_they_like(tmp_path):
+    path = tmp_path / "a.svm"
+    path.write_text("1 1:1 3:2 9000000000000:3\n-1 0:1 1:1 1:1\n")
+    reading = Svmlight(hashing=12)
+    [chunk] = reading.batches([str(path)])
+    assert chunk.X.shape == (2, 4096) == (2, reading.features)
+    assert chunk.X.data.tolist().count(3.0) == 1
+    assert sorted(chunk.X[0].data) == [1, 2, 3]
+    assert set(chunk.X[0].indices) & set(chunk.X[1].indices) == {chunk.X[0].indices[chunk.X[0].data.argmin()]}
+    assert Svmlight.from_parts(reading.to_parts()) == reading
+    assert reading.name(17) == "bucket 17"
+    [crowded] = Svmlight(hashing=1).batches([str(path)])
+    assert crowded.X.sum(axis=1).ravel().tolist() == [[6.0, 3.0]]
+    with pytest.raises(ValueError, match="hashing must be a whole number from 1 to 30; got 31"):
+        Svmlight(hashing=31)
+
+
 def test_lines_without_a_label(tmp_path):
     path = tmp_path / "a.svm"
     path.write_text("3:1 4:2\n\n5:1\n")

@@ -215,6 +215,28 @@ def test_a_tagger_keeps_the_column_that_it_predicts(column, tmp_path):
         SequenceTagger.load(tmp_path / "damaged")
 
 
+@pytest.mark.parametrize("number", [255, 256, 1000])
+def test_there_may_be_many_tags(number, tmp_path):
+    X = [[f"w{i}", f"w{i + 1}"] for i in range(0, number - 1, 2)] + [[f"w{number - 1}"]]
+    y = [[word.replace("w", "t") for word in words] for words in X]
+    tagger = SequenceTagger(HISTORY, max_iter=2, margin=1, dropout=0).fit(X, y)
+    assert len(tagger.classes_) == number
+    for resume in (False, True):
+        tagger.save(tmp_path / "many", resume=resume)
+        assert SequenceTagger.load(tmp_path / "many").predict(X) == y
+
+
+def test_a_stream_may_come_to_have_many_tags():
+    X = [[f"w{i}", "x"] for i in range(257)]
+    y = [[f"t{i}", f"t{i // 2}"] for i in range(257)]
+    cut, whole = SequenceTagger(HISTORY), SequenceTagger(HISTORY).partial_fit(X, y)
+    for some in (slice(0, 100), slice(100, 255), slice(255, 257)):
+        cut.partial_fit(X[some], y[some])
+    parts, others = (tagger._model.table.to_parts().arrays for tagger in (cut, whole))
+    assert all(np.array_equal(parts[name], others[name]) for name in others)
+    assert cut.predict(X) == whole.predict(X)
+
+
 def test_scikit_learn_selects_taggers():
     X, y = toy(2, sentences=30)
     tagger = SequenceTagger(TEMPLATES, max_iter=2, n_jobs=1)
@@ -253,6 +275,28 @@ def test_warm_start_goes_on_and_validation_stops():
     tagger = SequenceTagger(TEMPLATES, early_stopping=True, tol=0.0, n_iter_no_change=1, max_iter=50, n_jobs=1).fit(X, y)
     assert tagger.stop_reason_ in ("validation_error", "converged", "max_iter")
     assert all(0 <= epoch.validation_error <= 1 for epoch in tagger.history_)
+
+
+@pytest.mark.parametrize("markov", [1, 2])
+def test_training_may_start_from_the_weights_of_a_model_that_only_predicts(markov, tmp_path):
+    X, y = toy(0, 20)
+    before = SequenceTagger(HISTORY, markov=markov, max_iter=3).fit(X, y)
+    before.save(tmp_path / "small")
+    start = SequenceTagger.load(tmp_path / "small")
+    after = clone(start).fit(X, y, start=start)
+    assert (after.n_seen_, after.n_updates_) == (60, sum(epoch.updates for epoch in after.history_))
+    assert after.history_[0].mistakes < before.history_[0].mistakes
+    assert start.predict(X) == before.predict(X)
+    new = clone(start).set_params(max_iter=10).fit([["e", "a"], ["f", "e"]], [["NEW", "Y"], ["X", "NEW"]], start=start)
+    assert new.classes_.tolist() == [*before.classes_, "NEW"]
+    assert new.predict([["e", "a"]]) == [["NEW", "Y"]]
+    nothing = clone(start).set_params(max_iter=1, margin=0, dropout=0).fit([[]], [[]], start=start)
+    assert nothing.predict(X) == before.predict(X)
+    assert (nothing.transitions_ == start.transitions_).all()
+    with pytest.raises(ValueError, match="markov has changed"):
+        clone(start).set_params(markov=3 - markov).fit(X, y, start=start)
+    with pytest.raises(TypeError, match="start must be a trained SequenceTagger or None"):
+        clone(start).fit(X, y, start="small")
 
 
 def test_the_average_beats_the_last():
@@ -298,16 +342,16 @@ def test_answers_never_break_the_scheme(X, search):
 
 
 def test_gold_that_breaks_the_scheme_is_refused_by_number():
-    with pytest.raises(ValueError, match=r"sentence 1: 'I-P' may not follow 'O'.*convert_tags"):
+    with pytest.raises(ValueError, match=r"sentence 2: 'I-P' may not follow 'O'.*convert_tags"):
         SequenceTagger(scheme="bio").fit([["a"], ["b", "c"]], [["B-P"], ["O", "I-P"]])
-    with pytest.raises(ValueError, match="sentence 0, word 1: 'NOUN' is not a tag of the scheme 'bio'"):
+    with pytest.raises(ValueError, match="sentence 1, word 1: 'NOUN' is not a tag of the scheme 'bio'"):
         SequenceTagger(scheme="bio").fit([["a"]], [["NOUN"]])
     assert SequenceTagger(TEMPLATES, n_jobs=1).fit([["a"], ["b", "c"]], [["B-P"], ["O", "I-P"]])._model.scheme is None
 
 
 def test_a_sentence_without_a_legal_answer_is_named():
     tagger = SequenceTagger(TEMPLATES, scheme="bilou", n_jobs=1).fit([["a", "b"]], [["B-P", "L-P"]])
-    with pytest.raises(ValueError, match="sentence 1: no sequence of 1 of the tags"):
+    with pytest.raises(ValueError, match="sentence 2: no sequence of 1 of the tags"):
         tagger.predict([["a", "b"], ["a"]])
 
 
@@ -346,14 +390,14 @@ def test_strange_words_are_tagged():
 @pytest.mark.parametrize(
     ("X", "y", "error", "message"),
     [
-        ([["a"], ["b", None]], [["X"], ["X", "Y"]], TypeError, "sentence 1, word 2: a token must be text.*None"),
-        ([["a"], ["b", 3]], [["X"], ["X", "Y"]], TypeError, "sentence 1, word 2"),
-        ([["a"], [("b", "c")]], [["X"], ["X"]], TypeError, "sentence 1, word 1.*`fields`"),
-        ([["a"], [{"b": 1}]], [["X"], ["X"]], TypeError, "sentence 1, word 1.*templates=None"),
-        ([["a"], ["b"]], [["X"], ["X", "Y"]], ValueError, "sentence 1 has 1 tokens, but 2 tags"),
-        ([["a"], ["b"]], [["X"], [None]], TypeError, "sentence 1, word 1: a tag must be"),
-        ([["a"], "text"], [["X"], ["X"] * 4], TypeError, "sentence 1 must be a list of tokens"),
-        ([["a"], 7], [["X"], ["X"]], TypeError, "sentence 1 must be a list of tokens"),
+        ([["a"], ["b", None]], [["X"], ["X", "Y"]], TypeError, "sentence 2, word 2: a token must be text.*None"),
+        ([["a"], ["b", 3]], [["X"], ["X", "Y"]], TypeError, "sentence 2, word 2"),
+        ([["a"], [("b", "c")]], [["X"], ["X"]], TypeError, "sentence 2, word 1.*`fields`"),
+        ([["a"], [{"b": 1}]], [["X"], ["X"]], TypeError, "sentence 2, word 1.*templates=None"),
+        ([["a"], ["b"]], [["X"], ["X", "Y"]], ValueError, "sentence 2 has 1 tokens, but 2 tags"),
+        ([["a"], ["b"]], [["X"], [None]], TypeError, "sentence 2, word 1: a tag must be"),
+        ([["a"], "text"], [["X"], ["X"] * 4], TypeError, "sentence 2 must be a list of tokens"),
+        ([["a"], 7], [["X"], ["X"]], TypeError, "sentence 2 must be a list of tokens"),
         ([["a"], ["b"]], [["X"]], ValueError, "the numbers must be equal"),
         ([], [], ValueError, "no sentence to learn from"),
     ],
@@ -391,7 +435,7 @@ def test_tokens_of_several_fields():
     assert tagger.predict(X) == y
     assert tagger.predict([[["a", "D"], ["cat", "N"]]]) == [["B-NP", "I-NP"]]  # lists will do for tuples
     assert any(name.startswith("pos[0]=") for name, _ in tagger.weights("B-NP"))
-    with pytest.raises(TypeError, match=r"sentence 0, word 1: a token must be a tuple of texts \(form, pos\)"):
+    with pytest.raises(TypeError, match=r"sentence 1, word 1: a token must be a tuple of texts \(form, pos\)"):
         tagger.predict([["the"]])
 
 
@@ -441,9 +485,9 @@ def test_given_attributes_learn_as_templates_do():
     assert "form:a" in [name for name, _ in given.weights("X", 100)]
     why = given.explain(attributes(X[0]), 0)
     assert sum(r.weight - r.rival for r in why.reasons) == pytest.approx(why.margin, abs=1e-3)
-    with pytest.raises(TypeError, match="sentence 0, word 1: with templates=None a token is a list"):
+    with pytest.raises(TypeError, match="sentence 1, word 1: with templates=None a token is a list"):
         given.predict([["a"]])
-    with pytest.raises(ValueError, match="sentence 0, word 1: the value of an attribute must be a finite number"):
+    with pytest.raises(ValueError, match="sentence 1, word 1: the value of an attribute must be a finite number"):
         given.predict([[{"a": np.nan}]])
 
 

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rosenblatt import rules
+from rosenblatt.structured.features.templates import attributes_used
 from rosenblatt.structured.features.weight_table import WeightLists, check_lists
 from rosenblatt.structured.features.words import OUTSIDE, word_attributes
 from rosenblatt.structured.transition import quantized, state_features
@@ -352,9 +353,9 @@ def test_without_labels_every_arc_has_the_same():
 def test_what_cannot_be_learned_from_is_refused_by_its_number():
     X, y = TOY
     parser = TransitionParser(fields=FIELDS, templates=TEMPLATES)
-    with pytest.raises(ValueError, match="sentence 1: the heads are not a tree; they form a cycle"):
+    with pytest.raises(ValueError, match="sentence 2: the heads are not a tree; they form a cycle"):
         parser.fit(X, [y[0], [(2, "a"), (1, "b"), (0, "root")]])
-    with pytest.raises(ValueError, match="sentence 1 has more than one word with head 0; try single_root=False"):
+    with pytest.raises(ValueError, match="sentence 2 has more than one word with head 0; try single_root=False"):
         parser.fit(X, [y[0], [(0, "root"), (0, "root"), (2, "a")]])
     two = TransitionParser(fields=FIELDS, templates=TEMPLATES, single_root=False, margin=0)
     assert two.fit(X, [y[0], [(0, "root"), (0, "root"), (2, "a")]]).predict(X)[1][0] == (0, "root")
@@ -371,6 +372,19 @@ def test_what_cannot_be_learned_from_is_refused_by_its_number():
     names = [[(max(0, i - 1) + (i > 1), str(k))] for i in (0,) for k in range(MOST_LABELS + 1)]
     with pytest.raises(ValueError, match="labels; at most"):
         TransitionParser(fields=FIELDS, templates=TEMPLATES).fit([X[0][:1]] * len(names), names)
+
+
+def test_gold_trees_that_cross_are_lifted_and_counted(tmp_path):
+    X, y = TOY
+    gold = [(3, "a"), (0, "root"), (2, "b"), (1, "c")]  # 1 hangs on 3 and 4 on 1, across 2
+    words = (X[0] * 2)[:4]
+    parser = TransitionParser(fields=FIELDS, templates=TEMPLATES).fit([*X, words], [*y, gold])
+    assert (parser.n_nonprojective_, parser.n_lifted_) == (1, 2)
+    parser.save(tmp_path / "model")
+    again = TransitionParser.load(tmp_path / "model")
+    assert (again.n_nonprojective_, again.n_lifted_) == (1, 2)
+    assert TransitionParser(fields=FIELDS, templates=TEMPLATES).fit(X, y).n_lifted_ == 0
+    assert gold == [(3, "a"), (0, "root"), (2, "b"), (1, "c")]
 
 
 @pytest.mark.parametrize("beam", [1, 3])
@@ -399,8 +413,28 @@ def test_labels_may_arrive_later():
 def test_there_are_templates_for_all_fields(fields):
     texts = templates_for(fields)
     assert len(set(texts)) == len(texts) > 100
-    attributes = {"form", "shape", "suffix3", *fields}
+    attributes = {"form", "shape", "suffix1", "suffix2", "suffix3", *fields}
+    assert set(templates_for(fields, suffixes=False)) < set(texts)
+    assert set(fields) <= set(attributes_used(texts))
     assert state_features.parse_state_templates(texts, sorted(attributes)).leaves.size == len(texts)
+
+
+def test_ends_of_words_tell_what_forms_and_tags_do_not(tmp_path):
+    """A made-up language in which an object ends in -ot, as Hungarian's do in -t, and words come in any order."""
+    stems, order = ["bal", "dim", "fer", "gan", "hol", "jav"], [(2, "obj"), (0, "root")]
+    X = [[(f"{stem}ot", "NOUN"), ("lat", "VERB")] for stem in stems] + [
+        [(f"{stem}a", "NOUN"), ("lat", "VERB")] for stem in stems
+    ]
+    y = [order] * len(stems) + [[(2, "nsubj"), (0, "root")]] * len(stems)
+    new = [[("kemot", "NOUN"), ("lat", "VERB")], [("kema", "NOUN"), ("lat", "VERB")]]
+    parser = TransitionParser(fields=("form", "upos")).fit(X, y)
+    assert parser.predict(new) == [y[0], y[-1]]
+    without = TransitionParser(fields=("form", "upos"), suffixes=False).fit(X, y)
+    first, second = without.predict(new)
+    assert first == second
+    without.save(tmp_path / "old", resume=True)
+    again = TransitionParser.load(tmp_path / "old").set_params(suffixes=True)  # as a file of before they were the default
+    assert again.partial_fit(X, y)._model.templates == templates_for(("form", "upos"), suffixes=False)
 
 
 def test_pruning_makes_files_smaller_and_averages_are_used(tmp_path):

@@ -46,7 +46,7 @@ def test_the_trees_of_n_words_are_as_many_as_cayley_counted(n, all_of_them, one_
 
 
 def test_a_circle_is_shown():
-    with pytest.raises(ValueError, match="sentence 3: the heads are not a tree; they form a cycle 2 → 4 → 2"):
+    with pytest.raises(ValueError, match="sentence 4: the heads are not a tree; they form a cycle 2 → 4 → 2"):
         trees.check(np.array([0, 4, 1, 2]), 3)
     with pytest.raises(ValueError, match="cycle 1 → 1"):
         trees.check(np.array([1]), 0)
@@ -54,7 +54,7 @@ def test_a_circle_is_shown():
 
 @pytest.mark.parametrize("head", [-1, 3])
 def test_a_head_that_is_no_word_is_named(head):
-    with pytest.raises(ValueError, match=f"sentence 0: word 1 has head {head}, but there are 2 words"):
+    with pytest.raises(ValueError, match=f"sentence 1: word 1 has head {head}, but there are 2 words"):
         trees.check(np.array([head, 0]), 0)
 
 
@@ -75,14 +75,14 @@ def test_tokens_become_rows_of_hashes():
 @pytest.mark.parametrize(
     ("sentences", "message"),
     [
-        ([[("a", "X")], ["the"]], "sentence 1, word 1: a token must be \\(form, upos\\); got 'the'"),
-        ([[("a", "X"), ("a", "b", "c")]], "sentence 0, word 2: a token must be"),
-        ([[], [("a", None)]], "sentence 1, word 1: the upos must be text; got None"),
-        ([[(3, "X")]], "sentence 0, word 1: the form must be text; got 3"),
+        ([[("a", "X")], ["the"]], "sentence 2, word 1: a token must be \\(form, upos\\); got 'the'"),
+        ([[("a", "X"), ("a", "b", "c")]], "sentence 1, word 2: a token must be"),
+        ([[], [("a", None)]], "sentence 2, word 1: the upos must be text; got None"),
+        ([[(3, "X")]], "sentence 1, word 1: the form must be text; got 3"),
         ([["ab"]], "got 'ab'"),
         ([[{"form": "a", "upos": "X"}]], "a token must be"),
         ([[{"a", "X"}]], "a token must be"),
-        (["ab"], "sentence 0 must be a list of tokens; got 'ab'"),
+        (["ab"], "sentence 1 must be a list of tokens; got 'ab'"),
         ([("the", "DET"), ("dog", "NOUN")], "a token must be \\(form, upos\\); got 'the'; a sentence is a list of tokens"),
     ],
 )

@@ -1,8 +1,10 @@
 """Training from files: a stream gives the model of loaded rows, an interrupted run that of one that never stopped."""
 
+import io
 import os
 import signal
 import threading
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -13,11 +15,13 @@ import rosenblatt
 from rosenblatt import errors
 from rosenblatt.data import svmlight
 from rosenblatt.data.formats import detect_format
+from rosenblatt.errors import ContinuousLabels, IncompatibleParameters
 from rosenblatt.modelfile import container
 from rosenblatt.testing import laws
 from rosenblatt.workflow import (
     FileModel,
     Options,
+    calibrate,
     cross_validated,
     evaluate,
     heaviest,
@@ -27,8 +31,9 @@ from rosenblatt.workflow import (
     reasons,
     train,
 )
-from rosenblatt.workflow.labels import Labels
+from rosenblatt.workflow.labels import Labels, refuse_continuous
 from rosenblatt.workflow.learners import LEARNERS, parse_setting
+from rosenblatt.workflow.probabilities import Sigmoids
 
 LEARNT = ("Perceptron", "AROW", "KernelPerceptron")
 
@@ -225,6 +230,35 @@ def test_a_regressor_learns_numbers(tmp_path):
         train(str(path), reading_for([str(path)]), learner_named("PassiveAggressiveRegressor"))
 
 
+@pytest.mark.parametrize(("labels", "rows", "continuous"), [
+    (np.linspace(0, 1, 6), 6, True), (np.linspace(0, 1, 30), 3000, True), (np.arange(30), 40, True),
+    (np.array([0.5, 1.0]), 2, False), (np.array([0.5, 1.0, 1.5]), 30, False), (np.arange(5), 5, True),
+    (np.arange(19), 30, False),
+    (np.arange(1000), 5000, False), (np.array(["0.5", "0.7", "0.9"]), 3, False),
+])  # fmt: skip
+def test_labels_that_look_like_numbers_to_predict(labels, rows, continuous):
+    with pytest.raises(ContinuousLabels, match=f"{len(labels)} different ones") if continuous else nullcontext():
+        refuse_continuous(labels, rows)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_numbers_to_predict_are_no_classes_unless_the_options_say_so(stream, tmp_path):
+    path = str(tmp_path / "rows.svm")
+    X = np.random.default_rng(0).standard_normal((60, 3))
+    svmlight.write(path, sp.csr_matrix(X), X @ [1, -2, 0.5], zero_based=True)
+    reading = reading_for([path])
+    with pytest.raises(ContinuousLabels, match="60 different ones in 60 rows") as error:
+        train(path, reading, options=Options(stream=stream))
+    assert error.value.path == path
+    assert len(train(path, reading, options=Options(stream=stream, task="classification")).classes_) == 60
+    model = train(path, reading, options=Options(stream=stream, passes=20, task="regression"))
+    assert evaluate(model, path).root_mean_squared_error < 0.1
+    with pytest.raises(ContinuousLabels):
+        cross_validated(path, reading, learner_named("perceptron"), 3)
+    with pytest.raises(IncompatibleParameters, match="Perceptron predicts classes"):
+        train(path, reading, learner_named("perceptron"), Options(task="regression"))
+
+
 def test_folds_and_curves(data):
     path, _, y = data
     reading = reading_for([path])
@@ -275,7 +309,7 @@ def test_every_learner_is_known_by_its_name(name):
 def test_what_is_asked_wrongly_is_said():
     with pytest.raises(ValueError, match=r"learner must be one of Perceptron, .*; got 'perzeptron'"):
         learner_named("perzeptron")
-    with pytest.raises(ValueError, match=r"must be one of the parameters of Perceptron: .*margin.*; got 'marign'"):
+    with pytest.raises(ValueError, match=r"Perceptron has no parameter 'marign'; did you mean 'margin'\?"):
         learner_named("perceptron", {"marign": 1})
     with pytest.raises(ValueError, match="name=value"):
         parse_setting("margin")
@@ -475,21 +509,68 @@ def test_weights_that_are_all_zero_are_refused(tmp_path, options):
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_a_label_that_a_model_does_not_know_leaves_it_as_it_was(tmp_path, stream):
+@pytest.mark.parametrize("name", ["perceptron", "arow"])
+def test_learning_on_leaves_the_model_as_it_was(tmp_path, stream, name):
     path, other = str(tmp_path / "rows.svm"), tmp_path / "other.svm"
     Path(path).write_text("a 1:1\nb 2:1\nc 3:1\n" * 5)
-    model = train(path, reading_for([path]), learner_named("perceptron", {"class_weight": {"a": 2}}))
+    model = train(path, reading_for([path]), learner_named(name, {"class_weight": {"a": 2}} if name != "arow" else {}))
     before, weights = model.learner.get_params(), model.learner.coef_.copy()
-    other.write_text("a 1:1\nb 2:1\n" * 5 + "d 1:1\n")
-    with pytest.raises(errors.UnknownLabel, match="'d'"):
-        train(str(other), model.reading, None, Options(stream=stream), start=model)
+    other.write_text("a 1:1\nb 2:1\nd 4:1\n" * 5)
+    if name == "arow":
+        with pytest.raises(errors.UnknownLabel, match=r"'d'.*AROW cannot learn new classes"):
+            train(str(other), model.reading, None, Options(stream=stream), start=model)
+    else:
+        more = train(str(other), model.reading, None, Options(stream=stream, passes=5), start=model)
+        assert more.classes_.tolist() == ["a", "b", "c", "d"]
+        assert more.learner.get_params() == before
+        assert more.predict(str(other)).tolist() == ["a", "b", "d"] * 5
+        assert more.features == 4
     assert model.classes_.tolist() == ["a", "b", "c"]
     assert model.learner.get_params() == before
     assert np.array_equal(model.learner.coef_, weights)
     assert model.predict(path).tolist() == ["a", "b", "c"] * 5
-    more = train(path, model.reading, None, Options(passes=1), start=model)
-    assert more is not model
-    assert np.array_equal(model.learner.coef_, weights)
+
+
+@pytest.mark.parametrize("file", ["other.svm", "other.csv"])
+def test_learning_on_from_a_pipe_is_learning_on_from_a_file(tmp_path, monkeypatch, file):
+    """To the byte: the learner is saved as the same facts and arrays; files and times are the only difference."""
+    monkeypatch.chdir(tmp_path)
+    Path("rows.svm").write_text("a 1:1\nb 2:1\na 1:2\n" * 5)
+    Path("other.svm").write_text("a 1:1\nc 3:1 7:1\nb 2:1\nd 9:1\nc 3:2\n" * 5)
+    Path("rows.csv").write_text("label,x\na,1\nb,2\n" * 1 + "a,1\nb,2\n" * 4)
+    Path("other.csv").write_text("label,x\nc,5\na,1\nd,7\n")
+    rows = file.replace("other", "rows")
+    model = train(rows, reading_for([rows]))
+    saved = []
+    for options in (Options(stream=True), Options(stream=False, order="cyclic", passes=1), None):
+        if options is None:
+            monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(Path(file).read_bytes())))
+        paths = file if options is not None else "-"
+        more = train(paths, model.reading, None, options or Options(), start=model)
+        assert sorted(more.classes_.tolist()) == ["a", "b", "c", "d"]
+        saved.append(more.learner.to_parts(resume=True))
+    for parts in saved[1:]:
+        assert parts.facts == saved[0].facts
+        assert {name: array.tobytes() for name, array in parts.arrays.items()} == {
+            name: array.tobytes() for name, array in saved[0].arrays.items()
+        }
+
+
+def test_learning_on_resumes_where_it_was_interrupted(tmp_path, small_blocks):
+    path, other = str(tmp_path / "rows.svm"), str(tmp_path / "other.svm")
+    Path(path).write_text("a 1:1\nb 2:1\n" * 5)
+    Path(other).write_text("a 1:1\nb 2:1\n" * 50 + "c 3:1\nb 3:2\n" * 50)
+    model = train(path, reading_for([path]))
+    options = Options(stream=True, passes=2)
+    whole = train(other, model.reading, None, options, start=model)
+    half = train(other, model.reading, None, options, lambda step: os.kill(os.getpid(), signal.SIGINT), start=model)
+    assert half.training["stopped"] == "interrupted"
+    assert half.classes_.tolist() == ["a", "b"]
+    half.save(tmp_path / "half.model")
+    resumed = train(other, model.reading, None, options, resume=FileModel.load(tmp_path / "half.model"))
+    assert resumed.classes_.tolist() == ["a", "b", "c"]
+    assert resumed.learner.get_params() == model.learner.get_params()
+    same(whole, resumed, np.eye(4))
 
 
 def test_a_regressor_predicts_an_empty_file(tmp_path):
@@ -517,3 +598,90 @@ def test_resuming_a_stream_whose_content_changed_is_refused(data, small_blocks, 
         train(path, half.reading, None, options, resume=half)
     Path(path).write_text(text)
     assert train(path, half.reading, None, options, resume=half).training["stopped"] in ("passes", "converged")
+
+
+# Probabilities
+
+
+@pytest.fixture
+def noisy(tmp_path):
+    """Two classes that overlap: the second has the probability 1/(1 + exp(−2x))."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(1200, 1)) * 2
+    y = (rng.random(1200) < 1 / (1 + np.exp(-2 * x[:, 0]))).astype(int)
+    paths = [str(tmp_path / name) for name in ("train.svm", "test.svm")]
+    for path, rows in zip(paths, (slice(0, 800), slice(800, None)), strict=True):
+        svmlight.write(path, sp.csr_matrix(x[rows]), y[rows])
+    return (*paths, x[800:, 0])
+
+
+def test_probabilities_are_those_of_the_data(noisy, tmp_path):
+    path, test, x = noisy
+    model = train(path, reading_for([path]), options=Options(passes=3))
+    fitted = calibrate(model, path, reading_for([path]))
+    assert model.probabilities is None
+    assert fitted.learner is model.learner
+    p = fitted.predict_probabilities(test)
+    assert p.shape == (400, 2)
+    assert np.allclose(p.sum(axis=1), 1)
+    assert np.abs(p[:, 1] - 1 / (1 + np.exp(-2 * x))).mean() < 0.05
+    report = evaluate(fitted, test)
+    raw = 1 / (1 + np.exp(-np.concatenate([answers.scores for answers in model.answers(test)])))
+    truth = svmlight.read(test).y
+    assert report.brier == pytest.approx(np.mean((p[:, 1] - truth) ** 2))
+    assert report.brier < np.mean((raw - truth) ** 2)
+    assert report.log_loss == pytest.approx(-np.mean(np.log(np.where(truth == 1, p[:, 1], p[:, 0]))))
+    assert evaluate(model, test).log_loss is None
+    fitted.save(tmp_path / "fitted.model")
+    loaded = FileModel.load(tmp_path / "fitted.model")
+    assert np.array_equal(loaded.predict_probabilities(test), p)
+    assert np.array_equal(loaded.predict(test, threshold=0.9, probabilities=True), (p[:, 1] >= 0.9).astype(int))
+    assert np.array_equal(loaded.predict(test, probabilities=True), (p[:, 1] >= 0.5).astype(int))
+    with pytest.raises(errors.UnsupportedOperation, match="no probabilities"):
+        model.predict_probabilities(test)
+    again = train(path, model.reading, None, Options(passes=1), start=loaded)
+    assert again.probabilities is None
+    with pytest.raises(errors.UnsupportedOperation, match="continued from another one"):
+        calibrate(again, path, reading_for([path]))
+
+
+def test_a_class_of_one_row_has_a_probability_too(tmp_path):
+    path = tmp_path / "rows.svm"
+    path.write_text("a 1:1\nb 2:1\n" * 10 + "c 3:1\n")
+    model = calibrate(train(str(path), reading_for([str(path)])), str(path), reading_for([str(path)]))
+    p = model.predict_probabilities(str(path))
+    assert p.shape == (21, 3)
+    assert np.allclose(p.sum(axis=1), 1)
+    assert model.classes_[p[:20].argmax(axis=1)].tolist() == ["a", "b"] * 10
+    report = evaluate(model, str(path))
+    truth = np.eye(3)[model.classes_.searchsorted(svmlight.read(path).y.astype(str))]
+    assert report.brier == pytest.approx(((p - truth) ** 2).sum(axis=1).mean())
+    path.write_text("a 1:1\nb 2:1\n")
+    with pytest.raises(errors.InvalidData, match="too few rows to hold some out"):
+        calibrate(train(str(path), reading_for([str(path)])), str(path), reading_for([str(path)]))
+
+
+def test_rows_of_weight_zero_do_not_count_for_probabilities(tmp_path):
+    path, both = str(tmp_path / "rows.vw"), str(tmp_path / "both.vw")
+    lines = [f"{(-1) ** k} | x:{(-1) ** (k + (k % 7 == 0))}" for k in range(40)]
+    Path(path).write_text("".join(f"{line}\n" for line in lines))
+    Path(both).write_text("".join(f"{line.replace(' ', ' 0 ', 1)}\n{line}\n" for line in lines))
+    slopes = []
+    for file in (path, both):
+        reading = reading_for([file], bits=4)
+        slopes.append(
+            calibrate(train(file, reading, options=Options(order="cyclic")), file, reading).probabilities.slopes[0]
+        )
+    assert slopes[0] > 0
+    assert slopes[1] == pytest.approx(slopes[0], rel=0.5)  # the folds are others
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [[], {"method": "magic"}, {"slopes": [1.0, 2.0]}, {"slopes": ["1"]}, {"intercepts": [float("inf")]}, {"folds": 0}],
+)
+def test_probabilities_of_a_damaged_file_are_refused(facts):
+    whole = {"method": "sigmoid", "slopes": [1.0], "intercepts": [0.0], "folds": 5, "rows": 9}
+    assert Sigmoids.from_facts(whole, 2).to_facts() == whole
+    with pytest.raises((ValueError, TypeError)):
+        Sigmoids.from_facts(facts if facts == [] else whole | facts, 2)

@@ -8,10 +8,12 @@ shows `missing='fill'` where the command line shows `--missing fill`.
       InvalidParameter           (ValueError)   a parameter has a value that is not allowed
         InvalidParameterType     (TypeError)    … or a value of the wrong type
         IncompatibleParameters                  two parameters that cannot be used together
+        UnknownParameter         (TypeError)    a parameter that a learner does not have
       InvalidData                (ValueError)   rows, labels, weights or sentences that cannot be used
         InvalidDataType          (TypeError)    … because of their type
         FormatError                             a file that is not what its format says: path, line, column
         UnknownLabel                            a label that is not one of the known classes
+        ContinuousLabels                        labels that look like numbers to predict, not like classes
         NumericOverflow                         weights or scores became infinite or NaN
       UnsupportedOperation       (ValueError, TypeError)  this learner or model cannot do what was asked
       UnreadableModel            (ValueError)   a file that is not a model, or one of a newer version
@@ -19,10 +21,15 @@ shows `missing='fill'` where the command line shows `--missing fill`.
       UnreadableCertificate      (ValueError)   a file that is not a certificate, or a damaged one
       OutputError                (OSError)      a file that cannot be written
       MissingDependency          (ImportError)  an optional package that is not installed
+
+A warning of its own has what gives a result, but likely a poor one:
+
+    UnscaledColumns              (UserWarning)  columns of very different size, which ruin a perceptron
 """
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -154,6 +161,25 @@ class IncompatibleParameters(InvalidParameter):
         self.other, self.other_value, self.reason = *other, reason
 
 
+class UnknownParameter(InvalidParameter, TypeError):
+    """A parameter that a learner does not have. `settings` has what to write instead, where there is something.
+
+    Parameters
+    ----------
+    learner : str
+        The name of the learner's class.
+    parameter : str
+        The name of the parameter.
+    value : object
+        The value that it was given.
+    """
+
+    def __init__(self, learner: str, parameter: str, value: object, **facts: Any):
+        problem = f"{learner} has no parameter {parameter!r}"
+        RosenblattError.__init__(self, problem, parameter=parameter, value=value, **facts)
+        self.learner = learner
+
+
 class InvalidData(RosenblattError, ValueError):
     """Rows, labels, weights or sentences that cannot be used; the attribute `row` says which, where it is one of them."""
 
@@ -181,6 +207,28 @@ class UnknownLabel(InvalidData):
         known = ", ".join(shown(known) for known in list(classes)[:20]) + (", …" if len(classes) > 20 else "")
         super().__init__(f"the label {shown(label)} is not one of the known classes: {known}", **facts)
         self.label, self.classes = label, classes
+
+
+class ContinuousLabels(InvalidData):
+    """Labels of a classifier that look like numbers to predict, not like classes.
+
+    Parameters
+    ----------
+    labels : collection of float
+        The different labels.
+    rows : int
+        How many rows have them.
+    """
+
+    def __init__(self, labels: Collection[float], rows: int, **facts: Any):
+        some = ", ".join(f"{label:.6g}" for label in list(labels)[:3])
+        facts.setdefault("hint", "task='regression' predicts numbers, task='classification' learns each as a class")
+        super().__init__(
+            f"the labels look like numbers to predict, not like classes: {len(labels):,} different ones in {rows:,} rows, "
+            f"such as {some}",
+            **facts,
+        )
+        self.labels, self.rows = labels, rows
 
 
 class NumericOverflow(InvalidData):
@@ -254,3 +302,38 @@ class MissingDependency(RosenblattError, ImportError):
             f"{purpose} need the package {package}, which is not installed", hint=f"pip install 'rosenblatt[{extra}]'"
         )
         self.package, self.extra, self.name = package, extra, package
+
+
+class UnscaledColumns(UserWarning):
+    """A column is so much larger than others that they are hardly learned; `ratio` and `column` say how much and which.
+
+    The message rounds the ratio down, to 50 or a power of ten, so that the folds of a cross-validation give the same one.
+    ``warnings.simplefilter("ignore", UnscaledColumns)`` silences it.
+
+    Parameters
+    ----------
+    ratio : float
+        How many times as large it is as the columns of the smallest quarter.
+    column : int or str
+        The number of the column, from 0, or its name.
+    learner : str
+        The learner that suffers from it.
+    scaler : str
+        The class of scikit-learn that helps.
+    """
+
+    def __init__(self, ratio: float, column: int | str, learner: str, scaler: str):
+        self.ratio, self.column, self.learner, self.scaler = ratio, column, learner, scaler
+        super().__init__(ratio, column, learner, scaler)
+
+    @property
+    def problem(self) -> str:
+        """What is wrong, without advice."""
+        least = 50 if self.ratio < 100 else 10 ** int(math.log10(self.ratio))
+        return (
+            f"column {self.column!r} is more than {least:,} times as large as a quarter of the columns, which are hardly "
+            f"learned beside it"
+        )
+
+    def __str__(self) -> str:
+        return f"{self.problem}; scale the columns first: make_pipeline({self.scaler}(), {self.learner}())"

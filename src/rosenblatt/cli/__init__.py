@@ -33,6 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         from rosenblatt.cli.app import run
         from rosenblatt.cli.console import is_utf8
         from rosenblatt.cli.errors import report
+        from rosenblatt.cli.output import open_stderr, open_stdout
     except KeyboardInterrupt:
         return 130
     except ModuleNotFoundError as missing:
@@ -40,9 +41,12 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         print(_MISSING, file=sys.stderr)
         return 2
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:  # it was closed, as by >&-
-            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115  open to the end
+    if sys.stdout is None or sys.stdout is sys.__stdout__:
+        sys.stdout = open_stdout()
+    if sys.stderr is None or sys.stderr is sys.__stderr__:
+        sys.stderr = open_stderr()
+    if sys.stdin is None:  # it was closed, as by <&-
+        sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115  open to the end
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure") and not is_utf8(stream):
             stream.reconfigure(errors="backslashreplace")  # a terminal that cannot show γ is no error
@@ -50,6 +54,5 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         sys.stdout.flush()
     except OSError as error:  # a full disk; or whoever reads us (head) has enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains when it closes stdout
         return report(error)
     return code

@@ -31,7 +31,9 @@ class Row(NamedTuple):
 
 def bench(
     repeat: Annotated[int, opts.option("--repeat", "N", "Number of runs; the fastest counts.", min=1)] = 3,
-    scale: Annotated[float, opts.option("--scale", "F", "Multiply the number of rows by this.", min=0.01, max=100)] = 1.0,
+    scale: Annotated[
+        float, opts.option("--scale", "F", "Multiply the number of rows by this factor.", min=0.01, max=100)
+    ] = 1.0,
     json: opts.Json = False,
     quiet: opts.Quiet = False,
 ) -> int:

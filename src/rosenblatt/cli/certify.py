@@ -30,10 +30,14 @@ def certify(
     data: opts.Files,
     columns: opts.DataOptions,
     intercept: Annotated[
-        bool, opts.option("--intercept/--no-intercept", None, "Hyperplane with an intercept, or not.")
+        bool, opts.option("--intercept/--no-intercept", None, "Hyperplane with an intercept, or through the origin.")
     ] = True,
-    positive: Annotated[opts.Text, opts.option("--positive", "LABEL", "Separate this class from the rest.")] = None,
-    margin: Annotated[bool, opts.option("--margin", None, "Also prove bounds of the largest margin.")] = False,
+    positive: Annotated[
+        opts.Text, opts.option("--positive", "LABEL", "Separate this class from all others (one-vs-rest).")
+    ] = None,
+    margin: Annotated[
+        bool, opts.option("--margin", None, "Also prove a lower and an upper bound of the largest margin.")
+    ] = False,
     max_seconds: Annotated[float, opts.option("--max-seconds", "S", "Time limit in seconds.", min=0)] = 600.0,
     output: opts.Proof = None,
     check: opts.Check = None,
@@ -66,7 +70,7 @@ def certify(
         "columns": {name: value for name, value in columns._asdict().items() if value is not None},
         "xxh64": examples.digest,
         "rows": examples.shape[0],
-        "features": examples.shape[1],
+        "features": examples.features,
         "classes": classes,
         "positive": positive,
         "intercept": intercept,

@@ -12,10 +12,13 @@ import re
 import shutil
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from numbers import Integral, Real
 from typing import Any, TextIO
+
+from rosenblatt.errors import UnscaledColumns
 
 NUMBER = re.compile(r"([-−+]?[\d,]*\.?\d+(e[-+]?\d+)?( ?(%|×|s|ms|µs|MB|MB/s|/s))?)?")  # an empty cell hinders no column
 _LIVE_INTERVAL = 0.1  # seconds between two updates of a line on a terminal
@@ -37,6 +40,24 @@ class Console:
         """Print a note to stderr."""
         if not self.quiet:
             print(text, file=sys.stderr)
+
+    @contextmanager
+    def warnings_as_notes(self) -> Iterator[None]:
+        """Print the warnings of the library as notes while a block runs, each once."""
+        told = set()
+
+        def show(message: Warning | str, *place: object, **more: object) -> None:
+            text = str(message)
+            if isinstance(message, UnscaledColumns):
+                text = f"{message.problem}; try --learner AROW, which needs no scaling"
+            if text not in told:
+                told.add(text)
+                self.note(text)
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", UnscaledColumns)
+            warnings.showwarning = show
+            yield
 
     def table(self, headings: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
         """Return rows as aligned text for a result; columns of numbers are aligned right."""

@@ -24,7 +24,9 @@ def convert(
     ],
     place: Annotated[str, typer.Argument(metavar="TO", help='File to write; "-" is standard output, for text.')],
     columns: opts.DataOptions,
-    to: Annotated[opts.Text, opts.option("--to", "onnx|text|svmlight", "Format; by default from the suffix of TO.")] = None,
+    to: Annotated[
+        opts.Text, opts.option("--to", "onnx|text|svmlight", "Format to write; by default from the suffix of TO.")
+    ] = None,
     skip_errors: opts.SkipErrors = False,
     max_line: opts.MaxLine = "64M",
     json: opts.Json = False,

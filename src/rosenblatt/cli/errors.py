@@ -81,13 +81,14 @@ OPTIONS: dict[str, str | Callable[[Any], str | None]] = {
     **{name: f"--{name}" for name in (
         "target", "text", "numeric", "ignore", "weight", "delimiter", "missing", "scale", "ngrams", "characters", "format",
         "passes", "order", "seed", "holdout", "classes", "learner", "folds", "label", "row", "positive", "beam", "column",
-        "method",
+        "columns", "method", "task", "threshold",
     )},
     "categories": "--category",
     "hashing": "--hash-bits",
     "bits": "--hash-bits",
     "settings": "--set",
     "random_state": "--seed",
+    "max_iter": "--epochs",
     "fields": "--tags",
     "max_line": "--max-line",
     "max_updates": "--max-updates",
@@ -96,6 +97,7 @@ OPTIONS: dict[str, str | Callable[[Any], str | None]] = {
     "stream": _flag("--stream", "--load"),
     "on_error": lambda value: "--skip-errors" if value == "skip" else None,
     "resume": _flag("train it without --small"),
+    "probabilities": _flag("train it with --probabilities"),
 }  # fmt: skip
 
 
@@ -159,7 +161,12 @@ def _describe_ours(error: RosenblattError, code: Code) -> tuple[Code, str, str |
         known = OPTIONS.get(error.parameter, error.parameter)
         name = known(error.value) if callable(known) else known
         text = f"{name or error.parameter} must be {error.allowed}; got {shown(error.value)}"
+    elif isinstance(error, errors.ContinuousLabels):
+        hint = "--task regression predicts numbers, --task classification learns each as a class"
+        return code, _one_line(f"{error.place}: {text}" if error.place else text), hint
     remedies = [remedy for name, value in error.settings.items() if (remedy := option_text(name, value)) is not None]
+    if isinstance(error, errors.UnknownParameter):
+        remedies = [f"--set {name}={value}" for name, value in error.settings.items()]
     hint = "; ".join([*([error.hint] if error.hint else []), *([" or ".join(remedies)] if remedies else [])])
     return code, _one_line(f"{error.place}: {text}" if error.place else text), hint or None
 

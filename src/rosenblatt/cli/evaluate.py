@@ -25,15 +25,21 @@ def evaluate(
     context: typer.Context,
     paths: Annotated[
         list[str],
-        typer.Argument(metavar="[MODEL] DATA", help="A model and labelled files; without a model, --folds or --curve."),
+        typer.Argument(
+            metavar="[MODEL] DATA", help="A model file and labelled data files; with --folds or --curve only data files."
+        ),
     ],
     columns: opts.DataOptions,
     learning: opts.LearnerOptions,
-    folds: Annotated[int | None, opts.option("--folds -k", "K", "Number of cross-validation folds.", min=2)] = None,
-    curve: Annotated[bool, opts.option("--curve", None, "Learning curve: scores after 1/32, 1/16, … of the rows.")] = False,
+    folds: Annotated[int | None, opts.option("--folds -k", "K", "Cross-validate with K folds.", min=2)] = None,
+    curve: Annotated[
+        bool, opts.option("--curve", None, "Learning curve: scores after training on 1/32, 1/16, … of the rows.")
+    ] = False,
     at_least: Annotated[
-        float | None, opts.option("--at-least", "SCORE", "Exit with 1 if the accuracy (or R²) is lower.")
+        float | None, opts.option("--at-least", "SCORE", "Exit with code 1 if the accuracy (or R²) is lower than this.")
     ] = None,
+    probabilities: opts.Probabilities = False,
+    threshold: opts.Threshold = None,
     skip_errors: opts.SkipErrors = False,
     plot: opts.Plot = None,
     max_line: opts.MaxLine = "64M",
@@ -63,7 +69,9 @@ def evaluate(
             "evaluate MODEL DATA without these options, or evaluate DATA --folds 10 with them",
         )
         model = load_model(paths[0], FileModel)
-        return _report(console, evaluate_model(model, paths[1:], on_error), at_least, plot)
+        report = evaluate_model(model, paths[1:], on_error, threshold=threshold, probabilities=probabilities)
+        return _report(console, report, at_least, plot)
+    opts.refuse_options(context, ("probabilities", "threshold"), "it is for evaluate MODEL DATA")
     if curve:
         opts.refuse_options(context, ("folds", "at_least"), "it has no effect with --curve")
     files = file_list(paths)
@@ -72,10 +80,12 @@ def evaluate(
         hint = f"evaluate DATA {example}, or evaluate MODEL DATA"
         raise Failure(f"{flag} takes data files only, and {model} is a model", Code.USAGE, hint)
     reading, learner = columns.make_reading(files), learning.make_learner()
-    options = Options(passes=learning.passes, order=learning.order.value, seed=learning.seed, on_error=on_error)
+    options = Options(passes=learning.passes, order=learning.order.value, seed=learning.seed, on_error=on_error,
+                      task=learning.task and learning.task.value)  # fmt: skip
     if folds is None:
-        return _show_curve(console, learning_curve(files, reading, learner, options), plot)
-    with console.progress(total=folds, unit="folds") as progress:
+        with console.warnings_as_notes():
+            return _show_curve(console, learning_curve(files, reading, learner, options), plot)
+    with console.warnings_as_notes(), console.progress(total=folds, unit="folds") as progress:
         result = cross_validate(
             files, reading, learner, folds, options, lambda fold, report: progress.update(fold, score=report.score)
         )
@@ -94,10 +104,10 @@ def _report(
     if isinstance(report, RegressionReport):
         if plot:
             raise Failure("--plot shows the confusion matrix of classes, and a regressor has none", Code.USAGE)
-        facts: dict[str, Any] = report._asdict()
+        facts: dict[str, Any] = report._asdict() | {"root_mean_squared_error": report.root_mean_squared_error}
         lines = [
-            f"R² {report.r2:.4f}  mean squared error {report.mean_squared_error:.4g}  "
-            f"mean absolute error {report.mean_absolute_error:.4g}  rows {report.rows:,}"
+            f"R² {report.r2:.4f}  mean absolute error (MAE) {report.mean_absolute_error:.4g}  "
+            f"root mean squared error (RMSE) {report.root_mean_squared_error:.4g}  rows {report.rows:,}"
         ]
     else:
         facts, lines = _describe_classes(console, report)
@@ -138,12 +148,14 @@ def _describe_classes(console: Console, report: Report) -> tuple[dict[str, Any],
         "rows": report.rows, "accuracy": report.accuracy, "macro_f1": report.macro_f1, "unknown_labels": report.unknown,
         "classes": {name: {"precision": row.precision, "recall": row.recall, "f1": row.f1, "support": row.support}
                     for name, row in rows},
+        **({} if report.log_loss is None else {"log_loss": report.log_loss, "brier": report.brier}),
         **({"confusion": report.confusion} if len(names) <= _MOST_JSON else {}),
         "confused": confused,
     }  # fmt: skip
     wrong = report.rows - round(report.accuracy * report.rows)
     lines = [
         f"accuracy {report.accuracy:.2%}  ({wrong:,} of {report.rows:,} rows wrong)  macro F1 {report.macro_f1:.4f}",
+        *([] if report.log_loss is None else [f"log loss {report.log_loss:.4f}  Brier score {report.brier:.4f}"]),
         "",
         console.table(
             ["class", "precision", "recall", "F1", "rows"],

@@ -18,7 +18,7 @@ _FEW = 12  # values of a list
 
 def info(
     model: opts.Model,
-    all: Annotated[bool, opts.option("--all", None, "Show every entry of the header.")] = False,
+    all: Annotated[bool, opts.option("--all", None, "Show everything that the file says about the model.")] = False,
     json: opts.Json = False,
     quiet: opts.Quiet = False,
 ) -> None:
@@ -50,8 +50,15 @@ def _header_summary(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
         rows.append(("parameters", "\n".join(f"{name}={_value_text(value)}" for name, value in parameters.items())))
     if labels := _mapping(learner, "classes").get("values"):
         rows.append((f"{len(labels)} classes", _value_text(list(labels))))
+    model = _mapping(learner, "model")
+    if tags := model.get("tags"):
+        rows.append((f"{len(tags)} tags", _value_text(list(tags))))
+    if "column" in learner:
+        rows.append(("column", f"{learner['column']}, which the tags were learned from and are written to"))
+    if model.get("scheme"):
+        rows.append(("scheme", str(model["scheme"])))
     if "features" in learner:
-        rows.append(("features", _value_text(learner["features"])))
+        rows.append(("features", _value_text(training.get("features", learner["features"]))))
     for name, part in parts.items():
         if name not in ("learner", "reading") and isinstance(part, Mapping):
             rows.append((name, str(part.get("learner"))))
@@ -74,9 +81,42 @@ def _header_summary(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     elif counts:
         named = [f"{name.removeprefix('n_').removesuffix('_')} {value:,}" for name, value in counts.items()]
         rows.append(("counted", _value_text(named)))
-        rows.append(("stopped", str(learner.get("stop_reason"))))
-    rows.append(("can learn on", "yes" if learner.get("resume") else "no, saved for prediction only"))
+        resumes = "; --resume goes on there" if "interruption" in learner else ""
+        rows.append(("stopped", f"{learner.get('stop_reason')}{resumes}"))
+    if probabilities := _mapping(facts, "probabilities"):
+        rows.append(("probabilities", f"{probabilities.get('method')}, of {probabilities.get('folds')} folds"))
+    rows += _crossing_trees(_mapping(_mapping(parts, "parser") or learner, "model"))
+    rows += _pipeline_progress(facts)
+    rows.append(("can learn on", "yes" if _can_learn(learner) else "no, saved for prediction only"))
     return rows
+
+
+def _can_learn(learner: Mapping[str, Any]) -> bool:
+    """Whether a file holds all that learning needs: that of the parser, where there are taggers and a parser."""
+    return bool(
+        learner.get("resume") or "progress" in learner or _mapping(_mapping(learner, "parts"), "parser").get("resume")
+    )
+
+
+def _pipeline_progress(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Where a training of taggers and parser was interrupted; nothing for one that was not."""
+    if "progress" not in facts:
+        return []
+    stage = "while the parser was trained" if "parser" in _mapping(facts, "parts") else "while the taggers were trained"
+    return [("stopped", f"interrupted {stage}; --resume goes on there")]
+
+
+def _crossing_trees(model: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What a parser counted of the gold trees that are not projective; nothing for other models."""
+    trees = model.get("nonprojective", next(iter(model.get("set_apart", ())), None))
+    if trees is None:
+        return []
+    text = f"in {_count(trees, 'gold tree')}"
+    return [("crossing arcs", f"{text}; {_count(model['lifted'], 'word')} lifted" if "lifted" in model else text)]
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _error_rates(history: list[Any]) -> str:

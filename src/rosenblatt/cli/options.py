@@ -28,13 +28,13 @@ def option(flags: str, metavar: str | None, help: str, **limits: Any) -> Any:
 
 Json = Annotated[bool, option("--json", None, "Print the result as one JSON object.")]
 Quiet = Annotated[bool, option("--quiet -q", None, "Print only the result: no progress, no notes.")]
-Seed = Annotated[int, option("--seed", "N", "Random seed: same seed, same result.", min=0, max=2**32 - 1)]
-Output = Annotated[Text, option("--output -o", "FILE", "Write the result to this file instead of stdout.")]
-Plot = Annotated[Text, option("--plot", "FILE", "Save a plot as .png, .svg or .pdf. Needs matplotlib.")]
+Seed = Annotated[int, option("--seed", "N", "Random seed; the same seed gives the same result.", min=0, max=2**32 - 1)]
+Output = Annotated[Text, option("--output -o", "FILE", "Write the result to this file instead of standard output.")]
+Plot = Annotated[Text, option("--plot", "FILE", "Save a plot to this file (.png, .svg or .pdf); needs matplotlib.")]
 Proof = Annotated[Text, option("--output -o", "FILE", "Save the proof to this file, as JSON.")]
 Check = Annotated[Text, option("--check", "FILE", "Check the proof in this file instead of searching for one.")]
 Files = Annotated[
-    list[str], typer.Argument(metavar="DATA", help='Files, folders or patterns of one format; "-" is standard input.')
+    list[str], typer.Argument(metavar="DATA", help='Data files, folders or patterns (*.csv); "-" is standard input.')
 ]
 Model = Annotated[str, typer.Argument(metavar="MODEL", help="A model file.")]
 
@@ -53,7 +53,19 @@ def _use_max_line(text: str) -> str:
 MaxLine = Annotated[str, option(
     "--max-line", "SIZE", "Refuse a longer line, field or sentence: 500K, 64M, 2G.", callback=_use_max_line
 )]  # fmt: skip
-SkipErrors = Annotated[bool, option("--skip-errors", None, "Leave out rows that cannot be read, and count them.")]
+Probabilities = Annotated[
+    bool,
+    option("--probabilities", None, "Predict the most probable label, with its probability; needs train --probabilities."),
+]
+Threshold = Annotated[
+    float | None,
+    option(
+        "--threshold",
+        "T",
+        "Predict the second of two classes if its score (or probability) is at least T; default 0 (0.5).",
+    ),
+]
+SkipErrors = Annotated[bool, option("--skip-errors", None, "Skip rows that cannot be read, and say how many.")]
 
 
 class DataOptions(NamedTuple):
@@ -62,22 +74,34 @@ class DataOptions(NamedTuple):
     format: Annotated[Text, option(
         "--format", "NAME", "File format: svmlight, vw, csv, tsv, parquet, arrow or jsonl; by default detected."
     )] = None  # fmt: skip
-    target: Annotated[Text, option("--target", "COLUMN", "Column that holds the label: name, or number from 0.")] = None
+    target: Annotated[Text, option("--target", "COLUMN", "Column with the label: its name, or its number from 0.")] = None
     text: Annotated[Texts, option("--text", "COLUMN", "Column with free text (bag of words); repeatable.")] = None
     category: Annotated[Texts, option("--category", "COLUMN", "Column with categories; repeatable.")] = None
     numeric: Annotated[Texts, option("--numeric", "COLUMN", "Column with numbers; repeatable.")] = None
     ignore: Annotated[Texts, option("--ignore", "COLUMN", "Column to leave out; repeatable.")] = None
-    weight: Annotated[Text, option("--weight", "COLUMN", "Column with the weight of each row (sample weight).")] = None
+    weight: Annotated[Text, option("--weight", "COLUMN", "Column with sample weights.")] = None
     header: Annotated[
-        bool | None, option("--header/--no-header", None, "Whether the first line has the column names; else detected.")
+        bool | None,
+        option("--header/--no-header", None, "The first line has the column names, or not; by default detected."),
     ] = None
-    delimiter: Annotated[Text, option("--delimiter", "C", "Character between the columns of csv.")] = None
-    missing: Annotated[Text, option("--missing", "error|fill", "Refuse missing values, or fill them in.")] = None
-    scale: Annotated[Text, option("--scale", "standard|none", "Scale numbers to mean 0 and variance 1, or not.")] = None
-    ngrams: Annotated[Text, option("--ngrams", "LOW-HIGH", "Word n-grams of text columns; 1-2 adds bigrams.")] = None
-    characters: Annotated[Text, option("--characters", "LOW-HIGH", "Also character n-grams of text columns: 3-5.")] = None
+    delimiter: Annotated[
+        Text, option("--delimiter", "C", "Character that separates the fields of CSV, such as ; or tab.")
+    ] = None
+    missing: Annotated[
+        Text, option("--missing", "error|fill", "Missing values: an error, or filled in (with the mean, or a category).")
+    ] = None
+    scale: Annotated[
+        Text,
+        option("--scale", "standard|none", "Standardize numbers to mean 0 and variance 1 (the default), or not at all."),
+    ] = None
+    ngrams: Annotated[
+        Text, option("--ngrams", "LOW-HIGH", "Word n-grams of text columns; default 1-2: words and bigrams.")
+    ] = None
+    characters: Annotated[
+        Text, option("--characters", "LOW-HIGH", "Character n-grams of text columns too, such as 3-5.")
+    ] = None
     hash_bits: Annotated[
-        int | None, option("--hash-bits", "BITS", "Hash features into 2^BITS columns (hashing trick).", min=1, max=30)
+        int | None, option("--hash-bits", "BITS", "Feature hashing into 2^BITS columns: limits memory.", min=1, max=30)
     ] = None
 
     def make_reading(self, paths: list[str]) -> Any:
@@ -104,6 +128,13 @@ class Order(StrEnum):
     cyclic = "cyclic"
 
 
+class Task(StrEnum):
+    """Those of `workflow.Options`."""
+
+    classification = "classification"
+    regression = "regression"
+
+
 def complete_learner(incomplete: str) -> list[str]:
     """Return the learners whose names begin so."""
     from rosenblatt.workflow.learners import LEARNERS
@@ -114,25 +145,31 @@ def complete_learner(incomplete: str) -> list[str]:
 class LearnerOptions(NamedTuple):
     """What to learn with."""
 
-    learner: Annotated[str, option(
-        "--learner -l", "NAME", "Learning algorithm: perceptron, pa (passive-aggressive), arow, mira, …",
+    learner: Annotated[Text, option(
+        "--learner -l", "NAME",
+        "Learning algorithm: perceptron (default), pa (passive-aggressive), arow, mira and others.",
         autocompletion=complete_learner,
-    )] = "perceptron"  # fmt: skip
-    set: Annotated[Texts, option("--set -s", "NAME=VALUE", "Parameter of the learner: margin=1; repeatable.")] = None
-    passes: Annotated[int | None, option(
-        "--passes --epochs -p", "N", "Number of epochs (passes over the data); default 10, or 1 for a stream.", min=1
     )] = None  # fmt: skip
-    order: Annotated[Order, option("--order", None, "Shuffle loaded rows before each epoch, or not (cyclic).")] = (
+    set: Annotated[
+        Texts, option("--set -s", "NAME=VALUE", "Set a parameter of the learner, such as margin=1; repeatable.")
+    ] = None
+    passes: Annotated[int | None, option(
+        "--passes --epochs -p", "N",
+        "Most epochs (passes over the data); default 10, more for fewer than 5,000 rows, 1 for a stream.", min=1
+    )] = None  # fmt: skip
+    order: Annotated[Order, option("--order", None, "Shuffle the rows before each epoch, or keep their order.")] = (
         Order.shuffle
     )
     seed: Seed = 0
+    task: Annotated[Task | None, option("--task", None, "Whether labels are classes or numbers to predict.")] = None
 
     def make_learner(self) -> Any:
         """Return the learner that these options describe."""
         from rosenblatt.workflow import make_learner
-        from rosenblatt.workflow.learners import parse_setting
+        from rosenblatt.workflow.learners import default_learner, parse_setting
 
-        learner = make_learner(self.learner, dict(map(parse_setting, self.set or [])))
+        name, defaults = (self.learner, {}) if self.learner else default_learner(self.task)
+        learner = make_learner(name, defaults | dict(map(parse_setting, self.set or [])))
         if hasattr(learner, "_plan"):
             learner._plan()  # refuses values that are not allowed
         return learner

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -10,12 +13,17 @@ import typer
 from rosenblatt.cli import options as opts
 from rosenblatt.cli import text
 from rosenblatt.cli.console import Console
-from rosenblatt.cli.errors import Code
+from rosenblatt.cli.errors import Code, Failure
 from rosenblatt.cli.files import check_plot, load_model, save_plot
-from rosenblatt.errors import InvalidParameter
+from rosenblatt.errors import InvalidData, InvalidParameter, UnreadableModel
 
 if TYPE_CHECKING:
     from rosenblatt.data.conllu import Sentence
+
+TAGS = "upos,xpos"
+_KIND = ("taggers", "tags", "beam", "graph", "crossing", "suffixes")  # the options that say what is trained
+_FOLDS = 5
+_COLUMNS = ("lemma", "upos", "xpos", "feats", "misc")  # that a parser may read as tags; others are the answer itself
 
 
 def parse(
@@ -26,13 +34,21 @@ def parse(
     dev: text.Dev = None,
     test: text.Test = None,
     taggers: Annotated[
-        bool, opts.option("--taggers/--no-taggers", None, "Train taggers too, for input without tags.")
+        bool,
+        opts.option(
+            "--taggers/--no-taggers", None, "Also train part-of-speech taggers, so that plain words can be parsed."
+        ),
     ] = True,
-    tags: Annotated[str, opts.option("--tags", "A,B,…", "Columns with tags that the parser uses.")] = "upos,xpos",
+    tags: Annotated[str, opts.option("--tags", "A,B,…", "Columns with part-of-speech tags that the parser uses.")] = TAGS,
     beam: Annotated[int, opts.option("--beam", "N", "Beam width; 8 is slower and more accurate.", min=1)] = 1,
     graph: Annotated[bool, opts.option("--graph", None, "Graph-based parser: projective trees (Eisner).")] = False,
     crossing: Annotated[bool, opts.option("--crossing", None, "Graph-based parser: non-projective trees.")] = False,
+    suffixes: Annotated[
+        bool, opts.option("--suffixes/--no-suffixes", None, "Let the parser look at the last letters of words.")
+    ] = True,
     epochs: text.Epochs = 10,
+    resume: text.Resume = False,
+    start: text.From = None,
     output: opts.Output = None,
     plot: opts.Plot = None,
     seed: opts.Seed = 0,
@@ -43,13 +59,11 @@ def parse(
     """Parse sentences into dependency trees: train a parser, measure it, annotate files.
 
     With --train, MODEL is trained on CoNLL-U files and saved; with --test it is measured; FILES are printed as CoNLL-U
-    with heads and relations, and tags where MODEL has taggers. --plot draws the tree of the first sentence.
+    with heads and relations, and tags where MODEL has taggers. --plot draws the tree of the first sentence. Ctrl-C saves
+    what is trained; the same command with --resume goes on exactly there.
     """
-    from rosenblatt.structured import GraphParser, SequenceTagger, TagAndParse, TransitionParser
-    from rosenblatt.structured.pipeline import examples
-
     console = Console(json, quiet)
-    text.check_arguments(context, ("taggers", "tags", "beam", "graph", "crossing", "epochs", "seed"))
+    text.check_arguments(context, (*_KIND, "epochs", "seed", "resume", "start"))
     check_plot(plot)
     if graph or crossing:
         opts.refuse_options(context, ("beam",), "a graph-based parser has no beam")
@@ -58,41 +72,38 @@ def parse(
     facts: dict[str, Any] = {"model": model}
     lines: list[str] = []
     learner: Any
+    warned: set[str] = set()
     if train:
-        fields = ("form", *tags.split(","))
-        common: dict[str, Any] = {"fields": fields, "max_iter": epochs, "random_state": seed, "verbose": int(not quiet)}
-        if graph or crossing:
-            learner = GraphParser(decoder="chu-liu-edmonds" if crossing else "eisner", **common)
-        else:
-            learner = TransitionParser(beam, **common)
-        read = examples if taggers else _tagged_examples
-        try:
-            X, y = read(text.read_sentences(train), fields[1:])
-            validation = read(text.read_sentences(dev), fields[1:]) if dev else (None, None)
-        except InvalidParameter as error:
-            if error.parameter != "column":
-                raise
-            raise InvalidParameter("fields", error.value, error.allowed or "columns of the files") from None
-        if taggers:
-            learner = TagAndParse(learner, SequenceTagger.fast(random_state=seed, max_iter=epochs), min(5, len(X)))
-            console.note(f"{len(X):,} sentences; training the taggers first, then the parser")
-        if not text.fit_and_save(learner, model, X, y, *validation):
-            return Code.INTERRUPTED
-        parser = learner.parser_ if taggers else learner
-        facts |= {"labels": parser.labels_, "updates": parser.n_updates_, "epochs": parser.n_iter_}
+        gold, held = list(text.read_sentences(train)), list(text.read_sentences(dev)) if dev else []
+        learner, fit = _learner(context, gold, console)
+        X, y = _examples(gold, learner)
+        X_val, y_val = _examples(held, learner) if held else (None, None)
+        with text.placed([text.Place(*sentence.place_of(1)) for sentence in gold]):
+            if not text.fit_and_save(learner, model, X, y, X_val, y_val, fit):
+                _say_stage(learner)
+                return Code.INTERRUPTED
+        parser = learner.parser_ if _has_taggers(learner) else learner
+        facts |= _training_facts(parser, len(gold))
         lines.append(f"{model}: {len(parser.labels_)} relations, {parser.n_updates_:,} updates in {parser.n_iter_} epochs")
+        lines += _crossing_trees(facts)
     else:
-        learner = load_model(model, TagAndParse, TransitionParser, GraphParser)
-    for name, held in (("dev", dev), ("test", test)):
-        if held:
-            facts[name], scores = _measure(learner, held)
-            lines.append(f"{name}: {scores}")
+        learner = _load(model)
+    for name, paths in (("dev", dev), ("test", test)):
+        if paths:
+            measured = held if name == "dev" else list(text.read_sentences(paths))
+            facts[name], scores = _measure(learner, measured, warned)
+            overall, _, _ = scores.partition("\n\n")
+            lines.append(f"{name}: {scores if name == 'test' else overall}")
     if lines:
         console.result(facts, "\n".join(lines))
     if files:
         first: list[Sentence] = []
-        text.annotate(files, None, lambda sentences: _keep_first(_parse(learner, sentences), first), output, console)
-        if plot and first:
+        text.annotate(
+            files, None, lambda sentences: _keep_first(_parse(learner, sentences, warned), first), output, console
+        )
+        if plot and not first:
+            console.note("there is no sentence to plot")
+        elif plot:
             from rosenblatt.plot import tree
 
             names = [name for name in ("upos",) if set(first[0].column(name)) != {"_"}]
@@ -101,21 +112,180 @@ def parse(
     return Code.DONE
 
 
-def _tagged_examples(sentences: Iterable[Sentence], tags: Sequence[str]) -> tuple[list, list]:
-    """(tokens with their tags, trees)."""
-    X, y = [], []
-    for sentence in sentences:
-        X.append(sentence.tokens("form", *tags))
-        y.append(sentence.tree())
-    return X, y
+# Training
 
 
-def _parse(learner: Any, sentences: list[Sentence]) -> Iterator[Sentence]:
-    """The sentences with their trees, and tags where the model has taggers."""
-    if hasattr(learner, "annotate"):
+def _learner(context: typer.Context, sentences: Sequence[Sentence], console: Console) -> tuple[Any, Callable[..., object]]:
+    """(learner, fit): what --train trains, and how: anew, from the weights of another, or on from an interruption."""
+    values = context.params
+    changes = {"max_iter": values["epochs"], "random_state": values["seed"], "verbose": int(not values["quiet"])}
+    if values["resume"]:
+        return _interrupted(context, changes)
+    if values["start"]:
+        return _restarted(context, changes, len(sentences))
+    given = bool(opts.options_in_use(context, "tags"))
+    parser = _parser(values, ("form", *_tag_columns(sentences, values["tags"], given, console))).set_params(**changes)
+    if not values["taggers"]:
+        return parser, parser.fit
+    from rosenblatt.structured import SequenceTagger, TagAndParse
+
+    console.note(f"{len(sentences):,} sentences; training the taggers first, then the parser")
+    tagger = SequenceTagger.fast(**changes | {"verbose": 0})
+    learner = TagAndParse(parser, tagger, _folds(len(sentences)))
+    return learner, learner.fit
+
+
+def _parser(values: Mapping[str, Any], fields: tuple[str, ...]) -> Any:
+    """The parser that the options describe."""
+    from rosenblatt.structured import GraphParser, TransitionParser
+
+    common = {"fields": fields, "suffixes": values["suffixes"]}
+    if values["graph"] or values["crossing"]:
+        return GraphParser(decoder="chu-liu-edmonds" if values["crossing"] else "eisner", **common)
+    return TransitionParser(values["beam"], **common)
+
+
+def _folds(sentences: int) -> int:
+    """Parts of the jackknife; a single sentence cannot be cut."""
+    return min(_FOLDS, sentences) if sentences > 1 else 0
+
+
+def _restarted(context: typer.Context, changes: dict[str, Any], sentences: int) -> tuple[Any, Callable[..., object]]:
+    """A learner like that of --from, which starts from its weights."""
+    from sklearn.base import clone
+
+    from rosenblatt.structured import TagAndParse
+
+    before = _load(context.params["start"])
+    opts.refuse_options(context, _KIND, f"{context.params['start']} keeps its kind of parser, its tags and its taggers")
+    if not _has_taggers(before):
+        learner = clone(before).set_params(**changes)
+        return learner, partial(learner.fit, start=before)
+    taggers = {tag: clone(each).set_params(**changes | {"verbose": 0}) for tag, each in before.taggers_.items()}
+    pipeline = TagAndParse(clone(before.parser_).set_params(**changes), taggers, _folds(sentences))
+    return pipeline, partial(pipeline.fit, start=before)
+
+
+def _interrupted(context: typer.Context, changes: dict[str, Any]) -> tuple[Any, Callable[..., object]]:
+    """The learner of an interrupted training, to go on with the options of then; more epochs are allowed."""
+    learner = _load(context.params["model"], complete=False)
+    parser = learner.parser if _has_taggers(learner) else learner
+    decoder = getattr(parser, "decoder", None)
+    then = {
+        "taggers": _has_taggers(learner),
+        "tags": ",".join(parser.fields[1:]),
+        "beam": getattr(parser, "beam", 1),
+        "graph": decoder == "eisner",
+        "crossing": decoder == "chu-liu-edmonds",
+        "suffixes": parser.suffixes,
+        "seed": parser.random_state,
+    }
+    for name, value in then.items():
+        if context.params[name] != value and (used := opts.options_in_use(context, name)):
+            raise Failure(f"{used[0]}: the interrupted training was begun without it, or with another value", Code.USAGE)
+    del changes["random_state"]
+    if not opts.options_in_use(context, "epochs"):
+        del changes["max_iter"]
+    for each in (parser, getattr(learner, "parser_", parser)):
+        each.set_params(**changes)
+    return learner, learner.resume
+
+
+def _load(path: str, complete: bool = True) -> Any:
+    """The model in a file; a pipeline whose training was interrupted before its parser began is not `complete`."""
+    from rosenblatt.structured import GraphParser, TagAndParse, TransitionParser
+
+    learner = load_model(path, TagAndParse, TransitionParser, GraphParser)
+    if complete and _has_taggers(learner) and not hasattr(learner, "parser_"):
+        raise UnreadableModel(
+            "its training was interrupted while the taggers were trained, and there is no parser yet",
+            path=path,
+            hint="the command that trained it, with --resume",
+        )
+    return learner
+
+
+def _has_taggers(learner: Any) -> bool:
+    return hasattr(learner, "annotate")
+
+
+def _say_stage(learner: Any) -> None:
+    """Say how far a pipeline came; a parser alone needs no more words."""
+    if not _has_taggers(learner) or not hasattr(learner, "taggers_"):
+        return
+    if hasattr(learner, "parser_"):
+        parser = learner.parser_
+        stage = f"the taggers are trained, and the parser in {parser.n_iter_} of {parser.max_iter} epochs"
+    else:
+        tags = len(learner.parser.fields) - 1
+        stage = f"{len(learner.taggers_)} of {tags} taggers are trained, and the parser has not begun"
+    print(stage, file=sys.stderr)
+
+
+def _tag_columns(sentences: Sequence[Sentence], tags: str, given: bool, console: Console) -> list[str]:
+    """The columns that the parser reads beside the form; by default those of --tags that are not empty in all sentences."""
+    names = tags.split(",")
+    for name in names:
+        if name not in _COLUMNS:
+            raise InvalidParameter("fields", name, f"some of {', '.join(_COLUMNS)}, with commas between them")
+    if len(set(names)) < len(names):
+        raise InvalidParameter("fields", tags, "columns that differ from each other")
+    empty = [name for name in names if all(value == "_" for sentence in sentences for value in sentence.column(name))]
+    if empty and given:
+        raise InvalidData(
+            f"--tags {','.join(empty)}: the column is empty (_) in all {len(sentences):,} sentences to train on",
+            hint="name columns that have values",
+        )
+    if empty:
+        console.note(f"not used, because empty (_) in all sentences: {', '.join(empty)}")
+    return [name for name in names if name not in empty]
+
+
+def _examples(sentences: Sequence[Sentence], learner: Any) -> tuple[list, list]:
+    """(words, tags and trees), or without taggers (words with their tags, trees)."""
+    from rosenblatt.structured.pipeline import examples
+
+    if _has_taggers(learner):
+        return examples(sentences, learner.parser.fields[1:])
+    return [sentence.tokens(*learner.fields) for sentence in sentences], [sentence.tree() for sentence in sentences]
+
+
+def _training_facts(parser: Any, sentences: int) -> dict[str, Any]:
+    facts = {
+        "sentences": sentences,
+        "labels": parser.labels_,
+        "updates": parser.n_updates_,
+        "epochs": parser.n_iter_,
+        "crossing_trees": parser.n_nonprojective_,
+    }
+    return facts | ({"lifted_words": parser.n_lifted_} if hasattr(parser, "n_lifted_") else {})
+
+
+def _crossing_trees(facts: dict[str, Any]) -> list[str]:
+    """How many trees have crossing arcs, where there are any, and what was done about it."""
+    if not facts["crossing_trees"]:
+        return []
+    line = f"trees with crossing arcs: {facts['crossing_trees']:,} of {facts['sentences']:,}"
+    if "lifted_words" in facts:
+        line += f"; words lifted to the head of their head, for trees without: {facts['lifted_words']:,}"
+    return [line]
+
+
+# Using
+
+
+def _parse(learner: Any, sentences: Sequence[Sentence], warned: set[str]) -> Iterator[Sentence]:
+    """The sentences with their trees, and tags where the model has taggers; each warning is printed once."""
+    if _has_taggers(learner):
         yield from learner.annotate(sentences)
         return
-    answers = learner.predict([sentence.tokens(*learner.fields) for sentence in sentences])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        answers = learner.predict([sentence.tokens(*learner.fields) for sentence in sentences])
+    for message in dict.fromkeys(str(warning.message) for warning in caught):
+        if message not in warned:
+            print(f"warning: {message}", file=sys.stderr)
+            warned.add(message)
     for sentence, answer in zip(sentences, answers, strict=True):
         heads, labels = zip(*answer, strict=True)
         yield sentence.with_columns(head=heads, deprel=labels)
@@ -128,16 +298,32 @@ def _keep_first(sentences: Iterable[Sentence], first: list[Sentence]) -> Iterato
         yield sentence
 
 
-def _measure(learner: Any, files: Sequence[str]) -> tuple[dict[str, Any], str]:
-    from rosenblatt.structured import evaluation
+def _measure(learner: Any, gold: Sequence[Sentence], warned: set[str]) -> tuple[dict[str, Any], str]:
+    import numpy as np
 
-    gold = list(text.read_sentences(files))
-    guess = list(_parse(learner, gold))
-    scores = evaluation.trees([sentence.tree() for sentence in gold], [sentence.tree() for sentence in guess])
-    facts: dict[str, Any] = {"uas": scores.uas, "las": scores.las, "clas": scores.clas, "words": scores.heads.total}
+    from rosenblatt.structured import evaluation
+    from rosenblatt.structured.trees import is_projective
+
+    true = [sentence.tree() for sentence in gold]
+    annotated = list(_parse(learner, gold, warned))
+    guess = [sentence.tree() for sentence in annotated]
+    scores = evaluation.trees(true, guess)
+    facts: dict[str, Any] = {
+        "uas": scores.uas,
+        "las": scores.las,
+        "clas": scores.clas,
+        "words": scores.heads.total,
+        "sentences": len(gold),
+        "relations": {str(name): {**score._asdict(), "f1": score.f1} for name, score in scores.per_label.items()},
+    }
+    overall, _, table = str(scores).partition("\n\n")
+    if crossing := [i for i, tree in enumerate(true) if not is_projective(np.array([head for head, _ in tree]))]:
+        part = evaluation.trees([true[i] for i in crossing], [guess[i] for i in crossing])
+        facts["crossing"] = {"uas": part.uas, "las": part.las, "words": part.heads.total, "sentences": len(crossing)}
+        overall += f"\nof the {len(crossing):,} sentences with crossing arcs: UAS {part.heads}, LAS {part.labelled}"
     lines = []
     for name in getattr(learner, "taggers_", {}):
-        tags = evaluation.tags([sentence.column(name) for sentence in gold], [sentence.column(name) for sentence in guess])
+        tags = evaluation.tags([each.column(name) for each in gold], [each.column(name) for each in annotated])
         facts[name] = tags.accuracy
         lines.append(f"{name} {tags.words}")
-    return facts, "\n".join([*lines, *str(scores).splitlines()[:4]])
+    return facts, "\n".join([*lines, f"{overall}\n\n{table}"])

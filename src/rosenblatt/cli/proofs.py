@@ -22,10 +22,22 @@ class Examples(NamedTuple):
     y: Any  # (rows,): float64, or text
     digest: str  # XXH64 of the files
     column_name: Callable[[int], str]
+    first: int = 0  # the first column that is a feature: 1 for LIBSVM text without the index 0
 
     @property
     def shape(self) -> tuple[int, int]:
         return self.X.shape
+
+    @property
+    def features(self) -> int:
+        return self.X.shape[1] - self.first
+
+    def without_index_0(self) -> Examples:
+        """The same with features only, where LIBSVM text has no index 0."""
+        first, name = self.first, self.column_name
+        if not first:
+            return self
+        return self._replace(X=self.X[:, first:], column_name=lambda column: name(column + first), first=0)
 
     def one_against_rest(self, positive: str | None) -> Examples:
         """The same with two labels: one class, which becomes the second, and all the others."""
@@ -75,7 +87,8 @@ def read_examples(paths: Sequence[str], columns: opts.DataOptions) -> Examples:
     reading = reading.fit(held)
     chunk = reading.chunk(reading.concatenate(held))
     y = chunk.y if chunk.y.dtype.kind == "f" else np.array(list(map(str, chunk.y.tolist())))
-    return Examples(chunk.X, y, batches.digest(), reading.name)
+    first = int(reading.format == "svmlight" and reading.features is None and chunk.smallest != 0)
+    return Examples(chunk.X, y, batches.digest(), reading.name, first)
 
 
 def check_output(output: str | None, check: str | None, inputs: Sequence[str]) -> None:

@@ -40,8 +40,10 @@ def trace(
         typer.Argument(metavar="DATA", help="Files of labelled rows; without files, an example of six e-mails."),
     ] = None,
     order: Annotated[RowOrder, opts.option("--order", None, "Order in which rows are visited.")] = RowOrder.cyclic,
-    constant: Annotated[float, opts.option("--constant", "K", "Constant feature for the intercept; 0 for none.")] = 1.0,
-    delta: Annotated[float, opts.option("--delta", "D", "Update if the margin is at most this.", min=0)] = 0.0,
+    constant: Annotated[
+        float, opts.option("--constant", "K", "Value of the constant feature (intercept) of each row; 0 for none.")
+    ] = 1.0,
+    delta: Annotated[float, opts.option("--delta", "D", "Update on a row if its margin is at most this.", min=0)] = 0.0,
     rate: Annotated[float, opts.option("--rate", "R", "Learning rate.")] = 1.0,
     max_updates: Annotated[int, opts.option("--max-updates", "N", "Stop after this many updates.", min=1)] = 100_000,
     rows: Annotated[int, opts.option("--rows", "N", "Number of updates to show, at most.", min=2)] = 40,
@@ -66,7 +68,8 @@ def trace(
     if not data:
         opts.refuse_options(context, columns._fields, "there are no files to read; give DATA")
     examples = read_examples(data, columns) if data else Examples(EMAILS, KINDS, "", lambda column: WORDS[column])
-    X, y, _, names = examples
+    examples = examples.without_index_0()
+    X, y, names = examples.X, examples.y, examples.column_name
 
     from rosenblatt.theory import NotSeparable, signed
     from rosenblatt.theory import trace as traced

@@ -25,7 +25,6 @@ _TOP_FEATURES = 8
 _PATIENCE = 3.0  # seconds until a note says what takes so long
 _SHOWN_CLASSES = 8
 _LONGEST_NAME = 80  # letters of a feature that are shown
-_MANY_CLASSES = 20  # labels that are numbers, from which on these may be numbers to predict
 
 
 @opts.expand_groups
@@ -34,25 +33,50 @@ def train(
     data: opts.Files,
     columns: opts.DataOptions,
     learning: opts.LearnerOptions,
-    model: Annotated[opts.Text, opts.option("--model -m", "FILE", "Model file to save; by default DATA.model.")] = None,
+    model: Annotated[opts.Text, opts.option("--model -m", "FILE", "Model file to write; by default DATA.model.")] = None,
     stream: Annotated[
-        bool | None, opts.option("--stream/--load", None, "Read files again in each pass, or load them; else by size.")
+        bool | None,
+        opts.option(
+            "--stream/--load",
+            None,
+            "Read the files again in each epoch, or load them into memory; by default large files are streamed.",
+        ),
     ] = None,
-    memory: Annotated[float, opts.option("--memory", "GIB", "Stream files with more text than this.", min=0)] = 2.0,
+    memory: Annotated[
+        float, opts.option("--memory", "GIB", "Size of the files above which they are streamed instead of loaded.", min=0)
+    ] = 2.0,
     holdout: Annotated[
         float,
-        opts.option("--holdout", "SHARE", "Train/test split: share of rows to test on after each pass.", min=0, max=0.99),
+        opts.option(
+            "--holdout",
+            "SHARE",
+            "Train/test split: share of the rows to test on after each epoch, such as 0.2.",
+            min=0,
+            max=0.99,
+        ),
     ] = 0.0,
     classes: Annotated[
-        opts.Text, opts.option("--classes", "A,B,…", "All labels, for standard input, which is read once.")
+        opts.Text, opts.option("--classes", "A,B,…", "All class labels; for standard input, which cannot be read twice.")
     ] = None,
     skip_errors: opts.SkipErrors = False,
-    resume: Annotated[bool, opts.option("--resume", None, "Resume training where Ctrl-C interrupted it.")] = False,
+    probabilities: Annotated[
+        bool,
+        opts.option(
+            "--probabilities", None, "Also fit class probabilities (calibration on 5 folds; takes about 5 times as long)."
+        ),
+    ] = False,
+    resume: Annotated[
+        bool, opts.option("--resume", None, "Resume a training that Ctrl-C interrupted, exactly where it stopped.")
+    ] = False,
     start: Annotated[
-        opts.Text, opts.option("--from", "MODEL", "Continue from this model with more data (warm start).")
+        opts.Text, opts.option("--from", "MODEL", "Continue training this model on more data (warm start).")
     ] = None,
-    small: Annotated[bool, opts.option("--small", None, "Save a smaller model, which cannot be trained further.")] = False,
-    top: Annotated[int, opts.option("--top", "N", "Number of top features to show per class.", min=0)] = _TOP_FEATURES,
+    small: Annotated[
+        bool, opts.option("--small", None, "Save a smaller model file, which can predict but not be trained further.")
+    ] = False,
+    top: Annotated[
+        int, opts.option("--top", "N", "Number of features with the largest weights to show for each class.", min=0)
+    ] = _TOP_FEATURES,
     plot: opts.Plot = None,
     max_line: opts.MaxLine = "64M",
     json: opts.Json = False,
@@ -63,9 +87,11 @@ def train(
     Each row is predicted before it is learned from, and the mistakes are shown as training goes on. Ctrl-C saves the
     model as it is; the same command with --resume goes on exactly there.
     """
-    from rosenblatt.workflow import FileModel, Options
+    from rosenblatt.workflow import FileModel, Options, calibrate
     from rosenblatt.workflow import train as train_model
+    from rosenblatt.workflow.calibration import check_calibration, check_new
     from rosenblatt.workflow.model import file_list
+    from rosenblatt.workflow.training import uses_stream
 
     console = Console(json, quiet)
     files = file_list(data)
@@ -78,9 +104,14 @@ def train(
                       "starts a new one", Code.USAGE)  # fmt: skip
     if classes and "-" not in files:
         raise Failure("--classes is for standard input only: files are read again if a new label comes late", Code.USAGE)
+    if start and probabilities:
+        raise Failure("--from and --probabilities cannot be used together: probabilities are fitted to rows that the model "
+                      "did not learn from, and it has learned from all rows of MODEL", Code.USAGE,
+                      "train a new model on all rows with --probabilities")  # fmt: skip
     if stream is not None:
         opts.refuse_options(context, ("memory",), "--stream or --load decides already")
     if start:
+        opts.refuse_options(context, ("classes",), f"{start} has its classes, and learns new ones as they come")
         fixed = tuple(name for name in learning._fields if name not in ("passes", "order", "seed"))
         opts.refuse_options(context, (*columns._fields, *fixed), f"{start} keeps its columns and its learner")
     before: FileModel | None = load_model(start or place, FileModel) if resume or start else None
@@ -89,17 +120,30 @@ def train(
     options = Options(
         passes=learning.passes, order=learning.order.value, seed=learning.seed, stream=stream, memory=int(memory * 2**30),
         holdout=holdout, classes=classes.split(",") if classes else None, on_error="skip" if skip_errors else "error",
+        task=learning.task and learning.task.value,
     )  # fmt: skip
     if before is None:
         reading, learner = columns.make_reading(files), learning.make_learner()
         notes = _column_notes(reading, files, options.on_error)
     else:
         reading, learner, notes = before.reading, before.learner, list(getattr(before.reading, "notes", []))
+    if probabilities:
+        if before is not None:
+            check_new(before)
+        check_calibration(learner, files, uses_stream(files, reading, options))
+    if start and before is not None and before.probabilities is not None:
+        notes.append(f"the probabilities of {start} are dropped: they do not fit a model that has learned more")
     for note in notes:
         console.note(note)
-    with console.progressive() as table, console.progress(unit="rows") as line, _explain_wait(console) as begun:
+    with (
+        console.warnings_as_notes(), console.progressive() as table, console.progress(unit="rows") as line,
+        _explain_wait(console) as begun,
+    ):  # fmt: skip
         watch = _Watch(table if _counts_mistakes(learner) else None, line, console, begun)
         trained = train_model(files, reading, learner, options, watch, **{"resume" if resume else "start": before})
+    if probabilities and trained.training["stopped"] != "interrupted":
+        console.note("fitting probabilities: training on 5 folds")
+        trained = calibrate(trained, files, reading if before is None else before.reading, on_error=options.on_error)
     for note in getattr(trained.reading, "notes", []):
         if note not in notes:
             console.note(note)
@@ -114,8 +158,6 @@ def train(
               f"{place} has what was learned so far; the same command with --resume goes on exactly there",
               file=sys.stderr)  # fmt: skip
         return Code.INTERRUPTED
-    if (many := _number_labels(trained)) and not start:
-        console.note(f"{many:,} different labels that are numbers; to predict numbers: --learner DeltaRuleRegressor")
     console.result(*_summary(trained, place, top))
     return Code.DONE
 
@@ -213,14 +255,15 @@ def _summary(model: FileModel, place: str, top: int) -> tuple[dict[str, Any], st
     if top and is_explainable(learner) and model.reading.format == "table":  # others have no names for features
         features = [entry for entry in top_features(model, top) if entry.weights]
     facts = {
-        "model": place, "learner": type(learner).__name__, "classes": labels, "features": learner.n_features_in_,
+        "model": place, "learner": type(learner).__name__, "classes": labels, "features": model.features,
         "rows": rows, "passes": passes, "stopped": training["stopped"], "skipped": training.get("skipped", 0),
         "history": history, "seconds": seconds,
+        **({} if model.probabilities is None else {"probabilities": model.probabilities.to_facts()}),
         "top_features": {entry.label: {weight.name: weight.value for weight in entry.weights} for entry in features},
     }  # fmt: skip
     if not labels:
         facts["history"] = [{key: value for key, value in entry.items() if key != "mistakes"} for entry in history]
-    head = f"{place}: {type(learner).__name__}, {learner.n_features_in_:,} features"
+    head = f"{place}: {type(learner).__name__}, {model.features:,} features"
     if labels:
         names = labels[:_SHOWN_CLASSES] + ["…"] * (len(labels) > _SHOWN_CLASSES)
         head = wrap(f"{head}, {len(labels)} classes: ", names)
@@ -237,6 +280,8 @@ def _summary(model: FileModel, place: str, top: int) -> tuple[dict[str, Any], st
         lines.append(f"error on the rows held out: {history[-1]['error']:.4f}")
     if training["stopped"] == "converged":
         lines.append("converged: no update in the last pass")
+    if model.probabilities is not None:
+        lines.append(f"probabilities: fitted to {model.probabilities.rows:,} rows held out in turn")
     if training.get("skipped"):
         lines.append(f"{training['skipped']:,} rows that could not be read were left out")
     lines += [
@@ -257,11 +302,3 @@ def _counts_mistakes(learner: object) -> bool:
     from sklearn.base import is_regressor
 
     return hasattr(learner, "partial_fit") and not is_regressor(learner)
-
-
-def _number_labels(model: FileModel) -> int:
-    """How many classes there are, if they look like numbers to predict: more than half as many as there are rows."""
-    labels, history = getattr(model.learner, "classes_", None), model.training["history"]
-    if labels is None or labels.dtype.kind not in "iuf" or not history:
-        return 0
-    return len(labels) if len(labels) >= _MANY_CLASSES and 2 * len(labels) > history[-1]["rows"] else 0

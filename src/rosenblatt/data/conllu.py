@@ -133,7 +133,29 @@ class Sentence(lines.BaseSentence):
             return [(int(row[6]), row[7]) for row in self._rows(7)]
         except ValueError:
             number = self.column("head").index("_") + 1
-            raise InvalidData(f"word {number} of {self!r} has no head (column 7 is _), so that there is no tree") from None
+            path, line = self.place_of(number)
+            problem = f"word {number} of {self!r} has no head (column 7 is _), so that there is no tree"
+            raise InvalidData(problem, path=path, line=line) from None
+
+    def place_of(self, word: int) -> tuple[str | None, int | None]:
+        """Return the file and the line that a word was read from.
+
+        Parameters
+        ----------
+        word : int
+            The number of the word, from 1.
+
+        Returns
+        -------
+        path : str or None
+            The file; None for a sentence that was not read from one.
+        line : int or None
+            The line, from 1.
+        """
+        if self.line is None:
+            return self.path, None
+        begins = [line.partition("\t")[0] for line in self._text.split("\n")]
+        return self.path, self.line + (begins.index(str(word)) if str(word) in begins else 0)
 
     def with_columns(self, **columns: Sequence[Any]) -> Sentence:
         """Return the same sentence with new values in these columns; all else is as it was, to the byte.
@@ -164,7 +186,9 @@ class Sentence(lines.BaseSentence):
                     line = "\t".join(row)
                     number += 1
             text.append(line)
-        return Sentence("\n".join(text), self.before)
+        changed = Sentence("\n".join(text), self.before)
+        changed.path, changed.line = self.path, self.line
+        return changed
 
     def _new(self, name: str, values: Sequence[Any], count: int) -> list[str]:
         if name == "id":

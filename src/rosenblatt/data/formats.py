@@ -145,7 +145,8 @@ def reading_for(paths: Iterable[str], format: str | None = None, **options: Any)
     format : str, optional
         One of ``FORMATS``; without it, it is detected.
     **options
-        Parameters of `rosenblatt.data.tables.Table`, or ``bits`` and ``hashing`` of `rosenblatt.data.vw.Vw`.
+        Parameters of `rosenblatt.data.tables.Table`, ``bits`` and ``hashing`` of `rosenblatt.data.vw.Vw`, or ``hashing``
+        of `rosenblatt.data.svmlight.Svmlight`.
 
     Returns
     -------
@@ -173,8 +174,9 @@ def reading_for(paths: Iterable[str], format: str | None = None, **options: Any)
     kind = reading_class(name if name in READINGS else "table")
     if name in TABLES:
         return kind(format=format, **options)
+    allowed = ("bits", "hashing") if name == "vw" else ("hashing",)
     for option, value in options.items():
-        if name != "vw" or option not in ("bits", "hashing"):
+        if option not in allowed:
             reason = "the first is for tables only"
             raise IncompatibleParameters((option, value), ("format", name), reason)
     return kind(**options)

@@ -30,6 +30,7 @@ from rosenblatt.data.opening import (
 from rosenblatt.errors import FormatError, InvalidData, InvalidDataType, InvalidParameter
 
 BOM = "\ufeff"
+_UTF_16 = ("\udcff\udcfe", "\udcfe\udcff")  # the byte order marks of UTF-16, read as UTF-8
 
 Source = str | os.PathLike[str] | IO[str] | IO[bytes]
 Kind = TypeVar("Kind", bound="BaseSentence")
@@ -53,12 +54,14 @@ class BaseSentence(ABC):
     """A sentence as it stands in the file. Its columns are split from the text when they are read, which costs less than
     keeping them. Sentences never change."""
 
-    __slots__ = ("_text", "before")
+    __slots__ = ("_text", "before", "line", "path")
     columns: tuple[str, ...]
 
     def __init__(self, text: str, before: str = ""):
         self._text = text
         self.before = before  # what stands before it and belongs to no sentence, such as a byte order mark
+        self.path: str | None = None  # the file it was read from,
+        self.line: int | None = None  # and the number of its first line there, comments included
 
     def __str__(self) -> str:
         """Return the text in the file, with what stands before the sentence and the blank line after it."""
@@ -195,7 +198,7 @@ class Reader(Generic[Kind]):
             yield
             for block in _blocks(stream, self.file, error):
                 try:
-                    _check_encoding(block, error)
+                    check_text(block.lines, block.file, block.first, error)
                     sentence = make(block)
                 except error as reason:
                     if not skip:
@@ -205,6 +208,7 @@ class Reader(Generic[Kind]):
                         self.errors.append(reason)
                     continue
                 if sentence is not None:
+                    sentence.path, sentence.line = block.file, block.first
                     yield sentence
             if (sentence := rest()) is not None:
                 yield sentence
@@ -229,17 +233,40 @@ def write(target: Source, sentences: Iterable[BaseSentence]) -> int:
     int
         The number of sentences.
     """
-    count = 0
-    previous = ""
     with _open_to_write(target) as put:
+        writer = SentenceWriter(put)
         for sentence in sentences:
-            if not isinstance(sentence, BaseSentence):
-                raise InvalidDataType(f"only sentences can be written; got {sentence!r}")
-            text = str(sentence)
-            put(_missing_end(previous) + text.removeprefix(BOM) if count else text)
-            previous = text
-            count += 1
-    return count
+            writer.write(sentence)
+    return writer.count
+
+
+class SentenceWriter:
+    """Writes sentences one at a time, as `write` does; `count` is their number.
+
+    Parameters
+    ----------
+    put : callable
+        Takes the text of each sentence.
+    """
+
+    def __init__(self, put: Callable[[str], object]):
+        self.put, self.count = put, 0
+        self._previous = ""
+
+    def write(self, sentence: BaseSentence) -> None:
+        """Write one sentence.
+
+        Parameters
+        ----------
+        sentence : sentence
+            The sentence.
+        """
+        if not isinstance(sentence, BaseSentence):
+            raise InvalidDataType(f"only sentences can be written; got {sentence!r}")
+        text = str(sentence)
+        self.put(_missing_end(self._previous) + text.removeprefix(BOM) if self.count else text)
+        self._previous = text
+        self.count += 1
 
 
 def _missing_end(text: str) -> str:
@@ -320,15 +347,26 @@ def _blocks(lines: Iterable[str], file: str, error: type[FormatError]) -> Iterat
         yield Block(file, first, held, mark)
 
 
-def _check_encoding(block: Block, error: type[FormatError]) -> None:
+def check_text(block: Sequence[str], file: str, first: int, error: type[FormatError]) -> None:
+    """Raise an error, with the line, where lines are not UTF-8 or hold a NUL, which no text has."""
+    text = "".join(block)
     try:
-        "".join(block.lines).encode("utf-8")
+        text.encode("utf-8")
     except UnicodeEncodeError:
-        for number, line in enumerate(block.lines, block.first):
-            try:
-                line.encode("utf-8")
-            except UnicodeEncodeError as reason:
-                code = ord(line[reason.start])
-                what = f"the byte 0x{code - 0xDC00:02X}" if 0xDC80 <= code <= 0xDCFF else f"the lone surrogate U+{code:04X}"
-                problem = f"{what} at character {reason.start + 1} is not UTF-8"
-                raise error(problem, path=block.file, line=number, hint="convert the file to UTF-8") from None
+        pass
+    else:
+        if "\0" not in text:
+            return
+    for number, line in enumerate(block, first):
+        if number == 1 and line.startswith(_UTF_16):
+            raise error("this is UTF-16, not UTF-8", path=file, line=1, hint="convert the file: iconv -f UTF-16 -t UTF-8")
+        try:
+            line.encode("utf-8")
+        except UnicodeEncodeError as reason:
+            code = ord(line[reason.start])
+            what = f"the byte 0x{code - 0xDC00:02X}" if 0xDC80 <= code <= 0xDCFF else f"the lone surrogate U+{code:04X}"
+            problem = f"{what} at character {reason.start + 1} is not UTF-8"
+            raise error(problem, path=file, line=number, hint="convert the file to UTF-8") from None
+        if "\0" in line:
+            problem = f"a NUL byte at character {line.index(chr(0)) + 1}: this is not a text in UTF-8"
+            raise error(problem, path=file, line=number, hint="convert the file to UTF-8")

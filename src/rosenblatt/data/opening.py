@@ -19,6 +19,7 @@ import hashlib
 import io
 import lzma
 import os
+import select
 import stat
 import sys
 import zlib
@@ -43,6 +44,7 @@ MAX_LINE: ContextVar[int] = ContextVar("MAX_LINE", default=1 << 26)  # bytes tha
 MAX_COLUMNS = 1 << 20  # that a table may have
 _XZ_MEMORY = 1 << 28  # bytes that the dictionary of an xz file may need; xz -9 makes files that need a quarter of it
 REQUEST = 1 << 17  # bytes asked of a decompressor at once, and so the most that an error may swallow
+PAUSE = 10  # milliseconds without a byte after which a pipe has paused
 
 DAMAGE = (EOFError, OSError, zlib.error, lzma.LZMAError)  # but an OSError with a number is the machine's trouble
 
@@ -132,6 +134,10 @@ class Input(io.BufferedIOBase):
         A hash that is updated with all bytes read, before decompression; True makes one of SHA-256.
     max_line : int, optional
         Bytes that a line, a field or a sentence may have; by default what `line_limit` says, or 64 MiB.
+    live : bool
+        Whether `pieces` are to end where a pipe pauses, so that each line can be answered before the next one is there.
+    on_wait : callable, optional
+        Called where a pipe has paused, before more is awaited.
 
     Attributes
     ----------
@@ -145,14 +151,23 @@ class Input(io.BufferedIOBase):
         The size of the file; None where it is unknown, as of a pipe.
     digest : hash or None
         The hash.
+    paused : bool
+        Whether the last `readinto_until_pause` ended where a pipe has paused.
     """
 
     name: str
 
-    def __init__(self, source: Source, digest: bool | Digest = False, max_line: int | None = None):
-        self.name = name_of(source)
+    def __init__(
+        self,
+        source: Source,
+        digest: bool | Digest = False,
+        live: bool = False,
+        on_wait: Callable[[], object] | None = None,
+        max_line: int | None = None,
+    ):
+        self.name, self.live, self.paused = name_of(source), live, False
         self.max_line = MAX_LINE.get() if max_line is None else max_line
-        self._raw = _Raw(source, digest)
+        self._raw = _Raw(source, digest, on_wait)
         self._failure: FormatError | None = None
         suffix = Path(self.name).suffix
         kind = next((kind for kind in KINDS if kind.matches(self._raw.head)), None)
@@ -178,6 +193,18 @@ class Input(io.BufferedIOBase):
             filled += got
         return filled
 
+    def readinto_until_pause(self, buffer: Any) -> int:
+        """Put bytes into the buffer until it is full, the file ends or a pipe pauses, and return their number."""
+        view = memoryview(buffer).cast("B")
+        self.paused = False
+        filled = self._into(view)
+        while 0 < filled < len(view):
+            self.paused = not self._ahead and self._stream is self._raw and not self._raw.has_more()
+            if self.paused or not (got := self._into(view[filled:], begun=True)):
+                break
+            filled += got
+        return filled
+
     def readinto1(self, buffer: Any) -> int:
         """Put bytes into the buffer as soon as there are any, and return their number."""
         return self._into(memoryview(buffer).cast("B"))
@@ -192,6 +219,16 @@ class Input(io.BufferedIOBase):
     def peek(self, size: int) -> bytes:
         """Return so many bytes, fewer at the end, which will be read again."""
         head = self.read(size)
+        self._ahead = head + self._ahead
+        return head
+
+    def peek_line(self, size: int) -> bytes:
+        """Return so many bytes, which will be read again; fewer at the end, and where a pipe pauses after a line."""
+        buffer = bytearray(size)
+        filled = 0
+        while b"\n" not in buffer[:filled] and (got := self.readinto_until_pause(memoryview(buffer)[filled:])):
+            filled += got
+        head = bytes(buffer[:filled])
         self._ahead = head + self._ahead
         return head
 
@@ -236,9 +273,13 @@ class Input(io.BufferedIOBase):
 
 
 class _Raw(io.RawIOBase):
-    """The bytes of a file before decompression, counted. The first ones are in `head`."""
+    """The bytes of a file before decompression, counted. The first ones are in `head`.
 
-    def __init__(self, source: Source, digest: bool | Digest):
+    Of a pipe at least `REQUEST` bytes are asked for at once, more than a reader of Python keeps to itself: what was not
+    read is in the pipe, where it can be seen.
+    """
+
+    def __init__(self, source: Source, digest: bool | Digest, on_wait: Callable[[], object] | None = None):
         self.bytes_read = 0
         self.digest: Digest | None = (hashlib.sha256() if digest else None) if isinstance(digest, bool) else digest
         self._owned = isinstance(source, str | os.PathLike) and source != "-"
@@ -246,27 +287,53 @@ class _Raw(io.RawIOBase):
         self.total_bytes = _size(self._file)
         file: Any = self._file
         self._take = file.readinto1 if hasattr(file, "readinto1") else file.readinto  # what is there, without waiting
-        self.head = b""
-        while not self._file.isatty() and len(self.head) < HEAD and (more := self._file.read(HEAD - len(self.head))):
-            self.head += more
-        self._ahead = self.head
+        self._poll = _poll(file) if self.total_bytes is None else None
+        self._on_wait = on_wait if self._poll is not None else None
+        self._ended = False
+        self._ahead = memoryview(b"")
+        head = b""
+        while not file.isatty() and len(head) < HEAD and b"\n" not in head and (more := self._read_ahead()):
+            head += more  # no compressed file has a line end so early
+        self.head = head[:HEAD]
+        self._ahead = memoryview(head)
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
         view = memoryview(buffer)
+        if not self._ahead and len(view) < REQUEST:
+            self._ahead = self._read_ahead()
         if self._ahead:
             got = min(len(view), len(self._ahead))
             view[:got], self._ahead = self._ahead[:got], self._ahead[got:]
         else:
-            got = self._take(view) or 0
+            got = self._read(view)
         self.bytes_read += got
         if self.digest is not None:
             self.digest.update(view[:got])
         return got
 
     readinto1 = readinto
+
+    def has_more(self) -> bool:
+        """Return whether there are bytes, or the end is there, now or within a moment."""
+        return bool(self._ahead) or self._ended or self._poll is None or bool(self._poll.poll(PAUSE))
+
+    def _read_ahead(self) -> memoryview:
+        view = memoryview(bytearray(REQUEST))
+        return view[: self._read(view)]
+
+    def _read(self, view: memoryview) -> int:
+        if self._ended:
+            return 0
+        if self._on_wait is not None and not self.has_more():
+            self._on_wait()
+        while (got := self._take(view)) is None:  # a pipe that does not block, and has nothing yet
+            if self._poll is not None:
+                self._poll.poll()
+        self._ended = got == 0
+        return got
 
     def close(self) -> None:
         super().close()
@@ -281,6 +348,16 @@ def _open(path: str | os.PathLike[str]) -> Any:
         return open(path, "rb", buffering=0)
     except IsADirectoryError:
         raise IsADirectoryError(f"{os.fspath(path)!r} is a folder, not a file; name a file in it") from None
+
+
+def _poll(file: Any) -> Any:
+    """What tells whether a pipe has something to read; None for what is no file of the system."""
+    try:
+        poll = select.poll()
+        poll.register(file.fileno(), select.POLLIN)
+    except (OSError, AttributeError):  # bytes in memory; or a system without poll
+        return None
+    return poll
 
 
 def _size(file: Any) -> int | None:
@@ -425,13 +502,18 @@ class ByteStream(Protocol):
 
     name: str
     max_line: int
+    live: bool
 
     def readinto(self, buffer: Any, /) -> int:
         """Fill the buffer, unless the stream ends, and return the number of bytes put into it."""
 
+    def readinto_until_pause(self, buffer: Any, /) -> int:
+        """Do the same, but end where the stream pauses."""
+
 
 def pieces(stream: ByteStream, size: int, spare: list[NDArray[np.uint8]] | None = None) -> Iterator[Piece]:
-    """Cut a stream into pieces of about `size` bytes, larger only for a longer line; a byte order mark is dropped.
+    """Cut a stream into pieces of about `size` bytes, larger only for a longer line; a byte order mark is dropped. One that
+    is `live` is also cut where it pauses.
 
     Each piece has an array of its own; one that is no longer needed, put into `spare`, is used again.
     """
@@ -440,13 +522,14 @@ def pieces(stream: ByteStream, size: int, spare: list[NDArray[np.uint8]] | None 
     rest = np.empty(0, np.uint8)  # the beginning of a line that goes on
     mark = len(BOM)
     ended = False
+    fill = stream.readinto_until_pause if stream.live else stream.readinto
     while not ended:
         buffer = _room(spare, size, rest)
         filled, end = len(rest), -1
         while end < 0 and not ended:
             if filled == len(buffer) - ROOM:
                 buffer = _widen(buffer, filled)
-            got = stream.readinto(buffer[filled : len(buffer) - ROOM])
+            got = fill(buffer[filled : len(buffer) - ROOM])
             end = _last_line_end(buffer, filled, filled + got)
             filled += got
             ended = got == 0  # a buffer that is not full may be the last before an error

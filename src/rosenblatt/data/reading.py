@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,21 @@ from rosenblatt.errors import FormatError, InvalidData
 from rosenblatt.modelfile.parts import Parts
 
 NARROW = np.iinfo(np.int32).max
+
+
+class RowTexts(NamedTuple):
+    """Rows as they stand in a file, so that predictions can be written beside them."""
+
+    lines: list[bytes]  # without line ends; a record of delimited text may have some inside
+    format: str = "lines"  # "csv" and "tsv" are delimited text, "jsonl" objects, all else lines
+    delimiter: str = "\t"
+    quote: str | None = None
+    names: tuple[str, ...] = ()  # of the columns of delimited text
+    header: bytes | None = None  # the record that names them, if there is one
+
+    def take(self, rows: Iterable[int]) -> RowTexts:
+        """Return these rows, in this order."""
+        return self._replace(lines=[self.lines[row] for row in rows])
 
 
 @dataclass(frozen=True)
@@ -41,6 +56,8 @@ class Chunk:
         The query of each row of LIBSVM text, 0 where a line has none; None where they were not asked for.
     smallest : int or None
         The smallest index in LIBSVM text; None if there is no non-zero.
+    texts : RowTexts or None
+        The rows as they stand in the file; None where they were not asked for.
     """
 
     X: Any
@@ -48,6 +65,7 @@ class Chunk:
     weight: NDArray | None = None
     qid: NDArray[np.int64] | None = None
     smallest: int | None = None
+    texts: RowTexts | None = None
 
     @property
     def rows(self) -> int:
@@ -55,9 +73,20 @@ class Chunk:
         return self.X.shape[0]
 
     def take(self, rows: NDArray) -> Chunk:
-        """Return these rows, in this order."""
+        """Return these rows, in this order.
+
+        Parameters
+        ----------
+        rows : array of int
+            The numbers of the rows.
+
+        Returns
+        -------
+        chunk : Chunk
+        """
         y, weight, qid = (None if array is None else array[rows] for array in (self.y, self.weight, self.qid))
-        return Chunk(self.X[rows], y, weight, qid, self.smallest)
+        texts = None if self.texts is None else self.texts.take(np.arange(self.rows)[rows].tolist())
+        return Chunk(self.X[rows], y, weight, qid, self.smallest, texts)
 
 
 def csr(values: NDArray, indices: NDArray, indptr: NDArray, columns: int) -> sp.csr_matrix:
@@ -138,19 +167,59 @@ class RowReading:
         return False
 
     def fit(self, batches: Iterable[Chunk]) -> Self:
-        """Return itself: there is nothing to learn."""
+        """Return itself: there is nothing to learn.
+
+        Parameters
+        ----------
+        batches : iterable
+            The batches; they are not read.
+
+        Returns
+        -------
+        self
+        """
         return self
 
     def with_labels(self, labels: NDArray) -> Self:
-        """Return itself: labels make no difference."""
+        """Return itself: labels make no difference.
+
+        Parameters
+        ----------
+        labels : array
+            The distinct labels.
+
+        Returns
+        -------
+        self
+        """
         return self
 
     def concatenate(self, batches: Sequence[Chunk]) -> Chunk:
-        """Return all rows as one chunk."""
+        """Return all rows as one chunk.
+
+        Parameters
+        ----------
+        batches : sequence of Chunk
+            The batches.
+
+        Returns
+        -------
+        chunk : Chunk
+        """
         return concatenate(batches)
 
     def chunk(self, batch: Chunk) -> Chunk:
-        """Return the rows as they are."""
+        """Return the rows as they are.
+
+        Parameters
+        ----------
+        batch : Chunk
+            The rows.
+
+        Returns
+        -------
+        chunk : Chunk
+        """
         return batch
 
 
@@ -167,7 +236,9 @@ class Reading(Protocol):
     def features(self) -> int | None:
         """The number of columns of X; None where it is known only when all rows are read."""
 
-    def batches(self, paths: Sequence[str], *, labelled: bool = True, on_error: str = "error") -> Batches:
+    def batches(
+        self, paths: Sequence[str], *, labelled: bool = True, on_error: str = "error", texts: bool = False
+    ) -> Batches:
         """Return an iterator over the batches of these files, in order.
 
         Parameters
@@ -175,9 +246,12 @@ class Reading(Protocol):
         paths : sequence of str
             The files; "-" is standard input.
         labelled : bool
-            Whether rows without a label are errors.
+            Whether rows without a label are errors. If not, the rows are to be predicted: those of a pipe are handed over
+            where it pauses, so that they can be answered before the next one is there.
         on_error : {"error", "skip"}
             Whether a row that cannot be read is an error or left out.
+        texts : bool
+            Whether to keep the rows as they stand in the files.
 
         Returns
         -------

@@ -10,8 +10,9 @@ sentences of CoNLL-U. The first line that is neither blank nor a comment tells w
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, islice, pairwise
 from typing import Any
 
 from rosenblatt.data import columns as column_files
@@ -19,8 +20,18 @@ from rosenblatt.data import conllu, lines
 from rosenblatt.data.opening import Input, Source, name_of, text_lines, too_long
 from rosenblatt.errors import FormatError
 
+_SAMPLE = 100  # lines that are looked at to tell columns from plain text
+_NUMBER = re.compile(r"[0-9]+([.-][0-9]+)?")  # of a word of CoNLL-U, a range or an empty node
+# What stands in the last column of a file in columns: tags of chunks, of Universal Dependencies and of the Penn Treebank.
+_TAG = re.compile(
+    r"[BIESLU]-\S+|O|ADJ|ADP|ADV|AUX|CCONJ|CONJ|DET|INTJ|NOUN|NUM|PART|PRON|PROPN|PUNCT|SCONJ|SYM|VERB|X|"
+    r"CC|CD|DT|EX|FW|IN|JJ[RS]?|LS|MD|NNP?S?|PDT|POS|PRP\$?|RB[RS]?|RP|TO|UH|VB[DGNPZ]?|WDT|WP\$?|WRB|[.,:$#]|``|''|-[LR]RB-"
+)
 
-def read(source: Source, columns: Sequence[str] | None = None) -> Iterator[Any]:
+
+def read(
+    source: Source, columns: Sequence[str] | None = None, on_wait: Callable[[], object] | None = None
+) -> Iterator[Any]:
     """Read the sentences of a file, one at a time.
 
     Parameters
@@ -29,28 +40,79 @@ def read(source: Source, columns: Sequence[str] | None = None) -> Iterator[Any]:
         The file; "-" is standard input.
     columns : sequence of str, optional
         The names of the columns of a column file; without them the file is CoNLL-U or plain lines of words.
+    on_wait : callable, optional
+        Called where a pipe has paused, before more of it is awaited.
 
     Yields
     ------
     Sentence
         The sentences, those of plain lines as sentences of CoNLL-U.
+
+    Raises
+    ------
+    FormatError
+        If the file is not what it looks like, or looks like columns without names.
     """
-    with Input(source) as stream, io.TextIOWrapper(stream, "utf-8", errors="surrogateescape", newline="\n") as text:
-        rest = text_lines(text, name_of(source), stream.max_line)
+    name = name_of(source)
+    with (
+        Input(source, on_wait=on_wait) as stream,
+        io.TextIOWrapper(stream, "utf-8", errors="surrogateescape", newline="\n") as text,
+    ):
+        rest = text_lines(text, name, stream.max_line)
         if columns is not None:
-            held: Any = _Peeked(name_of(source), (), rest)
+            held: Any = _Peeked(name, (), rest)
             yield from column_files.read(held, columns)
             return
-        begin, size = [], 0
+        begin: list[str] = []
+        size = 0
         for line in rest:
             begin.append(line)
             size += len(line)
             if size > stream.max_line:
-                raise too_long("what stands before the first word", size, stream.max_line, name_of(source), 1)
-            if line.strip() and not line.startswith("#"):
+                raise too_long("what stands before the first word", size, stream.max_line, name, 1)
+            if not _is_preamble(line):
                 break
-        file: Any = _Peeked(name_of(source), begin, rest)
-        yield from conllu.read(file) if begin and "\t" in begin[-1] else _words(file)
+        if source != "-":  # whose lines are answered as they come
+            begin += islice(rest, _SAMPLE)
+        file: Any = _Peeked(name, begin, rest)
+        yield from conllu.read(file) if _is_conllu(begin, name) else _words(file)
+
+
+def _is_preamble(line: str) -> bool:
+    """Return whether a line is blank or a comment of CoNLL-U."""
+    line = line.removeprefix(lines.BOM)
+    return not line.strip() or line.startswith("#")
+
+
+def _is_conllu(begin: Sequence[str], name: str) -> bool:
+    """Return whether the first lines of a file are CoNLL-U; FormatError if they look like columns that have no names."""
+    content = [line for line in begin if not _is_preamble(line)]
+    if not content:
+        return any(line.strip() for line in begin)  # comments only, which are no words
+    first = lines.body(content[0].removeprefix(lines.BOM))
+    fields = column_files.FIELD.findall(first)
+    number = begin.index(content[0]) + 1
+    wide = "\t" in first and 1 < len(first.split("\t")) < len(conllu.COLUMNS)
+    if (wide and not _NUMBER.fullmatch(fields[0])) or _has_tags(begin):
+        names = ["form", *(f"column{place}" for place in range(2, len(fields))), "tag"]
+        raise FormatError(
+            f"this looks like {len(fields)} columns, a word a line with its tag, and the columns have no names",
+            path=name,
+            line=number,
+            settings={"columns": names},
+        )
+    blanks = len(fields) == len(conllu.COLUMNS) and _NUMBER.fullmatch(fields[0]) is not None
+    return "\t" in first or blanks
+
+
+def _has_tags(begin: Sequence[str]) -> bool:
+    """Return whether lines that follow each other have equally many words, of which the last is a tag and the first not."""
+    rows = [column_files.FIELD.findall(lines.body(line.removeprefix(lines.BOM))) for line in begin]
+    words = [row for row in rows if row]
+    if not any(one and other for one, other in pairwise(rows)):
+        return False
+    same = len({len(row) for row in words}) == 1 and 1 < len(words[0]) < len(conllu.COLUMNS)
+    return same and all(_TAG.fullmatch(row[-1]) for row in words) and any(not _TAG.fullmatch(row[0]) for row in words)
 
 
 class _Peeked:
@@ -67,11 +129,8 @@ class _Peeked:
 
 def _words(file: _Peeked) -> Iterator[conllu.Sentence]:
     for number, line in enumerate(file, 1):
-        try:
-            line.encode("utf-8")
-        except UnicodeEncodeError:
-            raise FormatError(
-                "a line is not UTF-8", path=file.name, line=number, hint="convert the file to UTF-8"
-            ) from None
+        lines.check_text([line], file.name, number, FormatError)
         if words := column_files.FIELD.findall(lines.body(line.removeprefix(lines.BOM))):
-            yield conllu.Sentence.of(words)
+            sentence = conllu.Sentence.of(words)
+            sentence.path, sentence.line = file.name, number
+            yield sentence

@@ -29,11 +29,13 @@ from rosenblatt.modelfile.parts import Parts
 from rosenblatt.modelfile.values import MOST, decode_record, encode_record
 from rosenblatt.theory.conditions import RunConditions
 
+AVERAGES = ("auto", "average")  # what may be kept of the weights that predicts by their average
 Init: TypeAlias = tuple[ArrayLike | None, ArrayLike | None]  # coef and intercept to start from
 
 
 class LinearModel:
-    """Weights, the problem they solve, and how they predict: the last, their average, a pocket, or all by vote."""
+    """Weights, the problem they solve, and how they predict: the last, their average, a pocket, or all by vote. "auto" is
+    the average too, which `go_on` completes."""
 
     def __init__(self, problem: Problem, weights: Weights, constant: float, keep: str):
         self.problem = problem
@@ -70,7 +72,7 @@ class LinearModel:
 
     def predicting_coef(self) -> tuple[NDArray, NDArray]:
         """(coef, intercept) of the weights that predict, in their own precision; with votes, of the last."""
-        if self.keep == "average":
+        if self.keep in AVERAGES:
             now = int(self.weights.clock[0])
             if self._known is None or self._known[0] != now:
                 self._known = (now, *coef_and_intercept(self.problem, self.predicting(), self.constant))
@@ -79,7 +81,7 @@ class LinearModel:
 
     def predicting(self) -> NDArray:
         """The weights that predict, as the kernels have them; with votes, the last."""
-        if self.keep == "average":
+        if self.keep in AVERAGES:
             return self.weights.average().astype(self.weights.w.dtype)
         return self.weights.w if self.pocket is None else self.pocket.w
 
@@ -98,6 +100,18 @@ class LinearModel:
         """How many rows the weights w do not predict."""
         coef, intercept = coef_and_intercept(self.problem, w, self.constant)
         return int(np.count_nonzero(winner(decide(self.problem, X @ coef.T + intercept)) != labels))
+
+    def go_on(self, X: Matrix, labels: NDArray) -> None:
+        """Count further epochs over rows on which the last weights are right: 1, 2, 4, … until the average is right on as
+        many. If the weights have converged, it is the average of a run that goes on for so long."""
+        rows, least = X.shape[0], None
+        while (errors := self.errors(X, labels, self.predicting())) and self.seen + rows < MOST:
+            least = self.errors(X, labels, self.weights.w) if least is None else least
+            if errors <= least:
+                break
+            self.weights.clock[0] += rows
+            rows *= 2
+        self._known = None
 
     def grow(self, larger: Problem) -> None:
         """Go over to a problem with more classes; the weights of the new ones are zero."""
@@ -119,6 +133,23 @@ class LinearModel:
         start = self.conditions.start
         twin.conditions = self.conditions._replace(start=None if start is None else with_features(start, features))
         twin._known = None
+        return twin
+
+    def with_weights(self, coef: ArrayLike | None, intercept: ArrayLike | None) -> LinearModel:
+        """The same model with these weights, None: those that predict now. It is as if they had been the weights from the
+        beginning: they are the average so far, the pocket, and what all examples so far vote for."""
+        known, constant = self.predicting_coef()
+        names = ("coef_", "intercept_")
+        init = (known if coef is None else coef, constant if intercept is None else intercept)
+        twin = copy.copy(self)
+        w = np.empty_like(self.weights.w)
+        w[...] = _start(self.problem, len(w) - 1, self.constant, *init, names=names)
+        drift = None if self.weights.drift is None else np.zeros_like(self.weights.drift)
+        twin.weights = Weights(w, drift, self.weights.tally.copy(), self.weights.clock.copy())
+        twin.pocket = None if self.pocket is None else Pocket(w)
+        twin.votes = None if self.votes is None else no_votes(w)._replace(clock=max(self.seen, 1))
+        twin.conditions = self.conditions._replace(start=None, mixed=True)
+        twin.bound, twin._known = WeightBound(), None
         return twin
 
     def remember(self, X: Matrix, moves: NDArray) -> None:
@@ -169,11 +200,11 @@ class LinearModel:
         """Return the model that parts describe, for rows of so many features and for one of the problems expected."""
         problem = problem_of(parts, expected)
         resume = "terms" in parts.facts
-        keep = parts.text("keep", ("last", "average", "pocket", "vote"))
+        keep = parts.text("keep", ("auto", "last", "average", "pocket", "vote"))
         shape = (features + 1,) if isinstance(problem, Binary) else (features + 1, columns(problem))
         w = _weights(parts, "weights", shape)
         clock = parts.counts("clock", 1)
-        drift = _weights(parts, "drift", shape, np.float64) if keep == "average" and resume else None
+        drift = _weights(parts, "drift", shape, np.float64) if keep in AVERAGES and resume else None
         weights = Weights(w, drift, parts.counts("tally", counters(problem)), clock)
         model = cls(problem, weights, parts.real("constant"), keep if resume or keep == "vote" else "last")
         model.only_predicts = not resume
@@ -233,27 +264,33 @@ def fresh(
     problem: Problem, rows: Rows, features: int, constant: float, keep: str, init: Init = (None, None)
 ) -> LinearModel:
     """A model that has seen nothing, with weights of zero or those that `init` (coef, intercept) shows."""
-    weights = zeros(features, problem, rows.values.dtype.type, keep == "average", is_sparse(rows))
+    weights = zeros(features, problem, rows.values.dtype.type, keep in AVERAGES, is_sparse(rows))
     if any(part is not None for part in init):
         weights.w[...] = _start(problem, features, constant, *init)
     return LinearModel(problem, weights, constant, keep)
 
 
 def _start(
-    problem: Problem, features: int, constant: float, coef_init: ArrayLike | None, intercept_init: ArrayLike | None
+    problem: Problem,
+    features: int,
+    constant: float,
+    coef_init: ArrayLike | None,
+    intercept_init: ArrayLike | None,
+    names: tuple[str, str] = ("coef_init", "intercept_init"),
 ) -> NDArray:
+    """The weights with this coef and intercept, which go by these names."""
     vectors = {Binary: 1, OneVsOne: problem.classes * (problem.classes - 1) // 2}.get(type(problem), problem.classes)
     coef = np.zeros((vectors, features)) if coef_init is None else np.asarray(coef_init, dtype=np.float64)
     intercept = np.zeros(vectors) if intercept_init is None else np.asarray(intercept_init, dtype=np.float64)
     if coef.size != vectors * features or intercept.size != vectors:
         raise InvalidData(
-            f"coef_init must have shape {(vectors, features)} and intercept_init {(vectors,)}; "
+            f"{names[0]} must have shape {(vectors, features)} and {names[1]} {(vectors,)}; "
             f"got {coef.shape} and {intercept.shape}"
         )
     if not (np.isfinite(coef).all() and np.isfinite(intercept).all()):
-        raise InvalidData("coef_init and intercept_init must be finite")
+        raise InvalidData(f"{names[0]} and {names[1]} must be finite")
     if intercept.any() and not constant:
-        raise InvalidData("intercept_init cannot be used with fit_intercept=False: there is no intercept to start")
+        raise InvalidData(f"{names[1]} cannot be used with fit_intercept=False: there is no intercept to start")
     return weights_of(problem, coef.reshape(vectors, features), intercept.reshape(vectors), constant)
 
 

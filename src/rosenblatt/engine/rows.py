@@ -6,6 +6,9 @@ A row is a pair (columns, values). The row of a dense array has `columns = None`
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from datetime import date, time, timedelta
+from itertools import chain
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -13,7 +16,9 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from rosenblatt.engine.jit import generic, jit, prefetch
-from rosenblatt.errors import InvalidData, NumericOverflow
+from rosenblatt.errors import InvalidData, InvalidDataType, NumericOverflow, shown
+
+_DATES = (date, time, timedelta, np.datetime64, np.timedelta64)  # a datetime is a date
 
 
 class Dense(NamedTuple):
@@ -30,13 +35,14 @@ class CSR(NamedTuple):
     """
 
     starts: NDArray  # (rows + 1,) int64
-    columns: NDArray  # (non-zeros,) uint32 or uint64
+    columns: NDArray  # (non-zeros,) uint32; uint64 where there are more than 2³¹ columns
     values: NDArray  # (non-zeros,)
 
 
 Rows = Dense | CSR
 Matrix: TypeAlias = NDArray | sp.csr_matrix | sp.csr_array  # rows of floats, as scikit-learn checks them
 MatrixLike: TypeAlias = ArrayLike | sp.spmatrix | sp.sparray  # what users give: arrays, lists, tables, sparse matrices
+HOST_DEVICES = (1, 3)  # of DLPack: the memory of the processor, plain or pinned
 FEW_ROWS = 16  # of so many rows the columns are listed row by row, of more all at once
 
 
@@ -144,16 +150,80 @@ def prefetch_distance(rows: Rows) -> int:
     return min(max(1, 4096 // max(row_bytes(rows), 1)), 8)
 
 
+def numpy_array(values: Any, name: str) -> Any:
+    """Values of another library's array (torch, JAX, anything with DLPack), which is named so, as numpy's, without a copy
+    where that is possible; all other values are returned as they are.
+
+    Raises InvalidDataType if they are not in the memory of the processor, or require gradients.
+    """
+    if isinstance(values, np.ndarray) or not hasattr(values, "__dlpack__"):
+        return values
+    array = f"{name} is an array of {type(values).__module__.partition('.')[0]}"
+    try:
+        device = getattr(values, "__dlpack_device__", lambda: HOST_DEVICES)()[0]
+        if device in HOST_DEVICES and not getattr(values, "requires_grad", False):
+            return np.asarray(values) if hasattr(values, "__array__") else np.from_dlpack(values)
+    except (TypeError, ValueError, RuntimeError, BufferError) as error:
+        advice = f"convert it to a dense {'array of float32 or float64' if name == 'X' else 'array'} on the CPU first"
+        raise InvalidDataType(f"{array} that numpy cannot read: {error}", hint=advice) from error
+    if device in HOST_DEVICES:
+        raise InvalidDataType(
+            f"{array} that requires gradients, and none pass through a learner of mistakes", hint=f"use {name}.detach()"
+        )
+    where = getattr(values, "device", int(device))
+    raise InvalidDataType(
+        f"{array} on the device {where}, and learning is done on the CPU",
+        hint=f"copy it to the CPU first, with {name}.cpu() in torch or numpy.asarray(jax.device_get({name})) in JAX",
+    )
+
+
+def refuse_dates(X: Any, name: str = "X") -> None:
+    """Raise InvalidDataType if X holds dates or durations: numpy would turn them into a count of days or nanoseconds,
+    whichever unit they happen to have."""
+    found = next(_dates(X), None)
+    if found is not None:
+        raise InvalidDataType(
+            f"{name} must hold numbers; {found}",
+            hint="make numbers of dates and durations: days since a first day, or the month and the day of the week",
+        )
+
+
+def _dates(X: Any) -> Iterator[str]:
+    """What in a matrix, a table or a list of rows is a date or a duration, as "column 'born' is datetime64[ns]"."""
+    if hasattr(X, "columns") and hasattr(X, "dtypes"):
+        for column, dtype in zip(X.columns, X.dtypes, strict=True):
+            kind = getattr(dtype, "kind", "")
+            if kind in ("M", "m") or type(dtype).__name__ == "PeriodDtype" or getattr(dtype, "is_temporal", bool)():
+                yield f"column {column!r} is {dtype}"
+            elif kind == "O":
+                yield from (f"column {column!r} has {text}" for text in _date_values(X[column]))
+    elif (kind := getattr(getattr(X, "dtype", None), "kind", "")) in ("M", "m"):
+        yield f"it is an array of {X.dtype}"
+    elif kind == "O":
+        yield from (f"it has {text}" for text in _date_values(np.ravel(X)))
+    elif isinstance(X, list | tuple):
+        rows = chain.from_iterable(row if isinstance(row, list | tuple) else [row] for row in X)
+        yield from (f"it has {text}" for text in _date_values(rows))
+        yield from chain.from_iterable(_dates(row) for row in X if isinstance(row, np.ndarray))
+
+
+def _date_values(values: Any) -> Iterator[str]:
+    return (shown(value) for value in values if isinstance(value, _DATES))
+
+
 def as_rows(X: MatrixLike, dtype: DTypeLike | None = None) -> Rows:
     """X, a matrix with two axes, as Dense or CSR rows, without a copy where type and layout already fit.
 
     float32 and float64 stay as they are; all else becomes float64 (float16: float32), or `dtype` where it is given.
-    Indices of any integer type are accepted and checked; unsorted and repeated ones are put in order and added up, in a
-    copy. NaN and infinity are not looked for here: `finite` does that, and the kernels notice them too.
+    Indices of any integer type are accepted and checked. Columns become int32, in a copy of half the size, unless there
+    are more than 2³¹ of them: int64 ones would have every kernel compiled again. Row starts are int64, so the number of
+    values has no limit. Unsorted and repeated indices are put in order and added up, in a copy. NaN and infinity are not
+    looked for here: `finite` does that, and the kernels notice them too.
     """
     if sp.issparse(X):
         return _csr(X, dtype)
-    X = np.asarray(X)
+    refuse_dates(X)
+    X = np.asarray(numpy_array(X, "X"))
     if X.ndim != 2:
         raise InvalidData(f"X must have two axes, rows and features; it has {X.ndim}, with shape {X.shape}")
     return Dense(frozen(np.ascontiguousarray(X, dtype=dtype or _float_type(X.dtype))))
@@ -164,7 +234,7 @@ def _csr(X: Any, dtype: DTypeLike | None) -> CSR:
     if X.ndim != 2:
         raise InvalidData(f"X must have two axes, rows and features; it has {X.ndim}, with shape {X.shape}")
     starts = X.indptr.astype(np.int64, copy=False)
-    columns = X.indices if X.indices.dtype in (np.int32, np.int64) else X.indices.astype(np.int64)
+    columns = _short_indices(X.indices, X.shape[1])
     if len(starts) != X.shape[0] + 1 or starts[0] != 0 or starts[-1] > len(columns) or len(columns) != len(X.data):
         raise InvalidData(
             f"X is not a valid CSR matrix: {X.shape[0]} rows with {len(starts)} row starts from {starts[0]} to "
@@ -173,15 +243,30 @@ def _csr(X: Any, dtype: DTypeLike | None) -> CSR:
     highest, lowest, canonical, backward = inspect(starts, columns)
     if backward >= 0:
         raise InvalidData(f"X is not a valid CSR matrix: the start of row {backward + 1} is before that of row {backward}")
-    if lowest < 0 or highest >= X.shape[1]:
-        wrong = lowest if lowest < 0 else highest
-        raise InvalidData(f"X has a column index {wrong}, but its columns are 0 to {X.shape[1] - 1}")
+    _refuse_outside(lowest, highest, X.shape[1])
     if not canonical:
         X = sp.csr_matrix((X.data.copy(), columns.copy(), X.indptr.copy()), shape=X.shape)
         X.sum_duplicates()
-        starts, columns = X.indptr.astype(np.int64, copy=False), X.indices
+        starts, columns = X.indptr.astype(np.int64, copy=False), _short_indices(X.indices, X.shape[1])
     values = X.data.astype(dtype or _float_type(X.data.dtype), copy=False)
     return CSR(frozen(starts), frozen(columns.view(f"u{columns.itemsize}")), frozen(values))
+
+
+def _short_indices(columns: NDArray, width: int) -> NDArray:
+    """Column indices as int32, if those of so many columns fit in it, else as int64."""
+    if columns.dtype == np.int32:
+        return columns
+    if width > 2**31:
+        return columns.astype(np.int64, copy=False)
+    if columns.size:
+        _refuse_outside(columns.min(), columns.max(), width)  # before what does not fit turns into another index
+    return columns.astype(np.int32)
+
+
+def _refuse_outside(lowest: int, highest: int, width: int) -> None:
+    """An error if a column index is not one of so many columns."""
+    if lowest < 0 or highest >= width:
+        raise InvalidData(f"X has a column index {lowest if lowest < 0 else highest}, but its columns are 0 to {width - 1}")
 
 
 def finite(rows: Rows) -> bool:

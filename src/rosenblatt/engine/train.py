@@ -61,6 +61,7 @@ class Limits(NamedTuple):
     seconds: float = np.inf
     tol: float | None = None  # an error (or loss) must fall by more than this to count as falling
     patience: int = 5  # epochs without a fall before stopping
+    visits: int = 0  # and examples visited in them, while there are mistakes
     weight_change: float | None = None
 
 
@@ -316,7 +317,7 @@ def train(
     """
     history: list[Epoch] = []
     begin, updates = perf_counter(), 0
-    best, waited = np.inf, 0
+    best, waited, idle = np.inf, 0, 0  # the least error, epochs and visits since it fell
     before = learner.weights_now().copy(order="K") if limits.weight_change is not None else None
     with interrupts_held() as interrupted:
         while True:
@@ -340,7 +341,9 @@ def train(
             stop = watch(history[-1])
             value = done.mistakes / max(seen, 1) if done.loss is None else done.loss
             value = value if invalid is None else invalid
-            waited = waited + 1 if limits.tol is not None and value > best - limits.tol else 0
+            falling = limits.tol is None or value <= best - limits.tol
+            waited, idle = (0, 0) if falling else (waited + 1, idle + seen)
+            enough = limits.visits if invalid is None and done.loss is None and done.mistakes else 0
             best = min(best, value)
             moved = np.inf
             if before is not None:
@@ -349,7 +352,7 @@ def train(
                 "interrupted": bool(interrupted),  # first, for whoever pressed Ctrl-C must hear of it
                 "converged": converged,
                 "max_updates": updates >= limits.updates,
-                "training_error" if invalid is None else "validation_error": waited >= limits.patience,
+                "training_error" if invalid is None else "validation_error": waited >= limits.patience and idle >= enough,
                 "weight_change": limits.weight_change is not None and moved <= limits.weight_change,
                 "max_seconds": perf_counter() - begin >= limits.seconds,
                 "callback": stop,

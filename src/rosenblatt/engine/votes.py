@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from rosenblatt.engine.jit import jit
 from rosenblatt.engine.problems import JOINT, MOVE, Binary, Problem, columns
-from rosenblatt.engine.rows import Matrix
+from rosenblatt.engine.rows import Matrix, frozen
 from rosenblatt.engine.weights import places, with_features
 from rosenblatt.errors import InvalidData
 
@@ -108,7 +108,7 @@ def poll(problem: Problem, inner: NDArray, before: NDArray, moves: NDArray, cloc
     count = count_winners if isinstance(problem, JOINT) else count_signs
     votes = np.empty(before.shape)
     scores = np.array(before, dtype=np.float64, order="C")
-    count(np.ascontiguousarray(inner, dtype=np.float64), scores, moves, clock, votes)
+    count(np.ascontiguousarray(inner, dtype=np.float64), scores, frozen(moves), clock, votes)
     votes /= max(clock, 1)
     return votes
 

@@ -49,7 +49,18 @@ class Weights(NamedTuple):
         return self.w - self.drift / self.clock[0] if self.clock[0] else self.w.astype(np.float64)
 
     def backup(self, rows: Rows) -> Callable[[], None]:
-        """Copy what learning from these rows can change; the function that is returned puts it back."""
+        """Copy what learning from these rows can change, to put it back after an error.
+
+        Parameters
+        ----------
+        rows : Rows
+            The rows.
+
+        Returns
+        -------
+        restore : function
+            What puts it back.
+        """
         places: list[tuple[NDArray, Any]] = [(self.tally, ...), (self.clock, ...)]
         for array in (self.w, self.drift):
             if array is not None:
@@ -57,13 +68,30 @@ class Weights(NamedTuple):
         return backup(places)
 
     def finite(self, rows: Rows, order: NDArray) -> bool:
-        """Whether every weight that learning from the rows of `order` can have changed is a finite number."""
+        """Return whether every weight that learning from some rows can have changed is a finite number.
+
+        Parameters
+        ----------
+        rows : Rows
+            The rows.
+        order : array of int
+            The numbers of those that were learned from.
+
+        Returns
+        -------
+        bool
+        """
         touched = touched_columns(rows, order, len(self.w) - 1)
         arrays = [array for array in (self.w, self.drift) if array is not None]
         return all(bool(np.isfinite(part).all()) for array in arrays for part in (_at(array, touched), array[-1]))
 
     def copy(self) -> Weights:
-        """The same weights, sharing nothing."""
+        """Return the same weights, sharing nothing.
+
+        Returns
+        -------
+        Weights
+        """
         drift = None if self.drift is None else self.drift.copy(order="K")
         return Weights(self.w.copy(order="K"), drift, self.tally.copy(), self.clock.copy())
 
@@ -81,11 +109,26 @@ def zeros(features: int, problem: Problem, dtype: type, averaged: bool, sparse: 
 
 
 def in_layout_of(weights: Weights, dtype: type, sparse: bool) -> Weights:
-    """The same weights in the memory order and with the precision that these rows want; a copy only where they differ."""
+    """The same weights in the memory order and with the precision that these rows want, and such that learning can write
+    to them; a copy only where they differ."""
     order: Literal["C", "F"] = "C" if sparse else "F"
-    w: NDArray = np.asarray(weights.w, dtype=dtype, order=order)
-    drift = None if weights.drift is None else np.asarray(weights.drift, order=order)
-    return weights._replace(w=w, drift=drift)
+    w = np.require(weights.w, dtype, [order, "W"])
+    drift = None if weights.drift is None else np.require(weights.drift, None, [order, "W"])
+    return Weights(w, drift, writable(weights.tally), writable(weights.clock))
+
+
+def writable(array: NDArray) -> NDArray:
+    """The array, or a copy of one that must not be written to: joblib gives the arrays of a model that it maps into
+    memory or passes to another process as read-only views of a file."""
+    return np.require(array, None, ["W"])
+
+
+def has_read_only(values: Iterable[object]) -> bool:
+    """Whether one of these values, or of those in a tuple among them, is an array that must not be written to."""
+    return any(
+        not value.flags.writeable if isinstance(value, np.ndarray) else isinstance(value, tuple) and has_read_only(value)
+        for value in values
+    )
 
 
 def with_more_classes(weights: Weights, problem: Problem, larger: Problem) -> Weights:

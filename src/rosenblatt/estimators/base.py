@@ -7,27 +7,27 @@ from __future__ import annotations
 
 import copy
 import math
+import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
 from numbers import Integral
 from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import train_test_split
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rosenblatt.engine.loop import Progress
 from rosenblatt.engine.model import Init
 from rosenblatt.engine.problems import Binary, Joint, OneVsOne, OneVsRest, Problem, Spread, winner
-from rosenblatt.engine.rows import Examples, Matrix, MatrixLike, Rows, as_rows, finite
+from rosenblatt.engine.rows import Examples, Matrix, MatrixLike, Rows, as_rows, finite, numpy_array, refuse_dates
 from rosenblatt.engine.train import (
     Epoch,
     EpochTrainer,
@@ -52,9 +52,10 @@ from rosenblatt.errors import (
 )
 from rosenblatt.estimators import targets
 from rosenblatt.estimators.callbacks import CallbackSupportMixin, Hooks
-from rosenblatt.estimators.parameters import SHARED, Flag, parameter, with_parameters
+from rosenblatt.estimators.parameters import SHARED, Flag, NamedParameters, parameter, with_parameters
 from rosenblatt.estimators.plan import PROBLEMS, Plan
-from rosenblatt.estimators.progress import Bar
+from rosenblatt.estimators.progress import Bar, Units
+from rosenblatt.estimators.scaling import warn_unscaled
 from rosenblatt.modelfile.saving import EstimatorSaveLoadMixin
 
 READ: dict[str, Any] = {"accept_sparse": "csr", "dtype": (np.float64, np.float32), "order": "C"}
@@ -100,16 +101,18 @@ def invalid_data() -> Iterator[None]:
 
 def read_rows(estimator: BaseEstimator, X: MatrixLike) -> Any:
     """X as an array or a CSR matrix of finite numbers, with the columns that the fitted estimator expects."""
+    refuse_dates(X)
     with invalid_data():
-        return validate_data(estimator, X, reset=False, **READ)
+        return validate_data(estimator, numpy_array(X, "X"), reset=False, **READ)
 
 
 def read_examples(
     estimator: BaseEstimator, X: MatrixLike, y: ArrayLike, reset: bool, **options: object
 ) -> tuple[Any, NDArray]:
     """(X, y) as arrays, or X as a CSR matrix; with `reset`, the estimator expects columns like these from now on."""
+    refuse_dates(X)
     with invalid_data():
-        return validate_data(estimator, X, y, reset=reset, **(READ | options))
+        return validate_data(estimator, numpy_array(X, "X"), numpy_array(y, "y"), reset=reset, **(READ | options))
 
 
 def refuse_non_finite(estimator: BaseEstimator, X: Matrix) -> None:
@@ -143,7 +146,24 @@ class LabelledRows(NamedTuple):
     live: NDArray  # the rows that count
 
 
-class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, BaseEstimator):
+class NotOffered:
+    """A method of scikit-learn's learners that these have not; whoever asks for it is told what to use instead."""
+
+    def __init__(self, hint: str):
+        self.hint = hint
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, instance: object, owner: type) -> NoReturn:
+        raise AttributeError(f"{owner.__name__} has no {self.name}; {self.hint}")
+
+
+PROBABILITIES = "sklearn.calibration.CalibratedClassifierCV makes probabilities of scores"
+DENSE_WEIGHTS = "the weights are always dense; scipy.sparse.csr_matrix(model.coef_) is a sparse copy of them"
+
+
+class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, NamedParameters):
     """The base of all estimators of this library, with the interface of scikit-learn.
 
     The class attributes are the values of those parameters that a learner does not offer; `_allowed` says what its
@@ -183,6 +203,11 @@ class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, BaseEstimator):
 
     # What a learner is
 
+    @property
+    def _by_size(self) -> bool:
+        """Whether it learns large columns faster than small ones, so that they should be scaled."""
+        return True
+
     @abstractmethod
     def _initial_model(self, plan: Plan, rows: Rows, features: int, outputs: int, init: Init | None) -> Any:
         """What has been learned before the first example; `outputs` counts the classes or the targets, and
@@ -190,6 +215,9 @@ class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, BaseEstimator):
 
     def _store(self, model: Any, X: Any, learner: Any) -> None:
         """Store in the model what a stretch of learning left in the learner."""
+
+    def _settle(self, model: Any, X: Any, learner: Any) -> None:
+        """Complete a model whose run ended with an epoch without mistakes."""
 
     # scikit-learn's questions
 
@@ -205,6 +233,32 @@ class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, BaseEstimator):
         if not self.__sklearn_is_fitted__():
             raise AttributeError(f"this {type(self).__name__} is not fitted yet; call fit or partial_fit first")
         return self._model
+
+    # What scikit-learn's linear learners have
+
+    @property
+    def t_(self) -> int:
+        """One more than the number of examples visited, as scikit-learn counts."""
+        self._fitted()
+        return self.n_seen_ + 1
+
+    def _set_weights(self, coef: ArrayLike | None = None, intercept: ArrayLike | None = None) -> None:
+        """Set the weights that predict, of a linear model; one that has learned nothing begins with them."""
+        with unchanged_on_error(self), invalid_data():
+            if not self.__sklearn_is_fitted__():
+                self._begin_with(np.asarray(coef, dtype=np.float64))
+            self._model = self._model.with_weights(coef, intercept)
+
+    def _begin_with(self, coef: NDArray) -> None:
+        """Begin a model that has learned nothing, for weights of this shape."""
+        raise UnsupportedOperation(f"{type(self).__name__} cannot begin with weights that are set", hint="call fit first")
+
+    def _begun(self, features: int, **learned: object) -> None:
+        """Set what an estimator has that has seen nothing, with the further attributes `learned`."""
+        self.n_features_in_ = features
+        self.history_, self.stop_reason_, self.n_iter_ = [], "partial_fit", 1
+        self.n_updates_, self.n_seen_ = 0, 0
+        self.__dict__.update(learned)
 
     # Columns that come later
 
@@ -254,6 +308,18 @@ class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, BaseEstimator):
     def _plan(self) -> Plan:
         names = (*SHARED, *self._allowed)
         return Plan({name: getattr(self, name) for name in names}, self._allowed, self._problems)
+
+    def _plan_to_stream(self) -> Plan:
+        """The plan for rows that come once, of which none can be held out."""
+        plan = self._plan()
+        if self.early_stopping:
+            raise UnsupportedOperation(
+                "early_stopping=True cannot be used with partial_fit, which learns from every row once and has no epochs "
+                "to stop",
+                hint="use fit, or call score on rows of your own between the calls of partial_fit and stop calling it",
+                settings={"early_stopping": False},
+            )
+        return plan
 
     def _unchangeable(self, plan: Plan) -> list[tuple[str, Any, Any]]:
         """(parameters, what they were when the model began, what they are now) of those that must not change."""
@@ -314,15 +380,20 @@ class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, BaseEstimator):
         self.history_, self.stop_reason_, self.n_iter_ = history, reason, len(history)
         self.n_updates_ = model.updates - updates
         self.n_seen_ = model.seen - seen
+        if not history[-1].mistakes:
+            self._settle(model, X, learner)
         hooks.done()
         return reason
 
     def _train(
         self, plan: Plan, learner: EpochTrainer, error: Callable[[], float] | None, hooks: Hooks
     ) -> tuple[list[Epoch], str]:
-        bar = Bar(self.max_iter) if self.verbose else None
+        bar = Bar(self.max_iter, self._units()) if self.verbose else None
+        recorded = getattr(learner, "recorded", 0)  # epochs of a training that resumes, which were shown before
 
         def watch(epoch: Epoch) -> bool:
+            if epoch.epoch <= recorded:
+                return False
             if bar is not None:
                 bar(epoch)
             return hooks.epoch()
@@ -332,9 +403,33 @@ class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, BaseEstimator):
             bar.done(reason)
         return history, reason
 
+    def _units(self) -> Units:
+        """What an epoch counts, for the line that shows it."""
+        return Units()
+
     def _limits(self, plan: Plan, learner: EpochTrainer) -> Limits:
         """When to stop."""
         return plan.limits()
+
+    def _tell(self, reason: str) -> None:
+        """Tell the caller of `fit` why it stopped, where that matters: Ctrl-C, or the end of `max_iter` before `tol` was
+        content."""
+        if reason == "interrupted":
+            raise KeyboardInterrupt
+        last = self.history_[-1]
+        if reason == "max_iter" and self.tol is not None and (last.mistakes or last.loss is not None):
+            state = (
+                f"{last.mistakes} of {last.seen} rows were predicted wrong"
+                if last.loss is None
+                else f"the mean loss was {last.loss:.3g}"
+            )
+            warnings.warn(
+                f"{type(self).__name__} stopped after max_iter={self.max_iter} epochs without converging; in the last "
+                f"epoch {state}. Scale the columns (StandardScaler) or raise max_iter; if nothing separates the classes, "
+                "tol=None runs max_iter epochs and does not warn",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
 
     def _check_finite(self, X: Matrix, rows: Rows) -> None:
         if not finite(rows):
@@ -468,7 +563,7 @@ class Classifier(ClassifierMixin, Estimator):
                 )
             new_model = partial(self._model_to_fit, plan, rows, X.shape[1], len(classes), init)
             model = new_model()
-            live, error = self._validation(model, X, labels, live, ValidationData(*validation, classes), rng)
+            live, error = self._validation(plan, model, X, labels, live, ValidationData(*validation, classes), rng)
             examples = Examples(rows, labels, targets.pair_weights(weight, by_class, len(y)), plan.constant)
             state = rng.bit_generator.state
 
@@ -480,8 +575,9 @@ class Classifier(ClassifierMixin, Estimator):
             reason = self._run(plan, model, begin(model), (X, y), error, learned, lambda: begin(new_model()))
             self.class_count_ = np.bincount(labels[live], minlength=len(classes))
             self.n_mistakes_ = sum(epoch.mistakes for epoch in self.history_)
-        if reason == "interrupted":
-            raise KeyboardInterrupt
+        if self._by_size:
+            warn_unscaled(self, X, stacklevel=4)
+        self._tell(reason)
         return self
 
     def _partial_fit(
@@ -489,7 +585,7 @@ class Classifier(ClassifierMixin, Estimator):
     ) -> Any:
         """Learn from these rows, once, in the order given."""
         with all_or_nothing(self):
-            plan = self._plan()
+            plan = self._plan_to_stream()
             X, y = self._read(X, y, reset=not self.__sklearn_is_fitted__())
             rows = as_rows(X)
             self._check_finite(X, rows)
@@ -511,7 +607,7 @@ class Classifier(ClassifierMixin, Estimator):
         with all_or_nothing(self):
             self.n_features_in_ = X.shape[1]
             data = LabelledRows(X, as_rows(X), labels, None, np.arange(len(labels)))
-            self._learn_labelled(self._plan(), data, np.arange(classes), [(0, classes)])
+            self._learn_labelled(self._plan_to_stream(), data, np.arange(classes), [(0, classes)])
         return self
 
     def _learn_labelled(self, plan: Plan, data: LabelledRows, known: NDArray, stages: list[tuple[int, int]]) -> None:
@@ -535,6 +631,9 @@ class Classifier(ClassifierMixin, Estimator):
         self.n_mistakes_, self.n_updates_, self.n_seen_ = np.add(totals, (mistakes, updates, len(data.live))).tolist()
 
     # Predicting
+
+    predict_proba = NotOffered(PROBABILITIES)
+    predict_log_proba = NotOffered(PROBABILITIES)
 
     def decision_function(self, X: MatrixLike) -> NDArray:
         """Compute the scores of rows.
@@ -587,6 +686,8 @@ class Classifier(ClassifierMixin, Estimator):
     # Steps of learning
 
     def _read(self, X: MatrixLike, y: ArrayLike, reset: bool) -> tuple[Any, NDArray]:
+        y = numpy_array(y, "y")
+        targets.refuse_several(y, type(self).__name__)
         targets.refuse_mixed(y)
         X, y = read_examples(self, X, y, reset, ensure_all_finite=False)
         with invalid_data():
@@ -675,7 +776,14 @@ class Classifier(ClassifierMixin, Estimator):
         return mistakes, updates
 
     def _validation(
-        self, model: Any, X: Any, labels: NDArray, live: NDArray, data: ValidationData, rng: np.random.Generator
+        self,
+        plan: Plan,
+        model: Any,
+        X: Any,
+        labels: NDArray,
+        live: NDArray,
+        data: ValidationData,
+        rng: np.random.Generator,
     ) -> tuple[NDArray, Callable[[], float] | None]:
         """(rows to learn from, what tells the validation error), from rows given or held out."""
         X_val, y_val, classes = data
@@ -690,19 +798,15 @@ class Classifier(ClassifierMixin, Estimator):
             X_val = read_rows(self, X_val)
             y_val = self._validation_labels(y_val, X_val.shape[0], classes)
         elif self.early_stopping:
-            seed = int(rng.integers(2**31))
-            with invalid_data():
-                train, held = train_test_split(
-                    live, test_size=self.validation_fraction, stratify=labels[live], random_state=seed
-                )
-            live, X_val, y_val = np.sort(train), X[held], labels[held]
+            live, held = plan.hold_out(live, labels[live], rng)
+            X_val, y_val = X[held], labels[held]
         else:
             return live, None
         return live, lambda: float(np.mean(winner(model.decision(X_val)) != y_val))
 
     def _validation_labels(self, y: ArrayLike, rows: int, classes: NDArray) -> NDArray:
         """The class numbers of labels to validate with, one for each row."""
-        y = np.asarray(y)
+        y = np.asarray(numpy_array(y, "y_val"))
         if y.shape != (rows,):
             raise InvalidData(f"y_val must have one label for each of the {rows} rows of X_val; its shape is {y.shape}")
         numbers = targets.numbers(y, classes)

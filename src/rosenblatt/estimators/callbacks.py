@@ -31,7 +31,13 @@ class Hooks:
             self.fit.call_on_fit_task_begin(estimator=estimator, X=X, y=y)
 
     def epoch(self) -> bool:
-        """Tell that an epoch is over; whether a callback asks to stop."""
+        """Tell callbacks that an epoch is over.
+
+        Returns
+        -------
+        stop : bool
+            Whether a callback asks to stop.
+        """
         if self.fit is None:
             return False
         task = self.fit.subcontext(task_name="epoch")

@@ -16,12 +16,12 @@ from sklearn.utils.validation import check_is_fitted
 from rosenblatt import rules
 from rosenblatt.engine.model import Init, LinearModel, fresh
 from rosenblatt.engine.problems import Binary, OneVsOne, winner
-from rosenblatt.engine.rows import Examples, Matrix, MatrixLike, Rows, lengths, refuse_too_long
+from rosenblatt.engine.rows import Dense, Examples, Matrix, MatrixLike, Rows, lengths, numpy_array, refuse_too_long
 from rosenblatt.engine.train import Log, Trainer, Visits
 from rosenblatt.engine.weights import Weights
 from rosenblatt.errors import InvalidData, InvalidParameter, UnknownLabel, UnsupportedOperation
 from rosenblatt.estimators import targets
-from rosenblatt.estimators.base import Classifier, read_rows
+from rosenblatt.estimators.base import DENSE_WEIGHTS, Classifier, NotOffered, read_rows
 from rosenblatt.estimators.callbacks import with_callbacks
 from rosenblatt.estimators.parameters import Number, OneOf, SharedParameters, parameter, with_parameters
 from rosenblatt.estimators.plan import Plan
@@ -59,7 +59,11 @@ class Linear(Classifier):
     Attributes
     ----------
     coef_, intercept_ : (vectors, features) and (vectors,) arrays
-        The weights that predict. One vector for two classes, one a class, or one a pair a < b (positive for a).
+        The weights that predict. One vector for two classes, one a class, or one a pair a < b (positive for a). They may be
+        set; training then goes on as if they had been the weights from the beginning. A model that has learned nothing
+        begins with them if `classes_` is set first.
+    t_ : int
+        One more than the number of examples visited, as scikit-learn counts.
     last_coef_, last_intercept_ : arrays of the same shapes
         The last weights, whichever are kept.
     weights_ : Weights
@@ -178,6 +182,7 @@ class Linear(Classifier):
                 f"keep={self.keep!r} with multiclass={self.multiclass!r} predicts by votes, not by a sum over features",
                 hint="explain needs keep='last', 'average' or 'pocket', and multiclass='joint' or 'ovr'",
             )
+        x = numpy_array(x, "x")
         if not (sp.issparse(x) or hasattr(x, "columns") or np.ndim(x) == 2):
             x = np.asarray(x)[None]
         x = read_rows(self, x)
@@ -288,9 +293,31 @@ class Linear(Classifier):
     def coef_(self) -> NDArray:
         return self._fitted().predicting_coef()[0]
 
+    @coef_.setter
+    def coef_(self, coef: ArrayLike) -> None:
+        self._set_weights(coef=coef)
+
     @property
     def intercept_(self) -> NDArray:
         return self._fitted().predicting_coef()[1]
+
+    @intercept_.setter
+    def intercept_(self, intercept: ArrayLike) -> None:
+        self._set_weights(intercept=intercept)
+
+    def _begin_with(self, coef: NDArray) -> None:
+        if coef.ndim != 2 or not hasattr(self, "classes_"):
+            raise UnsupportedOperation(
+                f"this {type(self).__name__} has learned nothing yet, and knows no classes for weights to begin with",
+                hint="set classes_, then coef_ with two axes, then intercept_; or call fit first",
+            )
+        classes = np.unique(np.asarray(self.classes_))
+        rows = Dense(np.empty((0, coef.shape[1])))
+        self._model = self._initial_model(self._plan(), rows, coef.shape[1], len(classes), None)
+        self._begun(coef.shape[1], classes_=classes, class_count_=np.zeros(len(classes), np.int64), n_mistakes_=0)
+
+    sparsify = NotOffered(DENSE_WEIGHTS)
+    densify = NotOffered(DENSE_WEIGHTS)
 
     @property
     def last_coef_(self) -> NDArray:
@@ -346,6 +373,16 @@ class Linear(Classifier):
     def _store(self, model: LinearModel, X: Matrix, learner: Trainer) -> None:
         if learner.log is not None:
             model.remember(X, learner.log.moves())
+
+    def _settle(self, model: LinearModel, X: Matrix, learner: Trainer) -> None:
+        if self.keep == "auto":
+            live, labels = learner.visits.live, learner.examples.labels
+            self._go_on(*((X, labels) if len(live) == len(labels) else (X[live], labels[live])))
+
+    def _go_on(self, X: Matrix, labels: NDArray) -> None:
+        """Complete the average of a run that ended without mistakes on these rows; labels are numbers of classes."""
+        if self.keep == "auto":
+            self._model.go_on(X, labels)
 
     _widens = True
 

@@ -20,17 +20,22 @@ class that declares a parameter again changes its default, and may change what i
 
 from __future__ import annotations
 
+import difflib
+import functools
 import inspect
 import math
+import operator
 import re
-from collections.abc import Iterable, Mapping
+import sys
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import MISSING, dataclass, field
 from numbers import Integral, Real
-from typing import Any, NamedTuple, Protocol, TypeVar, dataclass_transform
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar, dataclass_transform, get_args
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
-from rosenblatt.errors import IncompatibleParameters, InvalidParameter, shown
+from rosenblatt.errors import IncompatibleParameters, InvalidParameter, UnknownParameter, shown
 
 T = TypeVar("T")
 C = TypeVar("C", bound=type)
@@ -202,6 +207,146 @@ def _among(value: Any, values: tuple[Any, ...]) -> bool:
     return any(test(value) if callable(test) else value == test for test in values)
 
 
+# Words that learners of scikit-learn have, and others
+
+
+class Advice(NamedTuple):
+    """What to write instead of a word that a learner does not have."""
+
+    instead: str = ""  # a parameter that the learner must have for this advice; "": none
+    value: Callable[[Any], Any] | None = None  # its value, by that of the word; if it returns None, the advice is another
+    hint: str | None = None
+    also: str | None = None  # a further parameter that it must have
+
+
+def _translate(**words: Any) -> Callable[[Any], Any]:
+    return lambda value: words.get(str(value))
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+_NO_PENALTY = (
+    "learners that move on mistakes have no penalty, as with penalty=None: leave it out, or average the weights; with one "
+    "there is sklearn.linear_model.SGDClassifier(loss='perceptron', penalty='l2')"
+)
+_PENALTY = (
+    Advice("keep", lambda value: "average", _NO_PENALTY),
+    Advice("average", lambda value: True, _NO_PENALTY),
+    Advice(hint=_NO_PENALTY),
+)
+_RATE = (
+    Advice("C", hint="the length of a step follows from the example, and C limits it; leave it out"),
+    Advice(hint="the length of a step follows from the algorithm; leave it out"),
+)
+_LOSSES = "use PassiveAggressiveClassifier(loss='squared_hinge'), or sklearn.linear_model.SGDClassifier for other losses"
+_KERNEL = (Advice(hint="use KernelPerceptron, or a learner with a budget such as Forgetron"),)
+_ONE_WAY = (Advice(hint="there is one algorithm; leave it out"),)
+_EPOCHS = (Advice("max_iter", _same), Advice(hint="it does not learn in epochs; leave it out"))
+_HELD_OUT = (
+    Advice("max_iter", hint="this learner holds out no rows; max_iter and tol end its training"),
+    Advice(hint="it does not learn in epochs; leave it out"),
+)
+_ALWAYS_DRAWN = (Advice(hint="how it visits rows is part of the algorithm; leave it out"),)
+_NO_AVERAGE = (Advice(hint="the weights that predict are part of the algorithm; leave it out"),)
+_RULE_OF_RATES = "the rate falls with the updates, not with the examples"
+
+WORDS: Mapping[str, tuple[Advice, ...]] = {
+    "penalty": _PENALTY,
+    "alpha": _PENALTY,
+    "l1_ratio": _PENALTY,
+    "shuffle": (Advice("order", lambda value: "shuffle" if value else "cyclic"), *_ALWAYS_DRAWN),
+    "order": (Advice("shuffle", _translate(shuffle=True, cyclic=False)), *_ALWAYS_DRAWN),
+    "average": (
+        Advice("keep", lambda value: "average" if value else "last", "the average is over all examples"),
+        *_NO_AVERAGE,
+    ),
+    "keep": (Advice("average", _translate(average=True, last=False)), *_NO_AVERAGE),
+    "loss": (
+        Advice("margin", _translate(perceptron=0.0, hinge=1.0), also="learning_rate"),
+        Advice("learning_rate", hint=_LOSSES),
+        Advice(hint="the loss is that of the algorithm; leave it out"),
+    ),
+    "C": (Advice(hint="use PassiveAggressiveClassifier or PassiveAggressiveRegressor, whose steps C limits"),),
+    "epsilon": (Advice(hint="use PassiveAggressiveRegressor, which has a tube of that width"),),
+    "margin": (Advice(hint="use Perceptron(margin=...), MIRA or PAUM"),),
+    "eta0": _RATE,
+    "learning_rate": (Advice("eta0", hint="the rate is eta0 at every step; leave it out"), *_RATE),
+    "learning_rate_init": (Advice("eta0", _same), *_RATE),
+    "lr": (Advice("eta0", _same), *_RATE),
+    "power_t": (
+        Advice("learning_rate", lambda value: {0.5: "invsqrt", 1.0: "inverse"}.get(value), _RULE_OF_RATES),
+        *_RATE,
+    ),
+    "fit_intercept": (Advice(hint="it has no intercept; append a column of ones to X for one"),),
+    "intercept_scaling": (Advice(hint="it has no intercept; append a column of constants to X for one"),),
+    "multi_class": (Advice("multiclass", _translate(ovr="ovr", multinomial="joint", crammer_singer="joint")), *_ONE_WAY),
+    "decision_function_shape": (Advice("multiclass", _same), *_ONE_WAY),
+    "multiclass": (Advice(hint="it learns each class against the rest; leave it out"),),
+    "dual": _ONE_WAY,
+    "solver": _ONE_WAY,
+    "kernel": _KERNEL,
+    "degree": _KERNEL,
+    "gamma": _KERNEL,
+    "coef0": _KERNEL,
+    "probability": (Advice(hint="sklearn.calibration.CalibratedClassifierCV makes probabilities of scores"),),
+    "batch_size": (Advice("batch", _same), Advice(hint="it learns from one row at a time; leave it out")),
+    "batch": (Advice(hint="it learns from one row at a time; leave it out"),),
+    "max_iter": _EPOCHS,
+    "n_iter": _EPOCHS,
+    "epochs": _EPOCHS,
+    "tol": _EPOCHS[1:],
+    "n_iter_no_change": _EPOCHS[1:],
+    "warm_start": _EPOCHS[1:],
+    "early_stopping": _HELD_OUT,
+    "validation_fraction": _HELD_OUT,
+    "class_weight": (Advice(hint="use a learner that weighs classes, such as Perceptron or PassiveAggressiveClassifier"),),
+    "n_jobs": (Advice(hint="it uses one thread; leave it out"),),
+    "seed": (Advice("random_state", _same),),
+}
+
+
+def unknown_parameter(learner: str, name: str, value: Any, known: Collection[str]) -> UnknownParameter:
+    """Return the error for a parameter that a learner, which has those known, does not have; it says what to write."""
+    for instead, translate, hint, also in WORDS.get(name, ()):
+        if {instead, also or ""} - {""} <= set(known):
+            settings = {} if translate is None else {instead: translate(value)}
+            if None not in settings.values():
+                return UnknownParameter(learner, name, value, hint=hint, settings=settings)
+    near = difflib.get_close_matches(name, known, 1)
+    hint = f"did you mean {near[0]!r}?" if near else f"its parameters are {', '.join(sorted(known))}"
+    return UnknownParameter(learner, name, value, hint=hint)
+
+
+class NamedParameters(BaseEstimator):
+    """A scikit-learn estimator that answers an unknown parameter with what to write instead."""
+
+    def set_params(self, **params: Any) -> Any:
+        """Set parameters of this estimator.
+
+        Parameters
+        ----------
+        **params : object
+            Values by the names of parameters.
+
+        Returns
+        -------
+        self : object
+            The estimator.
+
+        Raises
+        ------
+        UnknownParameter
+            If there is no such parameter; the message says what to write instead. None is set then.
+        """
+        known = self.get_params(deep=True)
+        for name, value in params.items():
+            if name.partition("__")[0] not in known:
+                raise unknown_parameter(type(self).__name__, name, value, known)
+        return super().set_params(**params)
+
+
 # How a class declares its parameters
 
 
@@ -228,12 +373,31 @@ def with_parameters(cls: C) -> C:
     """
     made: Any = dataclass(kw_only=True, eq=False, repr=False, match_args=False)(cls)
     signature = inspect.signature(made.__init__)
+    made.__init__ = _refuse_unknown(made.__init__, list(signature.parameters)[1:])
     ranked = sorted(signature.parameters.values(), key=lambda each: (each.kind, _rank(each.name)))
-    made.__init__.__signature__ = signature.replace(parameters=ranked)
     made._allowed = {each.name: _find_allowed(made, each.name) for each in ranked[1:]}
+    ranked[1:] = (each.replace(annotation=_annotation(made, each.name, each.annotation)) for each in ranked[1:])
+    made.__init__.__signature__ = signature.replace(parameters=ranked)
+    made.__init__.__annotations__ = {each.name: each.annotation for each in ranked[1:]} | {"return": None}
+    for each in ranked[1:]:
+        if each.default is not inspect.Parameter.empty:
+            setattr(made, each.name, each.default)  # over what a base has that does not offer the parameter
     if made.__doc__ is not None:  # which python -OO takes away
         made.__doc__ = _documentation(made, {each.name: each.default for each in ranked[1:]})
     return made
+
+
+def _refuse_unknown(constructor: Any, known: list[str]) -> Any:
+    """The same constructor, which answers an unknown parameter with what to write instead."""
+
+    @functools.wraps(constructor)
+    def __init__(self: Any, *args: Any, **values: Any) -> None:  # noqa: N807
+        for name, value in values.items():
+            if name not in known:
+                raise unknown_parameter(type(self).__name__, name, value, known)
+        constructor(self, *args, **values)
+
+    return __init__
 
 
 def _rank(name: str) -> int:
@@ -245,6 +409,17 @@ def _find_allowed(cls: type, name: str) -> Allowed:
     """What a parameter may be, as the class says or the nearest base that does."""
     declared = (vars(base).get("__dataclass_fields__", {}).get(name) for base in cls.__mro__)
     return next(each.metadata["allowed"] for each in declared if each is not None and each.metadata["allowed"] is not None)
+
+
+def _annotation(cls: Any, name: str, written: str) -> Any:
+    """The type of a parameter: as its class writes it, with the words that are allowed in the place of `str`."""
+    home = next(base for base in cls.__mro__ if name in vars(base).get("__annotations__", {}))
+    kind = eval(written, vars(sys.modules[home.__module__]))
+    words = getattr(cls._allowed[name], "words", ())
+    if not words:
+        return kind
+    others = [part for part in get_args(kind) or (kind,) if part is not str]
+    return functools.reduce(operator.or_, others, Literal[words])
 
 
 def _documentation(cls: Any, defaults: Mapping[str, Any]) -> str:
@@ -351,7 +526,8 @@ class EpochParameters(RandomParameters):
         The largest number of epochs (passes over the data).
     tol
         Stop when the share of mistakes in an epoch (or the validation error) has not fallen by more than `tol` for
-        `n_iter_no_change` epochs in a row. None: do not stop for this reason.
+        `n_iter_no_change` epochs in a row and, without validation, 50,000 rows: a small set is visited until it is
+        learned, or `max_iter` times. None: do not stop for this reason, and do not warn at `max_iter`.
     n_iter_no_change
         The number of epochs without such a fall after which training stops.
     warm_start
@@ -392,13 +568,14 @@ class KeepParameters:
     Parameters
     ----------
     keep
-        Which weights predict: the last; the mean of those after every example; the pocket, those with the longest run of
-        right answers that also made the fewest errors on the training set; or the vote of them all, each with the
-        examples it survived (Freund and Schapire 1999), which stores every mistake. `last_coef_` has the last weights in
-        any case.
+        Which weights predict. "average": the mean of those after every example. "auto": the same, and if training ends
+        with an epoch without mistakes, further epochs without updates count in the mean until it, too, predicts every
+        training row. "last": the last. "pocket": those with the longest run of right answers that also made the fewest
+        errors on the training set. "vote": the vote of them all, each with the examples it survived (Freund and Schapire
+        1999), which stores every mistake. `last_coef_` has the last weights in any case.
     """
 
-    keep: str = parameter("last", OneOf(("last", "average", "pocket", "vote")))
+    keep: str = parameter("auto", OneOf(("auto", "last", "average", "pocket", "vote")))
 
 
 @with_parameters
@@ -412,6 +589,11 @@ class ClassWeightParameters:
     """
 
     class_weight: Any = parameter(None, ClassWeight())
+
+
+@with_parameters
+class StateParameters(LinearParameters, ClassWeightParameters):
+    """Parameters of linear learners with a state, each class of which learns against the rest."""
 
 
 @with_parameters

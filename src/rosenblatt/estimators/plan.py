@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from itertools import count
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 from sklearn.utils import check_random_state
 
 from rosenblatt.engine.blocks import available_threads
 from rosenblatt.engine.problems import Binary, Joint, OneVsOne, OneVsRest, Problem
 from rosenblatt.engine.rows import Rows, lengths
 from rosenblatt.engine.train import NO_LIMIT, Limits, Visits
+from rosenblatt.errors import InvalidData
 from rosenblatt.estimators import parameters
 from rosenblatt.estimators.parameters import SHARED, WORST_FIRST, Clash
 
 PROBLEMS: dict[str, Any] = {"joint": Joint, "ovr": OneVsRest, "ovo": OneVsOne}
+
+_OWN_ROWS = "use more rows, another validation_fraction, or rows of your own to validate on"
+PATIENCE = 50_000  # rows that are visited without a fall of the error before training stops for that
 
 _MANY = (lambda batch: batch != 1,)
 CLASHES = (
@@ -76,6 +83,39 @@ class Plan:
         mean = self.params["reduction"] == "mean" and self.params["batch"] != 1  # one row is its own mean
         return Visits(live, order, rng, batch, mean, scales, threads)
 
+    def hold_out(self, live: NDArray, classes: NDArray | None, rng: np.random.Generator) -> tuple[NDArray, NDArray]:
+        """The rows to learn from and those to validate on; with the class of each live row, both have rows of every class.
+
+        For a whole number as `random_state` they are those of scikit-learn's learners with `early_stopping=True`.
+        """
+        share, seed = float(self.params["validation_fraction"]), self.params["random_state"]
+        self._check_room(len(live), share, classes)
+        splitter = ShuffleSplit if classes is None else StratifiedShuffleSplit
+        seed = seed if isinstance(seed, Integral) else int(rng.integers(2**31))
+        train, held = next(splitter(1, test_size=share, random_state=seed).split(live, classes))
+        return live[np.sort(train)], live[held]
+
+    def _check_room(self, rows: int, share: float, classes: NDArray | None) -> None:
+        """Raise InvalidData if so many rows are too few to hold out this share of them."""
+        counts = np.zeros(0, np.int64) if classes is None else np.bincount(classes)
+        counts = counts[counts > 0]
+        if 1 in counts:
+            problem = "early_stopping=True needs at least 2 rows of each class, one to learn from and one held out; "
+            problem += f"y has {np.count_nonzero(counts == 1)} of {len(counts)} classes with a single row"
+            raise InvalidData(problem, hint=_OWN_ROWS, settings={"early_stopping": False})
+        held = math.ceil(share * rows)
+        needed = (2, 1) if classes is None else (len(counts), len(counts))  # R² needs two rows
+        if held < needed[0] or rows - held < needed[1]:
+            parts = ((n, math.ceil(share * n)) for n in count(rows))
+            enough = next(n for n, out in parts if out >= needed[0] and n - out >= needed[1])
+            kind = "to compute R²" if classes is None else f"for {len(counts)} classes"
+            raise InvalidData(
+                f"early_stopping=True with validation_fraction={share:g} holds out {held} of {rows} rows and learns from "
+                f"{rows - held}, but needs at least {needed[0]} and {needed[1]} {kind}: at least {enough} rows in all",
+                hint=_OWN_ROWS,
+                settings={"early_stopping": False},
+            )
+
     def limits(self) -> Limits:
         """When to stop."""
         updates, seconds = self.params["max_updates"], self.params["max_seconds"]
@@ -85,5 +125,6 @@ class Plan:
             math.inf if seconds is None else float(seconds),
             self.params["tol"],
             self.params["n_iter_no_change"],
+            PATIENCE,
             self.params["weight_tol"],
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
-from typing import TextIO
+from typing import NamedTuple, TextIO
 
 from rosenblatt.engine.train import Epoch
 
@@ -30,26 +30,36 @@ class StatusLine:
         self.stream.flush()
 
 
+class Units(NamedTuple):
+    """What an epoch counts."""
+
+    seen: str = ""  # the examples, such as "sentences"
+    mistakes: str = ""  # where a mistake is not an example that was wrong, but a part of one
+
+
 class Bar(StatusLine):
     """Shows each epoch it is called with; `done` ends the line."""
 
-    def __init__(self, epochs: int, stream: TextIO | None = None):
+    def __init__(self, epochs: int, units: Units | None = None, stream: TextIO | None = None):
         super().__init__(stream)
-        self.epochs = epochs
+        self.epochs, self.units = epochs, units or Units()
 
     def __call__(self, epoch: Epoch) -> None:
         """Show one epoch."""
         filled = round(20 * epoch.epoch / self.epochs)
-        self.show((f"[{'#' * filled}{'.' * (20 - filled)}] " if self.rewriting else "") + describe(epoch))
+        self.show((f"[{'#' * filled}{'.' * (20 - filled)}] " if self.rewriting else "") + describe(epoch, self.units))
 
     def done(self, reason: str) -> None:
         """Say why the training stopped."""
         self.end(f"stopped: {reason}\n")
 
 
-def describe(epoch: Epoch) -> str:
+def describe(epoch: Epoch, units: Units) -> str:
     """One epoch as a line."""
-    mistakes = f"mistakes {epoch.mistakes:,} of {epoch.seen:,} ({epoch.mistakes / max(epoch.seen, 1):.2%})"
+    seen = f"{epoch.seen:,} {units.seen}".rstrip()
+    mistakes = f"mistakes {epoch.mistakes:,} of {seen} ({epoch.mistakes / max(epoch.seen, 1):.2%})"
+    if units.mistakes:  # several in an example, so that they are no share of the examples
+        mistakes = f"mistakes {epoch.mistakes:,} {units.mistakes} in {seen}"
     parts = [
         f"epoch {epoch.epoch}",
         mistakes if epoch.loss is None else f"loss {epoch.loss:.4g}",

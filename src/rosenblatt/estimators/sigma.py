@@ -17,20 +17,21 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt.engine.jit import jit
 from rosenblatt.engine.loop import axpy, dot
 from rosenblatt.engine.problems import winner
-from rosenblatt.engine.rows import Examples, Rows, as_rows, columns_of, count, lengths, row_bytes, take
+from rosenblatt.engine.rows import Examples, Rows, as_rows, columns_of, count, frozen, lengths, numpy_array, row_bytes, take
 from rosenblatt.errors import InvalidData, InvalidParameter, NumericOverflow
 from rosenblatt.estimators import parameters, targets
 from rosenblatt.estimators.base import invalid_data, read_examples, read_rows, unchanged_on_error
 from rosenblatt.estimators.parameters import (
     Flag,
     InterceptParameters,
+    NamedParameters,
     Number,
     RandomParameters,
     parameter,
@@ -229,7 +230,8 @@ def far_mistakes(examples: Examples, label: int, sigma: float, w: NDArray) -> in
 
 def _cosines(rows: Rows, constant: float, coef: NDArray, intercept: NDArray) -> NDArray:
     result = np.empty((count(rows), len(coef)))
-    cosines(rows, check_lengths(rows, constant), np.ascontiguousarray(coef), intercept, result)
+    weights = frozen(np.ascontiguousarray(coef)), frozen(np.ascontiguousarray(intercept))
+    cosines(rows, check_lengths(rows, constant), *weights, result)
     return result
 
 
@@ -243,7 +245,7 @@ def _starts(rng: np.random.Generator, n: int, draws: int, pairs: bool) -> Iterat
 
 
 @with_parameters
-class SigmaPerceptron(LearnerSaveLoadMixin, ClassifierMixin, InterceptParameters, RandomParameters, BaseEstimator):
+class SigmaPerceptron(LearnerSaveLoadMixin, ClassifierMixin, InterceptParameters, RandomParameters, NamedParameters):
     """The σ-perceptron: a linear classifier that is right on every training row far from its plane, with any margin.
 
     A row is far if |cos(w, x)| ≥ `sigma`, both with the constant feature. If a hyperplane separates the classes, then with
@@ -331,6 +333,8 @@ class SigmaPerceptron(LearnerSaveLoadMixin, ClassifierMixin, InterceptParameters
         """
         with unchanged_on_error(self):
             parameters.check(self.get_params(deep=False), self._allowed)
+            y = numpy_array(y, "y")
+            targets.refuse_several(y, type(self).__name__)
             targets.refuse_mixed(y)
             table, labels = read_examples(self, X, y, reset=True)
             with invalid_data():

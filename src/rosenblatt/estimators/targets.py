@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
+from rosenblatt.engine.rows import numpy_array
 from rosenblatt.errors import InvalidData, InvalidDataType, InvalidParameter, shown
 
+_SEQUENCES = (list, tuple, np.ndarray)
 FEW = 2**16  # integers in a range this small are looked up in a table, which is several times faster than a search
 
 
@@ -25,6 +28,24 @@ def checked_labels(y: NDArray) -> NDArray:
     if y.dtype.kind not in "biuSUT":
         check_classification_targets(y)
     return y
+
+
+def refuse_several(y: Any, learner: str) -> None:
+    """Raise InvalidData if rows have several labels each: a table of 0 and 1, or a sequence of labels for each row."""
+    labels = y if isinstance(y, list | tuple) or (isinstance(y, np.ndarray) and y.dtype.kind == "O" and y.ndim == 1) else ()
+    lengths = {len(row) for row in labels if isinstance(row, _SEQUENCES)}
+    shape = (len(labels), *lengths) if len(lengths) == 1 else getattr(y, "shape", ())
+    if len(shape) == 2 and shape[1] != 1:
+        found, table = f"its shape is {shape}", "y"
+    elif lengths - {1} or any(isinstance(row, set | frozenset) for row in labels):
+        found = "it is a sequence of collections of labels"
+        table = "sklearn.preprocessing.MultiLabelBinarizer().fit_transform(y)"
+    else:
+        return
+    raise InvalidData(
+        f"y must have one label for each row; {found}",
+        hint=f"sklearn.multioutput.MultiOutputClassifier({learner}()).fit(X, {table}) learns several labels",
+    )
 
 
 def refuse_mixed(y: ArrayLike) -> None:
@@ -74,7 +95,9 @@ def sample_weights(sample_weight: ArrayLike | None, rows: int) -> NDArray | None
     if sample_weight is None:
         return None
     try:
-        weight = np.asarray(sample_weight, dtype=np.float64)
+        weight = np.asarray(numpy_array(sample_weight, "sample_weight"), dtype=np.float64)
+    except InvalidData:
+        raise
     except (TypeError, ValueError, OverflowError) as error:
         raise InvalidData(f"sample_weight must be numbers; got {shown(sample_weight)} ({error})") from error
     if weight.ndim == 0:

@@ -94,7 +94,7 @@ class WithDual(Protocol):
 
 
 @dataclass(frozen=True)
-class Polyhedral:
+class Polyhedral(Cone):
     """The cone {x: A x > 0}. Its cut is the row with the least cosine.
 
     Parameters
@@ -127,7 +127,7 @@ class Polyhedral:
 
 
 @dataclass(frozen=True)
-class SecondOrder:
+class SecondOrder(Cone):
     """The cone {x: ‖P x‖ < ⟨c, x⟩}: the second-order (ice cream) cone seen through a linear map.
 
     Parameters
@@ -219,7 +219,7 @@ class SecondOrder:
 
 
 @dataclass(frozen=True)
-class Semidefinite:
+class Semidefinite(Cone):
     """The cone {x: Σ xᵢFᵢ is positive definite}.
 
     Parameters
@@ -259,7 +259,7 @@ class Semidefinite:
 
 
 @dataclass(frozen=True)
-class Intersection:
+class Intersection(Cone):
     """The cone of what is inside all of these cones.
 
     Parameters

@@ -33,11 +33,11 @@ from scipy.special import softmax
 
 from rosenblatt.exact.reading import Matrix
 from rosenblatt.feasibility.rows import NOTHING, dense_row, row_lengths, scale_rows
-from rosenblatt.feasibility.search import Budget, Stage
+from rosenblatt.feasibility.search import Budget, Method, Stage
 
 
 @dataclass(frozen=True)
-class VonNeumann:
+class VonNeumann(Method):
     """Von Neumann's algorithm: the walk to the point of the convex hull of the rows that is nearest to 0.
 
     Parameters
@@ -95,7 +95,7 @@ def _shortest(p: NDArray, direction: NDArray) -> float:
 
 
 @dataclass(frozen=True)
-class Smooth:
+class Smooth(Method):
     """The smooth perceptron of Soheili and Peña, as a method of `find_interior`."""
 
     name = "smooth"

@@ -27,7 +27,7 @@ from rosenblatt.engine.jit import jit
 from rosenblatt.errors import InvalidParameter
 from rosenblatt.exact.reading import Matrix
 from rosenblatt.feasibility.rows import row_lengths
-from rosenblatt.feasibility.search import Budget, Stage
+from rosenblatt.feasibility.search import Budget, Method, Stage
 
 
 class Climb(NamedTuple):
@@ -155,7 +155,7 @@ def check_order(order: str) -> None:
 
 
 @dataclass(frozen=True)
-class Plain:
+class Plain(Method):
     """The perceptron, on the rows as given.
 
     Parameters

@@ -51,7 +51,7 @@ from rosenblatt.exact.reading import Matrix
 from rosenblatt.feasibility.perceptron import ORDERS, Climb, Enough, check_order, in_turn
 from rosenblatt.feasibility.proof import thin
 from rosenblatt.feasibility.rows import dense_unit_rows
-from rosenblatt.feasibility.search import Budget, Stage
+from rosenblatt.feasibility.search import Budget, Method, Stage
 
 _WIDTH = math.ceil(53 * math.log(2) / (math.log(2) - 1 / 24))  # rescalings for each dimension at a margin of 2⁻⁵³
 _DRAWS = 47
@@ -110,7 +110,7 @@ class MappedRows:
 
 
 @dataclass(frozen=True)
-class Rescaling:
+class Rescaling(Method):
     """The perceptron on rows that are rescaled as soon as the counts of its updates allow it.
 
     Parameters
@@ -178,7 +178,7 @@ def improve(rows, x, sigma, limit):
 
 
 @dataclass(frozen=True)
-class DunaganVempala:
+class DunaganVempala(Method):
     """The randomised rescaled perceptron of Dunagan and Vempala, as a method of `find_interior`."""
 
     name = "dunagan-vempala"

@@ -48,7 +48,22 @@ class Method(Protocol):
     def name(self) -> str: ...
 
     def search(self, A: Matrix, budget: Budget, rng: np.random.Generator) -> Generator[Stage, None, str]:
-        """Stages, until the budget is spent, and then a word for what was. A has no rows of zeros."""
+        """Look for x with A x > 0, stage by stage.
+
+        Parameters
+        ----------
+        A : array or sparse matrix (rows, columns)
+            The matrix; it has no rows of zeros.
+        budget : Budget
+            How much may be spent.
+        rng : numpy.random.Generator
+            The source of random numbers.
+
+        Returns
+        -------
+        generator of Stage
+            The stages, until the budget is spent; it returns a word for what was.
+        """
         ...
 
 

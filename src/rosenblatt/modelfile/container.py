@@ -116,20 +116,55 @@ def read(path: str | PathLike) -> tuple[Facts, Arrays]:
 
 
 def read_bytes(content: bytes, path: str = "this content") -> tuple[Facts, Arrays]:
-    """Read a model file whose content is given; messages call it by `path`. See `read`."""
+    """Read a model file whose content is given.
+
+    Parameters
+    ----------
+    content : bytes
+        The content of the file.
+    path : str
+        What messages call it.
+
+    Returns
+    -------
+    facts, arrays : dict
+        As `read` returns them.
+    """
     with decoding(path):
         return _read(BytesIO(content), len(content))
 
 
 def facts(path: str | PathLike) -> Facts:
-    """Read the facts of a model file, however large it is: only its header is read. See `read`."""
+    """Read the facts of a model file, however large it is: only its header is read.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+
+    Returns
+    -------
+    facts : dict
+        As `read` returns them.
+    """
     with decoding(path), open(path, "rb") as file:
         return _read_header(file, _size(file))[0]
 
 
 @contextmanager
 def decoding(path: str | PathLike) -> Iterator[None]:
-    """Raise an UnreadableModel that names the file for whatever goes wrong where it is read and decoded."""
+    """Raise an UnreadableModel that names the file for whatever goes wrong where it is read and decoded.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+
+    Returns
+    -------
+    context manager
+        What is done within it is said to be reading the file.
+    """
     if not isinstance(path, str | PathLike):  # open would take a number for an open file
         raise InvalidParameterType("path", path, "the path of a file, as text or path-like")
     try:

@@ -15,8 +15,8 @@ from math import inf, log
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted, validate_data
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt import rules
 from rosenblatt.engine.jit import jit
@@ -26,7 +26,7 @@ from rosenblatt.engine.rows import Examples, lengths
 from rosenblatt.engine.train import Trainer, Visits
 from rosenblatt.engine.votes import AT_ONCE, Votes, products, resize_columns, stack_rows
 from rosenblatt.errors import DamagedModel, IncompatibleParameters, InvalidData, UnsupportedOperation
-from rosenblatt.estimators.base import READ
+from rosenblatt.estimators.base import read_rows
 from rosenblatt.estimators.linear import Linear
 from rosenblatt.estimators.parameters import (
     InterceptParameters,
@@ -176,7 +176,7 @@ class OnlineToBatch(Linear, InterceptParameters):
             ≥ 0 for the second of two classes; of more classes, the highest wins.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, **READ)
+        X = read_rows(self, X)
         if self.how == "vote":
             return self._model.decision(X)
         coef, intercept = self._weights()
@@ -207,10 +207,21 @@ class OnlineToBatch(Linear, InterceptParameters):
         """The weights that predict; of a vote, the last."""
         return self._weights()[0]
 
+    @coef_.setter
+    def coef_(self, coef: ArrayLike) -> None:
+        self._refuse_to_set("coef_")
+
     @property
     def intercept_(self) -> NDArray:
         """The intercepts that predict; of a vote, the last."""
         return self._weights()[1]
+
+    @intercept_.setter
+    def intercept_(self, intercept: ArrayLike) -> None:
+        self._refuse_to_set("intercept_")
+
+    def _refuse_to_set(self, name: str) -> None:
+        raise UnsupportedOperation(f"{name} of OnlineToBatch cannot be set: it chooses among the weights of its pass")
 
     @property
     def hypothesis_(self) -> int:

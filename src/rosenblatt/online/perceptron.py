@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
 
 from rosenblatt import rules
 from rosenblatt.errors import (
@@ -31,6 +30,7 @@ from rosenblatt.estimators.linear import Explanation
 from rosenblatt.estimators.parameters import (
     Anything,
     InterceptParameters,
+    NamedParameters,
     Number,
     OneOf,
     RuleName,
@@ -60,7 +60,7 @@ class Learned:
 
 
 @with_parameters
-class OnlinePerceptron(Learned, LearnerSaveLoadMixin, BaseEstimator, InterceptParameters):
+class OnlinePerceptron(Learned, LearnerSaveLoadMixin, NamedParameters, InterceptParameters):
     """A perceptron that learns from one example at a time: features have names, and classes may appear at any time.
 
     An example proposes a direction Δ: y·x for two classes; for more, x at its label and −x at the rival with the highest

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from rosenblatt.engine.rows import as_rows
+from rosenblatt.engine.rows import as_rows, refuse_dates
 from rosenblatt.errors import InvalidData, InvalidDataType, NumericOverflow, shown
 from rosenblatt.online.names import LARGEST_VALUE
 
@@ -28,6 +28,7 @@ def read_row(x: RowLike) -> Any:
         return dict(x)
     if hasattr(x, "to_dict"):
         return x.to_dict()
+    refuse_dates(x, "a row")
     try:
         row = np.asarray(x, np.float64)
     except (TypeError, ValueError):
@@ -71,7 +72,7 @@ def numeric_row(x: Mapping[Hashable, Any]) -> dict[Any, float]:
         if isinstance(value, str):
             name, value = f"{name}={value}", 1.0
         try:
-            value = float(value) if not isinstance(value, bytes | bytearray | np.complexfloating) else None
+            value = float(value) if not isinstance(value, _NO_NUMBERS) else None
         except (TypeError, ValueError):
             value = None
         except OverflowError:
@@ -89,6 +90,7 @@ def numeric_row(x: Mapping[Hashable, Any]) -> dict[Any, float]:
     return row
 
 
+_NO_NUMBERS = (bytes, bytearray, np.complexfloating, np.datetime64, np.timedelta64)  # float takes them all the same
 _UNKNOWN = "leave out what is not known"
 _TOO_LARGE = f"the value of a feature is too large: {{}}, and at most {LARGEST_VALUE:g} is allowed"
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rosenblatt.engine.problems import Binary, Joint
-from rosenblatt.engine.weights import Weights, with_more_classes
+from rosenblatt.engine.weights import Weights, with_more_classes, writable
 from rosenblatt.errors import DamagedModel, NumericOverflow
 from rosenblatt.modelfile.parts import Parts
 from rosenblatt.modelfile.values import decode_name, encode_name
@@ -61,7 +61,7 @@ class NamedWeights:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self.set_weights(self.w, self.vectors)
+        self.set_weights(writable(self.w), self.vectors)
 
     # Files
 

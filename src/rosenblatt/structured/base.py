@@ -2,31 +2,37 @@
 
 An example proposes Δ = φ(x, gold) − φ(x, guess), where the guess maximises score + margin · (parts that are wrong). A rule
 of `rosenblatt.rules` sees the margin of Δ, less the cost of the guess, and answers with a step. Messages count sentences
-from 0, as Python does.
+from 1, as files do; the `row` of an error counts them from 0.
 """
 
 from __future__ import annotations
 
+import re
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from numbers import Integral
 from operator import ne
 from os import PathLike
 from types import MappingProxyType
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
+from xxhash import xxh64
 
 from rosenblatt import rules
-from rosenblatt.engine.train import EpochTrainer, Limits, NumericFailure, Visits
+from rosenblatt.engine.loop import Progress
+from rosenblatt.engine.train import NO_LIMIT, Epoch, EpochTrainer, Limits, NumericFailure, Visits
+from rosenblatt.engine.weights import has_read_only
 from rosenblatt.errors import (
     DamagedModel,
     IncompatibleParameters,
     InvalidData,
     InvalidDataType,
+    InvalidParameter,
     NumericOverflow,
     UnsupportedOperation,
 )
@@ -44,10 +50,12 @@ from rosenblatt.estimators.parameters import (
     with_parameters,
 )
 from rosenblatt.estimators.plan import Plan
+from rosenblatt.estimators.progress import Units
 from rosenblatt.modelfile.parts import Parts
 from rosenblatt.modelfile.saving import COUNTS
 
 WIDEST = 4096  # beam; wider ones only take time
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 _ANY_FALL = 1e-9  # of the validation error: with early_stopping and no tol, an epoch without one counts against going on
 
 
@@ -136,6 +144,65 @@ class StructuredTrainer:
         return self.model.weights()
 
 
+class Interruption(NamedTuple):
+    """What a training that Ctrl-C interrupted needs to go on, beyond the model, the history and the parameters."""
+
+    data: str  # the fingerprint of what was learned from
+    converged: bool  # whether the epoch in which it was interrupted left nothing to learn
+
+
+class ResumedTrainer:
+    """A trainer whose first epochs are read from a record, and not learned again.
+
+    The loop that trains sees all epochs, so that orders of visit and reasons to stop are those of a training that was never
+    interrupted.
+    """
+
+    def __init__(self, trainer: EpochTrainer, record: Sequence[Epoch] = (), converged: bool = False):
+        self.trainer, self.record = trainer, record
+        self.converged = converged  # after the last epoch
+        self.epochs = 0  # so far, those of the record included
+
+    @property
+    def recorded(self) -> int:
+        """The number of epochs that are not learned again."""
+        return len(self.record)
+
+    @property
+    def visits(self) -> Visits:
+        """Which sentences are visited, and in which order."""
+        return self.trainer.visits
+
+    @property
+    def seen(self) -> int:
+        """Examples visited so far."""
+        return self.trainer.seen - sum(epoch.seen for epoch in self.record[self.epochs :])
+
+    def epoch(self, order: NDArray, budget: int = NO_LIMIT) -> tuple[Progress, bool]:
+        """Visit these sentences once, or read from the record what came of it."""
+        self.epochs += 1
+        if self.epochs > self.recorded:
+            done, self.converged = self.trainer.epoch(order, budget)
+            return done, self.converged
+        told = self.record[self.epochs - 1]
+        return Progress(
+            told.seen, told.mistakes, told.updates, -1, told.loss
+        ), self.converged and self.epochs == self.recorded
+
+    def size(self) -> float:
+        """Return the norm of the weights."""
+        return self.trainer.size() if self.epochs > self.recorded else self.record[self.epochs - 1].norm
+
+    def validation_error(self, compute: Callable[[], float]) -> float:
+        """Return the validation error after the last epoch."""
+        known = self.record[self.epochs - 1].validation_error if self.epochs <= self.recorded else None
+        return compute() if known is None else known
+
+    def weights_now(self) -> NDArray:
+        """Return the weights as they are."""
+        return self.trainer.weights_now()
+
+
 @with_parameters
 class StructuredEstimator(Estimator, OrderParameters, EpochParameters, ValidationParameters, ThreadParameters):
     """A learner whose answers have parts. A subclass says how a corpus is read, what a model is and what learns.
@@ -176,6 +243,7 @@ class StructuredEstimator(Estimator, OrderParameters, EpochParameters, Validatio
     prune = 0.0  # of learners without such a parameter
     _part: ClassVar[str] = "sentence"
     _model_type: ClassVar[Any]  # a StructuredModel with from_parts(parts)
+    _interruption = None  # type: Interruption | None
 
     # What a learner is
 
@@ -224,6 +292,55 @@ class StructuredEstimator(Estimator, OrderParameters, EpochParameters, Validatio
         -------
         self
         """
+        return self._learn(X, y, X_val, y_val)
+
+    @with_callbacks
+    def resume(self, X: Iterable, y: Iterable, X_val: Iterable | None = None, y_val: Iterable | None = None) -> Self:
+        """Go on with a `fit` that Ctrl-C interrupted; the model becomes that of a `fit` that was never interrupted.
+
+        Also after `save(path, resume=True)` and `load`. A greater `max_iter` than before lets it train for longer.
+
+        Parameters
+        ----------
+        X, y, X_val, y_val : iterable
+            The same as those of the interrupted `fit`.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        UnsupportedOperation
+            If no `fit` was interrupted, or if its random order cannot be repeated.
+        InvalidData
+            If the examples are not the same.
+        """
+        check_is_fitted(self)
+        interruption = self._interruption
+        if interruption is None:
+            raise UnsupportedOperation(
+                f"only an interrupted training can resume; this one was not interrupted, but ended: {self.stop_reason_}"
+            )
+        if not isinstance(self.random_state, Integral) and (self.order == "shuffle" or self.early_stopping):
+            raise UnsupportedOperation(
+                "the training cannot resume: its random order is not known", hint="train with a number as random_state"
+            )
+        if self.max_iter < len(self.history_):
+            raise InvalidParameter("max_iter", self.max_iter, f"at least the {len(self.history_)} epochs that are done")
+        return self._learn(X, y, X_val, y_val, interruption)
+
+    def _learn(
+        self,
+        X: Iterable,
+        y: Iterable,
+        X_val: Iterable | None,
+        y_val: Iterable | None,
+        interruption: Interruption | None = None,
+        start: Callable[[Plan], Any] | None = None,
+    ) -> Self:
+        """Learn in epochs: from nothing, from the model there is with `warm_start`, from the model that `start` returns, or
+        on from an interruption."""
         with unchanged_on_error(self):
             plan = self._plan()
             X, y = check_pair(X, y)
@@ -231,19 +348,37 @@ class StructuredEstimator(Estimator, OrderParameters, EpochParameters, Validatio
                 raise InvalidData(f"there is no {self._part} to learn from")
             if (X_val is None) != (y_val is None):
                 raise InvalidData("X_val and y_val must be passed together, or neither of them")
+            if X_val is not None and y_val is not None:
+                X_val, y_val = check_pair(X_val, y_val, ("X_val", "y_val"))
+            data = (X, y, X_val, y_val)
+            if interruption is not None and fingerprint(*data) != interruption.data:
+                raise InvalidData(
+                    "these are not the examples that the interrupted training learned from",
+                    hint="give the same",
+                )
+            record = () if interruption is None else tuple(self.history_)
             rng = plan.rng()
             if X_val is None and self.early_stopping:
                 X, y, X_val, y_val = self._hold_out(X, y, rng)
-            going_on = self.warm_start and self.__sklearn_is_fitted__()
+            if start is not None:
+                self._model = start(plan)
+            going_on = interruption is not None or start is not None
+            going_on = going_on or (self.warm_start and self.__sklearn_is_fitted__())
             corpus = self._corpus(X, y, begin=not going_on)
             model = self._resumable().copy() if going_on else self._new_model(plan, corpus)
             model.trained_with = self._search_name()
+            trainer = self._trainer(model, corpus, Visits(np.arange(len(X)), self.order, rng))
+            trainer = ResumedTrainer(trainer, record, interruption is not None and interruption.converged)
             error = None
             if X_val is not None and y_val is not None:
-                error = partial(self._error, model, *check_pair(X_val, y_val, ("X_val", "y_val")))
-            trainer = self._trainer(model, corpus, Visits(np.arange(len(X)), self.order, rng))
+                held = check_pair(X_val, y_val, ("X_val", "y_val"))
+                error = partial(trainer.validation_error, partial(self._error, model, *held))
             reason = self._run(plan, model, trainer, (X, y), error, {})
+            self.history_[: len(record)] = record
             self.n_mistakes_ = sum(epoch.mistakes for epoch in self.history_)
+            self.n_updates_ = sum(epoch.updates for epoch in self.history_)
+            self.n_seen_ = sum(epoch.seen for epoch in self.history_)
+            self._interruption = Interruption(fingerprint(*data), trainer.converged) if reason == "interrupted" else None
         if reason == "interrupted":
             raise KeyboardInterrupt
         return self
@@ -266,7 +401,7 @@ class StructuredEstimator(Estimator, OrderParameters, EpochParameters, Validatio
         """
         first = not self.__sklearn_is_fitted__()
         with unchanged_on_error(self):
-            plan = self._plan()
+            plan = self._plan_to_stream()
             X, y = check_pair(X, y)
             corpus = self._corpus(X, y, begin=first)
             model = self._new_model(plan, corpus) if first else self._stream_model()
@@ -280,7 +415,7 @@ class StructuredEstimator(Estimator, OrderParameters, EpochParameters, Validatio
             if not isinstance(self.rule, str) and not np.isfinite(trainer.size()):
                 raise NumericOverflow("the weights are no longer finite numbers", hint="make the rule's rate smaller")
             self._store(model, X, trainer)
-            self._model = model
+            self._model, self._interruption = model, None
             if first:
                 self.history_, self.stop_reason_, self.n_iter_ = [], "partial_fit", 1
                 self.n_mistakes_, self.n_updates_, self.n_seen_ = 0, 0, 0
@@ -290,9 +425,10 @@ class StructuredEstimator(Estimator, OrderParameters, EpochParameters, Validatio
         return self
 
     def _stream_model(self) -> Any:
-        """Return the model that a stream goes on with: a copy, where a rule of the user's may let weights overflow."""
+        """Return the model that a stream goes on with: a copy, where a rule of the user's may let weights overflow, or
+        where its arrays must not be written to."""
         model = self._resumable()
-        return model if isinstance(self.rule, str) else model.copy()
+        return model if isinstance(self.rule, str) and not has_read_only(vars(model).values()) else model.copy()
 
     def _hold_out(self, X: Sequence, y: Sequence, rng: np.random.Generator) -> tuple[list, list, list, list]:
         """Return what to learn from and what to validate on: X, y, X_val, y_val."""
@@ -362,8 +498,11 @@ class StructuredEstimator(Estimator, OrderParameters, EpochParameters, Validatio
                 )
         return model
 
+    def _units(self) -> Units:
+        return Units(f"{self._part}s")
+
     def _limits(self, plan: Plan, learner: Any) -> Limits:
-        limits = plan.limits()
+        limits = plan.limits()._replace(visits=0)  # an epoch over sentences is long
         if self.early_stopping and limits.tol is None:
             return limits._replace(tol=_ANY_FALL)
         return limits
@@ -383,11 +522,12 @@ class StructuredEstimator(Estimator, OrderParameters, EpochParameters, Validatio
 
     def _check_length(self, answer: Sequence, parts: int, number: int) -> None:
         if len(answer) != parts:
-            raise InvalidData(f"sentence {number} has {parts} words, but its answer has {len(answer)}", row=number)
+            raise InvalidData(f"sentence {number + 1} has {parts} words, but its answer has {len(answer)}", row=number)
 
     def _not_finite(self, X: Any, broken: NumericFailure) -> ValueError:
+        where = "" if broken.row is None else f" of {self._part} {broken.row + 1}"
         return NumericOverflow(
-            f"the weights or scores of {self._part} {broken.row} are no longer finite numbers",
+            f"the weights or scores{where} are no longer finite numbers",
             hint="make the rule's rate smaller",
             row=broken.row,
         )
@@ -418,6 +558,8 @@ class StructuredEstimator(Estimator, OrderParameters, EpochParameters, Validatio
     def _learned_to_parts(self, resume: bool) -> Parts:
         self._freeze(self._model)
         parts = Parts({**self._history_to_facts(), "trained_with": self._model.trained_with})
+        if resume and self._interruption is not None:
+            parts.facts["interruption"] = self._interruption._asdict()
         parts.put_parts("model", self._model.to_parts(resume), prefix="")
         return parts
 
@@ -431,6 +573,9 @@ class StructuredEstimator(Estimator, OrderParameters, EpochParameters, Validatio
         if not resume:
             model.saved_with = {name: getattr(self, name) for name in ("keep", "prune")}
         self._set_history(parts, set(COUNTS))
+        if "interruption" in parts.facts:
+            found = parts.parts("interruption")
+            self._interruption = Interruption(found.text("data"), found.flag("converged"))
 
     def _model_from_parts(self, parts: Parts) -> Any:
         """Return the model that these parts describe."""
@@ -457,6 +602,19 @@ def check_pair(X: Iterable, y: Iterable, names: tuple[str, str] = ("X", "y")) ->
     if len(X) != len(y):
         raise InvalidData(f"{names[0]} has {len(X)} examples, {names[1]} has {len(y)}; the numbers must be equal")
     return X, y
+
+
+def fingerprint(*corpora: Any) -> str:
+    """Return the XXH64 of examples and answers: of how they are printed, without addresses in memory."""
+    digest = xxh64()
+    for corpus in corpora:
+        matrix = getattr(corpus, "matrix", None)
+        parts = ((matrix.data, matrix.indices, matrix.indptr, corpus.starts) if matrix is not None else corpus) or ()
+        for part in parts:
+            text = repr(part.tolist() if isinstance(part, np.ndarray) else part)
+            digest.update((_ADDRESS.sub("", text) if " at 0x" in text else text).encode("utf-8", "surrogatepass"))
+        digest.update(b"\n")
+    return digest.hexdigest()
 
 
 def take(examples: Sequence, numbers: Sequence[int]) -> Any:

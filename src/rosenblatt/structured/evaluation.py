@@ -368,12 +368,38 @@ def spans(gold: Sentences, guess: Sentences) -> SpanScores:
         try:
             here, there = chunks(ours), chunks(theirs)
         except InvalidData as error:
-            raise InvalidData(f"sentence {number}: {error}", row=number) from None
+            raise InvalidData(f"sentence {number + 1}: {error}", row=number) from None
         true.update(kind for kind, *_ in here)
         found.update(kind for kind, *_ in there)
         both.update(kind for kind, *_ in set(here) & set(there))
     per_type = {kind: Score(both[kind], true[kind], found[kind]) for kind in sorted(true | found)}
     return SpanScores(Share(right[True], right.total()), Score(both.total(), true.total(), found.total()), per_type)
+
+
+def are_chunks(sentences: Iterable[Sequence[Any]]) -> bool:
+    """Return whether tags describe chunks: each is O, or a position and a type as in B-NP, and not all are O.
+
+    Parameters
+    ----------
+    sentences : iterable of sequences
+        The tags of each sentence.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> are_chunks([["B-NP", "O"]]), are_chunks([["NOUN", "O"]]), are_chunks([["O", "O"]])
+    (True, False, False)
+    """
+    names = {tag for tags in sentences for tag in tags}
+    return bool(names - {"O"}) and all(tag == "O" or _is_chunk_tag(tag) for tag in names)
+
+
+def _is_chunk_tag(tag: Any) -> bool:
+    letter, hyphen, kind = tag.partition("-") if isinstance(tag, str) else ("", "", "")
+    return letter in POSITIONS and letter != "O" and bool(hyphen and kind)
 
 
 def chunks(tags: Sequence[str]) -> list[tuple[str, int, int]]:
@@ -448,7 +474,7 @@ def trees(gold: Sentences, guess: Sentences, punctuation: bool = True, subtypes:
             ]
         except (TypeError, ValueError):
             raise InvalidData(
-                f"sentence {number}: a tree is a list of (head, relation), one for each word", row=number
+                f"sentence {number + 1}: a tree is a list of (head, relation), one for each word", row=number
             ) from None
         if not punctuation:
             words = [word for word in words if _universal(word[0]) != "punct"]
@@ -485,12 +511,12 @@ def _align(**corpora: Sentences) -> Iterator[tuple[list[Any], ...]]:
     for number, row in enumerate(zip(*lists.values(), strict=True)):
         if any(isinstance(sentence, str) for sentence in row):
             raise InvalidDataType(
-                f"sentence {number} is a string; each sentence must be a list with an entry for each word", row=number
+                f"sentence {number + 1} is a string; each sentence must be a list with an entry for each word", row=number
             )
         if len({len(sentence) for sentence in row}) > 1:
             sizes = ", ".join(f"{len(sentence)} in {name}" for name, sentence in zip(lists, row, strict=True))
             raise InvalidData(
-                f"sentence {number}: the numbers of words differ: {sizes}", hint="evaluate on gold tokens", row=number
+                f"sentence {number + 1}: the numbers of words differ: {sizes}", hint="evaluate on gold tokens", row=number
             )
         yield tuple(list(sentence) for sentence in row)
 

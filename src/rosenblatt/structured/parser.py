@@ -3,8 +3,9 @@ and no answer leaves that is not a tree."""
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from numbers import Integral
@@ -15,17 +16,20 @@ from numpy.typing import NDArray
 
 from rosenblatt.engine.blocks import available_threads
 from rosenblatt.engine.jit import jit
-from rosenblatt.errors import DamagedModel, InvalidData, InvalidDataType, InvalidParameter, shown
+from rosenblatt.errors import DamagedModel, InvalidData, InvalidDataType, InvalidParameter, InvalidParameterType, shown
+from rosenblatt.estimators.callbacks import with_callbacks
 from rosenblatt.estimators.parameters import Anything, Flag, Number, parameter, with_parameters
 from rosenblatt.estimators.plan import Plan
 from rosenblatt.modelfile.parts import Parts
 from rosenblatt.structured import trees
-from rosenblatt.structured.base import StructuredEstimator, StructuredModel
+from rosenblatt.structured.base import StructuredEstimator, StructuredModel, check_examples
 from rosenblatt.structured.features.fields import Fields, attribute_names, sentence_starts
 from rosenblatt.structured.features.templates import attributes_used
 from rosenblatt.structured.features.weight_table import OUTCOMES
 
+EMPTY = "_"  # a tag that is missing, as CoNLL-U writes it
 _SENTENCES = 64  # that a thread takes at a time
+_FEW_WORDS = 10  # that may all lack a tag which words lacked in learning too
 _FARTHEST = 2**31 - 1
 
 
@@ -45,6 +49,7 @@ class ParserModel(StructuredModel):
         self.fields = fields
         self.labels: dict[str, int] = {}
         self.seen = 0
+        self.n_nonprojective = 0  # gold trees
 
     def copy(self) -> Self:
         """Return the same model, sharing nothing that learning changes."""
@@ -95,6 +100,8 @@ class DependencyParser(StructuredEstimator):
         What tokens are made of: the form first, then tags, the coarsest first.
     templates
         What is looked at together; None for a rich set made for the fields.
+    suffixes
+        Whether that set looks at the last letters of words (up to three).
     single_root
         Whether one word alone hangs on the root.
     labelled
@@ -112,12 +119,14 @@ class DependencyParser(StructuredEstimator):
 
     fields: Sequence[str] = parameter(("form", "upos", "xpos"), Anything("sequence of str"))
     templates: Sequence[str] | None = parameter(None, Anything("sequence of str or None"))
+    suffixes: bool = parameter(True, Flag())
     single_root: bool = parameter(True, Flag())
     labelled: bool = parameter(True, Flag())
     prune: float = parameter(0.0, Number(0))
 
     _state_attributes: ClassVar[tuple[str, ...]] = ()  # what templates may ask that is no attribute of a word
     _most_labels: ClassVar[int] = OUTCOMES
+    _tree_counts: ClassVar[tuple[str, ...]] = ()  # what the model counts of gold trees when it begins to learn from them
 
     # What a parser is
 
@@ -164,12 +173,80 @@ class DependencyParser(StructuredEstimator):
             raise InvalidData(f"there are {len(labels)} labels; at most {self._most_labels} are supported")
         if self.single_root and (several := first_invalid_tree(heads, starts, True)) >= 0:
             raise InvalidData(
-                f"sentence {several} has more than one word with head 0", row=several, settings={"single_root": False}
+                f"sentence {several + 1} has more than one word with head 0", row=several, settings={"single_root": False}
             )
         return TrainingTrees(ParserCorpus(values, starts, heads, numbers), X, labels, model)
 
     def _new_model(self, plan: Plan, corpus: TrainingTrees) -> Any:
         return corpus.model
+
+    @with_callbacks
+    def fit(
+        self,
+        X: Iterable,
+        y: Iterable,
+        X_val: Iterable | None = None,
+        y_val: Iterable | None = None,
+        start: DependencyParser | None = None,
+    ) -> Self:
+        """Learn in epochs until one of the reasons to stop.
+
+        An error leaves the parser as it was; Ctrl-C finishes the epoch, stores the model and then interrupts.
+
+        Parameters
+        ----------
+        X : iterable of sequences of tuples
+            The sentences, as tokens of `fields`.
+        y : iterable of sequences of (int, str)
+            The tree of each sentence: for each word its head, counted from 1 and 0 for the root, and its label.
+        X_val, y_val : iterable, optional
+            Sentences and trees to judge the parser by after each epoch.
+        start : parser of the same kind, optional
+            A trained parser whose weights, those that predict, are the first weights here. Its labels and words are known
+            from the beginning, and new ones are learned. It may come from a file that is for prediction only; fields and
+            templates must be the same.
+
+        Returns
+        -------
+        self
+        """
+        if start is not None and not isinstance(start, type(self)):
+            raise InvalidParameterType("start", type(start).__name__, f"a trained {type(self).__name__} or None")
+        return self._learn(X, y, X_val, y_val, start=None if start is None else start._restart)
+
+    def _restart(self, plan: Plan) -> Any:
+        """Return a new model that begins with the weights that predict here."""
+        seed = int(plan.rng().integers(2**62))
+        return self._predicting_model().restart(self.keep == "average", float(self.prune), seed)
+
+    def resume(self, X: Iterable, y: Iterable, X_val: Iterable | None = None, y_val: Iterable | None = None) -> Self:
+        """Go on with a `fit` that Ctrl-C interrupted; the model becomes that of a `fit` that was never interrupted.
+
+        Also after `save(path, resume=True)` and `load`. A greater `max_iter` than before lets it train for longer.
+
+        Parameters
+        ----------
+        X, y, X_val, y_val
+            The same as those of the interrupted `fit`.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        UnsupportedOperation
+            If no `fit` was interrupted, or if its random order cannot be repeated.
+        InvalidData
+            If the examples are not the same.
+        """
+        model = getattr(self, "_model", None)
+        counted = {name: getattr(model, name, 0) for name in self._tree_counts}
+        try:
+            return super().resume(X, y, X_val, y_val)
+        finally:
+            if model is not None:
+                self._model.__dict__.update(counted)  # trees that were counted before are not counted twice
 
     def _read_trees(self, y: Sequence, starts: NDArray, number_of: dict[str, int]) -> tuple[NDArray, NDArray]:
         """Return heads and numbers of labels of all words; new labels are entered into `number_of`."""
@@ -179,7 +256,7 @@ class DependencyParser(StructuredEstimator):
             start, end = int(starts[number]), int(starts[number + 1])
             if isinstance(tree, str) or not hasattr(tree, "__len__"):
                 raise InvalidDataType(
-                    f"sentence {number}: a tree is a list of (head, label); got {shown(tree)}", row=number
+                    f"sentence {number + 1}: a tree is a list of (head, label); got {shown(tree)}", row=number
                 )
             self._check_length(tree, end - start, number)
             for i, part in enumerate(tree):
@@ -190,7 +267,7 @@ class DependencyParser(StructuredEstimator):
 
     def _arc(self, part: Any, number: int, i: int) -> tuple[int, str]:
         """Return the head and the label of a word; where there are no labels, the head alone will do."""
-        place = f"sentence {number}, word {i + 1}"
+        place = f"sentence {number + 1}, word {i + 1}"
         if not self.labelled and isinstance(part, Integral) and not isinstance(part, bool):
             part = (part, "_")
         try:
@@ -204,6 +281,38 @@ class DependencyParser(StructuredEstimator):
         return int(head), label if self.labelled else "_"
 
     # Predicting
+
+    def predict(self, X: Iterable) -> list:
+        """Return a tree for each sentence; warn where tags are missing that the parser learned to read.
+
+        Parameters
+        ----------
+        X : iterable of sequences of tuples
+            The sentences, as tokens of `fields`.
+
+        Returns
+        -------
+        list of lists of (int, str)
+            For each word its head, counted from 1 and 0 for the root, and its label.
+        """
+        X = check_examples(X)
+        answers = super().predict(X)
+        if missing := self._missing_tags(X):
+            warnings.warn(
+                f"no word has a value of {', '.join(missing)} (all are _), which this parser learned to read; expect poor "
+                "trees, or tag the words first",
+                stacklevel=2,
+            )
+        return answers
+
+    def _missing_tags(self, X: Sequence) -> list[str]:
+        """Return the tags that learning saw, and that no word of these sentences has."""
+        size, missing = sum(map(len, X)), []
+        for number, _, words in self._fitted().fields.parts:
+            learned = number > 0 and set(words.index) - {EMPTY} and size >= (_FEW_WORDS if EMPTY in words.index else 1)
+            if learned and all(token[number] == EMPTY for sentence in X for token in sentence):
+                missing.append(self.fields[number])
+        return missing
 
     def _predict(self, model: Any, X: Sequence) -> list:
         values, starts = model.fields.values(X)
@@ -222,7 +331,7 @@ class DependencyParser(StructuredEstimator):
             for first in blocks:
                 parse_some(first)
         if (broken := first_invalid_tree(heads, starts, bool(self.single_root))) >= 0:
-            raise AssertionError(f"sentence {broken}: the heads that the parser found are not a tree; please report this")
+            raise AssertionError(f"sentence {broken + 1}: the heads that were found are not a tree; please report this")
         named = list(map(names.__getitem__, labels.tolist())) if self.labelled and names else ["_"] * len(labels)
         pairs = list(zip(heads.tolist(), named, strict=True))
         return [pairs[start:end] for start, end in pairwise(starts.tolist())]

@@ -10,17 +10,26 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from numbers import Integral
 from os import PathLike
-from typing import Any, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt.data.conllu import Sentence
-from rosenblatt.errors import DamagedModel, InvalidData, InvalidDataType, InvalidParameter, InvalidParameterType, shown
+from rosenblatt.errors import (
+    DamagedModel,
+    InvalidData,
+    InvalidDataType,
+    InvalidParameter,
+    InvalidParameterType,
+    UnsupportedOperation,
+    shown,
+)
 from rosenblatt.estimators.base import unchanged_on_error
 from rosenblatt.modelfile.parts import Parts
-from rosenblatt.modelfile.saving import SaveLoadMixin
-from rosenblatt.structured.base import StructuredEstimator, check_examples, check_pair, take
+from rosenblatt.modelfile.saving import SaveLoadMixin, decode_learner, encode_parameter
+from rosenblatt.modelfile.values import check_list
+from rosenblatt.structured.base import StructuredEstimator, check_examples, check_pair, fingerprint, take
 from rosenblatt.structured.graph.parser import GraphParser
 from rosenblatt.structured.parser import DependencyParser
 from rosenblatt.structured.tags.sources import FeaturedSentences
@@ -43,7 +52,9 @@ class FitsAndPredicts(Protocol):
         """Return an answer for each example."""
 
 
-def jackknife(learner: FitsAndPredicts, X: Sequence, y: Sequence, folds: int = 5) -> list:
+def jackknife(
+    learner: FitsAndPredicts, X: Sequence, y: Sequence, folds: int = 5, done: list | None = None, **fit: Any
+) -> list:
     """Return an answer for each example, by a learner that learned from the others.
 
     Parameters
@@ -57,6 +68,11 @@ def jackknife(learner: FitsAndPredicts, X: Sequence, y: Sequence, folds: int = 5
     folds : int, default=5
         How many parts the examples are cut into: each takes every `folds`-th example, and is answered by a learner that
         learned from all other parts.
+    done : list, optional
+        The answers for each of the first parts, from an earlier call that was interrupted: they are not computed again.
+        Those of the other parts are appended to it.
+    **fit
+        What `fit` is given beside examples and answers.
 
     Returns
     -------
@@ -65,17 +81,47 @@ def jackknife(learner: FitsAndPredicts, X: Sequence, y: Sequence, folds: int = 5
     """
     if not 2 <= folds <= len(X):
         raise InvalidParameter("folds", folds, f"from 2 to the number of examples, {len(X)}")
-    answers: list = [None] * len(X)
-    for fold in range(folds):
+    done = [] if done is None else done
+    for fold in range(len(done), folds):
         rest = [i for i in range(len(X)) if i % folds != fold]
-        part = range(fold, len(X), folds)
-        trained = clone(learner).fit(take(X, rest), take(y, rest))
-        for i, answer in zip(part, trained.predict(take(X, part)), strict=True):
-            answers[i] = answer
-    return answers
+        trained = clone(learner).fit(take(X, rest), take(y, rest), **fit)
+        done.append(list(trained.predict(take(X, range(fold, len(X), folds)))))
+    return [done[i % folds][i // folds] for i in range(len(X))]
 
 
 jackknifed = jackknife  # as it was called before
+
+
+class PipelineProgress(NamedTuple):
+    """How far the training of a pipeline has come: all that Ctrl-C leaves, but for the parser."""
+
+    data: str  # the fingerprint of what is learned from
+    answers: dict[str, list]  # by tag, those of the jackknife for each part that is done
+    taggers: dict[str, SequenceTagger]  # that are trained
+    start: TagAndParse | None = None  # whose weights were the first
+
+    def to_parts(self, pipeline: TagAndParse) -> Parts:
+        """Return the progress, and the parameters of a pipeline that may have no parser yet, for a file."""
+        learners = {**_taggers_by_tag(pipeline), "parser": pipeline.parser}
+        parts = Parts({"data": self.data, "learners": {name: _learner_to_facts(each) for name, each in learners.items()}})
+        for tag, done in self.answers.items():
+            parts.put_json(f"answers/{tag}", done)
+        if self.start is not None:
+            parts.put_parts("start", self.start.to_parts())
+        return parts
+
+    @classmethod
+    def from_parts(cls, parts: Parts, taggers: dict[str, SequenceTagger], folds: int) -> PipelineProgress:
+        """Return the progress that was saved."""
+        start = TagAndParse.from_parts(parts.parts("start")) if "start" in parts.facts else None
+        found = parts.parts("answers")
+        answers = {tag: found.json_list(tag) for tag in list(found.arrays)}
+        for tag, done in answers.items():
+            sentences = [sentence for part in done for sentence in check_list(part, tag)]
+            words = [word for sentence in sentences for word in check_list(sentence, tag)]
+            if len(done) > folds or not all(isinstance(word, str) for word in words):
+                raise DamagedModel(f"the tags {tag} must be text, in at most {folds} parts")
+        return cls(parts.text("data"), answers, taggers, start)
 
 
 class TagAndParse(SaveLoadMixin, BaseEstimator):
@@ -112,6 +158,7 @@ class TagAndParse(SaveLoadMixin, BaseEstimator):
 
     taggers_: dict[str, SequenceTagger]
     parser_: DependencyParser
+    _progress: PipelineProgress | None = None  # of a training that was interrupted
 
     def __init__(
         self, parser: DependencyParser, taggers: SequenceTagger | Mapping[str, SequenceTagger], folds: int = 5
@@ -120,11 +167,19 @@ class TagAndParse(SaveLoadMixin, BaseEstimator):
         self.taggers = taggers
         self.folds = folds
 
-    def fit(self, X: Iterable, y: Iterable, X_val: Iterable | None = None, y_val: Iterable | None = None) -> Self:
+    def fit(
+        self,
+        X: Iterable,
+        y: Iterable,
+        X_val: Iterable | None = None,
+        y_val: Iterable | None = None,
+        start: TagAndParse | None = None,
+    ) -> Self:
         """Learn taggers and parser.
 
         The features of the sentences are computed once for all taggers that have the same templates and fields, and for
-        all parts of the jackknife.
+        all parts of the jackknife. Ctrl-C keeps the taggers that are trained and, once an epoch of it is done, the parser;
+        `resume` goes on from there.
 
         Parameters
         ----------
@@ -134,39 +189,137 @@ class TagAndParse(SaveLoadMixin, BaseEstimator):
             For each word its tags, its head and its label.
         X_val, y_val : iterable, optional
             Sentences and answers to judge the parser by after each epoch, on tags that the taggers give them.
+        start : TagAndParse, optional
+            A trained pipeline whose weights, those that predict, are the first weights here, of taggers and parser. New
+            words, tags and labels are learned. It may come from a file that is for prediction only; the fields must be the
+            same.
 
         Returns
         -------
         self
         """
+        if start is not None:
+            if not isinstance(start, TagAndParse):
+                raise InvalidParameterType("start", type(start).__name__, "a trained TagAndParse or None")
+            start._check_complete()
+        return self._learn(X, y, X_val, y_val, None, start)
+
+    def resume(self, X: Iterable, y: Iterable, X_val: Iterable | None = None, y_val: Iterable | None = None) -> Self:
+        """Go on with a `fit` that Ctrl-C interrupted; the model becomes that of a `fit` that was never interrupted.
+
+        Also after `save(path, resume=True)` and `load`.
+
+        Parameters
+        ----------
+        X, y, X_val, y_val
+            The same as those of the interrupted `fit`.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        UnsupportedOperation
+            If no `fit` was interrupted.
+        InvalidData
+            If the sentences or answers are not the same.
+        """
+        if self._progress is None:
+            raise UnsupportedOperation("only an interrupted training can resume; this one was not interrupted")
+        return self._learn(X, y, X_val, y_val, self._progress, None)
+
+    def _learn(
+        self,
+        X: Iterable,
+        y: Iterable,
+        X_val: Iterable | None,
+        y_val: Iterable | None,
+        before: PipelineProgress | None,
+        start: TagAndParse | None,
+    ) -> Self:
+        """Learn from nothing, from the weights of another pipeline, or on from an interruption."""
+        interrupted = False
         with unchanged_on_error(self):
             X, y = check_pair(X, y)
-            if not isinstance(self.parser, DependencyParser):
-                allowed = "a GraphParser or a TransitionParser"
-                raise InvalidParameterType("parser", type(self.parser).__name__, allowed)
-            if isinstance(self.folds, bool) or not isinstance(self.folds, Integral):
-                raise InvalidParameterType("folds", self.folds, "a whole number, 0 for no jackknife")
-            tags = tuple(self.parser.fields[1:])
-            if "parser" in tags:
-                raise InvalidParameter("fields", tags, "names other than 'parser', which model files use for the parser")
-            taggers = self.taggers if isinstance(self.taggers, Mapping) else dict.fromkeys(tags, self.taggers)
-            if set(taggers) != set(tags):
-                raise InvalidParameter(
-                    "taggers", list(taggers), f"given for the tags that the parser reads: {', '.join(tags)}"
+            if (X_val is None) != (y_val is None):
+                raise InvalidData("X_val and y_val must be passed together, or neither of them")
+            held = None if X_val is None or y_val is None else check_pair(X_val, y_val, ("X_val", "y_val"))
+            data = fingerprint(X, y, *(held or (None, None)))
+            if before is not None and data != before.data:
+                raise InvalidData(
+                    "these are not the examples that the interrupted training learned from",
+                    hint="give the same, or fit anew",
                 )
-            gold, trees = _columns(y, len(tags))
-            words, read = FeaturedSentences(X), gold
-            if self.folds:
-                read = [jackknife(taggers[tag], words, gold[i], self.folds) for i, tag in enumerate(tags)]
-            trained = {tag: clone(taggers[tag]).fit(words, gold[i]) for i, tag in enumerate(tags)}
-            validation: tuple = ()
-            if X_val is not None and y_val is not None:
-                X_val, y_val = check_pair(X_val, y_val, ("X_val", "y_val"))
-                guesses = [tagger.predict(X_val) for tagger in trained.values()]
-                validation = _tokens(X_val, guesses), _columns(y_val, len(tags))[1]
-            parser = clone(self.parser).fit(_tokens(X, read), trees, *validation)
-            self.taggers_, self.parser_ = trained, parser
+            progress = before or PipelineProgress(data, {}, {}, start)
+            parser = self.parser_ if before is not None and hasattr(self, "parser_") else None
+            try:
+                tokens, trees, validation = self._train_taggers(X, y, held, progress)
+                if parser is None:
+                    parser = clone(self.parser)
+                    first = {} if progress.start is None else {"start": progress.start.parser_}
+                    parser.fit(tokens, trees, *validation, **first)
+                else:
+                    parser.resume(tokens, trees, *validation)
+            except KeyboardInterrupt:
+                if not any(progress.answers.values()) and not progress.taggers:
+                    raise
+                interrupted = True
+            self.taggers_, self._progress = progress.taggers, progress if interrupted else None
+            if parser is not None and parser.__sklearn_is_fitted__():
+                self.parser_ = parser
+            elif hasattr(self, "parser_"):
+                del self.parser_
+        if interrupted:
+            raise KeyboardInterrupt
         return self
+
+    def _train_taggers(
+        self, X: Sequence, y: Sequence, held: tuple[Sequence, Sequence] | None, progress: PipelineProgress
+    ) -> tuple[list, list, tuple]:
+        """Train those taggers that are not yet; return what the parser learns from: tokens, trees, validation."""
+        if not isinstance(self.parser, DependencyParser):
+            allowed = "a GraphParser or a TransitionParser"
+            raise InvalidParameterType("parser", type(self.parser).__name__, allowed)
+        if isinstance(self.folds, bool) or not isinstance(self.folds, Integral):
+            raise InvalidParameterType("folds", self.folds, "a whole number, 0 for no jackknife")
+        tags = tuple(self.parser.fields[1:])
+        if "parser" in tags:
+            raise InvalidParameter("fields", tags, "names other than 'parser', which model files use for the parser")
+        taggers = _taggers_by_tag(self)
+        if set(taggers) != set(tags):
+            raise InvalidParameter("taggers", list(taggers), f"given for the tags that the parser reads: {', '.join(tags)}")
+        gold, trees = _columns(y, len(tags))
+        words, read = FeaturedSentences(X), gold
+        known = {} if progress.start is None else progress.start.taggers_
+        if progress.start is not None and tuple(known) != tags:
+            raise InvalidParameter("start", list(known), f"a pipeline whose parser reads the tags {', '.join(tags)}")
+        first = {tag: {"start": known[tag]} if known else {} for tag in tags}
+        if self.folds:
+            read = [
+                jackknife(taggers[tag], words, gold[i], self.folds, progress.answers.setdefault(tag, []), **first[tag])
+                for i, tag in enumerate(tags)
+            ]
+        for i, tag in enumerate(tags):
+            if tag not in progress.taggers:
+                progress.taggers[tag] = clone(taggers[tag]).fit(words, gold[i], **first[tag])
+        validation: tuple = ()
+        if held is not None:
+            guesses = [progress.taggers[tag].predict(held[0]) for tag in tags]
+            validation = _tokens(held[0], guesses), _columns(held[1], len(tags))[1]
+        return _tokens(X, read), trees, validation
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "parser_" in self.__dict__
+
+    def _check_complete(self) -> None:
+        """Raise an error if there is no parser yet."""
+        if self._progress is not None and not self.__sklearn_is_fitted__():
+            raise UnsupportedOperation(
+                "its training was interrupted while the taggers were trained, and there is no parser yet",
+                hint="resume the training",
+            )
+        check_is_fitted(self)
 
     def tag(self, X: Iterable) -> list[list[tuple[str, ...]]]:
         """Return each sentence as tokens that the parser reads.
@@ -181,7 +334,7 @@ class TagAndParse(SaveLoadMixin, BaseEstimator):
         list of lists of tuples
             (form, tag, ...) for each word.
         """
-        check_is_fitted(self)
+        self._check_complete()
         X = check_examples(X)
         return _tokens(X, [tagger.predict(X) for tagger in self.taggers_.values()])
 
@@ -243,7 +396,7 @@ class TagAndParse(SaveLoadMixin, BaseEstimator):
         ------
         conllu.Sentence
         """
-        check_is_fitted(self)
+        self._check_complete()
         if batch < 1:
             raise InvalidParameter("batch", batch, "at least 1 sentence")
         stream = check_sentences(sentences)
@@ -280,11 +433,18 @@ class TagAndParse(SaveLoadMixin, BaseEstimator):
         -------
         Parts
         """
-        check_is_fitted(self)
+        progress = self._progress if resume else None
+        if progress is None:
+            self._check_complete()
         learners = Parts()
-        for name, learner in {**self.taggers_, "parser": self.parser_}.items():
-            learners.put_parts(name, learner.to_parts(resume))
-        return Parts({"learner": type(self).__name__, "parts": learners.facts, "folds": int(self.folds)}, learners.arrays)
+        for tag, tagger in self.taggers_.items():
+            learners.put_parts(tag, tagger.to_parts(resume and not tagger._model.only_predicts))
+        if self.__sklearn_is_fitted__():
+            learners.put_parts("parser", self.parser_.to_parts(resume))
+        parts = Parts({"learner": type(self).__name__, "parts": learners.facts, "folds": int(self.folds)}, learners.arrays)
+        if progress is not None:
+            parts.put_parts("progress", progress.to_parts(self))
+        return parts
 
     @classmethod
     def from_parts(cls, parts: Parts) -> Self:
@@ -299,20 +459,52 @@ class TagAndParse(SaveLoadMixin, BaseEstimator):
         -------
         TagAndParse
         """
+        progress = parts.parts("progress") if "progress" in parts.facts else None
         learners = Parts(parts.mapping("parts"), parts.arrays)
         made: dict[str, Any] = {}
         for name in learners.facts:
             part = learners.parts(name)
             made[name] = _KINDS[part.text("learner", _KINDS)].from_parts(part)
-        if "parser" not in made:
-            raise DamagedModel("a pipeline without a parser")
-        parser = made.pop("parser")
-        fields = parser.fields if isinstance(parser, DependencyParser) else None
-        if not isinstance(fields, tuple | list) or tuple(made) != tuple(fields[1:]):
-            raise DamagedModel(f"its parser reads {fields!r:.80}, but there are taggers for {list(made)!r:.80}")
-        pipeline = cls(clone(parser), {name: clone(tagger) for name, tagger in made.items()}, parts.whole("folds"))
-        pipeline.taggers_, pipeline.parser_ = made, parser
+        parser, folds = made.pop("parser", None), parts.whole("folds")
+        if progress is not None:
+            planned = {name: _learner_from_facts(facts) for name, facts in progress.mapping("learners").items()}
+        elif parser is None:
+            raise DamagedModel("it has no parser")
+        else:
+            planned = {**{name: clone(tagger) for name, tagger in made.items()}, "parser": clone(parser)}
+        parses = planned.pop("parser", None)
+        fields = parses.fields if isinstance(parses, DependencyParser) else None
+        if not isinstance(fields, tuple | list) or tuple(planned) != tuple(fields[1:]):
+            raise DamagedModel(f"its parser reads {fields!r:.80}, but there are taggers for {list(planned)!r:.80}")
+        if not all(isinstance(tagger, SequenceTagger) for tagger in (*planned.values(), *made.values())):
+            raise DamagedModel("its taggers are not all taggers")
+        pipeline = cls(parses, planned, folds)
+        pipeline.taggers_ = made
+        if parser is not None:
+            pipeline.parser_ = parser
+        if progress is not None:
+            pipeline._progress = PipelineProgress.from_parts(progress, made, folds)
         return pipeline
+
+
+def _taggers_by_tag(pipeline: TagAndParse) -> dict[str, SequenceTagger]:
+    """Return the tagger of each tag, in the order in which the parser reads the tags."""
+    tags = tuple(pipeline.parser.fields[1:])
+    if not isinstance(pipeline.taggers, Mapping):
+        return dict.fromkeys(tags, pipeline.taggers)
+    return {tag: pipeline.taggers[tag] for tag in sorted(pipeline.taggers, key=lambda tag: (*tags, tag).index(tag))}
+
+
+def _learner_to_facts(learner: StructuredEstimator) -> dict[str, Any]:
+    """Return the parameters of a learner that may not have learned anything yet."""
+    parameters = {name: encode_parameter(name, value) for name, value in learner.get_params(deep=False).items()}
+    return {"learner": type(learner).__name__, "parameters": parameters}
+
+
+def _learner_from_facts(facts: Mapping[str, Any]) -> Any:
+    """Return the learner with these parameters."""
+    parts = Parts(facts)
+    return decode_learner(_KINDS[parts.text("learner", _KINDS)], parts)
 
 
 def _columns(y: Sequence, tags: int) -> tuple[list[list[list[str]]], list[list[tuple[int, str]]]]:
@@ -320,7 +512,7 @@ def _columns(y: Sequence, tags: int) -> tuple[list[list[list[str]]], list[list[t
     for number, sentence in enumerate(y):
         for i, word in enumerate(sentence):
             if isinstance(word, str) or len(word) != tags + 2:
-                place = f"sentence {number}, word {i + 1}"
+                place = f"sentence {number + 1}, word {i + 1}"
                 raise InvalidData(
                     f"{place}: an answer must be {tags} tags, a head and a label; got {shown(word)}", row=number
                 )

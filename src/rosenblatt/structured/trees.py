@@ -67,9 +67,9 @@ def is_tree(heads: Sequence[int] | NDArray, single_root: bool = False) -> bool:
 
 
 def check(heads: NDArray, number: int) -> None:
-    """Raise InvalidData, with the sentence and the word, if the heads are not a tree."""
+    """Raise InvalidData, with the sentence (`number` counts from 0) and the word, if the heads are not a tree."""
     if problem := why_no_tree(heads):
-        raise InvalidData(f"sentence {number}: {problem}", row=number)
+        raise InvalidData(f"sentence {number + 1}: {problem}", row=number)
 
 
 def why_no_tree(heads: NDArray) -> str | None:

@@ -19,6 +19,7 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
+import joblib
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
@@ -116,8 +117,8 @@ def weight_zero_is_absence(estimator: BaseEstimator) -> None:
 
 
 def saved_goes_on_as_if_never_stopped(estimator: BaseEstimator) -> None:
-    """Check that a model that is pickled, or saved in a file, and then loaded learns on as one that never stopped. Learners
-    without a method `save` are pickled only.
+    """Check that a model that is pickled, or saved in a file, and then loaded learns on as one that never stopped, even if
+    joblib loads its arrays as read-only views of the file. Learners without a method `save` are pickled only.
 
     Parameters
     ----------
@@ -134,15 +135,17 @@ def saved_goes_on_as_if_never_stopped(estimator: BaseEstimator) -> None:
     for classes in (2, 3):
         X, y = data(classes)
         through = clone(estimator).partial_fit(X[:20], y[:20], classes=np.unique(y))
-        loaded = {"pickle": pickle.loads(pickle.dumps(through))}
-        if hasattr(through, "save"):
-            with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory() as folder:
+            joblib.dump(through, Path(folder) / "pickle")
+            mapped = joblib.load(Path(folder) / "pickle", mmap_mode="r")
+            loaded = {"pickle": pickle.loads(pickle.dumps(through)), "joblib.dump, mmap_mode='r'": mapped}
+            if hasattr(through, "save"):
                 through.save(Path(folder) / "model")
                 loaded["save"] = type(through).load(Path(folder) / "model")
-            assert_same_model(through, loaded["save"], X, "save, load")
-        through.partial_fit(X[20:], y[20:])
-        for how, model in loaded.items():
-            assert_same_model(through, model.partial_fit(X[20:], y[20:]), X, f"{how}, load, partial_fit")
+                assert_same_model(through, loaded["save"], X, "save, load")
+            through.partial_fit(X[20:], y[20:])
+            for how, model in loaded.items():
+                assert_same_model(through, model.partial_fit(X[20:], y[20:]), X, f"{how}, load, partial_fit")
 
 
 def layouts_agree(estimator: BaseEstimator) -> None:
@@ -174,20 +177,23 @@ def layouts_agree(estimator: BaseEstimator) -> None:
                 "CSR array": sp.csr_array(X),
                 "CSC": sp.csc_matrix(X),
                 "CSR unsorted, with repeats": unsorted_csr(X),
+                "CSR with int64 indices": with_int64_indices(sp.csr_matrix(X)),
+                "CSR read-only": read_only_csr(sp.csr_matrix(X)),
+                "float16": X.astype(np.float16),
+                "the other byte order": X.astype(X.dtype.newbyteorder()),
             }
-            if classes == 3:  # types that compiled code is compiled for anew, hence each once
+            if classes == 3:  # a type that compiled code is compiled for anew, hence once
                 layouts["float32"] = X.astype(np.float32)
-            else:
-                layouts["CSR with int64 indices"] = with_int64_indices(sp.csr_matrix(X))
             for name, layout in layouts.items():
                 before = pickle.dumps(layout)
                 tolerance = 1e-5 if name == "float32" else rounding(estimator)
                 counts = name != "float32" or rounding(estimator) == 0  # half the digits may decide otherwise
                 assert_same_model(expected, clone(estimator).fit(layout, y), X, f"X as {name}", tolerance, counts)
                 assert pickle.dumps(layout) == before, f"fit wrote to X as {name}"
-        fixed = X.copy()
-        fixed.flags.writeable = False
-        assert_same_model(expected, clone(estimator).fit(fixed, y), X, "X read-only")
+        fixed = X.copy(), y.copy()
+        for array in fixed:
+            array.flags.writeable = False
+        assert_same_model(expected, clone(estimator).fit(*fixed), X, "X and y read-only")
 
 
 def seed_fixes_every_byte(estimator: BaseEstimator) -> None:
@@ -410,6 +416,13 @@ def assert_same_model(
 def with_int64_indices(matrix: sp.csr_matrix) -> sp.csr_matrix:
     """Give a CSR matrix int64 indices, in place; return it."""
     matrix.indices, matrix.indptr = matrix.indices.astype(np.int64), matrix.indptr.astype(np.int64)
+    return matrix
+
+
+def read_only_csr(matrix: sp.csr_matrix) -> sp.csr_matrix:
+    """The same matrix, none of whose arrays may be written to."""
+    for array in (matrix.data, matrix.indices, matrix.indptr):
+        array.flags.writeable = False
     return matrix
 
 

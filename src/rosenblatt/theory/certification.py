@@ -132,7 +132,7 @@ def _promise(A: Matrix, ran: Ran, radius: float, found: Margin | None, between: 
     if not hasattr(rule, "bound"):
         raise NoBound("none is known for this learner")
     if conditions.mixed:
-        raise NoBound("the parameters of the rule changed during training")
+        raise NoBound("the parameters of the rule changed during training, or coef_ or intercept_ was set")
     if conditions.weighted:
         raise NoBound("rows had different weights (sample_weight or class_weight)")
     if found is not None and conditions.start is None:

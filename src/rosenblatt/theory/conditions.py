@@ -15,7 +15,7 @@ class RunConditions(NamedTuple):
     batch: int = 1  # the most moves that were added up before the weights changed
     in_turn: bool = True  # whether no row came again before all others had
     weighted: bool = False  # whether rows had weights other than 1
-    mixed: bool = False  # whether the rule changed on the way
+    mixed: bool = False  # whether the rule changed on the way, or the weights by other means
 
     def further(self, rule: Any, batch: int, in_turn: bool, weighted: bool) -> RunConditions:
         """The conditions after a stretch of learning under these."""

@@ -8,6 +8,7 @@ model.save("mail.model")
 """
 
 from rosenblatt.data.formats import reading_for
+from rosenblatt.workflow.calibration import calibrate
 from rosenblatt.workflow.evaluation import cross_validate, evaluate, learning_curve
 from rosenblatt.workflow.explanation import explain_row, top_features
 from rosenblatt.workflow.learners import make_learner
@@ -21,6 +22,6 @@ learner_named = make_learner
 reasons = explain_row
 
 __all__ = [
-    "FileModel", "Options", "cross_validate", "cross_validated", "evaluate", "explain_row", "heaviest", "learner_named",
-    "learning_curve", "make_learner", "reading_for", "reasons", "top_features", "train",
+    "FileModel", "Options", "calibrate", "cross_validate", "cross_validated", "evaluate", "explain_row", "heaviest",
+    "learner_named", "learning_curve", "make_learner", "reading_for", "reasons", "top_features", "train",
 ]  # fmt: skip

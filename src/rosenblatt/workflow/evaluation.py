@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -13,10 +14,10 @@ from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
 from rosenblatt.data.opening import rereadable
 from rosenblatt.data.reading import Batch, Reading
 from rosenblatt.data.svmlight import LabelError
-from rosenblatt.errors import IncompatibleParameters, InvalidData, InvalidParameter
+from rosenblatt.errors import IncompatibleParameters, InvalidData, InvalidParameter, UnsupportedOperation
 from rosenblatt.workflow.labels import Labels
-from rosenblatt.workflow.model import FileModel, Paths, file_list
-from rosenblatt.workflow.training import DEFAULTS, Options, Trainer, check_numeric
+from rosenblatt.workflow.model import Decision, FileModel, Paths, file_list
+from rosenblatt.workflow.training import DEFAULTS, Options, Trainer, check_labels, check_numeric, check_task
 
 _HALVINGS = 5  # from all rows down to those with which a learning curve begins
 
@@ -48,6 +49,10 @@ class Report(NamedTuple):
         The number of rows with a label that the model does not know; they count as wrong.
     skipped : int
         The number of rows of the files that were left out.
+    log_loss : float or None
+        The mean of −ln p, where p is the probability of the true class; None for a model without probabilities.
+    brier : float or None
+        The Brier score: the mean of (1 − p)² for two classes, of the sum of (p − truth)² over all classes for many.
     """
 
     rows: int
@@ -56,6 +61,8 @@ class Report(NamedTuple):
     pairs: list[tuple[int, int, int]]
     unknown: int
     skipped: int = 0
+    log_loss: float | None = None
+    brier: float | None = None
 
     @property
     def score(self) -> float:
@@ -102,7 +109,7 @@ class RegressionReport(NamedTuple):
     rows : int
         The number of rows.
     mean_squared_error, mean_absolute_error, r2 : float
-        The errors, and R².
+        The errors, and R². `root_mean_squared_error` is the root of the first.
     skipped : int
         The number of rows of the files that were left out.
     """
@@ -117,6 +124,11 @@ class RegressionReport(NamedTuple):
     def score(self) -> float:
         """R², as the score of a fold."""
         return self.r2
+
+    @property
+    def root_mean_squared_error(self) -> float:
+        """RMSE: the root of the mean squared error, on the scale of the labels."""
+        return math.sqrt(self.mean_squared_error)
 
 
 def classification_report(classes: NDArray, truth: NDArray, predicted: NDArray) -> Report:
@@ -153,7 +165,26 @@ def compare(model: FileModel, truth: NDArray, predicted: NDArray) -> Report | Re
     return classification_report(model.classes_, truth, predicted)
 
 
-def evaluate(model: FileModel, paths: Paths, on_error: str = "error") -> Report | RegressionReport:
+def probability_scores(classes: NDArray, truth: NDArray, probabilities: NDArray) -> tuple[float, float] | None:
+    """Return (log loss, Brier score) of probabilities (rows, classes), of rows whose class is known; None if none is."""
+    numbers = Labels.in_order(classes.tolist()).numbers(truth)
+    known = np.flatnonzero(numbers >= 0)
+    if not len(known):
+        return None
+    p = probabilities[known]
+    right = p[np.arange(len(known)), numbers[known]]
+    squares = (1 - right) ** 2 if len(classes) == 2 else (p**2).sum(axis=1) - right**2 + (1 - right) ** 2
+    return float(-np.log(np.maximum(right, np.finfo(float).tiny)).mean()), float(squares.mean())
+
+
+def evaluate(
+    model: FileModel,
+    paths: Paths,
+    on_error: str = "error",
+    *,
+    threshold: float | None = None,
+    probabilities: bool = False,
+) -> Report | RegressionReport:
     """Measure a model on labelled files.
 
     Parameters
@@ -164,11 +195,16 @@ def evaluate(model: FileModel, paths: Paths, on_error: str = "error") -> Report 
         Files with labels.
     on_error : {"error", "skip"}, optional
         "skip" leaves out rows that cannot be read.
+    threshold : float, optional
+        Of two classes, the score from which on the second is predicted; with `probabilities`, its probability.
+    probabilities : bool, optional
+        Predict the most probable class instead of the one with the best score.
 
     Returns
     -------
     Report or RegressionReport
-        Accuracy, scores of each class and confusions; or the errors of a regressor.
+        Accuracy, scores of each class and confusions, and log loss and Brier score of a model with probabilities; or the
+        errors of a regressor.
 
     Raises
     ------
@@ -177,8 +213,15 @@ def evaluate(model: FileModel, paths: Paths, on_error: str = "error") -> Report 
     """
     truth: list[NDArray] = []
     predicted: list[NDArray] = []
+    chances: list[NDArray] = []
     skipped = 0
-    for answers in model.answers(paths, labelled=True, scores=False, on_error=on_error):
+    decision = Decision(probabilities, threshold)
+    model.check_decision(decision)
+    if threshold is not None and len(model.classes_) > 2:
+        raise UnsupportedOperation(f"a threshold is measured for two classes; the model has {len(model.classes_)}")
+    for answers in model.answers(paths, True, model.probabilities is not None, on_error, decision):
+        if model.probabilities is not None and answers.scores is not None:
+            chances.append(model.probabilities.probabilities(answers.scores))
         truth.append(np.empty(0) if answers.truth is None else answers.truth)
         predicted.append(answers.labels)
         skipped = answers.skipped
@@ -186,7 +229,12 @@ def evaluate(model: FileModel, paths: Paths, on_error: str = "error") -> Report 
         raise InvalidData("there are no labelled rows to measure the model on", path=", ".join(file_list(paths)))
     if len({part.dtype.kind for part in truth}) > 1:  # some labels are numbers and some text
         truth = [part.astype(object) for part in truth]
-    return compare(model, np.concatenate(truth), np.concatenate(predicted))._replace(skipped=skipped)
+    right = np.concatenate(truth)
+    report = compare(model, right, np.concatenate(predicted))._replace(skipped=skipped)
+    if isinstance(report, Report) and chances:
+        log_loss, brier = probability_scores(model.classes_, right, np.concatenate(chances)) or (None, None)
+        report = report._replace(log_loss=log_loss, brier=brier)
+    return report
 
 
 class Folds(NamedTuple):
@@ -231,13 +279,9 @@ def cross_validate(
     """
     rows = Rows.load(paths, reading, learner, options)
     total = len(rows.y)
-    if not 2 <= folds <= total:
-        raise InvalidParameter("folds", folds, f"from 2 to the number of rows, {total}")
-    stratified = not rows.regression and np.bincount(rows.numbers).min() >= folds  # every class can be in every fold
-    splitter: Any = (StratifiedKFold if stratified else KFold)(folds, shuffle=True, random_state=options.seed)
     predicted = np.empty(total, np.float64 if rows.regression else object)
     scores = []
-    for number, (rest, held) in enumerate(splitter.split(np.zeros(total), rows.numbers), 1):
+    for number, (rest, held) in enumerate(rows.split(folds), 1):
         report, predicted[held] = rows.score(rows.train(rest), held)
         scores.append(report.score)
         watch(number, report)
@@ -323,6 +367,7 @@ class Rows(NamedTuple):
                 raise
             reading = reading.with_labels(reading.labels(files)[1])
             batches = _read_all(reading, files, options.on_error)
+        check_task(learner, options)
         place = ", ".join(files)
         if not batches:
             raise InvalidData("there are no rows to learn from", path=place)
@@ -333,6 +378,7 @@ class Rows(NamedTuple):
         if is_regressor(learner):
             y = check_numeric(y)
             return cls(batch, y, Labels(), y, reading, learner, options)
+        check_labels(y, learner, options, files)
         labels = Labels(np.unique(y))
         if len(labels) < 2:
             raise InvalidData("at least two classes are needed to learn from, and there is one only", path=place)
@@ -341,6 +387,15 @@ class Rows(NamedTuple):
     @property
     def regression(self) -> bool:
         return is_regressor(self.learner)
+
+    def split(self, folds: int) -> Iterator[tuple[NDArray, NDArray]]:
+        """Yield (the other rows, the rows) of each fold; folds have the same shares of classes that have enough rows."""
+        total = len(self.y)
+        if not 2 <= folds <= total:
+            raise InvalidParameter("folds", folds, f"from 2 to the number of rows, {total}")
+        stratified = not self.regression and np.bincount(self.numbers).min() >= folds  # every class can be in every fold
+        splitter: Any = (StratifiedKFold if stratified else KFold)(folds, shuffle=True, random_state=self.options.seed)
+        yield from splitter.split(np.zeros(total), self.numbers)
 
     def train(self, rows: NDArray) -> FileModel:
         """Train a model on some rows."""

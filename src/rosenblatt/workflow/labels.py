@@ -11,8 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rosenblatt.data.parsing.decimals import DECIMAL
+from rosenblatt.errors import ContinuousLabels
 
 Key = float | str
+_SOME, _MANY = 5, 20  # numbers from which on, one for each row or for most rows, they may be numbers to predict
 
 
 class Labels:
@@ -78,6 +80,18 @@ class Labels:
         self._numbers = {key: number for number, key in enumerate(self.keys)}
         rising = bool(self.keys) and self.numeric and self.keys == sorted(self.keys)
         self._sorted = np.array(self.keys) if rising else None
+
+
+def refuse_continuous(labels: NDArray, rows: int) -> None:
+    """Raise ContinuousLabels if these different labels of so many rows look like numbers to predict: there are many of
+    them and they have fractions, or most rows or all have a number of their own."""
+    if labels.dtype.kind not in "iuf" or len(labels) < 3:
+        return
+    fractions = bool((labels != np.rint(labels)).any())
+    most = 2 * len(labels) > rows
+    unique = len(labels) == rows and rows >= _SOME
+    if unique or (fractions and most) or (len(labels) >= _MANY and (fractions or most)):
+        raise ContinuousLabels(labels.tolist(), rows)
 
 
 def label_text(label: object) -> str:

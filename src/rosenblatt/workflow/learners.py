@@ -19,6 +19,15 @@ LEARNERS = (
 _SHORT = {"PA": "PassiveAggressiveClassifier", "PARegressor": "PassiveAggressiveRegressor", "Delta": "DeltaRuleClassifier"}
 
 
+TASKS = ("classification", "regression")
+
+
+def default_learner(task: str | None) -> tuple[str, dict[str, object]]:
+    """Return the name and the parameters of the learner for a task where none is named. Of the regressors it is the one
+    that learns numbers of any size, from loaded rows and from a stream."""
+    return ("DeltaRuleRegressor", {"normalised": True}) if task == "regression" else ("Perceptron", {})
+
+
 def make_learner(name: str, settings: Mapping[str, object] | None = None) -> Any:
     """Return a learner by its name.
 
@@ -37,7 +46,7 @@ def make_learner(name: str, settings: Mapping[str, object] | None = None) -> Any
     Raises
     ------
     InvalidParameter
-        If there is no such learner, or if it has no such parameter.
+        If there is no such learner; `UnknownParameter` if it has no such parameter.
     """
     names = {_plain(known): known for known in LEARNERS} | {_plain(short): known for short, known in _SHORT.items()}
     if _plain(name) not in names:
@@ -45,11 +54,8 @@ def make_learner(name: str, settings: Mapping[str, object] | None = None) -> Any
     kind = getattr(rosenblatt, names[_plain(name)])
     settings = dict(settings or {})
     parameters = kind().get_params(deep=False)
-    for parameter in settings:
-        if parameter not in parameters:
-            known = ", ".join(sorted(parameters))
-            raise InvalidParameter("settings", parameter, f"one of the parameters of {kind.__name__}: {known}")
-    defaults = {"keep": "average"} if "keep" in parameters else {"average": True} if "average" in parameters else {}
+    averaging = {"keep": "average"} if parameters.get("keep") == "last" else {"average": True}
+    defaults = {name: value for name, value in averaging.items() if name in parameters}
     return kind(**(defaults | settings))
 
 

@@ -14,11 +14,12 @@ from sklearn.base import is_regressor
 
 from rosenblatt.data import opening
 from rosenblatt.data.formats import READINGS, reading_class
-from rosenblatt.data.reading import Chunk, Reading
-from rosenblatt.errors import DamagedModel, InvalidData, InvalidParameterType
+from rosenblatt.data.reading import Chunk, Reading, RowTexts
+from rosenblatt.errors import DamagedModel, InvalidData, InvalidParameter, InvalidParameterType, UnsupportedOperation
 from rosenblatt.modelfile import registry
 from rosenblatt.modelfile.parts import Parts
 from rosenblatt.modelfile.saving import SaveLoadMixin
+from rosenblatt.workflow.probabilities import Sigmoids
 
 Paths = str | PathLike | Sequence[str | PathLike]  # files, folders or patterns
 _NO_FEATURES = ("target", "weight", "ignored")  # what a column can be beside something to learn from
@@ -32,6 +33,18 @@ class Answers(NamedTuple):
     truth: NDArray | None
     unknown: int  # non-zeros in columns that no row had in training; they are ignored
     skipped: int = 0  # rows of the files left out so far
+    probabilities: NDArray | None = None  # (rows, classes)
+    texts: RowTexts | None = None  # the rows as they stand in the files
+
+
+class Decision(NamedTuple):
+    """How scores become labels: the best one wins, unless these say otherwise."""
+
+    probabilities: bool = False  # the most probable class wins
+    threshold: float | None = None  # of two classes the second wins from it on; of many none wins below it
+
+
+SCORES = Decision()
 
 
 class FileModel(SaveLoadMixin):
@@ -47,6 +60,8 @@ class FileModel(SaveLoadMixin):
         The learner, which has learned.
     training : mapping, optional
         Facts about the training: files, passes, mistakes, why it stopped.
+    probabilities : Sigmoids, optional
+        What makes probabilities of scores; see `calibrate`.
     seconds : float, optional
         How long the training took; it is not saved, so that the same training gives the same file.
     """
@@ -56,11 +71,13 @@ class FileModel(SaveLoadMixin):
         reading: Reading,
         learner: Any,
         training: Mapping[str, object] | None = None,
+        probabilities: Sigmoids | None = None,
         seconds: float | None = None,
     ):
         self.reading = reading
         self.learner = learner
         self.training: dict[str, Any] = dict(training or {})
+        self.probabilities = probabilities
         self.seconds = seconds
 
     def __repr__(self) -> str:
@@ -71,8 +88,37 @@ class FileModel(SaveLoadMixin):
         """The classes, as their labels."""
         return self.learner.classes_
 
-    def predict(self, paths: Paths) -> NDArray:
+    @property
+    def features(self) -> int:
+        """The number of features: LIBSVM text without the index 0 has one less than columns."""
+        return self.training.get("features", self.learner.n_features_in_)
+
+    def predict(self, paths: Paths, *, threshold: float | None = None, probabilities: bool = False) -> NDArray:
         """Predict the label, or the number, of each row of files.
+
+        Parameters
+        ----------
+        paths : path or list of paths
+            Files, folders or patterns; "-" is standard input.
+        threshold : float, optional
+            Of two classes the second is predicted where its score is at least this; of many the best one, and None where
+            its score is lower. With `probabilities`, the same of its probability.
+        probabilities : bool, optional
+            Predict the most probable class instead of the one with the best score.
+
+        Returns
+        -------
+        array of shape (rows,)
+            In the order of the rows.
+        """
+        decision = Decision(probabilities, threshold)
+        found = [answers.labels for answers in self.answers(paths, False, False, decision=decision)]
+        if not found:
+            return np.empty(0, np.float64 if is_regressor(self.learner) else self.classes_.dtype)
+        return np.concatenate(found)
+
+    def predict_probabilities(self, paths: Paths) -> NDArray:
+        """Predict the probability of each class, of a model to which `calibrate` has fitted them.
 
         Parameters
         ----------
@@ -81,16 +127,35 @@ class FileModel(SaveLoadMixin):
 
         Returns
         -------
-        array of shape (rows,)
-            In the order of the rows.
+        array of shape (rows, classes)
+            In the order of the rows and of `classes_`; each row adds up to one.
         """
-        found = [answers.labels for answers in self.answers(paths, labelled=False, scores=False)]
-        if not found:
-            return np.empty(0, np.float64 if is_regressor(self.learner) else self.classes_.dtype)
-        return np.concatenate(found)
+        found = [answers.probabilities for answers in self.answers(paths, False, False, decision=Decision(True))]
+        return np.concatenate([np.empty((0, len(self.classes_))), *(part for part in found if part is not None)])
+
+    def check_decision(self, decision: Decision) -> None:
+        """Raise an error where this model cannot decide so."""
+        probabilities, threshold = decision
+        if probabilities and self.probabilities is None:
+            raise UnsupportedOperation(
+                "this model has no probabilities; they are fitted when it is trained", settings={"probabilities": True}
+            )
+        if threshold is None:
+            return
+        if is_regressor(self.learner) or not hasattr(self.learner, "decision_function"):
+            raise UnsupportedOperation(f"{type(self.learner).__name__} has no scores to compare with a threshold")
+        if not (0 <= threshold <= 1 if probabilities else np.isfinite(threshold)):
+            allowed = "a probability, from 0 to 1" if probabilities else "a finite number"
+            raise InvalidParameter("threshold", threshold, allowed)
 
     def answers(
-        self, paths: Paths, labelled: bool = True, scores: bool = True, on_error: str = "error"
+        self,
+        paths: Paths,
+        labelled: bool = True,
+        scores: bool = True,
+        on_error: str = "error",
+        decision: Decision = SCORES,
+        texts: bool = False,
     ) -> Iterator[Answers]:
         """Yield the predictions batch by batch, in the order of the rows.
 
@@ -104,20 +169,26 @@ class FileModel(SaveLoadMixin):
             Compute the scores of `decision_function` too.
         on_error : {"error", "skip"}, optional
             "skip" leaves out rows that cannot be read.
+        decision : Decision, optional
+            How scores become labels.
+        texts : bool, optional
+            Keep the rows as they stand in the files.
 
         Yields
         ------
         Answers
             The predictions for some rows.
         """
-        batches = self.reading.batches(file_list(paths), labelled=labelled, on_error=on_error)
+        self.check_decision(decision)
+        batches = self.reading.batches(file_list(paths), labelled=labelled, on_error=on_error, texts=texts)
         try:
             for batch in batches:
-                yield self.answer(self.reading.chunk(batch), scores)._replace(skipped=batches.skipped)
+                answer = self.answer(self.reading.chunk(batch), scores, decision)
+                yield answer._replace(skipped=batches.skipped, texts=batch.texts)
         finally:
             batches.close()
 
-    def answer(self, chunk: Chunk, scores: bool = True) -> Answers:
+    def answer(self, chunk: Chunk, scores: bool = True, decision: Decision = SCORES) -> Answers:
         """Return the predictions for some rows.
 
         Parameters
@@ -126,6 +197,8 @@ class FileModel(SaveLoadMixin):
             The rows.
         scores : bool, optional
             Compute the scores of `decision_function` too.
+        decision : Decision, optional
+            How scores become labels.
 
         Returns
         -------
@@ -134,8 +207,28 @@ class FileModel(SaveLoadMixin):
         X, unknown = match_columns(chunk.X, self.learner.n_features_in_)
         if is_regressor(self.learner):
             return Answers(self.learner.predict(X), None, chunk.y, unknown)
-        decision = self.learner.decision_function(X) if scores and hasattr(self.learner, "decision_function") else None
-        return Answers(self.learner.predict(X), decision, chunk.y, unknown)
+        found = probabilities = None
+        if (scores or decision != SCORES) and hasattr(self.learner, "decision_function"):
+            found = self.learner.decision_function(X)
+        if decision.probabilities and self.probabilities is not None and found is not None:
+            probabilities = self.probabilities.probabilities(found)
+        if found is None or decision == SCORES:
+            labels = self.learner.predict(X)
+        else:
+            labels = self._decide(found, probabilities, decision.threshold)
+        return Answers(labels, found, chunk.y, unknown, probabilities=probabilities)
+
+    def _decide(self, scores: NDArray, probabilities: NDArray | None, threshold: float | None) -> NDArray:
+        """The labels by probabilities where there are some, else by scores; None where none reaches the threshold."""
+        if len(self.classes_) == 2:
+            second = scores if probabilities is None else probabilities[:, 1]
+            return self.classes_[(second >= (0.5 if threshold is None else threshold)).astype(int)]
+        table = scores if probabilities is None else probabilities
+        labels = self.classes_[table.argmax(axis=1)]
+        if threshold is not None:
+            labels = labels.astype(object)
+            labels[table.max(axis=1) < threshold] = None
+        return labels
 
     def name(self, column: int) -> str:
         """Return the name of a column of X; the words of the only text column of a file are named without the column.
@@ -170,7 +263,18 @@ class FileModel(SaveLoadMixin):
     # Files
 
     def to_parts(self, resume: bool = True) -> Parts:
-        """Return the learner, the reading and the facts of the training, for a model file."""
+        """Return the learner, the reading and the facts of the training, for a model file.
+
+        Parameters
+        ----------
+        resume : bool, default=True
+            Whether to include all that learning needs to go on; else what predicts is enough.
+
+        Returns
+        -------
+        parts : Parts
+            Facts and arrays.
+        """
         reading = self.reading.to_parts()
         members = Parts()
         members.put_parts("learner", self.learner.to_parts(resume))
@@ -178,11 +282,24 @@ class FileModel(SaveLoadMixin):
         parts = Parts({"learner": type(self).__name__})
         parts.put_parts("parts", members, "")
         parts.facts["training"] = self.training
+        if self.probabilities is not None:
+            parts.facts["probabilities"] = self.probabilities.to_facts()
         return parts
 
     @classmethod
     def from_parts(cls, parts: Parts) -> FileModel:
-        """Return the model that `to_parts` described."""
+        """Return the model that `to_parts` described.
+
+        Parameters
+        ----------
+        parts : Parts
+            Facts and arrays, as `to_parts` returns them.
+
+        Returns
+        -------
+        model : FileModel
+            The model.
+        """
         members, training = parts.parts("parts", ""), parts.mapping("training")
         stored = members.parts("reading")
         reading = reading_class(stored.text("format", READINGS)).from_parts(Parts(stored.mapping("facts"), stored.arrays))
@@ -192,7 +309,10 @@ class FileModel(SaveLoadMixin):
             raise DamagedModel(f"a {type(learner).__name__} does not learn from rows")
         if reading.features not in (None, learner.n_features_in_):
             raise DamagedModel(f"there are {reading.features} columns, and its learner wants {learner.n_features_in_}")
-        return cls(reading, learner, training)
+        probabilities = parts.facts.get("probabilities")
+        if probabilities is not None:
+            probabilities = Sigmoids.from_facts(probabilities, len(learner.classes_))
+        return cls(reading, learner, training, probabilities)
 
 
 def file_list(paths: Paths) -> list[str]:

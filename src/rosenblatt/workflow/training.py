@@ -28,6 +28,7 @@ from rosenblatt.data.reading import Batch, Chunk, Reading, RowReading
 from rosenblatt.data.svmlight import LabelError
 from rosenblatt.engine.train import interrupts_held
 from rosenblatt.errors import (
+    ContinuousLabels,
     DamagedModel,
     IncompatibleParameters,
     InvalidData,
@@ -35,16 +36,20 @@ from rosenblatt.errors import (
     UnknownLabel,
     UnsupportedOperation,
 )
-from rosenblatt.estimators.linear import Linear, Perceptron
+from rosenblatt.estimators.linear import Linear
+from rosenblatt.estimators.plan import PATIENCE
+from rosenblatt.estimators.scaling import warn_unscaled
 from rosenblatt.modelfile.parts import Parts
 from rosenblatt.modelfile.values import Facts, check_list, check_mapping, check_whole
-from rosenblatt.workflow.labels import Labels, label_text
+from rosenblatt.workflow.labels import Labels, label_text, refuse_continuous
+from rosenblatt.workflow.learners import TASKS, default_learner, make_learner
 from rosenblatt.workflow.model import FileModel, Paths, file_list, match_columns
 
 LOADED_PASSES, STREAMED_PASSES = 10, 1
+_MOST_PASSES = 1000  # over few rows, by default
 _COMPRESSED = {".gz": 5, ".bz2": 6, ".xz": 7, ".zst": 5}  # how much text a byte stands for, as a rule
 _STEPS = 64  # in which a pass over loaded rows is cut, at least
-_MOST_ROWS = 1 << 16  # of a step
+_STEP_ROWS = (1 << 10, 1 << 16)  # the least rows of such a step, and the most
 _GROWTH = 1.5
 _READ_SIZE = 1 << 20  # bytes
 
@@ -56,7 +61,8 @@ class Options:
     Parameters
     ----------
     passes : int, optional
-        Number of passes (epochs) over the data; by default 10 where they are loaded and 1 where they are streamed.
+        The largest number of passes (epochs) over the data. By default 10 where they are loaded, and of fewer than 5,000
+        rows as many as visit 50,000, at most 1,000; 1 where they are streamed. A pass without an update is the last.
     order : {"shuffle", "cyclic"}
         "shuffle" visits loaded rows in a new random order in each pass, "cyclic" in the order of the files. A stream is
         always visited in the order of the files.
@@ -73,6 +79,9 @@ class Options:
         The labels, for a pipe, which cannot be read twice.
     on_error : {"error", "skip"}
         "skip" leaves out rows that cannot be read.
+    task : {"classification", "regression"}, optional
+        What the labels are: names of classes or numbers to predict. By default the learner decides, and a classifier
+        refuses labels that look like numbers to predict.
     """
 
     passes: int | None = None
@@ -83,6 +92,7 @@ class Options:
     holdout: float = 0.0
     classes: Sequence[str] | None = None
     on_error: str = "error"
+    task: str | None = None
 
     def __post_init__(self) -> None:
         if self.passes is not None and self.passes < 1:
@@ -93,6 +103,8 @@ class Options:
             raise InvalidParameter("holdout", self.holdout, "a share of the rows, at least 0 and below 1")
         if not 0 <= self.seed < 2**32:
             raise InvalidParameter("seed", self.seed, f"a whole number from 0 to {2**32 - 1}")
+        if self.task not in (None, *TASKS):
+            raise InvalidParameter("task", self.task, "'classification' or 'regression'")
 
 
 DEFAULTS = Options()
@@ -139,7 +151,7 @@ class LoadedRows(NamedTuple):
         order = self.live
         if self.order == "shuffle":
             order = np.random.default_rng([self.seed, number]).permutation(order)
-        size = max(1, min(-(-len(order) // _STEPS), _MOST_ROWS))
+        size = min(max(-(-len(order) // _STEPS), _STEP_ROWS[0]), _STEP_ROWS[1])
         for at in range(start, len(order), size):
             part = order[at : at + size]
             yield self.chunk.take(part), at + len(part)
@@ -233,6 +245,7 @@ class Trainer:
         model: FileModel | None = None,
         classes: Labels | None = None,
     ):
+        check_task(learner, options)
         self.reading, self.options, self.callback, self.classes = reading, options, callback, classes
         self.start = model
         self.learner = copy_with_seed(learner, options.seed) if model is None else deepcopy(model.learner)
@@ -242,12 +255,20 @@ class Trainer:
         self.number, self.row = 1, 0  # the pass under way, and how many of its rows are done
         self.mistakes_before = self.mistakes_in_pass = self.updates_in_pass = 0
         self.width = 0  # the most columns a row had
+        self.has_zero = False  # whether a row of LIBSVM text had the index 0
+        if model is not None and "width" in model.training:
+            self.has_zero = model.training.get("features", model.training["width"]) == model.training["width"]
         self.stopped = ""
         self.held: Chunk | None = None
         self.history: list[dict[str, Any]] = []
         self.labels: Labels | None = None if options.classes is None else Labels.from_text(options.classes)
         self.all_labels = True  # whether a label that is not among them is an error, or starts training again
         self.class_weight: Any = None
+        self.unknown_class: str | None = None  # what it is outside of this training, in which new classes may arrive
+        self.continued = False  # whether what was learned before is of other rows, which are not known
+        if model is not None:  # of a training that was interrupted, or one that goes on
+            self.unknown_class = model.training.get("unknown_class")
+            self.continued = model.training.get("stopped") != "interrupted" or bool(model.training.get("continued"))
         self.source: LoadedRows | StreamedRows
         self.facts: dict[str, Any] = {}
         self.started = perf_counter()
@@ -255,19 +276,22 @@ class Trainer:
     # Preparation: the rows, the classes and their weights
 
     def use_files(self, files: Sequence[str], stream: bool, labels: Labels | None = None, rows: int | None = None) -> None:
-        """Learn from files; `labels` are the classes and `rows` the number of rows, where these are known."""
+        """Learn from files; `labels` are the classes and `rows` the number of rows, where these are known. With labels that
+        `grow`, a class may arrive at any time."""
         self.files, self.stream = files, stream
-        self.passes = self.options.passes or (STREAMED_PASSES if stream else LOADED_PASSES)
+        self.passes = self.options.passes or STREAMED_PASSES
         self.labels = self.labels if labels is None else labels
         if not stream:
             self._load()
         else:
             self.all_labels = self.labels is not None or self.start is not None
             self.source = StreamedRows(self.reading, files, rows, self.options.on_error)
-            if self.labels is not None and self.labels.grow and not is_regressor(self.learner):
-                self.learner.set_params(unknown_class="grow")
             if self.reading.features is None and self.start is None and not can_widen(self.learner):
                 self.width = max((chunk.X.shape[1] for chunk, _ in self.source.steps(0, 0)), default=0)
+        if self.labels is not None and self.labels.grow and "unknown_class" in self.learner.get_params():
+            if self.start is not None:
+                self.unknown_class = self.learner.unknown_class
+            self.learner.set_params(unknown_class="grow")
         if self.start is not None:
             self._continue_learner()
         if self.labels is not None:
@@ -309,8 +333,19 @@ class Trainer:
             held = round(chunk.rows * self.options.holdout)
             live, self.held = np.sort(mixed[held:]), chunk.take(np.sort(mixed[:held]))
         self.source, self.width = LoadedRows(chunk, live, self.options.order, self.options.seed), chunk.X.shape[1]
+        self.passes = self.options.passes or max(LOADED_PASSES, min(PATIENCE // max(len(live), 1), _MOST_PASSES))
+        self._check_rows(chunk)
         if self.labels is None:
             self.labels = Labels([] if chunk.y is None or is_regressor(self.learner) else np.unique(chunk.y))
+
+    def _check_rows(self, chunk: Chunk) -> None:
+        """Refuse labels of the first rows that are no classes, and warn of columns that drown the others."""
+        if self.start is not None:
+            return
+        if self.classes is None:  # else all labels have been checked already
+            check_labels(chunk.y, self.learner, self.options, self.files)
+        if getattr(self.learner, "_by_size", False) and hasattr(self.learner, "partial_fit"):  # `fit` warns by itself
+            warn_unscaled(self.learner, chunk.X, stacklevel=2, name=self.reading.name)
 
     def _continue_learner(self) -> None:
         """Learn on with a learner that has learned before; its classes are numbers meanwhile."""
@@ -320,20 +355,22 @@ class Trainer:
             self.labels = Labels.in_order(self.learner.classes_.tolist())
             self.labels.grow = getattr(self.learner, "unknown_class", "error") == "grow"
             self.learner.classes_ = np.arange(len(self.labels))
+            if self.labels.grow and not self.stream and isinstance(self.source, LoadedRows):
+                self._class_numbers(self.source.chunk.y)  # new classes are numbered as they come in the files
 
     def _prepare_classes(self) -> None:
         """Check that there are at least two classes, and name them in `class_weight` by their numbers."""
         if is_regressor(self.learner) or self.labels is None:
             return
         weights = self.learner.get_params().get("class_weight")
-        if self.labels.grow:
+        if self.labels.grow and self.start is None:
             if isinstance(weights, Mapping):
                 raise UnsupportedOperation(
                     "class_weight needs the classes before the first row, and a pipe can be read once only",
                     settings={"classes": [label_text(label) for label in weights]},
                 )
             return
-        if len(self.labels) < 2:
+        if len(self.labels) < 2 and not self.labels.grow:
             if not self.all_labels:
                 raise _NewLabel
             found = f"one class only: {label_text(self.labels.keys[0])}" if len(self.labels) else "no labelled rows"
@@ -363,6 +400,8 @@ class Trainer:
         """Make all passes, or as many as are needed, and return the model."""
         if hasattr(self.learner, "partial_fit"):
             self._make_passes(interrupted)
+            if self.stopped in ("converged", "passes") and not self.history[-1]["mistakes"]:
+                self._settle()
         else:
             self._fit_at_once()
         return self._model()
@@ -389,7 +428,10 @@ class Trainer:
             chunk = chunk.take(np.flatnonzero(chunk.weight))
             if not chunk.rows:
                 return
+        if self.stream and self.number == 1 and self.row == 0:
+            self._check_rows(chunk)
         X = self._widen(chunk.X)
+        self.has_zero |= chunk.smallest == 0
         before = self._counts()
         extra: dict[str, Any] = {}
         if chunk.weight is not None:
@@ -405,7 +447,7 @@ class Trainer:
                 extra["classes"] = np.arange(len(labels))
             # A linear learner need not check rows again that one of our readers has made.
             made_by_us = isinstance(self.reading, RowReading) and isinstance(self.learner, Linear)
-            if begun and not extra and not labels.grow and made_by_us:
+            if begun and not extra and made_by_us and np.array_equal(self.learner.classes_, np.arange(len(labels))):
                 self.learner._partial_fit_numbers(X, numbers, len(labels))
             else:
                 self.learner.partial_fit(X, numbers, **extra)
@@ -426,7 +468,9 @@ class Trainer:
         if (numbers < 0).any():
             if not self.all_labels:
                 raise _NewLabel
-            raise UnknownLabel(label_text(y[numbers < 0][0]), list(map(label_text, self.labels.keys)))
+            hint = f"{type(self.learner).__name__} cannot learn new classes; train a new model on all rows"
+            known = list(map(label_text, self.labels.keys))
+            raise UnknownLabel(label_text(y[numbers < 0][0]), known, hint=None if self.start is None else hint)
         return self.labels, numbers
 
     def _widen(self, X: Any) -> Any:
@@ -450,6 +494,7 @@ class Trainer:
                 f"there are {features:,} columns (the largest index is {features - 1:,}); their weights for "
                 f"{max(classes, 2)} classes need {needed / 2**30:,.0f} GiB of memory, and there are {there / 2**30:.0f}",
                 hint="number the features from 0 or 1 on, or hash them",
+                settings={"hashing": 20},
             )
 
     def _counts(self) -> tuple[int, int]:
@@ -479,6 +524,14 @@ class Trainer:
         self.mistakes_in_pass = self.updates_in_pass = self.row = 0
         self.number += 1
 
+    def _settle(self) -> None:
+        """Complete a linear model that made no mistake in its last pass, where the rows are at hand."""
+        if isinstance(self.learner, Linear) and isinstance(self.source, LoadedRows):
+            chunk = self.source.chunk.take(self.source.live)
+            if chunk.weight is not None:
+                chunk = chunk.take(np.flatnonzero(chunk.weight))
+            self.learner._go_on(self._widen(chunk.X), self._class_numbers(chunk.y)[1])
+
     def _fit_at_once(self) -> None:
         """Learn with `fit`, for learners that cannot stop in between."""
         source = self.source
@@ -494,6 +547,7 @@ class Trainer:
         y = chunk.y
         self.learner.fit(chunk.X, check_numeric(y) if is_regressor(self.learner) else self._class_numbers(y)[1])
         self.row = chunk.rows
+        self.has_zero |= chunk.smallest == 0
         self.mistakes_in_pass, self.updates_in_pass = self._counts()
         self._end_pass()
         self.stopped = getattr(self.learner, "stop_reason_", "fitted")
@@ -514,11 +568,17 @@ class Trainer:
             learner.widen(self.width)
         if self.class_weight is not None:
             learner.set_params(class_weight=self.class_weight)
+        if self.unknown_class is not None:
+            if self.stopped == "interrupted":
+                self.facts["unknown_class"] = self.unknown_class
+            else:
+                learner.set_params(unknown_class=self.unknown_class)
         if not is_regressor(learner) and labels is not None:
             learner.classes_ = labels.classes()[np.asarray(learner.classes_, np.int64)]
             reading = reading.with_labels(np.array(labels.keys, np.float64 if labels.numeric else object))
+        has_index_0 = self.has_zero if reading.format == "svmlight" and reading.features is None else None
         if isinstance(self.source, StreamedRows):
-            self.facts = {"xxh64": self.source.digest, "skipped": self.source.skipped}
+            self.facts |= {"xxh64": self.source.digest, "skipped": self.source.skipped}
             if self.stopped == "interrupted":
                 self.facts["xxh64_bytes"] = self.source.digested
         return FileModel(
@@ -536,12 +596,14 @@ class Trainer:
                 "pass": self.number,
                 "row": self.row,
                 "width": self.width,
+                "features": self.width - int(self.width > 0 and has_index_0 is False),
                 "mistakes": self.mistakes_before + self.mistakes_in_pass,
                 "mistakes_in_pass": self.mistakes_in_pass,
                 "updates_in_pass": self.updates_in_pass,
                 "history": self.history,
+                **({"continued": True} if self.continued else {}),
             },
-            round(perf_counter() - self.started, 3),
+            seconds=round(perf_counter() - self.started, 3),
         )
 
 
@@ -564,6 +626,27 @@ def check_numeric(y: NDArray | None) -> NDArray:
         found = "there are none" if y is None else f"there are labels such as {y[0]!r}"
         raise InvalidData(f"a regressor learns numbers, and {found}")
     return y.astype(np.float64)
+
+
+def check_task(learner: BaseEstimator, options: Options) -> None:
+    """Refuse a learner that cannot do the task that the options name."""
+    if options.task is not None and (options.task == "regression") != is_regressor(learner):
+        raise IncompatibleParameters(
+            ("task", options.task),
+            ("learner", type(learner).__name__),
+            f"{type(learner).__name__} predicts {'numbers' if is_regressor(learner) else 'classes'}",
+        )
+
+
+def check_labels(y: NDArray | None, learner: BaseEstimator, options: Options, files: Sequence[str]) -> None:
+    """Refuse labels that look like numbers to predict where a classifier is to learn them, unless the options insist."""
+    if y is None or is_regressor(learner) or options.task is not None:
+        return
+    try:
+        refuse_continuous(np.unique(y), len(y))
+    except ContinuousLabels as error:
+        error.path = ", ".join(files) or None
+        raise
 
 
 # Training from files
@@ -589,7 +672,8 @@ def train(
     reading : Reading
         How files become rows; see `reading_for`.
     learner : estimator, optional
-        The learner, which stays as it is; by default an averaged perceptron.
+        The learner, which stays as it is; by default an averaged perceptron, or for the task "regression" the averaged
+        `DeltaRuleRegressor(normalised=True)`.
     options : Options, optional
         Passes, order, random seed, streaming, holdout.
     watch : callable, optional
@@ -597,7 +681,8 @@ def train(
     resume : FileModel, optional
         An interrupted model, which goes on exactly where it stopped; files and options must be the same.
     start : FileModel, optional
-        A model that learns on from these files, which may be other files; its reading and learner are used.
+        A model that learns on from these files, which may be other files; its reading and learner are used. Labels and
+        LIBSVM indices that it has not met are learned; a learner that cannot learn new classes refuses them.
 
     Returns
     -------
@@ -613,7 +698,7 @@ def train(
     """
     files = file_list(paths)
     stream = uses_stream(files, reading, options)
-    learner = Perceptron(keep="average") if learner is None else learner
+    learner = make_learner(*default_learner(options.task)) if learner is None else learner
     if resume is not None:
         _check_resumable(resume, files, stream, options)
         options = replace(options, passes=options.passes or resume.training["passes"])
@@ -622,7 +707,7 @@ def train(
         model.learner._resumable()
         reading, learner = model.reading, model.learner
     if stream:
-        _check_streamable(files, reading, learner, options, resume)
+        _check_streamable(files, reading, learner, options, resume, start)
         if reading.needs_fit:
             reading = reading.fit(reading.batches(files, on_error=options.on_error))
 
@@ -637,7 +722,7 @@ def train(
         with interrupts_held() as interrupted:
             return trainer.run(interrupted)
 
-    if options.classes is None and stream and not rereadable(files):
+    if start is not None or (options.classes is None and stream and not rereadable(files)):
         return attempt(model, reading, Labels(grow=True))
     try:
         return attempt(model, reading)  # the classes are those of the first batch
@@ -659,7 +744,9 @@ def uses_stream(files: Sequence[str], reading: Reading, options: Options) -> boo
     return text > options.memory
 
 
-def _check_streamable(files: Sequence[str], reading: Reading, learner: Any, options: Options, resume: object) -> None:
+def _check_streamable(
+    files: Sequence[str], reading: Reading, learner: Any, options: Options, resume: object, start: object
+) -> None:
     name = type(learner).__name__
     load: dict[str, object] = {"stream": False}
     if options.holdout:
@@ -676,6 +763,8 @@ def _check_streamable(files: Sequence[str], reading: Reading, learner: Any, opti
         raise UnsupportedOperation(
             "the columns must be seen before they can be learned from, and a pipe can be read once only", settings=load
         )
+    if start is not None:  # which knows classes and columns
+        return
     if reading.features is None and not can_widen(learner):
         raise UnsupportedOperation(f"{name} must know the number of features before the first row", settings=load)
     if options.classes is None and not is_regressor(learner) and "unknown_class" not in learner.get_params():

@@ -25,6 +25,7 @@ NONE, CERTAIN, DOUBTFUL = 0, 1, 2
 
 LOWEST, HIGHEST = -342, 308  # powers of ten outside make 0 or infinity of any number of 19 digits
 DECIMAL = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+NOT_FINITE = re.compile(r"[+-]?(nan(\(\w*\))?|inf(inity)?)", re.IGNORECASE)  # ways to write what no label is
 
 
 def _fives() -> NDArray[np.uint64]:

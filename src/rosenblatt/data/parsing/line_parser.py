@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -21,7 +22,7 @@ from rosenblatt.data.parsing.decimals import resolve
 from rosenblatt.data.parsing.parallel import SIZE, ParallelReader, Parsed, Problem
 from rosenblatt.data.parsing.sorting import put_in_order
 from rosenblatt.data.parsing.swar import line_after, occurrences
-from rosenblatt.data.reading import Chunk, concatenate, csr
+from rosenblatt.data.reading import Chunk, RowTexts, concatenate, csr
 from rosenblatt.errors import FormatError
 
 SHOWN = 32  # characters of what is wrong in a message
@@ -93,6 +94,7 @@ class Data(tuple):
 class LineParser(ABC):
     """Parses pieces of text, each in a thread. A format says what its compiled loop is, and what makes it special."""
 
+    texts: bool  # whether to keep the lines of the rows
     error: ClassVar[type[FormatError]]
     loop: ClassVar[Any]  # the compiled function: (data, end, room, options, state)
     extra_type: ClassVar[type]
@@ -130,6 +132,14 @@ class LineParser(ABC):
         """Return whether the type of the indices was wide enough."""
         return True
 
+    def column_numbers(self, indices: NDArray) -> NDArray:
+        """Return the columns of indices: their own numbers, unless they are hashed."""
+        return indices
+
+    def bad_labels(self, chunk: Chunk) -> tuple[NDArray[np.int64], str]:
+        """Return the rows whose labels cannot be used, and what is wrong with them."""
+        return np.empty(0, np.int64), ""
+
     def resolve_values(self, piece: Piece, values: NDArray[np.float64]) -> None:
         """Replace values that only `float` can round."""
         resolve(piece.buffer, piece.end, values)
@@ -157,18 +167,26 @@ class LineParser(ABC):
         if state[DOUBTS]:
             self.resolve_values(piece, room.values[:count])
         indptr = room.indptr[: rows + 1]
+        indices = self.column_numbers(room.indices[:count])
         if state[UNSORTED]:
-            count = put_in_order(indptr, room.indices, room.values)
-        X = csr(room.values[:count], room.indices[:count], indptr, self.columns(state))
+            count = put_in_order(indptr, indices, room.values)
+        X = csr(room.values[:count], indices[:count], indptr, self.columns(state))
         used = room._replace(labels=room.labels[:rows], extra=room.extra[:rows])
         chunk = self.chunk(piece, X, used, state, options)
-        if state[UNSORTED] and len(infinite := _infinite_rows(X)):
+        if self.texts:
+            chunk = replace(chunk, texts=RowTexts(_lines_at(piece, room.begins[:rows].tolist())))
+        unusable = [self.bad_labels(chunk)]
+        if state[UNSORTED]:
             text = "expected finite numbers; those of a feature that occurs here more than once add up to infinity"
-            places = room.begins[infinite][:MOST_ERRORS].tolist()
+            unusable.append((_infinite_rows(X), text))
+        for wrong, text in unusable:
+            places = room.begins[wrong][:MOST_ERRORS].tolist()
             problems += [Problem(*place_of(piece, place), text, self.error) for place in places]
+        wrong = np.unique(np.concatenate([rows for rows, _ in unusable]))
+        if len(wrong):
             problems = sorted(problems, key=lambda problem: problem[:2])[:MOST_ERRORS]
-            skipped += len(infinite)
-            chunk = self.without(chunk, infinite)
+            skipped += len(wrong)
+            chunk = self.without(chunk, wrong)
         return Parsed(chunk if chunk.rows and (skip or not problems) else None, lines, skipped, problems)
 
     def _new_room(self, rows: int, count: int, index_type: type) -> Room:
@@ -195,10 +213,16 @@ class LineParser(ABC):
             state[PLACE] = line_after(piece.buffer, state[PLACE])
 
     def read(
-        self, paths: Paths, on_error: str = "error", size: int = SIZE, threads: int | None = None, digest: bool = False
+        self,
+        paths: Paths,
+        on_error: str = "error",
+        size: int = SIZE,
+        threads: int | None = None,
+        digest: bool = False,
+        live: bool = False,
     ) -> ParallelReader[Chunk]:
         """Return an iterator over the rows of these files, in order."""
-        how: dict[str, Any] = {"on_error": on_error, "size": size, "threads": threads, "digest": digest}
+        how: dict[str, Any] = {"on_error": on_error, "size": size, "threads": threads, "digest": digest, "live": live}
         return ParallelReader(files_of(paths), self, self.error, prepare=self.prepare, **how)
 
     def read_whole(self, paths: Paths, on_error: str) -> tuple[Chunk, ParallelReader[Chunk]]:
@@ -209,6 +233,12 @@ class LineParser(ABC):
         if not chunks:
             raise self.error("there are no rows to read", path=", ".join(files[:3]) + (", …" if len(files) > 3 else ""))
         return concatenate(chunks), batches
+
+
+def _lines_at(piece: Piece, begins: list[int]) -> list[bytes]:
+    """Return the lines that begin at these places, without their ends."""
+    data = piece.buffer[: piece.end + 1].tobytes()  # a line end is there at the latest
+    return [data[begin : data.index(b"\n", begin)].removesuffix(b"\r") for begin in begins]
 
 
 def _infinite_rows(X: Any) -> NDArray[np.int64]:

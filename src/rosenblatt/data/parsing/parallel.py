@@ -62,7 +62,8 @@ class ParallelReader(Generic[Batch]):
     """An iterator over the batches that `parse` makes of the pieces of files, in order.
 
     `prepare` sees the pieces in order, one at a time, and what it returns is given to `parse` with the piece and whether
-    wrong lines are to be skipped; it must be quick.
+    wrong lines are to be skipped; it must be quick. With `live`, what a pipe gave before it paused is handed over before
+    more of it is awaited.
 
     Attributes
     ----------
@@ -87,6 +88,7 @@ class ParallelReader(Generic[Batch]):
         size: int = SIZE,
         threads: int | None = None,
         digest: bool = False,
+        live: bool = False,
     ):
         check_on_error(on_error)
         threads = min(cores(), MOST_THREADS) if threads is None else threads
@@ -99,6 +101,7 @@ class ParallelReader(Generic[Batch]):
         self._prepare, self._parse, self._error, self._skip = prepare, parse, error, on_error == "skip"
         self._digest = xxh64() if digest else None
         self._max_line = MAX_LINE.get()  # threads that open files have contexts of their own
+        self._live = live
         self._before = 0  # bytes of the files that are finished
         self._input: Input | None = None
         self._spare: list[NDArray[np.uint8]] = []
@@ -169,7 +172,8 @@ class ParallelReader(Generic[Batch]):
         return self._digest.hexdigest()
 
     def _open(self, path: Source) -> Input:
-        return Input(path, digest=self._digest if self._digest is not None else False, max_line=self._max_line)
+        digest = self._digest if self._digest is not None else False
+        return Input(path, digest=digest, live=self._live, max_line=self._max_line)
 
     def _read(self, paths: Sequence[Source], size: int) -> Generator[tuple[Piece, Any], None, None]:
         """Yield the pieces of all files and what was prepared for them, for one thread at a time."""
@@ -216,7 +220,7 @@ class ParallelReader(Generic[Batch]):
 
     def _next(self) -> Any:
         while self._turn not in self._ready:
-            while len(self._under_way) < self._window:
+            while len(self._under_way) < self._window and not (self._under_way and self._has_paused()):
                 self._under_way.append(self._begin())
             number, outcome = self._under_way.popleft().result()
             self._ready[number] = outcome
@@ -225,6 +229,9 @@ class ParallelReader(Generic[Batch]):
         outcome = self._ready.pop(self._turn)
         self._turn += 1
         return outcome
+
+    def _has_paused(self) -> bool:
+        return self._input is not None and self._input.paused
 
     def _note(self, result: Parsed) -> None:
         for line, column, text, error, settings in result.problems:

@@ -21,6 +21,8 @@ from rosenblatt.data.svmlight.parser import LabelError, SvmlightError, SvmlightP
 from rosenblatt.errors import DamagedModel, InvalidData, InvalidParameter
 from rosenblatt.modelfile.parts import Parts
 
+MOST_BITS = 30  # buckets are columns, counted with 32 bits
+
 
 def read(
     paths: Paths,
@@ -101,6 +103,8 @@ def chunks(
     labelled: bool = True,
     on_error: str = "error",
     qid: bool = False,
+    hashing: int | None = None,
+    texts: bool = False,
     size: int = SIZE,
     threads: int | None = None,
     digest: bool = False,
@@ -118,11 +122,16 @@ def chunks(
     text : bool, optional
         Whether labels are words; without it the label of the first row decides, and a word after a number is an error.
     labelled : bool
-        False: lines need no label, those that are there are not looked at, and y is None.
+        False: lines need no label, those that are there are not looked at, and y is None. The rows of a pipe are handed
+        over where it pauses, so that they can be answered before the next line is there.
     on_error : {"error", "skip"}
         Whether a line that is wrong is an error, or is left out and counted.
     qid : bool
         Whether to keep the numbers of the queries.
+    hashing : int, optional
+        Bits: indices are hashed to 2^bits columns, so that they may be as large as they like.
+    texts : bool
+        Whether to keep the lines as they stand in the files.
     size : int
         Bytes of text in a chunk, about.
     threads : int, optional
@@ -135,24 +144,39 @@ def chunks(
     ParallelReader of Chunk
         An iterator with `skipped`, `errors`, `bytes_read`, `total_bytes`, `digest()` and `close()`.
     """
-    return SvmlightParser(features, zero_based, text, labelled, qid).read(paths, on_error, size, threads, digest)
+    parser = SvmlightParser(features, zero_based, text, labelled, qid, hashing, texts)
+    return parser.read(paths, on_error, size, threads, digest, live=not labelled)
 
 
 @dataclass(frozen=True)
 class Svmlight(RowReading):
-    """The reading of LIBSVM text: its batches are rows, and the columns are the indices as they are in the text.
+    """The reading of LIBSVM text: its batches are rows, and the columns are the indices as they are in the text, or hashes
+    of them.
 
     Parameters
     ----------
     text : bool, optional
         Whether labels are words; None: the first row decides.
+    hashing : int, optional
+        Bits: indices are hashed to 2^bits columns, so that they may be as large as they like.
     """
 
     format: ClassVar[str] = "svmlight"
     text: bool | None = None
+    hashing: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.hashing is not None and not 1 <= self.hashing <= MOST_BITS:
+            raise InvalidParameter("hashing", self.hashing, f"a whole number from 1 to {MOST_BITS}")
 
     def batches(
-        self, paths: Sequence[str], *, labelled: bool = True, on_error: str = "error", digest: bool = True
+        self,
+        paths: Sequence[str],
+        *,
+        labelled: bool = True,
+        on_error: str = "error",
+        texts: bool = False,
+        digest: bool = True,
     ) -> ParallelReader[Chunk]:
         """Return an iterator over the rows of these files, in order, in chunks.
 
@@ -164,6 +188,8 @@ class Svmlight(RowReading):
             Whether rows without a label are errors.
         on_error : {"error", "skip"}
             Whether a row that cannot be read is an error or left out.
+        texts : bool
+            Whether to keep the lines as they stand in the files.
         digest : bool
             Whether to compute a hash of the files.
 
@@ -171,7 +197,8 @@ class Svmlight(RowReading):
         -------
         ParallelReader of Chunk
         """
-        return chunks(paths, zero_based=True, text=self.text, labelled=labelled, on_error=on_error, digest=digest)
+        how: dict[str, Any] = {"labelled": labelled, "on_error": on_error, "digest": digest, "texts": texts}
+        return chunks(paths, zero_based=True, text=self.text, hashing=self.hashing, **how)
 
     def labels(self, paths: Sequence[str], *, on_error: str = "error") -> tuple[int, NDArray]:
         """Return the number of rows and the distinct labels. With on_error="skip" it takes longer.
@@ -215,11 +242,11 @@ class Svmlight(RowReading):
 
     @property
     def features(self) -> int | None:
-        """None: the number of columns is known only when all rows are read."""
-        return None
+        """2^bits where indices are hashed; else None: it is known only when all rows are read."""
+        return None if self.hashing is None else 1 << self.hashing
 
     def name(self, column: int) -> str:
-        """Return the name of a column: its index in the text.
+        """Return the name of a column: its index in the text, or the number of its bucket.
 
         Parameters
         ----------
@@ -230,18 +257,35 @@ class Svmlight(RowReading):
         -------
         str
         """
-        return str(column)
+        return str(column) if self.hashing is None else f"bucket {column}"
 
     def to_parts(self) -> Parts:
-        """Return the reading as facts for a model file."""
-        return Parts({"text": self.text})
+        """Return the reading as facts for a model file.
+
+        Returns
+        -------
+        parts : Parts
+            The facts.
+        """
+        return Parts({"text": self.text, **({} if self.hashing is None else {"hashing": self.hashing})})
 
     @classmethod
     def from_parts(cls, parts: Parts) -> Svmlight:
-        """Return the reading that `to_parts` described."""
-        if set(parts.facts) - {"text"} or parts.arrays:
-            raise DamagedModel(f"a reading of LIBSVM text has the fact text and no other; got {parts.facts!r}")
-        return cls(None if parts.facts.get("text") is None else parts.flag("text"))
+        """Return the reading that `to_parts` described.
+
+        Parameters
+        ----------
+        parts : Parts
+            The facts, as `to_parts` returns them.
+
+        Returns
+        -------
+        reading : Svmlight
+        """
+        if set(parts.facts) - {"text", "hashing"} or parts.arrays:
+            raise DamagedModel(f"a reading of LIBSVM text has the facts text and hashing and no other; got {parts.facts!r}")
+        text = None if parts.facts.get("text") is None else parts.flag("text")
+        return cls(text, parts.whole("hashing", 1, MOST_BITS) if "hashing" in parts.facts else None)
 
 
 def labels(paths: Paths, *, size: int = SIZE) -> tuple[int, NDArray]:

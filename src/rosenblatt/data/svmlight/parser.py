@@ -1,7 +1,8 @@
 """The parser of LIBSVM text: labels that are words, indices of 64 bits, and the messages for a line that is wrong.
 
 A label that is a word is decoded once, however many rows have it: a table of hashes finds for each row the first row with
-the same bytes; nothing rests on the hashes being distinct.
+the same bytes; nothing rests on the hashes being distinct. The words nan and inf are no labels: they are what other
+programs write for a label that is missing, or for a number that overflowed.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rosenblatt.data.opening import LF, Piece
-from rosenblatt.data.parsing.decimals import DECIMAL, places_of, resolve
-from rosenblatt.data.parsing.line_parser import LineParser, Room
+from rosenblatt.data.parsing.decimals import DECIMAL, NOT_FINITE, places_of, resolve
+from rosenblatt.data.parsing.line_parser import UNSORTED, LineParser, Room
 from rosenblatt.data.parsing.parallel import Parsed
 from rosenblatt.data.parsing.swar import U, byte, ends, line_after, occurrences, start
 from rosenblatt.data.reading import NARROW, Chunk, csr
@@ -48,6 +49,8 @@ class SvmlightParser(LineParser):
     text: bool | None = None  # whether labels are words; None: that of the first row decides
     labelled: bool = True  # whether rows must have a label; if not, labels are not looked at
     qid: bool = False
+    bits: int | None = None  # hashes indices to 2^bits columns
+    texts: bool = False
     _decision: list[bool] = field(default_factory=list, repr=False)  # whether labels are words, once a row was seen
 
     def __post_init__(self) -> None:
@@ -61,6 +64,8 @@ class SvmlightParser(LineParser):
 
     @property
     def fixed_columns(self) -> int | None:
+        if self.bits is not None:
+            return 1 << self.bits
         return self.features if self.zero_based != "auto" else None
 
     def prepare(self, piece: Piece) -> bool:
@@ -86,9 +91,22 @@ class SvmlightParser(LineParser):
 
     def start(self, state: NDArray[np.int64]) -> None:
         state[SMALLEST], state[LARGEST] = LAST, self.lowest - 1
+        state[UNSORTED] = self.bits is not None
 
     def fits(self, state: NDArray[np.int64]) -> bool:
         return state[LARGEST] - self.lowest <= NARROW
+
+    def column_numbers(self, indices: NDArray) -> NDArray:
+        return indices if self.bits is None else hash_indices(indices, self.bits)
+
+    def bad_labels(self, chunk: Chunk) -> tuple[NDArray[np.int64], str]:
+        if chunk.y is None or chunk.y.dtype.kind != "O":
+            return super().bad_labels(chunk)
+        words, which = np.unique(chunk.y, return_inverse=True)
+        bad = np.array([NOT_FINITE.fullmatch(word) is not None for word in words])
+        rows = np.flatnonzero(bad[which])
+        found = chunk.y[rows[0]] if len(rows) else ""
+        return rows, f"expected a label, a finite number or a word, found {found!r}"
 
     def columns(self, state: NDArray[np.int64]) -> int:
         return self.fixed_columns or int(state[LARGEST]) - self.lowest + 1
@@ -102,13 +120,14 @@ class SvmlightParser(LineParser):
                 y = np.array([decode(word) for word in words], object)[codes]
             else:
                 resolve(piece.buffer, piece.end, y)
-        return Chunk(X, y, None, room.extra if self.qid else None, int(state[SMALLEST]) if X.nnz else None)
+        smallest = int(state[SMALLEST]) if X.nnz and self.bits is None else None
+        return Chunk(X, y, None, room.extra if self.qid else None, smallest)
 
     def without(self, chunk: Chunk, rows: NDArray[np.int64]) -> Chunk:
         chunk = super().without(chunk, rows)
         X = chunk.X
         columns = self.fixed_columns or int(X.indices.max(initial=-1)) + 1
-        smallest = int(X.indices.min()) + self.lowest if len(X.indices) else None
+        smallest = int(X.indices.min()) + self.lowest if len(X.indices) and self.bits is None else None
         return replace(chunk, X=csr(X.data, X.indices, X.indptr, columns), smallest=smallest)
 
     def problem(self, code: int, found: str, options: LineOptions) -> Any:
@@ -140,6 +159,16 @@ def first_words(piece: Piece, skip: bool, context: None) -> Parsed[tuple[list[by
 def is_number(word: bytes) -> bool:
     """Return whether a word is a finite decimal number."""
     return DECIMAL.fullmatch(word) is not None and isfinite(float(word))
+
+
+def hash_indices(indices: NDArray, bits: int) -> NDArray[np.int32]:
+    """Return the bucket of each index, one of 2^bits: the highest bits of the finalizer of MurmurHash3 of 64 bits."""
+    mixed = indices.astype(np.uint64)
+    for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
+        mixed ^= mixed >> np.uint64(33)
+        mixed *= np.uint64(factor)
+    mixed ^= mixed >> np.uint64(33)
+    return (mixed >> np.uint64(64 - bits)).astype(np.int32)
 
 
 def decode(word: bytes) -> str:

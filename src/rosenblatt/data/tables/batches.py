@@ -20,6 +20,7 @@ from xxhash import xxh64
 from rosenblatt.data import opening
 from rosenblatt.data.formats import START, TABLES, format_of_suffix
 from rosenblatt.data.opening import MOST_ERRORS
+from rosenblatt.data.reading import RowTexts
 from rosenblatt.data.tables.delimited import Delimited, first_records
 from rosenblatt.data.tables.json_lines import JsonLines
 from rosenblatt.data.tables.schema import KINDS, LABELS, SAMPLE, ColumnChoice, ColumnKind, Schema, infer_schema, is_number
@@ -46,7 +47,7 @@ def open_source(
     path: str, stream: opening.Input, options: TableOptions, known: Schema | None, labelled: bool, size: int
 ) -> Source:
     """Return the file as a source of rows, with names for its columns."""
-    head = stream.peek(START)
+    head = stream.peek_line(START) if stream.live else stream.peek(START)
     form = detect_form(path, head, options.format, options.delimiter, options.quote)
     nameless = format_of_suffix(path, TABLES) is None
     if known is not None and options.delimiter is None:
@@ -66,7 +67,7 @@ def open_source(
         names = _names(known, first_records(head, form, stream.name), labelled)
         if names is None or known.only_text not in names:
             return Lines(stream, form, size, known.only_text)
-    source = Delimited(stream, form, size)
+    source = Delimited(stream, form, size, enough=1)
     names = _names(known, source.head, labelled)
     if names is None:
         first = source.head[0]
@@ -126,6 +127,7 @@ class TableBatch:
 
     columns: pa.Table  # float64 for numbers (NaN is missing), large_string for the rest
     schema: Schema
+    texts: RowTexts | None = None  # the rows as they stand in the file, where that was asked for
 
     @property
     def rows(self) -> int:
@@ -134,14 +136,23 @@ class TableBatch:
 
     def take(self, rows: NDArray) -> TableBatch:
         """Return these rows, in this order."""
-        return TableBatch(self.columns.take(pa.array(np.arange(self.rows)[rows])), self.schema)
+        chosen = np.arange(self.rows)[rows]
+        texts = None if self.texts is None else self.texts.take(chosen.tolist())
+        return TableBatch(self.columns.take(pa.array(chosen)), self.schema, texts)
 
 
 class TableBatches:
     """An iterator over the batches of files, which holds one at a time. `schema` is known when the first one is there."""
 
     def __init__(
-        self, paths: Sequence[str], options: TableOptions, schema: Schema | None, labelled: bool, on_error: str, size: int
+        self,
+        paths: Sequence[str],
+        options: TableOptions,
+        schema: Schema | None,
+        labelled: bool,
+        on_error: str,
+        size: int,
+        texts: bool = False,
     ):
         opening.check_on_error(on_error)
         self.schema = schema
@@ -151,6 +162,7 @@ class TableBatches:
         self.total_bytes = opening.size_of(paths)
         self._options, self._labelled, self._skip, self._size = options, labelled, on_error == "skip", size
         self._digest = xxh64()
+        self._texts = texts
         self._batches = self._read(paths)
 
     def __iter__(self) -> Iterator[TableBatch]:
@@ -170,7 +182,8 @@ class TableBatches:
     def _read(self, paths: Sequence[str]) -> Generator[TableBatch, None, None]:
         before = rows = 0
         for path in paths:
-            with opening.Input(path, digest=self._digest) as stream:
+            live = self.schema is not None and not self._labelled
+            with opening.Input(path, digest=self._digest, live=live) as stream:
                 source = open_source(path, stream, self._options, self.schema, self._labelled, self._size)
                 try:
                     for piece in self._pieces(source):
@@ -195,6 +208,8 @@ class TableBatches:
             first.append(piece)
             rows += piece.columns.num_rows
             size += piece.columns.nbytes
+            if rows and source.stream.paused:
+                break
         names = source.names or list(dict.fromkeys(name for piece in first for name in piece.columns.column_names if name))
         if names and any(piece.columns.num_rows for piece in first):
             sample = _concatenate([_with_columns(piece.columns, names) for piece in first]).slice(0, SAMPLE)
@@ -222,7 +237,10 @@ class TableBatches:
         """Raise TableError where the columns of a file are not those that the schema requires."""
         schema, counts = self.schema, Counter(names)
         assert schema is not None
-        wrong = [f"column {column.name} ({column.kind}) is missing" for column in required if not counts[column.name]]
+        missing = [column for column in required if not counts[column.name]]
+        if source.stream.paused and not source.names:  # later objects of JSON may have keys that the first ones lack
+            missing = []
+        wrong = [f"column {column.name} ({column.kind}) is missing" for column in missing]
         wrong += [f"column {column.name} is there twice" for column in required if counts[column.name] > 1]
         present = [column for column in required if counts[column.name]]
         found = mismatches([column.kind for column in present], [sample[column.name] for column in present])
@@ -265,12 +283,17 @@ class TableBatches:
             raise errors[0]
         self.skipped += len(piece.broken) + len(bad)
         self.errors += errors[:room]
-        cleaned = pa.table(columns)
-        if bad:
-            good = np.ones(cleaned.num_rows, bool)
-            good[list(bad)] = False
-            cleaned = cleaned.filter(pa.array(good))
-        return TableBatch(cleaned, schema)
+        batch = TableBatch(pa.table(columns), schema, self._keep_texts(piece, source))
+        return batch.take(np.setdiff1d(np.arange(batch.rows), list(bad))) if bad else batch
+
+    def _keep_texts(self, piece: Piece, source: Source) -> RowTexts | None:
+        if not self._texts:
+            return None
+        if piece.texts is None:
+            problem = f"the rows of {source.form.format} are not text that predictions can be written beside"
+            raise TableError(problem, path=source.stream.name, hint="convert the file to CSV or JSON lines")
+        kind = "lines" if isinstance(source, Lines) else source.form.format
+        return RowTexts(piece.texts(), kind, source.form.delimiter, source.form.quote, tuple(source.names), piece.header)
 
 
 def _unique_first_label(labels: Column) -> str | None:

@@ -87,18 +87,20 @@ def first_records(data: bytes, form: Form, file: str) -> list[list[str]]:
 
 
 class Delimited(Source):
-    """Delimited text. Whether its first record, in `head`, is a header must be said with `begin` before it is read."""
+    """Delimited text. Whether its first record, in `head`, is a header must be said with `begin` before it is read.
+    At least `enough` records are in the head, if there are so many."""
 
-    def __init__(self, stream: Input, form: Form, size: int):
+    def __init__(self, stream: Input, form: Form, size: int, enough: int = HEAD):
         super().__init__(stream, form, size)
         self._codes = ord(form.delimiter), ord(form.quote) if form.quote else -1
         self._records = self._cut()
         self._first = b""
+        self._header: bytes | None = None  # the record that names the columns
         self.head: list[list[str]] = []
         for block in self._records:
             self._first += block
             self.head = first_records(self._first, form, stream.name)
-            if len(self.head) == HEAD or len(self._first) >= _ENOUGH:
+            if len(self.head) >= enough or len(self._first) >= _ENOUGH:
                 break
 
     def begin(self, names: Sequence[str], header: bool) -> None:
@@ -196,5 +198,20 @@ class Delimited(Source):
         expected = f"fields where there are {len(self.names)} columns, separated by {self.form.delimiter!r}"
         broken += [(line_of(row.number - 1), f"{row.actual_columns} {expected}: {row.text[:60]!r}") for row in wrong]
         left_out = np.array([row.number - 1 for row in wrong], np.int64)
-        records = np.setdiff1d(np.arange(table.num_rows + len(left_out)), left_out)[skip:]
-        return Piece(table.slice(skip), lambda row: line_of(int(records[row])), sorted(broken))
+        records = np.setdiff1d(np.arange(table.num_rows + len(left_out)), left_out)
+        if skip and len(records):
+            self._header = self._texts(data, records[:1])[0]
+        records = records[skip:]
+        return Piece(
+            table.slice(skip),
+            lambda row: line_of(int(records[row])),
+            sorted(broken),
+            texts=lambda: self._texts(data, records),
+            header=self._header,
+        )
+
+    def _texts(self, data: bytes, records: NDArray[np.int64]) -> list[bytes]:
+        """Return these records of a piece as they stand in the file."""
+        _, begins, data = self._scan(data if data.endswith((b"\n", b"\r")) else data + b"\n")
+        lines = data.split(b"\n")
+        return [b"\n".join(lines[begins[record] : begins[record + 1]]).rstrip(b"\r\n") for record in records]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,8 @@ class JsonLines(Source):
             if line == 1 and data.lstrip().startswith(b"["):
                 hint = "give one object a line, without brackets and commas around them, as jq -c '.[]' writes it"
                 raise TableError("this is a JSON array", path=self.stream.name, line=1, hint=hint)
-            yield self._piece(data, line)
+            piece = self._piece(data, line)
+            yield piece._replace(texts=partial(_object_texts, data, line, piece))
             line += data.count(b"\n")
 
     def _piece(self, data: bytes, line: int) -> Piece:
@@ -102,6 +104,12 @@ class JsonLines(Source):
                 wrong[name] = nested
         table = pa.table(columns) if columns or not rows else pa.table({"": pa.nulls(len(rows))})  # {} is a row too
         return Piece(table, lambda row: lines[row], broken, wrong)
+
+
+def _object_texts(data: bytes, first: int, piece: Piece) -> list[bytes]:
+    """Return the lines of the objects of a piece, which begins with this line of the file."""
+    lines = data.split(b"\n")
+    return [lines[piece.line(row) - first].strip() for row in range(piece.columns.num_rows)]
 
 
 def _may_be_rounded(column: Any) -> bool:

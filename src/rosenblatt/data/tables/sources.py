@@ -8,6 +8,7 @@ import re
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -44,6 +45,8 @@ class Piece(NamedTuple):
     line: Callable[[int], int]  # of a row, counted from 1
     broken: Sequence[tuple[int, str]] = ()  # lines that are no rows, and why
     wrong: Mapping[str, dict[int, str]] = {}  # values that cannot be used, by column and row, and why; they are null
+    texts: Callable[[], list[bytes]] | None = None  # the rows as they stand in the file; None where they are not text
+    header: bytes | None = None  # the record that names the columns
 
 
 class Form(NamedTuple):
@@ -157,6 +160,10 @@ class Source(ABC):
         """Yield the pieces, in order."""
 
 
+def _encode_all(texts: list[str]) -> list[bytes]:
+    return [text.encode() for text in texts]
+
+
 class Lines(Source):
     """Plain text, of which each line is the one field of a row."""
 
@@ -169,5 +176,6 @@ class Lines(Source):
         for block in whole_lines(self.stream, self.size):
             data, broken, lines = drop_invalid(block, line)
             texts = [text.removesuffix("\r") for text in data.decode().removesuffix("\n").split("\n")] if data else []
-            yield Piece(pa.table({self.names[0]: pa.array(texts, pa.large_string())}), lines.__getitem__, broken)
+            table = pa.table({self.names[0]: pa.array(texts, pa.large_string())})
+            yield Piece(table, lines.__getitem__, broken, texts=partial(_encode_all, texts))
             line += block.count(b"\n")

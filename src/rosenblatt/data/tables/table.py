@@ -169,7 +169,13 @@ class Table:
         return None if self._schema is None else sum(encoder.width for encoder in self._encoders)
 
     def batches(
-        self, paths: Sequence[str], *, labelled: bool = True, on_error: str = "error", size: int = SIZE
+        self,
+        paths: Sequence[str],
+        *,
+        labelled: bool = True,
+        on_error: str = "error",
+        texts: bool = False,
+        size: int = SIZE,
     ) -> TableBatches:
         """Return an iterator over the batches of these files, in order.
 
@@ -181,6 +187,8 @@ class Table:
             Whether rows must have a label.
         on_error : {"error", "skip"}
             "skip" leaves out rows that cannot be read; `skipped` counts them, and `errors` has the first hundred.
+        texts : bool
+            Whether to keep the rows as they stand in the files, which must be text.
         size : int
             Bytes of a batch, about.
 
@@ -191,7 +199,7 @@ class Table:
         """
         if self._schema is not None and labelled and self._schema.target is None:
             raise UnsupportedOperation("this table was fitted without labels", settings={"labelled": False})
-        return TableBatches(opening.paths(paths), self._options, self._schema, labelled, on_error, size)
+        return TableBatches(opening.paths(paths), self._options, self._schema, labelled, on_error, size, texts)
 
     def fit(self, batches: Iterable[TableBatch]) -> Table:
         """Return a copy of this table that has learned means, categories and vocabularies from batches.
@@ -248,7 +256,17 @@ class Table:
         return rows, np.array(sorted(found), np.float64 if self._known.labels == "number" else object)
 
     def with_labels(self, labels: NDArray) -> Table:
-        """Return itself: what labels are was decided by `fit`."""
+        """Return itself: what labels are was decided by `fit`.
+
+        Parameters
+        ----------
+        labels : array
+            The distinct labels.
+
+        Returns
+        -------
+        self : Table
+        """
         return self
 
     def concatenate(self, batches: Sequence[TableBatch]) -> TableBatch:
@@ -310,7 +328,13 @@ class Table:
         return self._encoders[place].name(column - self._starts[place])
 
     def to_parts(self) -> Parts:
-        """Return the reading as facts and arrays for a model file."""
+        """Return the reading as facts and arrays for a model file.
+
+        Returns
+        -------
+        parts : Parts
+            Facts and arrays.
+        """
         parts = Parts({"format": self.format, "missing": self._options.missing, "dtype": self.dtype})
         layout = {name: getattr(self._options, name) for name in _LAYOUT}
         if any(value is not None for value in layout.values()):
@@ -325,7 +349,22 @@ class Table:
 
     @classmethod
     def from_parts(cls, parts: Parts) -> Table:
-        """Return the reading that `to_parts` described; DamagedModel where it cannot have."""
+        """Return the reading that `to_parts` described.
+
+        Parameters
+        ----------
+        parts : Parts
+            Facts and arrays, as `to_parts` returns them.
+
+        Returns
+        -------
+        reading : Table
+
+        Raises
+        ------
+        DamagedModel
+            If it can have described none.
+        """
         parts.text("format", [cls.format])
         layout, encoders = parts.facts.get("layout", {}), parts.facts["treatments"]
         if not isinstance(layout, Mapping) or not set(layout) <= set(_LAYOUT) or not isinstance(encoders, list):

@@ -14,6 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from rosenblatt.data.parsing.decimals import NOT_FINITE
+
 MISSING_WORDS = ("", "?", "na", "n/a", "nan", "none", "null")  # ways to write that a number is missing, in lower case
 _NAN = re.compile(r"[+-]?nan(\(\w*\))?", re.IGNORECASE)  # as C and Arrow write it
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
@@ -191,6 +193,7 @@ _NOT = {
     "target": "is not a number, as the labels of the first rows are",
 }
 _MISSING = {"target": Fault("the label is missing", _SKIP), "weight": Fault("the weight is missing", _SKIP)}
+_NO_LABEL = Fault("nan and inf are no labels", _SKIP, "they stand for numbers that are missing or too large; rename them")
 _MISSING_VALUE = Fault("the value is missing", {"missing": "fill", **_SKIP})
 
 
@@ -222,6 +225,10 @@ class Check(NamedTuple):
             return column, {}
         hint = "is it a column of categories?" if self.kind == "number" else None
         faults = {row: Fault(f"{what} {_NOT[self.kind]}", _SKIP, hint) for row, what in bad.items()}
+        if self.kind == "target" and pa.types.is_large_string(column.type):
+            words = [word for word in pc.unique(column).to_pylist() if word is not None and NOT_FINITE.fullmatch(word)]
+            odd = pc.is_in(column, pa.array(words, pa.large_string())) if words else None
+            faults |= {} if odd is None else dict.fromkeys(np.flatnonzero(odd).tolist(), _NO_LABEL)
         if self.kind in _MISSING or not self.fill:
             faults |= dict.fromkeys(np.flatnonzero(missing).tolist(), _MISSING.get(self.kind, _MISSING_VALUE))
         return column, faults

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -99,7 +99,7 @@ def chunks(
         An iterator with `skipped`, `errors`, `bytes_read`, `total_bytes`, `digest()` and `close()`. `weight` of a chunk is
         None if all its rows count one; y is None if a row has no label.
     """
-    return Vw(bits, hashing).parser(labelled).read(paths, on_error, size, threads, digest)
+    return Vw(bits, hashing).parser(labelled).read(paths, on_error, size, threads, digest, live=not labelled)
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,13 @@ class Vw(RowReading):
             raise InvalidParameter("hashing", self.hashing, "'strings' or 'all', as --hash of VW")
 
     def batches(
-        self, paths: Sequence[str], *, labelled: bool = True, on_error: str = "error", digest: bool = True
+        self,
+        paths: Sequence[str],
+        *,
+        labelled: bool = True,
+        on_error: str = "error",
+        texts: bool = False,
+        digest: bool = True,
     ) -> ParallelReader[Chunk]:
         """Return an iterator over the rows of these files, in order, in chunks.
 
@@ -137,6 +143,8 @@ class Vw(RowReading):
             Whether rows without a label are errors.
         on_error : {"error", "skip"}
             Whether a row that cannot be read is an error or left out.
+        texts : bool
+            Whether to keep the lines as they stand in the files.
         digest : bool
             Whether to compute a hash of the files.
 
@@ -144,7 +152,8 @@ class Vw(RowReading):
         -------
         ParallelReader of Chunk
         """
-        return self.parser(labelled).read(paths, on_error, digest=digest)
+        parser = replace(self.parser(labelled), texts=texts)
+        return parser.read(paths, on_error, digest=digest, live=not labelled)
 
     def labels(self, paths: Sequence[str], *, on_error: str = "error") -> tuple[int, NDArray]:
         """Return the number of rows and the distinct labels.
@@ -185,18 +194,44 @@ class Vw(RowReading):
         return f"bucket {column}"
 
     def to_parts(self) -> Parts:
-        """Return the reading as facts for a model file."""
+        """Return the reading as facts for a model file.
+
+        Returns
+        -------
+        parts : Parts
+            The facts.
+        """
         return Parts({"bits": self.bits, "hashing": self.hashing})
 
     @classmethod
     def from_parts(cls, parts: Parts) -> Vw:
-        """Return the reading that `to_parts` described."""
+        """Return the reading that `to_parts` described.
+
+        Parameters
+        ----------
+        parts : Parts
+            The facts, as `to_parts` returns them.
+
+        Returns
+        -------
+        reading : Vw
+        """
         if set(parts.facts) != {"bits", "hashing"} or parts.arrays:
             raise DamagedModel(f"a reading of VW text has the facts bits and hashing and no other; got {parts.facts!r}")
         return cls(parts.whole("bits", 1, MOST_BITS), parts.text("hashing"))
 
     def parser(self, labelled: bool) -> VwParser:
-        """Return the parser of lines."""
+        """Return the parser of lines.
+
+        Parameters
+        ----------
+        labelled : bool
+            Whether a line without a label is an error.
+
+        Returns
+        -------
+        parser : VwParser
+        """
         return VwParser(LineOptions(np.uint64(self.features - 1), labelled, self.hashing == "strings", True))
 
 
@@ -237,6 +272,7 @@ class VwParser(LineParser):
     loop = staticmethod(kernel.parse)
     extra_type: ClassVar[type] = np.float64
     line_options: LineOptions
+    texts: bool = False
 
     def options(self, context: None) -> LineOptions:
         return self.line_options

@@ -17,14 +17,14 @@ from rosenblatt.estimators.kernel.budget_model import BudgetModel, BudgetTrainer
 from rosenblatt.estimators.kernel.gram import Matrix
 from rosenblatt.estimators.kernel.machine import KernelClassifier, can_stream
 from rosenblatt.estimators.kernel.policies import ForgetOldest, ForgetRandom, ForgetSafest, Policy, Project, Stop
-from rosenblatt.estimators.parameters import Flag, Number, OneOf, parameter, with_parameters
+from rosenblatt.estimators.parameters import ClassWeightParameters, Flag, Number, OneOf, parameter, with_parameters
 from rosenblatt.estimators.plan import Plan
 from rosenblatt.modelfile.parts import Parts
 from rosenblatt.theory.bounds import forgetron_reach
 
 
 @with_parameters
-class Budgeted(KernelClassifier):
+class Budgeted(KernelClassifier, ClassWeightParameters):
     """A kernel perceptron whose weight vectors hold no more than `budget` rows each; how, a subclass says with a policy.
 
     Parameters
@@ -57,7 +57,7 @@ class Budgeted(KernelClassifier):
         return NO_LIMIT if self.budget is None else int(self.budget)
 
     @with_callbacks
-    def fit(self, X: ArrayLike | Matrix, y: ArrayLike) -> Any:
+    def fit(self, X: ArrayLike | Matrix, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Any:
         """Learn in epochs until one of the reasons to stop.
 
         An error leaves the estimator as it was; Ctrl-C finishes the epoch, stores the model and then interrupts.
@@ -68,15 +68,23 @@ class Budgeted(KernelClassifier):
             The rows; with `kernel="precomputed"` the square matrix of the kernels of all rows with all rows.
         y : (rows,) array
             Their labels.
+        sample_weight : (rows,) array, optional
+            Weights that multiply the coefficients of rows that are learned; a row of weight 0 is ignored.
 
         Returns
         -------
         The estimator itself.
         """
-        return self._fit(X, y)
+        return self._fit(X, y, sample_weight)
 
     @available_if(can_stream)
-    def partial_fit(self, X: ArrayLike | Matrix, y: ArrayLike, classes: ArrayLike | None = None) -> Any:
+    def partial_fit(
+        self,
+        X: ArrayLike | Matrix,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Any:
         """Learn from these rows, once, in the order given.
 
         Cutting a stream of rows into calls in any way gives the same model. `order` and the reasons to stop do not apply.
@@ -90,12 +98,14 @@ class Budgeted(KernelClassifier):
             Their labels.
         classes : array, optional
             All classes there will be; required in the first call.
+        sample_weight : (rows,) array, optional
+            Weights that multiply the coefficients of rows that are learned; a row of weight 0 is ignored.
 
         Returns
         -------
         The estimator itself.
         """
-        return self._partial_fit(X, y, classes)
+        return self._partial_fit(X, y, classes, sample_weight)
 
     @property
     def n_support_(self) -> NDArray:
@@ -128,6 +138,15 @@ class Stoptron(Budgeted):
 
     It shows what a budget costs, at the least effort (Orabona, Keshet and Caputo 2009 compare with it).
 
+    Parameters
+    ----------
+    budget
+        The number of rows with which a weight vector is full. Later mistakes then change nothing. Memory is `budget` rows
+        for each class.
+    normalize
+        Whether K(x, z)/√(K(x, x)·K(z, z)) takes the place of K, so that every row has length 1 and none counts for more
+        than another. "rbf" has that already.
+
     Examples
     --------
     >>> from rosenblatt import Stoptron
@@ -149,6 +168,14 @@ class RandomBudgetPerceptron(Budgeted):
     scores. Which row is forgotten depends on `random_state` and on how many were forgotten before, not on how a stream is
     cut.
 
+    Parameters
+    ----------
+    budget
+        The most rows that a weight vector holds: B of the bound. Memory is `budget` rows for each class.
+    random_state
+        The source of random numbers, for the order of rows and for the rows that are forgotten. The same seed gives the
+        same model.
+
     Examples
     --------
     >>> from rosenblatt import RandomBudgetPerceptron
@@ -168,6 +195,14 @@ class BudgetPerceptron(Budgeted):
     It makes room for a row it was wrong about by forgetting the row that would have the widest margin without itself, max
     yᵢ(f(xᵢ) − αᵢ·K(xᵢ, xᵢ)). Without noise it does well, and it has no mistake bound. A forgotten row costs budget²
     multiplications.
+
+    Parameters
+    ----------
+    budget
+        The most rows that a weight vector holds. Memory is `budget` rows and budget² kernels, for each class.
+    normalize
+        Whether K(x, z)/√(K(x, x)·K(z, z)) takes the place of K, so that every row has length 1 and none counts for more
+        than another. "rbf" has that already.
 
     Examples
     --------
@@ -191,6 +226,9 @@ class Forgetron(Budgeted):
 
     Parameters
     ----------
+    budget
+        The most rows that a weight vector holds: B of the bound, which holds from 83 on. Memory is `budget` rows for each
+        class.
     schedule
         Shrink only as far as keeps the damage of forgetting, which is measured, below 15/32 of the mistakes; or by
         min((B + 1)^(−1/(2(B + 1))), ¼·√((B + 1)/ln(B + 1))/‖f‖) each time.
@@ -272,6 +310,12 @@ class ProjectronPlusPlus(Projectron):
     those held and with loss ℓ = 1 − y·f(x) > d/η, is learned with the step min(1, ℓ/p, 2(ℓ − d/η)/p), p the squared
     length of its projection. For K(x, x) ≤ 1 and any g with ‖g‖ ≤ U < 1/(2η) the mistakes M of two classes in one pass
     obey M·(1 − 2ηU) ≤ U² + 2·Σ max(0, 1 − y·g(x)).
+
+    Parameters
+    ----------
+    eta
+        The distance up to which a row is projected, and how far below 1 the margin of a right row must be for its distance
+        to learn from it; 0 ≤ eta < 1.
 
     Examples
     --------

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from rosenblatt.engine.model import problem_of
 from rosenblatt.engine.problems import KINDS, Binary, Problem, columns
+from rosenblatt.engine.rows import frozen
 from rosenblatt.engine.train import NumericFailure
 from rosenblatt.errors import DamagedModel, InvalidData
 from rosenblatt.estimators.kernel.gram import (
@@ -62,6 +63,7 @@ class Block(NamedTuple):
     rows: Matrix
     kept: Matrix
     labels: NDArray
+    weight: NDArray | None  # (rows, 2): those of the examples and of their classes
     scales: NDArray
     gram: NDArray
 
@@ -154,7 +156,7 @@ class BudgetModel(KernelModel):
         near[:, size:] = block.gram
         if size:
             near[:, :size] = kernel_matrix(self.kernel, block.rows, held.kept) / np.outer(block.scales, held.scales)
-        factor, chance = held.factor, np.empty(0)
+        factor, chance = np.empty((0, 0)), np.empty(0)
         if "factor" in self.needs:
             factor = np.zeros((size + rows,) * 2)
             factor[:size, :size] = held.factor
@@ -163,10 +165,14 @@ class BudgetModel(KernelModel):
         active, coef = np.arange(size + rows), np.zeros(size + rows)
         coef[:size] = held.coef
         memory, drawn = held.memory.copy(), np.zeros(1, np.int64)
-        state = BlockState(held.gram, near, active, coef, np.full(1, size), memory, factor, chance, drawn)
-        signs = np.where(block.labels == (1 if isinstance(self.problem, Binary) else vector), 1.0, -1.0)
+        state = BlockState(frozen(held.gram), near, active, coef, np.full(1, size), memory, factor, chance, drawn)
+        binary = isinstance(self.problem, Binary)
+        own = block.labels == (1 if binary else vector)
+        weight = np.ones(rows)
+        if block.weight is not None:
+            weight = block.weight[:, 0] * np.where(own | binary, block.weight[:, 1], 1.0)
         scores = np.empty(rows)
-        broken, updates = scan(self.policy, state, signs, scores)
+        broken, updates = scan(self.policy, state, np.where(own, 1.0, -1.0), weight, scores)
         if broken < 0 and updates:
             self.tally[vector] += updates
             self.held[vector] = self._support_after(held, state, block)
@@ -264,7 +270,8 @@ class BudgetTrainer(BlockTrainer[BudgetModel]):
                 settings={"normalize": True},
                 row=int(which[row]),
             )
-        return Block(which, rows, kept, self.examples.labels[which], scales, gram / np.outer(scales, scales))
+        weight = None if self.examples.weight is None else self.examples.weight[which]
+        return Block(which, rows, kept, self.examples.labels[which], weight, scales, gram / np.outer(scales, scales))
 
     def size(self) -> float:
         """The norm of all weights."""

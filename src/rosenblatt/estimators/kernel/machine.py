@@ -65,6 +65,11 @@ class KernelName(NamedTuple):
     """The name of a kernel, or a function that computes one."""
 
     @property
+    def words(self) -> tuple[str, ...]:
+        """The names."""
+        return tuple(KERNELS)
+
+    @property
     def type_name(self) -> str:
         return "{" + ", ".join(f'"{word}"' for word in KERNELS) + "} or function"
 
@@ -124,6 +129,10 @@ class KernelClassifier(Classifier, OrderParameters, EpochParameters, ThreadParam
 
     fit_intercept = False
     _problems = {"joint": Joint, "ovr": OneVsRest}
+
+    @property
+    def _by_size(self) -> bool:
+        return isinstance(self.kernel, str) and self.kernel != "precomputed"
 
     def decision_function(self, X: ArrayLike | Matrix) -> NDArray:
         """Return the score of each row: one value for two classes, ≥ 0 for the second; else one a class, the highest wins.

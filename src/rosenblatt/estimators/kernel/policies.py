@@ -35,8 +35,9 @@ class BlockState(NamedTuple):
 
 
 @generic
-def learn(policy, state, x, sign, score):
-    """Learn that candidate x, of the block, is on the side `sign`, which the weights scored so; whether they changed."""
+def learn(policy, state, x, sign, score, weight):
+    """Learn that candidate x, of the block, is on the side `sign`, which the weights scored so, with a coefficient that
+    the weight of the example multiplies; whether they changed."""
     raise TypeError(f"{type(policy).__name__} is not a policy")
 
 
@@ -95,10 +96,10 @@ class Stop(NamedTuple):
 
 
 @learn.register
-def _(policy: Stop, state, x, sign, score):
+def _(policy: Stop, state, x, sign, score, weight):
     if sign * score > 0.0 or state.size[0] >= policy.budget:
         return False
-    add(state, x, sign)
+    add(state, x, weight * sign)
     return True
 
 
@@ -109,13 +110,13 @@ class ForgetRandom(NamedTuple):
 
 
 @learn.register
-def _(policy: ForgetRandom, state, x, sign, score):
+def _(policy: ForgetRandom, state, x, sign, score, weight):
     if sign * score > 0.0:
         return False
     if state.size[0] >= policy.budget:
         drop(state, int(state.chance[state.drawn[0]] * state.size[0]))
         state.drawn[0] += 1
-    add(state, x, sign)
+    add(state, x, weight * sign)
     return True
 
 
@@ -126,10 +127,10 @@ class ForgetSafest(NamedTuple):
 
 
 @learn.register
-def _(policy: ForgetSafest, state, x, sign, score):
+def _(policy: ForgetSafest, state, x, sign, score, weight):
     if sign * score > 0.0:
         return False
-    add(state, x, sign)
+    add(state, x, weight * sign)
     if state.size[0] > policy.budget:
         safest, widest = 0, -np.inf
         for p in range(state.size[0]):
@@ -156,13 +157,13 @@ class ForgetOldest(NamedTuple):
 
 
 @learn.register
-def _(policy: ForgetOldest, state, x, sign, score):
+def _(policy: ForgetOldest, state, x, sign, score, weight):
     if sign * score > 0.0:
         return False
     memory, coef = state.memory, state.coef
-    add(state, x, sign)
+    add(state, x, weight * sign)
     memory[1] += 1.0
-    memory[3] += 2.0 * sign * score + pair(state, x, x)
+    memory[3] += 2.0 * weight * sign * score + weight * weight * pair(state, x, x)
     if state.size[0] > policy.budget:
         oldest = state.active[0]
         delta = abs(coef[0])
@@ -219,7 +220,7 @@ def project(state, x, line, dual):
 
 
 @learn.register
-def _(policy: Project, state, x, sign, score):
+def _(policy: Project, state, x, sign, score, weight):
     margin, size = sign * score, state.size[0]
     if margin > 0.0 and (margin >= 1.0 or not policy.aggressive):
         return False
@@ -231,7 +232,7 @@ def _(policy: Project, state, x, sign, score):
             for q in range(size):
                 state.factor[size, q] = line[q]
             state.factor[size, size] = np.sqrt(rest)
-            add(state, x, sign)
+            add(state, x, weight * sign)
             return True
     else:
         loss = np.sqrt(rest) / policy.eta if rest > 0.0 else 0.0
@@ -240,7 +241,7 @@ def _(policy: Project, state, x, sign, score):
             return False
         tau = min(1.0, (1.0 - margin) / length, 2.0 * gain / length)
     for p in range(size):
-        state.coef[p] += sign * tau * dual[p]
+        state.coef[p] += weight * sign * tau * dual[p]
     return size > 0
 
 
@@ -262,7 +263,7 @@ NEEDS: dict[type, tuple[str, ...]] = {
 
 
 @jit
-def scan(policy, state, signs, scores):
+def scan(policy, state, signs, weight, scores):
     """Learn from the rows of a block in turn; (row whose score or length is not a number or −1, updates)."""
     first = state.near.shape[1] - state.near.shape[0]
     updates = 0
@@ -270,7 +271,8 @@ def scan(policy, state, signs, scores):
         scores[j] = score_of(state, first + j)
         if not (is_number(scores[j]) and is_number(state.near[j, first + j])):
             return j, updates
-        updates += learn(policy, state, first + j, signs[j], scores[j])
+        if weight[j] > 0.0:
+            updates += learn(policy, state, first + j, signs[j], scores[j], weight[j])
     return -1, updates
 
 

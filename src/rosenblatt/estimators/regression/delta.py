@@ -14,7 +14,7 @@ from sklearn.utils.metaestimators import available_if
 
 from rosenblatt.engine.model import LinearModel
 from rosenblatt.engine.problems import Binary, OneVsRest
-from rosenblatt.engine.rows import Examples, as_rows, lengths, refuse_too_long
+from rosenblatt.engine.rows import Examples, as_rows, lengths, numpy_array, refuse_dates, refuse_too_long
 from rosenblatt.engine.train import Epoch, Limits, Visits
 from rosenblatt.engine.weights import Weights
 from rosenblatt.errors import InvalidParameter, NumericOverflow
@@ -106,8 +106,9 @@ class DeltaRule(Estimator, LinearParameters, BatchParameters, KeepParameters):
         rate : float
         """
         plan = self._plan()
+        refuse_dates(X)
         with invalid_data():
-            table = check_array(X, **READ)
+            table = check_array(numpy_array(X, "X"), **READ)
         weight = targets.sample_weights(sample_weight, table.shape[0])
         live = targets.live_rows(weight, table.shape[0])
         rows = as_rows(table)

@@ -11,19 +11,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.metrics import r2_score
-from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt.engine.loop import Pace, Progress
 from rosenblatt.engine.model import LinearModel, fresh
 from rosenblatt.engine.problems import Binary, OneVsRest, Problem
-from rosenblatt.engine.rows import Rows, as_rows, finite, frozen, prefetch_distance, refuse_too_long
+from rosenblatt.engine.rows import Rows, as_rows, finite, frozen, prefetch_distance, refuse_dates, refuse_too_long
 from rosenblatt.engine.train import NO_LIMIT, NumericFailure, Visits
 from rosenblatt.engine.weights import Weights, norm
 from rosenblatt.errors import DamagedModel, InvalidData
 from rosenblatt.estimators import targets
 from rosenblatt.estimators.base import (
+    DENSE_WEIGHTS,
     Estimator,
+    NotOffered,
     ShuffleAndAverage,
     all_or_nothing,
     invalid_data,
@@ -44,6 +45,7 @@ from rosenblatt.estimators.parameters import (
 from rosenblatt.estimators.plan import Plan
 from rosenblatt.estimators.regression.stability import Guard
 from rosenblatt.estimators.regression.updates import Delta, Targets, Task, Tube, as_task, epoch
+from rosenblatt.estimators.scaling import warn_unscaled
 from rosenblatt.exact.reading import MatrixLike
 from rosenblatt.modelfile.parts import Parts
 
@@ -103,7 +105,9 @@ class Regressor(RegressorMixin, MultiOutputMixin, Estimator):
     Attributes
     ----------
     coef_, intercept_ : (features,) and (1,) arrays; (targets, features) and (targets,) for y (rows, targets)
-        The weights that predict.
+        The weights that predict. They may be set; training then goes on as if they had been the weights from the beginning.
+    t_ : int
+        One more than the number of examples visited, as scikit-learn counts.
     n_updates_, n_seen_, n_iter_ : int
         The numbers of changes of weight vectors, of examples visited, and of epochs.
     weights_ : Weights
@@ -153,7 +157,7 @@ class Regressor(RegressorMixin, MultiOutputMixin, Estimator):
             start = (plan, rows, table.shape[1], _outputs(values), (coef_init, intercept_init))
             model = self._model_to_fit(*start)
             task, live = self._task(plan, rows, values, sample_weight)
-            live, error = self._validation(model, table, values, live, rng)
+            live, error = self._validation(plan, model, table, values, live, rng)
             state = rng.bit_generator.state
 
             def begin(model: LinearModel) -> RegressionTrainer:
@@ -162,8 +166,8 @@ class Regressor(RegressorMixin, MultiOutputMixin, Estimator):
 
             data, learned = (table, values), {"_flat": values.ndim == 1}
             reason = self._run(plan, model, begin(model), data, error, learned, lambda: begin(self._model_to_fit(*start)))
-        if reason == "interrupted":
-            raise KeyboardInterrupt
+        warn_unscaled(self, table, stacklevel=3)
+        self._tell(reason)
         return self
 
     def partial_fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Any:
@@ -188,7 +192,7 @@ class Regressor(RegressorMixin, MultiOutputMixin, Estimator):
         """
         first = not self.__sklearn_is_fitted__()
         with all_or_nothing(self):
-            plan = self._plan()
+            plan = self._plan_to_stream()
             table, values = self._read(X, y, reset=first)
             self._check_targets(values, not first)
             rows = as_rows(table)
@@ -226,9 +230,20 @@ class Regressor(RegressorMixin, MultiOutputMixin, Estimator):
     def coef_(self) -> NDArray:
         return self._reshape(self._fitted().predicting_coef()[0].T).T
 
+    @coef_.setter
+    def coef_(self, coef: ArrayLike) -> None:
+        self._set_weights(coef=coef)
+
     @property
     def intercept_(self) -> NDArray:
         return self._fitted().predicting_coef()[1]
+
+    @intercept_.setter
+    def intercept_(self, intercept: ArrayLike) -> None:
+        self._set_weights(intercept=intercept)
+
+    sparsify = NotOffered(DENSE_WEIGHTS)
+    densify = NotOffered(DENSE_WEIGHTS)
 
     @property
     def weights_(self) -> Weights:
@@ -240,6 +255,7 @@ class Regressor(RegressorMixin, MultiOutputMixin, Estimator):
     # Steps of learning
 
     def _read(self, X: MatrixLike, y: ArrayLike, reset: bool) -> tuple[Any, NDArray]:
+        refuse_dates(y, "y")
         table, values = read_examples(self, X, y, reset, ensure_all_finite=False, multi_output=True, y_numeric=True)
         with invalid_data():
             return table, np.ascontiguousarray(values, dtype=np.float64)
@@ -282,20 +298,14 @@ class Regressor(RegressorMixin, MultiOutputMixin, Estimator):
         return [("keep", self._model.keep, self.keep), *super()._unchangeable(plan)]
 
     def _validation(
-        self, model: LinearModel, X: Any, y: NDArray, live: NDArray, rng: np.random.Generator
+        self, plan: Plan, model: LinearModel, X: Any, y: NDArray, live: NDArray, rng: np.random.Generator
     ) -> tuple[NDArray, Callable[[], float] | None]:
         """Return the rows to learn from, and a function that computes 1 − R² on those held out."""
         if not self.early_stopping:
             return live, None
-        train, held = train_test_split(live, test_size=self.validation_fraction, random_state=int(rng.integers(2**31)))
-        if len(held) < 2:
-            raise InvalidData(
-                f"validation_fraction={self.validation_fraction:g} holds out one row of {len(live)}",
-                hint="R² needs at least two",
-                settings={"early_stopping": False},
-            )
+        live, held = plan.hold_out(live, None, rng)
         X_val, y_val = X[held], y[held].reshape(len(held), -1)
-        return np.sort(train), lambda: 1.0 - float(r2_score(y_val, _predict(model, X_val)))
+        return live, lambda: 1.0 - float(r2_score(y_val, _predict(model, X_val)))
 
     @property
     def _outputs(self) -> int:

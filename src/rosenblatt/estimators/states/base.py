@@ -12,22 +12,22 @@ from __future__ import annotations
 import copy
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rosenblatt.engine import problems
 from rosenblatt.engine.jit import generic, is_number, jit
-from rosenblatt.engine.loop import Progress
+from rosenblatt.engine.loop import Progress, weight_of
 from rosenblatt.engine.model import Init, problem_of
 from rosenblatt.engine.problems import Binary, Problem, columns, decide
 from rosenblatt.engine.rows import Examples, Matrix, MatrixLike, Rows, count, fetch, take, touched_columns
 from rosenblatt.engine.train import NO_LIMIT, NumericFailure, Visits
-from rosenblatt.engine.weights import backup
-from rosenblatt.errors import DamagedModel, InvalidData
+from rosenblatt.engine.weights import backup, writable
+from rosenblatt.errors import DamagedModel, InvalidData, UnsupportedOperation
 from rosenblatt.estimators import parameters
-from rosenblatt.estimators.base import Classifier
+from rosenblatt.estimators.base import DENSE_WEIGHTS, Classifier, NotOffered
 from rosenblatt.estimators.callbacks import with_callbacks
 from rosenblatt.estimators.parameters import SHARED
 from rosenblatt.estimators.plan import Plan
@@ -45,8 +45,9 @@ def score(state, vector, columns, values, constant):
 
 
 @generic
-def learn(state, vector, columns, values, constant, sign, score):
-    """Learn that the row, which the weight vector scored so, is on its side `sign`; whether anything changed."""
+def learn(state, vector, columns, values, constant, sign, score, weight):
+    """Learn that the row, which the weight vector scored so, is on its side `sign`, with a step that the weight of the
+    example multiplies; whether anything changed."""
     raise TypeError(f"{type(state).__name__} has no body of learn")
 
 
@@ -64,6 +65,7 @@ def epoch(state, examples, order, budget):
         i = order[t]
         fetch(rows, order[min(t + 2, order.size - 1)])
         row_columns, values = take(rows, i)
+        own, of_class = weight_of(examples.weight, i)
         label = labels[i] if vectors > 1 else labels[i] - 1  # two classes: the one vector is that of class 1
         rival = 0.0 if vectors == 1 else -np.inf
         for k in range(vectors):
@@ -75,7 +77,9 @@ def epoch(state, examples, order, budget):
         right = scores[label] > rival if label >= 0 else scores[0] < 0.0
         mistakes += not right
         for k in range(vectors):
-            if learn(state, k, row_columns, values, constant, 1.0 if k == label else -1.0, scores[k]):
+            weight = own * of_class if k == label or vectors == 1 else own
+            sign = 1.0 if k == label else -1.0
+            if weight > 0.0 and learn(state, k, row_columns, values, constant, sign, scores[k], weight):
                 tally[k] += 1
                 updates += 1
         clock[0] += 1
@@ -132,11 +136,13 @@ class StateModel:
         twin.state = type(self.state)(*parts)
         return twin
 
-    def backup(self, rows: Rows) -> Callable[[], None] | None:
-        """Copy what learning from these rows changes in place; the function that is returned puts it back. None where that
-        is not needed."""
+    def backup(self, rows: Rows, weight: NDArray | None) -> Callable[[], None] | None:
+        """Copy what learning from these rows, with these weights, changes in place; the function that is returned puts it
+        back. None where that is not needed."""
         changes = getattr(self.state, "changes", None)
         columns = self._columns(rows, np.arange(count(rows))) if changes is None else changes(rows, self.constant)
+        if columns is None and weight is not None and not (weight <= MODERATE).all():
+            columns = slice(None)
         return None if columns is None else backup(self._places(columns).values())
 
     def finite(self, rows: Rows, order: NDArray) -> bool:
@@ -158,7 +164,9 @@ class StateModel:
         }
 
     def prepare(self, rows: Rows) -> None:
-        """Nothing: a state serves rows of every layout."""
+        """Copy the arrays that must not be written to; a state serves rows of every layout."""
+        parts = (writable(part) if isinstance(part, np.ndarray) else part for part in self.state)
+        self.state = type(self.state)(*parts)
 
     def vectors(self) -> NDArray:
         """(vectors, features + 1): the weights that predict, the constant feature's last."""
@@ -224,7 +232,7 @@ class StateTrainer(NamedTuple):
 
     def backup(self, order: NDArray) -> Callable[[], None] | None:
         """Copy what learning from the rows of `order` changes; None if no number can overflow."""
-        return self.model.backup(self.examples.rows)
+        return self.model.backup(self.examples.rows, self.examples.weight)
 
     def finite(self, order: NDArray) -> bool:
         """Whether everything that the rows of `order` can have changed is a finite number."""
@@ -258,7 +266,7 @@ class Stateful(Classifier):
         constant one."""
 
     @with_callbacks
-    def fit(self, X: MatrixLike, y: ArrayLike) -> Any:
+    def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Any:
         """Learn from rows in epochs, until one of the reasons to stop.
 
         Parameters
@@ -267,6 +275,8 @@ class Stateful(Classifier):
             The rows.
         y : array (rows,)
             Their labels.
+        sample_weight : array (rows,), optional
+            What the step of each row is multiplied by. Rows of weight 0 are left out.
 
         Returns
         -------
@@ -280,9 +290,11 @@ class Stateful(Classifier):
         InvalidParameter
             If a parameter has a value that is not allowed.
         """
-        return self._fit(X, y)
+        return self._fit(X, y, sample_weight)
 
-    def partial_fit(self, X: MatrixLike, y: ArrayLike, classes: ArrayLike | None = None) -> Any:
+    def partial_fit(
+        self, X: MatrixLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Any:
         """Learn from these rows, once, in the order given.
 
         Cutting a stream of rows into calls in any way gives the same model. `order` and the reasons to stop do not apply.
@@ -295,6 +307,8 @@ class Stateful(Classifier):
             Their labels.
         classes : array, optional
             All classes that there will be; needed on the first call.
+        sample_weight : array (rows,), optional
+            What the step of each row is multiplied by. Rows of weight 0 are left out.
 
         Returns
         -------
@@ -309,15 +323,32 @@ class Stateful(Classifier):
         UnsupportedOperation
             If parameters have changed since the model began to learn.
         """
-        return self._partial_fit(X, y, classes)
+        return self._partial_fit(X, y, classes, sample_weight)
 
     @property
     def coef_(self) -> NDArray:
         return self._fitted().coef_and_intercept()[0]
 
+    @coef_.setter
+    def coef_(self, coef: ArrayLike) -> None:
+        self._refuse_to_set("coef_")
+
     @property
     def intercept_(self) -> NDArray:
         return self._fitted().coef_and_intercept()[1]
+
+    @intercept_.setter
+    def intercept_(self, intercept: ArrayLike) -> None:
+        self._refuse_to_set("intercept_")
+
+    def _refuse_to_set(self, name: str) -> NoReturn:
+        raise UnsupportedOperation(
+            f"{name} of {type(self).__name__} cannot be set: its weights follow from a state that has more in it",
+            hint="Perceptron, PassiveAggressiveClassifier and MIRA have weights that can be set",
+        )
+
+    sparsify = NotOffered(DENSE_WEIGHTS)
+    densify = NotOffered(DENSE_WEIGHTS)
 
     def _initial_model(self, plan: Plan, rows: Rows, features: int, classes: int, init: Init | None) -> StateModel:
         problem = plan.problem(classes)

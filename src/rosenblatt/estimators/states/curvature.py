@@ -3,7 +3,11 @@ w = M⁻¹Σyx, so that directions in which the data are long count for less. Le
 
     w += (y − ⟨w, x⟩)/(1 + xᵀM⁻¹x) · M⁻¹x,    M += xxᵀ,
 
-a step of least squares, taken only where the margin y⟨w, x⟩ is too small. `Inverse` and `Gram` are two ways of finding
+a step of least squares, taken only where the margin y⟨w, x⟩ is too small. A row of weight c counts c times in both sums:
+
+    w += c(y − ⟨w, x⟩)/(1 + c·xᵀM⁻¹x) · M⁻¹x,    M += c·xxᵀ.
+
+`Inverse` and `Gram` are two ways of finding
 M⁻¹x, one quadratic in the features and one in the updates; `Ratios` and `Variances` keep the diagonal of M alone.
 """
 
@@ -179,17 +183,17 @@ def _(state: Inverse | Gram | Ratios | Variances, vector, columns, values, const
 
 
 @learn.register
-def _(state: Inverse, vector, columns, values, constant, sign, score):
+def _(state: Inverse, vector, columns, values, constant, sign, score, weight):
     if sign * score > state.margin:
         return False
     point = np.zeros(state.weights.shape[1])
     axpy(columns, values, constant, point, None, 0, 1.0, 0)
-    square(point, sign - score, state.weights[vector], state.inverse[vector])
+    square(point, sign - score, weight, state.weights[vector], state.inverse[vector])
     return True
 
 
 @jit
-def square(point, lack, w, inverse):
+def square(point, lack, weight, w, inverse):
     """Learn a row whose score lacks so much of ±1, by the formula of Sherman and Morrison."""
     size = w.size
     solution = np.zeros(size)  # M⁻¹x, from rows of M⁻¹: it is symmetric
@@ -201,23 +205,23 @@ def square(point, lack, w, inverse):
     quadratic = 0.0
     for i in range(size):
         quadratic += point[i] * solution[i]
-    tau = 1.0 / (1.0 + max(quadratic, 0.0))
+    tau = weight / (1.0 + weight * max(quadratic, 0.0))
     for i in range(size):
-        weight = tau * solution[i]
+        step = tau * solution[i]
         row = inverse[i]
-        if weight != 0.0:
+        if step != 0.0:
             for j in range(size):
-                row[j] -= weight * solution[j]
-        w[i] += lack * weight
+                row[j] -= step * solution[j]
+        w[i] += lack * step
 
 
 @learn.register
-def _(state: Gram, vector, columns, values, constant, sign, score):
+def _(state: Gram, vector, columns, values, constant, sign, score, weight):
     if sign * score > state.margin:
         return False
     if state.stored[1] != state.clock[0] + 1:
         store(state, columns, values, constant)
-    extend(state, vector, sign - score)
+    extend(state, vector, sign - score, state.ridge / weight)
     return True
 
 
@@ -239,14 +243,15 @@ def store(state, columns, values, constant):
 
 
 @jit
-def extend(state, vector, lack):
-    """Learn the row stored last, whose score lacks so much of ±1: one more row of L, and two triangular systems."""
+def extend(state, vector, lack, ridge):
+    """Learn the row stored last, whose score lacks so much of ±1: one more row of L, and two triangular systems. `ridge`
+    is a/c for a row of weight c, since (aI + SCSᵀ)⁻¹ = (I − S(aC⁻¹ + SᵀS)⁻¹Sᵀ)/a."""
     starts, columns, values, point = state.starts, state.columns, state.values, state.point
     w, members, factor = state.weights[vector], state.members[vector], state.factor[vector]
     count = state.tally[vector]
     members[count] = state.stored[0] - 1
     new = factor[count * (count + 1) // 2 :]
-    rest = state.ridge
+    rest = ridge
     for j in range(starts[members[count]], starts[members[count] + 1]):
         point[columns[j]] = values[j]
         rest += values[j] * values[j]
@@ -259,7 +264,7 @@ def extend(state, vector, lack):
             total -= known[j] * new[j]
         new[i] = total / known[i]
         rest -= new[i] * new[i]
-    rest = max(rest, state.ridge)  # a(1 + xᵀM⁻¹x): less only by rounding
+    rest = max(rest, ridge)  # (a/c)(1 + c·xᵀM⁻¹x): less only by rounding
     new[count] = np.sqrt(rest)
     tau = lack / rest
     for j in range(starts[members[count]], starts[members[count] + 1]):
@@ -276,34 +281,34 @@ def extend(state, vector, lack):
 
 
 @learn.register
-def _(state: Ratios, vector, columns, values, constant, sign, score):
+def _(state: Ratios, vector, columns, values, constant, sign, score, weight):
     if sign * score > state.margin:
         return False
     w, squares = state.weights[vector], state.squares[vector]
     for j in range(values.size):
         f, x = place(columns, j), np.float64(values[j])
-        squares[f] += x * x
-        w[f] += x * (sign - w[f] * x) / squares[f]  # (Σyx + yx) / (a + Σx² + x²)
-    squares[-1] += constant * constant
-    w[-1] += constant * (sign - w[-1] * constant) / squares[-1]
+        squares[f] += weight * x * x
+        w[f] += weight * x * (sign - w[f] * x) / squares[f]  # (Σyx + yx) / (a + Σx² + x²)
+    squares[-1] += weight * constant * constant
+    w[-1] += weight * constant * (sign - w[-1] * constant) / squares[-1]
     return True
 
 
 @learn.register
-def _(state: Variances, vector, columns, values, constant, sign, score):
+def _(state: Variances, vector, columns, values, constant, sign, score, weight):
     if sign * score > state.margin:
         return False
     w, squares = state.weights[vector], state.squares[vector]
-    total = 1.0 + constant * constant / squares[-1]
+    total = 1.0 + weight * (constant * constant / squares[-1])
     for j in range(values.size):
-        total += np.float64(values[j]) * np.float64(values[j]) / squares[place(columns, j)]
-    tau = (sign - score) / total
+        total += weight * (np.float64(values[j]) * np.float64(values[j]) / squares[place(columns, j)])
+    tau = weight * (sign - score) / total
     for j in range(values.size):
         f, x = place(columns, j), np.float64(values[j])
         w[f] += tau * x / squares[f]
-        squares[f] += x * x
+        squares[f] += weight * x * x
     w[-1] += tau * constant / squares[-1]
-    squares[-1] += constant * constant
+    squares[-1] += weight * constant * constant
     return True
 
 

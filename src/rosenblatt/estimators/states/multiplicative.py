@@ -106,14 +106,14 @@ def _(state: Simplex, vector, columns, values, constant):
 
 
 @learn.register
-def _(state: Simplex, vector, columns, values, constant, sign, score):
+def _(state: Simplex, vector, columns, values, constant, sign, score, weight):
     if sign * score > state.margin:
         return False
     largest = max(state.largest[vector], abs(constant))
     for j in range(values.size):
         largest = max(largest, abs(np.float64(values[j])))
     state.largest[vector] = largest
-    step = sign * state.rate / (max(largest, TINY) if state.relative else 1.0)
+    step = weight * sign * state.rate / (max(largest, TINY) if state.relative else 1.0)
     change, shift = 0.0, state.total[vector, 3]
     for part in range(state.logs.shape[1]):
         logs, mass = state.logs[vector, part], state.mass[vector, part]
@@ -163,15 +163,16 @@ def _(state: Balanced, vector, columns, values, constant):
 
 
 @learn.register
-def _(state: Balanced, vector, columns, values, constant, sign, score):
+def _(state: Balanced, vector, columns, values, constant, sign, score, weight):
     if sign * score > 0.0:
         return False
     exponents, w, base = state.exponents[vector], state.weights[vector], state.base
+    step = weight * sign
     for j in range(values.size):
         f = place(columns, j)
-        exponents[f] += sign * values[j]
+        exponents[f] += step * values[j]
         w[f] = base ** exponents[f] - base ** -exponents[f]
-    exponents[-1] += sign * constant
+    exponents[-1] += step * constant
     w[-1] = base ** exponents[-1] - base ** -exponents[-1]
     return True
 
@@ -184,11 +185,11 @@ def _(state: Threshold, vector, columns, values, constant):
 
 
 @learn.register
-def _(state: Threshold, vector, columns, values, constant, sign, score):
+def _(state: Threshold, vector, columns, values, constant, sign, score, weight):
     if sign * score > 0.0:
         return False
     exponents, w, base = state.exponents[vector], state.weights[vector], state.base
-    step = 1.0 if sign > 0.0 else -state.demotion
+    step = weight if sign > 0.0 else -weight * state.demotion
     for j in range(values.size):
         f = place(columns, j)
         if values[j] != 0:

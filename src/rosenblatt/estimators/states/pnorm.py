@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from rosenblatt.engine.jit import jit
 from rosenblatt.engine.loop import dot, place
 from rosenblatt.engine.rows import Rows
-from rosenblatt.estimators.parameters import LinearParameters, Number, parameter, with_parameters
+from rosenblatt.estimators.parameters import Number, StateParameters, parameter, with_parameters
 from rosenblatt.estimators.states.base import MODERATE, Stateful, everything_unless, learn, score, zero_counts
 from rosenblatt.theory import bounds
 
@@ -57,16 +57,16 @@ def _(state: PNorm, vector, columns, values, constant):
 
 
 @learn.register
-def _(state: PNorm, vector, columns, values, constant, sign, score):
+def _(state: PNorm, vector, columns, values, constant, sign, score, weight):
     if sign * score > state.margin:
         return False
-    add(state, vector, columns, values, constant, sign)
+    add(state, vector, columns, values, constant, weight * sign)
     return True
 
 
 @jit
-def add(state, vector, columns, values, constant, sign):
-    """θ += sign · (row, constant), with all that follows from it.
+def add(state, vector, columns, values, constant, step):
+    """θ += step · (row, constant), with all that follows from it.
 
     The power is brought up to date as long as it can be trusted: not where it is what is left of a much larger one.
     Measured anew after as many updates as there are weights, it costs one weight an update.
@@ -74,8 +74,8 @@ def add(state, vector, columns, values, constant, sign):
     p, unit, theta, linked = state.p, state.unit[vector], state.theta[vector], state.linked[vector]
     power = state.power[vector]
     for j in range(values.size):
-        power += shift(theta, linked, place(columns, j), sign * values[j], unit, p)
-    power += shift(theta, linked, theta.size - 1, sign * constant, unit, p)
+        power += shift(theta, linked, place(columns, j), step * values[j], unit, p)
+    power += shift(theta, linked, theta.size - 1, step * constant, unit, p)
     state.power[vector] = power
     state.peak[vector] = max(state.peak[vector], power)
     due = (state.tally[vector] + 1) % theta.size == 0 or power < 1e-6 * state.peak[vector]
@@ -116,7 +116,7 @@ def measure(state, vector):
 
 
 @with_parameters
-class PNormPerceptron(Stateful, LinearParameters):
+class PNormPerceptron(Stateful, StateParameters):
     """The p-norm perceptron: a linear classifier for data in which few of many features are relevant.
 
     Mistakes add up in θ += y·x, and predict through w = ∇½‖θ‖_p², that is w_i = sign(θ_i)|θ_i|^(p − 1)/‖θ‖_p^(p − 2). With

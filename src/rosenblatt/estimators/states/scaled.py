@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from rosenblatt.engine.jit import jit
 from rosenblatt.engine.loop import axpy, dot
 from rosenblatt.engine.rows import Rows
-from rosenblatt.estimators.parameters import LinearParameters, Number, parameter, with_parameters
+from rosenblatt.estimators.parameters import Number, StateParameters, parameter, with_parameters
 from rosenblatt.estimators.states import blends
 from rosenblatt.estimators.states.base import MODERATE, Stateful, everything_unless, learn, score, zero_counts
 from rosenblatt.estimators.states.blends import blend
@@ -53,9 +53,9 @@ def _(state: Scaled, vector, columns, values, constant):
 
 
 @learn.register
-def _(state: Scaled, vector, columns, values, constant, sign, score):
+def _(state: Scaled, vector, columns, values, constant, sign, score, weight):
     squared = state.squared[vector]
-    length, keep, add = verdict(state.rule, values, constant, sign * score, squared, state.tally[vector] + 1)
+    length, keep, add = verdict(state.rule, values, constant, sign * score, squared, state.tally[vector] + 1, weight)
     if add != 0.0:
         mix(state, vector, columns, values, constant, keep, sign * add)
         parts = keep * keep * squared + add * add * length
@@ -64,7 +64,7 @@ def _(state: Scaled, vector, columns, values, constant, sign, score):
 
 
 @jit
-def verdict(rule, values, constant, m, squared, k):
+def verdict(rule, values, constant, m, squared, k, weight):
     """(‖x‖², keep, add). A row of zeros adds nothing, and one whose length overflows a NaN, which the next score tells.
 
     Apart from `learn`, into which the body of `blend` would be inlined: that was measured at twice the time to compile.
@@ -72,7 +72,7 @@ def verdict(rule, values, constant, m, squared, k):
     length = constant * constant
     for j in range(values.size):
         length += np.float64(values[j]) * np.float64(values[j])
-    keep, add = blend(rule, m, length, squared, k) if 0.0 < length < np.inf else (1.0, length - length)
+    keep, add = blend(rule, m, length, squared, k, weight) if 0.0 < length < np.inf else (1.0, length - length)
     return length, keep, add
 
 
@@ -145,7 +145,7 @@ class Blended(Stateful):
 
 
 @with_parameters
-class ALMA(Blended, LinearParameters):
+class ALMA(Blended, StateParameters):
     """The approximate large margin algorithm: comes as near to the largest margin as asked.
 
     Rows are scaled to length 1, x̂ = x/‖x‖. At the k-th update, on y·⟨w, x̂⟩ ≤ (1 − α)√8/(α√k): w += √(2/k)·y·x̂, and then w
@@ -184,7 +184,7 @@ class ALMA(Blended, LinearParameters):
 
 
 @with_parameters
-class ROMMA(Blended, LinearParameters):
+class ROMMA(Blended, StateParameters):
     """The relaxed online maximum margin algorithm, plain and aggressive.
 
     It keeps the shortest weights that its memory allows: they give the example at hand a margin of 1, and all examples
@@ -230,7 +230,7 @@ class ROMMA(Blended, LinearParameters):
 
 
 @with_parameters
-class Ballseptron(Blended, LinearParameters):
+class Ballseptron(Blended, StateParameters):
     """The Ballseptron: a perceptron that separates balls around the rows, so that its margin is wider than the balls.
 
     A mistake, y·⟨w, x⟩ ≤ 0, is learned as the perceptron does, w += y·x. A row within distance r of the separator, on the

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rosenblatt.engine.rows import Examples, Matrix, lengths, refuse_too_long
 from rosenblatt.engine.train import Visits
-from rosenblatt.estimators.parameters import LinearParameters, Number, OneOf, parameter, with_parameters
+from rosenblatt.estimators.parameters import Number, OneOf, StateParameters, parameter, with_parameters
 from rosenblatt.estimators.plan import Plan
 from rosenblatt.estimators.states.base import Stateful, StateModel, StateTrainer
 from rosenblatt.estimators.states.curvature import Gram, GramTrainer, Inverse, Ratios, Variances, diagonal
@@ -22,6 +22,9 @@ from rosenblatt.modelfile.parts import Parts
 from rosenblatt.theory import bounds
 
 _BELOW_ONE = math.nextafter(1.0, 0.0)
+# "auto" takes the full form for so many features, if it takes no more than so many bytes (800 classes of 100 features). An
+# update then costs a few µs a weight vector; with more features it was measured to gain nothing: docs/second_order.md.
+MOST_FEATURES, MOST_BYTES = 100, 2**26
 
 
 def spectral_bound(X: ArrayLike, y: ArrayLike, u: ArrayLike, a: float, near: int = 0) -> float:
@@ -62,7 +65,13 @@ def spectral_bound(X: ArrayLike, y: ArrayLike, u: ArrayLike, a: float, near: int
 
 
 class SecondOrder(Stateful):
-    """What the two learners share: the forms of M, and how much memory it may take."""
+    """What the two learners share: the forms of M, and how much memory it may take.
+
+    Attributes
+    ----------
+    form_ : str
+        The form that the model has: "full", "dual" or "diagonal".
+    """
 
     _margin: ClassVar[float]  # a row of this margin or less is learned
     _forms: ClassVar[dict[str, Any]]
@@ -70,12 +79,38 @@ class SecondOrder(Stateful):
     form: str
     max_bytes: int
 
+    @property
+    def _by_size(self) -> bool:
+        return False  # M grows with the squares of a column
+
     @abstractmethod
     def _ridge(self) -> float:
         """a, of M = aI before the first update."""
 
+    @property
+    def form_(self) -> str:
+        return str(self._fitted().begun["form"])
+
+    def _form(self, vectors: int, features: int) -> str:
+        """The form of a new model: "auto" is full where features are few."""
+        if self.form != "auto":
+            return self.form
+        few = features <= MOST_FEATURES and 8 * vectors * (features + 1) ** 2 <= min(MOST_BYTES, self.max_bytes)
+        return "full" if few else "diagonal"
+
+    def _initial_model(self, *start: Any) -> StateModel:
+        model = super()._initial_model(*start)
+        vectors, width = model.vectors().shape
+        model.begun = {**model.begun, "form": self._form(vectors, width - 1)}
+        return model
+
+    def _unchangeable(self, plan: Plan) -> list[tuple[str, Any, Any]]:
+        # "auto" goes on with the form that it took, which may be named too.
+        known = super()._unchangeable(plan)
+        return [part for part in known if part[0] != "form" or self.form != "auto"]
+
     def _state(self, vectors: int, features: int) -> Any:
-        kind, ridge = self._forms[self.form], self._ridge()
+        kind, ridge = self._forms[self._form(vectors, features)], self._ridge()
         if kind in (Ratios, Variances):
             return diagonal(kind, vectors, features, ridge, self._margin)
         return kind.fresh(vectors, features, ridge, self._margin, int(self.max_bytes))
@@ -110,7 +145,7 @@ class SecondOrder(Stateful):
 
 
 @with_parameters
-class SecondOrderPerceptron(SecondOrder, LinearParameters):
+class SecondOrderPerceptron(SecondOrder, StateParameters):
     """The second-order perceptron, which corrects for the shape of the data (Cesa-Bianchi, Conconi and Gentile 2005).
 
     On a mistake, y⟨w, x⟩ ≤ 0, it adds yx to v and xxᵀ to M = aI; it predicts with w = M⁻¹v. (The paper's score,
@@ -133,7 +168,8 @@ class SecondOrderPerceptron(SecondOrder, LinearParameters):
         and a factor of their inner products instead: time and memory grow with the square of the mistakes, so it pays
         where mistakes are far fewer than features; the result is the same up to rounding. "diagonal" keeps only the
         diagonal of M, w = v/(a + Σx²) in each coordinate: O(values of the row), and no theorem. In all forms a row that
-        is right costs as much as in the perceptron.
+        is right costs as much as in the perceptron. "auto" is "full" for up to 100 features and
+        64 MiB, and else "diagonal"; `form_` says which it is.
     max_bytes
         The most memory for what "full" and "dual" keep besides weights. "full" refuses before it begins; "dual", which
         grows, when it is full, and then leaves the estimator as it was. While "dual" grows it holds the old and the new
@@ -158,7 +194,7 @@ class SecondOrderPerceptron(SecondOrder, LinearParameters):
     """
 
     a: float = parameter(1.0, Number(0, open_low=True))
-    form: str = parameter("full", OneOf(("full", "diagonal", "dual")))
+    form: str = parameter("full", OneOf(("full", "diagonal", "dual", "auto")))
     max_bytes: int = parameter(2**32, Number(0, open_low=True, whole=True))
 
     _margin = 0.0
@@ -188,7 +224,8 @@ class SecondOrderPerceptron(SecondOrder, LinearParameters):
         float
             The bound; infinity where none is known.
         """
-        if self.form == "diagonal":
+        form = self.form_ if self.form == "auto" and self.__sklearn_is_fitted__() else self.form
+        if form == "diagonal":
             return math.inf
         if features is None:
             features = self.n_features_in_ + bool(self.fit_intercept) if self.__sklearn_is_fitted__() else None
@@ -199,7 +236,7 @@ class SecondOrderPerceptron(SecondOrder, LinearParameters):
 
 
 @with_parameters
-class AROW(SecondOrder, LinearParameters):
+class AROW(SecondOrder, StateParameters):
     """Adaptive regularisation of weights: learns weights and how far each can be trusted (Crammer, Kulesza, Dredze 2009).
 
     It learns from each example of margin below 1. The weights have a mean w = 0 and a covariance Σ = I. If the hinge loss
@@ -221,10 +258,12 @@ class AROW(SecondOrder, LinearParameters):
     r
         How much one example counts against all before it: the larger, the slower w and Σ change. On the scale of ‖x‖².
     form
-        "diagonal" keeps one variance a weight: O(values of the row), and no theorem. Of the two ways to do so it takes the
-        one that adds x²/r to the reciprocal of each variance (the diagonal Gaussian nearest to the updated one, by
-        Kullback–Leibler divergence); the other drops what is off the diagonal of the updated Σ. "full" keeps Σ, and "dual"
-        the rows it comes from, at the costs that `SecondOrderPerceptron` names; more rows are learned here than there.
+        "auto" is "full" for up to 100 features and 64 MiB, and else "diagonal"; `form_` says which it
+        is, and the first call of `partial_fit` decides for all. "diagonal" keeps one variance a weight: O(values of the
+        row), and no theorem. Of the two ways to do so it takes the one that adds x²/r to the reciprocal of each variance
+        (the diagonal Gaussian nearest to the updated one, by Kullback–Leibler divergence); the other drops what is off the
+        diagonal of the updated Σ. "full" keeps Σ, and "dual" the rows it comes from, at the costs that
+        `SecondOrderPerceptron` names; more rows are learned here than there.
     max_bytes
         The most memory for what "full" and "dual" keep besides weights.
 
@@ -246,7 +285,7 @@ class AROW(SecondOrder, LinearParameters):
     """
 
     r: float = parameter(1.0, Number(0, open_low=True))
-    form: str = parameter("diagonal", OneOf(("diagonal", "full", "dual")))
+    form: str = parameter("auto", OneOf(("auto", "diagonal", "full", "dual")))
     max_bytes: int = parameter(2**32, Number(0, open_low=True, whole=True))
 
     _margin = _BELOW_ONE

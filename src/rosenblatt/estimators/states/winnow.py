@@ -15,16 +15,17 @@ from scipy.optimize import linprog
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_X_y
 
-from rosenblatt.engine.rows import MatrixLike, as_rows
+from rosenblatt.engine.rows import MatrixLike, as_rows, frozen, numpy_array, refuse_dates
 from rosenblatt.errors import InvalidData, InvalidParameter
 from rosenblatt.estimators.base import invalid_data
 from rosenblatt.estimators.parameters import (
     Anything,
+    ClassWeightParameters,
     EpochParameters,
     Flag,
-    LinearParameters,
     Number,
     OrderParameters,
+    StateParameters,
     parameter,
     with_parameters,
 )
@@ -48,7 +49,7 @@ class Conditions(NamedTuple):
 
 
 @with_parameters
-class NormalisedWinnow(Stateful, LinearParameters):
+class NormalisedWinnow(Stateful, StateParameters):
     """Winnow with normalised weights: a linear classifier that multiplies its weights, which sum up to 1.
 
     The weights are not negative: w ∝ w ⊙ exp(ηyx) whenever y⟨w, x⟩ ≤ δ. It is the exponentiated gradient, and the form of
@@ -106,13 +107,15 @@ class NormalisedWinnow(Stateful, LinearParameters):
     _endless = ("logs",)
     _adjustable = ("init",)
 
-    def fit(self, X: MatrixLike, y: ArrayLike) -> Any:
-        super().fit(X, y)
+    def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Any:
+        super().fit(X, y, sample_weight)
         self._warn()
         return self
 
-    def partial_fit(self, X: MatrixLike, y: ArrayLike, classes: ArrayLike | None = None) -> Any:
-        super().partial_fit(X, y, classes)
+    def partial_fit(
+        self, X: MatrixLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Any:
+        super().partial_fit(X, y, classes, sample_weight)
         self._warn()
         return self
 
@@ -178,8 +181,9 @@ class NormalisedWinnow(Stateful, LinearParameters):
             If y does not have two classes.
         """
         constant = self._plan().constant
+        refuse_dates(X)
         with invalid_data():
-            X, y = check_X_y(X, y, accept_sparse="csr", dtype=np.float64)
+            X, y = check_X_y(numpy_array(X, "X"), numpy_array(y, "y"), accept_sparse="csr", dtype=np.float64)
         classes = np.unique(y)
         if len(classes) != 2:
             raise InvalidData(f"conditions needs two classes; y has {len(classes)}", hint="pass y == label for one of them")
@@ -235,7 +239,7 @@ class NormalisedWinnow(Stateful, LinearParameters):
 
 
 @with_parameters
-class BalancedWinnow(Stateful, LinearParameters):
+class BalancedWinnow(Stateful, StateParameters):
     """Balanced Winnow: a linear classifier that multiplies its weights, which are of either sign (Littlestone 1989).
 
     The weights are w⁺ − w⁻, both 1 at first. On a mistake, y⟨w⁺ − w⁻, x⟩ ≤ 0, w⁺ is multiplied by αʸˣ and w⁻ by α⁻ʸˣ,
@@ -308,7 +312,7 @@ class BalancedWinnow(Stateful, LinearParameters):
 
 
 @with_parameters
-class Littlestone(Stateful, OrderParameters, EpochParameters):
+class Littlestone(Stateful, OrderParameters, EpochParameters, ClassWeightParameters):
     """What Winnow1 and Winnow2 share: weights of 1 that are held against a threshold, and features from 0 to 1.
 
     Parameters
@@ -333,7 +337,7 @@ class Littlestone(Stateful, OrderParameters, EpochParameters):
         if sp.issparse(X) and not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()
-        flat = X.data if sp.issparse(X) else X.reshape(-1)
+        flat = frozen(X.data if sp.issparse(X) else X.reshape(-1))
         if (at := outside(flat, self._between)) >= 0:
             row, column = divmod(at, X.shape[1])
             if sp.issparse(X):

@@ -114,7 +114,7 @@ def sentence_starts(sentences: Sequence) -> NDArray:
         if isinstance(sentence, str | bytes) or not hasattr(sentence, "__len__"):
             hint = "cut it into tokens" if isinstance(sentence, str) else None
             raise InvalidDataType(
-                f"sentence {number} must be a list of tokens; got {shown(sentence)}", hint=hint, row=number
+                f"sentence {number + 1} must be a list of tokens; got {shown(sentence)}", hint=hint, row=number
             )
     starts = np.zeros(len(sentences) + 1, np.int64)
     np.cumsum(np.fromiter(map(len, sentences), np.int64, len(sentences)), out=starts[1:])
@@ -124,4 +124,4 @@ def sentence_starts(sentences: Sequence) -> NDArray:
 def word_place(starts: NDArray, position: int) -> str:
     """Return where a word of the whole corpus stands, for a message: "sentence 2, word 5"."""
     sentence = int(np.searchsorted(starts, position, side="right")) - 1
-    return f"sentence {sentence}, word {position - int(starts[sentence]) + 1}"
+    return f"sentence {sentence + 1}, word {position - int(starts[sentence]) + 1}"

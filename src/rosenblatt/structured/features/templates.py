@@ -93,14 +93,14 @@ def expand_templates(short: str, fields: Sequence[str]) -> tuple[str, ...]:
     """Return the templates of a short text such as "h.w m.c~; h.p", for tokens of these fields.
 
     A term is place.attribute: w is the form, c the coarse tag (the first of the fields after the form), t the fine one
-    (the last), and p both tags in turn; where tokens have no tags, shapes and suffixes of words stand in for them. "~" is
-    the template itself and once more with the distance.
+    (the last), p both tags in turn, and m each of the tags between them, if there are more than two; where tokens have no
+    tags, shapes and suffixes of words stand in for them. "~" is the template itself and once more with the distance.
     """
     coarse, fine = (fields[1], fields[-1]) if len(fields) > 1 else ("shape", "suffix3")
     texts = []
     for text in short.replace("\n", ";").split(";"):
-        for tag in (coarse, fine):
-            names = {"w": "form", "c": coarse, "t": fine, "p": tag}
+        for tag in fields[2:-1] if ".m" in text else (coarse, fine):
+            names = {"w": "form", "c": coarse, "t": fine, "p": tag, "m": tag}
             terms = [term.rsplit(".", 1) for term in text.replace("~", "").split()]
             plain = " ".join(f"{names.get(attribute, attribute)}[{place}]" for place, attribute in terms)
             far = "distance[m]" if "s." not in text else "distance[s]"

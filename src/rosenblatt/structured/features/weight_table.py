@@ -19,9 +19,9 @@ from rosenblatt.engine.jit import exact, jit, prefetch
 from rosenblatt.errors import DamagedModel
 from rosenblatt.modelfile.parts import Parts
 
-OUTCOMES = 2**16  # as many as a list can name
-_SIZE_BITS = np.uint64(17)
-_SIZE_MASK = np.uint64(2**17 - 1)
+OUTCOMES = 2**16  # as many as 16 bits name
+_SIZE_BITS = np.uint64(30)
+_SIZE_MASK = np.uint64(2**30 - 1)
 
 
 class WeightTable(NamedTuple):
@@ -29,7 +29,7 @@ class WeightTable(NamedTuple):
 
     slots: NDArray  # a hash table from a feature's key to its row
     spans: NDArray  # (rows, 3) int64: where the row's list starts, how long it is, how long it may become
-    outcomes: NDArray  # (room,) uint16
+    outcomes: NDArray  # (room,) uint16, or uint32 where there are more than 65,536
     w: NDArray  # (room,) float32
     drift: NDArray  # (room,) float64
     used: NDArray  # (3,) int64: rows, places taken by lists, the longest list
@@ -52,7 +52,8 @@ class WeightTable(NamedTuple):
     @classmethod
     def from_parts(cls, parts: Parts, outcomes: int) -> WeightTable:
         """Return the table that was saved, after a check that its lists name only so many outcomes."""
-        keys, sizes, named, w, drift = (parts.array(name, dtype, (None,)) for name, dtype in _ARRAYS.items())
+        types: dict[str, DTypeLike] = {**_ARRAYS, "outcomes": outcome_type(outcomes)}
+        keys, sizes, named, w, drift = (parts.array(name, dtype, (None,)) for name, dtype in types.items())
         check_lists(WeightLists(keys, sizes, named, w), outcomes)
         if len(drift) != len(w):
             raise DamagedModel(f"there are {len(w)} weights, but {len(drift)} drifts")
@@ -62,12 +63,17 @@ class WeightTable(NamedTuple):
 _ARRAYS = {"keys": np.uint64, "sizes": np.int64, "outcomes": np.uint16, "w": np.float32, "drift": np.float64}
 
 
-def new_weight_table() -> WeightTable:
-    """Return a table without a feature."""
+def outcome_type(outcomes: int) -> type[np.unsignedinteger]:
+    """Return the type of numbers for so many outcomes: the smaller it is, the more of a list fits a line of the cache."""
+    return np.uint16 if outcomes <= OUTCOMES else np.uint32
+
+
+def new_weight_table(outcomes: int = 1) -> WeightTable:
+    """Return a table without a feature, for so many outcomes."""
     return WeightTable(
         new_slots(16),
         np.zeros((8, 3), np.int64),
-        np.zeros(16, np.uint16),
+        np.zeros(16, outcome_type(outcomes)),
         np.zeros(16, np.float32),
         np.zeros(16),
         np.zeros(3, np.int64),
@@ -208,7 +214,7 @@ def _flatten(table):
     keys = row_keys(slots, used[0])
     sizes = spans[: used[0], 1].copy()
     total = sizes.sum()
-    parts = np.empty(total, np.uint16), np.empty(total, np.float32), np.empty(total)
+    parts = np.empty(total, outcomes.dtype), np.empty(total, np.float32), np.empty(total)
     to = 0
     for row in range(used[0]):
         for at in range(spans[row, 0], spans[row, 0] + spans[row, 1]):
@@ -235,12 +241,17 @@ class WeightLists(NamedTuple):
 
     keys: NDArray  # (features,) uint64
     sizes: NDArray  # (features,) int64
-    outcomes: NDArray  # (weights,) uint16
+    outcomes: NDArray  # (weights,) uint16 or uint32
     weights: NDArray  # (weights,) float32, or whole multiples of a unit
 
-    def to_parts(self, sizes: DTypeLike = np.int64, outcomes: DTypeLike = np.uint16) -> Parts:
+    def to_table(self) -> WeightTable:
+        """Return a table that learns on from these weights, with no average yet."""
+        return _rebuild(*(part.copy() for part in self), np.zeros(len(self.weights)))
+
+    def to_parts(self, sizes: DTypeLike = np.int64, outcomes: DTypeLike | None = None) -> Parts:
         """Return the arrays for a file, the sizes and the outcomes in these types."""
-        arrays = [self.keys, self.sizes.astype(sizes), self.outcomes.astype(outcomes), self.weights]
+        named = self.outcomes if outcomes is None else self.outcomes.astype(outcomes)
+        arrays = [self.keys, self.sizes.astype(sizes), named, self.weights]
         return Parts(arrays=dict(zip(self._fields, arrays, strict=True)))
 
     @classmethod
@@ -250,7 +261,7 @@ class WeightLists(NamedTuple):
         if sizes.dtype.kind not in "iu" or named.dtype.kind != "u":
             raise DamagedModel(f"sizes and outcomes must be whole numbers; they are {sizes.dtype} and {named.dtype}")
         keys, weights = parts.array("keys", np.uint64, (None,)), parts.array("weights", dtype, (None,))
-        lists = cls(keys.copy(), sizes.astype(np.int64), named.astype(np.uint16), weights.copy())
+        lists = cls(keys.copy(), sizes.astype(np.int64), named.astype(outcome_type(outcomes)), weights.copy())
         check_lists(lists, outcomes)
         return lists
 
@@ -262,7 +273,7 @@ def check_lists(lists: WeightLists, outcomes: int) -> None:
         raise DamagedModel("a list has one dimension")
     if len(keys) != len(sizes) or len(named) != len(weights):
         raise DamagedModel(f"{len(keys)} keys with {len(sizes)} lists, {len(named)} outcomes with {len(weights)} weights")
-    if len(sizes) and (sizes.min() < 1 or sizes.max() > OUTCOMES or (keys == 0).any() or len(np.unique(keys)) < len(keys)):
+    if len(sizes) and (sizes.min() < 1 or sizes.max() > outcomes or (keys == 0).any() or len(np.unique(keys)) < len(keys)):
         raise DamagedModel("a feature has no list, or a list no feature of its own")
     if int(sizes.sum()) != len(weights):
         raise DamagedModel(f"the lists have {int(sizes.sum())} entries, but there are {len(weights)} weights")
@@ -273,8 +284,8 @@ def check_lists(lists: WeightLists, outcomes: int) -> None:
 class FrozenTable(NamedTuple):
     """Weights that predict: the list of each feature that has one, without zeros."""
 
-    slots: NDArray  # a table from a feature's key to start << 17 | size of its list
-    outcomes: NDArray  # (weights,) uint16
+    slots: NDArray  # a table from a feature's key to start << 30 | size of its list
+    outcomes: NDArray  # (weights,) uint16 or uint32
     weights: NDArray  # (weights,) float32
 
 
@@ -283,7 +294,7 @@ def _freeze_lists(table, clock, average, prune):
     slots, spans, outcomes, w, drift, used = table
     keys = row_keys(slots, used[0])
     sizes = np.zeros(used[0], np.int64)
-    kept_outcomes, kept = np.empty(used[1], np.uint16), np.empty(used[1], np.float32)
+    kept_outcomes, kept = np.empty(used[1], outcomes.dtype), np.empty(used[1], np.float32)
     to = 0
     for row in range(used[0]):
         for at in range(spans[row, 0], spans[row, 0] + spans[row, 1]):

@@ -43,6 +43,11 @@ class ArcWeights(NamedTuple):
         live = weights.any(axis=1)
         return _rebuild(names[live], weights[live], drifts[:0], False)
 
+    def to_learning(self) -> ArcWeights:
+        """Return weights that learn on from these, with no average yet."""
+        names, weights, drifts = _flatten(self)
+        return _rebuild(names, weights, np.zeros_like(drifts), True)
+
     def to_parts(self) -> Parts:
         """Return the arrays for a file: the same for the same weights, however much room is reserved."""
         names, weights, drifts = _flatten(self)

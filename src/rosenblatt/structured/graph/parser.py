@@ -36,7 +36,7 @@ from rosenblatt.structured.trees import is_projective
 DECODERS = ("eisner", "chu-liu-edmonds")
 
 # What is looked at where no templates are given: words (w), coarse tags (c) and fine tags (t); p stands for both tags in
-# turn, and "~" for the same once more with the distance.
+# turn, m for the tags between them, where there are more than two, and "~" for the same once more with the distance.
 _ARCS = """
 h.w; h.c; h.t; h.w h.t; m.w; m.c; m.t; m.w m.t; h.c m.distance; h.t m.distance; m.c m.distance; m.t m.distance; h.w m.w
 h.w h.p m.w m.p; h.p m.w m.p; h.w m.w m.p; h.w h.p m.p; h.w h.p m.w; h.w m.p; h.p m.w
@@ -46,9 +46,18 @@ h.t h+1.t m.t; h-1.t h.t m.t; h.t m-1.t m.t; h.t m.t m+1.t
 h.c h+1.c m-1.c m.c m.distance; h-1.c h.c m-1.c m.c m.distance; h.c h+1.c m.c m+1.c m.distance
 h-1.c h.c m.c m+1.c m.distance
 h.c h+1.c m.c m.distance; h-1.c h.c m.c m.distance; h.c m-1.c m.c m.distance; h.c m.c m+1.c m.distance
+h.m m.m~; h.m m.c; h.c m.m; h.m; m.m
 """
 _SIBLINGS = """
 m.w s.w; s.w m.t; s.t m.w; s.t m.t~; s.c m.c; h.w s.w m.w; h.w s.c m.c; h.c s.w m.c; h.c s.c m.w; h.t s.t m.t; h.c s.c m.c~
+"""
+# The ends of words, of arcs and of labels, where case and agreement stand in many languages.
+_ARC_SUFFIXES = """
+m.suffix1; m.suffix2; m.suffix3; h.suffix2; h.c m.suffix2; h.suffix2 m.c; h.c m.c m.suffix2 m.distance; h.c m.suffix1 m.c
+h.suffix2 m.suffix2; h.w m.suffix2
+"""
+_LABEL_SUFFIXES = """
+m.suffix1; h.c m.suffix1; h.c m.suffix2; m.suffix2 m.c h.c m.distance; h.w m.suffix2; h.suffix2 m.suffix2
 """
 _PRUNER = """
 h.c; m.c; h.t; m.t; h.c m.distance; h.c m.c~; h.t m.t~; h.c h+1.c m.c~; h-1.c h.c m.c~; h.c m-1.c m.c~; h.c m.c m+1.c~
@@ -65,6 +74,7 @@ y.w m.c; y.t m.t; y.c h.c m.c; y.w h.c m.c; y.t h.t m.t; y.c h.w m.c; y.c m.w; y
 l.w m.c; l.t m.t; l.c h.c m.c; l.w h.c m.c; l.t h.t m.t; l.c h.w m.c; l.c m.w; l.w h.w
 r.w m.c; r.t m.t; r.c h.c m.c; r.w h.c m.c; r.t h.t m.t; r.c h.w m.c; r.c m.w; r.w h.w
 l.c r.c h.c m.c; s.c y.c h.c m.c
+h.m; m.m; h.m m.m; h.m m.c; h.c m.m
 """
 
 
@@ -98,7 +108,7 @@ class GraphModel(ParserModel):
         self.label_templates = parse_label_templates(self.texts["label_templates"], fields.attributes)
         self.learning = GraphWeights(pruner, scorer, new_weight_table())
         self.arc_updates, self.label_updates = 0, 0  # each the number of a rule's step, however a stream is cut
-        self.n_nonprojective, self.n_too_long = 0, 0  # sentences
+        self.n_too_long = 0  # sentences
 
     @property
     def updates(self) -> int:
@@ -111,6 +121,15 @@ class GraphModel(ParserModel):
         pruner, scorer = (each._replace(weights=each.weights.copy()) for each in self.learning[:2])
         other.learning = GraphWeights(pruner, scorer, self.learning.labels.copy())
         return other
+
+    def restart(self, average: bool, prune: float, seed: int) -> GraphModel:
+        """Return a model that has learned nothing yet and begins with the weights that predict here."""
+        frozen: GraphPredictor = self.freeze(average, prune)
+        model = GraphModel(self.fields.copy(), self.texts, self.decoder, self.siblings)
+        model.labels = dict(self.labels)
+        pruner, scorer = (each._replace(weights=each.weights.to_learning()) for each in frozen[:2])
+        model.learning = GraphWeights(pruner, scorer, frozen.lists.to_table())
+        return model
 
     @property
     def nbytes(self) -> int:
@@ -287,6 +306,7 @@ class GraphParser(DependencyParser):
     max_length: int = parameter(300, Number(1, whole=True))
 
     _state_attributes: ClassVar[tuple[str, ...]] = (DISTANCE, *STATE)
+    _tree_counts: ClassVar[tuple[str, ...]] = ("n_nonprojective", "n_too_long")
     _model_type: ClassVar[Any] = GraphModel
 
     # What is looked at
@@ -310,10 +330,11 @@ class GraphParser(DependencyParser):
         def chosen(templates: Sequence[str] | None, default: str) -> tuple[str, ...]:
             return expand_templates(default, fields) if templates is None else template_list(templates)
 
+        arcs, labels = (_ARC_SUFFIXES, _LABEL_SUFFIXES) if self.suffixes else ("", "")
         texts = {
             "sieve": expand_templates(_PRUNER, fields) if self.candidates else (),
-            "templates": chosen(self.templates, _ARCS + (_SIBLINGS if with_siblings else "")),
-            "label_templates": chosen(self.label_templates, _LABELS),
+            "templates": chosen(self.templates, _ARCS + (_SIBLINGS if with_siblings else "") + arcs),
+            "label_templates": chosen(self.label_templates, _LABELS + labels),
         }
         if not with_siblings:
             for text in texts["templates"]:
@@ -331,13 +352,14 @@ class GraphParser(DependencyParser):
         return GraphModel(fields, self._texts(), self.decoder, self._with_siblings())
 
     def _settings(self, model: GraphModel) -> list[tuple[str, object, object]]:
+        texts = self._texts()
+        for kind in ("templates", "label_templates"):  # where none are given, those that the model began with
+            if getattr(self, kind) is None and texts[kind]:
+                texts[kind] = model.texts[kind] or texts[kind]
         return [
-            ("templates, siblings, candidates or labelled", model.texts, self._texts()),
+            ("templates, siblings, candidates or labelled", (model.texts, model.siblings), (texts, self._with_siblings())),
             ("decoder", model.decoder, self.decoder),
         ]
-
-    def _store(self, model: GraphModel, X: Any, learner: Any) -> None:
-        self.n_nonprojective_, self.n_too_long_ = model.n_nonprojective, model.n_too_long
 
     def _trainer(self, model: GraphModel, corpus: TrainingTrees, visits: Visits) -> EpochTrainer:
         model.add_types(corpus.sentences, corpus.labels)
@@ -370,9 +392,14 @@ class GraphParser(DependencyParser):
 
         return parse
 
-    # Files
+    # What has been learned
 
-    def _model_from_parts(self, parts: Parts) -> GraphModel:
-        model = super()._model_from_parts(parts)
-        self._store(model, None, None)
-        return model
+    @property
+    def n_nonprojective_(self) -> int:
+        """The gold trees that were not projective."""
+        return self._fitted().n_nonprojective
+
+    @property
+    def n_too_long_(self) -> int:
+        """The sentences that were too long."""
+        return self._fitted().n_too_long

@@ -48,7 +48,7 @@ class SearchTrainer(StructuredTrainer):
             try:
                 mistakes += self._visit(*self.examples[i])
             except Exception as error:
-                error.add_note(f"This was in example {i} (counted from 0).")
+                error.add_note(f"This was in example {i + 1} (counted from 1).")
                 raise
             self.model.seen += 1
             position += 1

@@ -29,7 +29,7 @@ from rosenblatt.structured.tags.sources import keys_of_tokens
 from rosenblatt.structured.tags.viterbi import NEVER, best, best_of_beam, greatest_violation, pair
 
 USED, SEEN, UPDATES = 0, 1, 2
-MOST_TAGS = 255  # pairs of them and of the edge are numbered in 16 bits: a · (K + 1) + b
+MOST_TAGS = 2**16 - 1  # which are numbered in 16 bits, and their pairs, a · (K + 1) + b, in 32
 _LOW = np.uint64(2**32 - 1)
 
 

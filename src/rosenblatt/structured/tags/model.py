@@ -27,6 +27,7 @@ from rosenblatt.structured.features.weight_table import (
     freeze_lists,
     index_lists,
     new_weight_table,
+    outcome_type,
     squared_norm,
 )
 from rosenblatt.structured.features.words import texts_from_parts, texts_to_parts
@@ -120,6 +121,23 @@ class TaggerModel(StructuredModel):
         model.slots = self.slots.copy()
         return model
 
+    def restart(self, average: bool, prune: float, seed: int) -> TaggerModel:
+        """Return a model that has learned nothing yet and begins with the weights that predict here."""
+        frozen: TaggerPredictor = self.freeze(average, prune)
+        model = TaggerModel(self.source, self.scheme, frozen.triples is not None, False, seed)
+        model.tags, model.vocabulary, model.columns = list(self.tags), dict(self.vocabulary), self.columns
+        keys, sizes, outcomes, weights = frozen.lists
+        w = np.zeros((len(keys), len(self.tags)), np.float32)
+        w[np.repeat(np.arange(len(keys)), sizes), outcomes] = weights
+        model.nodes = TagWeights(keys.copy(), w, np.zeros(w.shape), np.array([len(keys), 0, 0], np.int64))
+        model.pairs = StepWeights(frozen.pairs.copy(), np.zeros(frozen.pairs.shape))
+        if frozen.triples is not None:
+            model.triples = StepWeights(frozen.triples.copy(), np.zeros(frozen.triples.shape))
+        if frozen.edge_lists is not None:
+            model.table = frozen.edge_lists.to_table()
+        model.index_new_rows()
+        return model
+
     def norm(self) -> float:
         """Return the norm of all weights that are not −∞."""
         w = self.nodes.w[: self.nodes.counts[USED]]
@@ -178,8 +196,9 @@ class TaggerModel(StructuredModel):
         if self.triples is not None:
             self.triples = StepWeights(*(add_tags(part, tags) for part in self.triples))
         if self.table is not None:
-            a, b = np.divmod(self.table.outcomes, before + 1)
-            self.table.outcomes[:] = np.where(a == before, tags, a).astype(np.int64) * (tags + 1) + b
+            a, b = np.divmod(self.table.outcomes.astype(np.int64), before + 1)
+            codes = np.where(a == before, tags, a) * (tags + 1) + b
+            self.table = self.table._replace(outcomes=codes.astype(outcome_type((tags + 1) ** 2)))
         self.tags = list(names)
         if self.scheme is not None:
             self.pairs.w[~schemes.allowed_pairs(self.tags, self.scheme)] = -np.inf
@@ -239,7 +258,7 @@ class TaggerModel(StructuredModel):
         if words and not isinstance(words[0], str):
             words = [part for word in words for part in word]
         parts.put_parts("", texts_to_parts(words), "vocabulary_")
-        parts.put_parts("", frozen.lists.to_parts(np.uint16, np.uint8), "")
+        parts.put_parts("", frozen.lists.to_parts(np.uint16, np.uint8 if len(self.tags) < 2**8 else np.uint16), "")
         if frozen.edge_lists is not None:
             parts.put_parts("", frozen.edge_lists.to_parts(np.int32), "edge_")
         parts.put("pairs", frozen.pairs, minus_infinity=True)
@@ -417,7 +436,7 @@ def predict_tags(model: TaggerModel, sentences: EncodedSentences, width: int | N
     for number in broken:
         if number >= 0:
             raise InvalidData(
-                f"sentence {number}: no sequence of {starts[number + 1] - starts[number]} of the tags {model.tags} is "
+                f"sentence {number + 1}: no sequence of {starts[number + 1] - starts[number]} of the tags {model.tags} is "
                 f"allowed by the scheme {model.scheme!r}",
                 row=number,
             )

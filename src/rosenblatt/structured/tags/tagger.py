@@ -17,7 +17,16 @@ from sklearn.utils.validation import check_is_fitted
 from rosenblatt.engine.blocks import available_threads
 from rosenblatt.engine.loop import Progress
 from rosenblatt.engine.train import NO_LIMIT, Visits
-from rosenblatt.errors import DamagedModel, InvalidData, InvalidDataType, InvalidParameter, UnknownLabel, shown
+from rosenblatt.errors import (
+    DamagedModel,
+    InvalidData,
+    InvalidDataType,
+    InvalidParameter,
+    InvalidParameterType,
+    UnknownLabel,
+    shown,
+)
+from rosenblatt.estimators.callbacks import with_callbacks
 from rosenblatt.estimators.parameters import Anything, Number, OneOf, parameter, with_parameters
 from rosenblatt.estimators.plan import Plan
 from rosenblatt.modelfile.parts import Parts
@@ -189,6 +198,8 @@ class SequenceTagger(StructuredEstimator):
     column : str, int or None
         The column of files that the tags come from, by name or by number. Set it when you train from a file: `save` keeps
         it, so that a program that loads the tagger finds and writes the column without asking. None: not known.
+    vocabulary_ : set of str
+        The words that were met while learning; `evaluation.tags` tells known from unknown words by it.
     transitions_ : ndarray, (K + 1, K + 1)
         The weight of one tag after another; the last row is for the start, the last column for the end.
     memory_ : int
@@ -262,6 +273,7 @@ class SequenceTagger(StructuredEstimator):
 
     # Learning
 
+    @with_callbacks
     def fit(
         self,
         X: Sentences,
@@ -269,6 +281,7 @@ class SequenceTagger(StructuredEstimator):
         X_val: Sentences | None = None,
         y_val: Sentences | None = None,
         lengths: ArrayLike | None = None,
+        start: SequenceTagger | None = None,
     ) -> Self:
         """Learn in epochs until one of the reasons to stop.
 
@@ -284,12 +297,53 @@ class SequenceTagger(StructuredEstimator):
             Sentences and tags to judge the tagger by after each epoch.
         lengths : array-like of int, optional
             How many rows of the matrix each sentence has.
+        start : SequenceTagger, optional
+            A trained tagger whose weights, those that predict, are the first weights here. Its tags and words are known
+            from the beginning, and new ones are learned. It may come from a file that is for prediction only; templates,
+            fields and markov must be the same.
 
         Returns
         -------
         self
         """
-        return super().fit(*cut_rows(X, y, lengths), X_val, y_val)
+        if start is not None and not isinstance(start, SequenceTagger):
+            raise InvalidParameterType("start", type(start).__name__, "a trained SequenceTagger or None")
+        return self._learn(*cut_rows(X, y, lengths), X_val, y_val, start=None if start is None else start._restart)
+
+    def _restart(self, plan: Plan) -> TaggerModel:
+        """Return a new model that begins with the weights that predict here."""
+        seed = int(plan.rng().integers(2**62))
+        return self._predicting_model().restart(self.keep == "average", float(self.prune), seed)
+
+    def resume(
+        self,
+        X: Sentences,
+        y: Sentences,
+        X_val: Sentences | None = None,
+        y_val: Sentences | None = None,
+        lengths: ArrayLike | None = None,
+    ) -> Self:
+        """Go on with a `fit` that Ctrl-C interrupted; the model becomes that of a `fit` that was never interrupted.
+
+        Also after `save(path, resume=True)` and `load`. A greater `max_iter` than before lets it train for longer.
+
+        Parameters
+        ----------
+        X, y, X_val, y_val, lengths
+            The same as those of the interrupted `fit`.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        UnsupportedOperation
+            If no `fit` was interrupted, or if its random order cannot be repeated.
+        InvalidData
+            If the examples are not the same.
+        """
+        return super().resume(*cut_rows(X, y, lengths), X_val, y_val)
 
     def partial_fit(self, X: Sentences, y: Sentences, lengths: ArrayLike | None = None) -> Self:
         """Learn from these sentences, once, in the order given; tags that are new are learned from here on.
@@ -363,6 +417,14 @@ class SequenceTagger(StructuredEstimator):
     def classes_(self) -> NDArray:
         """The tags, in the order in which they were met."""
         return np.array(self._fitted().tags)
+
+    @property
+    def vocabulary_(self) -> set[str]:
+        """The words that were met while learning; none where tokens came with their attributes, or as rows."""
+        model = self._fitted()
+        if not isinstance(model.source, TemplateSource):
+            return set()
+        return {word if isinstance(word, str) else word[0] for word in model.vocabulary}
 
     @property
     def memory_(self) -> int:
@@ -552,7 +614,7 @@ def number_tags(y: Sequence, starts: NDArray, known: list, stream: bool) -> tupl
         if isinstance(tags, str) or not hasattr(tags, "__len__") or len(tags) != end - begin:
             got = f"{len(tags)} tags" if hasattr(tags, "__len__") and not isinstance(tags, str) else shown(tags)
             raise InvalidData(
-                f"sentence {sentence} has {end - begin} tokens, but {got}; each token needs its tag", row=sentence
+                f"sentence {sentence + 1} has {end - begin} tokens, but {got}; each token needs its tag", row=sentence
             )
         before = len(index)
         for i, tag in enumerate(tags.tolist() if isinstance(tags, np.ndarray) else tags):
@@ -576,14 +638,14 @@ def check_scheme(y: Sequence, scheme: str) -> None:
     for sentence, tags in enumerate(y):
         for i, tag in enumerate(tags):
             if not schemes.fits(tag, scheme):
-                place = f"sentence {sentence}, word {i + 1}"
+                place = f"sentence {sentence + 1}, word {i + 1}"
                 raise InvalidData(f"{place}: {tag!r} is not a tag of the scheme {scheme!r}", row=sentence)
         at = schemes.first_violation(tags, scheme)
         if at is not None:
             before = "the start" if at == 0 else repr(tags[at - 1])
             after = "the end" if at == len(tags) else repr(tags[at])
             raise InvalidData(
-                f"sentence {sentence}: {after} may not follow {before} in the scheme {scheme!r} (word {at + 1})",
+                f"sentence {sentence + 1}: {after} may not follow {before} in the scheme {scheme!r} (word {at + 1})",
                 hint=f"rosenblatt.structured.tags.schemes.convert_tags(tags, {scheme!r}) gives the same chunks in it",
                 row=sentence,
             )

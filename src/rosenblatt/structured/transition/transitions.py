@@ -196,17 +196,16 @@ def load_gold(heads, labels, tree, uses, usable):
 @jit
 def lift(heads):
     """Make a tree projective, by hanging words whose arc is not onto the head of their head, shortest arcs first (Nivre and
-    Nilsson 2005); how many moves that took. The root is n."""
+    Nilsson 2005). The root is n."""
     n = heads.size
-    moves, before = 0, -1
-    while moves > before:
-        before = moves
+    moved = True
+    while moved:
+        moved = False
         for length in range(2, n):
             for word in range(n):
                 if abs(heads[word] - word) == length and heads[word] < n and not _spans_its_own(heads, word):
                     heads[word] = heads[heads[word]]
-                    moves += 1
-    return moves
+                    moved = True
 
 
 @jit
@@ -224,18 +223,22 @@ def _spans_its_own(heads, word):
 
 @jit
 def make_projective(heads, starts):
-    """Lift all sentences of a corpus, whose heads count from 1 with 0 for the root; how many moves that took."""
-    moves = 0
+    """Lift all sentences of a corpus, whose heads count from 1 with 0 for the root; (sentences that were not projective,
+    words that have another head now)."""
+    crossing, lifted = 0, 0
     for sentence in range(starts.size - 1):
         start, n = starts[sentence], starts[sentence + 1] - starts[sentence]
         if not is_projective(heads[start : start + n]):
             tree = np.empty(n, np.int64)
             for word in range(n):
                 tree[word] = heads[start + word] - 1 if heads[start + word] > 0 else n
-            moves += lift(tree)
+            lift(tree)
+            crossing += 1
             for word in range(n):
-                heads[start + word] = tree[word] + 1 if tree[word] < n else 0
-    return moves
+                head = tree[word] + 1 if tree[word] < n else 0
+                lifted += head != heads[start + word]
+                heads[start + word] = head
+    return crossing, lifted
 
 
 @jit
