@@ -97,7 +97,8 @@ def train(
     files = file_list(data)
     place = model or _model_name(files)
     check_writable(place, *files)
-    check_replaceable(place, "another model file, with --model FILE")
+    if not resume:
+        check_replaceable(place, "another model file, with --model FILE")
     check_plot(plot)
     if resume and start:
         raise Failure("--resume and --from cannot be used together: one goes on with an interrupted training, the other "
