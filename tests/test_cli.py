@@ -209,6 +209,23 @@ def test_the_seed_and_the_weights_of_classes_reach_the_folds(tmp_path, monkeypat
     assert {trainer.learner.random_state for trainer in trainers} == {5}
 
 
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        ("shuffle=false", "has no parameter 'shuffle'\ntry: --set order=cyclic\n"),
+        ("learning_rate=invscaling", "got 'invscaling'\ntry: --set learning_rate=invsqrt\n"),
+        ("early_stopping=true", "and set the number of passes; --holdout 0.1\n"),
+    ],
+)
+def test_words_of_scikit_learn_are_answered_with_options(setting, words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rows.svm").write_text("1 1:1 2:2\n-1 1:2 3:1\n1 2:1\n-1 3:2\n", encoding="utf-8")
+    done = ran(f"train rows.svm --set {setting}")
+    assert done.code != 0
+    assert done.stderr.endswith(words)
+    assert not list(tmp_path.glob("*.model"))
+
+
 def test_without_typer_the_next_step_is_said():
     code = "import sys; sys.modules['typer'] = None; from rosenblatt.cli import main; sys.exit(main([]))"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)

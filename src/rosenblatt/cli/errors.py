@@ -167,7 +167,7 @@ def _describe_ours(error: RosenblattError, code: Code) -> tuple[Code, str, str |
         hint = "--task regression predicts numbers, --task classification learns each as a class"
         return code, _one_line(f"{error.place}: {text}" if error.place else text), hint
     remedies = [remedy for name, value in error.settings.items() if (remedy := option_text(name, value)) is not None]
-    if isinstance(error, errors.UnknownParameter):
+    if isinstance(error, errors.UnknownParameter) or (not remedies and error.parameter in error.settings):
         remedies = [f"--set {name}={value}" for name, value in error.settings.items()]
     hint = "; ".join([*([error.hint] if error.hint else []), *([" or ".join(remedies)] if remedies else [])])
     return code, _one_line(f"{error.place}: {text}" if error.place else text), hint or None

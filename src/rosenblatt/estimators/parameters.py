@@ -423,7 +423,7 @@ def _find_allowed(cls: type, name: str) -> Allowed:
 
 def _annotation(cls: Any, name: str, kind: Any) -> Any:
     """The type of a parameter: as its class writes it, with the words that are allowed in the place of `str`."""
-    home = next(base for base in cls.__mro__ if name in vars(base).get("__annotations__", {}))
+    home = next(base for base in cls.__mro__ if name in inspect.get_annotations(base))
     if isinstance(kind, str):
         kind = eval(kind, vars(sys.modules[home.__module__]))
     words = getattr(cls._allowed[name], "words", ())

@@ -749,6 +749,12 @@ def train(
     files = file_list(paths)
     stream = uses_stream(files, reading, options)
     learner = make_learner(*default_learner(options.task)) if learner is None else learner
+    if getattr(learner, "early_stopping", False) and hasattr(learner, "partial_fit"):
+        raise UnsupportedOperation(
+            "early_stopping=True cannot be used in training from files, whose passes end by the mistakes made in them",
+            hint="measure the error on rows held out after each pass, and set the number of passes",
+            settings={"holdout": options.holdout or 0.1},
+        )
     if resume is not None:
         _check_resumable(resume, files, stream, options)
         options = replace(options, passes=options.passes or resume.training["passes"])
