@@ -59,11 +59,10 @@ def case(request):
 
 
 def contents(learner, tmp_path, resume=True):
-    """All that a model file says, but the seconds that epochs took and the time of day."""
+    """All that a model file says, but the history."""
     learner.save(tmp_path / "contents", resume=resume)
     facts, arrays = container.read(tmp_path / "contents")
     facts.pop("history")
-    facts.pop("saved")
     return facts, {name: array.tobytes() for name, array in arrays.items()}
 
 

@@ -25,7 +25,7 @@ from rosenblatt import Perceptron
 from rosenblatt.data.tables import Table, TableError
 from rosenblatt.data.tables.encoders import CategoryEncoder
 from rosenblatt.data.tables.sources import detect_form
-from rosenblatt.data.tables.values import as_numbers
+from rosenblatt.data.tables.values import as_numbers, has_leading_zeros, numbers_of, with_leading_zeros
 from rosenblatt.modelfile.parts import Parts
 
 ROWS = [
@@ -785,3 +785,39 @@ def test_names_of_many_categories_are_found_at_once():
     begin = time.process_time()
     assert [treatment.name(column) for column in range(0, count, 10)] == [f"c={n}" for n in range(0, count, 10)]
     assert time.process_time() - begin < 2  # in the square of them it would take ten
+
+
+def test_numbers_of_many_columns_are_those_of_each():
+    texts = ["1,-0, 2 ", "x,3,na", "007,1,2", "inf,1,2", ",1,nan", "00.5,1,2"]
+    columns = [
+        *(pa.array(text.split(","), pa.large_string()) for text in texts),
+        pa.array([1, None, 3]),
+        pa.array([True] * 3),
+    ]
+    for found, column in zip(numbers_of(columns), columns, strict=True):
+        alone = as_numbers(column)
+        assert np.array_equal(found.values, alone.values, equal_nan=True)
+        assert (found.bad, found.missing.tolist()) == (alone.bad, alone.missing.tolist())
+    assert with_leading_zeros(columns) == {at for at, column in enumerate(columns) if has_leading_zeros(column)} == {2}
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl"])
+def test_wide_tables_take_time_in_proportion_to_their_columns(suffix, tmp_path):
+    def seconds(columns):
+        path = tmp_path / f"{columns}.{suffix}"
+        names = ["label", *(f"c{number}" for number in range(columns))]
+        rows = [[mark, *range(row, columns + row)] for row, mark in enumerate("abab")]
+        if suffix == "jsonl":
+            path.write_text("".join(json.dumps(dict(zip(names, row, strict=True))) + "\n" for row in rows))
+        else:
+            path.write_text("".join(",".join(map(str, row)) + "\n" for row in [names, *rows]))
+        begin = time.process_time()
+        table = Table()
+        table = table.fit(table.batches([path]))
+        assert rows_of(table, [path]).X.shape == (4, columns)
+        assert table.name(columns - 1) == names[-1]
+        return time.process_time() - begin
+
+    seconds(10)
+    small, large = min(seconds(1_000), seconds(1_000)), seconds(8_000)
+    assert large < 24 * small  # in proportion it would be 8 times as long, in the square 64 times

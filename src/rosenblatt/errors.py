@@ -16,7 +16,8 @@ shows `missing='fill'` where the command line shows `--missing fill`.
         ContinuousLabels                        labels that look like numbers to predict, not like classes
         NumericOverflow                         weights or scores became infinite or NaN
       UnsupportedOperation       (ValueError, TypeError)  this learner or model cannot do what was asked
-      UnreadableModel            (ValueError)   a file that is not a model, or a damaged one
+      UnreadableModel            (ValueError)   a file that is not a model, or one of a newer version
+        DamagedModel                            … or in which something is not as it must be
       UnreadableCertificate      (ValueError)   a file that is not a certificate, or a damaged one
       OutputError                (OSError)      a file that cannot be written
       MissingDependency          (ImportError)  an optional package that is not installed
@@ -243,6 +244,19 @@ class UnsupportedOperation(RosenblattError, ValueError, TypeError):
 
 class UnreadableModel(RosenblattError, ValueError):
     """A file that is not a model of rosenblatt, or a damaged one, or one of a newer version."""
+
+
+class DamagedModel(UnreadableModel):
+    """A model file in which something is not as it must be; the message names the fact or the array.
+
+    Parameters
+    ----------
+    problem : str
+        What is not as it must be.
+    """
+
+    def __init__(self, problem: str, **facts: Any):
+        super().__init__(f"the file is damaged: {problem}", **facts)
 
 
 class UnreadableCertificate(RosenblattError, ValueError):

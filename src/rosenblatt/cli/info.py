@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -27,17 +28,17 @@ def info(
     console = Console(json, quiet)
     try:
         facts = container.facts(model)
-        size = Path(model).stat().st_size
+        status = Path(model).stat()
+        size = status.st_size
     except OSError as error:
         raise UnreadableModel(describe(error)[1]) from error
-    rows = [("file", f"{model}, {size:,} bytes, saved {facts.get('saved')} by version {facts.get('version')}")]
-    try:
+    saved = datetime.fromtimestamp(status.st_mtime, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    rows = [("file", f"{model}, {size:,} bytes, saved {saved} by version {facts.get('version')}")]
+    with container.decoding(model):
         rows += _flatten("", facts) if all else _header_summary(facts)
-    except (TypeError, ValueError, LookupError, AttributeError) as error:  # what is there is not what should be
-        raise UnreadableModel(f"damaged: {type(error).__name__}: {error}", path=model) from None
     width = max(len(name) for name, _ in rows)
     lines = [wrap(f"{name:<{width}}  ", value.split("\n"), width + 2) for name, value in rows]
-    console.result({"file": model, "bytes": size, **facts}, "\n".join(lines))
+    console.result({"file": model, "bytes": size, "saved": saved, **facts}, "\n".join(lines))
 
 
 def _header_summary(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -128,7 +129,7 @@ def _stop_reason(training: Mapping[str, object]) -> str:
     reason = str(training.get("stopped"))
     if reason == "interrupted":
         reason += f" in pass {training.get('pass')} after {_value_text(training.get('row'))} of its rows"
-    return f"{reason}, after {training.get('seconds')} s"
+    return reason
 
 
 def _mapping(facts: Mapping[str, object], name: str) -> Mapping[str, Any]:

@@ -245,7 +245,7 @@ def _summary(model: FileModel, place: str, top: int) -> tuple[dict[str, Any], st
     from rosenblatt.workflow.explanation import is_explainable
     from rosenblatt.workflow.labels import label_text
 
-    training, learner = model.training, model.learner
+    training, learner, seconds = model.training, model.learner, model.seconds or 0.0
     history = training["history"]
     labels = [label_text(label) for label in getattr(learner, "classes_", [])]
     rows, passes = history[-1]["rows"], len(history)
@@ -255,7 +255,7 @@ def _summary(model: FileModel, place: str, top: int) -> tuple[dict[str, Any], st
     facts = {
         "model": place, "learner": type(learner).__name__, "classes": labels, "features": model.features,
         "rows": rows, "passes": passes, "stopped": training["stopped"], "skipped": training.get("skipped", 0),
-        "history": history, "seconds": training["seconds"],
+        "history": history, "seconds": seconds,
         **({} if model.probabilities is None else {"probabilities": model.probabilities.to_facts()}),
         "top_features": {entry.label: {weight.name: weight.value for weight in entry.weights} for entry in features},
     }  # fmt: skip
@@ -267,8 +267,8 @@ def _summary(model: FileModel, place: str, top: int) -> tuple[dict[str, Any], st
         head = wrap(f"{head}, {len(labels)} classes: ", names)
     lines = [
         head,
-        f"{rows:,} rows, {passes} {'pass' if passes == 1 else 'passes'}, {training['seconds']:.1f} s "
-        f"({round_digits(rows * passes / max(training['seconds'], 1e-9))} rows/s)",
+        f"{rows:,} rows, {passes} {'pass' if passes == 1 else 'passes'}, {seconds:.1f} s "
+        f"({round_digits(rows * passes / max(seconds, 1e-9))} rows/s)",
     ]
     if _counts_mistakes(learner):
         first, last = history[0], history[-1]

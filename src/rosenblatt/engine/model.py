@@ -24,7 +24,7 @@ from rosenblatt.engine.weights import (
     with_more_classes,
     zeros,
 )
-from rosenblatt.errors import InvalidData
+from rosenblatt.errors import DamagedModel, InvalidData
 from rosenblatt.modelfile.parts import Parts
 from rosenblatt.modelfile.values import MOST, decode_record, encode_record
 from rosenblatt.theory.conditions import RunConditions
@@ -227,7 +227,7 @@ def problem_of(parts: Parts, expected: Collection[Problem]) -> Any:
     """The problem that a model solves, if it is one of those expected."""
     problem = decode_record(parts.facts["problem"], problems.KINDS)
     if not any(type(problem) is type(one) and problem == one for one in expected):
-        raise ValueError(f"the problem must be one of {', '.join(map(str, expected))}; it is {problem}")
+        raise DamagedModel(f"the problem must be one of {', '.join(map(str, expected))}; it is {problem}")
     return problem
 
 
@@ -240,7 +240,7 @@ def move_bounds(problem: Problem, rows: int, clock: int) -> dict[str, tuple[int,
 
 def _conditions(parts: Parts, w: NDArray, own_rule: Callable[[], tuple | None]) -> RunConditions:
     start = parts.array("terms/start", w.dtype, w.shape) if "terms/start" in parts.arrays else None
-    terms = Parts(parts.facts["terms"])
+    terms = Parts(parts.mapping("terms"))
     rule = terms.facts["rule"]
     rule = own_rule() if rule == "own" else None if rule is None else decode_record(rule, rules.KINDS)
     flags = {name: terms.flag(name) for name in ("in_turn", "weighted", "mixed")}

@@ -82,8 +82,8 @@ class Epoch(NamedTuple):
         The norm of all weights at the end of the epoch.
     validation_error : float or None
         The error on the validation rows, where there are any.
-    seconds : float
-        The time that the epoch took.
+    seconds : float or None
+        The time that the epoch took; None where the model was loaded from a file, which holds no times.
     loss : float or None
         The mean loss of the rows when they were visited, for learners that have one.
     """
@@ -94,7 +94,7 @@ class Epoch(NamedTuple):
     seen: int
     norm: float
     validation_error: float | None
-    seconds: float
+    seconds: float | None
     loss: float | None = None
 
 

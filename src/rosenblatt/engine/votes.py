@@ -61,7 +61,7 @@ class Votes(NamedTuple):
         step = max(1, AT_ONCE // max(self.rows.shape[0], 1))
         for begin in range(0, X.shape[0], step):
             part = X[begin : begin + step]
-            inner = products(part, self.rows) + constant**2
+            inner = products(part, self.rows) + constant * constant
             before = part @ first + offset
             result[begin : begin + step] = poll(problem, inner, before, self.moves, self.clock)
         return result

@@ -444,7 +444,7 @@ class SigmaPerceptron(LearnerSaveLoadMixin, ClassifierMixin, InterceptParameters
         self.coef_ = parts.array("coef", np.float64, (vectors, self.n_features_in_))
         self.intercept_ = parts.array("intercept", np.float64, (vectors,))
         self.solved_ = parts.array("solved", np.bool_, (vectors,))
-        self.history_ = [decode_row(values, Round) for values in parts.facts["history"]]
+        self.history_ = [decode_row(values, Round) for values in parts.values("history", list)]
         self._count()
 
     def _solve(

@@ -1,6 +1,7 @@
 """A model is one file of arrays and a header of facts, and never code: the format is safetensors, with the facts as JSON in
-its metadata. What is loaded is checked before it is believed, sizes before anything is allocated for them; what is saved
-replaces the old file at once or not at all.
+its metadata. What is loaded is checked before it is believed, sizes before anything is allocated for them, and the XXH64 of
+header and data, so that a file in which a bit was flipped is refused; what is saved replaces the old file at once or not at
+all. The same model has the same bytes: no time of day and no duration is part of a file.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from importlib import import_module
 from io import BytesIO
 from math import isfinite, prod
@@ -19,16 +19,29 @@ from typing import IO, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from xxhash import xxh64
 
-from rosenblatt.errors import InvalidDataType, InvalidParameterType, UnreadableModel, UnsupportedOperation
+from rosenblatt.errors import (
+    DamagedModel,
+    InvalidDataType,
+    InvalidParameterType,
+    RosenblattError,
+    UnreadableModel,
+    UnsupportedOperation,
+)
 from rosenblatt.modelfile.atomic import atomic_write
+from rosenblatt.modelfile.values import Arrays, Facts, check_list, check_mapping
 
 __all__ = ["UnreadableModel", "decoding", "facts", "read", "read_bytes", "write"]
 
 FORMAT = 1
 VERSION: str = import_module("rosenblatt").__version__  # by name, because the package imports what imports this
 _NAME = "rosenblatt"
+_SUMS = ("xxh64 of header", "xxh64 of data")  # beside the facts in the metadata; files of before have none
+_UNKNOWN = "0" * 16  # what stands for the sum of the header where it is computed
 _LARGEST_HEADER = 1 << 26  # bytes
+_MOST_KEYS = 1 << 20  # of the facts
+_MOST_VALUES = 1 << 22  # of the facts
 _MOST_ARRAYS = 1 << 16
 _MOST_AXES = 8
 _LARGEST = 1 << 47  # bytes, and numbers on an axis
@@ -60,8 +73,7 @@ def write(path: str | PathLike, facts: Mapping[str, Any], arrays: Mapping[str, N
     path : str or path-like
         The file to write.
     facts : mapping
-        Values of JSON by name. The file also has the facts format, version, and saved: when it was written, which is
-        SOURCE_DATE_EPOCH where that is set, so that the same model has the same bytes.
+        Values of JSON by name. The file also has the facts format and version.
     arrays : mapping of str to ndarray
         Numbers and truth values of any shape.
 
@@ -73,17 +85,14 @@ def write(path: str | PathLike, facts: Mapping[str, Any], arrays: Mapping[str, N
     columns = {name: _little_endian(name, arrays[name]) for name in sorted(arrays)}
     # Each array begins at a multiple of the size of its numbers, because larger ones come first.
     columns = dict(sorted(columns.items(), key=lambda item: -item[1].dtype.itemsize))
-    header = _header({"format": FORMAT, "version": VERSION, "saved": _now(), **facts}, columns)
+    header = _header({"format": FORMAT, "version": VERSION, **facts}, columns)
     with atomic_write(path) as file:
         file.write(len(header).to_bytes(8, "little") + header)
-        for array in columns.values():
-            if array.size:
-                flat = array.reshape(-1).view(np.uint8)
-                for start in range(0, len(flat), _AT_ONCE):
-                    file.write(flat[start : start + _AT_ONCE].data)
+        for block in _blocks(columns.values()):
+            file.write(block)
 
 
-def read(path: str | PathLike) -> tuple[dict[str, Any], dict[str, NDArray]]:
+def read(path: str | PathLike) -> tuple[Facts, Arrays]:
     """Read a model file.
 
     Parameters
@@ -106,7 +115,7 @@ def read(path: str | PathLike) -> tuple[dict[str, Any], dict[str, NDArray]]:
         return _read(file, _size(file))
 
 
-def read_bytes(content: bytes, path: str = "this content") -> tuple[dict[str, Any], dict[str, NDArray]]:
+def read_bytes(content: bytes, path: str = "this content") -> tuple[Facts, Arrays]:
     """Read a model file whose content is given.
 
     Parameters
@@ -125,7 +134,7 @@ def read_bytes(content: bytes, path: str = "this content") -> tuple[dict[str, An
         return _read(BytesIO(content), len(content))
 
 
-def facts(path: str | PathLike) -> dict[str, Any]:
+def facts(path: str | PathLike) -> Facts:
     """Read the facts of a model file, however large it is: only its header is read.
 
     Parameters
@@ -163,9 +172,14 @@ def decoding(path: str | PathLike) -> Iterator[None]:
     except UnreadableModel as error:
         error.path = error.path or os.fspath(path)
         raise
-    except (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError) as error:
-        kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
-        raise UnreadableModel(f"the file is damaged: {kind}{error}", path=path) from None
+    except OSError:
+        raise
+    except RosenblattError as error:  # a parameter with a value that is not allowed, and the like
+        raise DamagedModel(error.problem, path=path) from None
+    except MemoryError:
+        raise DamagedModel("it asks for more memory than there is", path=path) from None
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        raise DamagedModel("its facts and arrays do not describe a model that could have been saved", path=path) from error
 
 
 # Writing
@@ -178,8 +192,26 @@ def _little_endian(name: str, array: NDArray) -> NDArray:
     return np.asarray(array, dtype=dtype, order="C")
 
 
+def _blocks(arrays: Iterable[NDArray]) -> Iterator[memoryview]:
+    """Yield the bytes of arrays, some at a time."""
+    for array in arrays:
+        if array.size:
+            flat = array.reshape(-1).view(np.uint8)
+            for start in range(0, len(flat), _AT_ONCE):
+                yield flat[start : start + _AT_ONCE].data
+
+
+def _sum(arrays: Iterable[NDArray]) -> str:
+    data = xxh64()
+    for block in _blocks(arrays):
+        data.update(block)
+    return data.hexdigest()
+
+
 def _header(facts: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> bytes:
-    table: dict[str, Any] = {"__metadata__": {_NAME: json.dumps(facts, ensure_ascii=True, allow_nan=False)}}
+    text = json.dumps(facts, ensure_ascii=True, allow_nan=False)
+    sums = dict(zip(_SUMS, (_UNKNOWN, _sum(arrays.values())), strict=True))
+    table: dict[str, Any] = {"__metadata__": {**sums, _NAME: text}}
     begin = 0
     for name, array in arrays.items():
         end = begin + array.nbytes
@@ -187,18 +219,12 @@ def _header(facts: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> bytes:
         begin = end
     header = json.dumps(table, ensure_ascii=True, separators=(",", ":")).encode()
     header += b" " * (-len(header) % 8)
-    if len(header) > _LARGEST_HEADER or len(arrays) > _MOST_ARRAYS:
+    if len(header) > _LARGEST_HEADER or len(arrays) > _MOST_ARRAYS or _too_many(text):
         raise UnsupportedOperation(
             f"the model has {len(arrays):,} arrays and a header of {len(header):,} bytes; a file can have "
-            f"{_MOST_ARRAYS:,} and {_LARGEST_HEADER:,}"
+            f"{_MOST_ARRAYS:,} and {_LARGEST_HEADER:,}, with {_MOST_KEYS:,} keys and {_MOST_VALUES:,} values"
         )
-    return header
-
-
-def _now() -> str:
-    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
-    moment = datetime.fromtimestamp(int(epoch), UTC) if epoch.isdigit() else datetime.now(UTC)
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return header.replace(_UNKNOWN.encode(), xxh64(header).hexdigest().encode(), 1)
 
 
 # Reading
@@ -210,21 +236,29 @@ def _size(file: IO[bytes]) -> int | None:
     return status.st_size if stat.S_ISREG(status.st_mode) else None
 
 
-def _read(file: IO[bytes], size: int | None) -> tuple[dict[str, Any], dict[str, NDArray]]:
-    facts, places = _read_header(file, size)
+def _read(file: IO[bytes], size: int | None) -> tuple[Facts, Arrays]:
+    facts, places, expected_sum = _read_header(file, size)
     if size is None:
         expected = max((place.end for place in places.values()), default=0)
         content = _read_up_to(file, expected + 1)
         if len(content) != expected:
             more = "more" if len(content) > expected else len(content)
-            raise ValueError(f"its arrays have {expected} bytes, and it holds {more}")
+            raise DamagedModel(f"its arrays have {expected} bytes, and it holds {more}")
         file = BytesIO(content)
-    arrays = {}
+    arrays = Arrays()
     for name, place in places.items():
         array = arrays[name] = np.empty(place.shape, place.dtype)
         if array.size and file.readinto(array.reshape(-1).view(np.uint8)) != array.nbytes:  # type: ignore[attr-defined]  # bytes
-            raise ValueError(f"it ends within the array {name}")
+            raise DamagedModel(f"it ends within the array {name}")
+    if expected_sum is not None:
+        _check_sum("arrays", _sum(arrays.values()), expected_sum)
     return facts, arrays
+
+
+def _check_sum(what: str, found: str, expected: str) -> None:
+    if found != expected:
+        problem = f"its {what} are not those that were saved: their XXH64 is {found}, and was {expected}"
+        raise DamagedModel(problem, hint="copy or train it again")
 
 
 def _read_up_to(file: IO[bytes], most: int) -> bytearray:
@@ -235,37 +269,66 @@ def _read_up_to(file: IO[bytes], most: int) -> bytearray:
     return content
 
 
-def _read_header(file: IO[bytes], size: int | None) -> tuple[dict[str, Any], dict[str, Place]]:
-    """Return the facts and where the arrays lie, in their order in the file, which is then at the first of them."""
+def _read_header(file: IO[bytes], size: int | None) -> tuple[Facts, dict[str, Place], str | None]:
+    """Return the facts, where the arrays lie, in their order in the file, which is then at the first of them, and what the
+    XXH64 of all of them must be; None in a file of before."""
     start = file.read(9)
     length = int.from_bytes(start[:8], "little")
     room = _LARGEST_HEADER if size is None else min(size - 8, _LARGEST_HEADER)
     if len(start) < 9 or not 2 <= length <= room or start[8:] != b"{":
         extent = "" if size is None else f" ({size} bytes)"
         raise UnreadableModel(f"not a model of rosenblatt: the file does not begin as one{extent}")
-    table = _parse_json(start[8:] + file.read(length - 1))
+    header = start[8:] + file.read(length - 1)
+    # Within the facts, which are text, a backslash goes before each quote.
+    if header.count(b'":') - header.count(b'\\":') > 4 * _MOST_ARRAYS + 8 or header.count(b",") > 4 * _MOST_VALUES:
+        raise DamagedModel(f"it has more than {_MOST_ARRAYS:,} arrays")
+    table = _parse_json("the header", header)
     metadata = table.pop("__metadata__", {})
-    if not isinstance(metadata, dict) or _NAME not in metadata:
+    if not isinstance(metadata, dict) or not isinstance(metadata.get(_NAME), str):
         raise UnreadableModel("not a model of rosenblatt: a file of arrays without facts about a model")
-    facts = _parse_json(metadata[_NAME])
+    if _too_many(metadata[_NAME]):
+        raise DamagedModel(f"its facts have more than {_MOST_KEYS:,} keys or {_MOST_VALUES:,} values")
+    facts = _parse_json("the facts", metadata[_NAME])
     _check_format(facts)
-    return facts, _find_arrays(table, None if size is None else size - 8 - length)
+    sums = [metadata.get(name) for name in _SUMS]
+    if set(metadata) - {*_SUMS, _NAME} or (set(map(type, sums)) != {type(None)} and not all(map(_is_sum, sums))):
+        raise DamagedModel(f"beside the facts its header must have {' and '.join(_SUMS)}, and nothing else")
+    if sums[0] is not None:
+        blank = header.replace(sums[0].encode(), _UNKNOWN.encode(), 1)
+        _check_sum("facts", xxh64(blank).hexdigest(), sums[0])
+    return facts, _find_arrays(table, None if size is None else size - 8 - length), sums[1]
 
 
-def _parse_json(text: str | bytes) -> dict[str, Any]:
+def _is_sum(value: object) -> bool:
+    return isinstance(value, str) and len(value) == len(_UNKNOWN) and value.isascii()
+
+
+def _too_many(text: str) -> bool:
+    """Return whether facts have more keys or values than a file may have; so much is known before they are parsed."""
+    return text.count('":') > _MOST_KEYS or text.count(",") + text.count("[") + text.count("{") > _MOST_VALUES
+
+
+def _parse_json(what: str, text: str | bytes) -> Facts:
     hooks: Any = {"parse_constant": _parse_finite, "parse_float": _parse_finite, "parse_int": _parse_whole}
-    value = json.loads(text, object_pairs_hook=_distinct_keys, **hooks)
-    if not isinstance(value, dict):
-        raise ValueError(f"an object is needed, not {type(value).__name__}")
+    try:
+        value = json.loads(text, object_pairs_hook=_distinct_keys, **hooks)
+    except json.JSONDecodeError as error:
+        raise DamagedModel(f"{what} is not JSON from character {error.pos + 1} on") from None
+    except UnicodeDecodeError as error:
+        raise DamagedModel(f"{what} is not UTF-8 from byte {error.start + 1} on") from None
+    except RecursionError:
+        raise DamagedModel(f"lists within lists are more than {_DEEPEST} deep") from None
+    if not isinstance(value, Facts):
+        raise DamagedModel(f"{what} must be an object of JSON; it is {value!r:.40}")
     _check_depth(value)
     return value
 
 
-def _distinct_keys(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    known: dict[str, Any] = {}
+def _distinct_keys(pairs: Iterable[tuple[str, Any]]) -> Facts:
+    known = Facts()
     for key, value in pairs:
         if key in known:
-            raise ValueError(f"it has the key {key!r} twice")
+            raise DamagedModel(f"it has the key {key!r:.80} twice")
         known[key] = value
     return known
 
@@ -273,13 +336,13 @@ def _distinct_keys(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
 def _parse_finite(text: str) -> float:
     value = float(text)
     if not isfinite(value):
-        raise ValueError(f"{text} is not a finite number")
+        raise DamagedModel(f"{text} is not a finite number")
     return value
 
 
 def _parse_whole(text: str) -> int:
     if len(text) > _DIGITS:
-        raise ValueError(f"{text[:_DIGITS]}… has more than {_DIGITS} digits")
+        raise DamagedModel(f"{text[:_DIGITS]}… has more than {_DIGITS} digits")
     return int(text)
 
 
@@ -290,7 +353,7 @@ def _check_depth(value: Any) -> None:
                  for part in (whole.values() if isinstance(whole, dict) else whole)]  # fmt: skip
         if not level:
             return
-    raise ValueError(f"lists within lists are more than {_DEEPEST} deep")
+    raise DamagedModel(f"lists within lists are more than {_DEEPEST} deep")
 
 
 def _check_format(facts: Mapping[str, Any]) -> None:
@@ -302,35 +365,41 @@ def _check_format(facts: Mapping[str, Any]) -> None:
             hint="upgrade it, or save the model with this version",
         )
     if found != FORMAT or isinstance(found, bool):
-        raise ValueError(f"its format is {found!r}, not a whole number from {FORMAT} on")
+        raise DamagedModel(f"its format is {found!r}, not a whole number from {FORMAT} on")
 
 
 def _find_arrays(table: Mapping[str, Any], size: int | None) -> dict[str, Place]:
     """Return where each array lies, if all lie one after the other and fill the file, where its size is known."""
     if len(table) > _MOST_ARRAYS:
-        raise ValueError(f"it has {len(table):,} arrays; {_MOST_ARRAYS:,} are the most")
+        raise DamagedModel(f"it has {len(table):,} arrays; {_MOST_ARRAYS:,} are the most")
     places = {name: _place(name, entry) for name, entry in table.items()}
     places = dict(sorted(places.items(), key=lambda item: (item[1].begin, item[1].end)))
     end = 0
     for name, place in places.items():
         if place.begin != end:
-            raise ValueError(f"the array {name} begins at byte {place.begin}, the one before ends at {end}")
+            raise DamagedModel(f"the array {name} begins at byte {place.begin}, the one before ends at {end}")
         end = place.end
     if size is not None and end != size:
-        raise ValueError(f"its arrays have {end} bytes, and it holds {size}")
+        raise DamagedModel(f"its arrays have {end} bytes, and it holds {size}")
     return places
 
 
 def _place(name: str, entry: Any) -> Place:
-    word, shape, (begin, end) = entry["dtype"], entry["shape"], entry["data_offsets"]
+    entry = check_mapping(entry, f"the entry of the array {name}")
+    word, shape, offsets = entry["dtype"], entry["shape"], check_list(entry["data_offsets"], "data_offsets", int)
+    if len(offsets) != 2:
+        raise DamagedModel(f"the array {name} must have two data_offsets; it has {len(offsets)}")
+    begin, end = offsets
     if set(entry) != {"dtype", "shape", "data_offsets"} or not isinstance(shape, list) or len(shape) > _MOST_AXES:
-        raise ValueError(f"the array {name} is described as {str(entry)[:200]}")
+        raise DamagedModel(f"the array {name} is described as {str(entry)[:200]}")
     if not isinstance(word, str) or word not in _TYPES:
-        raise ValueError(f"the array {name} has the type {str(word)[:20]!r}; a model has {', '.join(_TYPES)}")
-    numbers = (*shape, begin, end, prod(number or 1 for number in shape))
-    if any(type(number) is not int or not 0 <= number <= _LARGEST for number in numbers):
-        raise ValueError(f"the array {name} has the shape {str(shape)[:200]} from byte {str(begin)[:20]} on")
+        raise DamagedModel(f"the array {name} has the type {str(word)[:20]!r}; a model has {', '.join(_TYPES)}")
+    numbers = (*shape, begin, end)
+    if any(type(number) is not int or not 0 <= number <= _LARGEST for number in numbers) or (
+        prod(number or 1 for number in shape) > _LARGEST
+    ):
+        raise DamagedModel(f"the array {name} has the shape {str(shape)[:200]} from byte {str(begin)[:20]} on")
     dtype = np.dtype(_TYPES[word])
     if end - begin != prod(shape) * dtype.itemsize:
-        raise ValueError(f"the array {name} of shape {shape} has {end - begin} bytes")
+        raise DamagedModel(f"the array {name} of shape {shape} has {end - begin} bytes")
     return Place(dtype, tuple(shape), begin, end)

@@ -2,7 +2,7 @@
 
 Everything that is kept has `to_parts`, which takes it apart, and `from_parts`, which puts it together again and says for
 each part what it must be: nothing that a file says is believed beyond that, because compiled code checks no index.
-A fact is a value of JSON. Whatever takes a part raises a ValueError, TypeError or KeyError where it is not as it must be.
+A fact is a value of JSON. Whatever takes a part raises a DamagedModel where it is not as it must be.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
-from rosenblatt.errors import NumericOverflow
-from rosenblatt.modelfile.values import MOST, check_whole, decode_number
+from rosenblatt.errors import DamagedModel, NumericOverflow
+from rosenblatt.modelfile.values import MOST, Arrays, Facts, check_list, check_mapping, check_whole, decode_number
 
 _LAYOUTS: dict[str, Any] = {"dense": None, "csr": sp.csr_matrix, "csr array": sp.csr_array}
 
@@ -35,9 +35,9 @@ class Parts:
 
     def __init__(self, facts: Mapping[str, Any] | None = None, arrays: dict[str, NDArray] | None = None):
         if not isinstance(facts, Mapping | None):
-            raise TypeError(f"facts must be an object; they are {facts!r:.40}")
-        self.facts: dict[str, Any] = dict(facts or {})
-        self.arrays: dict[str, NDArray] = {} if arrays is None else arrays
+            raise DamagedModel(f"facts must be an object; they are {facts!r:.40}")
+        self.facts = Facts(facts or {})
+        self.arrays = arrays if isinstance(arrays, Arrays) else Arrays(arrays or {})
 
     # Facts
 
@@ -49,14 +49,14 @@ class Parts:
         """Return a finite number, as a float."""
         value = decode_number(self.facts[name])
         if not np.isfinite(value):
-            raise ValueError(f"{name} must be a finite number; it is {value}")
+            raise DamagedModel(f"{name} must be a finite number; it is {value}")
         return float(value)
 
     def flag(self, name: str) -> bool:
         """Return True or False."""
         value = self.facts[name]
         if not isinstance(value, bool):
-            raise TypeError(f"{name} must be true or false; it is {value!r:.40}")
+            raise DamagedModel(f"{name} must be true or false; it is {value!r:.40}")
         return value
 
     def text(self, name: str, choices: Collection[str] | None = None) -> str:
@@ -64,17 +64,23 @@ class Parts:
         value = self.facts[name]
         if not isinstance(value, str) or (choices is not None and value not in set(choices)):
             allowed = "text" if choices is None else f"one of {', '.join(choices)}"
-            raise ValueError(f"{name} must be {allowed}; it is {value!r:.40}")
+            raise DamagedModel(f"{name} must be {allowed}; it is {value!r:.40}")
         return value
 
     def values(self, name: str, kind: type, count: int | None = None) -> list[Any]:
         """Return a list of values that all have this type, and are so many where that is known."""
-        values = self.facts[name]
-        if not isinstance(values, list) or not all(type(value) is kind for value in values):
-            raise TypeError(f"{name} must be a list of {kind.__name__}; it is {values!r:.40}")
+        values = check_list(self.facts[name], name, kind)
         if count not in (None, len(values)):
-            raise ValueError(f"{name} must have {count} values; it has {len(values)}")
+            raise DamagedModel(f"{name} must have {count} values; it has {len(values)}")
         return values
+
+    def wholes(self, name: str, count: int) -> list[int]:
+        """Return so many counts."""
+        return [check_whole(value, name) for value in self.values(name, int, count)]
+
+    def mapping(self, name: str) -> Facts:
+        """Return an object of JSON."""
+        return check_mapping(self.facts[name], name)
 
     # Parts within parts
 
@@ -96,13 +102,13 @@ class Parts:
         prefix = f"{name}/" if prefix is None else prefix
         arrays = self.arrays
         if prefix:
-            arrays = {own[len(prefix) :]: arrays.pop(own) for own in [*arrays] if own.startswith(prefix)}
-        return Parts(self.facts.get(name), arrays)
+            arrays = Arrays({own[len(prefix) :]: arrays.pop(own) for own in [*arrays] if own.startswith(prefix)})
+        return Parts(check_mapping(self.facts.get(name, {}), name), arrays)
 
     def check_all_taken(self) -> None:
-        """Raise a ValueError if there are arrays that were not taken."""
+        """Raise a DamagedModel if there are arrays that were not taken."""
         if self.arrays:
-            raise ValueError(f"it has arrays that belong to nothing: {', '.join(sorted(self.arrays))}")
+            raise DamagedModel(f"it has arrays that belong to nothing: {', '.join(sorted(self.arrays))}")
 
     # Arrays
 
@@ -119,20 +125,22 @@ class Parts:
         given; floats are finite, or with `minus_infinity` perhaps −∞."""
         array = self.arrays.pop(name)
         if array.dtype != dtype:
-            raise TypeError(f"the array {name} must have the type {np.dtype(dtype)}; it has {array.dtype}")
+            raise DamagedModel(f"the array {name} must have the type {np.dtype(dtype)}; it has {array.dtype}")
         if array.ndim != len(shape) or any(want not in (None, have) for have, want in zip(array.shape, shape, strict=True)):
-            raise ValueError(f"the array {name} must have the shape {shape}; it has {array.shape}")
+            raise DamagedModel(f"the array {name} must have the shape {shape}; it has {array.shape}")
         check_finite(name, array, minus_infinity)
         for outside, edge in ((np.less, low), (np.greater, high)):
             if edge is not None and outside(array, edge).any():
-                raise ValueError(f"the array {name} has {array[outside(array, edge)][0]}; it must be from {low} to {high}")
+                raise DamagedModel(
+                    f"the array {name} has {array[outside(array, edge)][0]}; it must be from {low} to {high}"
+                )
         return array
 
     def floats(self, name: str, shape: tuple[int | None, ...], dtype: DTypeLike | None = None) -> NDArray:
         """Return an array of float32 or float64, whichever it is where `dtype` is None."""
         kind = self.arrays[name].dtype if dtype is None else dtype
         if kind not in (np.float32, np.float64):
-            raise TypeError(f"{name} must be float32 or float64; it is {kind}")
+            raise DamagedModel(f"{name} must be float32 or float64; it is {kind}")
         return self.array(name, kind, shape)
 
     def put(self, name: str, array: NDArray, minus_infinity: bool = False) -> None:
@@ -162,10 +170,10 @@ class Parts:
             return self.floats(name, (count, features))
         kind = self.arrays[f"{name}/columns"].dtype
         if kind not in (np.int32, np.int64):
-            raise TypeError(f"the columns of {name} must be int32 or int64; they are {kind}")
+            raise DamagedModel(f"the columns of {name} must be int32 or int64; they are {kind}")
         starts = self.array(f"{name}/starts", kind, (None if count is None else count + 1,), 0)
         if not len(starts) or starts[0] != 0 or (np.diff(starts) < 0).any():
-            raise ValueError(f"the starts of {name} must rise from 0")
+            raise DamagedModel(f"the starts of {name} must rise from 0")
         values = self.floats(f"{name}/values", (int(starts[-1]),))
         columns = self.array(f"{name}/columns", kind, (int(starts[-1]),), 0, features - 1)
         return _LAYOUTS[layout]((values, columns, starts), shape=(len(starts) - 1, features))
@@ -182,7 +190,7 @@ class Parts:
             fields[field] = self.array(f"{name}/{field}", dtype[field], (None,), *bounds.get(field, ()))
         sizes = {len(field) for field in fields.values()}
         if len(sizes) != 1:
-            raise ValueError(f"the fields of {name} must be equally long; they have {sorted(sizes)} values")
+            raise DamagedModel(f"the fields of {name} must be equally long; they have {sorted(sizes)} values")
         records = np.empty(sizes.pop(), dtype)
         for field, values in fields.items():
             records[field] = values
@@ -194,9 +202,12 @@ class Parts:
 
     def json_list(self, name: str, count: int | None = None) -> list[Any]:
         """Return such a list, of so many values."""
-        values = json.loads(self.array(name, np.uint8, (None,)).tobytes().decode())
+        try:
+            values = json.loads(self.array(name, np.uint8, (None,)).tobytes().decode(), object_hook=Facts)
+        except (ValueError, RecursionError):
+            raise DamagedModel(f"the array {name} must be a list of JSON") from None
         if not isinstance(values, list) or (count is not None and len(values) != count):
-            raise ValueError(f"{name} must be a list of {'any number of' if count is None else count} values")
+            raise DamagedModel(f"{name} must be a list of {'any number of' if count is None else count} values")
         return values
 
 

@@ -9,19 +9,22 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Mapping
+from inspect import signature
 from os import PathLike
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.base import is_regressor
 from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt import rules
 from rosenblatt.engine.train import Epoch
-from rosenblatt.errors import UnreadableModel, UnsupportedOperation
+from rosenblatt.errors import DamagedModel, UnreadableModel, UnsupportedOperation
 from rosenblatt.modelfile import container
 from rosenblatt.modelfile.parts import Parts
 from rosenblatt.modelfile.values import (
     MOST,
+    check_list,
     decode_labels,
     decode_number,
     decode_record,
@@ -69,8 +72,8 @@ class SaveLoadMixin:
 
         Raises
         ------
-        ValueError, TypeError, LookupError, ...
-            If they describe none; `load` turns any of these into an `UnreadableModel`.
+        DamagedModel
+            If they describe none.
         """
 
     def save(self, path: str | PathLike, resume: bool = True) -> None:
@@ -148,9 +151,13 @@ class LearnerSaveLoadMixin(SaveLoadMixin):
 
     @classmethod
     def from_parts(cls, parts: Parts) -> Self:
-        if sorted(parts.arrays) != parts.facts["arrays"]:
-            raise ValueError(f"it should have the arrays {parts.facts['arrays']}; it has {sorted(parts.arrays)}")
-        learner = cls(**{name: decode_parameter(value) for name, value in parts.facts["parameters"].items()})
+        expected = parts.values("arrays", str)
+        if sorted(parts.arrays) != expected:
+            raise DamagedModel(f"it should have the arrays {str(expected)[:200]}; it has {str(sorted(parts.arrays))[:200]}")
+        parameters = {name: decode_parameter(value, name) for name, value in parts.mapping("parameters").items()}
+        if unknown := set(parameters) - set(signature(cls).parameters):
+            raise DamagedModel(f"{cls.__name__} has no parameter {sorted(unknown)[0]!r:.40}")
+        learner = cls(**parameters)
         learner._learned_from_parts(parts, parts.flag("resume"))
         return learner
 
@@ -198,13 +205,17 @@ class EstimatorSaveLoadMixin(LearnerSaveLoadMixin):
             learner._plan()
         learner.n_features_in_ = parts.whole("features", 1, 1 << 40)
         set_feature_names(parts, learner)
-        if parts.facts["classes"] is not None:
+        if (parts.facts["classes"] is None) != is_regressor(learner):
+            raise DamagedModel(
+                f"classes must be {'null' if is_regressor(learner) else 'labels'} of a {type(self).__name__}"
+            )
+        if not is_regressor(learner):
             learner.classes_ = decode_labels(parts.facts["classes"])
             learner.class_count_ = parts.counts("class_count", len(learner.classes_))
         model = learner._model = self._model_from_parts(parts.parts("model", prefix=""))
         parts.check_all_taken()
         if model.only_predicts == resume:
-            raise ValueError(f"it says resume={resume}, but its content does not match")
+            raise DamagedModel(f"resume is {str(resume).lower()}, and its content is not that of such a file")
         self._set_history(parts, set(COUNTS) if hasattr(self, "classes_") else set(COUNTS) - {"n_mistakes_"})
 
     def _history_to_facts(self) -> dict[str, Any]:
@@ -212,7 +223,7 @@ class EstimatorSaveLoadMixin(LearnerSaveLoadMixin):
         learner: Any = self
         return {
             "counts": {name: int(getattr(self, name)) for name in COUNTS if hasattr(self, name)},
-            "history": [[encode_value(value) for value in epoch] for epoch in learner.history_],
+            "history": [[encode_value(value) for value in epoch._replace(seconds=None)] for epoch in learner.history_],
             "stop_reason": str(learner.stop_reason_),
         }
 
@@ -220,9 +231,9 @@ class EstimatorSaveLoadMixin(LearnerSaveLoadMixin):
         """Set what was counted on the way, which must have these names, and how it ended."""
         counts = parts.parts("counts")
         if set(counts.facts) != names:
-            raise ValueError(f"it must count {', '.join(sorted(names))}; it counts {', '.join(counts.facts)}")
+            raise DamagedModel(f"counts must have {', '.join(sorted(names))}; it has {', '.join(counts.facts)}")
         self.__dict__.update({name: counts.whole(name) for name in names})
-        self.history_ = [decode_row(values, Epoch) for values in parts.facts["history"]]
+        self.history_ = [decode_row(values, Epoch) for values in parts.values("history", list)]
         self.stop_reason_ = parts.text("stop_reason")
 
 
@@ -237,7 +248,7 @@ def set_feature_names(parts: Parts, estimator: Any) -> None:
     if "feature_names" in parts.arrays:
         names = parts.json_list("feature_names", estimator.n_features_in_)
         if not all(isinstance(name, str) for name in names):
-            raise TypeError("the names of features must be text")
+            raise DamagedModel("feature_names must be texts")
         estimator.feature_names_in_ = np.array(names, dtype=object)
 
 
@@ -271,25 +282,28 @@ def encode_parameter(name: str, value: object) -> Any:
     raise UnsupportedOperation(f"{name}={value!r} cannot be saved in a file; numbers, text, lists and rules can")
 
 
-def decode_parameter(value: object) -> Any:
-    """Return the value of a parameter that was encoded."""
+def decode_parameter(value: object, name: str) -> Any:
+    """Return the value of the parameter with this name that was encoded."""
     if isinstance(value, list):
-        return tuple(map(decode_parameter, value))
+        return tuple(decode_parameter(part, name) for part in value)
     if not isinstance(value, dict):
         if isinstance(value, int) and not -2 * MOST <= value < 2 * MOST:
-            raise ValueError(f"{value} is larger than a parameter can be")
+            raise DamagedModel(f"{name} is {value}, which is larger than a parameter can be")
         return value
     if len(value) != 1:
-        raise ValueError(f"{str(value)[:80]} is not a parameter")
+        raise DamagedModel(f"{name} must be a value with one kind; it is {str(value)[:80]}")
     ((kind, content),) = value.items()
     if kind == "float":
         return decode_number(value)
     if kind == "rule":
         return decode_record(content, rules.KINDS)
     if kind == "list":
-        return list(map(decode_parameter, content))
+        return [decode_parameter(part, name) for part in check_list(content, name)]
     if kind == "numbers":
-        return np.array([decode_number(number) for number in content], dtype=np.float64)
+        return np.array([decode_number(number) for number in check_list(content, name)], dtype=np.float64)
     if kind == "dictionary":
-        return {decode_parameter(key): decode_parameter(part) for key, part in content}
-    raise ValueError(f"there is no parameter of the kind {kind!r:.40}")
+        pairs = [check_list(pair, name) for pair in check_list(content, name)]
+        if not all(len(pair) == 2 and not isinstance(pair[0], dict | list) for pair in pairs):
+            raise DamagedModel(f"{name} must be a list of keys with their values; it is {str(content)[:80]}")
+        return {key: decode_parameter(part, name) for key, part in pairs}
+    raise DamagedModel(f"{name} has a value of the unknown kind {kind!r:.40}")

@@ -25,7 +25,7 @@ from rosenblatt.engine.problems import Joint, OneVsRest, decide
 from rosenblatt.engine.rows import Examples, lengths
 from rosenblatt.engine.train import Trainer, Visits
 from rosenblatt.engine.votes import AT_ONCE, Votes, products, resize_columns, stack_rows
-from rosenblatt.errors import IncompatibleParameters, InvalidData, UnsupportedOperation
+from rosenblatt.errors import DamagedModel, IncompatibleParameters, InvalidData, UnsupportedOperation
 from rosenblatt.estimators.base import read_rows
 from rosenblatt.estimators.linear import Linear
 from rosenblatt.estimators.parameters import (
@@ -317,7 +317,7 @@ class OnlineToBatch(Linear, InterceptParameters):
         self._rows = _cut(rows, lengths)
         model = super()._model_from_parts(parts)
         if self._rows and sum(lengths) != model.seen:
-            raise ValueError(f"the model has seen {model.seen} rows, but {sum(lengths)} are stored")
+            raise DamagedModel(f"the model has seen {model.seen} rows, but {sum(lengths)} are stored")
         return model
 
     def _unchangeable(self, plan: Plan) -> list[tuple[str, Any, Any]]:
@@ -336,12 +336,12 @@ def _cut(pieces: list[tuple[Any, NDArray]], lengths: list[int]) -> list[tuple[An
     cut: list[tuple[Any, NDArray]] = []
     for X, labels in pieces:
         begin = 0
-        while begin < len(labels):
+        while begin < len(labels) and len(cut) < len(lengths) and lengths[len(cut)]:
             end = begin + lengths[len(cut)]
             cut.append((X[begin:end], labels[begin:end]))
             begin = end
         if begin != len(labels):
-            raise ValueError("the number of rows of the pass does not match")
+            raise DamagedModel("the number of rows of the pass does not match")
     return cut
 
 
@@ -385,7 +385,7 @@ def best_suffix(votes: Votes, pieces: list[tuple[Any, NDArray]], constant: float
     for X, labels in pieces:
         for begin in range(0, len(labels), step):
             part, named = X[begin : begin + step], labels[begin : begin + step]
-            inner = products(part, votes.rows) + constant**2
+            inner = products(part, votes.rows) + constant * constant
             scores = np.ascontiguousarray(part @ first[:-1] + constant * first[-1], dtype=np.float64)
             count_errors(inner, scores, votes.moves, starts, named, position, errors)
             position += len(named)

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rosenblatt import rules
 from rosenblatt.errors import (
+    DamagedModel,
     IncompatibleParameters,
     InvalidData,
     InvalidDataType,
@@ -444,18 +445,19 @@ class OnlinePerceptron(Learned, LearnerSaveLoadMixin, NamedParameters, Intercept
         return parts
 
     def _learned_from_parts(self, parts: Parts, resume: bool) -> None:
+        parameters.check(self.get_params(deep=False), self._allowed)
         classes = parts.facts["classes"]
         self.classes_ = tuple(map(decode_name, classes)) if isinstance(classes, list) else ()
         if not self.classes_ or len(set(self.classes_)) != len(self.classes_):
-            raise ValueError(f"classes must be non-empty and distinct; they are {str(classes)[:80]}")
+            raise DamagedModel(f"classes must be non-empty and distinct; they are {str(classes)[:80]}")
         if self.hashing is not None and parts.arrays["weights"].shape[:1] != (self.hashing + 1,):
-            raise ValueError(f"there must be weights for {self.hashing} buckets")  # before there is room for as many
+            raise DamagedModel(f"there must be weights for {self.hashing} buckets")  # before there is room for as many
         self._begin().set_from_parts(parts, len(self.classes_))
         self._numbers = {label: number for number, label in enumerate(self.classes_)}
         counts = parts.parts("counts")
         self.__dict__.update({name: counts.whole(name) for name in _COUNTS})
         if self.n_seen_ < 1:
-            raise ValueError("the model has classes but has seen no example")
+            raise DamagedModel("the model has classes but has seen no example")
 
     # Steps
 

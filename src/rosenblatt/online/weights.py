@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from rosenblatt.engine.problems import Binary, Joint
 from rosenblatt.engine.weights import Weights, with_more_classes, writable
-from rosenblatt.errors import NumericOverflow
+from rosenblatt.errors import DamagedModel, NumericOverflow
 from rosenblatt.modelfile.parts import Parts
 from rosenblatt.modelfile.values import decode_name, encode_name
 from rosenblatt.online import hashing
@@ -79,10 +79,10 @@ class NamedWeights:
         names = [decode_name(name) for name in parts.json_list("names")]
         most = self.buckets if self.limit is None else self.limit
         if len(set(names)) != len(names) or len(names) > (len(names) if most is None else most):
-            raise ValueError(f"{len(names)} names must differ, and be at most {most}")
+            raise DamagedModel(f"{len(names)} names must differ, and be at most {most}")
         self.positions = parts.whole("positions", 0, len(names))
         if names[: self.positions] != list(range(self.positions)):
-            raise ValueError(f"the first {self.positions} names must be the positions 0, 1, 2, …")
+            raise DamagedModel(f"the first {self.positions} names must be the positions 0, 1, 2, …")
         vectors = 1 if classes < 3 else classes
         columns = vectors * (1 + self.average)
         w = parts.array("weights", np.float64, ((len(names) if self.buckets is None else self.buckets) + 1, columns))
@@ -186,7 +186,7 @@ class NamedWeights:
             squared = length(id(row))
         else:
             squared = self._length_in_buckets(row)
-        return squared + self.constant**2
+        return squared + self.constant * self.constant
 
     def _length_in_buckets(self, row: dict) -> float:
         """Compute ‖row‖², where the values of names that share a bucket are added up first."""

@@ -28,6 +28,7 @@ from rosenblatt.engine.loop import Progress
 from rosenblatt.engine.train import NO_LIMIT, Epoch, EpochTrainer, Limits, NumericFailure, Visits
 from rosenblatt.engine.weights import has_read_only
 from rosenblatt.errors import (
+    DamagedModel,
     IncompatibleParameters,
     InvalidData,
     InvalidDataType,
@@ -564,7 +565,7 @@ class StructuredEstimator(Estimator, OrderParameters, EpochParameters, Validatio
 
     def _learned_from_parts(self, parts: Parts, resume: bool) -> None:
         if resume and not any("drift" in name for name in parts.arrays):
-            raise ValueError("its header says that training can continue, but it holds only what prediction needs")
+            raise DamagedModel("its header says that training can continue, but it holds only what prediction needs")
         self._plan()
         model = self._model = self._model_from_parts(parts.parts("model", prefix=""))
         parts.check_all_taken()

@@ -16,7 +16,14 @@ from numpy.typing import NDArray
 
 from rosenblatt.engine.blocks import available_threads
 from rosenblatt.engine.jit import jit
-from rosenblatt.errors import InvalidData, InvalidDataType, InvalidParameter, InvalidParameterType, shown
+from rosenblatt.errors import (
+    DamagedModel,
+    InvalidData,
+    InvalidDataType,
+    InvalidParameter,
+    InvalidParameterType,
+    shown,
+)
 from rosenblatt.estimators.callbacks import with_callbacks
 from rosenblatt.estimators.parameters import Anything, Flag, Number, parameter, with_parameters
 from rosenblatt.estimators.plan import Plan
@@ -71,7 +78,10 @@ class ParserModel(StructuredModel):
 
     def _set_labels(self, parts: Parts) -> None:
         """Know the labels and the counts that were saved."""
-        self.labels = {str(name): number for number, name in enumerate(parts.facts["labels"])}
+        labels = parts.values("labels", str)
+        self.labels = {name: number for number, name in enumerate(labels)}
+        if len(self.labels) < len(labels):
+            raise DamagedModel("labels must be distinct")
         self.seen = parts.whole("seen")
 
 

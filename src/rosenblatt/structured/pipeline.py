@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt.data.conllu import Sentence
 from rosenblatt.errors import (
+    DamagedModel,
     InvalidData,
     InvalidDataType,
     InvalidParameter,
@@ -115,9 +116,10 @@ class PipelineProgress(NamedTuple):
         found = parts.parts("answers")
         answers = {tag: found.json_list(tag) for tag in list(found.arrays)}
         for tag, done in answers.items():
-            words = [word for part in done for sentence in part for word in sentence]
-            if len(done) > folds or not all(isinstance(word, str) for word in words):
-                raise TypeError(f"the tags {tag} must be text, in at most {folds} parts")
+            sentences = [sentence for part in done if isinstance(part, list) for sentence in part]
+            whole = all(isinstance(part, list) for part in done) and all(isinstance(each, list) for each in sentences)
+            if len(done) > folds or not whole or not all(isinstance(word, str) for each in sentences for word in each):
+                raise DamagedModel(f"the tags {tag} must be text, in at most {folds} parts")
         return cls(parts.text("data"), answers, taggers, start)
 
 
@@ -457,24 +459,25 @@ class TagAndParse(SaveLoadMixin, BaseEstimator):
         TagAndParse
         """
         progress = parts.parts("progress") if "progress" in parts.facts else None
-        learners = Parts(parts.facts["parts"], parts.arrays)
+        learners = Parts(parts.mapping("parts"), parts.arrays)
         made: dict[str, Any] = {}
-        for name, facts in learners.facts.items():
-            made[name] = _KINDS[facts["learner"]].from_parts(learners.parts(name))
+        for name in learners.facts:
+            part = learners.parts(name)
+            made[name] = _KINDS[part.text("learner", _KINDS)].from_parts(part)
         parser, folds = made.pop("parser", None), parts.whole("folds")
         if progress is not None:
-            planned = {name: _learner_from_facts(facts) for name, facts in progress.facts["learners"].items()}
+            plans = progress.parts("learners")
+            planned = {name: _learner_from_facts(plans.parts(name)) for name in plans.facts}
         elif parser is None:
-            raise ValueError("it has no parser")
+            raise DamagedModel("a pipeline without a parser")
         else:
             planned = {**{name: clone(tagger) for name, tagger in made.items()}, "parser": clone(parser)}
-        parses = planned.pop("parser")
-        if not isinstance(parses, DependencyParser) or tuple(planned) != tuple(parses.fields[1:]):
-            raise ValueError(
-                f"its parser reads {parses.get_params().get('fields')}, but there are taggers for {list(planned)}"
-            )
+        parses = planned.pop("parser", None)
+        fields = parses.fields if isinstance(parses, DependencyParser) else None
+        if not isinstance(fields, tuple | list) or tuple(planned) != tuple(fields[1:]):
+            raise DamagedModel(f"its parser reads {fields!r:.80}, but there are taggers for {list(planned)!r:.80}")
         if not all(isinstance(tagger, SequenceTagger) for tagger in (*planned.values(), *made.values())):
-            raise ValueError("its taggers are not all taggers")
+            raise DamagedModel("its taggers are not all taggers")
         pipeline = cls(parses, planned, folds)
         pipeline.taggers_ = made
         if parser is not None:
@@ -498,9 +501,13 @@ def _learner_to_facts(learner: StructuredEstimator) -> dict[str, Any]:
     return {"learner": type(learner).__name__, "parameters": parameters}
 
 
-def _learner_from_facts(facts: Mapping[str, Any]) -> Any:
+def _learner_from_facts(parts: Parts) -> Any:
     """Return the learner with these parameters."""
-    return _KINDS[facts["learner"]](**{name: decode_parameter(value) for name, value in facts["parameters"].items()})
+    kind = _KINDS[parts.text("learner", _KINDS)]
+    parameters = {name: decode_parameter(value, name) for name, value in parts.mapping("parameters").items()}
+    if unknown := parameters.keys() - kind().get_params(deep=False).keys():
+        raise DamagedModel(f"a {kind.__name__} has no parameter {min(unknown)!r:.80}")
+    return kind(**parameters)
 
 
 def _columns(y: Sequence, tags: int) -> tuple[list[list[list[str]]], list[list[tuple[int, str]]]]:

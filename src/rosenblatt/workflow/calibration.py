@@ -101,7 +101,7 @@ def calibrate(model: FileModel, paths: Paths, reading: Reading, folds: int = FOL
         scores[np.ix_(held, labels.numbers(np.asarray(part.classes_.tolist(), rows.y.dtype)))] = found
         if chunk.weight is not None:
             weight[held] = chunk.weight
-    return FileModel(model.reading, model.learner, then, _fit(scores, labels.numbers(rows.y), weight, folds))
+    return FileModel(model.reading, model.learner, then, _fit(scores, labels.numbers(rows.y), weight, folds), model.seconds)
 
 
 class _Scores(ClassifierMixin, BaseEstimator):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from os import PathLike
 from typing import Any, NamedTuple
 
@@ -12,9 +13,9 @@ from numpy.typing import NDArray
 from sklearn.base import is_regressor
 
 from rosenblatt.data import opening
-from rosenblatt.data.formats import reading_class
+from rosenblatt.data.formats import READINGS, reading_class
 from rosenblatt.data.reading import Batches, Chunk, Reading, RowTexts
-from rosenblatt.errors import InvalidData, InvalidParameter, InvalidParameterType, UnsupportedOperation
+from rosenblatt.errors import DamagedModel, InvalidData, InvalidParameter, InvalidParameterType, UnsupportedOperation
 from rosenblatt.modelfile import registry
 from rosenblatt.modelfile.parts import Parts
 from rosenblatt.modelfile.saving import SaveLoadMixin
@@ -83,6 +84,8 @@ class FileModel(SaveLoadMixin):
         Facts about the training: files, passes, mistakes, why it stopped.
     probabilities : Sigmoids, optional
         What makes probabilities of scores; see `calibrate`.
+    seconds : float, optional
+        How long the training took; it is not saved, so that the same training gives the same file.
     """
 
     def __init__(
@@ -91,11 +94,13 @@ class FileModel(SaveLoadMixin):
         learner: Any,
         training: Mapping[str, object] | None = None,
         probabilities: Sigmoids | None = None,
+        seconds: float | None = None,
     ):
         self.reading = reading
         self.learner = learner
         self.training: dict[str, Any] = dict(training or {})
         self.probabilities = probabilities
+        self.seconds = seconds
 
     def __repr__(self) -> str:
         return f"FileModel({self.reading!r}, {self.learner!r})"
@@ -254,10 +259,7 @@ class FileModel(SaveLoadMixin):
         -------
         str
         """
-        name = self.reading.name(column)
-        kinds: dict[str, str] = getattr(self.reading, "kinds", {})
-        features = [column for column, kind in kinds.items() if kind not in _NO_FEATURES]
-        return name.removeprefix(f"{features[0]}:") if len(features) == 1 and kinds[features[0]] == "text" else name
+        return self.reading.name(column).removeprefix(self._only_text)
 
     def names(self) -> list[str]:
         """Return the names of all columns of X.
@@ -267,6 +269,13 @@ class FileModel(SaveLoadMixin):
         list of str
         """
         return [self.name(column) for column in range(self.learner.n_features_in_)]
+
+    @cached_property
+    def _only_text(self) -> str:
+        """Return what goes before each name where the only column to learn from is text; else nothing."""
+        kinds: dict[str, str] = getattr(self.reading, "kinds", {})
+        features = [column for column, kind in kinds.items() if kind not in _NO_FEATURES]
+        return f"{features[0]}:" if len(features) == 1 and kinds[features[0]] == "text" else ""
 
     # Files
 
@@ -308,17 +317,15 @@ class FileModel(SaveLoadMixin):
         model : FileModel
             The model.
         """
-        members, training = parts.parts("parts", ""), parts.facts["training"]
+        members, training = parts.parts("parts", ""), parts.mapping("training")
         stored = members.parts("reading")
-        reading = reading_class(stored.text("format")).from_parts(Parts(stored.facts["facts"], stored.arrays))
+        reading = reading_class(stored.text("format", READINGS)).from_parts(Parts(stored.mapping("facts"), stored.arrays))
         learner = registry.from_parts(members.parts("learner"))
         parts.check_all_taken()
-        if not isinstance(training, dict):
-            raise ValueError("the facts of its training are missing")
         if not hasattr(learner, "n_features_in_"):
-            raise ValueError(f"a {type(learner).__name__} does not learn from rows")
+            raise DamagedModel(f"a {type(learner).__name__} does not learn from rows")
         if reading.features not in (None, learner.n_features_in_):
-            raise ValueError(f"there are {reading.features} columns, and its learner wants {learner.n_features_in_}")
+            raise DamagedModel(f"there are {reading.features} columns, and its learner wants {learner.n_features_in_}")
         probabilities = parts.facts.get("probabilities")
         if probabilities is not None:
             probabilities = Sigmoids.from_facts(probabilities, len(learner.classes_))

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from rosenblatt.errors import DamagedModel
 from rosenblatt.modelfile.parts import Parts
 
 
@@ -45,11 +46,11 @@ class Sigmoids(NamedTuple):
 
     @classmethod
     def from_facts(cls, facts: Any, classes: int) -> Sigmoids:
-        """Return what `to_facts` described, for so many classes; ValueError where it cannot have."""
+        """Return what `to_facts` described, for so many classes; DamagedModel where it cannot have."""
         parts = Parts(facts)
         parts.text("method", ["sigmoid"])
         count = 1 if classes == 2 else classes
         slopes, intercepts = (parts.values(name, float, count) for name in ("slopes", "intercepts"))
         if not np.isfinite([slopes, intercepts]).all():
-            raise ValueError("the sigmoids of its probabilities are not finite")
+            raise DamagedModel("the sigmoids of its probabilities are not finite")
         return cls(slopes, intercepts, parts.whole("folds", 2), parts.whole("rows", 1))

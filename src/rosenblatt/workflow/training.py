@@ -29,6 +29,7 @@ from rosenblatt.data.svmlight import LabelError
 from rosenblatt.engine.train import interrupts_held
 from rosenblatt.errors import (
     ContinuousLabels,
+    DamagedModel,
     IncompatibleParameters,
     InvalidData,
     InvalidParameter,
@@ -38,6 +39,8 @@ from rosenblatt.errors import (
 from rosenblatt.estimators.linear import Linear
 from rosenblatt.estimators.plan import PATIENCE
 from rosenblatt.estimators.scaling import warn_unscaled
+from rosenblatt.modelfile.parts import Parts
+from rosenblatt.modelfile.values import Facts, check_list, check_mapping, check_whole
 from rosenblatt.workflow.labels import Labels, label_text, refuse_continuous
 from rosenblatt.workflow.learners import TASKS, default_learner, make_learner
 from rosenblatt.workflow.model import FileModel, Paths, file_list, match_columns
@@ -195,6 +198,14 @@ def file_sizes(files: Sequence[str]) -> list[list[Any]]:
     return [[file, Path(file).stat().st_size if rereadable([file]) else -1] for file in files]
 
 
+def learned_files(training: Mapping[str, Any]) -> list[tuple[str, int]]:
+    """Return the names and sizes of the files that a model learned from, as `file_sizes` had them."""
+    pairs = check_list(training.get("files"), "files")
+    if not all(isinstance(pair, list) and list(map(type, pair)) == [str, int] for pair in pairs):
+        raise DamagedModel(f"files must be a list of names with their sizes; it is {str(pairs)[:80]}")
+    return [(name, size) for name, size in pairs]
+
+
 def machine_memory() -> int:
     """Return the bytes of memory that this machine has."""
     try:
@@ -294,12 +305,12 @@ class Trainer:
     def resume(self, training: Mapping[str, Any]) -> None:
         """Go on exactly where an interrupted training stopped."""
         self.all_labels = not self.stream or self.options.classes is not None
-        self.number, self.row = int(training["pass"]), int(training["row"])
-        self.mistakes_in_pass, self.updates_in_pass = int(training["mistakes_in_pass"]), int(training["updates_in_pass"])
-        self.mistakes_before = int(training["mistakes"]) - self.mistakes_in_pass
-        self.history = list(training["history"])
-        self.width = int(training["width"]) if self.stream else self.width
-        self.started -= float(training["seconds"])
+        facts = Parts(training)
+        self.number, self.row = facts.whole("pass", 1), facts.whole("row")
+        self.mistakes_in_pass, self.updates_in_pass = facts.whole("mistakes_in_pass"), facts.whole("updates_in_pass")
+        self.mistakes_before = facts.whole("mistakes", self.mistakes_in_pass) - self.mistakes_in_pass
+        self.history = [dict(check_mapping(entry, "history")) for entry in check_list(facts.facts["history"], "history")]
+        self.width = facts.whole("width", 0, 1 << 40) if self.stream else self.width
 
     def _load(self) -> None:
         batches = self.reading.batches(self.files, on_error=self.options.on_error)
@@ -590,9 +601,9 @@ class Trainer:
                 "mistakes_in_pass": self.mistakes_in_pass,
                 "updates_in_pass": self.updates_in_pass,
                 "history": self.history,
-                "seconds": round(perf_counter() - self.started, 3),
                 **({"continued": True} if self.continued else {}),
             },
+            seconds=round(perf_counter() - self.started, 3),
         )
 
 
@@ -763,12 +774,12 @@ def _check_streamable(
 
 
 def _check_resumable(model: FileModel, files: Sequence[str], stream: bool, options: Options) -> None:
-    then = model.training
+    then = Facts(model.training)
     if then.get("stopped") != "interrupted":
         raise UnsupportedOperation(
             f"only an interrupted training can resume; this one was not interrupted but ended with {then.get('stopped')!r}"
         )
-    before, now = then["files"], file_sizes(files)
+    before, now = learned_files(then), file_sizes(files)
     if len(before) != len(now):
         raise InvalidData(
             f"this model learned from {', '.join(name for name, _ in before)}; these are other files: {', '.join(files)}"
@@ -793,7 +804,8 @@ def _check_resumable(model: FileModel, files: Sequence[str], stream: bool, optio
 def _check_content(model: FileModel, files: Sequence[str], digest: str | None) -> None:
     """Refuse files whose content is not what it was; `digest` is the XXH64 of all bytes, where they are in memory."""
     then = model.training.get("xxh64")
-    size = model.training.get("xxh64_bytes", sum(size for _, size in model.training["files"]))
+    size = model.training.get("xxh64_bytes", sum(size for _, size in learned_files(model.training)))
+    size = check_whole(size, "xxh64_bytes")
     now = digest or (fingerprint(files, size) if then else then)
     if then != now:
         raise InvalidData(

@@ -18,7 +18,7 @@ from rosenblatt.data.parsing.line_parser import Data
 from rosenblatt.data.parsing.parallel import SIZE, ParallelReader
 from rosenblatt.data.reading import Chunk, RowReading, csr
 from rosenblatt.data.svmlight.parser import LabelError, SvmlightError, SvmlightParser, decode, first_words, is_number
-from rosenblatt.errors import InvalidData, InvalidParameter
+from rosenblatt.errors import DamagedModel, InvalidData, InvalidParameter
 from rosenblatt.modelfile.parts import Parts
 
 MOST_BITS = 30  # buckets are columns, counted with 32 bits
@@ -283,7 +283,7 @@ class Svmlight(RowReading):
         reading : Svmlight
         """
         if set(parts.facts) - {"text", "hashing"} or parts.arrays:
-            raise ValueError(f"a reading of LIBSVM text has the facts text and hashing and no other; got {parts.facts!r}")
+            raise DamagedModel(f"a reading of LIBSVM text has the facts text and hashing and no other; got {parts.facts!r}")
         text = None if parts.facts.get("text") is None else parts.flag("text")
         return cls(text, parts.whole("hashing", 1, MOST_BITS) if "hashing" in parts.facts else None)
 

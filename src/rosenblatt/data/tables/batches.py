@@ -23,9 +23,9 @@ from rosenblatt.data.opening import MOST_ERRORS
 from rosenblatt.data.reading import RowTexts
 from rosenblatt.data.tables.delimited import Delimited, first_records
 from rosenblatt.data.tables.json_lines import JsonLines
-from rosenblatt.data.tables.schema import LABELS, SAMPLE, ColumnChoice, Schema, infer_schema, is_number
+from rosenblatt.data.tables.schema import KINDS, LABELS, SAMPLE, ColumnChoice, ColumnKind, Schema, infer_schema, is_number
 from rosenblatt.data.tables.sources import Form, Lines, Piece, Source, TableError, check_encoding, detect_form
-from rosenblatt.data.tables.values import NUMBER, Check, Column, Fault, as_text, mismatch, plain
+from rosenblatt.data.tables.values import NUMBER, Check, Column, Fault, as_text, check_columns, mismatches, plain
 from rosenblatt.errors import FormatError
 
 MOST_BYTES = 1 << 26  # of the first rows, which are held while it is decided what they are
@@ -215,7 +215,11 @@ class TableBatches:
             sample = _concatenate([_with_columns(piece.columns, names) for piece in first]).slice(0, SAMPLE)
             if self.schema is None:
                 self.schema = self._infer(source, names, sample)
-            self._compare(source, names, sample)
+                chosen = self._options.choice.kinds(names, source.stream.name)  # the sample has said what the others are
+                required = [column for column in self.schema.required(self._labelled) if column.name in chosen]
+            else:
+                required = self.schema.required(self._labelled)
+            self._compare(source, names, required, sample)
         return chain(first, rest)
 
     def _infer(self, source: Source, names: list[str], sample: pa.Table) -> Schema:
@@ -229,21 +233,21 @@ class TableBatches:
             schema = replace(schema, notes=(schema.notes[0], doubt, *schema.notes[1:]))
         return schema
 
-    def _compare(self, source: Source, names: list[str], sample: pa.Table) -> None:
-        """Raise TableError where the columns of a file are not those of the schema."""
-        schema = self.schema
+    def _compare(self, source: Source, names: list[str], required: list[ColumnKind], sample: pa.Table) -> None:
+        """Raise TableError where the columns of a file are not those that the schema requires."""
+        schema, counts = self.schema, Counter(names)
         assert schema is not None
-        required = schema.required(self._labelled)
-        missing = [column for column in required if column.name not in names]
+        missing = [column for column in required if not counts[column.name]]
         if source.stream.paused and not source.names:  # later objects of JSON may have keys that the first ones lack
             missing = []
         wrong = [f"column {column.name} ({column.kind}) is missing" for column in missing]
-        wrong += [f"column {column.name} is there twice" for column in required if names.count(column.name) > 1]
-        for column in required:
-            if column.name in names and (found := mismatch(column.kind, sample[column.name])) is not None:
-                wrong.append(f"column {column.name} ({column.kind}) holds {found}")
+        wrong += [f"column {column.name} is there twice" for column in required if counts[column.name] > 1]
+        present = [column for column in required if counts[column.name]]
+        found = mismatches([column.kind for column in present], [sample[column.name] for column in present])
+        wrong += [f"column {present[at].name} ({present[at].kind}) holds {what}" for at, what in found.items()]
         if wrong:
-            others = [name for name in names if name not in {column.name for column in schema.columns}]
+            known = {column.name for column in schema.columns}
+            others = [name for name in names if name not in known]
             rest = f"; the file has {', '.join(others)[:200]}" if others else ""
             raise TableError(f"the columns do not fit: {'; '.join(wrong)}{rest}", path=source.stream.name)
 
@@ -260,9 +264,12 @@ class TableBatches:
         table = _with_columns(piece.columns, [column.name for column in schema.columns])
         bad: dict[int, tuple[str, Fault]] = {}
         columns = {}
-        for name, kind in schema.required(self._labelled):
-            check = Check(kind, schema.labels, self._options.missing == "fill", isinstance(source, Delimited))
-            columns[name], faults = check(table[name])
+        required = schema.required(self._labelled)
+        fill, trim = self._options.missing == "fill", isinstance(source, Delimited)
+        check = {kind: Check(kind, schema.labels, fill, trim) for kind in KINDS}
+        checked = check_columns([check[column.kind] for column in required], [table[column.name] for column in required])
+        for (name, _), (values, faults) in zip(required, checked, strict=True):
+            columns[name] = values
             faults |= {row: Fault(problem, skip) for row, problem in piece.wrong.get(name, {}).items()}
             for row, fault in faults.items():
                 bad.setdefault(row, (name, fault))
@@ -299,12 +306,16 @@ def _unique_first_label(labels: Column) -> str | None:
 
 def _with_columns(table: pa.Table, names: Sequence[str]) -> pa.Table:
     """Return the table with these columns, null where it has none."""
+    if table.column_names == list(names) and len(set(names)) == len(names):
+        return table
     have = Counter(table.column_names)
     return pa.table({name: table[name] if have[name] == 1 else pa.nulls(table.num_rows) for name in dict.fromkeys(names)})
 
 
 def _concatenate(tables: list[pa.Table]) -> pa.Table:
     """Return tables with the same columns as one."""
+    if len(tables) == 1:
+        return tables[0]
     return pa.table({name: _one_column([plain(table[name]) for table in tables]) for name in tables[0].column_names})
 
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from rosenblatt.data.tables import vocabulary
 from rosenblatt.data.tables.vocabulary import HashedRuns, RunStore, Spans, Vocabulary
 from rosenblatt.engine.jit import exact
-from rosenblatt.errors import InvalidData
+from rosenblatt.errors import DamagedModel, InvalidData
 from rosenblatt.modelfile.parts import Parts
 from rosenblatt.modelfile.values import decode_strings, encode_strings
 
@@ -183,7 +183,7 @@ class CategoryEncoder:
         self._values = values
         self._numbers = {value: number for number, value in enumerate(values)}
         if len(self._numbers) != len(values):
-            raise ValueError("a category is listed twice")
+            raise DamagedModel("a category is listed twice")
         return self
 
     def _places(self, values: list[str | None]) -> list[int]:

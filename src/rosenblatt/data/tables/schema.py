@@ -7,6 +7,7 @@ Files that come later must have the columns that rows are made of; others may co
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeGuard
@@ -16,8 +17,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rosenblatt.data.tables.sources import FORMATS, Form, TableError
-from rosenblatt.data.tables.values import Column, as_numbers, as_text, has_leading_zeros, plain, present_values
-from rosenblatt.errors import IncompatibleParameters
+from rosenblatt.data.tables.values import (
+    Column,
+    Numbers,
+    as_numbers,
+    as_text,
+    has_leading_zeros,
+    numbers_of,
+    plain,
+    present_values,
+    with_leading_zeros,
+)
+from rosenblatt.errors import DamagedModel, IncompatibleParameters
 from rosenblatt.modelfile.parts import Parts
 
 SAMPLE = 1000  # rows that are looked at
@@ -62,9 +73,10 @@ class ColumnChoice(NamedTuple):
     def kinds(self, names: Sequence[str], file: str) -> dict[str, str]:
         """Return the kind of each column that was given."""
         parameters: dict[str, str] = {}
+        known = frozenset(names)
         for parameter, references in self._asdict().items():
             for reference in references if isinstance(references, tuple) else (references,):
-                name = None if reference is None else _name(reference, names, file)
+                name = None if reference is None else _name(reference, names, known, file)
                 if name is not None and parameters.setdefault(name, parameter) != parameter:
                     raise IncompatibleParameters((parameters[name], name), (parameter, name), "a column is one of them")
         return {name: _KIND_OF[parameter] for name, parameter in parameters.items()}
@@ -75,9 +87,9 @@ def is_number(reference: Reference) -> bool:
     return isinstance(reference, int) or reference.removeprefix("-").isdecimal()
 
 
-def _name(reference: Reference, names: Sequence[str], file: str) -> str:
-    """Return the name of the column that is meant."""
-    if isinstance(reference, str) and reference in names:
+def _name(reference: Reference, names: Sequence[str], known: frozenset[str], file: str) -> str:
+    """Return the name of the column that is meant; `known` are the names as a set."""
+    if isinstance(reference, str) and reference in known:
         return reference
     if is_number(reference):
         if -len(names) <= int(reference) < len(names):
@@ -143,23 +155,23 @@ class Schema:
 
     @classmethod
     def from_parts(cls, parts: Parts) -> Schema:
-        """Return the schema that `to_parts` described; ValueError where it cannot have."""
+        """Return the schema that `to_parts` described; DamagedModel where it cannot have."""
         form, columns = parts.facts["form"], parts.values("columns", list)
-        if not (isinstance(form, list) and len(form) == 3 and form[0] in FORMATS and is_character(form[1])):
-            raise ValueError(f"a table has the form {form!r}")
+        if not (isinstance(form, list) and len(form) == 3 and form[0] in list(FORMATS) and is_character(form[1])):
+            raise DamagedModel(f"a table has the form {form!r}")
         if form[2] is not None and form[2] != "" and not is_character(form[2]):
-            raise ValueError(f"a table has the form {form!r}")
-        if not all(len(one) == 2 and isinstance(one[0], str) and one[1] in KINDS for one in columns):
-            raise ValueError("a table has columns without a name or a kind")
+            raise DamagedModel(f"a table has the form {form!r}")
+        if not all(len(one) == 2 and isinstance(one[0], str) and one[1] in list(KINDS) for one in columns):
+            raise DamagedModel("a table has columns without a name or a kind")
         found = tuple(ColumnKind(*one) for one in columns)
         if len({column.name for column in found}) != len(found):
-            raise ValueError("a table has a column twice")
+            raise DamagedModel("a table has a column twice")
         labels = None if parts.facts["labels"] is None else parts.text("labels", ("number", "text"))
         schema = cls(Form(*form), parts.flag("header"), found, labels, tuple(parts.values("notes", str)))
         if len(schema.of_kind("target")) != (labels is not None) or len(schema.of_kind("weight")) > 1:
-            raise ValueError("a table must have one target and at most one weight")
+            raise DamagedModel("a table must have one target and at most one weight")
         if not schema.features:
-            raise ValueError("a table has no columns to learn from")
+            raise DamagedModel("a table has no columns to learn from")
         return schema
 
 
@@ -178,8 +190,8 @@ def infer_schema(
     notes: Sequence[str] = (),
 ) -> Schema:
     """Return the schema of a file with these columns, of which `sample` has the first rows."""
-    if len(set(names)) != len(names):
-        twice = next(name for name in names if names.count(name) > 1)
+    twice = next((name for name, count in Counter(names).items() if count > 1), None)
+    if twice is not None:
         raise TableError(f"two columns are called {twice!r}", path=file, hint="give each a name of its own")
     kinds = choice.kinds(names, file)
     reasons = list(notes)
@@ -197,10 +209,12 @@ def infer_schema(
         reasons.append(f"column {target}: the label, by its name")
     alike: dict[tuple[str, str], list[str]] = {}
     figures = {}
-    for name in names:
-        if name not in kinds:
-            kinds[name], why, figures[name] = _kind(name, sample[name])
-            alike.setdefault((kinds[name], why), []).append(name)
+    unknown = [name for name in names if name not in kinds]
+    columns = [plain(sample[name]) for name in unknown]
+    zeros = with_leading_zeros(columns)
+    for at, (name, column, numbers) in enumerate(zip(unknown, columns, numbers_of(columns), strict=True)):
+        kinds[name], why, figures[name] = _kind(name, column, numbers, at in zeros)
+        alike.setdefault((kinds[name], why), []).append(name)
     for (kind, why), some in alike.items():
         if len(some) == 1:
             reasons.append(f"column {some[0]}: {kind}, {why}{figures[some[0]]}")
@@ -209,10 +223,10 @@ def infer_schema(
                 f"{len(some)} columns are {_SEVERAL[kind]}, {why}: {', '.join(some[:MOST_NAMES])}"
                 f"{', …' if len(some) > MOST_NAMES else ''}"
             )
-    columns = tuple(ColumnKind(name, kinds[name]) for name in names)
-    target = next(column.name for column in columns if column.kind == "target")
+    kept = tuple(ColumnKind(name, kinds[name]) for name in names)
+    target = next(column.name for column in kept if column.kind == "target")
     labels = _labels(plain(sample[target]))
-    schema = Schema(form, header, columns, labels, tuple(reasons))
+    schema = Schema(form, header, kept, labels, tuple(reasons))
     if not schema.features:
         others = [name for name in names if name != target]
         raise TableError(
@@ -231,20 +245,20 @@ def _labels(column: Column) -> str:
     return "text" if text else "number"
 
 
-def _kind(name: str, column: Column) -> tuple[str, str, str]:
-    """Return what a column seems to be, why, and the figures that say so."""
-    column = plain(column)
+def _kind(name: str, column: Column, numbers: Numbers, zeros: bool) -> tuple[str, str, str]:
+    """Return what a plain column seems to be, why, and the figures that say so; `zeros` says whether it holds codes that
+    begin with 0."""
     if _IDENTIFIERS.fullmatch(name):
         return "ignored", "as an identifier, by its name", ""
     if pa.types.is_boolean(column.type):
         return "boolean", "as its type says", ""
     if any(test(column.type) for test in _NEITHER):
         return "ignored", f"as {column.type} is neither number nor text", ""
-    _, bad, missing = as_numbers(column)
+    _, bad, missing = numbers
     rows = len(column)
     if missing.all():
         return "ignored", f"as the first {rows} rows have no value", ""
-    zeros = not bad and has_leading_zeros(column)
+    zeros = zeros and not bad
     if not bad and not zeros:
         return "number", f"as all of the first {rows} rows say", ""
     values = pc.utf8_trim_whitespace(as_text(column).drop_null())

@@ -12,7 +12,9 @@ each column is saved with the model, so that it is done again at prediction.
 from __future__ import annotations
 
 import copy
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from itertools import accumulate
 from typing import Any, ClassVar
 
@@ -28,7 +30,7 @@ from rosenblatt.data.tables.batches import TableBatch, TableBatches, TableOption
 from rosenblatt.data.tables.encoders import ENCODERS, CategoryEncoder, ColumnEncoder, NumberEncoder, TextEncoder
 from rosenblatt.data.tables.schema import ColumnChoice, Reference, Schema, is_character
 from rosenblatt.data.tables.sources import SIZE
-from rosenblatt.errors import IncompatibleParameters, InvalidData, InvalidParameter, UnsupportedOperation
+from rosenblatt.errors import DamagedModel, IncompatibleParameters, InvalidData, InvalidParameter, UnsupportedOperation
 from rosenblatt.modelfile.parts import Parts
 
 Columns = Reference | Sequence[Reference]
@@ -320,11 +322,10 @@ class Table:
         -------
         str
         """
-        encoders = self._encoders if self._known else []
-        for encoder, end in zip(encoders, accumulate(encoder.width for encoder in self._encoders), strict=True):
-            if 0 <= column < end:
-                return encoder.name(column - end + encoder.width)
-        raise IndexError(f"there is no column {column}; there are {self.features}")
+        if self._known is None or not 0 <= column < (self._starts[-1] if self._encoders else 0):
+            raise IndexError(f"there is no column {column}; there are {self.features}")
+        place = bisect_right(self._starts, column) - 1
+        return self._encoders[place].name(column - self._starts[place])
 
     def to_parts(self) -> Parts:
         """Return the reading as facts and arrays for a model file.
@@ -361,13 +362,13 @@ class Table:
 
         Raises
         ------
-        ValueError
+        DamagedModel
             If it can have described none.
         """
         parts.text("format", [cls.format])
         layout, encoders = parts.facts.get("layout", {}), parts.facts["treatments"]
         if not isinstance(layout, Mapping) or not set(layout) <= set(_LAYOUT) or not isinstance(encoders, list):
-            raise ValueError(f"a table has the layout {layout!r:.80} and is encoded as {encoders!r:.80}")
+            raise DamagedModel(f"a table has the layout {layout!r:.80} and is encoded as {encoders!r:.80}")
         self = cls(missing=parts.text("missing"), dtype=parts.text("dtype"), **layout)
         self._schema = Schema.from_parts(parts.parts("schema"))
         for number, facts in enumerate(encoders):
@@ -377,8 +378,13 @@ class Table:
             self._encoders.append(ENCODERS[encoder.text("kind", ENCODERS)].from_parts(encoder))
         encoded = [name for encoder in self._encoders for name in encoder.columns]
         if set(encoded) != set(self._schema.features):
-            raise ValueError("the columns of a table are not those that are encoded")
+            raise DamagedModel("the columns of a table are not those that are encoded")
         return self
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        """At which column of X each encoder begins, and the last one ends; to be asked for after `fit` only."""
+        return list(accumulate((encoder.width for encoder in self._encoders), initial=0))
 
     @property
     def _known(self) -> Schema:
@@ -390,7 +396,7 @@ class Table:
         """Return an encoder for each column that has learned nothing yet."""
         encoders: list[ColumnEncoder] = []
         if numbers := schema.of_kind("number", "boolean"):
-            booleans = schema.of_kind("boolean")
+            booleans = frozenset(schema.of_kind("boolean"))
             encoders.append(NumberEncoder(numbers, [self.scale == "standard" and name not in booleans for name in numbers]))
         encoders += [CategoryEncoder(name, self.one_hot_limit, self.hashing) for name in schema.of_kind("category")]
         how = (self.hashing, self.min_count, self.tfidf, self.lowercase)

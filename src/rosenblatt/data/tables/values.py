@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -19,7 +19,7 @@ from rosenblatt.data.parsing.decimals import NOT_FINITE
 MISSING_WORDS = ("", "?", "na", "n/a", "nan", "none", "null")  # ways to write that a number is missing, in lower case
 _NAN = re.compile(r"[+-]?nan(\(\w*\))?", re.IGNORECASE)  # as C and Arrow write it
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
-
+_AT_ONCE = 1 << 20  # values of several columns that are taken together
 
 Column: TypeAlias = "pa.Array | pa.ChunkedArray"
 
@@ -71,6 +71,39 @@ def as_numbers(column: Column) -> Numbers:
     return Numbers(numbers, bad, missing)
 
 
+def numbers_of(columns: Sequence[Column]) -> list[Numbers]:
+    """Return `as_numbers` of each plain column of a table. A call of Arrow costs more than the few values that a column of
+    a wide table has, so columns of text are taken many at a time, and those halved in which something is not a number."""
+    found: dict[int, Numbers] = {}
+    for group, texts in _joined(columns):
+        rows, waiting = len(texts) // len(group), [(0, len(group))]
+        while waiting:
+            begin, end = waiting.pop()
+            some, middle = group[begin:end], (begin + end) // 2
+            try:
+                values = texts.slice(begin * rows, len(some) * rows).cast(pa.float64())
+            except pa.ArrowInvalid:
+                if len(some) == 1:
+                    found[some[0]] = as_numbers(columns[some[0]])
+                else:
+                    waiting += [(begin, middle), (middle, end)]
+                continue
+            numbers = (values.to_numpy(zero_copy_only=False) + 0.0).reshape(len(some), -1)  # no −0
+            missing, infinite = np.isnan(numbers), np.isinf(numbers).any(axis=1)
+            for row, at in enumerate(some):
+                found[at] = as_numbers(columns[at]) if infinite[row] else Numbers(numbers[row], {}, missing[row])
+    return [found[at] if at in found else as_numbers(column) for at, column in enumerate(columns)]
+
+
+def _joined(columns: Sequence[Column]) -> Iterator[tuple[list[int], pa.Array]]:
+    """Yield the columns of text, some at a time: their places, and their values one column after the other."""
+    texts = [at for at, column in enumerate(columns) if len(column) and pa.types.is_large_string(column.type)]
+    step = max(1, _AT_ONCE // len(columns[texts[0]])) if texts else 1
+    for begin in range(0, len(texts), step):
+        group = texts[begin : begin + step]
+        yield group, pa.concat_arrays([chunk for at in group for chunk in getattr(columns[at], "chunks", [columns[at]])])
+
+
 def _one_by_one(column: Column) -> tuple[pa.Array, dict[int, str]]:
     """Do the same for text of which not all is a number."""
     numbers: list[float | None] = []
@@ -100,6 +133,17 @@ def has_leading_zeros(column: Column) -> bool:
     values = present_values(column)
     whole = pc.all(pc.match_substring_regex(values, r"^[+-]?\d+$")).as_py()
     return bool(whole and pc.any(pc.match_substring_regex(values, r"^0\d")).as_py())
+
+
+def with_leading_zeros(columns: Sequence[Column]) -> set[int]:
+    """Return the places of those plain columns of a table that `has_leading_zeros` is true of."""
+    found: set[int] = set()
+    for group, texts in _joined(columns):
+        zeros = pc.match_substring_regex(pc.utf8_trim_whitespace(texts), r"^0\d")
+        rows = np.flatnonzero(zeros.fill_null(False).to_numpy(zero_copy_only=False))
+        places = np.unique(rows // len(columns[group[0]])).tolist()
+        found.update(group[place] for place in places if has_leading_zeros(columns[group[place]]))
+    return found
 
 
 def number_text(x: float) -> str:
@@ -161,17 +205,24 @@ class Check(NamedTuple):
     fill: bool  # whether values may be missing
     trim: bool  # whether blanks around categories and labels are dropped, as in delimited text
 
-    def __call__(self, column: Column) -> tuple[Column, dict[int, Fault]]:
-        """Return the column as its kind wants it, float64 with NaN where nothing is, or text; and what is wrong."""
-        column = plain(column)
+    @property
+    def numeric(self) -> bool:
+        """Whether the column is one of numbers."""
+        return self.kind in ("number", "weight") or (self.kind == "target" and self.labels == "number")
+
+    def __call__(self, column: Column, known: Numbers | None) -> tuple[Column, dict[int, Fault]]:
+        """Return a plain column as its kind wants it, float64 with NaN where nothing is, or text; and what is wrong.
+        `known` is its numbers, where it is numeric."""
         bad: dict[int, str] = {}
-        if self.kind in ("number", "boolean", "weight") or (self.kind == "target" and self.labels == "number"):
-            numbers, bad, missing = (as_booleans if self.kind == "boolean" else as_numbers)(column)
+        if known is not None or self.kind == "boolean":
+            numbers, bad, missing = known or as_booleans(column)
             if self.kind == "weight":
                 bad |= {row: repr(float(numbers[row])) for row in np.flatnonzero(numbers < 0).tolist()}
             column = pa.array(numbers)
         else:
             column, missing = self._texts(column)
+        if not bad and not missing.any():
+            return column, {}
         hint = "is it a column of categories?" if self.kind == "number" else None
         faults = {row: Fault(f"{what} {_NOT[self.kind]}", _SKIP, hint) for row, what in bad.items()}
         if self.kind == "target" and pa.types.is_large_string(column.type):
@@ -191,14 +242,24 @@ class Check(NamedTuple):
         return texts, np.asarray(texts.is_null()) if texts.null_count else np.zeros(len(texts), bool)
 
 
-def mismatch(kind: str, column: Column) -> str | None:
-    """Return what a column holds that cannot be of a kind, by its type or by all of many values; None where it may be."""
-    column = plain(column)
-    if pa.types.is_nested(column.type):
-        return f"values of type {column.type}"
-    if kind in ("number", "boolean", "weight"):
-        _, bad, missing = (as_booleans if kind == "boolean" else as_numbers)(column)
-        known = len(column) - int(np.count_nonzero(missing))
-        if bad and len(bad) == known and (known >= 10 or not pa.types.is_large_string(column.type)):
-            return f"{next(iter(bad.values()))} and the like"
-    return None
+def check_columns(checks: Sequence[Check], columns: Sequence[Column]) -> list[tuple[Column, dict[int, Fault]]]:
+    """Return what each check makes of its column, and what is wrong with which rows of it."""
+    columns = [plain(column) for column in columns]
+    numeric = [at for at, check in enumerate(checks) if check.numeric]
+    numbers = dict(zip(numeric, numbers_of([columns[at] for at in numeric]), strict=True))
+    return [check(column, numbers.get(at)) for at, (check, column) in enumerate(zip(checks, columns, strict=True))]
+
+
+def mismatches(kinds: Sequence[str], columns: Sequence[Column]) -> dict[int, str]:
+    """Return which columns cannot be of their kind, by their type or by all of many values, and what they hold."""
+    columns = [plain(column) for column in columns]
+    nested = {at: f"values of type {column.type}" for at, column in enumerate(columns) if pa.types.is_nested(column.type)}
+    numeric = [at for at, kind in enumerate(kinds) if kind in ("number", "weight") and at not in nested]
+    numbers = dict(zip(numeric, numbers_of([columns[at] for at in numeric]), strict=True))
+    numbers |= {at: as_booleans(columns[at]) for at, kind in enumerate(kinds) if kind == "boolean" and at not in nested}
+    wrong = dict(nested)
+    for at, (_, bad, missing) in numbers.items():
+        present = len(columns[at]) - int(np.count_nonzero(missing)) if bad else 0
+        if bad and len(bad) == present and (present >= 10 or not pa.types.is_large_string(columns[at].type)):
+            wrong[at] = f"{next(iter(bad.values()))} and the like"
+    return dict(sorted(wrong.items()))

@@ -17,7 +17,7 @@ from rosenblatt.data.parsing.parallel import SIZE, ParallelReader
 from rosenblatt.data.reading import Chunk, RowReading
 from rosenblatt.data.vw import rows as kernel
 from rosenblatt.data.vw.rows import BARE, SEPARATORS, WEIGHTED, LineOptions
-from rosenblatt.errors import FormatError, InvalidParameter
+from rosenblatt.errors import DamagedModel, FormatError, InvalidParameter
 from rosenblatt.modelfile.parts import Parts
 
 MOST_BITS = 30  # buckets are columns, counted with 32 bits
@@ -217,7 +217,7 @@ class Vw(RowReading):
         reading : Vw
         """
         if set(parts.facts) != {"bits", "hashing"} or parts.arrays:
-            raise ValueError(f"a reading of VW text has the facts bits and hashing and no other; got {parts.facts!r}")
+            raise DamagedModel(f"a reading of VW text has the facts bits and hashing and no other; got {parts.facts!r}")
         return cls(parts.whole("bits", 1, MOST_BITS), parts.text("hashing"))
 
     def parser(self, labelled: bool) -> VwParser:

@@ -20,7 +20,7 @@ from rosenblatt.engine.model import problem_of
 from rosenblatt.engine.problems import KINDS, Binary, Problem, columns
 from rosenblatt.engine.rows import frozen
 from rosenblatt.engine.train import NumericFailure
-from rosenblatt.errors import InvalidData
+from rosenblatt.errors import DamagedModel, InvalidData
 from rosenblatt.estimators.kernel.gram import (
     KERNEL_TYPES,
     GaussianKernel,
@@ -117,7 +117,7 @@ class BudgetModel(KernelModel):
         problem, kernel = problem_of(parts, expected), kernel_from_parts(parts)
         policy = decode_record(parts.facts["policy"], POLICIES)
         if policy.budget < 1:
-            raise ValueError(f"a budget must be at least 1; got {policy.budget}")
+            raise DamagedModel(f"a budget must be at least 1; got {policy.budget}")
         made = cls(problem, kernel, policy, parts.flag("normalize"), features, parts.whole("seed"))
         made.n_rows, made.clock = parts.whole("given"), parts.whole("clock")
         made.tally = parts.counts("tally", columns(problem))
@@ -133,7 +133,7 @@ class BudgetModel(KernelModel):
         shapes = {"coef": (count,), "scales": (count,), "memory": (4,), **square}
         reals = {name: parts.array(f"{vector}/{name}", np.float64, shapes[name]) for name in _REALS}
         if not ((reals["scales"] > 0).all() and (reals["factor"].diagonal() > 0).all()):
-            raise ValueError("the divisor must be positive")
+            raise DamagedModel("the divisor must be positive")
         there = f"{vector}/rows" in (*parts.facts, *parts.arrays)
         kept = kept_from_parts(parts, f"{vector}/rows", self.kernel, count, self.features) if there or count else None
         return SupportSet(kept=kept, numbers=numbers, drawn=drawn, **reals)

@@ -20,7 +20,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from rosenblatt.engine.blocks import one_blas_thread
-from rosenblatt.errors import InvalidData, InvalidParameter
+from rosenblatt.errors import DamagedModel, InvalidData, InvalidParameter
 from rosenblatt.modelfile.parts import Parts
 from rosenblatt.modelfile.values import decode_record
 
@@ -130,7 +130,7 @@ def kernel_from_parts(parts: Parts) -> Any:
     """Return the kernel that was stored as the fact `kernel`."""
     kernel = decode_record(parts.facts["kernel"], KERNEL_TYPES)
     if not np.isfinite(kernel).all() or getattr(kernel, "degree", 1) < 1:
-        raise ValueError(f"{kernel} is not a kernel")
+        raise DamagedModel(f"{kernel} is not a kernel")
     return kernel
 
 
@@ -166,7 +166,7 @@ def tiles_from_parts(parts: Parts, kernel: Kernel, features: int) -> tuple[Matri
     while len(tiles) < count:
         piece = append_tiles((), kept_from_parts(parts, f"rows/{len(tiles)}", kernel, None, features))
         if not piece:
-            raise ValueError("a piece of rows is empty")
+            raise DamagedModel("a piece of rows is empty")
         tiles += piece
     return tiles
 

@@ -301,7 +301,7 @@ class KernelMachine(KernelClassifier):
     @property
     def intercept_(self) -> NDArray:
         model = self._fitted()
-        return model.constant**2 * model.predicting_coef().sum(axis=0)
+        return model.constant * model.constant * model.predicting_coef().sum(axis=0)
 
     @property
     def radius_(self) -> float:

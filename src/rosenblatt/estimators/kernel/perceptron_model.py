@@ -153,10 +153,10 @@ class KernelPerceptronModel(KernelModel):
         return self._vote if self.keep == "vote" else partial(self._scores, self.predicting_coef())
 
     def _scores(self, coef: NDArray, rows: Matrix) -> NDArray:
-        return weighted_sums(self.kernel, rows, self.tiles, coef) + self.constant**2 * coef.sum(axis=0)
+        return weighted_sums(self.kernel, rows, self.tiles, coef) + self.constant * self.constant * coef.sum(axis=0)
 
     def _vote(self, rows: Matrix) -> NDArray:
-        inner = kernels_with_tiles(self.kernel, rows, self.tiles) + self.constant**2
+        inner = kernels_with_tiles(self.kernel, rows, self.tiles) + self.constant * self.constant
         return poll(self.problem, inner, np.zeros((len(inner), columns(self.problem))), self.moves, self.seen)
 
 
@@ -194,7 +194,7 @@ class KernelPerceptronTrainer(BlockTrainer[KernelPerceptronModel]):
         rows, kept = self.X[which], kernel.keep(self.X, which)
         scores = weighted_sums(kernel, rows, model.tiles, model.coef, each)
         gram = kernel_matrix(kernel, rows, kept).astype(np.float64, copy=False)
-        lengths = gram.diagonal() + model.constant**2
+        lengths = gram.diagonal() + model.constant * model.constant
         # Weights and lengths are given even where all are 1 or nobody asks: one compiled scan then serves all.
         weight = np.ones((len(which), 2)) if examples.weight is None else examples.weight[which]
         block = Examples(_units(len(which)), examples.labels[which], weight, model.constant, lengths)

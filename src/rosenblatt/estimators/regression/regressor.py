@@ -19,7 +19,7 @@ from rosenblatt.engine.problems import Binary, OneVsRest, Problem
 from rosenblatt.engine.rows import Rows, as_rows, finite, frozen, prefetch_distance, refuse_dates, refuse_too_long
 from rosenblatt.engine.train import NO_LIMIT, NumericFailure, Visits
 from rosenblatt.engine.weights import Weights, norm
-from rosenblatt.errors import InvalidData
+from rosenblatt.errors import DamagedModel, InvalidData
 from rosenblatt.estimators import targets
 from rosenblatt.estimators.base import (
     DENSE_WEIGHTS,
@@ -291,7 +291,7 @@ class Regressor(RegressorMixin, MultiOutputMixin, Estimator):
     def _model_from_parts(self, parts: Parts) -> LinearModel:
         outputs, self._flat = parts.whole("targets", 1), parts.flag("flat")
         if self._flat and outputs != 1:
-            raise ValueError(f"y (rows,) has one target, not {outputs}")
+            raise DamagedModel(f"y (rows,) has one target, not {outputs}")
         return LinearModel.from_parts(parts, self.n_features_in_, [_problem(outputs)], lambda: None)
 
     def _unchangeable(self, plan: Plan) -> list[tuple[str, Any, Any]]:

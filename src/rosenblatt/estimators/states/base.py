@@ -25,7 +25,7 @@ from rosenblatt.engine.problems import Binary, Problem, columns, decide
 from rosenblatt.engine.rows import Examples, Matrix, MatrixLike, Rows, count, fetch, take, touched_columns
 from rosenblatt.engine.train import NO_LIMIT, NumericFailure, Visits
 from rosenblatt.engine.weights import backup, writable
-from rosenblatt.errors import InvalidData, UnsupportedOperation
+from rosenblatt.errors import DamagedModel, InvalidData, UnsupportedOperation
 from rosenblatt.estimators import parameters
 from rosenblatt.estimators.base import DENSE_WEIGHTS, Classifier, NotOffered
 from rosenblatt.estimators.callbacks import with_callbacks
@@ -396,9 +396,9 @@ class Stateful(Classifier):
 
     def _model_from_parts(self, parts: Parts) -> StateModel:
         problem = problem_of(parts, self._possible_problems())
-        begun = {name: decode_parameter(value) for name, value in parts.facts["begun"].items()}
+        begun = {name: decode_parameter(value, name) for name, value in parts.mapping("begun").items()}
         if set(begun) != set(self._own_values()):
-            raise ValueError(f"it began with {', '.join(begun)}; it must be {', '.join(self._own_values())}")
+            raise DamagedModel(f"it began with {', '.join(begun)}; it must be {', '.join(self._own_values())}")
         parameters.check(begun, {name: self._allowed[name] for name in begun})
         state = self._state_from(parts, begun, 1 if isinstance(problem, Binary) else columns(problem))
         model = StateModel(problem, state, parts.real("constant"), begun)
@@ -410,7 +410,7 @@ class Stateful(Classifier):
         be. No array of it that has the features on an axis may be larger than all that there is."""
         width, held = self.n_features_in_ + 1, sum(array.nbytes for array in parts.arrays.values())
         if 8 * vectors * width > held:
-            raise ValueError(f"{vectors} weight vectors of {width} weights need more than its {held} bytes")
+            raise DamagedModel(f"{vectors} weight vectors of {width} weights need more than its {held} bytes")
         counts = {"tally": parts.counts("tally", vectors), "clock": parts.counts("clock", 1)}
         if set(parts.arrays) == {"weights"}:
             return WeightState(parts.array("weights", np.float64, (vectors, width)), **counts)

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from rosenblatt.engine.jit import jit
 from rosenblatt.engine.loop import Progress, axpy, dot, place
 from rosenblatt.engine.rows import Dense, Rows, count, touched_columns
+from rosenblatt.errors import DamagedModel
 from rosenblatt.estimators.states.base import StateModel, StateTrainer, learn, score, zero_counts
 
 
@@ -123,13 +124,13 @@ class Gram(NamedTuple):
         """A fresh one with the room that these arrays have, if they have the same."""
         updates, rows, values = arrays["members"].shape[-1], arrays["starts"].size - 1, arrays["values"].size
         if arrays["factor"].shape[-1] != updates * (updates + 1) // 2 or rows < 0:
-            raise ValueError(
+            raise DamagedModel(
                 f"{updates} updates have a factor of {updates * (updates + 1) // 2} numbers, and rows have starts"
             )
         return _moved(self, Room(updates, rows, values))
 
     def check(self) -> None:
-        """Raise a ValueError if some number is not that of a place which exists."""
+        """Raise a DamagedModel if some number is not that of a place which exists."""
         rows, updates = int(self.stored[0]), self.members.shape[1]
         inside = np.arange(updates) < self.tally[:, None]  # (vectors, updates): which of them are in use
         diagonal = np.cumsum(np.arange(1, updates + 1)) - 1
@@ -141,7 +142,7 @@ class Gram(NamedTuple):
             and (~inside | (self.factor[:, diagonal] > 0)).all()
         )  # fmt: skip
         if not fine:
-            raise ValueError("the rows that were learned, their factor and their numbers do not match")
+            raise DamagedModel("the rows that were learned, their factor and their numbers do not match")
 
 
 class Ratios(NamedTuple):

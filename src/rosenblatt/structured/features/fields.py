@@ -3,14 +3,14 @@ hashes, and each type is looked at once."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rosenblatt.errors import InvalidData, InvalidDataType, InvalidParameter, shown
+from rosenblatt.errors import DamagedModel, InvalidData, InvalidDataType, InvalidParameter, shown
 from rosenblatt.modelfile.parts import Parts
 from rosenblatt.structured.features.words import ATTRIBUTES, NotText, Words, texts_from_parts, texts_to_parts
 
@@ -87,18 +87,22 @@ class Fields:
     @classmethod
     def from_parts(cls, parts: Parts) -> Fields:
         """Return the fields that were saved."""
-        types = {}
-        for field in parts.facts["fields"]:
+        types, fields = {}, parts.values("fields", str)
+        for field in fields:
             if f"{field}.bytes" in parts.arrays:
                 own = {name: parts.arrays.pop(f"{field}.{name}") for name in ("bytes", "lengths")}
                 types[field] = texts_from_parts(Parts(arrays=own))
-        return cls(parts.facts["fields"], parts.facts["attributes"], types)
+        attributes = parts.values("attributes", str)
+        if unknown := set(attributes) - {*ATTRIBUTES, *fields}:
+            raise DamagedModel(f"attributes must be those of words or fields; {sorted(unknown)[0]!r:.40} is neither")
+        return cls(fields, attributes, types)
 
 
 def attribute_names(fields: Sequence[str], reserved: Sequence[str] = ()) -> tuple[str, ...]:
     """Return the attributes that tokens of these fields have, after a check of the fields."""
-    names = tuple(fields)
-    if isinstance(fields, str) or not names or len(set(names)) < len(names) or set(names) & set(reserved):
+    names = tuple(fields) if isinstance(fields, Iterable) else ()
+    texts = not isinstance(fields, str) and all(isinstance(name, str) for name in names)
+    if not texts or not names or len(set(names)) < len(names) or set(names) & set(reserved):
         other = f", none of them {', '.join(map(repr, reserved))}" if reserved else ""
         raise InvalidParameter("fields", fields, f"a list of different names, the form first{other}")
     return ATTRIBUTES + names[1:]

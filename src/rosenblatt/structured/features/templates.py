@@ -8,7 +8,7 @@ what the others mean.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from hashlib import blake2b
 from typing import NamedTuple
@@ -46,9 +46,12 @@ def parse_terms(text: str) -> list[tuple[str, str]]:
 
 def template_list(texts: Sequence[str]) -> tuple[str, ...]:
     """Return the texts of templates; one text alone is no list of them."""
-    if isinstance(texts, str):
+    if not isinstance(texts, Iterable) or isinstance(texts, str):
         raise InvalidParameterType("templates", texts, "a list of texts")
-    return tuple(texts)
+    listed = tuple(texts)
+    if not all(isinstance(text, str) for text in listed):
+        raise InvalidParameterType("templates", texts, "a list of texts")
+    return listed
 
 
 def parse_templates(texts: Sequence[str], attributes: Sequence[str], places: Sequence[str]) -> Templates:

@@ -16,6 +16,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from rosenblatt.engine.hashtable import ABSENT, capacity_for, claim, find, new_slots, resized
 from rosenblatt.engine.jit import exact, jit, prefetch
+from rosenblatt.errors import DamagedModel
 from rosenblatt.modelfile.parts import Parts
 
 OUTCOMES = 2**16  # as many as 16 bits name
@@ -51,11 +52,11 @@ class WeightTable(NamedTuple):
     @classmethod
     def from_parts(cls, parts: Parts, outcomes: int) -> WeightTable:
         """Return the table that was saved, after a check that its lists name only so many outcomes."""
-        types = {**_ARRAYS, "outcomes": outcome_type(outcomes)}
+        types: dict[str, DTypeLike] = {**_ARRAYS, "outcomes": outcome_type(outcomes)}
         keys, sizes, named, w, drift = (parts.array(name, dtype, (None,)) for name, dtype in types.items())
         check_lists(WeightLists(keys, sizes, named, w), outcomes)
         if len(drift) != len(w):
-            raise ValueError(f"there are {len(w)} weights, but {len(drift)} drifts")
+            raise DamagedModel(f"there are {len(w)} weights, but {len(drift)} drifts")
         return _rebuild(*(part.copy() for part in (keys, sizes, named, w, drift)))
 
 
@@ -258,7 +259,7 @@ class WeightLists(NamedTuple):
         """Return the lists that were saved, after a check that they name only so many outcomes."""
         sizes, named = parts.arrays.pop("sizes"), parts.arrays.pop("outcomes")
         if sizes.dtype.kind not in "iu" or named.dtype.kind != "u":
-            raise TypeError(f"sizes and outcomes must be whole numbers; they are {sizes.dtype} and {named.dtype}")
+            raise DamagedModel(f"sizes and outcomes must be whole numbers; they are {sizes.dtype} and {named.dtype}")
         keys, weights = parts.array("keys", np.uint64, (None,)), parts.array("weights", dtype, (None,))
         lists = cls(keys.copy(), sizes.astype(np.int64), named.astype(outcome_type(outcomes)), weights.copy())
         check_lists(lists, outcomes)
@@ -269,15 +270,15 @@ def check_lists(lists: WeightLists, outcomes: int) -> None:
     """Raise an error if lists of a file do not fit together: compiled code checks no index."""
     keys, sizes, named, weights = lists
     if any(part.ndim != 1 for part in lists):
-        raise ValueError("a list has one dimension")
+        raise DamagedModel("a list has one dimension")
     if len(keys) != len(sizes) or len(named) != len(weights):
-        raise ValueError(f"{len(keys)} keys with {len(sizes)} lists, {len(named)} outcomes with {len(weights)} weights")
+        raise DamagedModel(f"{len(keys)} keys with {len(sizes)} lists, {len(named)} outcomes with {len(weights)} weights")
     if len(sizes) and (sizes.min() < 1 or sizes.max() > outcomes or (keys == 0).any() or len(np.unique(keys)) < len(keys)):
-        raise ValueError("a feature has no list, or a list no feature of its own")
+        raise DamagedModel("a feature has no list, or a list no feature of its own")
     if int(sizes.sum()) != len(weights):
-        raise ValueError(f"the lists have {int(sizes.sum())} entries, but there are {len(weights)} weights")
+        raise DamagedModel(f"the lists have {int(sizes.sum())} entries, but there are {len(weights)} weights")
     if len(named) and named.max() >= outcomes:
-        raise ValueError(f"a weight is for outcome {named.max()}, but there are {outcomes}")
+        raise DamagedModel(f"a weight is for outcome {named.max()}, but there are {outcomes}")
 
 
 class FrozenTable(NamedTuple):

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from rosenblatt.engine.hashtable import mix
 from rosenblatt.engine.jit import jit
-from rosenblatt.errors import InvalidDataType, shown
+from rosenblatt.errors import DamagedModel, InvalidDataType, shown
 from rosenblatt.modelfile.parts import Parts
 
 LONGEST_AFFIX = 9
@@ -176,7 +176,7 @@ class Words:
         before = len(self.index)
         self.index.update(zip(new, range(len(self.index), len(self.index) + len(new)), strict=True))
         if len(self.index) < before + len(new):
-            raise ValueError("a type stands twice in the list of types")
+            raise DamagedModel("a type stands twice in the list of types")
         self.table = np.concatenate([self.table, word_attributes(new, self.attributes)])
 
     def learn(self, tokens: Sequence[str]) -> NDArray:
@@ -226,8 +226,11 @@ def texts_from_parts(parts: Parts) -> list[str]:
     lengths = parts.array("lengths", np.int32, (None,), 0)
     ends = np.cumsum(lengths, dtype=np.int64)
     if len(ends) and ends[-1] != len(whole):
-        raise ValueError(f"the lengths of {len(ends)} texts add up to {ends[-1]}, but there are {len(whole)} bytes")
-    return [
-        whole[end - length : end].decode("utf-8", "surrogatepass")
-        for end, length in zip(ends.tolist(), lengths.tolist(), strict=True)
-    ]
+        raise DamagedModel(f"the lengths of {len(ends)} texts add up to {ends[-1]}, but there are {len(whole)} bytes")
+    try:
+        return [
+            whole[end - length : end].decode("utf-8", "surrogatepass")
+            for end, length in zip(ends.tolist(), lengths.tolist(), strict=True)
+        ]
+    except UnicodeDecodeError:
+        raise DamagedModel("texts must be UTF-8") from None

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from rosenblatt.engine.hashtable import capacity_for
 from rosenblatt.engine.jit import jit, prefetch
+from rosenblatt.errors import DamagedModel
 from rosenblatt.modelfile.parts import Parts
 
 _EMPTY = np.uint64(0)
@@ -59,7 +60,7 @@ class ArcWeights(NamedTuple):
         weights, learns = parts.array("w", np.float32, (len(names), 2)), "drift" in parts.arrays
         drifts = parts.array("drift", np.float64, (len(names), 2)) if learns else np.zeros((len(names), 2))
         if (names == 0).any() or (names & _ONE).any() or len(np.unique(names)) < len(names):
-            raise ValueError("two features have the same name, or one has none")
+            raise DamagedModel("two features have the same name, or one has none")
         return _rebuild(names.copy(), weights.copy(), drifts.copy(), learns)
 
 

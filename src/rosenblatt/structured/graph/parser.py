@@ -173,10 +173,12 @@ class GraphModel(ParserModel):
     def from_parts(cls, parts: Parts) -> GraphModel:
         """Return the model that was saved."""
         decoder, siblings = parts.text("decoder", DECODERS), parts.flag("siblings")
-        model = cls(Fields.from_parts(parts), parts.facts["texts"], decoder, siblings)
+        stored = parts.parts("texts", "")
+        texts = {kind: stored.values(kind, str) for kind in ("sieve", "templates", "label_templates")}
+        model = cls(Fields.from_parts(parts), texts, decoder, siblings)
         model._set_labels(parts)
-        model.arc_updates, model.label_updates = map(int, parts.facts["updates"])
-        model.n_nonprojective, model.n_too_long = map(int, parts.facts["set_apart"])
+        model.arc_updates, model.label_updates = parts.wholes("updates", 2)
+        model.n_nonprojective, model.n_too_long = parts.wholes("set_apart", 2)
         resume, outcomes = "scorer.drift" in parts.arrays, len(model.labels)
         pruner, scorer = (
             each._replace(weights=ArcWeights.from_parts(parts.parts("", f"{name}.")))

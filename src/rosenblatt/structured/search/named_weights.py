@@ -187,7 +187,7 @@ class NamedModel(StructuredModel):
     def from_parts(cls, parts: Parts) -> NamedModel:
         """Return the model that was saved."""
         model = cls()
-        names = [_decode_name(name) for name in json.loads(parts.arrays.pop("names").tobytes())]
+        names = [_decode_name(name) for name in parts.json_list("names")]
         w = parts.array("w", np.float64, (len(names),))
         drift = parts.array("drift", np.float64, w.shape) if "drift" in parts.arrays else np.zeros(len(names))
         model.w = NamedWeights(zip(names, w.tolist(), strict=True))

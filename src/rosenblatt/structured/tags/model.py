@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from rosenblatt.engine.hashtable import ABSENT, capacity_for, claim, find, new_slots, resized
 from rosenblatt.engine.jit import jit
-from rosenblatt.errors import InvalidData
+from rosenblatt.errors import DamagedModel, InvalidData
 from rosenblatt.modelfile.parts import Parts
+from rosenblatt.modelfile.values import check_list
 from rosenblatt.structured.base import StructuredModel
 from rosenblatt.structured.features.weight_table import (
     FrozenTable,
@@ -278,8 +279,9 @@ class TaggerModel(StructuredModel):
     @classmethod
     def from_parts(cls, parts: Parts, source: FeatureSource) -> TaggerModel:
         """Return the model that was saved, which reads tokens from this source."""
-        model = cls(source, parts.facts["scheme"], False, False, parts.whole("seed"))
-        model.tags, model.columns = list(parts.facts["tags"]), parts.whole("columns")
+        scheme = None if parts.facts["scheme"] is None else parts.text("scheme")
+        model = cls(source, scheme, False, False, parts.whole("seed"))
+        model.tags, model.columns = list(check_list(parts.facts["tags"], "tags")), parts.whole("columns")
         tags, arrays = len(model.tags), parts.arrays
         words: list = texts_from_parts(parts.parts("", "vocabulary_"))
         fields = len(source.fields) if isinstance(source, TemplateSource) else 1
@@ -287,7 +289,7 @@ class TaggerModel(StructuredModel):
             words = list(zip(*[iter(words)] * fields, strict=True))
         model.vocabulary = {word: number for number, word in enumerate(words, 1)}
         if len(model.vocabulary) < len(words):
-            raise ValueError("a word stands twice in the vocabulary")
+            raise DamagedModel("a word stands twice in the vocabulary")
 
         def square(name: str, dimensions: int, dtype: type = np.float32) -> NDArray:
             return parts.array(name, dtype, (tags + 1,) * dimensions, minus_infinity=dimensions == 2).copy()

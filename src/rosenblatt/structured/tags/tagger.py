@@ -18,6 +18,7 @@ from rosenblatt.engine.blocks import available_threads
 from rosenblatt.engine.loop import Progress
 from rosenblatt.engine.train import NO_LIMIT, Visits
 from rosenblatt.errors import (
+    DamagedModel,
     InvalidData,
     InvalidDataType,
     InvalidParameter,
@@ -584,7 +585,7 @@ class SequenceTagger(StructuredEstimator):
         super()._learned_from_parts(parts, resume)
         self.column = parts.facts.get("column")
         if type(self.column) not in (str, int, type(None)):
-            raise TypeError(f"column must be the name or the number of a column; it is {self.column!r:.40}")
+            raise DamagedModel(f"column must be the name or the number of a column; it is {self.column!r:.40}")
 
     def _model_from_parts(self, parts: Parts) -> TaggerModel:
         kinds: dict[str, type] = {kind.kind: kind for kind in (TemplateSource, MatrixSource, AttributeSource)}

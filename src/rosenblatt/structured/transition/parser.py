@@ -167,7 +167,7 @@ class TransitionModel(ParserModel):
     @classmethod
     def from_parts(cls, parts: Parts) -> TransitionModel:
         """Return the model that was saved."""
-        model = cls(Fields.from_parts(parts), parts.facts["templates"], parts.whole("seed"))
+        model = cls(Fields.from_parts(parts), parts.values("templates", str), parts.whole("seed"))
         model._set_labels(parts)
         model.uses = parts.array("uses", np.uint8, (len(model.labels),)).copy()
         model.updates, unit, actions = parts.whole("updates"), parts.real("unit"), 1 + 2 * len(model.labels)
