@@ -328,6 +328,8 @@ class FileModel(SaveLoadMixin):
             raise DamagedModel(f"there are {reading.features} columns, and its learner wants {learner.n_features_in_}")
         probabilities = parts.facts.get("probabilities")
         if probabilities is not None:
+            if not hasattr(learner, "classes_"):
+                raise DamagedModel(f"it has probabilities of classes, and a {type(learner).__name__} has none")
             probabilities = Sigmoids.from_facts(probabilities, len(learner.classes_))
         return cls(reading, learner, training, probabilities)
 
