@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 import tomllib
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -894,3 +894,81 @@ def test_what_cannot_be_written_is_refused_before_the_work(tmp_path):
     for path in (tmp_path, tmp_path / "missing" / "new"):
         with pytest.raises(library_errors.OutputError):
             files.check_writable(path)
+
+
+@pytest.fixture(scope="module")
+def places(tmp_path_factory):
+    """A folder with data, models, and things that are neither."""
+    folder = tmp_path_factory.mktemp("places")
+    with chdir(folder):
+        Path("rows.csv").write_text("label,a,b\nx,1,2\ny,3,4\nx,2,2\ny,5,4\n")
+        Path("nolabel.csv").write_text("q,a,b\nx,1,2\ny,3,4\n")
+        Path("big.svm").write_text("# a comment\n1 1:1\n\n-1 1:1e308 2:1e308\n1 1:1e308 2:1e308\n-1 1:1e308 2:1e308\n")
+        Path("big.csv").write_text("label,a,b\nx,1,2\ny,1e308,1e308\nx,1e308,1e308\n")
+        os.symlink("loop", "loop")
+        os.mkdir("folder")
+        assert app.run(["train", "rows.csv", "-q", "-m", "good.model"]) == Code.DONE
+        content = Path("good.model").read_bytes()
+        Path("damaged.model").write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+        Path("short.model").write_bytes(content[:100])
+    return folder
+
+
+EXIT_CODES = [
+    ("train rows.csv --resume -m damaged.model", Code.MODEL, "damaged.model: the file is damaged"),
+    ("train rows.csv --resume -m none.model", Code.MODEL, "none.model: there is no such file"),
+    ("train rows.csv --resume -m good.model", Code.USAGE, "only an interrupted training can resume"),
+    ("train rows.csv --from damaged.model -m o.model", Code.MODEL, "damaged.model: the file is damaged"),
+    ("train rows.csv --from loop -m o.model", Code.MODEL, "loop: its symbolic links lead in a circle"),
+    ("train rows.csv -m short.model", Code.OUTPUT, "is not a model; it is not replaced"),
+    ("train nolabel.csv -m o.model", Code.USAGE, "which column is the label?"),
+    ("train rows.csv --target zzz -m o.model", Code.USAGE, "there is no column 'zzz'"),
+    ("train rows.csv --target 7 -m o.model", Code.USAGE, "there is no column number 7"),
+    ("train loop -m o.model", Code.INPUT, "loop: its symbolic links lead in a circle"),
+    ("train loop --format csv -m o.model", Code.INPUT, "loop: its symbolic links lead in a circle"),
+    ("train folder -m o.model", Code.INPUT, "there are no files in the folder"),
+    ("train none.csv -m o.model", Code.INPUT, "there is no file"),
+    ("train rows.csv/x -m o.model", Code.INPUT, "there is no file"),
+    ("train /dev/null --format csv -m o.model", Code.INPUT, "there are no rows"),
+    ("train rows.csv -q -m /dev/null", Code.DONE, ""),
+    ("train rows.csv -q -m /dev/full", Code.OUTPUT, "the disk is full"),
+    ("train rows.csv -m loop", Code.OUTPUT, "loop: cannot be written"),
+    ("train rows.csv -m folder", Code.OUTPUT, "this is a folder, not a file"),
+    ("train rows.csv -m none/o.model", Code.OUTPUT, "there is no folder"),
+    ("train big.svm -m o.model -q --order cyclic", Code.INPUT, "big.svm, line 5: weights or scores overflowed"),
+    (
+        "train big.csv -m o.model -q --order cyclic --scale none",
+        Code.INPUT,
+        "big.csv, line 3: weights or scores",
+    ),
+    ("trace big.svm", Code.INPUT, "the squared length of row 1 of X overflows"),
+    ("predict loop rows.csv", Code.MODEL, "loop: its symbolic links lead in a circle"),
+    ("predict folder rows.csv", Code.MODEL, "folder: it is a folder, not a file"),
+    ("predict short.model rows.csv", Code.MODEL, "does not begin as one"),
+    ("predict /dev/null rows.csv", Code.MODEL, "does not begin as one"),
+    ("predict good.model loop", Code.INPUT, "loop: its symbolic links lead in a circle"),
+    ("predict good.model rows.csv -o loop", Code.OUTPUT, "loop: cannot be written"),
+    ("predict good.model rows.csv -o folder", Code.OUTPUT, "this is a folder, not a file"),
+    ("evaluate good.model none.csv", Code.INPUT, "there is no file"),
+    ("info damaged.model", Code.DONE, ""),
+    ("info loop", Code.MODEL, "loop: its symbolic links lead in a circle"),
+    ("explain short.model", Code.MODEL, "does not begin as one"),
+    ("tag good.model rows.csv", Code.MODEL, "it holds a FileModel"),
+    ("certify loop", Code.INPUT, "loop: its symbolic links lead in a circle"),
+    ("feasible folder", Code.INPUT, "folder"),
+]
+
+
+@pytest.mark.parametrize(("command", "code", "message"), EXIT_CODES, ids=[command for command, _, _ in EXIT_CODES])
+def test_exit_codes_are_those_of_the_documentation(places, command, code, message, capfd):
+    with chdir(places):
+        assert app.run(command.split()) == code
+    assert message in " ".join(capfd.readouterr().err.split())
+
+
+def test_training_twice_on_the_command_line_gives_the_same_bytes(places, tmp_path):
+    for name in "12":
+        with chdir(places):
+            assert app.run(["train", "rows.csv", "-q", "-m", str(tmp_path / name)]) == Code.DONE
+        time.sleep(0.01)
+    assert (tmp_path / "1").read_bytes() == (tmp_path / "2").read_bytes()

@@ -6,6 +6,7 @@ import errno
 import gzip
 import json
 import os
+import random
 import stat
 import subprocess
 import sys
@@ -401,3 +402,67 @@ def test_parts_within_parts_come_back_with_their_own_names():
     assert shared.whole("n") == 2
     assert shared.array("drift", np.float64, (1,)) == 1
     assert not whole.arrays
+
+
+WRITER = """
+import sys
+import numpy as np
+from rosenblatt.modelfile import container
+number = 0
+print("begin", flush=True)
+while True:
+    number += 1
+    container.write(sys.argv[1], {"number": number}, {"w": np.full(1 << 18, number, np.int64)})
+"""
+
+
+@pytest.mark.parametrize("nameless", [True, False])
+def test_a_process_that_is_killed_leaves_a_whole_model_and_nothing_beside_it(tmp_path, nameless, monkeypatch):
+    path, draw = tmp_path / "model", random.Random(0)
+    code = WRITER if nameless else f"import os\ndel os.O_TMPFILE\n{WRITER}"
+    for _ in range(8):
+        with subprocess.Popen([sys.executable, "-c", code, path], stdout=subprocess.PIPE) as process:
+            process.stdout.readline()
+            time.sleep(draw.uniform(0.02, 0.2))
+            process.kill()
+        if path.exists():
+            facts, arrays = container.read(path)
+            assert (arrays["w"] == facts["number"]).all()
+    container.write(path, {"number": 0}, {})
+    assert os.listdir(tmp_path) == ["model"]
+
+
+def test_what_a_living_process_writes_is_not_swept_away(tmp_path, monkeypatch):
+    monkeypatch.delattr(os, "O_TMPFILE")
+    path = tmp_path / "model"
+    with atomic_write(path) as file:
+        file.write(b"first")
+        with atomic_write(path) as other:
+            other.write(b"second")
+        assert path.read_bytes() == b"second"
+    assert path.read_bytes() == b"first"
+    assert os.listdir(tmp_path) == ["model"]
+
+
+def test_two_processes_that_save_one_model_leave_a_whole_one(tmp_path):
+    path = tmp_path / "model"
+    writers = [subprocess.Popen([sys.executable, "-c", WRITER, path], stdout=subprocess.PIPE) for _ in range(2)]
+    try:
+        for writer in writers:
+            writer.stdout.readline()
+        for _ in range(50):
+            if path.exists():
+                facts, arrays = container.read(path)
+                assert (arrays["w"] == facts["number"]).all()
+        assert all(writer.poll() is None for writer in writers)
+    finally:
+        for writer in writers:
+            writer.kill()
+            writer.communicate(timeout=60)
+
+
+def test_links_that_lead_in_a_circle_cannot_be_written(tmp_path):
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    with pytest.raises(OutputError) as caught:
+        container.write(tmp_path / "loop", {}, {})
+    assert caught.value.errno == errno.ELOOP

@@ -11,13 +11,14 @@ import shutil
 import sys
 import threading
 
-import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from rosenblatt.data import opening
+from rosenblatt.data import columns, conllu, matrix, opening, sentences
+from rosenblatt.data.formats import reading_for
 from rosenblatt.data.opening import FormatError, Input, output, paths, pieces
+from rosenblatt.data.tables import Table
 
 
 def zstd(data):
@@ -189,10 +190,9 @@ def test_pieces_are_the_file_cut_at_line_ends(start, parts, size, mark):
     assert len(spare) <= 1
 
 
-def test_a_line_that_never_ends_is_refused(monkeypatch):
-    monkeypatch.setattr(opening, "LONGEST", 1 << 12)
-    with pytest.raises(FormatError, match="a line is longer than 4,096 bytes"):
-        list(pieces(Input(io.BytesIO(bytes(1 << 14))), 100))
+def test_a_line_that_never_ends_is_refused():
+    with pytest.raises(FormatError, match=r"a line has [\d,]+ bytes so far, and more than 4K are not read"):
+        list(pieces(Input(io.BytesIO(bytes(1 << 14)), max_line=1 << 12), 100))
 
 
 def test_a_file_that_cannot_be_opened_keeps_its_number(tmp_path):
@@ -201,4 +201,71 @@ def test_a_file_that_cannot_be_opened_keeps_its_number(tmp_path):
     with pytest.raises(OSError, match="loop") as raised:
         Input(path)
     assert raised.value.errno
-    assert np.iinfo(np.int32).max < opening.LONGEST
+
+
+LONG = b"x" * 3000
+TOO_LONG = {  # the content of a file, with something longer than 2,000 bytes, and the line where that begins
+    "a.csv": (b"label,t\na,1\nb," + LONG + b"\n", 3),
+    "a.tsv": (b"label\tt\na\t1\nb\t" + LONG, 3),
+    "quote.csv": (b'label,t\na,1\nb,"' + b"word\n" * 600, 3),
+    "a.jsonl": (b'{"label":"a","t":1}\n{"label":"b","t":"' + LONG + b'"}\n', 2),
+    "a.svm": (b"1 1:1\n-1 1:2\n-1 " + b" ".join(b"%d:1" % n for n in range(1, 600)) + b"\n", 3),
+    "a.vw": (b"1 | a b\n-1 | " + b"ab " * 1000 + b"\n", 2),
+    "a.conllu": (b"1\ta\t_\tN\t_\t_\t0\troot\t_\t_\n\n1\t" + LONG + b"\t_\tN\t_\t_\t0\troot\t_\t_\n\n", 3),
+    "b.conllu": (b"1\ta\t_\tN\t_\t_\t0\troot\t_\t_\n\n" + b"1\ta\t_\tN\t_\t_\t0\troot\t_\t_\n" * 200, 3),
+    "a.columns": (b"a N O\n\n" + LONG + b" N O\n\n", 3),
+    "a.words": (b"a b\n" + LONG + b"\n", 2),
+    "a.matrix": (b"1 2\n" + b"1 " * 1500 + b"\n", 2),
+}
+READ = {
+    "svm": lambda path: list(reading_for([path]).batches([path])),
+    "vw": lambda path: list(reading_for([path]).batches([path])),
+    "conllu": lambda path: list(conllu.read(path)),
+    "columns": lambda path: list(columns.read(path)),
+    "words": lambda path: list(sentences.read(path)),
+    "matrix": matrix.read,
+}
+
+
+def read_table(path):
+    table = Table()
+    list(table.batches([path]))
+
+
+@pytest.mark.parametrize("compression", ["", ".gz", ".bz2", ".xz", ".zst"])
+@pytest.mark.parametrize("name", TOO_LONG)
+def test_a_line_a_field_or_a_sentence_that_is_too_long_is_refused(name, compression, tmp_path):
+    content, line = TOO_LONG[name]
+    path = str(tmp_path / (name + compression))
+    with opening.output(path) as file:
+        file.write(content)
+    read = READ.get(name.split(".")[1], read_table)
+    with (
+        opening.line_limit(2000),
+        pytest.raises(FormatError, match="so far, and more than 2K are not read") as caught,
+    ):
+        read(path)
+    assert (caught.value.path, caught.value.line) == (path, line)
+    assert caught.value.settings["max_line"]
+
+
+def test_lines_as_long_as_the_limit_are_read_however_they_are_cut(tmp_path):
+    path = tmp_path / "a.txt"
+    for length in (99, 100, 101):
+        path.write_bytes(b"ab\n" * 7 + b"x" * length + b"\nab\n")
+        for size in (1, 50, 64, 1000):
+            with opening.Input(path, max_line=100) as stream:
+                if length > 100:
+                    with pytest.raises(FormatError):
+                        list(opening.pieces(stream, size))
+                else:
+                    read = b"".join(buffer[begin:end].tobytes() for buffer, begin, end in opening.pieces(stream, size))
+                    assert read == path.read_bytes()
+
+
+def test_a_table_of_too_many_columns_is_refused_before_it_is_cut(tmp_path):
+    (tmp_path / "a.csv").write_bytes(b"," * opening.MAX_COLUMNS + b"\n")
+    (tmp_path / "a.jsonl").write_bytes(b"{" + b'"a":1,' * opening.MAX_COLUMNS + b'"b":1}\n')
+    for name in ("a.csv", "a.jsonl"):
+        with pytest.raises(FormatError, match=r"a table may have 1,048,576 columns"):
+            read_table(str(tmp_path / name))

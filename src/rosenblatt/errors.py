@@ -12,6 +12,7 @@ shows `missing='fill'` where the command line shows `--missing fill`.
       InvalidData                (ValueError)   rows, labels, weights or sentences that cannot be used
         InvalidDataType          (TypeError)    … because of their type
         FormatError                             a file that is not what its format says: path, line, column
+          UnknownColumn                         a column that was named, or should have been, and is not there
         UnknownLabel                            a label that is not one of the known classes
         ContinuousLabels                        labels that look like numbers to predict, not like classes
         NumericOverflow                         weights or scores became infinite or NaN
@@ -190,6 +191,10 @@ class InvalidDataType(InvalidData, TypeError):
 
 class FormatError(InvalidData):
     """A file whose content is not what its format says; `path`, `line` and `column` say where."""
+
+
+class UnknownColumn(FormatError):
+    """A column that was named and is not in the file, or that has to be named."""
 
 
 class UnknownLabel(InvalidData):

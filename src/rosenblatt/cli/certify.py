@@ -41,6 +41,7 @@ def certify(
     max_seconds: Annotated[float, opts.option("--max-seconds", "S", "Time limit in seconds.", min=0)] = 600.0,
     output: opts.Proof = None,
     check: opts.Check = None,
+    max_line: opts.MaxLine = "64M",
     json: opts.Json = False,
     quiet: opts.Quiet = False,
 ) -> int:

@@ -28,6 +28,7 @@ def convert(
         opts.Text, opts.option("--to", "onnx|text|svmlight", "Format to write; by default from the suffix of TO.")
     ] = None,
     skip_errors: opts.SkipErrors = False,
+    max_line: opts.MaxLine = "64M",
     json: opts.Json = False,
     quiet: opts.Quiet = False,
 ) -> None:

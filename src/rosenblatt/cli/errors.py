@@ -48,6 +48,7 @@ CODES: tuple[tuple[type[BaseException], Code], ...] = (
     (InvalidParameter, Code.USAGE),
     (errors.UnsupportedOperation, Code.USAGE),
     (errors.MissingDependency, Code.USAGE),
+    (errors.UnknownColumn, Code.USAGE),
     (errors.InvalidData, Code.INPUT),
     (errors.UnreadableCertificate, Code.INPUT),
     (errors.UnreadableModel, Code.MODEL),
@@ -68,6 +69,7 @@ _OS_ERRORS = {
     errno.ENOSPC: "the disk is full",
     errno.EDQUOT: "the quota of the disk is used up",
     errno.EROFS: "the disk can only be read",
+    errno.ELOOP: "its symbolic links lead in a circle",
 }
 
 
@@ -90,6 +92,7 @@ OPTIONS: dict[str, str | Callable[[Any], str | None]] = {
     "random_state": "--seed",
     "max_iter": "--epochs",
     "fields": "--tags",
+    "max_line": "--max-line",
     "max_updates": "--max-updates",
     "max_seconds": "--max-seconds",
     "header": _flag("--header", "--no-header"),

@@ -42,6 +42,7 @@ def evaluate(
     threshold: opts.Threshold = None,
     skip_errors: opts.SkipErrors = False,
     plot: opts.Plot = None,
+    max_line: opts.MaxLine = "64M",
     json: opts.Json = False,
     quiet: opts.Quiet = False,
 ) -> int:

@@ -25,6 +25,7 @@ def explain(
     row: Annotated[int, opts.option("--row -r", "N", "Number of the row to explain, from 1.", min=1)] = 1,
     label: Annotated[opts.Text, opts.option("--label", "LABEL", "Label to explain; by default the predicted one.")] = None,
     top: Annotated[int, opts.option("--top", "N", "Number of features to show.", min=1)] = 20,
+    max_line: opts.MaxLine = "64M",
     json: opts.Json = False,
     quiet: opts.Quiet = False,
 ) -> None:

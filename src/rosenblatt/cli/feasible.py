@@ -36,6 +36,7 @@ def feasible(
     output: opts.Proof = None,
     check: opts.Check = None,
     seed: opts.Seed = 0,
+    max_line: opts.MaxLine = "64M",
     json: opts.Json = False,
     quiet: opts.Quiet = False,
 ) -> int:
@@ -64,10 +65,11 @@ def _question(path: str) -> _Program | _System:
 
     from io import BytesIO
 
+    from rosenblatt.data.matrix import LARGEST
     from rosenblatt.data.opening import Input
 
     with Input(path) as stream:
-        content = stream.read()
+        content = stream.read(LARGEST + 1)
     held = BytesIO(content)
     held.name = "<stdin>"
     return (_Program if content.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{") else _System)(path, held)

@@ -37,6 +37,22 @@ Files = Annotated[
     list[str], typer.Argument(metavar="DATA", help='Data files, folders or patterns (*.csv); "-" is standard input.')
 ]
 Model = Annotated[str, typer.Argument(metavar="MODEL", help="A model file.")]
+
+
+def _use_max_line(text: str) -> str:
+    """Let files be read with lines of at most this size."""
+    from rosenblatt.data.opening import MAX_LINE
+
+    number, unit = (text[:-1], text[-1].upper()) if text[-1:].upper() in ("K", "M", "G") else (text, "")
+    if not number.isdecimal() or int(number) < 1:
+        raise InvalidParameter("max_line", text, "a size such as 500K, 64M or 2G")
+    MAX_LINE.set(int(number) << {"": 0, "K": 10, "M": 20, "G": 30}[unit])
+    return text
+
+
+MaxLine = Annotated[str, option(
+    "--max-line", "SIZE", "Refuse a longer line, field or sentence: 500K, 64M, 2G.", callback=_use_max_line
+)]  # fmt: skip
 Probabilities = Annotated[
     bool,
     option("--probabilities", None, "Predict the most probable label, with its probability; needs train --probabilities."),

@@ -52,6 +52,7 @@ def parse(
     output: opts.Output = None,
     plot: opts.Plot = None,
     seed: opts.Seed = 0,
+    max_line: opts.MaxLine = "64M",
     json: opts.Json = False,
     quiet: opts.Quiet = False,
 ) -> int:

@@ -36,6 +36,7 @@ def predict(
     ] = False,
     json: Annotated[bool, opts.option("--json", None, "Print each row as a JSON object: label, scores.")] = False,
     skip_errors: opts.SkipErrors = False,
+    max_line: opts.MaxLine = "64M",
     quiet: opts.Quiet = False,
 ) -> None:
     """Predict the label of each row with a trained model: one label a line, in the order of the rows.

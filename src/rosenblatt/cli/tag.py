@@ -61,6 +61,7 @@ def tag(
     start: text.From = None,
     output: opts.Output = None,
     seed: opts.Seed = 0,
+    max_line: opts.MaxLine = "64M",
     json: opts.Json = False,
     quiet: opts.Quiet = False,
 ) -> int:

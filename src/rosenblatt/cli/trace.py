@@ -49,6 +49,7 @@ def trace(
     rows: Annotated[int, opts.option("--rows", "N", "Number of updates to show, at most.", min=2)] = 40,
     plot: opts.Plot = None,
     seed: opts.Seed = 0,
+    max_line: opts.MaxLine = "64M",
     json: opts.Json = False,
     quiet: opts.Quiet = False,
 ) -> int:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _TOP_FEATURES = 8
 _PATIENCE = 3.0  # seconds until a note says what takes so long
 _SHOWN_CLASSES = 8
+_LONGEST_NAME = 80  # letters of a feature that are shown
 
 
 @opts.expand_groups
@@ -77,6 +78,7 @@ def train(
         int, opts.option("--top", "N", "Number of features with the largest weights to show for each class.", min=0)
     ] = _TOP_FEATURES,
     plot: opts.Plot = None,
+    max_line: opts.MaxLine = "64M",
     json: opts.Json = False,
     quiet: opts.Quiet = False,
 ) -> int:
@@ -95,7 +97,8 @@ def train(
     files = file_list(data)
     place = model or _model_name(files)
     check_writable(place, *files)
-    check_replaceable(place, "another model file, with --model FILE")
+    if not resume:
+        check_replaceable(place, "another model file, with --model FILE")
     check_plot(plot)
     if resume and start:
         raise Failure("--resume and --from cannot be used together: one goes on with an interrupted training, the other "
@@ -283,12 +286,16 @@ def _summary(model: FileModel, place: str, top: int) -> tuple[dict[str, Any], st
     if training.get("skipped"):
         lines.append(f"{training['skipped']:,} rows that could not be read were left out")
     lines += [
-        wrap(f"top features of {entry.label}: ", [f"{weight.name} {weight.value:.3g}" for weight in entry.weights])
+        wrap(f"top features of {entry.label}: ", [f"{_short(weight.name)} {weight.value:.3g}" for weight in entry.weights])
         for entry in features[:_SHOWN_CLASSES]
     ]
     if len(features) > _SHOWN_CLASSES:
         lines.append(f"({len(features) - _SHOWN_CLASSES:,} more classes)")
     return facts, "\n".join(lines)
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…"
 
 
 def _counts_mistakes(learner: object) -> bool:

@@ -113,6 +113,8 @@ def detect_format(path: str | os.PathLike[str]) -> str:
     FormatError
         If neither tells the format, or if the file is a pipe without a known suffix.
     """
+    if path != "-":
+        os.stat(path)  # a file that cannot be there is no pipe
     found = format_of_suffix(path)
     problem = "the format cannot be detected: input from a pipe has no name that tells it"
     if found is None and rereadable([path]):

@@ -16,7 +16,17 @@ from itertools import chain
 from numbers import Integral
 from typing import IO, Any, Generic, NamedTuple, TypeVar
 
-from rosenblatt.data.opening import DAMAGE, MOST_ERRORS, Input, check_on_error, name_of, output
+from rosenblatt.data.opening import (
+    DAMAGE,
+    MAX_LINE,
+    MOST_ERRORS,
+    Input,
+    check_on_error,
+    name_of,
+    output,
+    text_lines,
+    too_long,
+)
 from rosenblatt.errors import FormatError, InvalidData, InvalidDataType, InvalidParameter
 
 BOM = "\ufeff"
@@ -296,12 +306,12 @@ def _lines(source: Source) -> Iterator[Iterable[str]]:
             return
         wrapped = io.TextIOWrapper(file, encoding="utf-8", errors="surrogateescape", newline="\n")
         try:
-            yield wrapped
+            yield text_lines(wrapped, name_of(source), MAX_LINE.get())
         finally:
             wrapped.detach()  # whoever opened the file closes it
         return
     with io.TextIOWrapper(Input(source), encoding="utf-8", errors="surrogateescape", newline="\n") as lines:
-        yield lines
+        yield text_lines(lines, name_of(source), MAX_LINE.get())
 
 
 def _is_text(file: Any) -> bool:
@@ -310,7 +320,7 @@ def _is_text(file: Any) -> bool:
 
 def _blocks(lines: Iterable[str], file: str, error: type[FormatError]) -> Iterator[Block]:
     held: list[str] = []
-    first, mark = 1, ""
+    first, mark, size, most = 1, "", 0, MAX_LINE.get()
     try:
         stream = iter(lines)
         start = next(stream, "")
@@ -318,12 +328,16 @@ def _blocks(lines: Iterable[str], file: str, error: type[FormatError]) -> Iterat
             start, mark = start[1:], BOM
         for line in chain([start] if start else [], stream):
             held.append(line)
+            size += len(line)
             if line.isspace():
                 yield Block(file, first, held, mark)
-                first, mark = first + len(held), ""
+                first, mark, size = first + len(held), "", 0
                 held = []
+            elif size > most:
+                raise too_long(f"the sentence of {len(held):,} lines that begins here", size, most, file, first)
     except FormatError as reason:
-        raise error(reason.problem, path=file, line=first + len(held)) from reason
+        line_number = reason.line or first + len(held)
+        raise error(reason.problem, path=file, line=line_number, hint=reason.hint, settings=reason.settings) from reason
     except (*DAMAGE, UnicodeDecodeError) as reason:
         if getattr(reason, "errno", None) is not None:
             raise

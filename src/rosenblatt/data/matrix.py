@@ -21,13 +21,13 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.data.opening import Input, name_of
+from rosenblatt.data.opening import Input, name_of, text_lines
 from rosenblatt.errors import FormatError
 
 NUMBER = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3}|/[0-9]+)?")
 _BETWEEN = re.compile(r"\s*[,;\t]\s*|\s+")
 _PARTS = {"c", "A_ub", "b_ub", "A_eq", "b_eq", "bounds"}
-_LARGEST = 1 << 28  # bytes of a program
+LARGEST = 1 << 28  # bytes of a program
 
 
 def read(path: str | PathLike) -> list[tuple[Fraction, ...]]:
@@ -51,7 +51,8 @@ def read(path: str | PathLike) -> list[tuple[Fraction, ...]]:
     with Input(path) as stream:
         if stream.peek(6) == b"\x93NUMPY":
             return _load_array(stream, name_of(path))
-        return _rows(io.TextIOWrapper(stream, "utf-8", errors="surrogateescape"), name_of(path))
+        text = io.TextIOWrapper(stream, "utf-8", errors="surrogateescape")
+        return _rows(text_lines(text, name_of(path), stream.max_line), name_of(path))
 
 
 def read_program(path: str | PathLike) -> dict[str, Any]:
@@ -74,10 +75,7 @@ def read_program(path: str | PathLike) -> dict[str, Any]:
     """
     name = name_of(path)
     with Input(path) as stream:
-        content = stream.read(_LARGEST + 1)
-    if len(content) > _LARGEST:
-        problem = f"the file is larger than {_LARGEST >> 20} MiB, too large for a linear program that is solved exactly"
-        raise FormatError(problem, path=name)
+        content = _whole(stream, name)
     try:
         program = json.loads(content, parse_float=_number, parse_int=_number, parse_constant=_number)
     except json.JSONDecodeError as error:
@@ -94,9 +92,16 @@ def read_program(path: str | PathLike) -> dict[str, Any]:
         raise FormatError(str(error), path=name) from None
 
 
+def _whole(stream: Input, name: str) -> bytes:
+    content = stream.read(LARGEST + 1)
+    if len(content) > LARGEST:
+        raise FormatError(f"the file is larger than {LARGEST >> 20} MiB, too large to be solved exactly", path=name)
+    return content
+
+
 def _load_array(stream: Input, name: str) -> list[tuple[Fraction, ...]]:
     try:
-        array = np.load(io.BytesIO(stream.read()), allow_pickle=False)
+        array = np.load(io.BytesIO(_whole(stream, name)), allow_pickle=False)
     except (ValueError, EOFError) as error:
         raise FormatError(f"the file is not an array that numpy can read: {error}", path=name) from None
     if array.ndim != 2 or array.dtype.kind not in "biuf" or array.dtype.itemsize > 8 or not np.isfinite(array).all():

@@ -25,6 +25,7 @@ import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
 from typing import IO, Any, NamedTuple, Protocol
@@ -39,7 +40,9 @@ BOM = b"\xef\xbb\xbf"
 LF = ord("\n")
 ROOM = 16  # bytes behind the end of a piece, so that eight can be read at once from any place in it
 MOST_ERRORS = 100  # that readers remember of what they left out
-LONGEST = 1 << 31  # bytes that one line may have: 2 GiB
+MAX_LINE: ContextVar[int] = ContextVar("MAX_LINE", default=1 << 26)  # bytes that one line, field or sentence may have
+MAX_COLUMNS = 1 << 20  # that a table may have
+_XZ_MEMORY = 1 << 28  # bytes that the dictionary of an xz file may need; xz -9 makes files that need a quarter of it
 REQUEST = 1 << 17  # bytes asked of a decompressor at once, and so the most that an error may swallow
 PAUSE = 10  # milliseconds without a byte after which a pipe has paused
 
@@ -129,6 +132,8 @@ class Input(io.BufferedIOBase):
         What to read; "-" is standard input.
     digest : bool or hash
         A hash that is updated with all bytes read, before decompression; True makes one of SHA-256.
+    max_line : int, optional
+        Bytes that a line, a field or a sentence may have; by default what `line_limit` says, or 64 MiB.
     live : bool
         Whether `pieces` are to end where a pipe pauses, so that each line can be answered before the next one is there.
     on_wait : callable, optional
@@ -138,6 +143,8 @@ class Input(io.BufferedIOBase):
     ----------
     name : str
         What messages call it.
+    max_line : int
+        Bytes that a line, a field or a sentence may have; those who cut the stream refuse a longer one.
     bytes_read : int
         Bytes read so far, before decompression.
     total_bytes : int or None
@@ -156,8 +163,10 @@ class Input(io.BufferedIOBase):
         digest: bool | Digest = False,
         live: bool = False,
         on_wait: Callable[[], object] | None = None,
+        max_line: int | None = None,
     ):
         self.name, self.live, self.paused = name_of(source), live, False
+        self.max_line = MAX_LINE.get() if max_line is None else max_line
         self._raw = _Raw(source, digest, on_wait)
         self._failure: FormatError | None = None
         suffix = Path(self.name).suffix
@@ -461,7 +470,7 @@ SUFFIXES = {
     ".xz": Compression(
         (b"\xfd7zXZ\x00",),
         0,
-        partial(_Members, begin=lzma.LZMADecompressor, padding=b"\0"),
+        partial(_Members, begin=partial(lzma.LZMADecompressor, memlimit=_XZ_MEMORY), padding=b"\0"),
         partial(lzma.LZMAFile, mode="wb"),
     ),
     ".zst": Compression((b"\x28\xb5\x2f\xfd",), 0, _Zstd, _zstd_writer),
@@ -492,6 +501,7 @@ class ByteStream(Protocol):
     """A stream of bytes with a name."""
 
     name: str
+    max_line: int
     live: bool
 
     def readinto(self, buffer: Any, /) -> int:
@@ -508,6 +518,7 @@ def pieces(stream: ByteStream, size: int, spare: list[NDArray[np.uint8]] | None 
     Each piece has an array of its own; one that is no longer needed, put into `spare`, is used again.
     """
     spare = [] if spare is None else spare
+    size = min(size, stream.max_line)
     rest = np.empty(0, np.uint8)  # the beginning of a line that goes on
     mark = len(BOM)
     ended = False
@@ -517,11 +528,17 @@ def pieces(stream: ByteStream, size: int, spare: list[NDArray[np.uint8]] | None 
         filled, end = len(rest), -1
         while end < 0 and not ended:
             if filled == len(buffer) - ROOM:
-                buffer = _widen(buffer, filled, stream.name)
+                buffer = _widen(buffer, filled)
             got = fill(buffer[filled : len(buffer) - ROOM])
             end = _last_line_end(buffer, filled, filled + got)
             filled += got
             ended = got == 0  # a buffer that is not full may be the last before an error
+            if end < 0 and filled > stream.max_line:
+                raise too_long("a line", filled, stream.max_line, stream.name)
+        if (
+            end >= 0 and (first := _first_line_end(buffer, len(rest), end)) > stream.max_line
+        ):  # others are no longer than size
+            raise too_long("a line", first, stream.max_line, stream.name)
         end = filled if ended else end + 1
         begin = mark if mark and bytes(buffer[:mark]) == BOM else 0
         mark = 0
@@ -542,12 +559,63 @@ def _room(spare: list[NDArray[np.uint8]], size: int, rest: NDArray[np.uint8]) ->
     return buffer
 
 
-def _widen(buffer: NDArray[np.uint8], size: int, name: str) -> NDArray[np.uint8]:
-    if size >= LONGEST:
-        raise FormatError(f"a line is longer than {LONGEST:,} bytes", path=name, hint="is this a text file?")
+def too_long(what: str, size: int, most: int, name: str, line: int | None = None) -> FormatError:
+    """Return the error for a line, a field or a sentence that is longer than it may be, after so many bytes of it."""
+    return FormatError(
+        f"{what} has {size:,} bytes so far, and more than {size_text(most)} are not read",
+        path=name,
+        line=line,
+        hint="is this the right format?",
+        settings={"max_line": size_text(4 * size)},
+    )
+
+
+def size_text(size: int) -> str:
+    """Return a number of bytes as people write it, rounded up: 64M."""
+    for unit, letter in ((1 << 30, "G"), (1 << 20, "M"), (1 << 10, "K")):
+        if size >= unit:
+            return f"{-(-size // unit)}{letter}"
+    return str(size)
+
+
+@contextmanager
+def line_limit(max_line: int) -> Iterator[None]:
+    """Let lines, fields and sentences of the files that are opened in this block have so many bytes, instead of 64 MiB.
+
+    Parameters
+    ----------
+    max_line : int
+        The number of bytes.
+    """
+    if max_line < 1:
+        raise InvalidParameter("max_line", max_line, "a number of bytes, at least 1")
+    token = MAX_LINE.set(max_line)
+    try:
+        yield
+    finally:
+        MAX_LINE.reset(token)
+
+
+def text_lines(text: io.TextIOBase, name: str, most: int) -> Iterator[str]:
+    """Yield the lines of a text with their ends; FormatError where one is too long."""
+    for number, line in enumerate(iter(partial(text.readline, most + 1), ""), 1):
+        if len(line) > most:
+            raise too_long("a line", len(line), most, name, number)
+        yield line
+
+
+def _widen(buffer: NDArray[np.uint8], size: int) -> NDArray[np.uint8]:
     wider = np.empty(2 * size + ROOM, np.uint8)
     wider[:size] = buffer[:size]
     return wider
+
+
+def _first_line_end(buffer: NDArray[np.uint8], begin: int, end: int) -> int:
+    """Return where the first line end in buffer[begin:end + 1] is; there is one at the end."""
+    step = 1 << 12
+    while (found := bytes(buffer[begin : begin + step]).find(b"\n")) < 0:
+        begin, step = begin + step, 2 * step
+    return min(begin + found, end)
 
 
 def _last_line_end(buffer: NDArray[np.uint8], begin: int, end: int) -> int:

@@ -18,7 +18,7 @@ from typing import Any
 
 from rosenblatt.data import columns as column_files
 from rosenblatt.data import conllu, lines
-from rosenblatt.data.opening import Input, Source, name_of
+from rosenblatt.data.opening import Input, Source, name_of, text_lines, too_long
 from rosenblatt.errors import FormatError
 
 _SAMPLE = 100  # lines that are looked at to tell columns from plain text
@@ -59,19 +59,24 @@ def read(
         Input(source, on_wait=on_wait) as stream,
         io.TextIOWrapper(stream, "utf-8", errors="surrogateescape", newline="\n") as text,
     ):
+        rest = text_lines(text, name, stream.max_line)
         begin: list[str] = []
-        for line in text:
+        size = 0
+        for line in rest:
             begin.append(line)
+            size += len(line)
+            if size > stream.max_line:
+                raise too_long("what stands before the first word", size, stream.max_line, name, 1)
             if not _is_preamble(line):
                 break
         if columns is not None:
             _refuse_conllu(begin, columns, name)
-            held: Any = _Peeked(name, begin, text)
+            held: Any = _Peeked(name, begin, rest)
             yield from column_files.read(held, columns)
             return
         if source != "-" or not sys.stdin.isatty():  # where lines are answered as they are typed
-            begin += islice(text, _SAMPLE)
-        file: Any = _Peeked(name, begin, text)
+            begin += islice(rest, _SAMPLE)
+        file: Any = _Peeked(name, begin, rest)
         yield from conllu.read(file) if _is_conllu(begin, name) else _words(file)
 
 

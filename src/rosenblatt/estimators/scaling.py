@@ -64,7 +64,8 @@ def unevenness(X: Matrix) -> Unevenness | None:
     small = np.sqrt(squares[there] / present[there])
     low = np.partition(small, (len(small) - 1) // 4)[(len(small) - 1) // 4]
     largest = int(np.argmax(total))
-    ratio = total[largest] / part.shape[0] / low
+    with np.errstate(invalid="ignore", over="ignore"):  # sums that have overflowed have no ratio
+        ratio = total[largest] / part.shape[0] / low
     return Unevenness(float(ratio), int(names[largest])) if limit <= ratio < np.inf else None
 
 

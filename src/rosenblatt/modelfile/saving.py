@@ -154,10 +154,7 @@ class LearnerSaveLoadMixin(SaveLoadMixin):
         expected = parts.values("arrays", str)
         if sorted(parts.arrays) != expected:
             raise DamagedModel(f"it should have the arrays {str(expected)[:200]}; it has {str(sorted(parts.arrays))[:200]}")
-        parameters = {name: decode_parameter(value, name) for name, value in parts.mapping("parameters").items()}
-        if unknown := set(parameters) - set(signature(cls).parameters):
-            raise DamagedModel(f"{cls.__name__} has no parameter {sorted(unknown)[0]!r:.40}")
-        learner = cls(**parameters)
+        learner = decode_learner(cls, parts)
         learner._learned_from_parts(parts, parts.flag("resume"))
         return learner
 
@@ -280,6 +277,14 @@ def encode_parameter(name: str, value: object) -> Any:
             f"{name}={value!r} is a function, and a file holds no code", hint="use one that has a name, or pickle the model"
         )
     raise UnsupportedOperation(f"{name}={value!r} cannot be saved in a file; numbers, text, lists and rules can")
+
+
+def decode_learner(kind: Any, parts: Parts) -> Any:
+    """Return a learner of this class with the parameters that parts hold."""
+    parameters = {name: decode_parameter(value, name) for name, value in parts.mapping("parameters").items()}
+    if unknown := set(parameters) - set(signature(kind).parameters):
+        raise DamagedModel(f"{kind.__name__} has no parameter {sorted(unknown)[0]!r:.40}")
+    return kind(**parameters)
 
 
 def decode_parameter(value: object, name: str) -> Any:

@@ -27,7 +27,8 @@ from rosenblatt.errors import (
 )
 from rosenblatt.estimators.base import unchanged_on_error
 from rosenblatt.modelfile.parts import Parts
-from rosenblatt.modelfile.saving import SaveLoadMixin, decode_parameter, encode_parameter
+from rosenblatt.modelfile.saving import SaveLoadMixin, decode_learner, encode_parameter
+from rosenblatt.modelfile.values import check_list
 from rosenblatt.structured.base import StructuredEstimator, check_examples, check_pair, fingerprint, take
 from rosenblatt.structured.graph.parser import GraphParser
 from rosenblatt.structured.parser import DependencyParser
@@ -116,9 +117,9 @@ class PipelineProgress(NamedTuple):
         found = parts.parts("answers")
         answers = {tag: found.json_list(tag) for tag in list(found.arrays)}
         for tag, done in answers.items():
-            sentences = [sentence for part in done if isinstance(part, list) for sentence in part]
-            whole = all(isinstance(part, list) for part in done) and all(isinstance(each, list) for each in sentences)
-            if len(done) > folds or not whole or not all(isinstance(word, str) for each in sentences for word in each):
+            sentences = [sentence for part in done for sentence in check_list(part, tag)]
+            words = [word for sentence in sentences for word in check_list(sentence, tag)]
+            if len(done) > folds or not all(isinstance(word, str) for word in words):
                 raise DamagedModel(f"the tags {tag} must be text, in at most {folds} parts")
         return cls(parts.text("data"), answers, taggers, start)
 
@@ -469,7 +470,7 @@ class TagAndParse(SaveLoadMixin, BaseEstimator):
             plans = progress.parts("learners")
             planned = {name: _learner_from_facts(plans.parts(name)) for name in plans.facts}
         elif parser is None:
-            raise DamagedModel("a pipeline without a parser")
+            raise DamagedModel("it has no parser")
         else:
             planned = {**{name: clone(tagger) for name, tagger in made.items()}, "parser": clone(parser)}
         parses = planned.pop("parser", None)
@@ -503,11 +504,7 @@ def _learner_to_facts(learner: StructuredEstimator) -> dict[str, Any]:
 
 def _learner_from_facts(parts: Parts) -> Any:
     """Return the learner with these parameters."""
-    kind = _KINDS[parts.text("learner", _KINDS)]
-    parameters = {name: decode_parameter(value, name) for name, value in parts.mapping("parameters").items()}
-    if unknown := parameters.keys() - kind().get_params(deep=False).keys():
-        raise DamagedModel(f"a {kind.__name__} has no parameter {min(unknown)!r:.80}")
-    return kind(**parameters)
+    return decode_learner(_KINDS[parts.text("learner", _KINDS)], parts)
 
 
 def _columns(y: Sequence, tags: int) -> tuple[list[list[list[str]]], list[list[tuple[int, str]]]]:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rosenblatt.errors import InvalidParameter
+from rosenblatt.errors import InvalidParameter, NumericOverflow
 from rosenblatt.exact.reading import COUNT, POSITIVE, Matrix, MatrixLike
 from rosenblatt.feasibility.rows import dense_row, row_lengths
 from rosenblatt.theory import bounds
@@ -25,6 +25,8 @@ from rosenblatt.theory.signed import RandomSeed, read
 
 ORDERS = ("cyclic", "shuffle", "random", "most-violated", "most-violated-normalised")
 _ROUNDING = 1e-9  # what floats may be wrong by, in parts of the wall
+
+_LARGEST = 1e150  # length of a row, whose square, times a rate, float64 can hold
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,6 +209,9 @@ def trace(
     A = read(X, y, constant).A
     norms = row_lengths(A)
     radius = float(norms.max())
+    if not np.isfinite(radius) or radius > _LARGEST:
+        row = int(np.argmax(norms))
+        raise NumericOverflow(f"the squared length of row {row} of X overflows", row=row, hint="scale X down")
     u, measured = _widest_separator(X, y, constant) if separator is None else _margin_of(A, separator)
     claimed = measured if gamma is None else float(gamma)
     w = np.zeros(A.shape[1]) if start is None else _vector("start", start, A.shape[1])

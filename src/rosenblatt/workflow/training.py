@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone, is_regressor
 from xxhash import xxh64
 
+from rosenblatt.data import opening
 from rosenblatt.data.opening import rereadable
 from rosenblatt.data.reading import Batch, Chunk, Reading, RowReading
 from rosenblatt.data.svmlight import LabelError
@@ -33,6 +34,7 @@ from rosenblatt.errors import (
     IncompatibleParameters,
     InvalidData,
     InvalidParameter,
+    NumericOverflow,
     UnknownLabel,
     UnsupportedOperation,
 )
@@ -146,11 +148,14 @@ class LoadedRows(NamedTuple):
     def rows(self) -> int:
         return len(self.live)
 
+    def order_of(self, number: int) -> NDArray:
+        """Return the rows in the order in which the pass with this number visits them."""
+        mixed = self.order == "shuffle"
+        return np.random.default_rng([self.seed, number]).permutation(self.live) if mixed else self.live
+
     def steps(self, number: int, start: int) -> Generator[tuple[Chunk, int]]:
         """Yield (rows, how many of the pass are done after them), of the pass with this number, from row `start` on."""
-        order = self.live
-        if self.order == "shuffle":
-            order = np.random.default_rng([self.seed, number]).permutation(order)
+        order = self.order_of(number)
         size = min(max(-(-len(order) // _STEPS), _STEP_ROWS[0]), _STEP_ROWS[1])
         for at in range(start, len(order), size):
             part = order[at : at + size]
@@ -191,6 +196,32 @@ def fingerprint(files: Sequence[str], size: int) -> str:
                 digest.update(data)
                 size -= len(data)
     return digest.hexdigest()
+
+
+def place_of_row(files: Sequence[str], reading: Reading, row: int) -> tuple[str | None, int | None]:
+    """Return the file and the line of a row of text, counted from 0 over all files; None where that cannot be told: a pipe,
+    a table with quotes, over whose lines a row may go on, or one without lines."""
+    form = getattr(getattr(reading, "schema", None), "form", None)
+    if not rereadable(files) or (form is not None and form.format not in ("csv", "tsv", "jsonl")):
+        return None, None
+    for file in files:
+        with opening.Input(file) as stream:
+            header = form is not None and form.format != "jsonl" and reading.schema.header  # type: ignore[attr-defined]
+            line = 0
+            for piece in opening.pieces(stream, _READ_SIZE):
+                for text in piece.buffer[piece.begin : piece.end].tobytes().splitlines():
+                    line += 1
+                    if form is not None and form.format != "jsonl" and form.quote and form.quote.encode() in text:
+                        return None, None
+                    if not text.strip() or (form is None and text.startswith(b"#")):
+                        continue
+                    if header:
+                        header = False
+                    elif row == 0:
+                        return file, line
+                    else:
+                        row -= 1
+    return None, None
 
 
 def file_sizes(files: Sequence[str]) -> list[list[Any]]:
@@ -424,6 +455,22 @@ class Trainer:
         self.stopped = "passes"
 
     def _learn(self, chunk: Chunk, takes_weights: bool) -> None:
+        try:
+            self._learn_rows(chunk, takes_weights)
+        except NumericOverflow as error:
+            rows = chunk.rows if chunk.weight is None else int(np.count_nonzero(chunk.weight))
+            if error.row is None or rows < chunk.rows or not self.files:
+                raise
+            row = self.row + error.row
+            if isinstance(self.source, LoadedRows):
+                row = int(self.source.order_of(self.number)[row])
+            path, line = place_of_row(self.files, self.reading, row)
+            raise NumericOverflow(
+                "weights or scores overflowed when this row was learned: its numbers, or those before it, are too large",
+                path=path or ", ".join(self.files), line=line, row=row, hint="scale them down",
+            ) from error  # fmt: skip
+
+    def _learn_rows(self, chunk: Chunk, takes_weights: bool) -> None:
         if chunk.weight is not None and (chunk.weight == 0).any():  # a row of weight 0 is not there
             chunk = chunk.take(np.flatnonzero(chunk.weight))
             if not chunk.rows:

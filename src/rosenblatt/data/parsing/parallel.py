@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from xxhash import xxh64
 
-from rosenblatt.data.opening import MOST_ERRORS, Input, Piece, Source, check_on_error, name_of, pieces, size_of
+from rosenblatt.data.opening import MAX_LINE, MOST_ERRORS, Input, Piece, Source, check_on_error, name_of, pieces, size_of
 from rosenblatt.errors import FormatError, InvalidParameter, UnsupportedOperation
 
 SIZE = 1 << 21  # bytes of text in a piece: it and its rows stay in the cache of a core
@@ -100,6 +100,7 @@ class ParallelReader(Generic[Batch]):
         self.total_bytes = size_of(paths)
         self._prepare, self._parse, self._error, self._skip = prepare, parse, error, on_error == "skip"
         self._digest = xxh64() if digest else None
+        self._max_line = MAX_LINE.get()  # threads that open files have contexts of their own
         self._live = live
         self._before = 0  # bytes of the files that are finished
         self._input: Input | None = None
@@ -171,7 +172,8 @@ class ParallelReader(Generic[Batch]):
         return self._digest.hexdigest()
 
     def _open(self, path: Source) -> Input:
-        return Input(path, digest=self._digest if self._digest is not None else False, live=self._live)
+        digest = self._digest if self._digest is not None else False
+        return Input(path, digest=digest, live=self._live, max_line=self._max_line)
 
     def _read(self, paths: Sequence[Source], size: int) -> Generator[tuple[Piece, Any], None, None]:
         """Yield the pieces of all files and what was prepared for them, for one thread at a time."""
@@ -245,7 +247,8 @@ class ParallelReader(Generic[Batch]):
     def _locate(self, failure: BaseException) -> BaseException:
         """Return the error of a file that cannot be read further with the line where it ends."""
         if isinstance(failure, FormatError) and failure.line is None:
-            located = self._error(failure.problem, path=self._source[1], line=self._line)
+            place: Any = {"path": self._source[1], "line": self._line}
+            located = self._error(failure.problem, **place, hint=failure.hint, settings=failure.settings)
             located.__cause__ = failure
             return located
         return failure

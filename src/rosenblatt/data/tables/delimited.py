@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from itertools import islice
+from itertools import chain, islice
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -20,12 +21,12 @@ import pyarrow as pa
 import pyarrow.csv
 from numpy.typing import NDArray
 
-from rosenblatt.data.opening import Input
+from rosenblatt.data.opening import MAX_COLUMNS, Input, too_long
 from rosenblatt.data.tables.sources import Form, Piece, Source, TableError, drop_invalid, whole_lines
 from rosenblatt.engine.jit import jit
 
 HEAD = 50  # records that are looked at to decide what the first one is
-LONGEST = 1 << 26  # bytes that a quoted field may go on over line ends
+_ENOUGH = 1 << 24  # bytes of them, if there are fewer
 _LINE_END, _RETURN = 10, 13
 
 
@@ -69,8 +70,12 @@ def scan_records(data, delimiter, quote, most):
 def first_records(data: bytes, form: Form, file: str) -> list[list[str]]:
     """Return the first records of delimited text, cut into fields without the blanks around them."""
     text = data.decode("utf-8-sig", "replace").replace("\r\n", "\n").replace("\r", "\n")
-    most = csv.field_size_limit(LONGEST)
+    most = csv.field_size_limit(len(text) + 1)
     try:
+        columns = text.partition("\n")[0].count(form.delimiter) + 1
+        if columns > MAX_COLUMNS:
+            problem = f"the first line has {columns:,} fields; a table may have {MAX_COLUMNS:,} columns"
+            raise TableError(problem, path=file, line=1, hint="rows of so many columns are better written as LIBSVM text")
         records: Iterable[list[str]] = (line.split(form.delimiter) for line in text.split("\n") if line)
         if form.quote:
             records = csv.reader(io.StringIO(text, newline="\n"), delimiter=form.delimiter, quotechar=form.quote)
@@ -95,7 +100,7 @@ class Delimited(Source):
         for block in self._records:
             self._first += block
             self.head = first_records(self._first, form, stream.name)
-            if len(self.head) >= enough:
+            if len(self.head) >= enough or len(self._first) >= _ENOUGH:
                 break
 
     def begin(self, names: Sequence[str], header: bool) -> None:
@@ -116,17 +121,21 @@ class Delimited(Source):
 
     def _cut(self) -> Iterator[bytes]:
         """Yield the file in blocks of whole records."""
-        rest, line = b"", 1
-        for block in whole_lines(self.stream, self.size):
-            data = rest + block
-            end = len(data)
+        rest, line, waiting, size = b"", 1, list[bytes](), 0
+        for block in chain(whole_lines(self.stream, self.size), [b""]):
+            waiting.append(block)
+            size += len(block)
+            if block and size < len(rest):  # so that a quoted field of many blocks is scanned a few times, not for each
+                continue
+            data = b"".join([rest, *waiting])
+            waiting, size, end = [], 0, len(data)
             if (self.form.quote and self.form.quote.encode() in data) or data.count(b"\r") != data.count(b"\r\n"):
                 end, _, data = self._scan(data)
             rest = data[end:]
-            if len(rest) > LONGEST:
-                problem = f"a quoted field is longer than {LONGEST:,} bytes; is its second quote missing?"
-                raise self._quote_error(problem, line + data[:end].count(b"\n"))
             line += data[:end].count(b"\n")
+            if len(rest) > self.stream.max_line:
+                long = too_long("a quoted field", len(rest), self.stream.max_line, self.stream.name)
+                raise self._quote_error(f"{long.problem}; is its second quote missing?", line, long.settings)
             if end:
                 yield data[:end]
         if rest:
@@ -135,8 +144,8 @@ class Delimited(Source):
                 raise self._quote_error("a quote that opens in this row is not closed", line)
             yield rest
 
-    def _quote_error(self, problem: str, line: int) -> TableError:
-        return TableError(problem, path=self.stream.name, line=line, settings={"quote": ""})
+    def _quote_error(self, problem: str, line: int, settings: Mapping[str, object] = MappingProxyType({})) -> TableError:
+        return TableError(problem, path=self.stream.name, line=line, settings={"quote": "", **settings})
 
     def _scan(self, data: bytes) -> tuple[int, NDArray[np.int64], bytes]:
         """Return where the last record ends, the lines on which they begin, and the data with line ends for returns."""

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.json
 
-from rosenblatt.data.opening import Input
+from rosenblatt.data.opening import MAX_COLUMNS, Input
 from rosenblatt.data.tables.sources import Form, Piece, Source, TableError, not_utf8, whole_lines
 from rosenblatt.data.tables.values import number_text
 
@@ -40,6 +40,12 @@ class JsonLines(Source):
             line += data.count(b"\n")
 
     def _piece(self, data: bytes, line: int) -> Piece:
+        if data.count(b":") + data.count(b",") > MAX_COLUMNS:
+            for number, text in enumerate(data.split(b"\n"), line):
+                keys, values = text.count(b'":'), text.count(b",")
+                if keys > MAX_COLUMNS or values > 4 * MAX_COLUMNS:
+                    problem = f"the object has about {max(keys, values):,} values; a table may have {MAX_COLUMNS:,} columns"
+                    raise TableError(problem, path=self.stream.name, line=number)
         schema = pa.schema([(name, pa.string()) for name in sorted(self.text)])
         options = pa.json.ParseOptions(explicit_schema=schema, newlines_in_values=False)
         try:
@@ -72,8 +78,15 @@ class JsonLines(Source):
             except UnicodeDecodeError as reason:
                 broken.append((number, _encoding_problem(text, reason)))
                 continue
+            except UnicodeEncodeError:
+                broken.append((number, "text holds half of a surrogate pair, which is no character"))
+                continue
+            except json.JSONDecodeError as reason:
+                broken.append((number, f"this is not JSON: {reason.msg} at character {reason.pos + 1}"))
+                continue
             except (ValueError, RecursionError) as reason:
-                broken.append((number, f"this is not JSON: {reason}"))
+                deep = "lists and objects are nested too deeply"
+                broken.append((number, deep if isinstance(reason, RecursionError) else "a number has thousands of digits"))
                 continue
             if isinstance(row, dict):
                 rows.append(row)

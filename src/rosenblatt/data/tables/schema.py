@@ -28,7 +28,7 @@ from rosenblatt.data.tables.values import (
     present_values,
     with_leading_zeros,
 )
-from rosenblatt.errors import DamagedModel, IncompatibleParameters
+from rosenblatt.errors import DamagedModel, IncompatibleParameters, UnknownColumn
 from rosenblatt.modelfile.parts import Parts
 
 SAMPLE = 1000  # rows that are looked at
@@ -95,13 +95,17 @@ def _name(reference: Reference, names: Sequence[str], known: frozenset[str], fil
         if -len(names) <= int(reference) < len(names):
             return names[int(reference)]
         problem = f"there is no column number {reference}; they go from 0 to {len(names) - 1}: {_names_in_short(names)}"
-        raise TableError(problem, path=file)
-    raise TableError(f"there is no column {reference!r}; the columns are {_names_in_short(names)}", path=file)
+        raise ColumnError(problem, path=file)
+    raise ColumnError(f"there is no column {reference!r}; the columns are {_names_in_short(names)}", path=file)
 
 
 def _names_in_short(names: Sequence[str]) -> str:
     some = [*names[:12], "…", *names[-3:]]
     return ", ".join(names) if len(names) <= len(some) else f"{', '.join(some)} ({len(names)} in all)"
+
+
+class ColumnError(TableError, UnknownColumn):
+    """A column that was named and is not in the table, or that has to be named."""
 
 
 class ColumnKind(NamedTuple):
@@ -199,7 +203,7 @@ def infer_schema(
         target = next((name for label in LABELS for name in names if name.lower() == label and name not in kinds), None)
         if target is None:
             none = f"none is called {', '.join(LABELS[:-1])} or {LABELS[-1]}"
-            raise TableError(
+            raise ColumnError(
                 f"which column is the label? The columns are {_names_in_short(names)}; {none}",
                 path=file,
                 hint="name it, or give its number from 0",

@@ -88,8 +88,16 @@ def _delimiter(start: bytes, quote: str) -> str:
 
 def whole_lines(stream: Input, size: int) -> Iterator[bytes]:
     """Yield a stream in blocks of about this size, which end where lines do."""
-    for buffer, begin, end in pieces(stream, size):
-        yield buffer[begin:end].tobytes()
+    line = 1
+    try:
+        for buffer, begin, end in pieces(stream, size):
+            data = buffer[begin:end].tobytes()
+            yield data
+            line += data.count(b"\n")
+    except FormatError as error:
+        if error.line is not None or isinstance(error, TableError):
+            raise
+        raise TableError(error.problem, path=stream.name, line=line, hint=error.hint, settings=error.settings) from error
 
 
 class ValidText(NamedTuple):

@@ -144,6 +144,11 @@ class Table:
         self._check()
 
     @property
+    def schema(self) -> Schema | None:
+        """What each column of the file is, and how the file is laid out; None before `fit`."""
+        return self._schema
+
+    @property
     def notes(self) -> list[str]:
         """What was decided about the file and its columns, in sentences; empty before `fit`."""
         return [] if self._schema is None else list(self._schema.notes)
