@@ -614,6 +614,9 @@ def test_rows_left_out_are_counted(tmp_path, monkeypatch):
     assert ran("predict rows.model bad.svm --skip-errors") == (0, "1\n-1\n", left_out)
     got = ran("evaluate rows.model bad.svm --skip-errors --json")
     assert got.stderr == left_out
+    Path("last.svm").write_text("1 1:1\n-1 2:1\n-1 x")  # the last line has no end, and is a piece of its own
+    assert ran("predict rows.model last.svm --skip-errors") == (0, "1\n-1\n", left_out)
+    assert '"skipped": 1' in ran("evaluate rows.model last.svm --skip-errors --json").stdout
     assert '"skipped": 1' in got.stdout
 
 

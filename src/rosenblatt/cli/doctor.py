@@ -131,7 +131,7 @@ def _learning() -> str | None:
     from rosenblatt.testing import reference
 
     X, y = _sample()
-    ours = Perceptron(order="cyclic", max_iter=5, tol=None).fit(X, y)
+    ours = Perceptron(keep="last", order="cyclic", max_iter=5, tol=None).fit(X, y)
     naive = reference.learn(X, y, 2, [range(len(X))] * 5, multiclass="binary")
     same = np.array_equal(np.append(ours.coef_[0], ours.intercept_), naive.last[0])
     return None if same else f"{ours.coef_.tolist()} and {ours.intercept_.tolist()}, not {naive.last.tolist()}"

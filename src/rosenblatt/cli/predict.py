@@ -58,19 +58,18 @@ def predict(
     decision = Decision(probabilities, threshold)
     show = Columns(trained, scores, top)
     write = Appending(show, json, ascii_only) if append else _json_lines(show, ascii_only) if json else _text_lines(show)
-    unknown = rows = skipped = 0
+    unknown = rows = 0
     needed = scores or json or top is not None
-    trained.check_decision(decision)
+    stream = trained.answers(files, False, needed, "skip" if skip_errors else "error", decision, append)
     with writing(output) as out, console.progress(unit="rows") as progress:
-        for answers in trained.answers(files, False, needed, "skip" if skip_errors else "error", decision, append):
+        for answers in stream:
             out.write(write(answers))
             out.flush()  # so that each line of a slow pipe is answered before the next one is there
             rows += len(answers.labels)
             unknown += answers.unknown
-            skipped = answers.skipped
             progress.update(rows)
-    if skipped:
-        console.note(f"{skipped:,} rows that could not be read were left out")
+    if stream.skipped:
+        console.note(f"{stream.skipped:,} rows that could not be read were left out")
     if unknown:
         console.note(f"{unknown:,} values were in columns that no row had in training; they were ignored")
 

@@ -214,23 +214,22 @@ def evaluate(
     truth: list[NDArray] = []
     predicted: list[NDArray] = []
     chances: list[NDArray] = []
-    skipped = 0
     decision = Decision(probabilities, threshold)
     model.check_decision(decision)
     if threshold is not None and len(model.classes_) > 2:
         raise UnsupportedOperation(f"a threshold is measured for two classes; the model has {len(model.classes_)}")
-    for answers in model.answers(paths, True, model.probabilities is not None, on_error, decision):
+    stream = model.answers(paths, True, model.probabilities is not None, on_error, decision)
+    for answers in stream:
         if model.probabilities is not None and answers.scores is not None:
             chances.append(model.probabilities.probabilities(answers.scores))
         truth.append(np.empty(0) if answers.truth is None else answers.truth)
         predicted.append(answers.labels)
-        skipped = answers.skipped
     if not sum(map(len, truth)):
         raise InvalidData("there are no labelled rows to measure the model on", path=", ".join(file_list(paths)))
     if len({part.dtype.kind for part in truth}) > 1:  # some labels are numbers and some text
         truth = [part.astype(object) for part in truth]
     right = np.concatenate(truth)
-    report = compare(model, right, np.concatenate(predicted))._replace(skipped=skipped)
+    report = compare(model, right, np.concatenate(predicted))._replace(skipped=stream.skipped)
     if isinstance(report, Report) and chances:
         log_loss, brier = probability_scores(model.classes_, right, np.concatenate(chances)) or (None, None)
         report = report._replace(log_loss=log_loss, brier=brier)

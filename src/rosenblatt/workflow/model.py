@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from os import PathLike
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ from sklearn.base import is_regressor
 
 from rosenblatt.data import opening
 from rosenblatt.data.formats import READINGS, reading_class
-from rosenblatt.data.reading import Chunk, Reading, RowTexts
+from rosenblatt.data.reading import Batches, Chunk, Reading, RowTexts
 from rosenblatt.errors import DamagedModel, InvalidData, InvalidParameter, InvalidParameterType, UnsupportedOperation
 from rosenblatt.modelfile import registry
 from rosenblatt.modelfile.parts import Parts
@@ -32,7 +32,6 @@ class Answers(NamedTuple):
     scores: NDArray | None
     truth: NDArray | None
     unknown: int  # non-zeros in columns that no row had in training; they are ignored
-    skipped: int = 0  # rows of the files left out so far
     probabilities: NDArray | None = None  # (rows, classes)
     texts: RowTexts | None = None  # the rows as they stand in the files
 
@@ -45,6 +44,29 @@ class Decision(NamedTuple):
 
 
 SCORES = Decision()
+
+
+class AnswerStream:
+    """An iterator over the predictions for files; it closes them at the end, or where an error ends it."""
+
+    def __init__(self, batches: Batches, answer: Callable[[Any], Answers]):
+        self._batches, self._answer = batches, answer
+
+    @property
+    def skipped(self) -> int:
+        """The number of rows left out so far; at the end, of all files."""
+        return self._batches.skipped
+
+    def __iter__(self) -> Iterator[Answers]:
+        return self
+
+    def __next__(self) -> Answers:
+        try:
+            batch = next(self._batches)
+            return self._answer(batch)._replace(texts=batch.texts)
+        except BaseException:
+            self._batches.close()
+            raise
 
 
 class FileModel(SaveLoadMixin):
@@ -162,8 +184,8 @@ class FileModel(SaveLoadMixin):
         on_error: str = "error",
         decision: Decision = SCORES,
         texts: bool = False,
-    ) -> Iterator[Answers]:
-        """Yield the predictions batch by batch, in the order of the rows.
+    ) -> AnswerStream:
+        """Return an iterator over the predictions, batch by batch, in the order of the rows.
 
         Parameters
         ----------
@@ -180,19 +202,14 @@ class FileModel(SaveLoadMixin):
         texts : bool, optional
             Keep the rows as they stand in the files.
 
-        Yields
-        ------
-        Answers
-            The predictions for some rows.
+        Returns
+        -------
+        AnswerStream
+            An iterator over `Answers`, which counts the rows left out in `skipped`.
         """
         self.check_decision(decision)
         batches = self.reading.batches(file_list(paths), labelled=labelled, on_error=on_error, texts=texts)
-        try:
-            for batch in batches:
-                answer = self.answer(self.reading.chunk(batch), scores, decision)
-                yield answer._replace(skipped=batches.skipped, texts=batch.texts)
-        finally:
-            batches.close()
+        return AnswerStream(batches, lambda batch: self.answer(self.reading.chunk(batch), scores, decision))
 
     def answer(self, chunk: Chunk, scores: bool = True, decision: Decision = SCORES) -> Answers:
         """Return the predictions for some rows.
@@ -317,6 +334,8 @@ class FileModel(SaveLoadMixin):
             raise DamagedModel(f"there are {reading.features} columns, and its learner wants {learner.n_features_in_}")
         probabilities = parts.facts.get("probabilities")
         if probabilities is not None:
+            if not hasattr(learner, "classes_"):
+                raise DamagedModel(f"it has probabilities of classes, and a {type(learner).__name__} has none")
             probabilities = Sigmoids.from_facts(probabilities, len(learner.classes_))
         return cls(reading, learner, training, probabilities)
 

@@ -221,17 +221,22 @@ class Check(NamedTuple):
             column = pa.array(numbers)
         else:
             column, missing = self._texts(column)
-        if not bad and not missing.any():
+        odd = self._odd_labels(column)
+        if not bad and not odd and not missing.any():
             return column, {}
         hint = "is it a column of categories?" if self.kind == "number" else None
         faults = {row: Fault(f"{what} {_NOT[self.kind]}", _SKIP, hint) for row, what in bad.items()}
-        if self.kind == "target" and pa.types.is_large_string(column.type):
-            words = [word for word in pc.unique(column).to_pylist() if word is not None and NOT_FINITE.fullmatch(word)]
-            odd = pc.is_in(column, pa.array(words, pa.large_string())) if words else None
-            faults |= {} if odd is None else dict.fromkeys(np.flatnonzero(odd).tolist(), _NO_LABEL)
+        faults |= dict.fromkeys(odd, _NO_LABEL)
         if self.kind in _MISSING or not self.fill:
             faults |= dict.fromkeys(np.flatnonzero(missing).tolist(), _MISSING.get(self.kind, _MISSING_VALUE))
         return column, faults
+
+    def _odd_labels(self, column: Column) -> list[int]:
+        """Return the rows whose label is text for a number that is not finite."""
+        if self.kind != "target" or not pa.types.is_large_string(column.type):
+            return []
+        words = [word for word in pc.unique(column).to_pylist() if word is not None and NOT_FINITE.fullmatch(word)]
+        return np.flatnonzero(pc.is_in(column, pa.array(words, pa.large_string()))).tolist() if words else []
 
     def _texts(self, column: Column) -> tuple[Column, NDArray[np.bool_]]:
         texts = as_text(column)
