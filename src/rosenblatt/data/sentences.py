@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import io
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice, pairwise
 from typing import Any
@@ -58,19 +59,32 @@ def read(
         Input(source, on_wait=on_wait) as stream,
         io.TextIOWrapper(stream, "utf-8", errors="surrogateescape", newline="\n") as text,
     ):
-        if columns is not None:
-            held: Any = _Peeked(name, (), text)
-            yield from column_files.read(held, columns)
-            return
         begin: list[str] = []
         for line in text:
             begin.append(line)
             if not _is_preamble(line):
                 break
-        if source != "-":  # whose lines are answered as they come
+        if columns is not None:
+            _refuse_conllu(begin, columns, name)
+            held: Any = _Peeked(name, begin, text)
+            yield from column_files.read(held, columns)
+            return
+        if source != "-" or not sys.stdin.isatty():  # where lines are answered as they are typed
             begin += islice(text, _SAMPLE)
         file: Any = _Peeked(name, begin, text)
         yield from conllu.read(file) if _is_conllu(begin, name) else _words(file)
+
+
+def _refuse_conllu(begin: Sequence[str], columns: Sequence[str], name: str) -> None:
+    """Raise FormatError if a file whose columns were named otherwise is CoNLL-U."""
+    fields = lines.body(begin[-1].removeprefix(lines.BOM)).split("\t") if begin else []
+    if len(fields) == len(conllu.COLUMNS) != len(columns) and _NUMBER.fullmatch(fields[0]):
+        raise FormatError(
+            f"this looks like CoNLL-U, whose columns have names, and the names {', '.join(columns)} were given",
+            path=name,
+            line=len(begin),
+            hint="give no names of columns",
+        )
 
 
 def _is_preamble(line: str) -> bool:
