@@ -123,7 +123,7 @@ def contents(model, tmp_path):
     facts, arrays = container.read(tmp_path / "contents")
     for part in facts["parts"].values():
         part.pop("history")
-    facts.pop("saved")
+    facts.pop("saved", None)
     return facts, {name: array.tobytes() for name, array in arrays.items()}
 
 
