@@ -18,6 +18,7 @@ FORMATS = {
     "MB/s": "{:,.0f} MB/s",
     "×": "{:.2f}×",
     "%": "{:+.1f} %",
+    "points": "{:+.1f} points",
     "accuracy": "{:.4f}",
     "tokens/s": "{:,.0f} tokens/s",
 }

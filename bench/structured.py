@@ -29,12 +29,12 @@ MODELS: dict[str, Callable[[], Any]] = {
 
 
 @cache
-def treebank(folder: Path | None, part: str) -> list[conllu.Sentence]:
-    return list(conllu.read(file_in(folder, TREEBANK.format(part))))
+def treebank(folder: Path | None, part: str, name: str = TREEBANK) -> list[conllu.Sentence]:
+    return list(conllu.read(file_in(folder, name.format(part))))
 
 
-def tagger_examples(folder: Path | None, part: str) -> tuple[list, list]:
-    bank = treebank(folder, part)
+def tagger_examples(folder: Path | None, part: str, name: str = TREEBANK) -> tuple[list, list]:
+    bank = treebank(folder, part, name)
     return [sentence.forms for sentence in bank], [sentence.column("upos") for sentence in bank]
 
 
@@ -79,6 +79,19 @@ def tagging(folder: Path | None, repeat: int, name: str) -> Result:
     plain = accuracy(crfsuite(folder, rich=False), X, y)
     note = f"averaged {ours:.4f}, last {last:.4f}; peer: CRFsuite, rich features (plain ones {plain:.4f})"
     return Result(f"UPOS of EWT, {name} tagger", ours, peer, ours, last < ours, note, "accuracy")
+
+
+def language(folder: Path | None, repeat: int, bank: str) -> Result:
+    """Return the same of a treebank of another language, with the defaults and beside NLTK."""
+    (X, y), (X_test, y_test) = (tagger_examples(folder, part, bank + "-ud-{}.conllu.gz") for part in ("train", "test"))
+    ours, nltk = timed(lambda: SequenceTagger().fit(X, y))(), timed(lambda: NLTK(5).fit(X, y))()
+    scores = evaluation.tags(y_test, ours.result.predict(X_test), X_test, ours.result.vocabulary_)
+    peer = accuracy(nltk.result, X_test, y_test)
+    note = (
+        f"known words {scores.known.value:.4f}, unknown words {scores.unknown.value:.4f}; trained in {ours.cost:.1f} s; "
+        f"peer: NLTK, 5 epochs, {nltk.cost:.1f} s"
+    )
+    return Result(f"UPOS of {bank}, default tagger", scores.accuracy, peer, scores.accuracy, True, note, "accuracy")
 
 
 def chunking(folder: Path | None, repeat: int) -> Result:

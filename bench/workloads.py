@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from bench import comparisons, files, online, structured, theory
+from bench import comparisons, defaults, files, online, structured, theory
 from bench.report import Result, Target
 
 
@@ -27,6 +27,12 @@ def averaging(source: str) -> Workload:
 
 
 WORKLOADS = (
+    Workload("default-accuracy", defaults.default_accuracy, (False,), Target(3, None, "points")),
+    Workload("default-accuracy-scaled", defaults.default_accuracy, (True,), Target(0, None, "points")),
+    Workload("default-separable", defaults.separable_sets, (), Target(1, None, "")),
+    Workload("default-time-a9a", defaults.default_time, ("a9a",), Target(1.25, None, "×", "≤")),
+    Workload("default-time-w8a", defaults.default_time, ("w8a",), Target(1.25, None, "×", "≤")),
+    Workload("default-time-newsgroups", defaults.default_time, ("20 newsgroups",), Target(1.25, None, "×", "≤")),
     perceptron("dense-100", "cyclic", 4, 6),
     perceptron("dense-100", "shuffle", 3, 5),
     averaging("dense-100"),
@@ -64,6 +70,9 @@ WORKLOADS = (
     Workload("tagger-speed-accurate", structured.tagging_speed, ("accurate",), Target(None, None, "tokens/s")),
     Workload("tagger-fast", structured.tagging, ("fast",), Target(0.952, 0.956, "accuracy")),
     Workload("tagger-accurate", structured.tagging, ("accurate",), Target(0.955, 0.962, "accuracy")),
+    Workload("tagger-hungarian", structured.language, ("hu_szeged",), Target(0.93, 0.95, "accuracy")),
+    Workload("tagger-italian", structured.language, ("it_partut",), Target(0.97, 0.975, "accuracy")),
+    Workload("tagger-vietnamese", structured.language, ("vi_vtb",), Target(0.88, 0.9, "accuracy")),
     Workload("tagger-file", structured.size, ("fast",), Target(12, 5, "MB", "≤")),
     Workload("chunker", structured.chunking, (), Target(0.938, 0.943, "accuracy")),
     Workload("parser-graph", structured.parsing, ("graph",), Target(0.852, 0.87, "accuracy")),

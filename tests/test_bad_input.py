@@ -55,7 +55,7 @@ BAD_ROWS = {
     "complex numbers": (X + 1j, Y, ValueError, "[Cc]omplex"),
     "too few labels": (X, Y[:-1], ValueError, "inconsistent numbers of samples"),
     "no labels": (X, None, ValueError, "y"),
-    "labels in columns": (X, np.column_stack([Y, Y]), ValueError, "1d array|Unknown label"),
+    "labels in columns": (X, np.column_stack([Y, Y]), ValueError, "one label for each row|Unknown label"),
     "continuous labels": (X, Y + 0.5, ValueError, "[Uu]nknown label type"),
     "NaN labels": (X, np.where(Y, np.nan, 0.0), ValueError, "NaN"),
     "mixed labels": (X, ["spam", 1] * 10, TypeError, "mix str with int"),

@@ -272,9 +272,8 @@ def test_an_interrupted_tagger_is_saved_and_resumes(tmp_path, monkeypatch):
     assert "interrupted; --resume goes on there" in ran("info half").stdout
     assert ran("tag half --test words --columns form,tag --json").code == 0
     got = ran("tag half --train others --columns form,tag --resume")
-    assert (got.code, got.stderr) == (
-        3, "error: these are not the examples that the interrupted training learned from\ntry: give the same\n"
-    )  # fmt: skip
+    assert got.code == 3
+    assert got.stderr.startswith("error: these are not the examples that the interrupted training learned from and was")
     assert ran(f"tag half {command} --resume --seed 1").stderr == "error: --seed 1: the interrupted training has 0\n"
     got = ran("tag half --train words --columns form,tag --epochs 1 --resume")
     assert got.stderr == "error: --epochs must be at least the 2 epochs that are done; got 1\n"

@@ -30,7 +30,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import rosenblatt
 from rosenblatt import Perceptron
 from rosenblatt.engine.rows import as_rows
-from rosenblatt.errors import InvalidData, InvalidDataType, UnknownParameter, UnsupportedOperation
+from rosenblatt.errors import InvalidData, InvalidDataType, InvalidParameter, UnknownParameter, UnsupportedOperation
 from rosenblatt.estimators.parameters import WORDS, unknown_parameter
 from rosenblatt.estimators.plan import Plan
 from rosenblatt.testing.laws import data, unsorted_csr, with_int64_indices
@@ -143,6 +143,16 @@ def test_every_word_of_scikit_learns_linear_learners_has_an_answer(kind):
         assert error.hint or error.settings
 
 
+@pytest.mark.parametrize(
+    ("name", "word", "ours"),
+    [("learning_rate", "invscaling", "invsqrt"), ("multiclass", "multinomial", "joint"), ("order", "sequential", "cyclic")],
+)
+def test_values_of_scikit_learn_are_answered_with_ours(name, word, ours):
+    X, y = blobs(2)
+    with pytest.raises(InvalidParameter, match=f"{name} must be one of .*; got '{word}'; try {name}='{ours}'"):
+        Perceptron(**{name: word}).fit(X, y)
+
+
 def test_a_search_over_a_word_we_do_not_have_says_what_to_write():
     X, y = blobs(2)
     search = GridSearchCV(make_pipeline(StandardScaler(), Perceptron()), {"perceptron__shuffle": [True, False]}, cv=2)
@@ -249,7 +259,7 @@ def blobs(classes, rows=300, features=5, seed=0):
 def test_same_weights_as_scikit_learn_in_order(classes, eta0):
     X, y = blobs(classes)
     theirs = linear_model.Perceptron(max_iter=7, tol=None, shuffle=False, eta0=eta0).fit(X, y)
-    ours = Perceptron(max_iter=7, tol=None, order="cyclic", multiclass="ovr", eta0=eta0).fit(X, y)
+    ours = Perceptron(max_iter=7, tol=None, order="cyclic", keep="last", multiclass="ovr", eta0=eta0).fit(X, y)
     assert np.allclose(ours.coef_, theirs.coef_)
     assert np.allclose(ours.intercept_, theirs.intercept_)
     assert np.array_equal(ours.predict(X), theirs.predict(X))
@@ -259,7 +269,7 @@ def test_same_weights_as_scikit_learn_in_order(classes, eta0):
 def test_same_weights_as_scikit_learn_on_sparse_rows_with_its_damped_intercept():
     X, y = blobs(2)
     theirs = linear_model.Perceptron(max_iter=5, tol=None, shuffle=False).fit(sp.csr_matrix(X), y)
-    ours = Perceptron(max_iter=5, tol=None, order="cyclic", intercept_scaling=0.1).fit(sp.csr_matrix(X), y)
+    ours = Perceptron(max_iter=5, tol=None, order="cyclic", keep="last", intercept_scaling=0.1).fit(sp.csr_matrix(X), y)
     assert np.allclose(ours.coef_, theirs.coef_)
     assert np.allclose(ours.intercept_, theirs.intercept_)
 
@@ -286,7 +296,7 @@ def test_same_weighted_updates_as_scikit_learn():
     X, y = blobs(2)
     weight = np.random.default_rng(1).uniform(0.1, 3, len(X))
     theirs = linear_model.Perceptron(max_iter=5, tol=None, shuffle=False, class_weight={0: 2.0, 1: 0.5})
-    ours = Perceptron(max_iter=5, tol=None, order="cyclic", class_weight={0: 2.0, 1: 0.5})
+    ours = Perceptron(max_iter=5, tol=None, order="cyclic", keep="last", class_weight={0: 2.0, 1: 0.5})
     assert np.allclose(ours.fit(X, y, sample_weight=weight).coef_, theirs.fit(X, y, sample_weight=weight).coef_)
 
 
@@ -294,7 +304,8 @@ def test_balanced_class_weights_are_scikit_learns():
     X, y = blobs(3)
     y[y == 1] = np.where(np.arange((y == 1).sum()) % 3, 0, 1)
     theirs = linear_model.Perceptron(max_iter=5, tol=None, shuffle=False, class_weight="balanced").fit(X, y)
-    ours = Perceptron(max_iter=5, tol=None, order="cyclic", class_weight="balanced", multiclass="ovr").fit(X, y)
+    ours = Perceptron(max_iter=5, tol=None, order="cyclic", keep="last", class_weight="balanced", multiclass="ovr")
+    ours.fit(X, y)
     assert np.allclose(ours.coef_, theirs.coef_)
 
 
@@ -493,7 +504,7 @@ def test_a_model_can_begin_with_weights_that_are_set(tmp_path):
 
 def test_weights_that_cannot_be_set_are_refused_and_change_nothing():
     X, y = blobs(3)
-    clf = Perceptron(fit_intercept=False).fit(X, y)
+    clf = Perceptron(fit_intercept=False, keep="last").fit(X, y)
     before = pickle.dumps(clf)
     for name, value, message in (
         ("coef_", np.zeros((2, 5)), r"coef_ must have shape \(3, 5\)"),

@@ -68,6 +68,11 @@ def test_plain_text_is_not_taken_for_columns(tmp_path, text):
     assert [sentence.forms for sentence in read(tmp_path, text)] == [line.split() for line in text.splitlines()]
 
 
+def test_conllu_is_not_read_as_columns_of_other_names(tmp_path):
+    with pytest.raises(FormatError, match="line 2: this looks like CoNLL-U, whose columns have names"):
+        read(tmp_path, TREEBANK, ["form", "tag"])
+
+
 def test_a_sentence_knows_its_file_and_line(tmp_path):
     for text, columns, where in [
         (TREEBANK * 2, None, [1, 5]),

@@ -355,6 +355,14 @@ def test_a_sentence_without_a_legal_answer_is_named():
         tagger.predict([["a", "b"], ["a"]])
 
 
+def test_an_error_of_validation_is_not_taken_for_one_of_training():
+    X, y = [["a", "b"]], [["B-P", "E-P"]]
+    tagger = SequenceTagger(scheme="iobes")
+    with pytest.raises(ValueError, match="validation: sentence 2: no sequence of 1 of the tags") as caught:
+        tagger.fit(X, y, [*X, ["a"]], [*y, ["S-P"]])
+    assert caught.value.row is None
+
+
 def test_new_tags_of_a_stream_obey_the_scheme_too():
     tagger = SequenceTagger(TEMPLATES, scheme="bio", n_jobs=1)
     for x, tags in zip(*CHUNKS, strict=True):

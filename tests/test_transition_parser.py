@@ -437,6 +437,20 @@ def test_ends_of_words_tell_what_forms_and_tags_do_not(tmp_path):
     assert again.partial_fit(X, y)._model.templates == templates_for(("form", "upos"), suffixes=False)
 
 
+def test_words_without_the_tags_that_the_parser_learned_are_warned_of(recwarn):
+    X, y = TOY
+    parser = TransitionParser(fields=FIELDS, templates=TEMPLATES).fit(X, y)
+    blank = [[(form, "_") for form, _ in sentence] for sentence in X]
+    with pytest.warns(UserWarning, match=f"no word has a value of {FIELDS[1]} .all are _., which this parser learned"):
+        parser.predict(blank)
+    parser.predict([*blank, *X])  # some have tags
+    mixed = TransitionParser(fields=FIELDS, templates=TEMPLATES).fit([*X, blank[0]], [*y, y[0]])
+    mixed.predict(blank[:1])  # a few such words are nothing new
+    none = TransitionParser(fields=FIELDS, templates=TEMPLATES).fit(blank, y)
+    none.predict(blank)
+    assert not recwarn.list
+
+
 def test_pruning_makes_files_smaller_and_averages_are_used(tmp_path):
     X, y = TOY
     parser = TransitionParser(fields=FIELDS, templates=TEMPLATES, margin=0).fit(X, y)

@@ -44,14 +44,14 @@ class Console:
     @contextmanager
     def warnings_as_notes(self) -> Iterator[None]:
         """Print the warnings of the library as notes while a block runs, each once."""
-        told = set()
+        shown = set()
 
         def show(message: Warning | str, *place: object, **more: object) -> None:
             text = str(message)
             if isinstance(message, UnscaledColumns):
                 text = f"{message.problem}; try --learner AROW, which needs no scaling"
-            if text not in told:
-                told.add(text)
+            if text not in shown:
+                shown.add(text)
                 self.note(text)
 
         with warnings.catch_warnings():

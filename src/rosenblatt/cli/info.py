@@ -85,7 +85,7 @@ def _header_summary(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
         rows.append(("stopped", f"{learner.get('stop_reason')}{resumes}"))
     if probabilities := _mapping(facts, "probabilities"):
         rows.append(("probabilities", f"{probabilities.get('method')}, of {probabilities.get('folds')} folds"))
-    rows += _crossing_trees(_mapping(_mapping(parts, "parser") or learner, "model"))
+    rows += _crossing_row(_mapping(_mapping(parts, "parser") or learner, "model"))
     rows += _pipeline_progress(facts)
     rows.append(("can learn on", "yes" if _can_learn(learner) else "no, saved for prediction only"))
     return rows
@@ -106,7 +106,7 @@ def _pipeline_progress(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [("stopped", f"interrupted {stage}; --resume goes on there")]
 
 
-def _crossing_trees(model: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _crossing_row(model: Mapping[str, Any]) -> list[tuple[str, str]]:
     """What a parser counted of the gold trees that are not projective; nothing for other models."""
     trees = model.get("nonprojective", next(iter(model.get("set_apart", ())), None))
     if trees is None:

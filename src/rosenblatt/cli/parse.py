@@ -40,9 +40,9 @@ def parse(
         ),
     ] = True,
     tags: Annotated[str, opts.option("--tags", "A,B,…", "Columns with part-of-speech tags that the parser uses.")] = TAGS,
-    beam: Annotated[int, opts.option("--beam", "N", "Beam width; 8 is slower and more accurate.", min=1)] = 1,
-    graph: Annotated[bool, opts.option("--graph", None, "Graph-based parser: projective trees (Eisner).")] = False,
-    crossing: Annotated[bool, opts.option("--crossing", None, "Graph-based parser: non-projective trees.")] = False,
+    beam: Annotated[int, opts.option("--beam", "N", "Beam width; 8 is slower, and better on large treebanks.", min=1)] = 1,
+    graph: Annotated[bool, opts.option("--graph", None, "Graph-based parser (Eisner): arcs do not cross.")] = False,
+    crossing: Annotated[bool, opts.option("--crossing", None, "Graph-based parser whose arcs may cross.")] = False,
     suffixes: Annotated[
         bool, opts.option("--suffixes/--no-suffixes", None, "Let the parser look at the last letters of words.")
     ] = True,
@@ -75,7 +75,7 @@ def parse(
     warned: set[str] = set()
     if train:
         gold, held = list(text.read_sentences(train)), list(text.read_sentences(dev)) if dev else []
-        learner, fit = _learner(context, gold, console)
+        learner, fit = _learner_to_train(context, gold, console)
         X, y = _examples(gold, learner)
         X_val, y_val = _examples(held, learner) if held else (None, None)
         with text.placed([text.Place(*sentence.place_of(1)) for sentence in gold]):
@@ -91,7 +91,7 @@ def parse(
     for name, paths in (("dev", dev), ("test", test)):
         if paths:
             measured = held if name == "dev" else list(text.read_sentences(paths))
-            facts[name], scores = _measure(learner, measured, warned)
+            facts[name], scores = _measure_trees(learner, measured, warned)
             overall, _, _ = scores.partition("\n\n")
             lines.append(f"{name}: {scores if name == 'test' else overall}")
     if lines:
@@ -115,7 +115,9 @@ def parse(
 # Training
 
 
-def _learner(context: typer.Context, sentences: Sequence[Sentence], console: Console) -> tuple[Any, Callable[..., object]]:
+def _learner_to_train(
+    context: typer.Context, sentences: Sequence[Sentence], console: Console
+) -> tuple[Any, Callable[..., object]]:
     """(learner, fit): what --train trains, and how: anew, from the weights of another, or on from an interruption."""
     values = context.params
     changes = {"max_iter": values["epochs"], "random_state": values["seed"], "verbose": int(not values["quiet"])}
@@ -298,7 +300,7 @@ def _keep_first(sentences: Iterable[Sentence], first: list[Sentence]) -> Iterato
         yield sentence
 
 
-def _measure(learner: Any, gold: Sequence[Sentence], warned: set[str]) -> tuple[dict[str, Any], str]:
+def _measure_trees(learner: Any, gold: Sequence[Sentence], warned: set[str]) -> tuple[dict[str, Any], str]:
     import numpy as np
 
     from rosenblatt.structured import evaluation

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rosenblatt.structured.evaluation import Score
 
 NO_TAG = "_"  # of CoNLL-U
+NO_TAGS = ("id", "head", "deps")  # columns of CoNLL-U whose values are numbers of words of the sentence
 
 
 class Preset(StrEnum):
@@ -77,11 +78,13 @@ def tag(
     names = _column_names(columns)
     facts: dict[str, Any] = {"model": model}
     lines: list[str] = []
+    measured: Corpus | None = None
     if train:
-        tagger, fit = _learner(context, names)
+        tagger, fit = _tagger_to_train(context, names)
         corpus = _read(train, names, tagger)
         held = _read(dev, names, tagger) if dev else None
         X_val, y_val = (None, None) if held is None else (held.X, held.y)
+        measured = _read(test, names, tagger) if test else None  # before the work, in case there is something wrong with it
         with text.placed(corpus.places):
             if not text.fit_and_save(tagger, model, corpus.X, corpus.y, X_val, y_val, fit):
                 return Code.INTERRUPTED
@@ -94,16 +97,19 @@ def tag(
             "column": tagger.column,
             "epochs": tagger.n_iter_,
         }
-        lines.append(f"{model}: {len(tags)} tags, trained on {len(corpus.X):,} sentences, {words:,} words")
+        counts = ", ".join(_plural(*count) for count in ((len(corpus.X), "sentence"), (words, "word")))
+        lines.append(f"{model}: {_plural(len(tags), 'tag')}, trained on {counts}")
         if dev:
             facts["dev"] = 1 - (tagger.history_[-1].validation_error or 0.0)
             lines.append(f"dev: {facts['dev']:.2%} of the tags are right")
     else:
         tagger = load_model(model, SequenceTagger)
         _check_column(tagger, model, column, names, test)
-    if test:
-        tagger.column = tagger.column or column or (names[-1] if names else "upos")  # which older files do not say
-        facts["test"], table = _measure(tagger, _read(test, names, tagger))
+        if test:
+            tagger.column = tagger.column or column or (names[-1] if names else "upos")  # which older files do not say
+            measured = _read(test, names, tagger)
+    if measured:
+        facts["test"], table = _measure_tags(tagger, measured)
         lines.append(table)
     if lines:
         console.result(facts, "\n".join(lines))
@@ -122,7 +128,7 @@ def _column_names(columns: str | None) -> list[str] | None:
     return names
 
 
-def _learner(context: typer.Context, names: Sequence[str] | None) -> tuple[SequenceTagger, Callable[..., object]]:
+def _tagger_to_train(context: typer.Context, names: Sequence[str] | None) -> tuple[SequenceTagger, Callable[..., object]]:
     """(tagger, fit): what --train trains, and how: anew, from the weights of another, or on from an interruption."""
     from sklearn.base import clone
 
@@ -170,9 +176,18 @@ def _read(files: Sequence[str], names: Sequence[str] | None, tagger: SequenceTag
         raise InvalidParameter(
             "column", column, f"a column that the tagger does not read: it reads {', '.join(tagger.fields)}"
         )
+    if column in NO_TAGS:
+        raise InvalidParameter("column", column, "a column with tags", hint="rosenblatt parse, for heads")
     corpus = Corpus([], [], [])
     tagged: dict[str, bool] = {}  # whether a file has tags
     for sentence in text.read_sentences(files, names):
+        if column not in sentence.columns:
+            raise InvalidData(
+                f"there is no column {column}, where the tags should be; the columns are {', '.join(sentence.columns)}",
+                path=sentence.path,
+                line=sentence.line,
+                hint="the names of the columns of a file in columns, as --columns form,pos,tag",
+            )
         tags = sentence.column(column)
         corpus.X.append(_tokens(sentence, tagger.fields))
         corpus.y.append(tags)
@@ -188,7 +203,7 @@ def _read(files: Sequence[str], names: Sequence[str] | None, tagger: SequenceTag
     return corpus
 
 
-def _measure(tagger: SequenceTagger, corpus: Corpus) -> tuple[dict[str, Any], str]:
+def _measure_tags(tagger: SequenceTagger, corpus: Corpus) -> tuple[dict[str, Any], str]:
     """(facts, text): accuracy, and precision, recall and F1 of each tag, or of each type of chunk."""
     from rosenblatt.structured import evaluation
 
@@ -211,6 +226,10 @@ def _measure(tagger: SequenceTagger, corpus: Corpus) -> tuple[dict[str, Any], st
     head, _, _ = str(scores).partition("\n\n")
     _, _, table = str(spans).partition("\n\n")
     return facts, f"{head}\n\n{table}"
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def _ratios(score: Score) -> dict[str, float]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import io
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice, pairwise
 from typing import Any
@@ -59,10 +60,6 @@ def read(
         io.TextIOWrapper(stream, "utf-8", errors="surrogateescape", newline="\n") as text,
     ):
         rest = text_lines(text, name, stream.max_line)
-        if columns is not None:
-            held: Any = _Peeked(name, (), rest)
-            yield from column_files.read(held, columns)
-            return
         begin: list[str] = []
         size = 0
         for line in rest:
@@ -72,10 +69,27 @@ def read(
                 raise too_long("what stands before the first word", size, stream.max_line, name, 1)
             if not _is_preamble(line):
                 break
-        if source != "-":  # whose lines are answered as they come
+        if columns is not None:
+            _refuse_conllu(begin, columns, name)
+            held: Any = _Peeked(name, begin, rest)
+            yield from column_files.read(held, columns)
+            return
+        if source != "-" or not sys.stdin.isatty():  # where lines are answered as they are typed
             begin += islice(rest, _SAMPLE)
         file: Any = _Peeked(name, begin, rest)
         yield from conllu.read(file) if _is_conllu(begin, name) else _words(file)
+
+
+def _refuse_conllu(begin: Sequence[str], columns: Sequence[str], name: str) -> None:
+    """Raise FormatError if a file whose columns were named otherwise is CoNLL-U."""
+    fields = lines.body(begin[-1].removeprefix(lines.BOM)).split("\t") if begin else []
+    if len(fields) == len(conllu.COLUMNS) != len(columns) and _NUMBER.fullmatch(fields[0]):
+        raise FormatError(
+            f"this looks like CoNLL-U, whose columns have names, and the names {', '.join(columns)} were given",
+            path=name,
+            line=len(begin),
+            hint="give no names of columns",
+        )
 
 
 def _is_preamble(line: str) -> bool:

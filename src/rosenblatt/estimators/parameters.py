@@ -196,7 +196,9 @@ def check(params: Mapping[str, Any], allowed: Mapping[str, Any], clashes: tuple[
     """Raise InvalidParameter for the first parameter that is not allowed, or IncompatibleParameters for two that clash."""
     for name, kind in allowed.items():
         if (expected := kind.refusal(params[name])) is not None:
-            raise InvalidParameter(name, params[name], expected)
+            value = params[name]
+            ours = VALUES.get(name, {}).get(value) if isinstance(value, str) else None
+            raise InvalidParameter(name, value, expected, settings=None if ours is None else {name: ours})
     for clash in clashes:
         if _among(params[clash.one], clash.values) and _among(params[clash.other], clash.others):
             one, other = ((name, params[name]) for name in (clash.one, clash.other))
@@ -307,6 +309,14 @@ WORDS: Mapping[str, tuple[Advice, ...]] = {
 }
 
 
+# The same for values of parameters that learners do have.
+VALUES: Mapping[str, Mapping[str, str]] = {
+    "learning_rate": {"invscaling": "invsqrt", "optimal": "inverse"},
+    "multiclass": {"multinomial": "joint", "crammer_singer": "joint", "one_vs_rest": "ovr", "one_vs_one": "ovo"},
+    "order": {"sequential": "cyclic"},
+}
+
+
 def unknown_parameter(learner: str, name: str, value: Any, known: Collection[str]) -> UnknownParameter:
     """Return the error for a parameter that a learner, which has those known, does not have; it says what to write."""
     for instead, translate, hint, also in WORDS.get(name, ()):
@@ -411,10 +421,11 @@ def _find_allowed(cls: type, name: str) -> Allowed:
     return next(each.metadata["allowed"] for each in declared if each is not None and each.metadata["allowed"] is not None)
 
 
-def _annotation(cls: Any, name: str, written: str) -> Any:
+def _annotation(cls: Any, name: str, kind: Any) -> Any:
     """The type of a parameter: as its class writes it, with the words that are allowed in the place of `str`."""
     home = next(base for base in cls.__mro__ if name in vars(base).get("__annotations__", {}))
-    kind = eval(written, vars(sys.modules[home.__module__]))
+    if isinstance(kind, str):
+        kind = eval(kind, vars(sys.modules[home.__module__]))
     words = getattr(cls._allowed[name], "words", ())
     if not words:
         return kind

@@ -353,7 +353,7 @@ class StructuredEstimator(Estimator, OrderParameters, EpochParameters, Validatio
             data = (X, y, X_val, y_val)
             if interruption is not None and fingerprint(*data) != interruption.data:
                 raise InvalidData(
-                    "these are not the examples that the interrupted training learned from",
+                    "these are not the examples that the interrupted training learned from and was validated on",
                     hint="give the same",
                 )
             record = () if interruption is None else tuple(self.history_)
@@ -372,7 +372,7 @@ class StructuredEstimator(Estimator, OrderParameters, EpochParameters, Validatio
             error = None
             if X_val is not None and y_val is not None:
                 held = check_pair(X_val, y_val, ("X_val", "y_val"))
-                error = partial(trainer.validation_error, partial(self._error, model, *held))
+                error = partial(trainer.validation_error, partial(self._validate, model, *held))
             reason = self._run(plan, model, trainer, (X, y), error, {})
             self.history_[: len(record)] = record
             self.n_mistakes_ = sum(epoch.mistakes for epoch in self.history_)
@@ -439,6 +439,13 @@ class StructuredEstimator(Estimator, OrderParameters, EpochParameters, Validatio
         order = rng.permutation(len(X)).tolist()
         out, rest = sorted(order[:held]), sorted(order[held:])
         return take(X, rest), take(y, rest), take(X, out), take(y, out)
+
+    def _validate(self, model: Any, X: Sequence, y: Sequence) -> float:
+        """Return the error on validation examples; a failure names none, which would be taken for a training example."""
+        try:
+            return self._error(model, X, y)
+        except InvalidData as error:
+            raise type(error)(f"validation: {error.problem}", hint=error.hint, settings=error.settings) from None
 
     def _error(self, model: Any, X: Sequence, y: Sequence) -> float:
         """Return the share of parts that a model predicts wrong."""

@@ -182,8 +182,9 @@ class TagScores(NamedTuple):
 
     def __str__(self) -> str:
         lines = [f"accuracy {self.words}, whole sentences {self.sentences}"]
-        if self.known is not None:
-            lines.append(f"known words {self.known}, unknown words {self.unknown}")
+        if self.known is not None and self.unknown is not None:
+            unknown = f"unknown words {self.unknown}" if self.unknown.total else "no unknown words"
+            lines.append(f"known words {self.known}, {unknown}")
         return "\n".join([*lines, "", _scores("tag", self.per_tag)])
 
 

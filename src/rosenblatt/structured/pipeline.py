@@ -467,9 +467,10 @@ class TagAndParse(SaveLoadMixin, BaseEstimator):
             made[name] = _KINDS[part.text("learner", _KINDS)].from_parts(part)
         parser, folds = made.pop("parser", None), parts.whole("folds")
         if progress is not None:
-            planned = {name: _learner_from_facts(facts) for name, facts in progress.mapping("learners").items()}
+            plans = progress.parts("learners")
+            planned = {name: _learner_from_facts(plans.parts(name)) for name in plans.facts}
         elif parser is None:
-            raise DamagedModel("it has no parser")
+            raise DamagedModel("a pipeline without a parser")
         else:
             planned = {**{name: clone(tagger) for name, tagger in made.items()}, "parser": clone(parser)}
         parses = planned.pop("parser", None)
@@ -501,9 +502,8 @@ def _learner_to_facts(learner: StructuredEstimator) -> dict[str, Any]:
     return {"learner": type(learner).__name__, "parameters": parameters}
 
 
-def _learner_from_facts(facts: Mapping[str, Any]) -> Any:
+def _learner_from_facts(parts: Parts) -> Any:
     """Return the learner with these parameters."""
-    parts = Parts(facts)
     return decode_learner(_KINDS[parts.text("learner", _KINDS)], parts)
 
 

@@ -134,7 +134,13 @@ class FileModel(SaveLoadMixin):
         return np.concatenate([np.empty((0, len(self.classes_))), *(part for part in found if part is not None)])
 
     def check_decision(self, decision: Decision) -> None:
-        """Raise an error where this model cannot decide so."""
+        """Raise an error where this model cannot decide so.
+
+        Parameters
+        ----------
+        decision : Decision
+            What to tell of each row, and the threshold.
+        """
         probabilities, threshold = decision
         if probabilities and self.probabilities is None:
             raise UnsupportedOperation(

@@ -589,10 +589,13 @@ class Trainer:
         if self.options.passes and "max_iter" in self.learner.get_params():
             self.learner.set_params(max_iter=self.options.passes)
         chunk = source.chunk.take(source.live)
+        extra: dict[str, Any] = {}
         if chunk.weight is not None:
-            raise self._no_weights()
-        y = chunk.y
-        self.learner.fit(chunk.X, check_numeric(y) if is_regressor(self.learner) else self._class_numbers(y)[1])
+            if "sample_weight" not in signature(self.learner.fit).parameters:
+                raise self._no_weights()
+            extra["sample_weight"] = chunk.weight
+        y = check_numeric(chunk.y) if is_regressor(self.learner) else self._class_numbers(chunk.y)[1]
+        self.learner.fit(chunk.X, y, **extra)
         self.row = chunk.rows
         self.has_zero |= chunk.smallest == 0
         self.mistakes_in_pass, self.updates_in_pass = self._counts()
