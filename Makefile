@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Numba's disk cache does not see edits in the callees of other files, so each state of the sources has its own.
 export NUMBA_CACHE_DIR := $(CURDIR)/.numba_cache/$(shell find src -name '*.py' | LC_ALL=C sort | xargs cat | cksum | cut -d' ' -f1)
 
-.PHONY: demo test lint bench reproduce figures clean
+.PHONY: demo test lint bench reproduce fuzz kill figures clean
 
 demo: .venv/plot
 	$(BIN)/python examples/demo.py
@@ -23,6 +23,12 @@ bench: .venv/bench
 
 reproduce: .venv/test
 	$(BIN)/python -m pytest -m reproduce --data "$(DATA)"
+
+fuzz: .venv/test
+	$(BIN)/python -m bench.fuzz $(ARGS)
+
+kill: .venv/test
+	$(BIN)/python -m bench.kill $(ARGS)
 
 figures: .venv/plot
 	$(BIN)/python examples/figures.py

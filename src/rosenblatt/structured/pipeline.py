@@ -470,7 +470,7 @@ class TagAndParse(SaveLoadMixin, BaseEstimator):
             plans = progress.parts("learners")
             planned = {name: _learner_from_facts(plans.parts(name)) for name in plans.facts}
         elif parser is None:
-            raise DamagedModel("it has no parser")
+            raise DamagedModel("a pipeline without a parser")
         else:
             planned = {**{name: clone(tagger) for name, tagger in made.items()}, "parser": clone(parser)}
         parses = planned.pop("parser", None)
