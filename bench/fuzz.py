@@ -119,7 +119,7 @@ def change_model(content: bytes, draw: random.Random) -> bytes:
         if new is ...:
             del inner[last]
         else:
-            inner[last] = new
+            inner[last] = copy.deepcopy(new)
     if draw.random() < 0.3 and data:
         data = change(data, draw)
     text = json.dumps(whole["facts"]) if isinstance(whole["facts"], dict) else "{}"
