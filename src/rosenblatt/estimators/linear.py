@@ -438,7 +438,7 @@ class Perceptron(Linear, SharedParameters):
 
     Notes
     -----
-    A margin is not a probability. `CalibratedClassifierCV(Perceptron(keep="average")).fit(X, y).predict_proba(X)`, from
+    A margin is not a probability. `CalibratedClassifierCV(Perceptron()).fit(X, y).predict_proba(X)`, from
     `sklearn.calibration`, makes probabilities of margins.
 
     Examples
@@ -447,8 +447,10 @@ class Perceptron(Linear, SharedParameters):
     >>> X = [[1, 1, 0, 1, 1], [0, 0, 1, 1, 0], [0, 1, 1, 0, 0], [1, 0, 0, 1, 0], [1, 0, 1, 0, 1], [1, 0, 1, 1, 0]]
     >>> y = ["spam", "ham", "spam", "ham", "spam", "ham"]
     >>> clf = Perceptron(order="cyclic").fit(X, y)
-    >>> clf.coef_, clf.intercept_, clf.n_updates_, clf.stop_reason_
-    (array([[ 0.,  2.,  0., -1.,  1.]]), array([0.]), 4, 'converged')
+    >>> clf.score(X, y), clf.n_updates_, clf.stop_reason_
+    (1.0, 4, 'converged')
+    >>> clf.last_coef_, clf.last_intercept_
+    (array([[ 0.,  2.,  0., -1.,  1.]]), array([0.]))
     >>> clf.predict([[0, 1, 0, 0, 0]]).tolist()
     ['spam']
     """

@@ -125,7 +125,8 @@ class PAUM(Linear, MarginParameters):
     --------
     >>> from rosenblatt import PAUM
     >>> X, y = [[1.0], [2.0], [3.0], [4.0], [9.0]], [0, 0, 0, 0, 1]
-    >>> even, uneven = (PAUM(positive_margin=tau, order="cyclic", tol=None).fit(X, y) for tau in (0, 50))
+    >>> settings = {"order": "cyclic", "keep": "last", "tol": None}
+    >>> even, uneven = (PAUM(positive_margin=tau, **settings).fit(X, y) for tau in (0, 50))
     >>> [round(float(-clf.intercept_[0] / clf.coef_[0, 0]), 2) for clf in (even, uneven)]  # where the classes part
     [6.0, 4.25]
     """

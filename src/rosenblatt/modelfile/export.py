@@ -237,9 +237,9 @@ def to_text(
     Examples
     --------
     >>> from rosenblatt import Perceptron
-    >>> clf = Perceptron(order="cyclic").fit([[1, 0, 2], [0, 1, 2], [2, 0, 0]], ["spam", "ham", "spam"])
+    >>> clf = Perceptron(keep="last", order="cyclic").fit([[1, 0, 2], [0, 1, 2], [2, 0, 0]], ["spam", "ham", "spam"])
     >>> print(to_text(clf, names=["win", "noon", "the"]), end="")
-    Perceptron(order='cyclic')
+    Perceptron(keep='last', order='cyclic')
     rosenblatt 0.1.0, 3 columns, 2 classes
     score = intercept + the sum of weight · value
     ham if it is below 0, else spam

@@ -51,7 +51,7 @@ LOADED_PASSES, STREAMED_PASSES = 10, 1
 _MOST_PASSES = 1000  # over few rows, by default
 _COMPRESSED = {".gz": 5, ".bz2": 6, ".xz": 7, ".zst": 5}  # how much text a byte stands for, as a rule
 _STEPS = 64  # in which a pass over loaded rows is cut, at least
-_STEP_ROWS = (1 << 10, 1 << 16)  # the least rows of such a step, and the most
+_STEP_ROWS = (1 << 10, 1 << 16)  # the least rows of such a step, but in the first pass, and the most
 _GROWTH = 1.5
 _READ_SIZE = 1 << 20  # bytes
 
@@ -156,7 +156,7 @@ class LoadedRows(NamedTuple):
     def steps(self, number: int, start: int) -> Generator[tuple[Chunk, int]]:
         """Yield (rows, how many of the pass are done after them), of the pass with this number, from row `start` on."""
         order = self.order_of(number)
-        size = min(max(-(-len(order) // _STEPS), _STEP_ROWS[0]), _STEP_ROWS[1])
+        size = min(max(-(-len(order) // _STEPS), 1 if number == 1 else _STEP_ROWS[0]), _STEP_ROWS[1])
         for at in range(start, len(order), size):
             part = order[at : at + size]
             yield self.chunk.take(part), at + len(part)
