@@ -10,6 +10,7 @@ import os
 import shutil
 import sys
 import threading
+import tracemalloc
 
 import pytest
 from hypothesis import assume, given
@@ -269,3 +270,15 @@ def test_a_table_of_too_many_columns_is_refused_before_it_is_cut(tmp_path):
     for name in ("a.csv", "a.jsonl"):
         with pytest.raises(FormatError, match=r"a table may have 1,048,576 columns"):
             read_table(str(tmp_path / name))
+
+
+def test_reading_takes_memory_for_the_bytes_that_are_there(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"ab" * (1 << 20))
+    for size in (1 << 28, 3 << 19, 5):
+        tracemalloc.start()
+        with opening.Input(path) as stream:
+            assert stream.read(size) == path.read_bytes()[:size]
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 1 << 24

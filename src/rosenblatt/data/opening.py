@@ -44,6 +44,7 @@ MAX_LINE: ContextVar[int] = ContextVar("MAX_LINE", default=1 << 26)  # bytes tha
 MAX_COLUMNS = 1 << 20  # that a table may have
 _XZ_MEMORY = 1 << 28  # bytes that the dictionary of an xz file may need; xz -9 makes files that need a quarter of it
 REQUEST = 1 << 17  # bytes asked of a decompressor at once, and so the most that an error may swallow
+_PART = 1 << 20  # bytes that `read` makes room for at once, however many it is asked for
 PAUSE = 10  # milliseconds without a byte after which a pipe has paused
 
 DAMAGE = (EOFError, OSError, zlib.error, lzma.LZMAError)  # but an OSError with a number is the machine's trouble
@@ -211,9 +212,11 @@ class Input(io.BufferedIOBase):
 
     def read(self, size: int | None = -1) -> bytes:
         """Return so many bytes, fewer at the end; without a size all that are left."""
-        if size is not None and size >= 0:
-            return self._bytes(self.readinto, size)
-        parts = iter(lambda: self._bytes(self.readinto, 1 << 20), b"")
+        left = sys.maxsize if size is None or size < 0 else size
+        parts = []
+        while left > 0 and (part := self._bytes(self.readinto, min(left, _PART))):
+            parts.append(part)
+            left -= len(part)
         return b"".join(parts)
 
     def peek(self, size: int) -> bytes:
