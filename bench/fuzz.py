@@ -1,13 +1,14 @@
 """Whatever a file holds, reading it ends in rows, a model, or an error of the library; never in a crash, a hang or a word
-of Python.
+of Python, and never in more than 1 GiB of memory.
 
     make fuzz                                # 20,000 files
     python -m bench.fuzz --files 500 --seed 1
 
-A process of its own reads the files, so that one that kills it, or takes more than 20 seconds, is known by its number; it
-tells the most memory it used. Files are valid ones of every format and the golden models of the tests, changed at random:
-bytes flipped, cut off, repeated, replaced by numbers and marks that formats care about; headers of models also field by
-field.
+Files are valid ones of every format and the golden models of the tests, changed at random: bytes flipped, cut off,
+repeated, replaced by numbers and marks that formats care about; models also fact by fact and array by array. A process for
+each core reads them, trains or predicts, and tells the time and the memory that it took; one that dies, or does not answer,
+is known by the number of its file and replaced. Where a file makes numba compile, a new process, which finds the kernels in
+the cache, reads it again: compiling takes more time and memory than any file may. A file that goes wrong is kept.
 """
 
 from __future__ import annotations
@@ -19,63 +20,94 @@ import faulthandler
 import io
 import json
 import multiprocessing
+import os
 import random
 import re
 import resource
 import sys
 import tempfile
+import threading
+import time
 import warnings
 from collections import Counter
+from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
+import safetensors.numpy
+from numba.core import event
+
+import rosenblatt
+from rosenblatt.data import columns, conllu, matrix, sentences
+from rosenblatt.data.formats import reading_for
+from rosenblatt.data.opening import SUFFIXES
 from rosenblatt.errors import RosenblattError
+from rosenblatt.modelfile import container
+from rosenblatt.workflow import Options, make_learner, train, training
 
 LIMIT = 20  # seconds for a file
-MEMORY = 1 << 30  # bytes for all of them
+LIMIT_COMPILING = 300  # seconds for one that makes numba compile
+MEMORY = 1 << 30  # bytes for a process
+MACHINE = 1 << 29  # bytes that training believes the machine has: it refuses weights that need more
 GOLDEN = Path(__file__).parents[1] / "tests" / "golden"
 PYTHON = re.compile(
-    r"KeyError|TypeError|AttributeError|IndexError|ValueError|unexpected keyword|NoneType|index out of range|positional arg"
-    r"|object is not|object has no|not iterable|to unpack|<class|Traceback"
+    r"KeyError|TypeError|AttributeError|IndexError|ValueError|OverflowError|unexpected keyword|NoneType|out of range"
+    r"|positional arg|required arg|object is not|object has no|object at 0x|not iterable|to unpack|not subscriptable"
+    r"|not supported between|list ind|<class|dtype\(|np\.\w+\(|array\(|broadcast|Traceback|bug in rosenblatt"
 )  # words of Python that no message may have
-TABLE = 'label,n,colour,text\na,1,red,see you\nb,-2.5e3,blue,"a prize, now"\na,3,red,see me\nb,nan,,"two\nlines"\n'
-JSON = '{"label":"a","n":1,"t":"see you"}\n{"label":"b","n":2.5,"t":null,"x":[1,{"y":2}]}\n{"label":"a","n":-3,"t":"é"}\n'
+TABLE = 'label,n,colour,text\na,1,red,see you\nb,-2.5e3,blue,"a prize, now"\na,3,red,see me\nb,4,blue,"two\nlines"\n'
+JSON = '{"label":"a","n":1,"t":"see you"}\n{"label":"b","n":2.5,"t":"a prize"}\n{"label":"a","n":-3,"t":"\\u00e9 é"}\n'
 CONLLU = (
     "# text = a dog\n1-2\ta\t_\t_\t_\t_\t_\t_\t_\t_\n1\ta\ta\tDET\t_\t_\t2\tdet\t_\t_\n"
     "2\tdog\tdog\tNOUN\t_\t_\t0\troot\t_\t_\n\n"
     "1\tbarks\tbark\tVERB\t_\t_\t0\troot\t_\t_\n1.1\tx\t_\t_\t_\t_\t_\t_\t_\t_\n\n"
 )
 SEEDS = {
-    "a.csv": TABLE, "a.tsv": TABLE.replace(",", "\t"), "a.jsonl": JSON, "a.conllu": CONLLU,
-    "a.svm": "1 1:0.5 3:-2 # x\n-1 qid:3 2:1e-3\n+1 1:1 2:2 7:nan\n0.5 4:4\n",
+    "a.csv": TABLE, "a.tsv": TABLE.replace(", now", "").replace("two\n", "two ").replace(",", "\t"),
+    "a.jsonl": JSON, "a.conllu": CONLLU,
+    "a.svm": "1 1:0.5 3:-2 # x\n-1 qid:3 2:1e-3\n+1 1:1 2:2 7:0\n-1 4:4\n",
     "a.vw": "1 2 'tag |f a:2 b |g c\n-1 |f b:0.5 d\n1 |f:3 a\n",
     "a.columns": "a DT B-NP\ndog NN I-NP\n\n-DOCSTART- X O\n\nbarks VB B-VP\n\n",
     "a.words": "a dog barks\n\nthe end\n", "a.matrix": "1 2/3 -4\n5,6,7e2\n",
     "a.json": '{"c":[1,"1/3"],"A_ub":[[1,2]],"b_ub":[3]}',
 }  # fmt: skip
+TABLES, ROWS = ("csv", "tsv", "jsonl"), ("svm", "vw")
 PACKED = (".gz", ".bz2", ".xz", ".zst")
-MARKS = [b"\0", b"\xff", b'"', b"\n", b"\r", b"\t", b",", b":", b"|", b"1e999", b"-1", b"9" * 400, b"[" * 3000, b"{",
-         b"\xed\xa0\x80", b"\xef\xbb\xbf", b"nan", b"#", b"18446744073709551616", b"\x1f\x8b\x08", b'\\ud800']  # fmt: skip
+MARKS = [
+    b"\0", b"\xff", b'"', b"\n", b"\r", b"\t", b",", b":", b"|", b"1e999", b"-1", b"9" * 400, b"[" * 3000, b"{", b"nan",
+    b"#", b"\xed\xa0\x80", b"\xef\xbb\xbf", b"60000000", b"18446744073709551616", b"\x1f\x8b\x08", b"\\ud800",
+]  # fmt: skip
 VALUES = [
-    ...,
-    None,
-    True,
-    "x",
-    -1,
-    0,
-    3,
-    2**61,
-    1.5,
-    1e300,
-    [],
-    {},
-    [1, 2],
-    ["a", None],
-    {"float": "nan"},
-    {"a": 1},
-    "\ud800",
-    [[]],
-]
+    ..., None, True, "x", "", -1, 0, 3, 2**31, 2**61, 1.5, 1e300, [], {}, [1, 2], ["a", None], {"float": "nan"}, {"a": 1},
+    "\ud800", [[]], [0] * 5000, "x" * 5000, ["a", "a"],
+]  # fmt: skip
+NUMBERS = [np.nan, np.inf, -np.inf, -1, 0, 1, 0.5, 7, 1e300, -1e300, 2**31, 2**62, -(2**62)]
+
+
+class File(NamedTuple):
+    """A file to read, and how."""
+
+    name: str
+    content: bytes
+    on_error: str = "error"
+    stream: bool = False
+    fill: bool = False  # whether a table may have missing values, and has a column of text
+
+    @property
+    def kind(self) -> str:
+        """What the counts call it."""
+        return self.name if self.name.endswith(".model") else self.name.partition(".")[2]
+
+
+class Outcome(NamedTuple):
+    """What came of a file."""
+
+    what: str  # "read", "refused", or what went wrong
+    seconds: float
+    memory: int  # bytes that the process had at most
+    compiled: bool
 
 
 def change(content: bytes, draw: random.Random) -> bytes:
@@ -103,39 +135,90 @@ def places(value: Any, path: tuple = ()) -> list[tuple]:
     return [path, *(place for key in keys for place in places(value[key], (*path, key)))]
 
 
+def near(value: Any, draw: random.Random) -> Any:
+    """Return another value of the same type, which a file could have."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int):
+        return draw.choice((value + 1, value - 1, 2 * value, -value, 0, 1, 2))
+    if isinstance(value, float):
+        return draw.choice((value / 2, -value, 0.0, 1.0, 1e-300, 1e300))
+    if isinstance(value, str):
+        return draw.choice((value + "x", value[1:], value.upper(), value[::-1], "average", "Perceptron", "0"))
+    if isinstance(value, list):
+        return draw.choice((value[1:], value[::-1], value + value[:1], []))
+    if isinstance(value, dict):
+        return dict(list(value.items())[1:])
+    return draw.choice((0, "x", []))
+
+
+def change_value(whole: dict[str, Any], draw: random.Random) -> None:
+    """Remove, rename or replace one of the values within a value of JSON."""
+    *path, last = draw.choice([path for path in places(whole) if path] or [("new",)])
+    inner: Any = whole
+    for key in path:
+        inner = inner[key]
+    new = near(inner[last], draw) if path and draw.random() < 0.5 else draw.choice(VALUES)
+    if new is ...:
+        inner.pop(last, None) if isinstance(inner, dict) else inner.pop(last)
+    elif draw.random() < 0.1 and isinstance(inner, dict) and last in inner:
+        inner["renamed"] = inner.pop(last)
+    else:
+        inner[last] = copy.deepcopy(new)
+
+
+def change_array(arrays: dict[str, Any], draw: random.Random) -> None:
+    """Change numbers of an array, its shape, its type or its name, or remove it."""
+    name = draw.choice(sorted(arrays))
+    array = arrays[name].copy()
+    kind = draw.randrange(7)
+    if kind == 0:
+        del arrays[name]
+    elif kind == 1:
+        arrays["renamed"] = arrays.pop(name)
+    elif kind == 2:
+        other = draw.choice(sorted(arrays))
+        arrays[name], arrays[other] = arrays[other], arrays[name]
+    elif kind == 3:
+        arrays[name] = array.reshape(draw.choice([(-1,), (1, -1), (-1, 1), (*array.shape, 1)]))
+    elif kind == 4:
+        arrays[name] = array.astype(draw.choice(["f8", "f4", "i8", "i4", "u1", "?"]))
+    elif kind == 5:
+        arrays[name] = draw.choice([array[:-1], np.concatenate([array, array]), array[:0]]) if array.ndim else array
+    elif array.size:
+        array.reshape(-1)[draw.randrange(array.size)] = np.array(draw.choice(NUMBERS)).astype(array.dtype)
+        arrays[name] = array
+
+
 def change_model(content: bytes, draw: random.Random) -> bytes:
-    """Return a model with some facts or descriptions of arrays changed, without the sums that would tell."""
-    size = int.from_bytes(content[:8], "little")
-    table, data = json.loads(content[8 : 8 + size]), content[8 + size :]
-    facts = json.loads(table.pop("__metadata__")["rosenblatt"])
-    whole = copy.deepcopy({"facts": facts, "table": table})
-    for _ in range(draw.randint(1, 2)):
-        found = [path for path in places(whole) if len(path) > 1]
-        *path, last = draw.choice([p for p in found if p[0] == "facts"] if draw.random() < 0.8 else found)
-        inner: Any = whole
-        for key in path:
-            inner = inner[key]
-        new = draw.choice(VALUES)
-        if new is ...:
-            del inner[last]
-        else:
-            inner[last] = copy.deepcopy(new)
-    if draw.random() < 0.3 and data:
-        data = change(data, draw)
-    text = json.dumps(whole["facts"]) if isinstance(whole["facts"], dict) else "{}"
-    header = json.dumps({"__metadata__": {"rosenblatt": text}, **whole["table"]}).encode()
-    return len(header).to_bytes(8, "little") + header + data
+    """Return a model with some facts or arrays changed, without the sums that would tell."""
+    facts, arrays = map(dict, container.read_bytes(content))
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for _ in range(draw.randint(1, 2)):
+            if arrays and draw.random() < 0.3:
+                change_array(arrays, draw)
+            else:
+                change_value(facts, draw)
+    arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    content = safetensors.numpy.save(arrays, {"rosenblatt": json.dumps(facts)})
+    if draw.random() < 0.1:
+        size = int.from_bytes(content[:8], "little")
+        table = json.loads(content[8 : 8 + size])
+        change_value(table, draw)
+        header = json.dumps(table).encode()
+        content = len(header).to_bytes(8, "little") + header + content[8 + size :]
+    return content
 
 
-def make(number: int, seed: int) -> tuple[str, bytes]:
-    """Return the name and the content of a file."""
+def make(number: int, seed: int) -> File:
+    """Return the file of a number."""
     draw = random.Random(f"{seed} {number}")
+    how = draw.choice(("error", "skip")), draw.random() < 0.3, draw.random() < 0.5
     if draw.random() < 0.4:
         path = draw.choice(sorted(GOLDEN.glob("*.model")))
         content = path.read_bytes()
-        return path.name, change_model(content, draw) if draw.random() < 0.7 else change(content, draw)
-    from rosenblatt.data.opening import SUFFIXES
-
+        return File(path.name, change_model(content, draw) if draw.random() < 0.8 else change(content, draw))
     name = draw.choice(sorted(SEEDS))
     content = SEEDS[name].encode()
     if draw.random() < 0.25:
@@ -145,25 +228,27 @@ def make(number: int, seed: int) -> tuple[str, bytes]:
         with contextlib.closing(SUFFIXES[suffix].writer(packed)) as writer:
             writer.write(content)
         content = packed.getvalue() if draw.random() < 0.3 else change(packed.getvalue(), draw)
-        return name + suffix, content
-    return name, change(content, draw)
+        return File(name + suffix, content, *how)
+    return File(name, change(content, draw), *how)
 
 
-def use(path: Path) -> None:
+def valid_files() -> Iterator[File]:
+    """Yield the files before they are changed."""
+    for name, text in SEEDS.items():
+        for stream, fill in product((False, True), (False, True)):
+            yield File(name, text.encode(), "error", stream, fill)
+    yield from (File(path.name, path.read_bytes()) for path in sorted(GOLDEN.glob("*.model")))
+
+
+def use(path: Path, file: File, answers: Any) -> None:
     """Read a file as what its name says."""
-    import rosenblatt
-    from rosenblatt.data import columns, conllu, matrix, sentences
-    from rosenblatt.data.formats import reading_for
-    from rosenblatt.workflow import Options, make_learner, train
-
     kind = path.name.split(".")[1]
     if kind == "model":
-        model = rosenblatt.load(path)
-        answers(model)
-    elif kind in ("csv", "tsv", "jsonl", "svm", "vw"):
-        reading = reading_for([str(path)])
-        on_error = "skip" if len(path.name) % 2 else "error"
-        train([str(path)], reading, make_learner("perceptron"), Options(passes=1, on_error=on_error))
+        answers(rosenblatt.load(path))
+    elif kind in (*TABLES, *ROWS):
+        options = Options(passes=2, on_error=file.on_error, stream=file.stream)
+        table = {"missing": "fill", "text": "t" if kind == "jsonl" else "text"} if file.fill and kind not in ROWS else {}
+        train([str(path)], reading_for([str(path)], **table), make_learner("perceptron"), options)
     elif kind == "conllu":
         for sentence in conllu.read(path):
             sentence.tokens()
@@ -175,40 +260,150 @@ def use(path: Path) -> None:
         (matrix.read_program if kind == "json" else matrix.read)(str(path))
 
 
-def answers(model: Any) -> None:
-    """Ask a model, as the tests of golden files do."""
+def golden_answers() -> Any:
+    """Return the function that asks a model, as the tests of golden files do."""
     sys.path.insert(0, str(GOLDEN))
+    import make as golden
+
+    sys.path.pop(0)
+    return golden.answers
+
+
+def most_memory() -> int:
+    """Return the most bytes that this process had since this was last asked, or since it began where that is not known."""
     try:
-        import make as golden
-    finally:
-        sys.path.pop(0)
-    golden.answers(model)
+        status = Path("/proc/self/status").read_text()
+        Path("/proc/self/clear_refs").write_text("5")
+        return int(status.partition("VmHWM:")[2].split()[0]) << 10
+    except (OSError, IndexError):
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
 
 
 def work(pipe: Any, seed: int) -> None:
     """Read the files whose numbers come, and tell what came of each."""
     warnings.simplefilter("ignore")
     faulthandler.enable()
+    training.machine_memory = lambda: MACHINE
+    answers = golden_answers()
+    recorder = event.RecordingListener()
+    event.register("numba:compile", recorder)
+
+    def outcome_of(file: File) -> Outcome:
+        path = Path(folder) / file.name
+        path.write_bytes(file.content)
+        recorder.buffer.clear()
+        most_memory()
+        began = time.monotonic()
+        try:
+            use(path, file, answers)
+            what = "read"
+        except RosenblattError as error:
+            what = f"words of Python: {error}" if PYTHON.search(str(error)) else "refused"
+        except Exception as error:
+            what = f"{type(error).__name__}: {error}"
+        seconds = time.monotonic() - began
+        path.unlink()
+        return Outcome(what, seconds, most_memory(), bool(recorder.buffer))
+
     with tempfile.TemporaryDirectory() as folder:
-        for name, content in [*SEEDS.items(), *((path.name, path.read_bytes()) for path in GOLDEN.glob("*.model"))]:
-            path = Path(folder) / name  # what is compiled when it is first used takes longer than a file may
-            path.write_bytes(content if isinstance(content, bytes) else content.encode())
-            with contextlib.suppress(RosenblattError):
-                use(path)
-        pipe.send("ready")
+        pipe.send([(file.kind, what) for file in valid_files() if (what := outcome_of(file).what) != "read"])
         while (number := pipe.recv()) is not None:
-            name, content = make(number, seed)
-            path = Path(folder) / name
-            path.write_bytes(content)
-            try:
-                use(path)
-                outcome = "read"
-            except RosenblattError as error:
-                outcome = f"words of Python: {error}" if PYTHON.search(str(error)) else "refused"
-            except (Exception, RecursionError) as error:
-                outcome = f"{type(error).__name__}: {error}"
-            path.unlink()
-            pipe.send((outcome, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10))
+            pipe.send(outcome_of(make(number, seed)))
+
+
+class Reader:
+    """A process that reads files, and is replaced when it dies."""
+
+    def __init__(self, seed: int):
+        self.seed, self.process = seed, None
+
+    def start(self) -> list[tuple[str, str]]:
+        """Start the process and return the kinds of the valid files that it could not read, and what came of them."""
+        context = multiprocessing.get_context("spawn")
+        self.pipe, other = context.Pipe()
+        self.process = context.Process(target=work, args=(other, self.seed), daemon=True)
+        self.process.start()
+        other.close()
+        return self.pipe.recv()
+
+    def stop(self) -> None:
+        """End the process."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.join()
+            self.process = None
+
+    def read(self, number: int) -> Outcome:
+        """Return what comes of the file of this number, where nothing has to be compiled."""
+        outcome = self._read(number)
+        if outcome.compiled:
+            self.stop()
+            outcome = self._read(number)
+        return outcome
+
+    def _read(self, number: int) -> Outcome:
+        if self.process is None:
+            self.start()
+        self.pipe.send(number)
+        began = time.monotonic()
+        try:
+            if self.pipe.poll(LIMIT_COMPILING):
+                outcome = self.pipe.recv()
+                if outcome.seconds > LIMIT and not outcome.compiled:
+                    outcome = outcome._replace(what="hang")
+                return outcome
+            what = "hang"
+        except (EOFError, ConnectionResetError):
+            what = "crash"
+        self.stop()
+        return Outcome(what, time.monotonic() - began, 0, False)
+
+
+class Report:
+    """What came of all files."""
+
+    def __init__(self, seed: int, files: int):
+        self.seed, self.files, self.began = seed, files, time.monotonic()
+        self.kinds: dict[str, Counter[str]] = {}
+        self.slowest, self.largest, self.compiled = (0.0, ""), (0, ""), 0
+        self.failures = 0
+        self.folder: Path | None = None
+        self.lock = threading.Lock()
+
+    def add(self, number: int, outcome: Outcome) -> None:
+        """Count a file, and keep it if something went wrong."""
+        file = make(number, self.seed)
+        what = outcome.what
+        if what in ("read", "refused") and outcome.memory > MEMORY and not outcome.compiled:
+            what = f"{outcome.memory >> 20} MiB of memory"
+        word = what if what in ("read", "refused") else "wrong"
+        with self.lock:
+            self.kinds.setdefault(file.kind, Counter())[word] += 1
+            self.slowest = max(self.slowest, (outcome.seconds, f"file {number}, {file.name}"))
+            self.largest = max(self.largest, (outcome.memory, f"file {number}, {file.name}"))
+            if word == "wrong":
+                self.failures += 1
+                self.folder = self.folder or Path(tempfile.mkdtemp(prefix="rosenblatt-fuzz-"))
+                kept = self.folder / f"{number}-{file.name}"
+                kept.write_bytes(file.content)
+                print(f"seed {self.seed}, file {number}, kept as {kept}: {what[:400]!a}", flush=True)
+            if (done := self.done()) % 1000 == 0:
+                print(f"{done} files in {time.monotonic() - self.began:.0f} s, {self.failures} wrong", flush=True)
+
+    def done(self) -> int:
+        """Return how many files there were so far."""
+        return sum(map(Counter.total, self.kinds.values()))
+
+    def show(self) -> None:
+        """Print it."""
+        words = ("read", "refused", "wrong")
+        print(f"{'':24}" + "".join(f"{word:>9}" for word in words))
+        total: Counter[str] = sum(self.kinds.values(), Counter())
+        for kind, counts in [*sorted(self.kinds.items()), ("all", total)]:
+            print(f"{kind:24}" + "".join(f"{counts[word]:>9}" for word in words))
+        print(f"seed {self.seed}: {self.done()} files in {time.monotonic() - self.began:.0f} s; "
+              f"slowest {self.slowest[0]:.2f} s ({self.slowest[1]}); "
+              f"most memory {self.largest[0] >> 20} MiB ({self.largest[1]})")  # fmt: skip
 
 
 def main() -> int:
@@ -216,40 +411,35 @@ def main() -> int:
     options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     options.add_argument("--files", type=int, default=20_000)
     options.add_argument("--seed", type=int, default=None)
+    options.add_argument("--processes", type=int, default=min(os.cpu_count() or 1, 8))
+    options.add_argument("--only", type=int, default=None, metavar="NUMBER", help="read the file of this number alone")
     given = options.parse_args()
     seed = random.SystemRandom().randrange(2**32) if given.seed is None else given.seed
+    numbers = iter(range(given.files) if given.only is None else [given.only])
     print(f"seed {seed}", flush=True)
-    found: Counter[str] = Counter()
-    bad, peak, worker = 0, 0, None
-    for number in range(given.files):
-        if worker is None:
-            pipe, other = multiprocessing.Pipe()
-            worker = multiprocessing.get_context("spawn").Process(target=work, args=(other, seed), daemon=True)
-            worker.start()
-            other.close()
-            pipe.recv()  # when it is ready
-        pipe.send(number)
-        name = make(number, seed)[0]
-        try:
-            outcome, used = pipe.recv() if pipe.poll(LIMIT) else ("hang", 0)
-        except EOFError:
-            outcome, used = "crash", 0
-        peak = max(peak, used)
-        found[outcome if outcome in ("read", "refused") else "wrong"] += 1
-        if outcome not in ("read", "refused"):
-            bad += 1
-            print(f"file {number}, {name}: {outcome[:300]}", flush=True)
-            if outcome in ("hang", "crash"):
-                worker.kill()
-                worker.join()
-                worker = None
-        if (number + 1) % 1000 == 0:
-            print(f"{number + 1} files: {dict(found)}, {peak >> 20} MiB at most", flush=True)
-    if worker is not None:
-        pipe.send(None)
-        worker.join(60)
-    print(f"seed {seed}: {given.files} files, {dict(found)}, {peak >> 20} MiB at most")
-    return 1 if bad or peak > MEMORY else 0
+    began = time.monotonic()
+    first = Reader(seed)
+    refused = first.start()  # compiles what valid files need
+    first.stop()
+    print(f"ready after {time.monotonic() - began:.0f} s", flush=True)
+    if refused:
+        print(f"valid files that cannot be read: {refused}")
+        return 1
+    report = Report(seed, given.files)
+
+    def read_all() -> None:
+        reader = Reader(seed)
+        for number in numbers:  # of which each thread takes the next
+            report.add(number, reader.read(number))
+        reader.stop()
+
+    threads = [threading.Thread(target=read_all) for _ in range(given.processes)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    report.show()
+    return 1 if report.failures or report.done() == 0 else 0
 
 
 if __name__ == "__main__":
