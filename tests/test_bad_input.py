@@ -155,6 +155,7 @@ def test_unfitted_use_says_so():
         ({"order": "sorted"}, "order must be one of 'shuffle', 'cyclic'.*got 'sorted'"),
         ({"batch": 0}, "batch must be a whole number ≥ 1 or 'full'; got 0"),
         ({"batch": 2.5}, "whole number"),
+        ({"n_jobs": "all"}, "n_jobs must be a whole number or None; got 'all'"),
         ({"max_iter": None}, "max_iter must be a whole number ≥ 1; got None"),
         ({"max_iter": True}, "max_iter must be a whole number"),
         ({"validation_fraction": 1.0}, "validation_fraction must be a number > 0 and < 1"),

@@ -112,3 +112,21 @@ def test_depth_is_no_way_to_crash(tmp_path):
     path.write_text("[" * 100_000)
     with pytest.raises(UnreadableCertificate):
         documents.read(path, "A x > 0", {"point": Interior})
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b'{"what": "\xff"}', "not a certificate: the byte 0xFF is not UTF-8"),
+        (b"[" * 100_000, "not a certificate: lists and objects are nested too deeply"),
+        (b"9" * 5000, "not a certificate: a number has thousands of digits"),
+        (b'{"what": ', "not a certificate: the file is not JSON: Expecting value"),
+    ],
+    ids=["bytes", "depth", "digits", "end"],
+)
+def test_what_is_no_json_is_told_without_words_of_python(tmp_path, content, message):
+    path = tmp_path / "proof.json"
+    path.write_bytes(content)
+    with pytest.raises(UnreadableCertificate) as caught:
+        documents.read(path, "separability", KINDS)
+    assert caught.value.problem == message

@@ -93,3 +93,30 @@ def test_the_first_line_tells_what_a_file_is(tmp_path):
 def test_a_broken_file_of_words_is_refused(content):
     with pytest.raises(FormatError):
         list(sentences.read(io.BytesIO(content)))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.json", b'{\n"c": [1, "\xff"]}', "line 2: the byte 0xFF is not UTF-8; convert the file to UTF-8"),
+        ("a.json", b"[" * 100_000, "lists and objects are nested too deeply"),
+        ("a.json", b'{"c": ["' + b"9" * 5000 + b'"]}', "a number has 5,000 characters; 4,000 are the most"),
+        ("a.json", b'{"c": [' + b"9" * 5000 + b"]}", "a number has 5,000 characters; 4,000 are the most"),
+        ("a.json", b'{"c": [1, "2', "line 1, column 11: the file is not JSON: Unterminated string"),
+        ("a.json", b'{"c": ["1/0"]}', "1/0 divides by zero"),
+        ("a.csv", b"1\n1/0\n", "line 2: 1/0 divides by zero"),
+        ("a.csv", b"1\n" + b"9" * 5000, "line 2: a number has 5,000 characters; 4,000 are the most"),
+        ("a.npy", b"\x93NUMPY\x01\0\x10\0nothing of numpy", "this is not an array of numbers that numpy saved"),
+        ("a.npy", b"\x93NUMPY\x01\0\x08\0{'descr'", "this is not an array of numbers that numpy saved"),
+        ("a.npy", b"\x93NUMPY\x01\0v\0%-118b" % f"{{'descr': '<f8', 'fortran_order': False, 'shape': ({2**60},)}}".encode(),
+         "this is not an array of numbers that numpy saved"),
+    ],
+    ids=range(11),
+)  # fmt: skip
+def test_what_is_wrong_is_said_without_words_of_python(tmp_path, name, content, message):
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(FormatError) as caught:
+        (matrix.read_program if name == "a.json" else matrix.read)(path)
+    place, line = message.split(": ", 1) if message.startswith("line") else ("", message)
+    assert str(caught.value).startswith(f"{path}, {place}: {line}" if place else f"{path}: {line}")

@@ -73,6 +73,12 @@ def test_conllu_is_not_read_as_columns_of_other_names(tmp_path):
         read(tmp_path, TREEBANK, ["form", "tag"])
 
 
+def test_a_word_that_cannot_be_one_is_refused_with_its_line(tmp_path):
+    with pytest.raises(FormatError, match=r"form of word 2 is 'b\\rark'") as caught:
+        read(tmp_path, "a dog\ndogs b\rark\n")
+    assert (caught.value.path, caught.value.line) == (str(tmp_path / "file"), 2)
+
+
 def test_a_sentence_knows_its_file_and_line(tmp_path):
     for text, columns, where in [
         (TREEBANK * 2, None, [1, 5]),

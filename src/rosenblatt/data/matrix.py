@@ -12,15 +12,16 @@ passed over. A program (`read_program`) is JSON with the arguments of `scipy.opt
 from __future__ import annotations
 
 import io
-import json
 import re
 from collections.abc import Iterable
 from fractions import Fraction
 from os import PathLike
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
 
+from rosenblatt.data import json_text
 from rosenblatt.data.opening import Input, name_of, text_lines
 from rosenblatt.errors import FormatError
 
@@ -28,6 +29,9 @@ NUMBER = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3
 _BETWEEN = re.compile(r"\s*[,;\t]\s*|\s+")
 _PARTS = {"c", "A_ub", "b_ub", "A_eq", "b_eq", "bounds"}
 LARGEST = 1 << 28  # bytes of a program
+# What numpy raises for headers that are not its own: of its parser, and for a shape that is far larger than the file.
+_NO_ARRAY = (ArithmeticError, EOFError, MemoryError, SyntaxError, TokenError, TypeError, ValueError)
+_LONGEST = 4000  # characters of a number; of more than 4,300 digits Python makes none
 
 
 def read(path: str | PathLike) -> list[tuple[Fraction, ...]]:
@@ -76,20 +80,15 @@ def read_program(path: str | PathLike) -> dict[str, Any]:
     name = name_of(path)
     with Input(path) as stream:
         content = _whole(stream, name)
-    try:
-        program = json.loads(content, parse_float=_number, parse_int=_number, parse_constant=_number)
-    except json.JSONDecodeError as error:
-        raise FormatError(f"the file is not JSON: {error.msg}", path=name, line=error.lineno, column=error.colno) from None
-    except (ValueError, RecursionError) as error:
-        raise FormatError(str(error), path=name) from None
+    program = json_text.parse(content, name, parse_float=_number, parse_int=_number, parse_constant=_number)
     if not isinstance(program, dict) or "c" not in program or not program.keys() <= _PARTS:
         got = ", ".join(program) if isinstance(program, dict) else type(program).__name__
         problem = f"a linear program must be a JSON object with c and any of {', '.join(sorted(_PARTS - {'c'}))}; got {got}"
         raise FormatError(problem, path=name)
     try:
         return {part: _numbers(value) for part, value in program.items()}
-    except ValueError as error:
-        raise FormatError(str(error), path=name) from None
+    except FormatError as error:
+        raise FormatError(error.problem, path=name) from None
 
 
 def _whole(stream: Input, name: str) -> bytes:
@@ -102,8 +101,9 @@ def _whole(stream: Input, name: str) -> bytes:
 def _load_array(stream: Input, name: str) -> list[tuple[Fraction, ...]]:
     try:
         array = np.load(io.BytesIO(_whole(stream, name)), allow_pickle=False)
-    except (ValueError, EOFError) as error:
-        raise FormatError(f"the file is not an array that numpy can read: {error}", path=name) from None
+    except _NO_ARRAY:
+        problem = "this is not an array of numbers that numpy saved, or a damaged one"
+        raise FormatError(problem, path=name, hint="save it again with numpy.save") from None
     if array.ndim != 2 or array.dtype.kind not in "biuf" or array.dtype.itemsize > 8 or not np.isfinite(array).all():
         problem = f"the array must be a matrix of finite numbers; got {array.dtype} of shape {array.shape}"
         raise FormatError(problem, path=name)
@@ -130,9 +130,9 @@ def _rows(lines: Iterable[str], name: str) -> list[tuple[Fraction, ...]]:
             problem = f"{len(cells)} numbers where the rows before have {len(rows[0])}"
             raise FormatError(problem, path=name, line=number)
         try:
-            rows.append(tuple(map(Fraction, cells)))
-        except (ZeroDivisionError, ValueError) as error:
-            raise FormatError(f"a number cannot be read: {error}", path=name, line=number) from None
+            rows.append(tuple(map(_number, cells)))
+        except FormatError as error:
+            raise FormatError(error.problem, path=name, line=number) from None
     if not rows:
         raise FormatError("the file has no numbers", path=name, hint="write a row on each line, as in 1, -2, 0.5")
     return rows
@@ -146,8 +146,10 @@ def _numbers(value: Any) -> Any:
 
 def _number(text: Any) -> Fraction:
     if not isinstance(text, str) or not NUMBER.fullmatch(text):
-        raise ValueError(f'{text!r:.40} is not a number; write it as 3, -0.5, 1e-3 or "1/3"')
+        raise FormatError(f'{text!r:.40} is not a number; write it as 3, -0.5, 1e-3 or "1/3"')
+    if len(text) > _LONGEST:
+        raise FormatError(f"a number has {len(text):,} characters; {_LONGEST:,} are the most")
     try:
         return Fraction(text)
     except ZeroDivisionError:
-        raise ValueError(f"{text} divides by zero") from None
+        raise FormatError(f"{text:.40} divides by zero") from None

@@ -265,7 +265,7 @@ class Input(io.BufferedIOBase):
             except DAMAGE as reason:
                 if getattr(reason, "errno", None) is not None:
                     raise
-                self._failure = self._damage(str(reason))
+                self._failure = self._damage(str(reason).partition(" (b'")[0])  # gzip shows the bytes it found
                 self._failure.__cause__ = reason
         if begun:
             return 0

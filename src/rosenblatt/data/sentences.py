@@ -19,7 +19,7 @@ from typing import Any
 from rosenblatt.data import columns as column_files
 from rosenblatt.data import conllu, lines
 from rosenblatt.data.opening import Input, Source, name_of, text_lines, too_long
-from rosenblatt.errors import FormatError
+from rosenblatt.errors import FormatError, InvalidData
 
 _SAMPLE = 100  # lines that are looked at to tell columns from plain text
 _NUMBER = re.compile(r"[0-9]+([.-][0-9]+)?")  # of a word of CoNLL-U, a range or an empty node
@@ -145,6 +145,9 @@ def _words(file: _Peeked) -> Iterator[conllu.Sentence]:
     for number, line in enumerate(file, 1):
         lines.check_text([line], file.name, number, FormatError)
         if words := column_files.FIELD.findall(lines.body(line.removeprefix(lines.BOM))):
-            sentence = conllu.Sentence.of(words)
+            try:
+                sentence = conllu.Sentence.of(words)
+            except InvalidData as error:
+                raise FormatError(error.problem, path=file.name, line=number) from None
             sentence.path, sentence.line = file.name, number
             yield sentence

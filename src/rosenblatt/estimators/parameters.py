@@ -112,7 +112,8 @@ class Number(NamedTuple):
             fits = not self.whole or abs(number) < _LARGEST
             if fits and above and (number < self.high or (number == self.high and self.closed_high)):
                 return None
-        sentence = f"a {'whole ' if self.whole else ''}number {'>' if self.open_low else '≥'} {self.low:g}"
+        sentence = f"a {'whole ' if self.whole else ''}number"
+        sentence += f" {'>' if self.open_low else '≥'} {self.low:g}" if self.low > -math.inf else ""
         sentence += f" and {'≤' if self.closed_high else '<'} {self.high:g}" if self.high < math.inf else ""
         if self.whole and isinstance(value, Integral) and _as_float(value) >= _LARGEST:
             sentence += ", of 64 bits"

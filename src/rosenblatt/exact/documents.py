@@ -16,7 +16,8 @@ from fractions import Fraction
 from os import PathLike
 from typing import Any, NamedTuple, cast, get_type_hints
 
-from rosenblatt.errors import UnreadableCertificate
+from rosenblatt.data import json_text
+from rosenblatt.errors import FormatError, UnreadableCertificate
 from rosenblatt.exact.certificates import Certificate
 from rosenblatt.modelfile.atomic import atomic_write
 
@@ -84,9 +85,9 @@ def read(path: str | PathLike, question: str, kinds: Mapping[str, type]) -> Docu
     if len(content) > _LARGEST:
         raise UnreadableCertificate(f"larger than any certificate, {_LARGEST >> 20} MiB", path=path)
     try:
-        facts = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise UnreadableCertificate(f"not a certificate: it is not JSON ({error})", path=path) from None
+        facts = json_text.parse(content, path)
+    except FormatError as error:
+        raise UnreadableCertificate(f"not a certificate: {error.problem}", path=path) from None
     if not isinstance(facts, dict) or facts.get("what") != _NAME:
         raise UnreadableCertificate("not a certificate of rosenblatt", path=path)
     if facts.get("format") != FORMAT:

@@ -288,7 +288,7 @@ def _read_header(file: IO[bytes], size: int | None) -> tuple[Facts, dict[str, Pl
         raise UnreadableModel("not a model of rosenblatt: a file of arrays without facts about a model")
     if _too_many(metadata[_NAME]):
         raise DamagedModel(f"its facts have more than {_MOST_KEYS:,} keys or {_MOST_VALUES:,} values")
-    facts = _parse_json("the facts", metadata[_NAME])
+    facts = _parse_json("the text of its facts", metadata[_NAME])
     _check_format(facts)
     sums = [metadata.get(name) for name in _SUMS]
     if set(metadata) - {*_SUMS, _NAME} or (set(map(type, sums)) != {type(None)} and not all(map(_is_sum, sums))):

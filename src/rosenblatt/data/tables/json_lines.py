@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.json
 
+from rosenblatt.data.json_text import what_is_wrong
 from rosenblatt.data.opening import MAX_COLUMNS, Input
 from rosenblatt.data.tables.sources import Form, Piece, Source, TableError, not_utf8, whole_lines
 from rosenblatt.data.tables.values import number_text
@@ -82,7 +83,7 @@ class JsonLines(Source):
                 broken.append((number, "text holds half of a surrogate pair, which is no character"))
                 continue
             except json.JSONDecodeError as reason:
-                broken.append((number, f"this is not JSON: {reason.msg} at character {reason.pos + 1}"))
+                broken.append((number, f"this is not JSON: {what_is_wrong(reason)} at character {reason.pos + 1}"))
                 continue
             except (ValueError, RecursionError) as reason:
                 deep = "lists and objects are nested too deeply"
