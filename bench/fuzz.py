@@ -44,6 +44,8 @@ from rosenblatt.data import columns, conllu, matrix, sentences
 from rosenblatt.data.formats import reading_for
 from rosenblatt.data.opening import SUFFIXES
 from rosenblatt.errors import RosenblattError
+from rosenblatt.exact import documents
+from rosenblatt.exact.certificates import Combination, Interior
 from rosenblatt.modelfile import container
 from rosenblatt.workflow import Options, make_learner, train, training
 
@@ -55,7 +57,8 @@ GOLDEN = Path(__file__).parents[1] / "tests" / "golden"
 PYTHON = re.compile(
     r"KeyError|TypeError|AttributeError|IndexError|ValueError|OverflowError|unexpected keyword|NoneType|out of range"
     r"|positional arg|required arg|object is not|object has no|object at 0x|not iterable|to unpack|not subscriptable"
-    r"|not supported between|list ind|<class|dtype\(|np\.\w+\(|array\(|broadcast|Traceback|bug in rosenblatt"
+    r"|not supported between|list ind|codec can't|recursion|Exceeds the limit|Fraction\(| at at "
+    r"|\(b'|<class|dtype\(|np\.\w+\(|array\(|broadcast|Traceback|bug in rosenblatt"
 )  # words of Python that no message may have
 TABLE = 'label,n,colour,text\na,1,red,see you\nb,-2.5e3,blue,"a prize, now"\na,3,red,see me\nb,4,blue,"two\nlines"\n'
 JSON = '{"label":"a","n":1,"t":"see you"}\n{"label":"b","n":2.5,"t":"a prize"}\n{"label":"a","n":-3,"t":"\\u00e9 é"}\n'
@@ -64,14 +67,19 @@ CONLLU = (
     "2\tdog\tdog\tNOUN\t_\t_\t0\troot\t_\t_\n\n"
     "1\tbarks\tbark\tVERB\t_\t_\t0\troot\t_\t_\n1.1\tx\t_\t_\t_\t_\t_\t_\t_\t_\n\n"
 )
-SEEDS = {
+CERTIFICATE = (
+    '{"what": "certificate of rosenblatt", "format": 1, "question": "separability", "rows": 4,\n"certificates": '
+    '{"interior": {"x": ["-3/4", "0x400000000000000000"]}, "combination": {"rows": [0, 3], "weights": [1, "0x40"]}}}'
+)
+ARRAY = np.lib.format.magic(1, 0) + b"v\0%-118b" % b"{'descr': '<f8', 'fortran_order': False, 'shape': (1, 2)}" + bytes(16)
+SEEDS: dict[str, str | bytes] = {
     "a.csv": TABLE, "a.tsv": TABLE.replace(", now", "").replace("two\n", "two ").replace(",", "\t"),
     "a.jsonl": JSON, "a.conllu": CONLLU,
     "a.svm": "1 1:0.5 3:-2 # x\n-1 qid:3 2:1e-3\n+1 1:1 2:2 7:0\n-1 4:4\n",
     "a.vw": "1 2 'tag |f a:2 b |g c\n-1 |f b:0.5 d\n1 |f:3 a\n",
     "a.columns": "a DT B-NP\ndog NN I-NP\n\n-DOCSTART- X O\n\nbarks VB B-VP\n\n",
     "a.words": "a dog barks\n\nthe end\n", "a.matrix": "1 2/3 -4\n5,6,7e2\n",
-    "a.json": '{"c":[1,"1/3"],"A_ub":[[1,2]],"b_ub":[3]}',
+    "a.npy": ARRAY, "a.certificate": CERTIFICATE, "a.json": '{"c":[1,"1/3"],"A_ub":[[1,2]],"b_ub":[3]}',
 }  # fmt: skip
 TABLES, ROWS = ("csv", "tsv", "jsonl"), ("svm", "vw")
 PACKED = (".gz", ".bz2", ".xz", ".zst")
@@ -220,7 +228,7 @@ def make(number: int, seed: int) -> File:
         content = path.read_bytes()
         return File(path.name, change_model(content, draw) if draw.random() < 0.8 else change(content, draw))
     name = draw.choice(sorted(SEEDS))
-    content = SEEDS[name].encode()
+    content = as_bytes(SEEDS[name])
     if draw.random() < 0.25:
         suffix = draw.choice(PACKED)
         content = change(content, draw) if draw.random() < 0.5 else content
@@ -232,11 +240,16 @@ def make(number: int, seed: int) -> File:
     return File(name, change(content, draw), *how)
 
 
+def as_bytes(content: str | bytes) -> bytes:
+    """Return text as bytes, and bytes as they are."""
+    return content.encode() if isinstance(content, str) else content
+
+
 def valid_files() -> Iterator[File]:
     """Yield the files before they are changed."""
-    for name, text in SEEDS.items():
+    for name, content in SEEDS.items():
         for stream, fill in product((False, True), (False, True)):
-            yield File(name, text.encode(), "error", stream, fill)
+            yield File(name, as_bytes(content), "error", stream, fill)
     yield from (File(path.name, path.read_bytes()) for path in sorted(GOLDEN.glob("*.model")))
 
 
@@ -256,6 +269,8 @@ def use(path: Path, file: File, answers: Any) -> None:
         list(columns.read(path))
     elif kind == "words":
         list(sentences.read(str(path)))
+    elif kind == "certificate":
+        documents.read(path, "separability", {"interior": Interior, "combination": Combination})
     else:
         (matrix.read_program if kind == "json" else matrix.read)(str(path))
 
