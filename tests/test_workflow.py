@@ -695,3 +695,13 @@ def test_probabilities_of_a_damaged_file_are_refused(facts):
     assert Sigmoids.from_facts(whole, 2).to_facts() == whole
     with pytest.raises((ValueError, TypeError)):
         Sigmoids.from_facts(facts if facts == [] else whole | facts, 2)
+
+
+def test_weights_and_what_averages_them_must_fit_into_the_memory_of_the_machine(tmp_path, monkeypatch):
+    monkeypatch.setattr("rosenblatt.workflow.training.machine_memory", lambda: 1_000_000)
+    path = tmp_path / "rows.svm"
+    path.write_text("1 50000:1\n-1 1:1\n")
+    assert train(path, svmlight.Svmlight()).learner.n_features_in_ == 50_001
+    path.write_text("1 100000:1\n-1 1:1\n")
+    with pytest.raises(errors.InvalidData, match="there are 100,001 columns"):
+        train(path, svmlight.Svmlight())

@@ -54,6 +54,7 @@ _STEPS = 64  # in which a pass over loaded rows is cut, at least
 _STEP_ROWS = (1 << 10, 1 << 16)  # the least rows of such a step, but in the first pass, and the most
 _GROWTH = 1.5
 _READ_SIZE = 1 << 20  # bytes
+_WEIGHT = 16  # bytes that a learner holds for a weight: itself, and what averages it or says how sure it is
 
 
 @dataclass(frozen=True)
@@ -535,7 +536,7 @@ class Trainer:
     def _check_memory(self, features: int) -> None:
         """Refuse weights for so many columns that the machine cannot hold them."""
         classes = 0 if self.labels is None else len(self.labels)
-        needed, there = 8 * features * (1 if classes <= 2 else classes), machine_memory()
+        needed, there = _WEIGHT * features * (1 if classes <= 2 else classes), machine_memory()
         if needed > there:
             raise InvalidData(
                 f"there are {features:,} columns (the largest index is {features - 1:,}); their weights for "
