@@ -81,7 +81,7 @@ def _header_summary(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     elif counts:
         named = [f"{name.removeprefix('n_').removesuffix('_')} {value:,}" for name, value in counts.items()]
         rows.append(("counted", _value_text(named)))
-        resumes = "; --resume goes on there" if "interruption" in learner else ""
+        resumes = "; --resume continues there" if "interruption" in learner else ""
         rows.append(("stopped", f"{learner.get('stop_reason')}{resumes}"))
     if probabilities := _mapping(facts, "probabilities"):
         rows.append(("probabilities", f"{probabilities.get('method')}, of {probabilities.get('folds')} folds"))
@@ -103,7 +103,7 @@ def _pipeline_progress(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     if "progress" not in facts:
         return []
     stage = "while the parser was trained" if "parser" in _mapping(facts, "parts") else "while the taggers were trained"
-    return [("stopped", f"interrupted {stage}; --resume goes on there")]
+    return [("stopped", f"interrupted {stage}; --resume continues there")]
 
 
 def _crossing_row(model: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -51,7 +51,7 @@ def _use_max_line(text: str) -> str:
 
 
 MaxLine = Annotated[str, option(
-    "--max-line", "SIZE", "Refuse a longer line, field or sentence: 500K, 64M, 2G.", callback=_use_max_line
+    "--max-line", "SIZE", "Longest line, field or sentence to read, such as 500K; default 64M.", callback=_use_max_line
 )]  # fmt: skip
 Probabilities = Annotated[
     bool,

@@ -69,7 +69,7 @@ def tag(
 
     With --train, MODEL is trained and saved; with --test it is measured; FILES are printed with their tags: CoNLL-U as
     CoNLL-U with nothing else changed, columns as columns, and plain text (a sentence a line, blanks between words) as
-    CoNLL-U. Ctrl-C saves the model after the epoch under way; the same command with --resume goes on exactly there.
+    CoNLL-U. Ctrl-C saves the model after the current epoch; the same command with --resume continues exactly there.
     """
     from rosenblatt.structured import SequenceTagger
 
@@ -123,7 +123,7 @@ def _column_names(columns: str | None) -> list[str] | None:
     """The names that --columns gives."""
     names = None if columns is None else [name.strip() for name in columns.split(",")]
     if names is not None and ("form" not in names or "" in names or len(set(names)) < len(names)):
-        allowed = "distinct names with commas between them, of which the words' is form: form,pos,chunk"
+        allowed = "distinct names separated by commas, one of them form (the words), such as form,pos,chunk"
         raise InvalidParameter("columns", columns, allowed)
     return names
 
@@ -244,7 +244,7 @@ def _add_tags(tagger: SequenceTagger, sentences: list[Any], column: str) -> list
     """The sentences with predicted tags; a column that the file does not have is added."""
     if sentences and column not in sentences[0].columns and "id" in sentences[0].columns:
         raise InvalidData(
-            f"the tagger gives the column {column}, which CoNLL-U does not have",
+            f"the tagger predicts the column {column}, which CoNLL-U does not have",
             path=sentences[0].path,
             hint="for a file in columns give their names with --columns; for CoNLL-U train a tagger of upos, xpos or feats",
         )

@@ -144,7 +144,7 @@ class Input(io.BufferedIOBase):
     name : str
         What messages call it.
     max_line : int
-        Bytes that a line, a field or a sentence may have; those who cut the stream refuse a longer one.
+        Bytes that a line, a field or a sentence may have; readers refuse a longer one.
     bytes_read : int
         Bytes read so far, before decompression.
     total_bytes : int or None
@@ -351,7 +351,7 @@ def _open(path: str | os.PathLike[str]) -> Any:
 
 
 def _poll(file: Any) -> Any:
-    """What tells whether a pipe has something to read; None for what is no file of the system."""
+    """Return a poll object that tells whether a pipe has data to read; None for bytes in memory."""
     try:
         poll = select.poll()
         poll.register(file.fileno(), select.POLLIN)
@@ -562,7 +562,7 @@ def _room(spare: list[NDArray[np.uint8]], size: int, rest: NDArray[np.uint8]) ->
 def too_long(what: str, size: int, most: int, name: str, line: int | None = None) -> FormatError:
     """Return the error for a line, a field or a sentence that is longer than it may be, after so many bytes of it."""
     return FormatError(
-        f"{what} has {size:,} bytes so far, and more than {size_text(most)} are not read",
+        f"{what} is longer than the limit of {size_text(most)}: {size:,} bytes so far",
         path=name,
         line=line,
         hint="is this the right format?",

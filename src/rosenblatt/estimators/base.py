@@ -147,7 +147,7 @@ class LabelledRows(NamedTuple):
 
 
 class NotOffered:
-    """A method of scikit-learn's learners that these have not; whoever asks for it is told what to use instead."""
+    """A scikit-learn method that learners here do not have; the AttributeError says what to use instead."""
 
     def __init__(self, hint: str):
         self.hint = hint
@@ -204,7 +204,7 @@ class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, NamedParameters):
     # What a learner is
 
     @property
-    def _by_size(self) -> bool:
+    def _needs_scaling(self) -> bool:
         """Whether it learns large columns faster than small ones, so that they should be scaled."""
         return True
 
@@ -251,7 +251,7 @@ class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, NamedParameters):
 
     def _begin_with(self, coef: NDArray) -> None:
         """Begin a model that has learned nothing, for weights of this shape."""
-        raise UnsupportedOperation(f"{type(self).__name__} cannot begin with weights that are set", hint="call fit first")
+        raise UnsupportedOperation(f"{type(self).__name__} cannot start from weights that are set", hint="call fit first")
 
     def _begun(self, features: int, **learned: object) -> None:
         """Set what an estimator has that has seen nothing, with the further attributes `learned`."""
@@ -575,7 +575,7 @@ class Classifier(ClassifierMixin, Estimator):
             reason = self._run(plan, model, begin(model), (X, y), error, learned, lambda: begin(new_model()))
             self.class_count_ = np.bincount(labels[live], minlength=len(classes))
             self.n_mistakes_ = sum(epoch.mistakes for epoch in self.history_)
-        if self._by_size:
+        if self._needs_scaling:
             warn_unscaled(self, X, stacklevel=4)
         self._tell(reason)
         return self

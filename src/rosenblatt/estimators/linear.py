@@ -308,7 +308,7 @@ class Linear(Classifier):
     def _begin_with(self, coef: NDArray) -> None:
         if coef.ndim != 2 or not hasattr(self, "classes_"):
             raise UnsupportedOperation(
-                f"this {type(self).__name__} has learned nothing yet, and knows no classes for weights to begin with",
+                f"this {type(self).__name__} is not fitted and has no classes_ for these weights",
                 hint="set classes_, then coef_ with two axes, then intercept_; or call fit first",
             )
         classes = np.unique(np.asarray(self.classes_))

@@ -209,11 +209,11 @@ def _among(value: Any, values: tuple[Any, ...]) -> bool:
     return any(test(value) if callable(test) else value == test for test in values)
 
 
-# Words that learners of scikit-learn have, and others
+# Parameters of other libraries, and of other learners here, with what to use instead
 
 
 class Advice(NamedTuple):
-    """What to write instead of a word that a learner does not have."""
+    """What to use instead of a parameter that a learner does not have."""
 
     instead: str = ""  # a parameter that the learner must have for this advice; "": none
     value: Callable[[Any], Any] | None = None  # its value, by that of the word; if it returns None, the advice is another
@@ -230,8 +230,8 @@ def _same(value: Any) -> Any:
 
 
 _NO_PENALTY = (
-    "learners that move on mistakes have no penalty, as with penalty=None: leave it out, or average the weights; with one "
-    "there is sklearn.linear_model.SGDClassifier(loss='perceptron', penalty='l2')"
+    "there is no penalty here, as with penalty=None in scikit-learn: leave it out, or average the weights; with a penalty "
+    "use sklearn.linear_model.SGDClassifier(loss='perceptron', penalty='l2')"
 )
 _PENALTY = (
     Advice("keep", lambda value: "average", _NO_PENALTY),

@@ -184,9 +184,9 @@ class ResumedTrainer:
         if self.epochs > self.recorded:
             done, self.converged = self.trainer.epoch(order, budget)
             return done, self.converged
-        told = self.record[self.epochs - 1]
+        epoch = self.record[self.epochs - 1]
         return Progress(
-            told.seen, told.mistakes, told.updates, -1, told.loss
+            epoch.seen, epoch.mistakes, epoch.updates, -1, epoch.loss
         ), self.converged and self.epochs == self.recorded
 
     def size(self) -> float:

@@ -46,7 +46,7 @@ class Sigmoids(NamedTuple):
 
     @classmethod
     def from_facts(cls, facts: Any, classes: int) -> Sigmoids:
-        """Return what `to_facts` described, for so many classes; DamagedModel where it cannot have."""
+        """Return what `to_facts` described, for this number of classes; raise DamagedModel if it is invalid."""
         parts = Parts(facts)
         parts.text("method", ["sigmoid"])
         count = 1 if classes == 2 else classes

@@ -375,7 +375,7 @@ class Trainer:
             return
         if self.classes is None:  # else all labels have been checked already
             check_labels(chunk.y, self.learner, self.options, self.files)
-        if getattr(self.learner, "_by_size", False) and hasattr(self.learner, "partial_fit"):  # `fit` warns by itself
+        if getattr(self.learner, "_needs_scaling", False) and hasattr(self.learner, "partial_fit"):  # `fit` warns by itself
             warn_unscaled(self.learner, chunk.X, stacklevel=2, name=self.reading.name)
 
     def _continue_learner(self) -> None:
@@ -397,7 +397,7 @@ class Trainer:
         if self.labels.grow and self.start is None:
             if isinstance(weights, Mapping):
                 raise UnsupportedOperation(
-                    "class_weight needs the classes before the first row, and a pipe can be read once only",
+                    "class_weight needs the classes before the first row, and a pipe can be read only once",
                     settings={"classes": [label_text(label) for label in weights]},
                 )
             return
@@ -814,10 +814,10 @@ def _check_streamable(
     if (options.passes or 1) > 1:
         raise InvalidParameter("passes", options.passes, "1 for a pipe, which can be read once only", hint="give a file")
     if resume is not None:
-        raise UnsupportedOperation("a pipe can be read once only, so training from it cannot resume", hint="give a file")
+        raise UnsupportedOperation("a pipe can be read only once, so training from it cannot resume", hint="give a file")
     if reading.needs_fit:
         raise UnsupportedOperation(
-            "the columns must be seen before they can be learned from, and a pipe can be read once only", settings=load
+            "the columns must be seen before they can be learned from, and a pipe can be read only once", settings=load
         )
     if start is not None:  # which knows classes and columns
         return

@@ -79,7 +79,7 @@ class JsonLines(Source):
                 broken.append((number, _encoding_problem(text, reason)))
                 continue
             except UnicodeEncodeError:
-                broken.append((number, "text holds half of a surrogate pair, which is no character"))
+                broken.append((number, "text holds half of a surrogate pair, which is not a character"))
                 continue
             except json.JSONDecodeError as reason:
                 broken.append((number, f"this is not JSON: {reason.msg} at character {reason.pos + 1}"))
