@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from rosenblatt.cli import options as opts
-from rosenblatt.cli.console import Console, wrap
+from rosenblatt.cli.console import Console, count_text, wrap
 from rosenblatt.cli.errors import describe
 from rosenblatt.errors import UnreadableModel
 
@@ -111,12 +111,8 @@ def _crossing_row(model: Mapping[str, Any]) -> list[tuple[str, str]]:
     trees = model.get("nonprojective", next(iter(model.get("set_apart", ())), None))
     if trees is None:
         return []
-    text = f"in {_count(trees, 'gold tree')}"
-    return [("crossing arcs", f"{text}; {_count(model['lifted'], 'word')} lifted" if "lifted" in model else text)]
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    text = f"in {count_text(trees, 'gold tree')}"
+    return [("crossing arcs", f"{text}; {count_text(model['lifted'], 'word')} lifted" if "lifted" in model else text)]
 
 
 def _error_rates(history: list[Any]) -> str:

@@ -11,7 +11,7 @@ import typer
 
 from rosenblatt.cli import options as opts
 from rosenblatt.cli import text
-from rosenblatt.cli.console import Console
+from rosenblatt.cli.console import Console, count_text
 from rosenblatt.cli.errors import Code, Failure
 from rosenblatt.cli.files import load_model
 from rosenblatt.errors import InvalidData, InvalidParameter
@@ -97,8 +97,8 @@ def tag(
             "column": tagger.column,
             "epochs": tagger.n_iter_,
         }
-        counts = ", ".join(_plural(*count) for count in ((len(corpus.X), "sentence"), (words, "word")))
-        lines.append(f"{model}: {_plural(len(tags), 'tag')}, trained on {counts}")
+        counts = ", ".join(count_text(*count) for count in ((len(corpus.X), "sentence"), (words, "word")))
+        lines.append(f"{model}: {count_text(len(tags), 'tag')}, trained on {counts}")
         if dev:
             facts["dev"] = 1 - (tagger.history_[-1].validation_error or 0.0)
             lines.append(f"dev: {facts['dev']:.2%} of the tags are right")
@@ -226,10 +226,6 @@ def _measure_tags(tagger: SequenceTagger, corpus: Corpus) -> tuple[dict[str, Any
     head, _, _ = str(scores).partition("\n\n")
     _, _, table = str(spans).partition("\n\n")
     return facts, f"{head}\n\n{table}"
-
-
-def _plural(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def _ratios(score: Score) -> dict[str, float]:

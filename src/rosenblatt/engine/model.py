@@ -35,7 +35,7 @@ Init: TypeAlias = tuple[ArrayLike | None, ArrayLike | None]  # coef and intercep
 
 class LinearModel:
     """Weights, the problem they solve, and how they predict: the last, their average, a pocket, or all by vote. "auto" is
-    the average too, which `go_on` completes."""
+    the average too, which `extend_average` completes."""
 
     def __init__(self, problem: Problem, weights: Weights, constant: float, keep: str):
         self.problem = problem
@@ -101,7 +101,7 @@ class LinearModel:
         coef, intercept = coef_and_intercept(self.problem, w, self.constant)
         return int(np.count_nonzero(winner(decide(self.problem, X @ coef.T + intercept)) != labels))
 
-    def go_on(self, X: Matrix, labels: NDArray) -> None:
+    def extend_average(self, X: Matrix, labels: NDArray) -> None:
         """Count 1, 2, 4, … further epochs in the average, in which the weights do not change, until it makes no more errors
         on these rows than the last weights do. Once the weights have converged, a longer run has this average."""
         rows, least = X.shape[0], None

@@ -377,12 +377,12 @@ class Linear(Classifier):
     def _settle(self, model: LinearModel, X: Matrix, learner: Trainer) -> None:
         if self.keep == "auto":
             live, labels = learner.visits.live, learner.examples.labels
-            self._go_on(*((X, labels) if len(live) == len(labels) else (X[live], labels[live])))
+            self._extend_average(*((X, labels) if len(live) == len(labels) else (X[live], labels[live])))
 
-    def _go_on(self, X: Matrix, labels: NDArray) -> None:
+    def _extend_average(self, X: Matrix, labels: NDArray) -> None:
         """Complete the average of a run that ended without mistakes on these rows; labels are numbers of classes."""
         if self.keep == "auto":
-            self._model.go_on(X, labels)
+            self._model.extend_average(X, labels)
 
     _widens = True
 

@@ -292,7 +292,7 @@ WORDS: Mapping[str, tuple[Advice, ...]] = {
     "degree": _KERNEL,
     "gamma": _KERNEL,
     "coef0": _KERNEL,
-    "probability": (Advice(hint="sklearn.calibration.CalibratedClassifierCV makes probabilities of scores"),),
+    "probability": (Advice(hint="sklearn.calibration.CalibratedClassifierCV turns scores into probabilities"),),
     "batch_size": (Advice("batch", _same), Advice(hint="it learns from one row at a time; leave it out")),
     "batch": (Advice(hint="it learns from one row at a time; leave it out"),),
     "max_iter": _EPOCHS,

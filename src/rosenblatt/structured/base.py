@@ -486,6 +486,11 @@ class StructuredEstimator(Estimator, OrderParameters, EpochParameters, Validatio
         """
         return 1 - self._error(self._predicting_model(), *check_pair(X, y))
 
+    def _restart(self, plan: Plan) -> Any:
+        """Return a new model that begins with the weights that predict here."""
+        seed = int(plan.rng().integers(2**62))
+        return self._predicting_model().restart(self.keep == "average", float(self.prune), seed)
+
     def _predicting_model(self) -> Any:
         """Return the model, if it can answer as the parameters ask; warn if it was not trained to be searched like that."""
         check_is_fitted(self)

@@ -214,11 +214,6 @@ class DependencyParser(StructuredEstimator):
             raise InvalidParameterType("start", type(start).__name__, f"a trained {type(self).__name__} or None")
         return self._learn(X, y, X_val, y_val, start=None if start is None else start._restart)
 
-    def _restart(self, plan: Plan) -> Any:
-        """Return a new model that begins with the weights that predict here."""
-        seed = int(plan.rng().integers(2**62))
-        return self._predicting_model().restart(self.keep == "average", float(self.prune), seed)
-
     def resume(self, X: Iterable, y: Iterable, X_val: Iterable | None = None, y_val: Iterable | None = None) -> Self:
         """Go on with a `fit` that Ctrl-C interrupted; the model becomes that of a `fit` that was never interrupted.
 

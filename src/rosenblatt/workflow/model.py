@@ -83,7 +83,7 @@ class FileModel(SaveLoadMixin):
     training : mapping, optional
         Facts about the training: files, passes, mistakes, why it stopped.
     probabilities : Sigmoids, optional
-        What makes probabilities of scores; see `calibrate`.
+        The sigmoids that turn scores into probabilities; see `calibrate`.
     seconds : float, optional
         How long the training took; it is not saved, so that the same training gives the same file.
     """

@@ -1,4 +1,4 @@
-"""A sigmoid for each class makes probabilities of scores; a model file keeps two numbers for each (Platt 1999)."""
+"""A sigmoid for each class turns its score into a probability; a model file keeps two numbers for each (Platt 1999)."""
 
 from __future__ import annotations
 

@@ -577,7 +577,7 @@ class Trainer:
             chunk = self.source.chunk.take(self.source.live)
             if chunk.weight is not None:
                 chunk = chunk.take(np.flatnonzero(chunk.weight))
-            self.learner._go_on(self._widen(chunk.X), self._class_numbers(chunk.y)[1])
+            self.learner._extend_average(self._widen(chunk.X), self._class_numbers(chunk.y)[1])
 
     def _fit_at_once(self) -> None:
         """Learn with `fit`, for learners that cannot stop in between."""
