@@ -44,7 +44,7 @@ def parse(
     graph: Annotated[bool, opts.option("--graph", None, "Graph-based parser (Eisner): arcs do not cross.")] = False,
     crossing: Annotated[bool, opts.option("--crossing", None, "Graph-based parser whose arcs may cross.")] = False,
     suffixes: Annotated[
-        bool, opts.option("--suffixes/--no-suffixes", None, "Let the parser look at the last letters of words.")
+        bool, opts.option("--suffixes/--no-suffixes", None, "Use the last letters of words as features of the parser.")
     ] = True,
     epochs: text.Epochs = 10,
     resume: text.Resume = False,

@@ -25,7 +25,7 @@ def predict(
     model: opts.Model,
     data: opts.Files,
     output: opts.Output = None,
-    scores: Annotated[bool, opts.option("--scores", None, "Print the score behind each label, after a tab.")] = False,
+    scores: Annotated[bool, opts.option("--scores", None, "Print the score after each label, separated by a tab.")] = False,
     probabilities: opts.Probabilities = False,
     top: Annotated[
         int | None, opts.option("--top", "K", "Print the K best labels, each with its score or probability.", min=1)
