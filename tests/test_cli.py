@@ -597,9 +597,7 @@ def test_an_interrupted_training_is_said_even_in_quiet(tmp_path, monkeypatch):
         got = ran("train rows.svm -q")
     assert (got.code, got.stdout) == (130, "")
     assert "rows.model has what was learned so far" in got.stderr
-    assert re.search(
-        r"^stopped +interrupted in pass 1 after 1 of its rows, after", ran("info rows.model").stdout, re.MULTILINE
-    )
+    assert re.search(r"^stopped +interrupted in pass 1 after 1 of its rows$", ran("info rows.model").stdout, re.MULTILINE)
     for wrong in ("--learner arow", "--set margin=2"):
         assert ran(f"train rows.svm -q --resume {wrong}").code == 2
     assert ran("train rows.svm -q --resume").code == 0
