@@ -537,8 +537,8 @@ class EpochParameters(RandomParameters):
         The largest number of epochs (passes over the data).
     tol
         Stop when the share of mistakes in an epoch (or the validation error) has not fallen by more than `tol` for
-        `n_iter_no_change` epochs in a row and, without validation, 50,000 rows: a small set is visited until it is
-        learned, or `max_iter` times. None: do not stop for this reason, and do not warn at `max_iter`.
+        `n_iter_no_change` epochs in a row and, without validation, for 50,000 visited rows: a small set is visited until
+        it is learned, or `max_iter` times. None: do not stop for this reason, and do not warn at `max_iter`.
     n_iter_no_change
         The number of epochs without such a fall after which training stops.
     warm_start
@@ -579,8 +579,8 @@ class KeepParameters:
     Parameters
     ----------
     keep
-        Which weights predict. "average": the mean of those after every example. "auto": the same, and if training ends
-        with an epoch without mistakes, further epochs without updates count in the mean until it, too, predicts every
+        Which weights predict. "average": the mean of those after every example. "auto": the same, but if training ends
+        with an epoch without mistakes, further epochs without updates count in the mean until it, too, is right on every
         training row. "last": the last. "pocket": those with the longest run of right answers that also made the fewest
         errors on the training set. "vote": the vote of them all, each with the examples it survived (Freund and Schapire
         1999), which stores every mistake. `last_coef_` has the last weights in any case.

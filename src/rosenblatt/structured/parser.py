@@ -101,7 +101,7 @@ class DependencyParser(StructuredEstimator):
     templates
         What is looked at together; None for a rich set made for the fields.
     suffixes
-        Whether that set looks at the last letters of words (up to three).
+        Whether that set uses the last letters of words (up to three).
     single_root
         Whether one word alone hangs on the root.
     labelled

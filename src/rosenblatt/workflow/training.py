@@ -63,8 +63,8 @@ class Options:
     Parameters
     ----------
     passes : int, optional
-        The largest number of passes (epochs) over the data. By default 10 where they are loaded, and of fewer than 5,000
-        rows as many as visit 50,000, at most 1,000; 1 where they are streamed. A pass without an update is the last.
+        The largest number of passes (epochs) over the data. By default 10 for loaded rows, 1 for streamed ones; over fewer
+        than 5,000 loaded rows as many as visit 50,000, at most 1,000. A pass without an update is the last.
     order : {"shuffle", "cyclic"}
         "shuffle" visits loaded rows in a new random order in each pass, "cyclic" in the order of the files. A stream is
         always visited in the order of the files.
@@ -370,7 +370,7 @@ class Trainer:
             self.labels = Labels([] if chunk.y is None or is_regressor(self.learner) else np.unique(chunk.y))
 
     def _check_rows(self, chunk: Chunk) -> None:
-        """Refuse labels of the first rows that are no classes, and warn of columns that drown the others."""
+        """Refuse labels of the first rows that look like numbers to predict, and warn of unscaled columns."""
         if self.start is not None:
             return
         if self.classes is None:  # else all labels have been checked already
@@ -731,8 +731,8 @@ def train(
     resume : FileModel, optional
         An interrupted model, which goes on exactly where it stopped; files and options must be the same.
     start : FileModel, optional
-        A model that learns on from these files, which may be other files; its reading and learner are used. Labels and
-        LIBSVM indices that it has not met are learned; a learner that cannot learn new classes refuses them.
+        A model that is trained further on these files (warm start); its reading and learner are used. Labels and LIBSVM
+        indices that are new to it are learned; a learner that cannot learn new classes refuses them.
 
     Returns
     -------

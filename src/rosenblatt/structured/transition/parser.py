@@ -78,9 +78,9 @@ def templates_for(fields: Sequence[str], suffixes: bool = True) -> tuple[str, ..
     ----------
     fields : sequence of str
         What tokens are made of: the form, and the tags, of which the first is taken to be coarse and the last to be fine;
-        those between them are looked at in few templates.
+        those between them are used in few templates.
     suffixes : bool, default=True
-        Whether to look at the last letters of words.
+        Whether to include templates of the last letters of words.
 
     Returns
     -------
@@ -232,7 +232,7 @@ class TransitionParser(DependencyParser):
         How many configurations are kept; 1 is greedy. Train with the beam that will be used.
     templates
         What is looked at together, such as "upos[s0] upos[b0]"; None for a rich set made for the fields. A model keeps the
-        templates that it began with.
+        templates that it was first trained with.
     margin
         What each gold arc that is lost, or gets a wrong label, adds to the score of a rival in learning.
     update
