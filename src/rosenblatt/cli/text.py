@@ -67,7 +67,7 @@ def check_arguments(context: typer.Context, training: tuple[str, ...]) -> None:
     if not (train or test):
         opts.refuse_options(context, ("json",), "it has no effect without --train or --test: FILES keep their format")
     if values.get("resume") and values.get("start"):
-        raise Failure("--resume and --from cannot be used together: one goes on with an interrupted training, the other "
+        raise Failure("--resume and --from cannot be used together: one continues an interrupted training, the other "
                       "starts a new one", Code.USAGE)  # fmt: skip
     if not files:
         opts.refuse_options(context, ("output", "plot"), "there are no FILES to annotate")

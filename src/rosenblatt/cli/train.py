@@ -101,7 +101,7 @@ def train(
         check_replaceable(place, "another model file, with --model FILE")
     check_plot(plot)
     if resume and start:
-        raise Failure("--resume and --from cannot be used together: one goes on with an interrupted training, the other "
+        raise Failure("--resume and --from cannot be used together: one continues an interrupted training, the other "
                       "starts a new one", Code.USAGE)  # fmt: skip
     if classes and "-" not in files:
         raise Failure("--classes is for standard input only: files are read again if a new label comes late", Code.USAGE)

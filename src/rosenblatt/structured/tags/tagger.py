@@ -318,7 +318,7 @@ class SequenceTagger(StructuredEstimator):
         y_val: Sentences | None = None,
         lengths: ArrayLike | None = None,
     ) -> Self:
-        """Go on with a `fit` that Ctrl-C interrupted; the model becomes that of a `fit` that was never interrupted.
+        """Continue a `fit` that Ctrl-C interrupted; the result is the model of a `fit` that was never interrupted.
 
         Also after `save(path, resume=True)` and `load`. A greater `max_iter` than before lets it train for longer.
 
