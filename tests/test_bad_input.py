@@ -513,7 +513,7 @@ DAYS = np.arange("2024-01-01", "2024-01-05", dtype="datetime64[D]")
     (pd.DataFrame({"born": [day.item() for day in DAYS]}, dtype=object), "column 'born' has datetime.date"),
 ])  # fmt: skip
 def test_dates_and_durations_are_refused_as_features(dates, seen):
-    message = f"must hold numbers; {seen}.*make numbers of dates"
+    message = f"must hold numbers; {seen}.*convert dates"
     width = dates.shape[1] if hasattr(dates, "shape") else len(dates[0])
     fitted = Perceptron().fit(np.eye(4)[:, :width], [0, 1, 0, 1])
     regressor = rosenblatt.PassiveAggressiveRegressor()

@@ -282,11 +282,11 @@ def test_an_interrupted_tagger_is_saved_and_resumes(tmp_path, monkeypatch):
     monkeypatch.setattr(Bar, "__call__", interrupt)
     got = ran(f"tag half {command}")
     assert (got.code, got.stdout) == (130, "")
-    advice = "interrupted\nhalf has what was learned so far; the same command with --resume goes on exactly there\n"
+    advice = "interrupted\nhalf has what was learned so far; the same command with --resume continues exactly there\n"
     assert got.stderr.endswith(advice)
     monkeypatch.undo()
     monkeypatch.chdir(tmp_path)
-    assert "interrupted; --resume goes on there" in ran("info half").stdout
+    assert "interrupted; --resume continues there" in ran("info half").stdout
     assert ran("tag half --test words --columns form,tag --json").code == 0
     got = ran("tag half --train others --columns form,tag --resume")
     assert got.code == 3
@@ -351,7 +351,7 @@ def test_an_interrupted_parser_is_saved_and_resumes_to_the_same_model(options, t
             )
         got = ran(f"parse half {train}")
     assert (got.code, got.stdout) == (130, "")
-    assert "half has what was learned so far; the same command with --resume goes on exactly there" in got.stderr
+    assert "half has what was learned so far; the same command with --resume continues exactly there" in got.stderr
     assert ("the taggers are trained, and the parser in 1 of 3 epochs" in got.stderr) == (not options)
     assert ran("parse half --test trees -q").code == 0
     assert re.search(r"interrupted.*--resume", ran("info half").stdout)
@@ -597,9 +597,7 @@ def test_an_interrupted_training_is_said_even_in_quiet(tmp_path, monkeypatch):
         got = ran("train rows.svm -q")
     assert (got.code, got.stdout) == (130, "")
     assert "rows.model has what was learned so far" in got.stderr
-    assert re.search(
-        r"^stopped +interrupted in pass 1 after 1 of its rows, after", ran("info rows.model").stdout, re.MULTILINE
-    )
+    assert re.search(r"^stopped +interrupted in pass 1 after 1 of its rows$", ran("info rows.model").stdout, re.MULTILINE)
     for wrong in ("--learner arow", "--set margin=2"):
         assert ran(f"train rows.svm -q --resume {wrong}").code == 2
     assert ran("train rows.svm -q --resume").code == 0
@@ -936,13 +934,13 @@ EXIT_CODES = [
     ("train rows.csv --resume -m none.model", Code.MODEL, "none.model: there is no such file"),
     ("train rows.csv --resume -m good.model", Code.USAGE, "only an interrupted training can resume"),
     ("train rows.csv --from damaged.model -m o.model", Code.MODEL, "damaged.model: the file is damaged"),
-    ("train rows.csv --from loop -m o.model", Code.MODEL, "loop: its symbolic links lead in a circle"),
+    ("train rows.csv --from loop -m o.model", Code.MODEL, "loop: its symbolic links form a loop"),
     ("train rows.csv -m short.model", Code.OUTPUT, "is not a model; it is not replaced"),
     ("train nolabel.csv -m o.model", Code.USAGE, "which column is the label?"),
     ("train rows.csv --target zzz -m o.model", Code.USAGE, "there is no column 'zzz'"),
     ("train rows.csv --target 7 -m o.model", Code.USAGE, "there is no column number 7"),
-    ("train loop -m o.model", Code.INPUT, "loop: its symbolic links lead in a circle"),
-    ("train loop --format csv -m o.model", Code.INPUT, "loop: its symbolic links lead in a circle"),
+    ("train loop -m o.model", Code.INPUT, "loop: its symbolic links form a loop"),
+    ("train loop --format csv -m o.model", Code.INPUT, "loop: its symbolic links form a loop"),
     ("train folder -m o.model", Code.INPUT, "there are no files in the folder"),
     ("train none.csv -m o.model", Code.INPUT, "there is no file"),
     ("train rows.csv/x -m o.model", Code.INPUT, "there is no file"),
@@ -959,19 +957,19 @@ EXIT_CODES = [
         "big.csv, line 3: weights or scores",
     ),
     ("trace big.svm", Code.INPUT, "the squared length of row 1 of X overflows"),
-    ("predict loop rows.csv", Code.MODEL, "loop: its symbolic links lead in a circle"),
+    ("predict loop rows.csv", Code.MODEL, "loop: its symbolic links form a loop"),
     ("predict folder rows.csv", Code.MODEL, "folder: it is a folder, not a file"),
     ("predict short.model rows.csv", Code.MODEL, "does not begin as one"),
     ("predict /dev/null rows.csv", Code.MODEL, "does not begin as one"),
-    ("predict good.model loop", Code.INPUT, "loop: its symbolic links lead in a circle"),
+    ("predict good.model loop", Code.INPUT, "loop: its symbolic links form a loop"),
     ("predict good.model rows.csv -o loop", Code.OUTPUT, "loop: cannot be written"),
     ("predict good.model rows.csv -o folder", Code.OUTPUT, "this is a folder, not a file"),
     ("evaluate good.model none.csv", Code.INPUT, "there is no file"),
     ("info damaged.model", Code.DONE, ""),
-    ("info loop", Code.MODEL, "loop: its symbolic links lead in a circle"),
+    ("info loop", Code.MODEL, "loop: its symbolic links form a loop"),
     ("explain short.model", Code.MODEL, "does not begin as one"),
     ("tag good.model rows.csv", Code.MODEL, "it holds a FileModel"),
-    ("certify loop", Code.INPUT, "loop: its symbolic links lead in a circle"),
+    ("certify loop", Code.INPUT, "loop: its symbolic links form a loop"),
     ("feasible folder", Code.INPUT, "folder"),
 ]
 

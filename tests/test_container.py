@@ -214,7 +214,7 @@ def test_arrays_of_every_type_come_back_and_can_be_changed(tmp_path):
 def test_facts_alone_are_read_from_the_header_of_a_file_of_any_size(model):
     with model.open("r+b") as file:
         file.truncate(2**40)  # a hole, as long as nobody reads it
-    with pytest.raises(UnreadableModel, match="and it holds"):
+    with pytest.raises(UnreadableModel, match="but it holds"):
         container.facts(model)  # the arrays do not fill the file: told without reading them
     container.write(model, FACTS, {"a": np.zeros(1000)})
     assert container.facts(model)["learner"] == "Nobody"
@@ -366,7 +366,7 @@ def test_what_has_no_end_is_not_read_to_the_end(model, tmp_path):
         content = (model.read_bytes() + b"\0")[: None if more else -2]
         writer = threading.Thread(target=pipe.write_bytes, args=(content,))
         writer.start()
-        with pytest.raises(UnreadableModel, match=r"its arrays have 40 bytes, and it holds (more|39)"):
+        with pytest.raises(UnreadableModel, match=r"its arrays have 40 bytes, but it holds (more|39)"):
             container.read(pipe)
         writer.join()
 

@@ -184,6 +184,11 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[object]], bold: bool 
     return "\n".join([_bold(line(headings), bold), *map(line, texts)])
 
 
+def count_text(number: int, noun: str) -> str:
+    """Return a number with its noun, in the plural unless it is 1: 1 word, 2,000 words."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def round_digits(number: float) -> str:
     """Return a speed or a size in three digits: 812,000 or 4.27."""
     if number < 1 or not math.isfinite(number):

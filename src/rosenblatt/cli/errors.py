@@ -69,7 +69,7 @@ _OS_ERRORS = {
     errno.ENOSPC: "the disk is full",
     errno.EDQUOT: "the quota of the disk is used up",
     errno.EROFS: "the disk can only be read",
-    errno.ELOOP: "its symbolic links lead in a circle",
+    errno.ELOOP: "its symbolic links form a loop",
 }
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from rosenblatt.cli import options as opts
-from rosenblatt.cli.console import Console, wrap
+from rosenblatt.cli.console import Console, count_text, wrap
 from rosenblatt.cli.errors import describe
 from rosenblatt.errors import UnreadableModel
 
@@ -81,7 +81,7 @@ def _header_summary(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     elif counts:
         named = [f"{name.removeprefix('n_').removesuffix('_')} {value:,}" for name, value in counts.items()]
         rows.append(("counted", _value_text(named)))
-        resumes = "; --resume goes on there" if "interruption" in learner else ""
+        resumes = "; --resume continues there" if "interruption" in learner else ""
         rows.append(("stopped", f"{learner.get('stop_reason')}{resumes}"))
     if probabilities := _mapping(facts, "probabilities"):
         rows.append(("probabilities", f"{probabilities.get('method')}, of {probabilities.get('folds')} folds"))
@@ -103,7 +103,7 @@ def _pipeline_progress(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     if "progress" not in facts:
         return []
     stage = "while the parser was trained" if "parser" in _mapping(facts, "parts") else "while the taggers were trained"
-    return [("stopped", f"interrupted {stage}; --resume goes on there")]
+    return [("stopped", f"interrupted {stage}; --resume continues there")]
 
 
 def _crossing_row(model: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -111,12 +111,8 @@ def _crossing_row(model: Mapping[str, Any]) -> list[tuple[str, str]]:
     trees = model.get("nonprojective", next(iter(model.get("set_apart", ())), None))
     if trees is None:
         return []
-    text = f"in {_count(trees, 'gold tree')}"
-    return [("crossing arcs", f"{text}; {_count(model['lifted'], 'word')} lifted" if "lifted" in model else text)]
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    text = f"in {count_text(trees, 'gold tree')}"
+    return [("crossing arcs", f"{text}; {count_text(model['lifted'], 'word')} lifted" if "lifted" in model else text)]
 
 
 def _error_rates(history: list[Any]) -> str:

@@ -51,7 +51,7 @@ def _use_max_line(text: str) -> str:
 
 
 MaxLine = Annotated[str, option(
-    "--max-line", "SIZE", "Refuse a longer line, field or sentence: 500K, 64M, 2G.", callback=_use_max_line
+    "--max-line", "SIZE", "Longest line, field or sentence to read, such as 500K or 2G.", callback=_use_max_line
 )]  # fmt: skip
 Probabilities = Annotated[
     bool,
@@ -155,13 +155,15 @@ class LearnerOptions(NamedTuple):
     ] = None
     passes: Annotated[int | None, option(
         "--passes --epochs -p", "N",
-        "Most epochs (passes over the data); default 10, more for fewer than 5,000 rows, 1 for a stream.", min=1
+        "Maximum number of epochs (passes over the data); default 10, more if rows are below 5,000, 1 for a stream.", min=1
     )] = None  # fmt: skip
     order: Annotated[Order, option("--order", None, "Shuffle the rows before each epoch, or keep their order.")] = (
         Order.shuffle
     )
     seed: Seed = 0
-    task: Annotated[Task | None, option("--task", None, "Whether labels are classes or numbers to predict.")] = None
+    task: Annotated[
+        Task | None, option("--task", None, "Whether labels are classes or numbers; by default the learner decides.")
+    ] = None
 
     def make_learner(self) -> Any:
         """Return the learner that these options describe."""

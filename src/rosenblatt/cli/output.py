@@ -1,8 +1,8 @@
 """Standard output writes all that it is given, or raises. Results of every command go through it.
 
-Python's own stdout does not always: unbuffered (PYTHONUNBUFFERED, python -u), it drops what a full disk did not take and
-says nothing, and it gives up where a pipe that does not block is full. Standard error writes what it can: an error there
-does not keep a command from its result.
+Python's own stdout does not always: unbuffered (PYTHONUNBUFFERED, python -u), it silently drops what does not fit on a full
+disk, and it gives up when a non-blocking pipe is full. Standard error writes what it can: an error there does not keep a
+command from writing its result.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ NAME = "<stdout>"
 
 
 class StandardOutput(io.RawIOBase):
-    """The file behind a descriptor, None where it is closed. After an error, which is raised once unless it may be
-    `lossy`, nothing is written."""
+    """A file that writes to a descriptor; None if that is closed. The first error is raised, unless `lossy` says to ignore
+    errors, and nothing is written after it."""
 
     def __init__(self, descriptor: int | None, lossy: bool = False):
         self._descriptor, self._lossy = descriptor, lossy
@@ -37,7 +37,7 @@ class StandardOutput(io.RawIOBase):
         return super().fileno() if self._descriptor is None else self._descriptor
 
     def write(self, data: Any) -> int:
-        """Write all bytes, however often that needs to be tried, and return their number."""
+        """Write all bytes, in as many attempts as it takes, and return their number."""
         view = memoryview(data).cast("B")
         done = len(view) if self._failed else 0
         while done < len(view):

@@ -44,7 +44,7 @@ def parse(
     graph: Annotated[bool, opts.option("--graph", None, "Graph-based parser (Eisner): arcs do not cross.")] = False,
     crossing: Annotated[bool, opts.option("--crossing", None, "Graph-based parser whose arcs may cross.")] = False,
     suffixes: Annotated[
-        bool, opts.option("--suffixes/--no-suffixes", None, "Let the parser look at the last letters of words.")
+        bool, opts.option("--suffixes/--no-suffixes", None, "Use the last letters of words as features of the parser.")
     ] = True,
     epochs: text.Epochs = 10,
     resume: text.Resume = False,
@@ -60,7 +60,7 @@ def parse(
 
     With --train, MODEL is trained on CoNLL-U files and saved; with --test it is measured; FILES are printed as CoNLL-U
     with heads and relations, and tags where MODEL has taggers. --plot draws the tree of the first sentence. Ctrl-C saves
-    what is trained; the same command with --resume goes on exactly there.
+    what is trained; the same command with --resume continues exactly there.
     """
     console = Console(json, quiet)
     text.check_arguments(context, (*_KIND, "epochs", "seed", "resume", "start"))
@@ -229,9 +229,9 @@ def _tag_columns(sentences: Sequence[Sentence], tags: str, given: bool, console:
     names = tags.split(",")
     for name in names:
         if name not in _COLUMNS:
-            raise InvalidParameter("fields", name, f"some of {', '.join(_COLUMNS)}, with commas between them")
+            raise InvalidParameter("fields", name, f"a comma-separated list of {', '.join(_COLUMNS)}")
     if len(set(names)) < len(names):
-        raise InvalidParameter("fields", tags, "columns that differ from each other")
+        raise InvalidParameter("fields", tags, "distinct columns")
     empty = [name for name in names if all(value == "_" for sentence in sentences for value in sentence.column(name))]
     if empty and given:
         raise InvalidData(

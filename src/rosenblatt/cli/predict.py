@@ -25,7 +25,7 @@ def predict(
     model: opts.Model,
     data: opts.Files,
     output: opts.Output = None,
-    scores: Annotated[bool, opts.option("--scores", None, "Print the score behind each label, after a tab.")] = False,
+    scores: Annotated[bool, opts.option("--scores", None, "Print the score after each label, separated by a tab.")] = False,
     probabilities: opts.Probabilities = False,
     top: Annotated[
         int | None, opts.option("--top", "K", "Print the K best labels, each with its score or probability.", min=1)
@@ -188,7 +188,7 @@ class Appending:
         assert texts is not None
         if self.header is not None and texts.format in ("csv", "tsv") and texts.names != self.header:
             raise FormatError(
-                f"--append writes one table, and the columns of a later file are others: {', '.join(texts.names)[:200]}",
+                f"--append writes one table, but a later file has other columns: {', '.join(texts.names)[:200]}",
                 hint="predict the files one by one",
             )
         lines = self._objects(texts, answers) if self.json or texts.format == "jsonl" else self._columns(texts, answers)

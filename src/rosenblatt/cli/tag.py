@@ -11,7 +11,7 @@ import typer
 
 from rosenblatt.cli import options as opts
 from rosenblatt.cli import text
-from rosenblatt.cli.console import Console
+from rosenblatt.cli.console import Console, count_text
 from rosenblatt.cli.errors import Code, Failure
 from rosenblatt.cli.files import load_model
 from rosenblatt.errors import InvalidData, InvalidParameter
@@ -69,7 +69,7 @@ def tag(
 
     With --train, MODEL is trained and saved; with --test it is measured; FILES are printed with their tags: CoNLL-U as
     CoNLL-U with nothing else changed, columns as columns, and plain text (a sentence a line, blanks between words) as
-    CoNLL-U. Ctrl-C saves the model after the epoch under way; the same command with --resume goes on exactly there.
+    CoNLL-U. Ctrl-C saves the model after the current epoch; the same command with --resume continues exactly there.
     """
     from rosenblatt.structured import SequenceTagger
 
@@ -97,8 +97,8 @@ def tag(
             "column": tagger.column,
             "epochs": tagger.n_iter_,
         }
-        counts = ", ".join(_plural(*count) for count in ((len(corpus.X), "sentence"), (words, "word")))
-        lines.append(f"{model}: {_plural(len(tags), 'tag')}, trained on {counts}")
+        counts = ", ".join(count_text(*count) for count in ((len(corpus.X), "sentence"), (words, "word")))
+        lines.append(f"{model}: {count_text(len(tags), 'tag')}, trained on {counts}")
         if dev:
             facts["dev"] = 1 - (tagger.history_[-1].validation_error or 0.0)
             lines.append(f"dev: {facts['dev']:.2%} of the tags are right")
@@ -123,7 +123,7 @@ def _column_names(columns: str | None) -> list[str] | None:
     """The names that --columns gives."""
     names = None if columns is None else [name.strip() for name in columns.split(",")]
     if names is not None and ("form" not in names or "" in names or len(set(names)) < len(names)):
-        allowed = "distinct names with commas between them, of which the words' is form: form,pos,chunk"
+        allowed = "distinct names separated by commas, one of them form (the words), such as form,pos,chunk"
         raise InvalidParameter("columns", columns, allowed)
     return names
 
@@ -228,10 +228,6 @@ def _measure_tags(tagger: SequenceTagger, corpus: Corpus) -> tuple[dict[str, Any
     return facts, f"{head}\n\n{table}"
 
 
-def _plural(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
-
-
 def _ratios(score: Score) -> dict[str, float]:
     return {**score._asdict(), "precision": score.precision, "recall": score.recall, "f1": score.f1}
 
@@ -244,7 +240,7 @@ def _add_tags(tagger: SequenceTagger, sentences: list[Any], column: str) -> list
     """The sentences with predicted tags; a column that the file does not have is added."""
     if sentences and column not in sentences[0].columns and "id" in sentences[0].columns:
         raise InvalidData(
-            f"the tagger gives the column {column}, which CoNLL-U does not have",
+            f"the tagger predicts the column {column}, which CoNLL-U does not have",
             path=sentences[0].path,
             hint="for a file in columns give their names with --columns; for CoNLL-U train a tagger of upos, xpos or feats",
         )

@@ -65,9 +65,9 @@ def check_arguments(context: typer.Context, training: tuple[str, ...]) -> None:
     if not train:
         opts.refuse_options(context, ("dev", *training), "it has no effect without --train")
     if not (train or test):
-        opts.refuse_options(context, ("json",), "it has no effect without --train or --test: FILES stay what they are")
+        opts.refuse_options(context, ("json",), "it has no effect without --train or --test: FILES keep their format")
     if values.get("resume") and values.get("start"):
-        raise Failure("--resume and --from cannot be used together: one goes on with an interrupted training, the other "
+        raise Failure("--resume and --from cannot be used together: one continues an interrupted training, the other "
                       "starts a new one", Code.USAGE)  # fmt: skip
     if not files:
         opts.refuse_options(context, ("output", "plot"), "there are no FILES to annotate")
@@ -141,7 +141,7 @@ def fit_and_save(
         except NotFittedError:
             print("interrupted before anything was learned", file=sys.stderr)
             return False
-        advice = "" if fit is None else "; the same command with --resume goes on exactly there"
+        advice = "" if fit is None else "; the same command with --resume continues exactly there"
         print(f"interrupted\n{path} has what was learned so far{advice}", file=sys.stderr)
         return False
     with interrupts_held():  # what took minutes to train is saved in a second

@@ -85,7 +85,7 @@ def train(
     """Train a classifier or regressor on files and save the model.
 
     Each row is predicted before it is learned from, and the mistakes are shown as training goes on. Ctrl-C saves the
-    model as it is; the same command with --resume goes on exactly there.
+    model as it is; the same command with --resume continues exactly there.
     """
     from rosenblatt.workflow import FileModel, Options, calibrate
     from rosenblatt.workflow import train as train_model
@@ -101,7 +101,7 @@ def train(
         check_replaceable(place, "another model file, with --model FILE")
     check_plot(plot)
     if resume and start:
-        raise Failure("--resume and --from cannot be used together: one goes on with an interrupted training, the other "
+        raise Failure("--resume and --from cannot be used together: one continues an interrupted training, the other "
                       "starts a new one", Code.USAGE)  # fmt: skip
     if classes and "-" not in files:
         raise Failure("--classes is for standard input only: files are read again if a new label comes late", Code.USAGE)
@@ -156,7 +156,7 @@ def train(
         save_plot(passes(training["history"]), plot)
     if training["stopped"] == "interrupted":
         print(f"\ninterrupted in pass {training['pass']} after {training['row']:,} of its rows\n"
-              f"{place} has what was learned so far; the same command with --resume goes on exactly there",
+              f"{place} has what was learned so far; the same command with --resume continues exactly there",
               file=sys.stderr)  # fmt: skip
         return Code.INTERRUPTED
     console.result(*_summary(trained, place, top))

@@ -134,7 +134,7 @@ class Sentence(lines.BaseSentence):
         except ValueError:
             number = self.column("head").index("_") + 1
             path, line = self.place_of(number)
-            problem = f"word {number} of {self!r} has no head (column 7 is _), so that there is no tree"
+            problem = f"word {number} of {self!r} has no head (column 7 is _), so there is no tree"
             raise InvalidData(problem, path=path, line=line) from None
 
     def place_of(self, word: int) -> tuple[str | None, int | None]:

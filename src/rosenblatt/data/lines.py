@@ -368,5 +368,5 @@ def check_text(block: Sequence[str], file: str, first: int, error: type[FormatEr
             problem = f"{what} at character {reason.start + 1} is not UTF-8"
             raise error(problem, path=file, line=number, hint="convert the file to UTF-8") from None
         if "\0" in line:
-            problem = f"a NUL byte at character {line.index(chr(0)) + 1}: this is not a text in UTF-8"
+            problem = f"a NUL byte at character {line.index(chr(0)) + 1}: this is not UTF-8 text"
             raise error(problem, path=file, line=number, hint="convert the file to UTF-8")

@@ -145,7 +145,7 @@ class Input(io.BufferedIOBase):
     name : str
         What messages call it.
     max_line : int
-        Bytes that a line, a field or a sentence may have; those who cut the stream refuse a longer one.
+        Bytes that a line, a field or a sentence may have; readers refuse a longer one.
     bytes_read : int
         Bytes read so far, before decompression.
     total_bytes : int or None
@@ -354,7 +354,7 @@ def _open(path: str | os.PathLike[str]) -> Any:
 
 
 def _poll(file: Any) -> Any:
-    """What tells whether a pipe has something to read; None for what is no file of the system."""
+    """Return a poll object that tells whether a pipe has data to read; None for bytes in memory."""
     try:
         poll = select.poll()
         poll.register(file.fileno(), select.POLLIN)
@@ -563,9 +563,9 @@ def _room(spare: list[NDArray[np.uint8]], size: int, rest: NDArray[np.uint8]) ->
 
 
 def too_long(what: str, size: int, most: int, name: str, line: int | None = None) -> FormatError:
-    """Return the error for a line, a field or a sentence that is longer than it may be, after so many bytes of it."""
+    """Return the error for a line, a field or a sentence that exceeds the limit, of which `size` bytes have been read."""
     return FormatError(
-        f"{what} has {size:,} bytes so far, and more than {size_text(most)} are not read",
+        f"{what} is longer than the limit of {size_text(most)}: {size:,} bytes so far",
         path=name,
         line=line,
         hint="is this the right format?",
@@ -583,7 +583,7 @@ def size_text(size: int) -> str:
 
 @contextmanager
 def line_limit(max_line: int) -> Iterator[None]:
-    """Let lines, fields and sentences of the files that are opened in this block have so many bytes, instead of 64 MiB.
+    """Set the longest line, field or sentence that files opened in this block may have, instead of 64 MiB.
 
     Parameters
     ----------
@@ -600,7 +600,7 @@ def line_limit(max_line: int) -> Iterator[None]:
 
 
 def text_lines(text: io.TextIOBase, name: str, most: int) -> Iterator[str]:
-    """Yield the lines of a text with their ends; FormatError where one is too long."""
+    """Yield the lines of a text with their ends; raise FormatError if one is too long."""
     for number, line in enumerate(iter(partial(text.readline, most + 1), ""), 1):
         if len(line) > most:
             raise too_long("a line", len(line), most, name, number)

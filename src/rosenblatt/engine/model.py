@@ -35,7 +35,7 @@ Init: TypeAlias = tuple[ArrayLike | None, ArrayLike | None]  # coef and intercep
 
 class LinearModel:
     """Weights, the problem they solve, and how they predict: the last, their average, a pocket, or all by vote. "auto" is
-    the average too, which `go_on` completes."""
+    the average too, which `extend_average` completes."""
 
     def __init__(self, problem: Problem, weights: Weights, constant: float, keep: str):
         self.problem = problem
@@ -101,9 +101,9 @@ class LinearModel:
         coef, intercept = coef_and_intercept(self.problem, w, self.constant)
         return int(np.count_nonzero(winner(decide(self.problem, X @ coef.T + intercept)) != labels))
 
-    def go_on(self, X: Matrix, labels: NDArray) -> None:
-        """Count further epochs over rows on which the last weights are right: 1, 2, 4, … until the average is right on as
-        many. If the weights have converged, it is the average of a run that goes on for so long."""
+    def extend_average(self, X: Matrix, labels: NDArray) -> None:
+        """Count 1, 2, 4, … further epochs in the average, in which the weights do not change, until it makes no more errors
+        on these rows than the last weights do. Once the weights have converged, a longer run has this average."""
         rows, least = X.shape[0], None
         while (errors := self.errors(X, labels, self.predicting())) and self.seen + rows < MOST:
             least = self.errors(X, labels, self.weights.w) if least is None else least
@@ -136,8 +136,8 @@ class LinearModel:
         return twin
 
     def with_weights(self, coef: ArrayLike | None, intercept: ArrayLike | None) -> LinearModel:
-        """The same model with these weights, None: those that predict now. It is as if they had been the weights from the
-        beginning: they are the average so far, the pocket, and what all examples so far vote for."""
+        """The same model with these weights; None keeps those that predict now. It is as if they had been the weights from
+        the beginning: they replace the average so far, the pocket weights and the votes."""
         known, constant = self.predicting_coef()
         names = ("coef_", "intercept_")
         init = (known if coef is None else coef, constant if intercept is None else intercept)

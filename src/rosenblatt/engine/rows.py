@@ -167,12 +167,10 @@ def numpy_array(values: Any, name: str) -> Any:
         advice = f"convert it to a dense {'array of float32 or float64' if name == 'X' else 'array'} on the CPU first"
         raise InvalidDataType(f"{array} that numpy cannot read: {error}", hint=advice) from error
     if device in HOST_DEVICES:
-        raise InvalidDataType(
-            f"{array} that requires gradients, and none pass through a learner of mistakes", hint=f"use {name}.detach()"
-        )
+        raise InvalidDataType(f"{array} that requires gradients, which are not computed here", hint=f"use {name}.detach()")
     where = getattr(values, "device", int(device))
     raise InvalidDataType(
-        f"{array} on the device {where}, and learning is done on the CPU",
+        f"{array} on the device {where}, but training runs on the CPU",
         hint=f"copy it to the CPU first, with {name}.cpu() in torch or numpy.asarray(jax.device_get({name})) in JAX",
     )
 
@@ -184,7 +182,7 @@ def refuse_dates(X: Any, name: str = "X") -> None:
     if found is not None:
         raise InvalidDataType(
             f"{name} must hold numbers; {found}",
-            hint="make numbers of dates and durations: days since a first day, or the month and the day of the week",
+            hint="convert dates and durations to numbers: days since a first day, the month, the day of the week",
         )
 
 

@@ -147,7 +147,7 @@ class LabelledRows(NamedTuple):
 
 
 class NotOffered:
-    """A method of scikit-learn's learners that these have not; whoever asks for it is told what to use instead."""
+    """A scikit-learn method that learners here do not have; the AttributeError says what to use instead."""
 
     def __init__(self, hint: str):
         self.hint = hint
@@ -159,7 +159,7 @@ class NotOffered:
         raise AttributeError(f"{owner.__name__} has no {self.name}; {self.hint}")
 
 
-PROBABILITIES = "sklearn.calibration.CalibratedClassifierCV makes probabilities of scores"
+PROBABILITIES = "sklearn.calibration.CalibratedClassifierCV turns scores into probabilities"
 DENSE_WEIGHTS = "the weights are always dense; scipy.sparse.csr_matrix(model.coef_) is a sparse copy of them"
 
 
@@ -204,7 +204,7 @@ class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, NamedParameters):
     # What a learner is
 
     @property
-    def _by_size(self) -> bool:
+    def _needs_scaling(self) -> bool:
         """Whether it learns large columns faster than small ones, so that they should be scaled."""
         return True
 
@@ -243,18 +243,18 @@ class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, NamedParameters):
         return self.n_seen_ + 1
 
     def _set_weights(self, coef: ArrayLike | None = None, intercept: ArrayLike | None = None) -> None:
-        """Set the weights that predict, of a linear model; one that has learned nothing begins with them."""
+        """Set the weights with which a linear model predicts; one that is not fitted starts from them."""
         with unchanged_on_error(self), invalid_data():
             if not self.__sklearn_is_fitted__():
                 self._begin_with(np.asarray(coef, dtype=np.float64))
             self._model = self._model.with_weights(coef, intercept)
 
     def _begin_with(self, coef: NDArray) -> None:
-        """Begin a model that has learned nothing, for weights of this shape."""
-        raise UnsupportedOperation(f"{type(self).__name__} cannot begin with weights that are set", hint="call fit first")
+        """Make a model for weights of this shape, for an estimator that is not fitted."""
+        raise UnsupportedOperation(f"{type(self).__name__} cannot start from weights that are set", hint="call fit first")
 
     def _begun(self, features: int, **learned: object) -> None:
-        """Set what an estimator has that has seen nothing, with the further attributes `learned`."""
+        """Set the attributes of a fitted estimator that has seen no rows yet, and those in `learned`."""
         self.n_features_in_ = features
         self.history_, self.stop_reason_, self.n_iter_ = [], "partial_fit", 1
         self.n_updates_, self.n_seen_ = 0, 0
@@ -310,7 +310,7 @@ class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, NamedParameters):
         return Plan({name: getattr(self, name) for name in names}, self._allowed, self._problems)
 
     def _plan_to_stream(self) -> Plan:
-        """The plan for rows that come once, of which none can be held out."""
+        """The plan for `partial_fit`, which visits each row once and holds none out."""
         plan = self._plan()
         if self.early_stopping:
             raise UnsupportedOperation(
@@ -412,8 +412,7 @@ class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, NamedParameters):
         return plan.limits()
 
     def _tell(self, reason: str) -> None:
-        """Tell the caller of `fit` why it stopped, where that matters: Ctrl-C, or the end of `max_iter` before `tol` was
-        content."""
+        """Raise KeyboardInterrupt if Ctrl-C ended `fit`, and warn if `max_iter` ended it before it converged."""
         if reason == "interrupted":
             raise KeyboardInterrupt
         last = self.history_[-1]
@@ -575,7 +574,7 @@ class Classifier(ClassifierMixin, Estimator):
             reason = self._run(plan, model, begin(model), (X, y), error, learned, lambda: begin(new_model()))
             self.class_count_ = np.bincount(labels[live], minlength=len(classes))
             self.n_mistakes_ = sum(epoch.mistakes for epoch in self.history_)
-        if self._by_size:
+        if self._needs_scaling:
             warn_unscaled(self, X, stacklevel=4)
         self._tell(reason)
         return self

@@ -308,7 +308,7 @@ class Linear(Classifier):
     def _begin_with(self, coef: NDArray) -> None:
         if coef.ndim != 2 or not hasattr(self, "classes_"):
             raise UnsupportedOperation(
-                f"this {type(self).__name__} has learned nothing yet, and knows no classes for weights to begin with",
+                f"this {type(self).__name__} is not fitted and has no classes_ for these weights",
                 hint="set classes_, then coef_ with two axes, then intercept_; or call fit first",
             )
         classes = np.unique(np.asarray(self.classes_))
@@ -377,12 +377,12 @@ class Linear(Classifier):
     def _settle(self, model: LinearModel, X: Matrix, learner: Trainer) -> None:
         if self.keep == "auto":
             live, labels = learner.visits.live, learner.examples.labels
-            self._go_on(*((X, labels) if len(live) == len(labels) else (X[live], labels[live])))
+            self._extend_average(*((X, labels) if len(live) == len(labels) else (X[live], labels[live])))
 
-    def _go_on(self, X: Matrix, labels: NDArray) -> None:
+    def _extend_average(self, X: Matrix, labels: NDArray) -> None:
         """Complete the average of a run that ended without mistakes on these rows; labels are numbers of classes."""
         if self.keep == "auto":
-            self._model.go_on(X, labels)
+            self._model.extend_average(X, labels)
 
     _widens = True
 

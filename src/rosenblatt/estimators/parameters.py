@@ -210,11 +210,11 @@ def _among(value: Any, values: tuple[Any, ...]) -> bool:
     return any(test(value) if callable(test) else value == test for test in values)
 
 
-# Words that learners of scikit-learn have, and others
+# Parameters of other libraries, and of other learners here, with what to use instead
 
 
 class Advice(NamedTuple):
-    """What to write instead of a word that a learner does not have."""
+    """What to use instead of a parameter that a learner does not have."""
 
     instead: str = ""  # a parameter that the learner must have for this advice; "": none
     value: Callable[[Any], Any] | None = None  # its value, by that of the word; if it returns None, the advice is another
@@ -231,8 +231,8 @@ def _same(value: Any) -> Any:
 
 
 _NO_PENALTY = (
-    "learners that move on mistakes have no penalty, as with penalty=None: leave it out, or average the weights; with one "
-    "there is sklearn.linear_model.SGDClassifier(loss='perceptron', penalty='l2')"
+    "there is no penalty here, as with penalty=None in scikit-learn: leave it out, or average the weights; with a penalty "
+    "use sklearn.linear_model.SGDClassifier(loss='perceptron', penalty='l2')"
 )
 _PENALTY = (
     Advice("keep", lambda value: "average", _NO_PENALTY),
@@ -293,7 +293,7 @@ WORDS: Mapping[str, tuple[Advice, ...]] = {
     "degree": _KERNEL,
     "gamma": _KERNEL,
     "coef0": _KERNEL,
-    "probability": (Advice(hint="sklearn.calibration.CalibratedClassifierCV makes probabilities of scores"),),
+    "probability": (Advice(hint="sklearn.calibration.CalibratedClassifierCV turns scores into probabilities"),),
     "batch_size": (Advice("batch", _same), Advice(hint="it learns from one row at a time; leave it out")),
     "batch": (Advice(hint="it learns from one row at a time; leave it out"),),
     "max_iter": _EPOCHS,
@@ -538,8 +538,8 @@ class EpochParameters(RandomParameters):
         The largest number of epochs (passes over the data).
     tol
         Stop when the share of mistakes in an epoch (or the validation error) has not fallen by more than `tol` for
-        `n_iter_no_change` epochs in a row and, without validation, 50,000 rows: a small set is visited until it is
-        learned, or `max_iter` times. None: do not stop for this reason, and do not warn at `max_iter`.
+        `n_iter_no_change` epochs in a row and, without validation, for 50,000 visited rows: a small set is visited until
+        it is learned, or `max_iter` times. None: do not stop for this reason, and do not warn at `max_iter`.
     n_iter_no_change
         The number of epochs without such a fall after which training stops.
     warm_start
@@ -580,8 +580,8 @@ class KeepParameters:
     Parameters
     ----------
     keep
-        Which weights predict. "average": the mean of those after every example. "auto": the same, and if training ends
-        with an epoch without mistakes, further epochs without updates count in the mean until it, too, predicts every
+        Which weights predict. "average": the mean of those after every example. "auto": the same, but if training ends
+        with an epoch without mistakes, further epochs without updates count in the mean until it, too, is right on every
         training row. "last": the last. "pocket": those with the longest run of right answers that also made the fewest
         errors on the training set. "vote": the vote of them all, each with the examples it survived (Freund and Schapire
         1999), which stores every mistake. `last_coef_` has the last weights in any case.

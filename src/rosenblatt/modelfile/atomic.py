@@ -74,7 +74,7 @@ def check_writable(path: str | os.PathLike[str]) -> None:
     with _output_errors(path):
         if os.path.islink(path):
             with suppress(FileNotFoundError):
-                os.stat(path)  # links that lead in a circle lead nowhere
+                os.stat(path)  # symbolic links that form a loop are an error
     if os.path.isdir(path):
         raise OutputError("this is a folder, not a file", path, errno.EISDIR, hint="name a file in it")
     folder, name = os.path.split(os.path.realpath(path))

@@ -37,7 +37,7 @@ __all__ = ["UnreadableModel", "decoding", "facts", "read", "read_bytes", "write"
 FORMAT = 1
 VERSION: str = import_module("rosenblatt").__version__  # by name, because the package imports what imports this
 _NAME = "rosenblatt"
-_SUMS = ("xxh64 of header", "xxh64 of data")  # beside the facts in the metadata; files of before have none
+_SUMS = ("xxh64 of header", "xxh64 of data")  # beside the facts in the metadata; files of older versions have none
 _UNKNOWN = "0" * 16  # what stands for the sum of the header where it is computed
 _LARGEST_HEADER = 1 << 26  # bytes
 _MOST_KEYS = 1 << 20  # of the facts
@@ -243,7 +243,7 @@ def _read(file: IO[bytes], size: int | None) -> tuple[Facts, Arrays]:
         content = _read_up_to(file, expected + 1)
         if len(content) != expected:
             more = "more" if len(content) > expected else len(content)
-            raise DamagedModel(f"its arrays have {expected} bytes, and it holds {more}")
+            raise DamagedModel(f"its arrays have {expected} bytes, but it holds {more}")
         file = BytesIO(content)
     arrays = Arrays()
     for name, place in places.items():
@@ -257,7 +257,7 @@ def _read(file: IO[bytes], size: int | None) -> tuple[Facts, Arrays]:
 
 def _check_sum(what: str, found: str, expected: str) -> None:
     if found != expected:
-        problem = f"its {what} are not those that were saved: their XXH64 is {found}, and was {expected}"
+        problem = f"its {what} have changed since it was saved: their XXH64 checksum is {found}, not {expected}"
         raise DamagedModel(problem, hint="copy or train it again")
 
 
@@ -271,7 +271,7 @@ def _read_up_to(file: IO[bytes], most: int) -> bytearray:
 
 def _read_header(file: IO[bytes], size: int | None) -> tuple[Facts, dict[str, Place], str | None]:
     """Return the facts, where the arrays lie, in their order in the file, which is then at the first of them, and what the
-    XXH64 of all of them must be; None in a file of before."""
+    XXH64 of all of them must be; None in a file of an older version."""
     start = file.read(9)
     length = int.from_bytes(start[:8], "little")
     room = _LARGEST_HEADER if size is None else min(size - 8, _LARGEST_HEADER)
@@ -380,7 +380,7 @@ def _find_arrays(table: Mapping[str, Any], size: int | None) -> dict[str, Place]
             raise DamagedModel(f"the array {name} begins at byte {place.begin}, the one before ends at {end}")
         end = place.end
     if size is not None and end != size:
-        raise DamagedModel(f"its arrays have {end} bytes, and it holds {size}")
+        raise DamagedModel(f"its arrays have {end} bytes, but it holds {size}")
     return places
 
 

@@ -24,7 +24,7 @@ _LAYOUTS: dict[str, Any] = {"dense": None, "csr": sp.csr_matrix, "csr array": sp
 class Parts:
     """Facts and arrays by name.
 
-    An array that is taken is gone, so that `check_all_taken` can tell those that belong to nothing.
+    An array that is taken is gone, so that `check_all_taken` can find those that nothing uses.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ class Parts:
     def check_all_taken(self) -> None:
         """Raise a DamagedModel if there are arrays that were not taken."""
         if self.arrays:
-            raise DamagedModel(f"it has arrays that belong to nothing: {', '.join(sorted(self.arrays))}")
+            raise DamagedModel(f"it has arrays that nothing uses: {', '.join(sorted(self.arrays))}")
 
     # Arrays
 
@@ -173,7 +173,7 @@ class Parts:
             raise DamagedModel(f"the columns of {name} must be int32 or int64; they are {kind}")
         starts = self.array(f"{name}/starts", kind, (None if count is None else count + 1,), 0)
         if not len(starts) or starts[0] != 0 or (np.diff(starts) < 0).any():
-            raise DamagedModel(f"the starts of {name} must rise from 0")
+            raise DamagedModel(f"the starts of {name} must increase from 0")
         values = self.floats(f"{name}/values", (int(starts[-1]),))
         columns = self.array(f"{name}/columns", kind, (int(starts[-1]),), 0, features - 1)
         return _LAYOUTS[layout]((values, columns, starts), shape=(len(starts) - 1, features))

@@ -73,7 +73,7 @@ class SaveLoadMixin:
         Raises
         ------
         DamagedModel
-            If they describe none.
+            If they do not describe a model.
         """
 
     def save(self, path: str | PathLike, resume: bool = True) -> None:

@@ -221,7 +221,7 @@ def decode_strings(letters: NDArray, offsets: Sequence[int] | NDArray) -> list[s
         raise DamagedModel(f"strings must be a list of bytes; they are {letters.dtype} of shape {letters.shape}")
     bounds = np.asarray(offsets)
     if bounds.ndim != 1 or not len(bounds) or bounds[0] != 0 or bounds[-1] != len(letters) or (np.diff(bounds) < 0).any():
-        raise DamagedModel(f"offsets of strings must rise from 0 to {len(letters)}, the number of their bytes")
+        raise DamagedModel(f"offsets of strings must increase from 0 to {len(letters)}, the number of their bytes")
     data, ends = letters.tobytes(), bounds.tolist()
     try:
         return [data[begin:end].decode("utf-8", "surrogatepass") for begin, end in pairwise(ends)]

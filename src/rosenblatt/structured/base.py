@@ -184,9 +184,9 @@ class ResumedTrainer:
         if self.epochs > self.recorded:
             done, self.converged = self.trainer.epoch(order, budget)
             return done, self.converged
-        told = self.record[self.epochs - 1]
+        epoch = self.record[self.epochs - 1]
         return Progress(
-            told.seen, told.mistakes, told.updates, -1, told.loss
+            epoch.seen, epoch.mistakes, epoch.updates, -1, epoch.loss
         ), self.converged and self.epochs == self.recorded
 
     def size(self) -> float:
@@ -296,7 +296,7 @@ class StructuredEstimator(Estimator, OrderParameters, EpochParameters, Validatio
 
     @with_callbacks
     def resume(self, X: Iterable, y: Iterable, X_val: Iterable | None = None, y_val: Iterable | None = None) -> Self:
-        """Go on with a `fit` that Ctrl-C interrupted; the model becomes that of a `fit` that was never interrupted.
+        """Continue a `fit` that Ctrl-C interrupted; the result is the model of a `fit` that was never interrupted.
 
         Also after `save(path, resume=True)` and `load`. A greater `max_iter` than before lets it train for longer.
 
@@ -485,6 +485,11 @@ class StructuredEstimator(Estimator, OrderParameters, EpochParameters, Validatio
             Between 0 and 1.
         """
         return 1 - self._error(self._predicting_model(), *check_pair(X, y))
+
+    def _restart(self, plan: Plan) -> Any:
+        """Return a new model that begins with the weights that predict here."""
+        seed = int(plan.rng().integers(2**62))
+        return self._predicting_model().restart(self.keep == "average", float(self.prune), seed)
 
     def _predicting_model(self) -> Any:
         """Return the model, if it can answer as the parameters ask; warn if it was not trained to be searched like that."""

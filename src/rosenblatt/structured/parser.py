@@ -101,7 +101,7 @@ class DependencyParser(StructuredEstimator):
     templates
         What is looked at together; None for a rich set made for the fields.
     suffixes
-        Whether that set looks at the last letters of words (up to three).
+        Whether that set uses the last letters of words (up to three).
     single_root
         Whether one word alone hangs on the root.
     labelled
@@ -214,13 +214,8 @@ class DependencyParser(StructuredEstimator):
             raise InvalidParameterType("start", type(start).__name__, f"a trained {type(self).__name__} or None")
         return self._learn(X, y, X_val, y_val, start=None if start is None else start._restart)
 
-    def _restart(self, plan: Plan) -> Any:
-        """Return a new model that begins with the weights that predict here."""
-        seed = int(plan.rng().integers(2**62))
-        return self._predicting_model().restart(self.keep == "average", float(self.prune), seed)
-
     def resume(self, X: Iterable, y: Iterable, X_val: Iterable | None = None, y_val: Iterable | None = None) -> Self:
-        """Go on with a `fit` that Ctrl-C interrupted; the model becomes that of a `fit` that was never interrupted.
+        """Continue a `fit` that Ctrl-C interrupted; the result is the model of a `fit` that was never interrupted.
 
         Also after `save(path, resume=True)` and `load`. A greater `max_iter` than before lets it train for longer.
 

@@ -205,7 +205,7 @@ class TagAndParse(SaveLoadMixin, BaseEstimator):
         return self._learn(X, y, X_val, y_val, None, start)
 
     def resume(self, X: Iterable, y: Iterable, X_val: Iterable | None = None, y_val: Iterable | None = None) -> Self:
-        """Go on with a `fit` that Ctrl-C interrupted; the model becomes that of a `fit` that was never interrupted.
+        """Continue a `fit` that Ctrl-C interrupted; the result is the model of a `fit` that was never interrupted.
 
         Also after `save(path, resume=True)` and `load`.
 

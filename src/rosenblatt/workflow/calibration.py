@@ -33,7 +33,7 @@ def check_calibration(learner: Any, files: Sequence[str], stream: bool) -> None:
         )
     if not rereadable(files):
         raise UnsupportedOperation(
-            "probabilities are fitted by training on parts of the rows again, and a pipe can be read once only",
+            "probabilities are fitted by training on parts of the rows again, and a pipe can be read only once",
             hint="give a file",
         )
     if stream:

@@ -196,7 +196,7 @@ def evaluate(
     on_error : {"error", "skip"}, optional
         "skip" leaves out rows that cannot be read.
     threshold : float, optional
-        Of two classes, the score from which on the second is predicted; with `probabilities`, its probability.
+        With two classes, predict the second if its score (with `probabilities`, its probability) is at least this.
     probabilities : bool, optional
         Predict the most probable class instead of the one with the best score.
 

@@ -14,7 +14,7 @@ from rosenblatt.data.parsing.decimals import DECIMAL
 from rosenblatt.errors import ContinuousLabels
 
 Key = float | str
-_SOME, _MANY = 5, 20  # numbers from which on, one for each row or for most rows, they may be numbers to predict
+_SOME, _MANY = 5, 20  # the fewest distinct numbers that look like targets: if each row has its own, and else
 
 
 class Labels:

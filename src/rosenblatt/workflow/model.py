@@ -40,7 +40,7 @@ class Decision(NamedTuple):
     """How scores become labels: the best one wins, unless these say otherwise."""
 
     probabilities: bool = False  # the most probable class wins
-    threshold: float | None = None  # of two classes the second wins from it on; of many none wins below it
+    threshold: float | None = None  # with two classes the second wins at or above it; with more none wins below it
 
 
 SCORES = Decision()
@@ -83,7 +83,7 @@ class FileModel(SaveLoadMixin):
     training : mapping, optional
         Facts about the training: files, passes, mistakes, why it stopped.
     probabilities : Sigmoids, optional
-        What makes probabilities of scores; see `calibrate`.
+        The sigmoids that turn scores into probabilities; see `calibrate`.
     seconds : float, optional
         How long the training took; it is not saved, so that the same training gives the same file.
     """
@@ -123,8 +123,8 @@ class FileModel(SaveLoadMixin):
         paths : path or list of paths
             Files, folders or patterns; "-" is standard input.
         threshold : float, optional
-            Of two classes the second is predicted where its score is at least this; of many the best one, and None where
-            its score is lower. With `probabilities`, the same of its probability.
+            With two classes, predict the second if its score is at least this; with more, predict None if the best score
+            is lower. With `probabilities`, this is compared with probabilities instead of scores.
         probabilities : bool, optional
             Predict the most probable class instead of the one with the best score.
 
@@ -140,7 +140,7 @@ class FileModel(SaveLoadMixin):
         return np.concatenate(found)
 
     def predict_probabilities(self, paths: Paths) -> NDArray:
-        """Predict the probability of each class, of a model to which `calibrate` has fitted them.
+        """Predict the probability of each class; `calibrate` must have fitted probabilities to the model.
 
         Parameters
         ----------
@@ -156,12 +156,12 @@ class FileModel(SaveLoadMixin):
         return np.concatenate([np.empty((0, len(self.classes_))), *(part for part in found if part is not None)])
 
     def check_decision(self, decision: Decision) -> None:
-        """Raise an error where this model cannot decide so.
+        """Raise an error if this model cannot make such decisions.
 
         Parameters
         ----------
         decision : Decision
-            What to tell of each row, and the threshold.
+            Whether probabilities decide, and the threshold.
         """
         probabilities, threshold = decision
         if probabilities and self.probabilities is None:
@@ -278,7 +278,7 @@ class FileModel(SaveLoadMixin):
 
     @cached_property
     def _only_text(self) -> str:
-        """Return what goes before each name where the only column to learn from is text; else nothing."""
+        """Return the prefix of feature names if the only feature column is text; else an empty string."""
         kinds: dict[str, str] = getattr(self.reading, "kinds", {})
         features = [column for column, kind in kinds.items() if kind not in _NO_FEATURES]
         return f"{features[0]}:" if len(features) == 1 and kinds[features[0]] == "text" else ""

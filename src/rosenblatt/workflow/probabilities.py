@@ -1,4 +1,4 @@
-"""A sigmoid for each class makes probabilities of scores; a model file keeps two numbers for each (Platt 1999)."""
+"""A sigmoid for each class turns its score into a probability; a model file keeps two numbers for each (Platt 1999)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Sigmoids(NamedTuple):
 
     @classmethod
     def from_facts(cls, facts: Any, classes: int) -> Sigmoids:
-        """Return what `to_facts` described, for so many classes; DamagedModel where it cannot have."""
+        """Return what `to_facts` described, for this number of classes; raise DamagedModel if it is invalid."""
         parts = Parts(facts)
         parts.text("method", ["sigmoid"])
         count = 1 if classes == 2 else classes

@@ -64,8 +64,8 @@ class Options:
     Parameters
     ----------
     passes : int, optional
-        The largest number of passes (epochs) over the data. By default 10 where they are loaded, and of fewer than 5,000
-        rows as many as visit 50,000, at most 1,000; 1 where they are streamed. A pass without an update is the last.
+        The largest number of passes (epochs) over the data. By default 10 for loaded rows, 1 for streamed ones; over fewer
+        than 5,000 loaded rows as many as visit 50,000, at most 1,000. A pass without an update is the last.
     order : {"shuffle", "cyclic"}
         "shuffle" visits loaded rows in a new random order in each pass, "cyclic" in the order of the files. A stream is
         always visited in the order of the files.
@@ -371,12 +371,12 @@ class Trainer:
             self.labels = Labels([] if chunk.y is None or is_regressor(self.learner) else np.unique(chunk.y))
 
     def _check_rows(self, chunk: Chunk) -> None:
-        """Refuse labels of the first rows that are no classes, and warn of columns that drown the others."""
+        """Refuse labels of the first rows that look like numbers to predict, and warn of unscaled columns."""
         if self.start is not None:
             return
         if self.classes is None:  # else all labels have been checked already
             check_labels(chunk.y, self.learner, self.options, self.files)
-        if getattr(self.learner, "_by_size", False) and hasattr(self.learner, "partial_fit"):  # `fit` warns by itself
+        if getattr(self.learner, "_needs_scaling", False) and hasattr(self.learner, "partial_fit"):  # `fit` warns by itself
             warn_unscaled(self.learner, chunk.X, stacklevel=2, name=self.reading.name)
 
     def _continue_learner(self) -> None:
@@ -398,7 +398,7 @@ class Trainer:
         if self.labels.grow and self.start is None:
             if isinstance(weights, Mapping):
                 raise UnsupportedOperation(
-                    "class_weight needs the classes before the first row, and a pipe can be read once only",
+                    "class_weight needs the classes before the first row, and a pipe can be read only once",
                     settings={"classes": [label_text(label) for label in weights]},
                 )
             return
@@ -578,7 +578,7 @@ class Trainer:
             chunk = self.source.chunk.take(self.source.live)
             if chunk.weight is not None:
                 chunk = chunk.take(np.flatnonzero(chunk.weight))
-            self.learner._go_on(self._widen(chunk.X), self._class_numbers(chunk.y)[1])
+            self.learner._extend_average(self._widen(chunk.X), self._class_numbers(chunk.y)[1])
 
     def _fit_at_once(self) -> None:
         """Learn with `fit`, for learners that cannot stop in between."""
@@ -732,8 +732,8 @@ def train(
     resume : FileModel, optional
         An interrupted model, which goes on exactly where it stopped; files and options must be the same.
     start : FileModel, optional
-        A model that learns on from these files, which may be other files; its reading and learner are used. Labels and
-        LIBSVM indices that it has not met are learned; a learner that cannot learn new classes refuses them.
+        A model that is trained further on these files (warm start); its reading and learner are used. Labels and LIBSVM
+        indices that are new to it are learned; a learner that cannot learn new classes refuses them.
 
     Returns
     -------
@@ -815,10 +815,10 @@ def _check_streamable(
     if (options.passes or 1) > 1:
         raise InvalidParameter("passes", options.passes, "1 for a pipe, which can be read once only", hint="give a file")
     if resume is not None:
-        raise UnsupportedOperation("a pipe can be read once only, so training from it cannot resume", hint="give a file")
+        raise UnsupportedOperation("a pipe can be read only once, so training from it cannot resume", hint="give a file")
     if reading.needs_fit:
         raise UnsupportedOperation(
-            "the columns must be seen before they can be learned from, and a pipe can be read once only", settings=load
+            "the columns must be seen before they can be learned from, and a pipe can be read only once", settings=load
         )
     if start is not None:  # which knows classes and columns
         return

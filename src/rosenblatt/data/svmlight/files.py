@@ -129,7 +129,7 @@ def chunks(
     qid : bool
         Whether to keep the numbers of the queries.
     hashing : int, optional
-        Bits: indices are hashed to 2^bits columns, so that they may be as large as they like.
+        Bits: indices are hashed to 2^bits columns, so that they may be arbitrarily large.
     texts : bool
         Whether to keep the lines as they stand in the files.
     size : int
@@ -158,7 +158,7 @@ class Svmlight(RowReading):
     text : bool, optional
         Whether labels are words; None: the first row decides.
     hashing : int, optional
-        Bits: indices are hashed to 2^bits columns, so that they may be as large as they like.
+        Bits: indices are hashed to 2^bits columns, so that they may be arbitrarily large.
     """
 
     format: ClassVar[str] = "svmlight"
@@ -283,7 +283,7 @@ class Svmlight(RowReading):
         reading : Svmlight
         """
         if set(parts.facts) - {"text", "hashing"} or parts.arrays:
-            raise DamagedModel(f"a reading of LIBSVM text has the facts text and hashing and no other; got {parts.facts!r}")
+            raise DamagedModel(f"the facts of LIBSVM text are text and hashing; got {parts.facts!r}")
         text = None if parts.facts.get("text") is None else parts.flag("text")
         return cls(text, parts.whole("hashing", 1, MOST_BITS) if "hashing" in parts.facts else None)
 

@@ -1,7 +1,7 @@
 """The parser of LIBSVM text: labels that are words, indices of 64 bits, and the messages for a line that is wrong.
 
 A label that is a word is decoded once, however many rows have it: a table of hashes finds for each row the first row with
-the same bytes; nothing rests on the hashes being distinct. The words nan and inf are no labels: they are what other
+the same bytes; nothing rests on the hashes being distinct. The words nan and inf are refused as labels: they are what other
 programs write for a label that is missing, or for a number that overflowed.
 """
 

@@ -80,7 +80,7 @@ class JsonLines(Source):
                 broken.append((number, _encoding_problem(text, reason)))
                 continue
             except UnicodeEncodeError:
-                broken.append((number, "text holds half of a surrogate pair, which is no character"))
+                broken.append((number, "text holds half of a surrogate pair, which is not a character"))
                 continue
             except json.JSONDecodeError as reason:
                 broken.append((number, f"this is not JSON: {what_is_wrong(reason)} at character {reason.pos + 1}"))

@@ -159,7 +159,7 @@ class Schema:
 
     @classmethod
     def from_parts(cls, parts: Parts) -> Schema:
-        """Return the schema that `to_parts` described; DamagedModel where it cannot have."""
+        """Return the schema that `to_parts` described; raise DamagedModel if it is invalid."""
         form, columns = parts.facts["form"], parts.values("columns", list)
         if not (isinstance(form, list) and len(form) == 3 and form[0] in list(FORMATS) and is_character(form[1])):
             raise DamagedModel(f"a table has the form {form!r}")

@@ -368,7 +368,7 @@ class Table:
         Raises
         ------
         DamagedModel
-            If it can have described none.
+            If the facts or arrays are invalid.
         """
         parts.text("format", [cls.format])
         layout, encoders = parts.facts.get("layout", {}), parts.facts["treatments"]

@@ -193,7 +193,9 @@ _NOT = {
     "target": "is not a number, as the labels of the first rows are",
 }
 _MISSING = {"target": Fault("the label is missing", _SKIP), "weight": Fault("the weight is missing", _SKIP)}
-_NO_LABEL = Fault("nan and inf are no labels", _SKIP, "they stand for numbers that are missing or too large; rename them")
+_NO_LABEL = Fault(
+    "nan and inf are not allowed as labels", _SKIP, "they stand for numbers that are missing or too large; rename them"
+)
 _MISSING_VALUE = Fault("the value is missing", {"missing": "fill", **_SKIP})
 
 

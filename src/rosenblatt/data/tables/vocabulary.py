@@ -449,7 +449,7 @@ class Vocabulary:
 
     @classmethod
     def from_parts(cls, parts: Parts, low: int, high: int) -> Vocabulary:
-        """Return the vocabulary that `to_parts` described; DamagedModel where it cannot have."""
+        """Return the vocabulary that `to_parts` described; raise DamagedModel if it is invalid."""
         self = cls(low, high)
         self.texts = parts.whole("texts")
         types = {"offsets": np.int64, "letters": np.uint8, "prefix": np.int32, "frequency": np.int64}
@@ -458,19 +458,19 @@ class Vocabulary:
         if np.any(np.diff(offsets) == 0):
             raise DamagedModel("a vocabulary has an empty word")
         if np.any(prefix < -1) or np.any(prefix >= np.arange(len(prefix))):
-            raise DamagedModel("the runs of a vocabulary are not made of earlier ones")
+            raise DamagedModel("the n-grams of a vocabulary do not extend earlier ones")
         length = _lengths(prefix, high)
         if np.any(length > high):
-            raise DamagedModel(f"a vocabulary of runs of {low} to {high} symbols has longer ones")
+            raise DamagedModel(f"a vocabulary of n-grams of {low} to {high} symbols has longer ones")
         decode_strings(letters, offsets)
         self._seen = frequency
         self._hold(prefix, symbol, offsets, letters)
         if len(frequency) != np.count_nonzero(length >= low) or np.any(frequency < 1) or np.any(frequency > self.texts):
-            raise DamagedModel("the document frequencies of a vocabulary do not fit its runs and its texts")
+            raise DamagedModel("the document frequencies of a vocabulary do not fit its n-grams and texts")
         if np.count_nonzero(self._lexicon.slots[:, 0]) != len(offsets) - 1:
             raise DamagedModel("a vocabulary has a word twice")
         if np.count_nonzero(self._runs.slots[:, 0]) != len(prefix):
-            raise DamagedModel("a vocabulary has a run twice")
+            raise DamagedModel("a vocabulary has an n-gram twice")
         return self
 
     def _numbers(self, texts: Spans, grow: bool) -> NDArray[np.uint64]:
@@ -562,7 +562,7 @@ class HashedRuns:
 
     @classmethod
     def from_parts(cls, parts: Parts, low: int, high: int, bits: int) -> HashedRuns:
-        """Return the buckets that `to_parts` described; DamagedModel where it cannot have."""
+        """Return the buckets that `to_parts` described; raise DamagedModel if they are invalid."""
         self = cls(low, high, bits)
         self.texts = parts.whole("texts")
         self.frequency = np.ascontiguousarray(parts.array("frequency", np.int64, (1 << bits,), 0, self.texts))

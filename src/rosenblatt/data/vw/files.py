@@ -217,7 +217,7 @@ class Vw(RowReading):
         reading : Vw
         """
         if set(parts.facts) != {"bits", "hashing"} or parts.arrays:
-            raise DamagedModel(f"a reading of VW text has the facts bits and hashing and no other; got {parts.facts!r}")
+            raise DamagedModel(f"the facts of VW text are bits and hashing; got {parts.facts!r}")
         return cls(parts.whole("bits", 1, MOST_BITS), parts.text("hashing"))
 
     def parser(self, labelled: bool) -> VwParser:

@@ -314,8 +314,8 @@ class ProjectronPlusPlus(Projectron):
     Parameters
     ----------
     eta
-        The distance up to which a row is projected, and how far below 1 the margin of a right row must be for its distance
-        to learn from it; 0 ≤ eta < 1.
+        The distance up to which a row is projected. A row that is predicted right is learned too if its margin is below 1
+        by more than its distance divided by eta; 0 ≤ eta < 1.
 
     Examples
     --------

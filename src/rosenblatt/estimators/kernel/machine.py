@@ -131,7 +131,7 @@ class KernelClassifier(Classifier, OrderParameters, EpochParameters, ThreadParam
     _problems = {"joint": Joint, "ovr": OneVsRest}
 
     @property
-    def _by_size(self) -> bool:
+    def _needs_scaling(self) -> bool:
         return isinstance(self.kernel, str) and self.kernel != "precomputed"
 
     def decision_function(self, X: ArrayLike | Matrix) -> NDArray:

@@ -343,7 +343,7 @@ class Stateful(Classifier):
 
     def _refuse_to_set(self, name: str) -> NoReturn:
         raise UnsupportedOperation(
-            f"{name} of {type(self).__name__} cannot be set: its weights follow from a state that has more in it",
+            f"{name} of {type(self).__name__} cannot be set: its weights are computed from other stored values",
             hint="Perceptron, PassiveAggressiveClassifier and MIRA have weights that can be set",
         )
 
@@ -398,7 +398,7 @@ class Stateful(Classifier):
         problem = problem_of(parts, self._possible_problems())
         begun = {name: decode_parameter(value, name) for name, value in parts.mapping("begun").items()}
         if set(begun) != set(self._own_values()):
-            raise DamagedModel(f"it began with {', '.join(begun)}; it must be {', '.join(self._own_values())}")
+            raise DamagedModel(f"begun must have {', '.join(self._own_values())}; it has {', '.join(begun)}")
         parameters.check(begun, {name: self._allowed[name] for name in begun})
         state = self._state_from(parts, begun, 1 if isinstance(problem, Binary) else columns(problem))
         model = StateModel(problem, state, parts.real("constant"), begun)

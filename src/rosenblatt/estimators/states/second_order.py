@@ -80,7 +80,7 @@ class SecondOrder(Stateful):
     max_bytes: int
 
     @property
-    def _by_size(self) -> bool:
+    def _needs_scaling(self) -> bool:
         return False  # M grows with the squares of a column
 
     @abstractmethod

@@ -310,11 +310,6 @@ class SequenceTagger(StructuredEstimator):
             raise InvalidParameterType("start", type(start).__name__, "a trained SequenceTagger or None")
         return self._learn(*cut_rows(X, y, lengths), X_val, y_val, start=None if start is None else start._restart)
 
-    def _restart(self, plan: Plan) -> TaggerModel:
-        """Return a new model that begins with the weights that predict here."""
-        seed = int(plan.rng().integers(2**62))
-        return self._predicting_model().restart(self.keep == "average", float(self.prune), seed)
-
     def resume(
         self,
         X: Sentences,
@@ -323,7 +318,7 @@ class SequenceTagger(StructuredEstimator):
         y_val: Sentences | None = None,
         lengths: ArrayLike | None = None,
     ) -> Self:
-        """Go on with a `fit` that Ctrl-C interrupted; the model becomes that of a `fit` that was never interrupted.
+        """Continue a `fit` that Ctrl-C interrupted; the result is the model of a `fit` that was never interrupted.
 
         Also after `save(path, resume=True)` and `load`. A greater `max_iter` than before lets it train for longer.
 
