@@ -572,8 +572,8 @@ def test_the_header_of_a_slow_pipe_is_written_before_its_first_row(slow_pipe):
 @pytest.mark.parametrize("columns", [False, True])
 def test_each_sentence_of_a_slow_pipe_is_answered_before_the_next(columns, slow_pipe):
     Path("words").write_text("a X\nb Y\n\n")
-    assert ran("tag tag.model --train words --columns form,tag --epochs 3 -q").code == 0
-    ask = slow_pipe("tag tag.model - -q" + " --columns form" * columns + " --column upos" * (not columns))
+    assert ran("tag tag.model --train words --columns form,upos --epochs 3 -q").code == 0
+    ask = slow_pipe("tag tag.model - -q" + " --columns form" * columns)
     for _ in range(2):
         assert ask("b\na\n\n" if columns else "b a\n", "\n\n").count("\tX" if not columns else " X") == 1
 

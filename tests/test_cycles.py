@@ -178,7 +178,7 @@ def test_walks_as_the_library_learns():
     X, y = rng.integers(-5, 6, (12, 2)).astype(float), np.array([1, -1] * 6)
     found = find_cycle(X, y)
     assert isinstance(found, Cycle)
-    clf = Perceptron(order="cyclic", tol=None, max_iter=found.preperiod + 3 * found.period).fit(X, y)
+    clf = Perceptron(keep="last", order="cyclic", tol=None, max_iter=found.preperiod + 3 * found.period).fit(X, y)
     assert (*clf.coef_[0], clf.intercept_[0]) == found.weights
 
 

@@ -176,7 +176,7 @@ def test_a_curve_is_learned_as_a_plane_by_the_quadratic_map(curve):
     value, w, b = CURVES[curve]
     X, y = GRID[value != 0], np.where(value[value != 0] > 0, 1, -1)
     assert np.array_equal(np.sign(notes_map(X) @ w + b), y), "the map makes the curve a plane"
-    linear = Perceptron(tol=None, max_iter=10_000).fit(notes_map(X), y)
+    linear = Perceptron(keep="last", tol=None, max_iter=10_000).fit(notes_map(X), y)
     assert linear.stop_reason_ == "converged"
     assert linear.score(notes_map(X), y) == 1.0
     mapped = KernelPerceptron(

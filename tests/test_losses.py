@@ -223,7 +223,9 @@ def descend(X, y, epochs, loss=perceptron, rate=1.0):
 
 
 def learner(**parameters):
-    return Perceptron(**{"order": "cyclic", "fit_intercept": False, "tol": None, "random_state": 0} | parameters)
+    return Perceptron(
+        **{"keep": "last", "order": "cyclic", "fit_intercept": False, "tol": None, "random_state": 0} | parameters
+    )
 
 
 def both(y):

@@ -161,7 +161,7 @@ def test_mira_takes_the_shortest_new_weights(margin):
         if np.abs(tau).max() > 1e-9:
             w, updates = w + np.outer(tau, x), updates + 1
     for rows in (X, sp.csr_matrix(X)):
-        clf = MIRA(margin=margin).partial_fit(rows, y, classes=range(4))
+        clf = MIRA(margin=margin, keep="last").partial_fit(rows, y, classes=range(4))
         assert np.allclose(np.column_stack([clf.coef_, clf.intercept_]), w, atol=1e-8)
         assert clf.n_updates_ == updates
 
@@ -173,7 +173,7 @@ def test_mira_of_two_classes_is_the_reference_run_and_its_weights_do_not_grow():
         return 1.0 if k == 1 else min(1.0, max(0.0, -m / length))
 
     expected = reference.learn(X, y, 2, [range(len(X))] * 3, multiclass="binary", step=step)
-    clf = MIRA(margin=0, order="cyclic", max_iter=3, tol=None).fit(X, y)
+    clf = MIRA(margin=0, keep="last", order="cyclic", max_iter=3, tol=None).fit(X, y)
     assert np.allclose(clf.coef_, expected.last[:, :-1], atol=1e-10)
     norms = [np.linalg.norm(w) for w in expected.path]
     assert (np.diff(norms) <= 1e-12).all()
@@ -201,7 +201,7 @@ def test_steps_of_mira_without_a_margin_sum_to_at_most_r_over_gamma(sample):
 
 def test_mira_with_a_margin_of_one_is_pa_with_a_cap_of_one():
     X, y = blobs(2)
-    mira = MIRA(margin=1.0, order="cyclic", max_iter=4, tol=None).fit(X, y)
+    mira = MIRA(margin=1.0, keep="last", order="cyclic", max_iter=4, tol=None).fit(X, y)
     pa = PassiveAggressiveClassifier(C=1.0, shuffle=False, max_iter=4, tol=None).fit(X, y)
     assert np.allclose(mira.coef_, pa.coef_)
 
@@ -220,7 +220,8 @@ def test_even_margins_are_the_perceptron():
 @pytest.mark.parametrize("multiclass", ["ovr", "ovo"])
 def test_uneven_margins_are_the_reference_run(multiclass):
     X, y = laws.data(3)
-    clf = PAUM(positive_margin=3, negative_margin=-1, eta0=0.5, multiclass=multiclass, order="cyclic", max_iter=3, tol=None)
+    settings = {"keep": "last", "multiclass": multiclass, "order": "cyclic", "max_iter": 3, "tol": None}
+    clf = PAUM(positive_margin=3, negative_margin=-1, eta0=0.5, **settings)
 
     def step(m, length, k, positive):
         return 0.5 if m <= (3 if positive else -1) else 0.0

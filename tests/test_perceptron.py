@@ -377,7 +377,7 @@ def test_the_bar_is_rewritten_on_a_terminal(monkeypatch):
             return True
 
     stream = Terminal()
-    bar = Bar(4, stream)
+    bar = Bar(4, stream=stream)
     bar(Epoch(1, 5, 5, 60, 2.0, None, 0.1))
     bar(Epoch(2, 3, 3, 60, 2.5, 0.25, 0.1))
     bar.done("converged")

@@ -84,7 +84,7 @@ def test_boundary_shows_each_class_by_its_marker_and_the_line_between():
 
 @pytest.mark.parametrize("parameters", [{}, {"multiclass": "ovo"}, {"keep": "vote"}], ids=str)
 def test_boundary_of_many_classes_rings_what_is_wrong(parameters):
-    clf = Perceptron(max_iter=5, tol=None, **parameters).fit(X, MANY)
+    clf = Perceptron(**{"keep": "last", "max_iter": 5, "tol": None} | parameters).fit(X, MANY)
     ax = plot.boundary(clf, X, MANY)
     wrong = X[clf.predict(X) != MANY]
     assert labels(ax) == ["0", "1", "2", f"misclassified: {len(wrong)}"]

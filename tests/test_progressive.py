@@ -81,11 +81,11 @@ def test_weights_go_to_the_learner():
 @pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix, sp.csr_array], ids=["dense", "matrix", "array"])
 def test_arrays_and_partial_fit(layout):
     X, y = mails()
-    streaming = Perceptron(unknown_class="grow")
+    streaming = Perceptron(keep="last", unknown_class="grow")
     found = progressive(streaming, zip(layout(X), y, strict=True), every=100)
     online = progressive(OnlinePerceptron(), zip(X, y, strict=True), every=100)
     assert found.mistakes.tolist() == online.mistakes.tolist()
-    assert np.array_equal(streaming.coef_, Perceptron(unknown_class="grow").partial_fit(X, y).coef_)
+    assert np.array_equal(streaming.coef_, Perceptron(keep="last", unknown_class="grow").partial_fit(X, y).coef_)
 
 
 def test_scikit_learn_learns_too():

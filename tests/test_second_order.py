@@ -14,6 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import rosenblatt
 from rosenblatt import Perceptron
+from rosenblatt.errors import UnscaledColumns
 from rosenblatt.estimators.states.second_order import AROW, SecondOrderPerceptron, spectral_bound
 from rosenblatt.testing import laws, reference
 
@@ -276,7 +277,8 @@ def test_the_spectral_bound_shows_where_a_second_order_pays():
     second = SecondOrderPerceptron(fit_intercept=False)
     mistakes, rows, signs, _ = run_and_note(second, X, y, epochs=5)
     bound = spectral_bound(rows[:, :-1], signs, np.array([0, 1.0, 0, 0]), second.a)
-    first = Perceptron(fit_intercept=False, tol=None, max_iter=100_000).fit(X, y)
+    with pytest.warns(UnscaledColumns, match="column 0"):
+        first = Perceptron(fit_intercept=False, tol=None, max_iter=100_000).fit(X, y)
     assert mistakes <= bound < first.n_mistakes_ / 3 < first.mistake_bound(np.linalg.norm(X, axis=1).max(), 1.0) / 3
 
 

@@ -120,6 +120,7 @@ def test_saving_loading_and_going_on_equals_never_having_stopped(case, tmp_path)
     assert contents(resumed, tmp_path) == contents(straight, tmp_path)
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # joblib leaves the file open
 def test_a_model_that_joblib_maps_read_only_goes_on_in_a_copy(case, tmp_path):
     learner, X, y = case
     through = learner.fit(X[:20], y[:20])

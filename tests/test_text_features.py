@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from rosenblatt.data.tables import vocabulary
 from rosenblatt.data.tables.encoders import TextEncoder
 from rosenblatt.engine.hashtable import new_slots
+from rosenblatt.errors import DamagedModel
 from rosenblatt.modelfile.parts import Parts
 
 TEXTS = st.lists(st.text(st.sampled_from("abc1_ .'-éßक्षि語のカー𠀀\u0301\u2028😀"), max_size=12), min_size=1, max_size=6)
@@ -149,11 +150,11 @@ def test_a_vocabulary_that_cannot_be_is_refused(name, values):
     assert {key: array.tolist() for key, array in arrays.items()} == {
         "prefix": [-1, 0, -1], "symbol": [0, 1, 1], "offsets": [0, 1, 2], "letters": [97, 98], "frequency": [1, 1, 1],
     }  # fmt: skip
-    with pytest.raises(ValueError, match=r"vocabulary|string|array symbol|decode"):
+    with pytest.raises(DamagedModel):
         TextEncoder.from_parts(Parts(facts, {**arrays, name: np.array(values, arrays[name].dtype)}))
-    with pytest.raises((TypeError, KeyError), match=name):
+    with pytest.raises(DamagedModel, match=name):
         TextEncoder.from_parts(Parts(facts, {**arrays, name: arrays[name].astype(np.float32)}))
-    with pytest.raises((TypeError, KeyError), match=name):
+    with pytest.raises(DamagedModel, match=name):
         TextEncoder.from_parts(Parts(facts, {key: array for key, array in arrays.items() if key != name}))
 
 

@@ -23,7 +23,7 @@ ORDERS = {
 def test_hard_instance_takes_the_same_number_of_updates_in_every_order(n, order):
     rows, kind = ORDERS[order]
     X, y = exponential(n)[:2]
-    clf = Perceptron(fit_intercept=False, order=kind, tol=None, max_iter=10**9).fit(X[rows], y[rows])
+    clf = Perceptron(keep="last", fit_intercept=False, order=kind, tol=None, max_iter=10**9).fit(X[rows], y[rows])
     assert clf.n_updates_ == clf.n_mistakes_ == (4**n - 1) // 3
     assert clf.coef_[0].tolist() == [2**i for i in range(n)]
     assert clf.stop_reason_ == "converged"
@@ -32,7 +32,7 @@ def test_hard_instance_takes_the_same_number_of_updates_in_every_order(n, order)
 @pytest.mark.parametrize("n", range(1, 7))
 def test_hard_instance_in_cyclic_order_needs_this_many_epochs(n):
     X, y = exponential(n)[:2]
-    clf = Perceptron(fit_intercept=False, order="cyclic", tol=None, max_iter=10**9).fit(X, y)
+    clf = Perceptron(keep="last", fit_intercept=False, order="cyclic", tol=None, max_iter=10**9).fit(X, y)
     assert clf.n_iter_ == (4**n + 8) // 6
 
 
@@ -43,7 +43,7 @@ def test_hard_instance_in_cyclic_order_needs_this_many_epochs(n):
     st.sampled_from(["cyclic", "shuffle", "random", "most-violated"]),
 )
 def test_updates_stay_within_the_bound(sample, margin, eta, order):
-    clf = Perceptron(margin=margin, eta0=eta, order=order, fit_intercept=sample.constant > 0,
+    clf = Perceptron(keep="last", margin=margin, eta0=eta, order=order, fit_intercept=sample.constant > 0,
                      intercept_scaling=sample.constant or 1.0, tol=None, max_iter=100_000)  # fmt: skip
     clf.fit(sample.X, sample.labels)
     bound = clf.mistake_bound(sample.radius, sample.margin)
@@ -62,7 +62,7 @@ def test_updates_stay_within_the_bound(sample, margin, eta, order):
 
 @given(separated(), st.integers(2, 6), st.sampled_from(["sum", "mean"]))
 def test_batches_stay_within_their_bound(sample, batch, reduction):
-    clf = Perceptron(batch=batch, reduction=reduction, order="cyclic", fit_intercept=sample.constant > 0,
+    clf = Perceptron(keep="last", batch=batch, reduction=reduction, order="cyclic", fit_intercept=sample.constant > 0,
                      intercept_scaling=sample.constant or 1.0, tol=None, max_iter=100_000)  # fmt: skip
     clf.fit(sample.X, sample.labels)
     assert clf.stop_reason_ == "converged"
@@ -74,7 +74,7 @@ def test_batches_stay_within_their_bound(sample, batch, reduction):
 @given(separated(), st.sampled_from([0.001, 3.0, 1e6]), st.sampled_from(["cyclic", "shuffle", "most-violated"]))
 def test_scaling_the_data_changes_no_mistake_without_an_intercept(sample, scale, order):
     one, other = (
-        Perceptron(fit_intercept=False, order=order, tol=None, max_iter=50).fit(sample.X * s, sample.labels)
+        Perceptron(keep="last", fit_intercept=False, order=order, tol=None, max_iter=50).fit(sample.X * s, sample.labels)
         for s in (1.0, 2.0 ** np.round(np.log2(scale)))  # powers of two: scaling is exact
     )
     assert [epoch.mistakes for epoch in one.history_] == [epoch.mistakes for epoch in other.history_]
@@ -83,7 +83,7 @@ def test_scaling_the_data_changes_no_mistake_without_an_intercept(sample, scale,
 @given(separated(most_rows=8, most_features=2))
 def test_diminishing_rates_stay_within_theirs(sample):
     bound = Diminishing(0.0, 1.0, 0.5).bound(sample.radius, sample.margin)
-    clf = Perceptron(learning_rate="invsqrt", fit_intercept=sample.constant > 0,
+    clf = Perceptron(keep="last", learning_rate="invsqrt", fit_intercept=sample.constant > 0,
                      intercept_scaling=sample.constant or 1.0, tol=None, max_iter=20_000)  # fmt: skip
     with pytest.warns(UserWarning, match="gives up the mistake bound"):
         clf.fit(sample.X, sample.labels)
@@ -102,7 +102,7 @@ def test_many_separable_classes_converge(multiclass):
     corners = 4 * np.eye(4)
     labels = rng.integers(0, 4, 200)
     X = corners[labels] + rng.uniform(-1, 1, (200, 4))
-    clf = Perceptron(multiclass=multiclass, tol=None, max_iter=10_000, fit_intercept=False).fit(X, labels)
+    clf = Perceptron(keep="last", multiclass=multiclass, tol=None, max_iter=10_000, fit_intercept=False).fit(X, labels)
     assert clf.stop_reason_ == "converged"
     assert clf.score(X, labels) == 1.0
     if multiclass == "joint":

@@ -121,7 +121,7 @@ def test_a_value_of_nothing_silences_a_template():
         (["form[2]"], "no place is called '2'"),
         (["form 0"], "made of attribute\\[place\\], such as 'suffix3\\[0\\]'; 'form' is not"),
         ([""], "got ''"),
-        ([3], "got 3"),
+        ([3], r"got \[3\]"),
         (["form[0]", "form[0]"], "listed twice"),
     ],
 )

@@ -341,7 +341,7 @@ def train(
             stop = watch(history[-1])
             value = done.mistakes / max(seen, 1) if done.loss is None else done.loss
             value = value if invalid is None else invalid
-            falling = limits.tol is None or value <= best - limits.tol
+            falling = limits.tol is None or value < best - limits.tol
             waited, idle = (0, 0) if falling else (waited + 1, idle + seen)
             enough = limits.visits if invalid is None and done.loss is None and done.mistakes else 0
             best = min(best, value)

@@ -17,14 +17,14 @@ from rosenblatt import rules
 from rosenblatt.engine.model import Init, LinearModel, fresh
 from rosenblatt.engine.problems import Binary, OneVsOne, winner
 from rosenblatt.engine.rows import Dense, Examples, Matrix, MatrixLike, Rows, lengths, numpy_array, refuse_too_long
-from rosenblatt.engine.train import Log, Trainer, Visits
+from rosenblatt.engine.train import Limits, Log, Trainer, Visits
 from rosenblatt.engine.weights import Weights
 from rosenblatt.errors import InvalidData, InvalidParameter, UnknownLabel, UnsupportedOperation
 from rosenblatt.estimators import targets
 from rosenblatt.estimators.base import DENSE_WEIGHTS, Classifier, NotOffered, read_rows
 from rosenblatt.estimators.callbacks import with_callbacks
 from rosenblatt.estimators.parameters import Number, OneOf, SharedParameters, parameter, with_parameters
-from rosenblatt.estimators.plan import Plan
+from rosenblatt.estimators.plan import PATIENCE, Plan
 from rosenblatt.modelfile.parts import Parts
 from rosenblatt.theory.certification import Certified, Ran, certify
 from rosenblatt.theory.conditions import RunConditions
@@ -55,6 +55,13 @@ class Explanation(NamedTuple):
 
 class Linear(Classifier):
     """A linear classifier: w += τΔ, with τ from a rule that sees the margin and the length of Δ.
+
+    Parameters
+    ----------
+    tol
+        Stop when the share of mistakes in an epoch (or the validation error) has not fallen by more than `tol` for
+        `n_iter_no_change` epochs in a row and, without validation, for 50,000 visited rows: a small set is visited until
+        it is learned, or `max_iter` times. None: do not stop for this reason, and do not warn at `max_iter`.
 
     Attributes
     ----------
@@ -388,6 +395,9 @@ class Linear(Classifier):
 
     def _with_features(self, model: LinearModel, features: int) -> LinearModel:
         return model.with_features(features)
+
+    def _limits(self, plan: Plan, learner: Any) -> Limits:
+        return plan.limits()._replace(visits=PATIENCE)
 
     def _model_to_parts(self, resume: bool) -> Parts:
         return self._model.to_parts(resume, self._rule)

@@ -538,8 +538,7 @@ class EpochParameters(RandomParameters):
         The largest number of epochs (passes over the data).
     tol
         Stop when the share of mistakes in an epoch (or the validation error) has not fallen by more than `tol` for
-        `n_iter_no_change` epochs in a row and, without validation, for 50,000 visited rows: a small set is visited until
-        it is learned, or `max_iter` times. None: do not stop for this reason, and do not warn at `max_iter`.
+        `n_iter_no_change` epochs in a row. None: do not stop for this reason, and do not warn at `max_iter`.
     n_iter_no_change
         The number of epochs without such a fall after which training stops.
     warm_start

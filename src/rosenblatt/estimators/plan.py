@@ -125,6 +125,6 @@ class Plan:
             math.inf if seconds is None else float(seconds),
             self.params["tol"],
             self.params["n_iter_no_change"],
-            PATIENCE,
+            0,
             self.params["weight_tol"],
         )

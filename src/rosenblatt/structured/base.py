@@ -514,7 +514,7 @@ class StructuredEstimator(Estimator, OrderParameters, EpochParameters, Validatio
         return Units(f"{self._part}s")
 
     def _limits(self, plan: Plan, learner: Any) -> Limits:
-        limits = plan.limits()._replace(visits=0)  # an epoch over sentences is long
+        limits = plan.limits()
         if self.early_stopping and limits.tol is None:
             return limits._replace(tol=_ANY_FALL)
         return limits

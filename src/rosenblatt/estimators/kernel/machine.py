@@ -16,7 +16,7 @@ from rosenblatt import rules
 from rosenblatt.engine.blocks import available_threads
 from rosenblatt.engine.problems import Joint, OneVsRest
 from rosenblatt.engine.rows import Examples, Rows, count
-from rosenblatt.engine.train import Visits
+from rosenblatt.engine.train import Limits, Visits
 from rosenblatt.errors import InvalidData, UnsupportedOperation
 from rosenblatt.estimators.base import Classifier, read_rows
 from rosenblatt.estimators.callbacks import with_callbacks
@@ -45,7 +45,7 @@ from rosenblatt.estimators.parameters import (
     parameter,
     with_parameters,
 )
-from rosenblatt.estimators.plan import Plan
+from rosenblatt.estimators.plan import PATIENCE, Plan
 from rosenblatt.modelfile.parts import Parts
 
 # The kernels that have a name, from the parameters of an estimator and its number of features.
@@ -210,7 +210,15 @@ class KernelClassifier(Classifier, OrderParameters, EpochParameters, ThreadParam
 
 
 class KernelMachine(KernelClassifier):
-    """A kernel classifier that learns by a rule of `rosenblatt.rules`: w += τΔ in the feature space of a kernel."""
+    """A kernel classifier that learns by a rule of `rosenblatt.rules`: w += τΔ in the feature space of a kernel.
+
+    Parameters
+    ----------
+    tol
+        Stop when the share of mistakes in an epoch (or the validation error) has not fallen by more than `tol` for
+        `n_iter_no_change` epochs in a row and, without validation, for 50,000 visited rows: a small set is visited until
+        it is learned, or `max_iter` times. None: do not stop for this reason, and do not warn at `max_iter`.
+    """
 
     @abstractmethod
     def _rule(self) -> Any:
@@ -320,6 +328,9 @@ class KernelMachine(KernelClassifier):
     ) -> KernelPerceptronTrainer:
         self._check_rows(model, X, examples.rows, visits.live)
         return KernelPerceptronTrainer(model, self._rule(), X, examples, visits)
+
+    def _limits(self, plan: Plan, learner: Any) -> Limits:
+        return plan.limits()._replace(visits=PATIENCE)
 
     def _unchangeable(self, plan: Plan) -> list[tuple[str, Any, Any]]:
         model = self._model
