@@ -25,7 +25,7 @@ UNEVEN = 50
 UNEVEN_SPARSE = 1000  # of texts as counts: where they have thousands of words, "the" comes hundreds of times
 _SPARSE = 0.05  # the share of values that are not zero, below which rows are like texts
 _MOST_ROWS = 2048  # looked at, evenly spaced: a look costs less than a hundredth of a fit
-_MOST_VALUES = 1 << 18
+_MOST_VALUES = 1 << 16
 
 
 class Unevenness(NamedTuple):
@@ -38,7 +38,8 @@ class Unevenness(NamedTuple):
 def unevenness(X: Matrix) -> Unevenness | None:
     """Return how much larger one column is than a quarter of the columns, None where that is no harm to a perceptron."""
     rows, features = X.shape
-    a_row = X.nnz / rows if sp.issparse(X) else features
+    table: Any = X
+    a_row = table.nnz / rows if sp.issparse(X) else features
     step = -(-rows // max(min(_MOST_ROWS, int(_MOST_VALUES / max(a_row, 1))), 1))
     if sp.issparse(X):
         part: Any = X[::step]
