@@ -194,13 +194,17 @@ class Input(io.BufferedIOBase):
             filled += got
         return filled
 
+    def has_more(self) -> bool:
+        """Return whether there are bytes, or the end is there, now or within a moment; false where a pipe has paused."""
+        return bool(self._ahead) or self._stream is not self._raw or self._raw.has_more()
+
     def readinto_until_pause(self, buffer: Any) -> int:
         """Put bytes into the buffer until it is full, the file ends or a pipe pauses, and return their number."""
         view = memoryview(buffer).cast("B")
         self.paused = False
         filled = self._into(view)
         while 0 < filled < len(view):
-            self.paused = not self._ahead and self._stream is self._raw and not self._raw.has_more()
+            self.paused = not self.has_more()
             if self.paused or not (got := self._into(view[filled:], begun=True)):
                 break
             filled += got

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import io
 import re
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice, pairwise
 from typing import Any
@@ -74,8 +73,10 @@ def read(
             held: Any = _Peeked(name, begin, rest)
             yield from column_files.read(held, columns)
             return
-        if source != "-" or not sys.stdin.isatty():  # where lines are answered as they are typed
-            begin += islice(rest, _SAMPLE)
+        for _ in range(_SAMPLE):
+            if not stream.has_more():  # a pipe that pauses gets its answer before more is awaited
+                break
+            begin += islice(rest, 1)
         file: Any = _Peeked(name, begin, rest)
         yield from conllu.read(file) if _is_conllu(begin, name) else _words(file)
 

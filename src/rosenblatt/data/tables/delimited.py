@@ -125,7 +125,9 @@ class Delimited(Source):
         for block in chain(whole_lines(self.stream, self.size), [b""]):
             waiting.append(block)
             size += len(block)
-            if block and size < len(rest):  # so that a quoted field of many blocks is scanned a few times, not for each
+            if (
+                block and size < len(rest) and not self.stream.paused
+            ):  # a long quoted field is scanned a few times
                 continue
             data = b"".join([rest, *waiting])
             waiting, size, end = [], 0, len(data)
