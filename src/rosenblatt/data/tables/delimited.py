@@ -125,9 +125,7 @@ class Delimited(Source):
         for block in chain(whole_lines(self.stream, self.size), [b""]):
             waiting.append(block)
             size += len(block)
-            if (
-                block and size < len(rest) and not self.stream.paused
-            ):  # a long quoted field is scanned a few times
+            if block and size < len(rest) and not self.stream.paused:  # a long quoted field is scanned a few times
                 continue
             data = b"".join([rest, *waiting])
             waiting, size, end = [], 0, len(data)
