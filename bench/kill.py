@@ -74,7 +74,7 @@ def train(arguments: list[str], marks: Connection, nameless: bool) -> None:
         time.sleep(PAUSE)
         replace(*paths, **options)
 
-    container.atomic_write, os.replace = marked_write, marked_replace  # type: ignore[assignment]
+    container.atomic_write, os.replace = marked_write, marked_replace  # type: ignore[assignment]  # in their place
     marks.send_bytes(b"training")
     os._exit(command(arguments))
 

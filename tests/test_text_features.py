@@ -150,7 +150,7 @@ def test_a_vocabulary_that_cannot_be_is_refused(name, values):
     assert {key: array.tolist() for key, array in arrays.items()} == {
         "prefix": [-1, 0, -1], "symbol": [0, 1, 1], "offsets": [0, 1, 2], "letters": [97, 98], "frequency": [1, 1, 1],
     }  # fmt: skip
-    with pytest.raises(DamagedModel):
+    with pytest.raises(DamagedModel, match=r"vocabulary|string|array symbol|decode"):
         TextEncoder.from_parts(Parts(facts, {**arrays, name: np.array(values, arrays[name].dtype)}))
     with pytest.raises(DamagedModel, match=name):
         TextEncoder.from_parts(Parts(facts, {**arrays, name: arrays[name].astype(np.float32)}))

@@ -64,11 +64,12 @@ def open_stdout() -> TextIO:
     """Return a stdout like that of the process (encoding, buffering), which writes all or raises."""
     given = sys.stdout
     if given is None:  # it was closed, as by >&-
-        return io.TextIOWrapper(StandardOutput(None), "utf-8", write_through=True)  # type: ignore[type-var]
-    raw = StandardOutput(given.fileno())
+        closed: Any = StandardOutput(None)  # a raw file that writes all will do, though its type says otherwise
+        return io.TextIOWrapper(closed, "utf-8", write_through=True)
+    raw: Any = StandardOutput(given.fileno())
     unbuffered = isinstance(given.buffer, io.RawIOBase)
     return io.TextIOWrapper(
-        raw if unbuffered else io.BufferedWriter(raw),  # type: ignore[type-var]  # a raw file that writes all will do
+        raw if unbuffered else io.BufferedWriter(raw),
         given.encoding,
         given.errors,
         line_buffering=raw.isatty(),

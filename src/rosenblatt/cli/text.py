@@ -98,10 +98,11 @@ def placed(places: Sequence[Place]) -> Iterator[None]:
 
 def read_sentences(files: Iterable[str], columns: Sequence[str] | None = None) -> Iterator[Any]:
     """Yield the sentences of files to learn from or to compare with; an error if there are none."""
-    count = 0
-    for count, sentence in enumerate(_read_any(files, columns), 1):  # noqa: B007
+    empty = True
+    for sentence in _read_any(files, columns):
+        empty = False
         yield sentence
-    if not count:
+    if empty:
         raise InvalidData("there are no sentences; is the file empty?", path=", ".join(files))
 
 

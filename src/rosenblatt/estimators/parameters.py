@@ -402,13 +402,13 @@ def _refuse_unknown(constructor: Any, known: list[str]) -> Any:
     """The same constructor, which answers an unknown parameter with what to write instead."""
 
     @functools.wraps(constructor)
-    def __init__(self: Any, *args: Any, **values: Any) -> None:  # noqa: N807
+    def checked(self: Any, *args: Any, **values: Any) -> None:
         for name, value in values.items():
             if name not in known:
                 raise unknown_parameter(type(self).__name__, name, value, known)
         constructor(self, *args, **values)
 
-    return __init__
+    return checked
 
 
 def _rank(name: str) -> int:

@@ -23,7 +23,7 @@ from rosenblatt.errors import OutputError
 try:
     import fcntl
 except ImportError:  # not on Windows, where what a killed process wrote stays
-    fcntl = None  # type: ignore[assignment]
+    fcntl = None  # type: ignore[assignment]  # a module elsewhere
 
 _NAME_LENGTH = 32  # letters of the name that a file has while it is written; a name may be too long to be made longer
 _DESCRIPTORS = "/proc/self/fd"
