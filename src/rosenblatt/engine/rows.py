@@ -267,7 +267,7 @@ def _rows_increase(starts: NDArray, columns: NDArray) -> bool:
     scipy knows of a matrix may be out of date."""
     before, falls = columns[:-1], 0
     for at in range(0, len(before), 1 << 18):  # as many as are near to the processor
-        falls += np.count_nonzero(columns[1:][at : at + (1 << 18)] <= before[at : at + (1 << 18)])
+        falls += int(np.count_nonzero(columns[1:][at : at + (1 << 18)] <= before[at : at + (1 << 18)]))
     firsts = starts[:-1][(starts[:-1] < starts[1:]) & (starts[:-1] > 0)]
     return bool(falls == np.count_nonzero(columns[firsts] <= columns[firsts - 1]))
 
