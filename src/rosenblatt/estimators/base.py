@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from numbers import Integral
 from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple, NoReturn
+from typing import Any, ClassVar, NamedTuple, NoReturn, TypeGuard
 
 import numpy as np
 import scipy.sparse as sp
@@ -99,7 +99,7 @@ def invalid_data() -> Iterator[None]:
         raise InvalidData(str(error)) from error
 
 
-def _needs_no_reading(X: Any) -> bool:
+def _needs_no_reading(X: Any) -> TypeGuard[NDArray]:
     """Whether scikit-learn, whose checks take longer than a small fit, would return X as it is, unless it has NaN."""
     return type(X) is np.ndarray and X.ndim == 2 and X.dtype in READ["dtype"] and X.flags.c_contiguous and X.size > 0
 

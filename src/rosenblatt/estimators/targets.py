@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,7 +24,7 @@ def _few_integers(y: NDArray) -> tuple[int, int] | None:
     return (low, high) if high - low < FEW else None
 
 
-def need_no_reading(y: Any, rows: int) -> bool:
+def need_no_reading(y: Any, rows: int) -> TypeGuard[NDArray]:
     """Whether y is an array of labels, one for each of so many rows, that scikit-learn would return as it is."""
     return type(y) is np.ndarray and y.shape == (rows,) and y.dtype.kind in "biuU"
 
