@@ -18,14 +18,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rosenblatt.engine.jit import gil_jit
 from rosenblatt.errors import InvalidData
 from rosenblatt.online.objects import (
     append,
     as_number,
     equal,
-    gil_jit,
     hash_of,
-    inner_jit,
     mark,
     mixed,
     next_item,
@@ -53,7 +52,7 @@ TOGETHER = 64
 VALUES, CODES = 8 * TOGETHER, 16 * TOGETHER  # where they are in the room for items, after the names
 
 
-@inner_jit
+@gil_jit
 def look_up(x, size, position, names, items):
     """Write names, values and codes of the next items of a row into the room for items; (how many, the position after
     them), −1 of them if a value is not a number, or too large. The code of a name that is not in the table is −1.
@@ -102,7 +101,7 @@ def look_up(x, size, position, names, items):
     return count, position
 
 
-@inner_jit
+@gil_jit
 def insert(names, name, code):
     """Put a name that is not in the table into it; there is room."""
     table, mask, hash_ = word(names, TABLE), word(names, MASK), hash_of(name)
@@ -168,7 +167,7 @@ def measure_all(x, size, weights, products):
     return fine
 
 
-@inner_jit
+@gil_jit
 def shift(w, at, columns, gains, loses, by, late):
     """w[at] += `by` in column `gains`, −= in column `loses` unless that is −1. Where `late` is not 0, the second half of
     the columns are the drifts of the first, and move by that."""

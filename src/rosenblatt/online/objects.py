@@ -4,8 +4,8 @@ that a value stands for. And it can read and write memory by its address.
 An object is passed as its address, `id(object)`, by a caller that holds on to it and does not change it meanwhile. The
 calls are functions of CPython's stable interface, found by name when the code is loaded, so compiled code that asks
 them is cached like any other. The hash of a text and the number in a float are read where CPython keeps them, without a
-call. It must hold the interpreter's lock, hence a decorator of its own. With NUMBA_DISABLE_JIT=1 the same questions are
-asked in Python.
+call. It must hold the interpreter's lock: `gil_jit` compiles it. With NUMBA_DISABLE_JIT=1 the same questions are asked in
+Python.
 """
 
 from __future__ import annotations
@@ -16,17 +16,13 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
 from rosenblatt.engine.jit import config
 
 ROOM = 192  # words
-
-_OPTIONS: Any = {"cache": True, "error_model": "numpy"}
-gil_jit = njit(**_OPTIONS)
-inner_jit = njit(**(_OPTIONS | {"no_cpython_wrapper": True}))  # of what compiled code alone calls
 
 
 def _word(item: object, index: int) -> int:
@@ -46,7 +42,7 @@ def without_dispatch(function: Any, *kinds: Any) -> Any:
     if config.DISABLE_JIT:
         return function
     function.compile(kinds)
-    return function.get_overload(kinds)
+    return function.overloads[kinds].entry_point
 
 
 if config.DISABLE_JIT:
