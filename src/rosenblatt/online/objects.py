@@ -23,6 +23,7 @@ from numba.extending import intrinsic
 from rosenblatt.engine.jit import config
 
 ROOM = 192  # words
+_SPREAD = 0x9E3779B97F4A7C15  # 2⁶⁴ divided by the golden ratio: Knuth's multiplicative hashing
 
 
 def _word(item: object, index: int) -> int:
@@ -57,13 +58,6 @@ if config.DISABLE_JIT:
             return 0, position, 0, 0
         key, value = items[position]
         return 1, position + 1, id(key), id(value)
-
-    def hash_of(key):
-        """The hash of an object; −1 if it has none."""
-        try:
-            return hash(_at(key))
-        except Exception:
-            return -1
 
     def equal(one, other):
         """Whether one object equals the other; comparing them may fail, and they are then not equal."""
@@ -107,13 +101,13 @@ if config.DISABLE_JIT:
         """Write a number to a place of an array of float64."""
         ctypes.c_double.from_address(int(address + 8 * index)).value = value
 
-    def mixed(hash_):
-        """A hash with its higher bits mixed into the lower: whole numbers are their own hash."""
-        return hash_ ^ hash_ >> 21 ^ hash_ >> 42
-
-    def mark(hash_):
-        """The highest 31 bits of a hash."""
-        return hash_ >> 33 & 2**31 - 1
+    def mark_of(name):
+        """31 bits that follow from the hash of an object, or from −1 if it has none."""
+        try:
+            hash_ = hash(_at(name))
+        except Exception:
+            hash_ = -1
+        return hash_ * _SPREAD % 2**64 >> 33
 
     _room = ctypes.create_string_buffer(8 * ROOM)
 
@@ -180,7 +174,7 @@ else:
         return types.UniTuple(types.int64, 4)(types.int64, types.int64), emit
 
     @intrinsic
-    def hash_of(typingctx, key):
+    def mark_of(typingctx, name):
         def emit(context, builder, signature, arguments):
             answer = cgutils.alloca_once_value(builder, WORD(-1))
             with builder.if_then(_is_kind(context, builder, _kind(builder, arguments[0]), "Unicode"), likely=True):
@@ -190,7 +184,7 @@ else:
                 builder.store(found, answer)
                 with builder.if_then(builder.icmp_signed("==", found, WORD(-1)), likely=False):
                     _clear_error(builder)
-            return builder.load(answer)
+            return builder.lshr(builder.mul(builder.load(answer), WORD(_SPREAD)), WORD(33))
 
         return types.int64(types.int64), emit
 
@@ -276,21 +270,6 @@ else:
             return context.get_dummy_value()
 
         return types.void(types.int64, types.int64, types.float64), emit
-
-    @intrinsic
-    def mixed(typingctx, hash_):
-        def emit(context, builder, signature, arguments):
-            once = builder.xor(arguments[0], builder.ashr(arguments[0], WORD(21)))
-            return builder.xor(once, builder.ashr(arguments[0], WORD(42)))
-
-        return types.int64(types.int64), emit
-
-    @intrinsic
-    def mark(typingctx, hash_):
-        def emit(context, builder, signature, arguments):
-            return builder.lshr(arguments[0], WORD(33))
-
-        return types.int64(types.int64), emit
 
     @intrinsic
     def room(typingctx):
