@@ -2,8 +2,9 @@
 from names to values, through it.
 
 An entry of the table is 16 bytes: the address of the name, and beside its code a mark, 31 bits that follow from its hash
-and tell the first place to look; so a table that grows need not look at the names. A code is twice the slot, plus one where the feature counts with the opposite sign. Most names are found in the first entry looked at, by
-their address; a dictionary from names to integers visits three places in memory and was measured at twice the time.
+and tell the first place to look; so a table that grows need not look at the names. A code is twice the slot, plus one where
+the feature counts with the opposite sign. Most names are found in the first entry looked at, by their address; a dictionary
+from names to integers visits three places in memory and was measured at twice the time.
 
 Compiled code gets addresses, not arrays: whole numbers are handed over at half the cost, and need a third of the time to
 compile. A `Names` and a `NamedWeights` each keep a block of words that says where their arrays are.
