@@ -15,7 +15,7 @@ from numba import int64
 from numpy.typing import NDArray
 
 from rosenblatt.engine.problems import Binary, Joint
-from rosenblatt.engine.weights import Weights, with_more_classes, writable
+from rosenblatt.engine.weights import Weights, with_more_classes
 from rosenblatt.errors import DamagedModel, NumericOverflow
 from rosenblatt.modelfile.parts import Parts
 from rosenblatt.modelfile.values import decode_name, encode_name
@@ -52,6 +52,7 @@ class NamedWeights:
 
     def set_weights(self, w: NDArray, vectors: int) -> None:
         """Set the array of weights and the number of weight vectors in it."""
+        w = np.require(w, np.float64, ["C", "W"])  # compiled code, which has its address, relies on that
         self.block[1:] = w.ctypes.data, len(w) - 1, w.shape[1]  # before the array that is there is freed
         self.w, self.vectors = w, vectors
         self.usual = self.buckets is None and vectors == 1  # one weight vector, and a slot for each name
@@ -68,7 +69,7 @@ class NamedWeights:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._make_block()
-        self.set_weights(writable(self.w), self.vectors)
+        self.set_weights(self.w, self.vectors)
 
     # Files
 
@@ -258,7 +259,7 @@ class NamedWeights:
         now = Weights(last, drift, np.zeros(1, np.int64), np.zeros(1, np.int64))
         later = with_more_classes(now, Binary(2) if classes == 3 else Joint(classes - 1), Joint(classes))
         columns = later.w if later.drift is None else np.hstack([later.w, later.drift])
-        self.set_weights(np.ascontiguousarray(columns), classes)
+        self.set_weights(columns, classes)
 
     def _admit(self, row: dict, clock: int) -> None:
         """Give slots to the features of a row where those are limited, as far as there are any; after `clock` examples."""
