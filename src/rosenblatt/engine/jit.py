@@ -1,6 +1,7 @@
-"""Ways of compiling; code that asks the interpreter itself has one more, in `online/objects.py`.
+"""Ways of compiling.
 
-`jit` compiles a body, `exact` one whose sums and quotients must stay as they are written, `inlined` a short one of these.
+`jit` compiles a body, `exact` one whose sums and quotients must stay as they are written, `inlined` a short one of these,
+`gil_jit` one that asks the interpreter itself, as `online/objects.py` says.
 `generic` gives a function one body per type of its first argument, so that a rule or a layout is added by writing a
 NamedTuple and a body, and no string or integer code decides inside a loop. `prefetch` asks the processor for memory it will
 need soon. With NUMBA_DISABLE_JIT=1 the same source runs as plain Python.
@@ -58,6 +59,11 @@ def apart(body: Callable) -> Any:
     """The same as `jit`, for arguments that lie apart in memory: what is written to one array is read from no other."""
     body.lies_apart = True  # type: ignore[attr-defined]  # for _PartCompiler
     return _kept(body, _OPTIONS)
+
+
+def gil_jit(body: Callable) -> Any:
+    """The same as `exact`, holding the interpreter's lock."""
+    return _kept(body, _OPTIONS | {"fastmath": False, "nogil": False})
 
 
 def _kept(body: Callable, options: dict) -> Any:

@@ -103,7 +103,7 @@ class Number(NamedTuple):
         return " or ".join([name, *others])
 
     def refusal(self, value: Any) -> str | None:
-        kind: Any = Integral if self.whole else Real
+        kind: Any = (int, Integral) if self.whole else (float, int, Real)  # the usual ones first: abstract ones are slow
         if (value is None and self.optional) or (isinstance(value, str) and value in self.words):
             return None
         if isinstance(value, kind) and (self.flag or not isinstance(value, bool)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import lru_cache
 from itertools import count
 from numbers import Integral
 from typing import Any
@@ -41,7 +42,14 @@ def generator(random_state: Any) -> np.random.Generator:
     """The source of randomness that an int, RandomState, Generator or None stands for."""
     if isinstance(random_state, np.random.Generator):
         return random_state
-    return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
+    return np.random.default_rng(_drawn(random_state) if type(random_state) is int else _draw(random_state))
+
+
+def _draw(random_state: Any) -> int:
+    return check_random_state(random_state).randint(2**31 - 1)
+
+
+_drawn = lru_cache(_draw)  # a RandomState takes longer to seed than a small fit takes
 
 
 _UNUSED = np.random.default_rng(0)  # by rows that are visited as they come

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,9 +16,17 @@ _SEQUENCES = (list, tuple, np.ndarray)
 FEW = 2**16  # integers in a range this small are looked up in a table, which is several times faster than a search
 
 
-def _few_integers(y: NDArray) -> bool:
-    whole = y.dtype.kind in "iu" and y.dtype != np.uint64
-    return whole and len(y) > 0 and int(y.max()) - int(y.min()) < FEW
+def _few_integers(y: NDArray) -> tuple[int, int] | None:
+    """The lowest and the highest of integers in a small range; None for anything else."""
+    if y.dtype.kind not in "iu" or y.dtype == np.uint64 or len(y) == 0:
+        return None
+    low, high = int(y.min()), int(y.max())
+    return (low, high) if high - low < FEW else None
+
+
+def need_no_reading(y: Any, rows: int) -> TypeGuard[NDArray]:
+    """Whether y is an array of labels, one for each of so many rows, that scikit-learn would return as it is."""
+    return type(y) is np.ndarray and y.shape == (rows,) and y.dtype.kind in "biuU"
 
 
 def checked_labels(y: NDArray) -> NDArray:
@@ -61,9 +69,8 @@ def refuse_mixed(y: ArrayLike) -> None:
 
 def distinct(y: NDArray) -> NDArray:
     """The distinct labels, sorted."""
-    if _few_integers(y):
-        low = int(y.min())
-        return (np.flatnonzero(np.bincount(y.astype(np.int64, copy=False) - low)) + low).astype(y.dtype)
+    if span := _few_integers(y):
+        return (np.flatnonzero(np.bincount(y.astype(np.int64, copy=False) - span[0])) + span[0]).astype(y.dtype)
     return np.unique(y)
 
 
@@ -71,8 +78,8 @@ def numbers(y: NDArray, classes: NDArray) -> NDArray:
     """The class number of each label, −1 for those that are not among the classes."""
     if len(classes) == 0:
         return np.full(len(y), -1, np.int64)
-    if _few_integers(y) and _few_integers(classes):
-        low, high = min(int(y.min()), int(classes.min())), max(int(y.max()), int(classes.max()))
+    if (span := _few_integers(y)) and (others := _few_integers(classes)):
+        low, high = min(span[0], others[0]), max(span[1], others[1])
         if high - low < FEW:
             table = np.full(high - low + 1, -1, np.int64)
             table[classes.astype(np.int64) - low] = np.arange(len(classes))
