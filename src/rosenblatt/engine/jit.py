@@ -17,7 +17,8 @@ from llvmlite import ir
 from numba import config as _config
 from numba import njit, types
 from numba.core import cgutils
-from numba.core.caching import IndexDataCacheFile
+from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.runtime import rtsys
 from numba.extending import intrinsic, overload
 
 config: Any = _config
@@ -48,10 +49,20 @@ def inlined(body: Callable) -> Any:
 
 def _kept(body: Callable, options: dict) -> Any:
     compiled = njit(cache=True, **options)(body)
-    index = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
-    if isinstance(index, IndexDataCacheFile):
-        index.__class__ = _Index
+    cache = getattr(compiled, "_cache", None)
+    if isinstance(cache, FunctionCache):
+        cache.__class__, cache._cache_file.__class__ = _Cache, _Index
     return compiled
+
+
+class _Cache(FunctionCache):
+    """What is on disk of a function. Loading it needs the runtime of numba; all else that numba would import for it here,
+    which takes a fifth of a second, is for compiling, and is imported before that."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        rtsys.initialize(target_context)
+        with self._guard_against_spurious_io_errors():
+            return self._load_overload(sig, target_context)
 
 
 class _Index(IndexDataCacheFile):

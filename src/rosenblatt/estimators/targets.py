@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.multiclass import check_classification_targets
 
 from rosenblatt.engine.rows import numpy_array
 from rosenblatt.errors import InvalidData, InvalidDataType, InvalidParameter, shown
@@ -21,11 +20,18 @@ def _few_integers(y: NDArray) -> bool:
     return whole and len(y) > 0 and int(y.max()) - int(y.min()) < FEW
 
 
+def need_no_reading(y: Any, X: Any) -> bool:
+    """Whether y is an array of labels, one for each row of X, that scikit-learn would return as it is."""
+    return type(y) is np.ndarray and y.shape == X.shape[:1] and y.dtype.kind in "biuU"
+
+
 def checked_labels(y: NDArray) -> NDArray:
     """y, one label a row, if its labels are of one kind and can name classes."""
     if y.dtype.kind == "O":
         refuse_mixed(y)
     if y.dtype.kind not in "biuSUT":
+        from sklearn.utils.multiclass import check_classification_targets
+
         check_classification_targets(y)
     return y
 

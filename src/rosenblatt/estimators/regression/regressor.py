@@ -9,9 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import MultiOutputMixin, RegressorMixin
-from sklearn.metrics import r2_score
-from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt.engine.loop import Pace, Progress
 from rosenblatt.engine.model import LinearModel, fresh
@@ -33,6 +30,7 @@ from rosenblatt.estimators.base import (
     unchanged_on_error,
 )
 from rosenblatt.estimators.callbacks import with_callbacks
+from rosenblatt.estimators.interface import RegressorMixin, check_is_fitted
 from rosenblatt.estimators.parameters import (
     EpochParameters,
     InterceptParameters,
@@ -98,7 +96,7 @@ class RegressionTrainer:
         return self.weights.finite(self.task.rows, order)
 
 
-class Regressor(RegressorMixin, MultiOutputMixin, Estimator):
+class Regressor(RegressorMixin, Estimator):
     """A linear regressor: w += τx, with τ from a rule that sees the error and the length of x. Several targets, y (rows,
     targets), are learned in one pass over the data.
 
@@ -113,6 +111,8 @@ class Regressor(RegressorMixin, MultiOutputMixin, Estimator):
     weights_ : Weights
         What the kernels work on: last weights, drift, counts.
     """
+
+    _has_classes = False
 
     @abstractmethod
     def _trainer(self, X: Any, task: Task, weights: Weights, visits: Visits) -> RegressionTrainer:
@@ -305,6 +305,8 @@ class Regressor(RegressorMixin, MultiOutputMixin, Estimator):
             return live, None
         live, held = plan.hold_out(live, None, rng)
         X_val, y_val = X[held], y[held].reshape(len(held), -1)
+        from sklearn.metrics import r2_score
+
         return live, lambda: 1.0 - float(r2_score(y_val, _predict(model, X_val)))
 
     @property
