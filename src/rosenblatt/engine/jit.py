@@ -9,7 +9,7 @@ need soon. With NUMBA_DISABLE_JIT=1 the same source runs as plain Python.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import singledispatch
+from functools import cached_property, singledispatch
 from sys import float_info
 from typing import Any, get_args
 
@@ -18,6 +18,9 @@ from numba import config as _config
 from numba import njit, types
 from numba.core import cgutils
 from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler
+from numba.core.registry import CPUDispatcher
 from numba.core.runtime import rtsys
 from numba.extending import intrinsic, overload
 
@@ -29,7 +32,9 @@ _OPTIONS: Any = {
     "nogil": True,
     "error_model": "numpy",
     "fastmath": {"reassoc", "nsz", "arcp", "contract"},
+    "no_cfunc_wrapper": True,  # nothing here is called through a C pointer
 }
+_NO_WRAPPER: Any = {"no_cpython_wrapper": True}
 
 
 def jit(body: Callable) -> Any:
@@ -49,10 +54,65 @@ def inlined(body: Callable) -> Any:
 
 def _kept(body: Callable, options: dict) -> Any:
     compiled = njit(cache=True, **options)(body)
+    if isinstance(compiled, CPUDispatcher):
+        compiled.__class__ = _Kernel
     cache = getattr(compiled, "_cache", None)
     if isinstance(cache, FunctionCache):
         cache.__class__, cache._cache_file.__class__ = _Cache, _Index
     return compiled
+
+
+class _Kernel(CPUDispatcher):
+    """A kernel for Python to call. Another kernel that calls it does not need the code that takes Python's objects apart,
+    nor machine code and a file of its own: it compiles the body once more, as a part of itself."""
+
+    @cached_property
+    def part(self) -> Any:
+        """The body, for other kernels to call."""
+        options: Any = {name: self.targetoptions[name] for name in (*_OPTIONS, "forceinline") if name in self.targetoptions}
+        return njit(pipeline_class=_PartCompiler, **options, **_NO_WRAPPER)(self.py_func)
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """Return the types of a call from another kernel."""
+        return self.part.get_call_template(args, kws)
+
+    def get_overload(self, signature: Any) -> Any:
+        """Return what another kernel calls."""
+        return self.part.get_overload(signature)
+
+
+class _PartCompiler(Compiler):
+    """Compiles a body up to the point where the kernel that calls it can include it."""
+
+    def compile_extra(self, func: Any) -> Any:
+        """Compile a body."""
+        self.state.library = _PartLibrary(self.state.targetctx.codegen(), func.__qualname__)
+        return super().compile_extra(func)
+
+
+class _PartLibrary(JITCodeLibrary):
+    """The code of a part, as it was written: the kernel that includes it optimizes the whole, once. Doing so for each part
+    too, and making machine code of it, was measured at a third of the time of compiling."""
+
+    class _NoEnvironment:
+        """The place of Python's objects, which no part has."""
+
+        @staticmethod
+        def set_env(name: str, environment: Any) -> None:
+            """Do nothing."""
+
+    codegen = _NoEnvironment
+
+    def get_pointer_to_function(self, name: str) -> int:
+        """Return 0: Python cannot call a part."""
+        self._ensure_finalized()
+        return 0
+
+    def _optimize_final_module(self) -> None:
+        pass
+
+    def _finalize_final_module(self) -> None:
+        self._finalized = True
 
 
 class _Cache(FunctionCache):
