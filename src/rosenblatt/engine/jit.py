@@ -56,6 +56,11 @@ def _kept(body: Callable, options: dict) -> Any:
     compiled = njit(cache=True, **options)(body)
     if isinstance(compiled, CPUDispatcher):
         compiled.__class__ = _Kernel
+    return with_cache(compiled)
+
+
+def with_cache(compiled: Any) -> Any:
+    """The same compiled function, which is loaded from disk without what only compiling needs."""
     cache = getattr(compiled, "_cache", None)
     if isinstance(cache, FunctionCache):
         cache.__class__, cache._cache_file.__class__ = _Cache, _Index

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import warnings
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,6 +23,7 @@ from rosenblatt.errors import InvalidData, InvalidParameter, UnknownLabel, Unsup
 from rosenblatt.estimators import targets
 from rosenblatt.estimators.base import DENSE_WEIGHTS, Classifier, NotOffered, read_rows
 from rosenblatt.estimators.callbacks import with_callbacks
+from rosenblatt.estimators.explanation import Explanation
 from rosenblatt.estimators.interface import check_is_fitted
 from rosenblatt.estimators.parameters import Number, OneOf, SharedParameters, parameter, with_parameters
 from rosenblatt.estimators.plan import PATIENCE, Plan
@@ -32,27 +33,6 @@ if TYPE_CHECKING:
     from rosenblatt.theory.certification import Certified
 
 _POWERS = {"invsqrt": 0.5, "inverse": 1.0}
-
-
-class Explanation(NamedTuple):
-    """The contributions of the features of a row to its score. The score is their sum (`math.fsum`) with the intercept.
-
-    Attributes
-    ----------
-    label : object
-        The class whose score is explained; a positive contribution raises it.
-    score : float
-        The score of the row.
-    intercept : float
-        The intercept of the class.
-    contributions : dict
-        The contribution of each feature, by its name or number, largest first; features of value zero are left out.
-    """
-
-    label: Any
-    score: float
-    intercept: float
-    contributions: dict[Any, float]
 
 
 class Linear(Classifier):

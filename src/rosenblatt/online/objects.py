@@ -10,6 +10,7 @@ the same questions are asked in Python.
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from math import nan
 from typing import Any
 
@@ -18,9 +19,14 @@ from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from rosenblatt.engine.jit import config
+from rosenblatt.engine.jit import config, with_cache
 
-gil_jit = njit(cache=True, error_model="numpy")
+
+def gil_jit(body: Callable) -> Any:
+    """The body, compiled to run under the interpreter's lock, and kept on disk."""
+    return with_cache(njit(cache=True, error_model="numpy")(body))
+
+
 inline_jit = njit(cache=True, error_model="numpy", inline="always")  # a lookup: calls were a fifth of its time
 
 if config.DISABLE_JIT:
