@@ -20,9 +20,9 @@ from rosenblatt.errors import InvalidDataType
 
 def hash32(text: bytes) -> int:
     """Compute the MurmurHash3 of 32 bits, signed."""
-    from rosenblatt.data.vw.rows import murmur
+    from rosenblatt.data.vw.rows import murmur_of
 
-    unsigned = int(murmur(np.frombuffer(text + bytes(8), np.uint8), 0, len(text), 0))  # which reads eight bytes at a time
+    unsigned = int(murmur_of(np.frombuffer(text + bytes(8), np.uint8)))  # which reads eight bytes at a time
     return unsigned - (unsigned >> 31 << 32)
 
 

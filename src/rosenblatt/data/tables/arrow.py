@@ -25,18 +25,18 @@ def text_array(texts: Sequence[str | None]) -> pa.Array:
     ends = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
     present = np.array([text is not None for text in texts], bool)
     return pa.Array.from_buffers(
-        pa.large_string(), len(encoded), [_bits(present), pa.py_buffer(ends), pa.py_buffer(b"".join(encoded))]
+        pa.large_string(), len(encoded), [_validity(present), pa.py_buffer(ends), pa.py_buffer(b"".join(encoded))]
     )
 
 
 def number_array(numbers: NDArray, missing: NDArray[np.bool_] | None = None) -> pa.Array:
     """Return float64 or int64 numbers, null where they are missing. NaN stays NaN."""
     kind = pa.float64() if numbers.dtype == np.float64 else pa.int64()
-    valid = None if missing is None else _bits(~missing)
+    valid = None if missing is None else _validity(~missing)
     return pa.Array.from_buffers(kind, len(numbers), [valid, pa.py_buffer(np.ascontiguousarray(numbers))])
 
 
-def _bits(present: NDArray[np.bool_]) -> pa.Buffer | None:
+def _validity(present: NDArray[np.bool_]) -> pa.Buffer | None:
     return None if present.all() else pa.py_buffer(np.packbits(present, bitorder="little"))
 
 
