@@ -270,7 +270,7 @@ def _refuse_outside(lowest: int, highest: int, width: int) -> None:
 def finite(rows: Rows) -> bool:
     """Whether every value is a number: no NaN, no infinity."""
     flat = rows.values.reshape(-1)
-    return bool(all_finite(flat))
+    return bool(all_finite(flat, np.finfo(flat.dtype).max))
 
 
 def lengths(rows: Rows, constant: float) -> NDArray:
@@ -333,9 +333,8 @@ def inspect(starts, columns):
 
 
 @jit
-def all_finite(flat):
+def all_finite(flat, largest):
     """Whether no value is NaN or infinite: only those are not at most the largest number."""
-    largest = np.finfo(flat.dtype).max
     for start in range(0, flat.size, 4096):
         strange = 0
         for j in range(start, min(start + 4096, flat.size)):
