@@ -53,6 +53,13 @@ STEPS = {  # statements, which run one after the other in one process, and what 
         ],
         HEAVY | {"pyarrow"},
     ),
+    "regression": (
+        [
+            "main(['train', 'rows.svm', '-q', '--task', 'regression', '-m', 'numbers.model'])",
+            "main(['predict', 'numbers.model', 'rows.svm'])",
+        ],
+        HEAVY | {"pyarrow"},
+    ),
     "text": (
         [
             "main(['train', 'mails.csv', '-q', '--target', 'label', '-m', 'mails.model'])",

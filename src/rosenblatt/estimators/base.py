@@ -107,6 +107,15 @@ def _has_expected_columns(estimator: Any, X: Any) -> bool:
     return estimator.n_features_in_ == X.shape[1] and not hasattr(estimator, "feature_names_in_")
 
 
+def takes_as_it_is(estimator: Any, X: Any, reset: bool) -> bool:
+    """Whether X needs no reading and has the columns that the estimator expects, with `reset` from now on."""
+    if not _needs_no_reading(X) or not (reset or _has_expected_columns(estimator, X)):
+        return False
+    estimator.n_features_in_ = X.shape[1]
+    estimator.__dict__.pop("feature_names_in_", None)
+    return True
+
+
 def _surely_finite(X: Any) -> bool:
     """Whether the sum of all values is a number, so that each is. A kernel would take longer to load than this takes."""
     with np.errstate(over="ignore", invalid="ignore"):
@@ -710,9 +719,7 @@ class Classifier(ClassifierMixin, Estimator):
     # Steps of learning
 
     def _read(self, X: Any, y: Any, reset: bool) -> tuple[Any, NDArray]:
-        if _needs_no_reading(X) and targets.need_no_reading(y, X) and (reset or _has_expected_columns(self, X)):
-            self.n_features_in_ = X.shape[1]
-            self.__dict__.pop("feature_names_in_", None)
+        if targets.need_no_reading(y, X, "biuU") and takes_as_it_is(self, X, reset):
             return X, y
         y = numpy_array(y, "y")
         targets.refuse_several(y, type(self).__name__)

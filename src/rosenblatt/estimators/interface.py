@@ -10,11 +10,12 @@ import copy
 import inspect
 import sys
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import update_wrapper
 from importlib import import_module
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
-from types import ModuleType
+from types import MethodType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -179,7 +180,32 @@ else:
     sys.meta_path.insert(0, _ScikitLearnFinder())
 
 
-# scikit-learn's questions to an estimator, without it
+# What scikit-learn asks of an estimator, and offers to its author, without it
+
+
+class available_if:  # noqa: N801  a decorator, under its name in scikit-learn
+    """A method that a learner has where `check` of it is true; else an AttributeError says why not."""
+
+    def __init__(self, check: Callable[[Any], bool]):
+        self.check = check
+
+    def __call__(self, method: Callable) -> available_if:
+        """Decorate a method."""
+        self.method = method
+        update_wrapper(self, method)
+        return self
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        if instance is None:
+            return self.method
+        problem = f"This {owner.__name__!r} has no attribute {self.method.__name__!r}"
+        try:
+            available = self.check(instance)
+        except AttributeError as error:
+            raise AttributeError(problem) from error
+        if not available:
+            raise AttributeError(problem)
+        return MethodType(self.method, instance)
 
 
 def check_is_fitted(estimator: Any) -> None:

@@ -20,9 +20,10 @@ def _few_integers(y: NDArray) -> bool:
     return whole and len(y) > 0 and int(y.max()) - int(y.min()) < FEW
 
 
-def need_no_reading(y: Any, X: Any) -> bool:
-    """Whether y is an array of labels, one for each row of X, that scikit-learn would return as it is."""
-    return type(y) is np.ndarray and y.shape == X.shape[:1] and y.dtype.kind in "biuU"
+def need_no_reading(y: Any, X: Any, kinds: str) -> bool:
+    """Whether y is an array of one of these kinds, with a value for each row of X, that scikit-learn would return as it is,
+    unless it has NaN."""
+    return type(y) is np.ndarray and y.shape == getattr(X, "shape", ())[:1] and y.dtype.kind in kinds
 
 
 def checked_labels(y: NDArray) -> NDArray:

@@ -27,6 +27,7 @@ from rosenblatt.estimators.base import (
     invalid_data,
     read_examples,
     read_rows,
+    takes_as_it_is,
     unchanged_on_error,
 )
 from rosenblatt.estimators.callbacks import with_callbacks
@@ -254,7 +255,9 @@ class Regressor(RegressorMixin, Estimator):
 
     # Steps of learning
 
-    def _read(self, X: MatrixLike, y: ArrayLike, reset: bool) -> tuple[Any, NDArray]:
+    def _read(self, X: Any, y: Any, reset: bool) -> tuple[Any, NDArray]:
+        if targets.need_no_reading(y, X, "f") and np.isfinite(y).all() and takes_as_it_is(self, X, reset):
+            return X, np.ascontiguousarray(y, dtype=np.float64)
         refuse_dates(y, "y")
         table, values = read_examples(self, X, y, reset, ensure_all_finite=False, multi_output=True, y_numeric=True)
         with invalid_data():
