@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from functools import update_wrapper
 from importlib import import_module
 from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec, PathFinder
+from importlib.machinery import ModuleSpec
 from types import MethodType, ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +37,8 @@ class WithoutScikitLearn:
 
     @classmethod
     def _get_param_names(cls) -> list[str]:
-        return sorted(list(inspect.signature(cls.__init__).parameters)[1:])
+        _, *parameters = inspect.signature(cls.__init__).parameters.values()
+        return sorted(each.name for each in parameters if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters of this learner.
@@ -149,7 +150,7 @@ def _adopt(base: ModuleType) -> None:
 
 
 def _subclasses(kind: Any) -> Iterator[Any]:
-    """All classes derived from one, each after its bases."""
+    """Yield a class and all that are derived from it."""
     yield kind
     for each in kind.__subclasses__():
         yield from _subclasses(each)
@@ -161,14 +162,15 @@ class _ScikitLearnFinder(MetaPathFinder):
     def find_spec(self, name: str, path: Any = None, target: ModuleType | None = None) -> ModuleSpec | None:
         if name != "sklearn.base":
             return None
-        sys.meta_path.remove(self)
-        spec = PathFinder.find_spec(name, path, target)
+        others = (finder for finder in sys.meta_path if finder is not self)
+        spec = next(filter(None, (finder.find_spec(name, path, target) for finder in others)), None)
         if spec is not None and spec.loader is not None:
             load = spec.loader.exec_module
 
             def load_and_adopt(module: ModuleType) -> None:
                 load(module)
                 _adopt(module)
+                sys.meta_path.remove(self)
 
             spec.loader.exec_module = load_and_adopt  # type: ignore[method-assign]  # of this loader alone
         return spec
