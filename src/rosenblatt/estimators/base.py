@@ -118,8 +118,9 @@ def takes_as_it_is(estimator: Any, X: Any, reset: bool) -> bool:
 
 def _surely_finite(X: Any) -> bool:
     """Whether the sum of all values is a number, so that each is. A kernel would take longer to load than this takes."""
+    values = X if type(X) is np.ndarray else X.data
     with np.errstate(over="ignore", invalid="ignore"):
-        return bool(np.isfinite(X.sum()))
+        return math.isfinite(values.sum())
 
 
 def read_rows(estimator: Learner, X: MatrixLike) -> Any:
