@@ -47,6 +47,8 @@ def unevenness(X: Matrix) -> Unevenness | None:
         if sizes.size == 0 or sizes.min() == sizes.max():
             return None  # zeros and ones
         limit = UNEVEN if sizes.size > _SPARSE * part.shape[0] * features else UNEVEN_SPARSE
+        if sizes.max() < limit * sizes.min(initial=np.inf, where=sizes > 0):
+            return None  # the sizes of the columns lie between these two
         if features > 4 * sizes.size:
             names, columns = np.unique(columns, return_inverse=True)
         else:
