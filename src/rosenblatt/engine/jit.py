@@ -18,11 +18,12 @@ from llvmlite import ir
 from numba import config as _config
 from numba import njit, types
 from numba.core import cgutils
-from numba.core.caching import IndexDataCacheFile
+from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 from numba.core.errors import TypingError
 from numba.core.registry import CPUDispatcher
+from numba.core.runtime import rtsys
 from numba.core.typing.templates import infer_global
 from numba.extending import intrinsic
 from numba.np.arrayobj import populate_array
@@ -70,9 +71,14 @@ def _kept(body: Callable, options: dict) -> Any:
     compiled = njit(cache=True, **options)(body)
     if isinstance(compiled, CPUDispatcher):
         compiled.__class__ = _Kernel
-    index = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
-    if isinstance(index, IndexDataCacheFile):
-        index.__class__ = _Index
+    return with_cache(compiled)
+
+
+def with_cache(compiled: Any) -> Any:
+    """The same compiled function, which is loaded from disk without what only compiling needs."""
+    cache = getattr(compiled, "_cache", None)
+    if isinstance(cache, FunctionCache):
+        cache.__class__, cache._cache_file.__class__ = _Cache, _Index
     return compiled
 
 
@@ -128,6 +134,16 @@ class _PartLibrary(JITCodeLibrary):
 
     def _finalize_final_module(self) -> None:
         self._finalized = True
+
+
+class _Cache(FunctionCache):
+    """What is on disk of a function. Loading it needs the runtime of numba; all else that numba would import for it here,
+    which takes a fifth of a second, is for compiling, and is imported before that."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        rtsys.initialize(target_context)
+        with self._guard_against_spurious_io_errors():
+            return self._load_overload(sig, target_context)
 
 
 class _Index(IndexDataCacheFile):
