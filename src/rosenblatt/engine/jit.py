@@ -17,11 +17,13 @@ from llvmlite import ir
 from numba import config as _config
 from numba import njit, types
 from numba.core import cgutils
-from numba.core.caching import IndexDataCacheFile
+from numba.core.caching import NullCache
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 from numba.core.registry import CPUDispatcher
 from numba.extending import intrinsic, overload
+
+from rosenblatt.engine.kernel_cache import KernelCache, place, stamp
 
 config: Any = _config
 
@@ -34,36 +36,42 @@ _OPTIONS: Any = {
     "no_cfunc_wrapper": True,  # nothing here is called through a C pointer
 }
 _NO_WRAPPER: Any = {"no_cpython_wrapper": True}
+_STAMPS: dict[Any, list[str]] = {}  # of the bodies that are not of this package, by the type they are registered for
 
 
 def jit(body: Callable) -> Any:
     """The body, compiled when it is first called with arguments of a type, and kept on disk."""
-    return _kept(body, _OPTIONS)
+    return kept(body, _OPTIONS)
 
 
 def exact(body: Callable) -> Any:
     """The same, computed as it is written: no quotient becomes a product with a reciprocal, which may be a bit off."""
-    return _kept(body, _OPTIONS | {"fastmath": False})
+    return kept(body, _OPTIONS | {"fastmath": False})
 
 
 def inlined(body: Callable) -> Any:
     """The same as `exact`, and part of each loop that calls it: for a body so short that a call would cost more."""
-    return _kept(body, _OPTIONS | {"fastmath": False, "forceinline": True})
+    return kept(body, _OPTIONS | {"fastmath": False, "forceinline": True})
 
 
-def _kept(body: Callable, options: dict) -> Any:
-    compiled = njit(cache=True, **options)(body)
+def kept(body: Callable, options: dict) -> Any:
+    """The body, compiled with options of numba when it is first called with arguments of a type, and kept on disk."""
+    compiled = njit(**options)(body)
     if isinstance(compiled, CPUDispatcher):
+        del vars(compiled)["_cache"]
         compiled.__class__ = _Kernel
-    index = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
-    if isinstance(index, IndexDataCacheFile):
-        index.__class__ = _Index
     return compiled
 
 
 class _Kernel(CPUDispatcher):
     """A kernel for Python to call. Another kernel that calls it does not need the code that takes Python's objects apart,
     nor machine code and a file of its own: it compiles the body once more, as a part of itself."""
+
+    @cached_property
+    def _cache(self) -> Any:
+        """What is on disk, which is looked for when the kernel is first needed."""
+        folder = place().folder
+        return NullCache() if folder is None else KernelCache(self.py_func, folder, _stamps)
 
     @cached_property
     def part(self) -> Any:
@@ -78,6 +86,15 @@ class _Kernel(CPUDispatcher):
     def get_overload(self, signature: Any) -> Any:
         """Return what another kernel calls."""
         return self.part.get_overload(signature)
+
+
+def _stamps(signature: Any) -> tuple:
+    """The stamps of the bodies of rules and layouts that are not of this package, by the types in a signature."""
+    found: list = []
+    for kind in signature:
+        found += _STAMPS.get(getattr(kind, "instance_class", None), ())
+        found += _stamps(getattr(kind, "types", ()))
+    return tuple(found)
 
 
 class _PartCompiler(Compiler):
@@ -114,17 +131,6 @@ class _PartLibrary(JITCodeLibrary):
         self._finalized = True
 
 
-class _Index(IndexDataCacheFile):
-    """The index of what is on disk. It names types by where they are defined; one that names a rule of somebody's module,
-    which is not there today, is begun anew."""
-
-    def _load_index(self) -> dict:
-        try:
-            return super()._load_index()
-        except (ImportError, AttributeError):
-            return {}
-
-
 _LARGEST = float_info.max
 
 
@@ -150,6 +156,8 @@ def generic(signature: Callable) -> Any:
         kind = eval(annotation, body.__globals__) if isinstance(annotation, str) else annotation
         for each in get_args(kind) or (kind,):
             bodies[each] = body
+            if kept := stamp(body):
+                _STAMPS.setdefault(each, []).append(kept)
             plain_register(each, body)
         return body
 
