@@ -1,16 +1,22 @@
 """What is compiled is kept on disk, and what is kept there harms nobody."""
 
+import io
 import os
 import subprocess
 import sys
 import textwrap
 import time
 from errno import ENOSPC
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
+import scipy.sparse
+from numba import typeof
 
-from rosenblatt.engine import kernel_cache
+from rosenblatt.engine import kernel_cache, notice
 from rosenblatt.engine.jit import jit
+from rosenblatt.engine.rows import Examples, as_rows
 from rosenblatt.errors import KernelsNotKept
 
 RULE = """
@@ -181,3 +187,39 @@ def test_folders_of_old_sources_are_removed_after_a_month(base):
         os.utime(folder, (time.time() - 40 * 86400,) * 2)
     kernel_cache.place()
     assert {path.name for path in base.iterdir()} == {kernel_cache.NAME, young.name, other.name}
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_a_line_on_the_terminal_says_what_is_compiled(monkeypatch):
+    monkeypatch.delenv("ROSENBLATT_QUIET", raising=False)
+    compiling = SimpleNamespace(data={"dispatcher": jit(add), "args": ()})
+    for stream, quiet, lines in ((Terminal(), "", 1), (Terminal(), "1", 0), (io.StringIO(), "", 0)):
+        monkeypatch.setattr(sys, "stderr", stream)
+        monkeypatch.setenv("ROSENBLATT_QUIET", quiet)
+        listener = notice.Notice(type(jit(add)), wait=0.001)
+        for _ in range(2):  # and it says so once
+            listener.on_start(compiling)
+            if listener.timer is not None:
+                listener.timer.join()
+            listener.on_end(compiling)
+        assert stream.getvalue() == "\r\x1b[Kcompiling kernels for linear models, once per machine…\n" * lines
+
+
+def test_the_line_names_the_part_of_the_library_or_the_matrix():
+    rows = as_rows(scipy.sparse.csr_array(np.eye(3, dtype=np.float32)))
+    examples = Examples(rows, np.array([1, 0, 1]), None, 1.0)
+    assert notice.subject("rosenblatt.engine.loop", (typeof(1), typeof(examples))) == "CSR float32"
+    assert notice.subject("rosenblatt.engine.loop", (typeof(as_rows(np.eye(3))),)) == "dense float64"
+    assert notice.subject("rosenblatt.structured.tags.viterbi", ()) == "the tagger"
+
+
+def test_what_is_loaded_from_disk_is_not_compiled(base, monkeypatch):
+    heard = []
+    monkeypatch.setattr(notice.Notice, "on_start", lambda listener, event: heard.append(event))
+    for number in (1, 1):
+        jit(add)(1, 2)
+        assert len(heard) == number

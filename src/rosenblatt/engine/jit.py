@@ -23,6 +23,7 @@ from numba.core.compiler import Compiler
 from numba.core.registry import CPUDispatcher
 from numba.extending import intrinsic, overload
 
+from rosenblatt.engine import notice
 from rosenblatt.engine.kernel_cache import KernelCache, place, stamp
 
 config: Any = _config
@@ -95,6 +96,9 @@ def _stamps(signature: Any) -> tuple:
         found += _STAMPS.get(getattr(kind, "instance_class", None), ())
         found += _stamps(getattr(kind, "types", ()))
     return tuple(found)
+
+
+notice.follow(_Kernel)
 
 
 class _PartCompiler(Compiler):
