@@ -1,6 +1,7 @@
 """What is compiled is kept on disk, and what is kept there harms nobody."""
 
 import io
+import json
 import os
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import pytest
 import scipy.sparse
 from numba import typeof
 
+from rosenblatt.cli import main, warming
 from rosenblatt.engine import kernel_cache, notice
 from rosenblatt.engine.jit import jit
 from rosenblatt.engine.rows import Examples, as_rows
@@ -194,7 +196,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_a_line_on_the_terminal_says_what_is_compiled(monkeypatch):
+def test_a_line_on_the_terminal_says_what_is_compiled(base, monkeypatch):
     monkeypatch.delenv("ROSENBLATT_QUIET", raising=False)
     compiling = SimpleNamespace(data={"dispatcher": jit(add), "args": ()})
     for stream, quiet, lines in ((Terminal(), "", 1), (Terminal(), "1", 0), (io.StringIO(), "", 0)):
@@ -223,3 +225,27 @@ def test_what_is_loaded_from_disk_is_not_compiled(base, monkeypatch):
     for number in (1, 1):
         jit(add)(1, 2)
         assert len(heard) == number
+
+
+def test_doctor_compiles_what_is_named_and_says_what_was_there(base, monkeypatch, capsys):
+    monkeypatch.setattr(warming, "SETS", {"linear": lambda: jit(add)(1, 2), "tagger": lambda: jit(add)(1.5, 2)})
+    assert main(["doctor", "--warm", "linear", "--json"]) == 0
+    assert main(["doctor", "--warm", "all", "--json"]) == 0
+    first, second = (json.loads(line) for line in capsys.readouterr().out.splitlines())
+    assert [(each["what"], each["compiled"], each["cached"]) for each in first["warm"]] == [("linear", 1, 0)]
+    assert [(each["compiled"], each["cached"]) for each in second["warm"]] == [(0, 1), (1, 0)]
+    assert second["cache"]["kernels"] == 2
+    assert second["cache"]["folder"] == str(base / kernel_cache.NAME)
+    assert main(["doctor", "--warm", "linnear"]) == main(["doctor", "linear"]) == 2
+    assert "choose from linear, tagger, all" in capsys.readouterr().err
+
+
+def test_doctor_says_why_nothing_is_kept(base, monkeypatch, capsys):
+    monkeypatch.setattr(warming, "SETS", {"linear": lambda: jit(add)(1, 2)})
+    (base / "kernels-0.0.1-ab").mkdir()
+    assert main(["doctor", "--warm", "linear", "--quiet"]) == 0
+    assert "1 of other versions, 0 MB, removed in time: kernels-0.0.1-ab" in capsys.readouterr().out
+    kernel_cache.place.cache_clear()
+    (base / kernel_cache.NAME).chmod(0o777)
+    assert main(["doctor", "--warm", "linear", "--quiet"]) == 1
+    assert "can be written by other users; set ROSENBLATT_CACHE_DIR" in capsys.readouterr().out

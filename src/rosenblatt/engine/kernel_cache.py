@@ -17,6 +17,7 @@ import sys
 import time
 import uuid
 import warnings
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
@@ -37,6 +38,9 @@ VARIABLE = "ROSENBLATT_CACHE_DIR"
 _DAY = 86400  # seconds
 _KEPT_DAYS = 30  # how long a folder is kept that is not used
 _KEPT_FOLDERS = 10  # and how many of the newest
+
+
+COUNTS: Counter[str] = Counter()  # of kernels that this process compiled, and loaded
 
 
 class Place(NamedTuple):
@@ -174,12 +178,17 @@ class KernelCache(FunctionCache):
         rtsys.initialize(target_context)  # all else that numba would import here, for a fifth of a second, is for compiling
         try:
             data = self._cache_file.load(self._index_key(sig, target_context.codegen()))
-            return None if data is None else CompileResult._rebuild(target_context, *data)
+            if data is None:
+                return None
+            result = CompileResult._rebuild(target_context, *data)
         except Exception:  # damaged files fail in any way, and are replaced
             return None
+        COUNTS["loaded"] += 1
+        return result
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep what was compiled for a signature, if there is a way."""
+        COUNTS["compiled"] += 1
         if data.library.has_dynamic_globals:
             return
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections import defaultdict
+from contextlib import suppress
 from threading import Timer
 from time import monotonic
 from typing import Any
@@ -67,8 +68,9 @@ class Notice(event.Listener):
 
     def _say(self) -> None:
         often = "in each process, as it cannot be kept" if place().folder is None else "once per machine"
-        sys.stderr.write(f"\r\x1b[Kcompiling kernels for {self.what}, {often}…\n")  # a line of progress moves down
-        sys.stderr.flush()
+        with suppress(OSError, ValueError):  # nobody may be there to read it
+            sys.stderr.write(f"\r\x1b[Kcompiling kernels for {self.what}, {often}…\n")  # a line of progress moves down
+            sys.stderr.flush()
 
 
 def _is_wanted() -> bool:
