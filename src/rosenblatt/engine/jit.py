@@ -81,8 +81,9 @@ class _Kernel(CPUDispatcher):
         return njit(pipeline_class=_PartCompiler, **options, **_NO_WRAPPER)(self.py_func)
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
-        """Return the types of a call from another kernel."""
-        return self.part.get_call_template(args, kws)
+        """Return the types of a call from another kernel; a constant is a number like any other, and compiles no more."""
+        kws = {name: types.unliteral(kind) for name, kind in kws.items()}
+        return self.part.get_call_template(tuple(map(types.unliteral, args)), kws)
 
     def get_overload(self, signature: Any) -> Any:
         """Return what another kernel calls."""
