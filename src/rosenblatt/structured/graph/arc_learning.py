@@ -172,7 +172,7 @@ def keys_apart(templates, sides, heads, other, with_siblings, out):
     count = 0
     before, others = previous_siblings(heads), previous_siblings(other)
     for m in range(1, heads.size + 1):
-        h, s = heads[m - 1], before[m - 1]
+        h, s = np.intp(heads[m - 1]), np.intp(before[m - 1])
         if h != other[m - 1]:
             count += arc_keys(templates, sides, h, m, out[count:])
             count = word_keys(templates, sides, h, m, out, count)
@@ -243,7 +243,7 @@ def learn_pruner(pruner, sentence, gold, candidates, clock):
     templates, sides, ranks, weights = pruner.templates, sentence.pruner_sides, sentence.ranks, pruner.weights
     keys = np.empty(most_keys(templates, gold.size), np.uint64)
     for m in range(1, gold.size + 1):
-        h, rival = gold[m - 1], -1
+        h, rival = np.intp(gold[m - 1]), -1
         least = _at_rank(ranks, m, (candidates + 1) // 2)
         for x in range(ranks.shape[0]):
             if x != m and x != h and ranks[x, m] >= least and (rival < 0 or ranks[x, m] < ranks[rival, m]):
