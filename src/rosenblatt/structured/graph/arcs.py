@@ -218,8 +218,7 @@ def word_keys(templates, sides, h, m, out, count):
 @jit
 def most_keys(templates, n):
     """As many features as an arc, or a modifier and its sibling, can have in a sentence of n words."""
-    counts = templates.counts
-    return counts.sum() + counts[BETWEEN] * (n - 1) + 1
+    return templates.columns.size + templates.counts[BETWEEN] * n + 1
 
 
 @jit

@@ -173,7 +173,7 @@ def _elder_back(right, back, between, siblings, i, j):
 def _begin(size):
     """Room for the spans that wait on the way back, and the first of them: the half-tree of the root."""
     spans = np.empty((4 * size + 4, 3), np.int64)
-    spans[0] = (0, size - 1, RIGHT)
+    _push(spans, 0, 0, size - 1, RIGHT)
     return spans
 
 
