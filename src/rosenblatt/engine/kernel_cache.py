@@ -79,7 +79,7 @@ def bases() -> list[Path]:
 
 
 @cache
-def place() -> Place:
+def find_folder() -> Place:
     """Return where kernels are kept; the folder is made, and old ones beside it are removed."""
     problems = []
     for base in bases():
