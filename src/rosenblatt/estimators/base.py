@@ -409,7 +409,8 @@ class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, NamedParameters):
                 bar(epoch)
             return hooks.epoch()
 
-        history, reason = train(learner, self._limits(plan, learner), error, watch)
+        watched = bar is not None or hooks.fit is not None or recorded > 0
+        history, reason = train(learner, self._limits(plan, learner), error, watch if watched else None)
         if bar is not None:
             bar.done(reason)
         return history, reason

@@ -14,10 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt import rules
-from rosenblatt.engine.model import Init, LinearModel, fresh
+from rosenblatt.engine.model import Init, LinearModel, fresh, nothing_to_settle
 from rosenblatt.engine.problems import Binary, OneVsOne, winner
 from rosenblatt.engine.rows import Dense, Examples, Matrix, MatrixLike, Rows, lengths, numpy_array, refuse_too_long
-from rosenblatt.engine.train import Limits, Log, Trainer, Visits
+from rosenblatt.engine.train import Limits, Log, Trainer, Visits, late_for
 from rosenblatt.engine.weights import Weights
 from rosenblatt.errors import InvalidData, InvalidParameter, UnknownLabel, UnsupportedOperation
 from rosenblatt.estimators import targets
@@ -375,9 +375,16 @@ class Linear(Classifier):
         weighted = examples.weight is not None and bool((examples.weight[visits.live] != 1).any())
         batch, in_turn = 1 if visits.mean else visits.batch, visits.order in ("cyclic", "shuffle")
         model.conditions = model.conditions.further(rule, batch, in_turn, weighted)
-        return Trainer(examples, model.weights, model.problem, rule, visits, log, model.pocket, model.bound, errors)
+        late = late_for(examples.rows, model.weights, model.problem)
+        trainer = Trainer(
+            examples, model.weights, model.problem, rule, visits, log, model.pocket, model.bound, errors, late
+        )
+        model.settle = trainer.settle
+        return trainer
 
     def _store(self, model: LinearModel, X: Matrix, learner: Trainer) -> None:
+        learner.settle()
+        model.settle = nothing_to_settle
         if learner.log is not None:
             model.remember(X, learner.log.moves())
 

@@ -71,8 +71,12 @@ class RegressionTrainer:
     def epoch(self, order: NDArray, budget: int = NO_LIMIT) -> tuple[Progress, bool]:
         """Visit the rows of `order` once; what was done, and whether nothing is left to learn."""
         batch = None if self.visits.batch == 1 else self.visits.batch
-        pace = Pace(batch, self.visits.mean, NO_LIMIT, self.weights.tally.size, prefetch_distance(self.task.rows))
-        done = epoch(self.task, self.weights, self.rule, pace, order)
+        ahead = prefetch_distance(self.task.rows, self.visits.order == "cyclic")
+        pace = Pace(batch, self.visits.mean, NO_LIMIT, self.weights.tally.size, ahead)
+        w, vectors = self.weights.w, self.weights.tally.size
+        scores = np.empty(vectors, np.float64 if w.ndim == 1 else w.dtype)
+        taus = np.empty((min(self.visits.batch, len(order)), vectors))
+        done = epoch(self.task, self.weights, self.rule, pace, order, scores, taus)
         if self.guard is not None and done.loss is not None and (done.broken < 0 or finite(self.task.rows)):
             diverged = self.guard.judge(done.loss)
             if diverged is not None:
