@@ -1,8 +1,6 @@
 # Everything runs in .venv, which the first target that needs it makes.
 PYTHON ?= python3
 BIN := .venv/bin
-# Numba's disk cache does not see edits in the callees of other files, so each state of the sources has its own.
-export NUMBA_CACHE_DIR := $(CURDIR)/.numba_cache/$(shell find src -name '*.py' | LC_ALL=C sort | xargs cat | cksum | cut -d' ' -f1)
 
 .PHONY: demo test lint bench reproduce fuzz kill figures clean
 
@@ -41,5 +39,5 @@ figures: .venv/plot
 	touch $@
 
 clean:
-	rm -rf .venv .numba_cache .pytest_cache .mypy_cache .ruff_cache .import_linter_cache dist
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache dist
 	find . -name __pycache__ -prune -exec rm -rf {} +

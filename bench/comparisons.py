@@ -149,6 +149,11 @@ def first_fit(folder: Folder, repeat: int, layout: str) -> Result:
     return Result(f"first fit, {layout}", a.cost, None, a.cost, True, "new process, kernels on disk; without the imports")
 
 
+def first_use(folder: Folder, repeat: int, what: str) -> Result:
+    (a,) = measure_in_turns(in_new_process("first_use_seconds", what), repeat=min(repeat, 3), warm_up=0)
+    return Result(f"first use, {what}", a.cost, None, a.cost, True, "new process, nothing compiled yet; with the imports")
+
+
 def memory(folder: Folder, repeat: int) -> Result:
     if not Path("/proc/self/clear_refs").exists():
         raise Missing("peak memory is read from /proc, which this system does not have")

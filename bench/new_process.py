@@ -5,8 +5,11 @@ Nothing is imported before the clock runs that a question asks about.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import os
 import sys
+import tempfile
 from pathlib import Path
 from time import perf_counter
 
@@ -30,6 +33,36 @@ def first_fit_seconds(layout: str) -> float:
     start = perf_counter()
     Perceptron().fit(X, y)
     return perf_counter() - start
+
+
+def first_use_seconds(what: str) -> float:
+    """Return how long the first use of a part takes where nothing is compiled yet, imports included."""
+    with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(sys.stderr):
+        os.environ["ROSENBLATT_CACHE_DIR"] = folder
+        start = perf_counter()
+        if what == "train":
+            from rosenblatt.cli import main
+
+            text = Path(folder) / "mail.tsv"
+            text.write_text(
+                "ham\tsee you at noon\nspam\twin a free prize\nham\tlunch at noon\nspam\tclaim your prize\n" * 2
+            )
+            main(["train", str(text), "--target", "0", "--text", "1", "--quiet"])
+        elif what == "fit":
+            from sklearn.datasets import load_digits
+
+            from rosenblatt import Perceptron
+
+            Perceptron().fit(*load_digits(return_X_y=True))
+        elif what == "learn_one":
+            from rosenblatt.online import OnlinePerceptron
+
+            OnlinePerceptron().learn_one({"word": 1.0}, True)
+        else:
+            from rosenblatt.cli import warming
+
+            warming.SETS[what]()
+        return perf_counter() - start
 
 
 def kilobytes(field: str) -> int:

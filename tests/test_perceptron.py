@@ -226,7 +226,8 @@ def test_epochs_that_nobody_watches_are_those_that_somebody_does(layout, setting
         epoch._replace(seconds=0) for epoch in watched.history_
     ]
     assert alone.stop_reason_ == watched.stop_reason_
-    assert np.array_equal(alone.coef_, watched.coef_) and np.array_equal(alone.last_coef_, watched.last_coef_)
+    assert np.array_equal(alone.coef_, watched.coef_)
+    assert np.array_equal(alone.last_coef_, watched.last_coef_)
 
 
 def test_max_updates_stops_in_the_middle_of_an_epoch_with_the_weights_of_that_moment():

@@ -342,3 +342,25 @@ class UnscaledColumns(UserWarning):
 
     def __str__(self) -> str:
         return f"{self.problem}; scale the columns first: make_pipeline({self.scaler}(), {self.learner}())"
+
+
+class KernelsNotKept(UserWarning):
+    """What is compiled cannot be kept on disk, so that each process compiles it again.
+
+    Parameters
+    ----------
+    problem : str
+        The folder, and what is wrong with it.
+    variable : str
+        The environment variable that names another folder.
+    """
+
+    def __init__(self, problem: str, variable: str):
+        self.problem, self.variable = problem, variable
+        super().__init__(problem, variable)
+
+    def __str__(self) -> str:
+        return (
+            f"compiled code is not kept on disk, and each process compiles again: {self.problem}; set {self.variable} to a "
+            f"folder that only you can write to"
+        )

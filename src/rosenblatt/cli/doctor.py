@@ -6,27 +6,42 @@ import os
 import platform
 import sys
 import tempfile
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from rosenblatt.cli import options as opts
 from rosenblatt.cli.console import Console
-from rosenblatt.cli.errors import Code
+from rosenblatt.cli.errors import Code, Failure
 
 NEEDED = ("numpy", "scipy", "scikit-learn", "numba", "llvmlite", "threadpoolctl")
 EXTRAS = {"cli": ("typer",), "tables": ("pyarrow",), "plot": ("matplotlib",), "onnx": ("onnx",)}
 
 
-def doctor(json: opts.Json = False, quiet: opts.Quiet = False) -> int:
+What = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="WHAT", help="With --warm: linear, text, online, kernel, tagger, parser, all."),
+]
+Warm = Annotated[bool, opts.option("--warm", None, "Compile what WHAT needs; by default linear, text and online.")]
+
+
+def doctor(what: What = None, warm: Warm = False, json: opts.Json = False, quiet: opts.Quiet = False) -> int:
     """Check the installation: versions, optional packages, cache of compiled code, and a short self-test.
 
-    The first run takes longer, because it compiles code.
+    The first run takes longer, because it compiles code. With --warm, only that: what WHAT needs is compiled and kept on
+    disk, as for an image of a container.
 
-    Exit code 0: everything works. 1: a required package is missing or a test failed.
+    Exit code 0: everything works. 1: a required package is missing, a test failed, or what was compiled cannot be kept.
     """
     console = Console(json, quiet)
+    if warm:
+        return _warm(what or [], console)
+    if what:
+        raise Failure(f"{what[0]!r} says what to compile", Code.USAGE, "give --warm too")
     versions = {name: _package_version(name) for name in ("rosenblatt", *NEEDED)}
     extras = {name: all(_package_version(part) for part in parts) for name, parts in EXTRAS.items()}
     machine, cache = _machine(), _cache()
@@ -41,15 +56,48 @@ def doctor(json: opts.Json = False, quiet: opts.Quiet = False) -> int:
     return Code.DONE if well else Code.NO
 
 
+def _warm(what: list[str], console: Console) -> int:
+    """Compile sets of kernels, each with its time."""
+    from rosenblatt.cli import warming
+
+    allowed = [*warming.SETS, "all"]
+    for name in what:
+        if name not in allowed:
+            raise Failure(f"{name!r} is nothing to compile; choose from {', '.join(allowed)}", Code.USAGE)
+    names = list(warming.SETS) if "all" in what else list(dict.fromkeys(what)) or list(warming.DEFAULT)
+    done = []
+    with console.progress(len(names), "sets") as progress:
+        for number, name in enumerate(names):
+            progress.update(number, compiling=name)
+            done.append(warming.compile_set(name))
+    cache = _cache()
+    rows = [(each["what"], f"{each['seconds']:.1f} s", each["compiled"], each["cached"]) for each in done]
+    text = console.table(["what", "time", "compiled", "cached before"], rows)
+    console.result({"warm": done, "cache": cache}, "\n\n".join([text, *(line for _, line in _cache_rows(cache))]))
+    return Code.NO if cache["problem"] else Code.DONE
+
+
+def _cache_rows(cache: dict[str, Any]) -> list[tuple[str, str]]:
+    """The lines about compiled code."""
+    if cache["problem"]:
+        advice = f"set {cache['variable']} to a folder that only you can write to"
+        return [("compiled code", f"not kept: {cache['problem']}; {advice}")]
+    rows = [("compiled code", f"{cache['folder']}, {cache['kernels']:,} kernels, {cache['bytes'] / 1e6:.0f} MB")]
+    if not cache["writable"]:
+        rows.append(("", f"it cannot be written, so what is not in it is compiled in each run: set {cache['variable']}"))
+    if cache["stale"]:
+        stale = f"{len(cache['stale'])} of other versions, {cache['stale_bytes'] / 1e6:.0f} MB, removed in time"
+        rows.append(("", f"{stale}: {', '.join(cache['stale'])}"))
+    return rows
+
+
 def _report_text(facts: dict[str, Any], console: Console) -> str:
     versions, machine, cache, extras = (facts[name] for name in ("versions", "machine", "cache", "extras"))
     missing = [name for name, there in extras.items() if not there]
     add = f"pip install 'rosenblatt[{','.join(missing)}]'" if missing else ""
     rows = [*machine.items(), ("optional packages", ", ".join(name for name, there in extras.items() if there) or "none")]
     rows += [("not installed", f"{', '.join(missing)}: {add}")] if missing else []
-    held = f"{cache['files']:,} files, {cache['bytes'] / 1e6:.0f} MB" if cache["folder"] else ""
-    rows += [("compiled code", f"{cache['folder'] or 'beside the source files'}{', ' * bool(held)}{held}")]
-    rows += [] if cache["writable"] else [("", "it cannot be written, so every run compiles again: set NUMBA_CACHE_DIR")]
+    rows += _cache_rows(cache)
     width = max(len(name) for name, _ in rows)
     tests = [(test["test"], f"{test['seconds']:.2f} s", test["wrong"] or "passed") for test in facts["tests"]]
     parts = [
@@ -88,21 +136,27 @@ def _machine() -> dict[str, Any]:
 
 
 def _cache() -> dict[str, Any]:
-    """Where numba keeps what it compiles: a folder of its own, or else __pycache__ beside the sources."""
-    import rosenblatt
-    from rosenblatt.engine.jit import config
+    """Where compiled code is kept, how much there is, and what is left of other versions."""
+    from rosenblatt.engine import kernel_cache
 
-    given = config.CACHE_DIR or None
-    places = [Path(given)] if given else list(Path(rosenblatt.__file__).parent.rglob("__pycache__"))
-    kept = [path for place in places for path in place.rglob("*.nb[ic]")]
-    place = places[0] if places else Path(rosenblatt.__file__).parent
-    nearest = next(folder for folder in (place, *place.parents) if folder.exists())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the problem is in the report
+        folder, problem = kernel_cache.place()
+    stale = kernel_cache.stale_folders(folder.parent) if folder else []
     return {
-        "folder": given,
-        "writable": os.access(nearest, os.W_OK),
-        "files": len(kept),
-        "bytes": sum(path.stat().st_size for path in kept),
+        "folder": None if folder is None else str(folder),
+        "problem": problem,
+        "variable": kernel_cache.VARIABLE,
+        "writable": folder is not None and os.access(folder, os.W_OK),
+        "kernels": 0 if folder is None else len(list(folder.glob("*.nbc"))),
+        "bytes": 0 if folder is None else _size(folder),
+        "stale": [each.name for each in stale],
+        "stale_bytes": sum(map(_size, stale)),
     }
+
+
+def _size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.iterdir())
 
 
 def _run_test(test: Callable[[], str | None]) -> dict[str, Any]:

@@ -59,7 +59,8 @@ def epoch_in_blocks(
     """Visit the rows that `order` lists and learn from each; what `loop.epoch` does with a batch of one."""
     mistakes, updates, position = 0, 0, 0
     scores = np.empty((BLOCK, problem.classes), examples.rows.values.dtype)
-    scratch = scratch_for(weights.w, problem, pace.room, None if late is None else np.zeros_like(late[: PANEL * BLOCK]))
+    panel_late = None if late is None else np.zeros((min(len(order), PANEL * BLOCK), late.shape[1]))
+    scratch = scratch_for(weights.w, problem, pace.room, panel_late)
     w = weights.w[:-1]
     # NaN and infinity are noticed by the scan, which names the row; numpy need not warn of them.
     with one_blas_thread(), np.errstate(invalid="ignore", over="ignore"):
@@ -74,12 +75,12 @@ def epoch_in_blocks(
                 if done.broken >= 0:
                     return Progress(position, mistakes, updates, order[position + done.broken])
             rows = order[position : position + len(panel.examples.labels)]
-            if late is not None and scratch.late is not None:
+            if late is not None and panel_late is not None:
                 if len(np.unique(rows)) == len(rows):
-                    late[rows] += scratch.late[: len(rows)]
+                    late[rows] += panel_late[: len(rows)]
                 else:  # drawn at random
-                    np.add.at(late, rows, scratch.late[: len(rows)])
-                scratch.late[: len(rows)] = 0
+                    np.add.at(late, rows, panel_late[: len(rows)])
+                panel_late[: len(rows)] = 0
             position += len(rows)
     return Progress(position, mistakes, updates, -1)
 

@@ -1,10 +1,14 @@
 """Ways of compiling.
 
 `jit` compiles a body, `exact` one whose sums and quotients must stay as they are written, `inlined` a short one of these,
-and `gil_jit` one that asks the interpreter itself (`online/objects.py`). `generic` gives a function one body per type of
-its first argument, so that a rule or a layout is added by writing a NamedTuple and a body, and no string or integer code
-decides inside a loop. `prefetch` asks the processor for memory it will need soon. With NUMBA_DISABLE_JIT=1 the same source
-runs as plain Python.
+`apart` one whose arrays do not overlap, `gil_jit` one that asks the interpreter itself, as `online/objects.py` says.
+`generic` gives a function one body per type of its first argument, so that a rule or a layout is added by writing a
+NamedTuple and a body, and no string or integer code decides inside a loop. `prefetch` asks the processor for memory it will
+need soon, `stretch` is a part of an array at no cost. With NUMBA_DISABLE_JIT=1 the same source runs as plain Python.
+
+A kernel that Python calls is compiled with all that it calls, and kept on disk (`kernel_cache`). What compiling costs is
+the time that numba takes for each statement, not the optimizer's: so what kernels call is compiled once for each type, goes
+to the optimizer as a part of them only, and kernels are given the arrays that they need to work in.
 """
 
 from __future__ import annotations
@@ -18,7 +22,7 @@ from llvmlite import ir
 from numba import config as _config
 from numba import njit, types
 from numba.core import cgutils
-from numba.core.caching import IndexDataCacheFile
+from numba.core.caching import NullCache
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 from numba.core.errors import TypingError
@@ -26,6 +30,9 @@ from numba.core.registry import CPUDispatcher
 from numba.core.typing.templates import infer_global
 from numba.extending import intrinsic
 from numba.np.arrayobj import populate_array
+
+from rosenblatt.engine import notice
+from rosenblatt.engine.kernel_cache import KernelCache, place, stamp
 
 config: Any = _config
 
@@ -38,41 +45,41 @@ _OPTIONS: Any = {
     "no_cfunc_wrapper": True,  # nothing here is called through a C pointer
 }
 _NO_WRAPPER: Any = {"no_cpython_wrapper": True}
+_STAMPS: dict[Any, list[str]] = {}  # of the bodies that are not of this package, by the type they are registered for
 
 
 def jit(body: Callable) -> Any:
     """The body, compiled when it is first called with arguments of a type, and kept on disk."""
-    return _kept(body, _OPTIONS)
+    return kept(body, _OPTIONS)
 
 
 def exact(body: Callable) -> Any:
     """The same, computed as it is written: no quotient becomes a product with a reciprocal, which may be a bit off."""
-    return _kept(body, _OPTIONS | {"fastmath": False})
+    return kept(body, _OPTIONS | {"fastmath": False})
 
 
 def inlined(body: Callable) -> Any:
     """The same as `exact`, and part of each loop that calls it: for a body so short that a call would cost more."""
-    return _kept(body, _OPTIONS | {"fastmath": False, "forceinline": True})
-
-
-def gil_jit(body: Callable) -> Any:
-    """The same as `exact`, holding the interpreter's lock."""
-    return _kept(body, _OPTIONS | {"fastmath": False, "nogil": False})
+    return kept(body, _OPTIONS | {"fastmath": False, "forceinline": True})
 
 
 def apart(body: Callable) -> Any:
     """The same as `jit`, for arguments that lie apart in memory: what is written to one array is read from no other."""
     body.lies_apart = True  # type: ignore[attr-defined]  # for _PartCompiler
-    return _kept(body, _OPTIONS)
+    return kept(body, _OPTIONS)
 
 
-def _kept(body: Callable, options: dict) -> Any:
-    compiled = njit(cache=True, **options)(body)
+def gil_jit(body: Callable) -> Any:
+    """The same as `exact`, holding the interpreter's lock."""
+    return kept(body, _OPTIONS | {"fastmath": False, "nogil": False})
+
+
+def kept(body: Callable, options: dict) -> Any:
+    """The body, compiled with options of numba when it is first called with arguments of a type, and kept on disk."""
+    compiled = njit(**options)(body)
     if isinstance(compiled, CPUDispatcher):
+        del vars(compiled)["_cache"]
         compiled.__class__ = _Kernel
-    index = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
-    if isinstance(index, IndexDataCacheFile):
-        index.__class__ = _Index
     return compiled
 
 
@@ -81,18 +88,37 @@ class _Kernel(CPUDispatcher):
     nor machine code and a file of its own: it compiles the body once more, as a part of itself."""
 
     @cached_property
+    def _cache(self) -> Any:
+        """What is on disk, which is looked for when the kernel is first needed."""
+        folder = place().folder
+        return NullCache() if folder is None else KernelCache(self.py_func, folder, _stamps)
+
+    @cached_property
     def part(self) -> Any:
         """The body, for other kernels to call."""
         options: Any = {name: self.targetoptions[name] for name in (*_OPTIONS, "forceinline") if name in self.targetoptions}
         return njit(pipeline_class=_PartCompiler, **options, **_NO_WRAPPER)(self.py_func)
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
-        """Return the types of a call from another kernel."""
-        return self.part.get_call_template(args, kws)
+        """Return the types of a call from another kernel; a constant is a number like any other, and compiles no more."""
+        kws = {name: types.unliteral(kind) for name, kind in kws.items()}
+        return self.part.get_call_template(tuple(map(types.unliteral, args)), kws)
 
     def get_overload(self, args: Any) -> Any:
         """Return what another kernel calls."""
         return self.part.get_overload(args)
+
+
+def _stamps(signature: Any) -> tuple:
+    """The stamps of the bodies of rules and layouts that are not of this package, by the types in a signature."""
+    found: list = []
+    for kind in signature:
+        found += _STAMPS.get(getattr(kind, "instance_class", None), ())
+        found += _stamps(getattr(kind, "types", ()))
+    return tuple(found)
+
+
+notice.follow(_Kernel)
 
 
 class _PartCompiler(Compiler):
@@ -130,17 +156,6 @@ class _PartLibrary(JITCodeLibrary):
         self._finalized = True
 
 
-class _Index(IndexDataCacheFile):
-    """The index of what is on disk. It names types by where they are defined; one that names a rule of somebody's module,
-    which is not there today, is begun anew."""
-
-    def _load_index(self) -> dict:
-        try:
-            return super()._load_index()
-        except (ImportError, AttributeError):
-            return {}
-
-
 _LARGEST = float_info.max
 
 
@@ -164,9 +179,11 @@ def generic(signature: Callable) -> Any:
     def register(body: Callable) -> Callable:
         annotation = next(iter(body.__annotations__.values()))
         kind = eval(annotation, body.__globals__) if isinstance(annotation, str) else annotation
-        kernel = _kept(body, _OPTIONS | {"forceinline": True})
+        kernel = kept(body, _OPTIONS | {"forceinline": True})
         for each in get_args(kind) or (kind,):
             kernels[each] = kernel
+            if kept_stamp := stamp(body):
+                _STAMPS.setdefault(each, []).append(kept_stamp)
             plain_register(each, body)
         return body
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from rosenblatt import rules
+from rosenblatt.conditions import RunConditions
 from rosenblatt.engine import problems
 from rosenblatt.engine.problems import JOINT, MOVE, Binary, OneVsOne, Problem, columns, counters, decide, visible, winner
 from rosenblatt.engine.rows import Matrix, Rows, is_sparse
@@ -27,7 +28,6 @@ from rosenblatt.engine.weights import (
 from rosenblatt.errors import DamagedModel, InvalidData
 from rosenblatt.modelfile.parts import Parts
 from rosenblatt.modelfile.values import MOST, decode_record, encode_record
-from rosenblatt.theory.conditions import RunConditions
 
 AVERAGES = ("auto", "average")  # what may be kept of the weights that predicts by their average
 Init: TypeAlias = tuple[ArrayLike | None, ArrayLike | None]  # coef and intercept to start from

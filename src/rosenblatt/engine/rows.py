@@ -291,9 +291,14 @@ def _refuse_outside(lowest: int, highest: int, width: int) -> None:
 
 def finite(rows: Rows) -> bool:
     """Whether every value is a number: no NaN, no infinity."""
+    return all_finite(rows.values)
+
+
+def all_finite(values: NDArray) -> bool:
+    """Whether every value is a number. The sum of finite ones may overflow, that of others is never finite."""
     with np.errstate(over="ignore", invalid="ignore"):
-        total = rows.values.sum()  # of finite numbers it may overflow, of others it is never finite
-    return bool(np.isfinite(total) or np.isfinite(rows.values).all())
+        total = values.sum()
+    return bool(np.isfinite(total) or np.isfinite(values).all())
 
 
 def lengths(rows: Rows, constant: float) -> NDArray:

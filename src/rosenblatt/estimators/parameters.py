@@ -33,9 +33,9 @@ from numbers import Integral, Real
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar, dataclass_transform, get_args
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from rosenblatt.errors import IncompatibleParameters, InvalidParameter, UnknownParameter, shown
+from rosenblatt.estimators.interface import Learner
 
 T = TypeVar("T")
 C = TypeVar("C", bound=type)
@@ -330,8 +330,8 @@ def unknown_parameter(learner: str, name: str, value: Any, known: Collection[str
     return UnknownParameter(learner, name, value, hint=hint)
 
 
-class NamedParameters(BaseEstimator):
-    """A scikit-learn estimator that answers an unknown parameter with what to write instead."""
+class NamedParameters(Learner):
+    """A learner that answers an unknown parameter with what to write instead."""
 
     def set_params(self, **params: Any) -> Any:
         """Set parameters of this estimator.

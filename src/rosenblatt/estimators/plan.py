@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
-from sklearn.utils import check_random_state
 
 from rosenblatt.engine.blocks import available_threads
 from rosenblatt.engine.problems import Binary, Joint, OneVsOne, OneVsRest, Problem
@@ -20,6 +18,7 @@ from rosenblatt.engine.rows import Rows, lengths
 from rosenblatt.engine.train import NO_LIMIT, Limits, Visits
 from rosenblatt.errors import InvalidData
 from rosenblatt.estimators import parameters
+from rosenblatt.estimators.interface import seeded
 from rosenblatt.estimators.parameters import SHARED, WORST_FIRST, Clash
 
 PROBLEMS: dict[str, Any] = {"joint": Joint, "ovr": OneVsRest, "ovo": OneVsOne}
@@ -46,7 +45,7 @@ def generator(random_state: Any) -> np.random.Generator:
 
 
 def _draw(random_state: Any) -> int:
-    return check_random_state(random_state).randint(2**31 - 1)
+    return seeded(random_state).randint(2**31 - 1)
 
 
 _drawn = lru_cache(_draw)  # a RandomState takes longer to seed than a small fit takes
@@ -96,6 +95,8 @@ class Plan:
 
         For a whole number as `random_state` they are those of scikit-learn's learners with `early_stopping=True`.
         """
+        from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
+
         share, seed = float(self.params["validation_fraction"]), self.params["random_state"]
         self._check_room(len(live), share, classes)
         splitter = ShuffleSplit if classes is None else StratifiedShuffleSplit

@@ -17,9 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc
-from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt.engine.jit import jit
 from rosenblatt.engine.loop import axpy, dot
@@ -28,6 +26,7 @@ from rosenblatt.engine.rows import Examples, Rows, as_rows, count, frozen, lengt
 from rosenblatt.errors import InvalidData, InvalidParameter, NumericOverflow
 from rosenblatt.estimators import parameters, targets
 from rosenblatt.estimators.base import invalid_data, read_examples, read_rows, unchanged_on_error
+from rosenblatt.estimators.interface import ClassifierMixin, check_is_fitted
 from rosenblatt.estimators.parameters import (
     Flag,
     InterceptParameters,
@@ -355,6 +354,9 @@ class SigmaPerceptron(LearnerSaveLoadMixin, ClassifierMixin, InterceptParameters
         if not self.success_:
             warnings.warn(self._report(), ConvergenceWarning, stacklevel=2)
         return self
+
+    def _check_learned(self) -> None:
+        check_is_fitted(self)
 
     def _count(self) -> None:
         """Set what follows from the history and from `solved_`."""

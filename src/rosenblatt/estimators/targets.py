@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.multiclass import check_classification_targets
 
 from rosenblatt.engine.rows import numpy_array
 from rosenblatt.errors import InvalidData, InvalidDataType, InvalidParameter, shown
@@ -24,9 +23,10 @@ def _few_integers(y: NDArray) -> tuple[int, int] | None:
     return (low, high) if high - low < FEW else None
 
 
-def need_no_reading(y: Any, rows: int) -> TypeGuard[NDArray]:
-    """Whether y is an array of labels, one for each of so many rows, that scikit-learn would return as it is."""
-    return type(y) is np.ndarray and y.shape == (rows,) and y.dtype.kind in "biuU"
+def need_no_reading(y: Any, X: Any, kinds: str) -> bool:
+    """Whether y is an array of one of these kinds, with a value for each row of X, that scikit-learn would return as it is,
+    unless it has NaN."""
+    return type(y) is np.ndarray and y.shape == getattr(X, "shape", ())[:1] and y.dtype.kind in kinds
 
 
 def checked_labels(y: NDArray) -> NDArray:
@@ -34,6 +34,8 @@ def checked_labels(y: NDArray) -> NDArray:
     if y.dtype.kind == "O":
         refuse_mixed(y)
     if y.dtype.kind not in "biuSUT":
+        from sklearn.utils.multiclass import check_classification_targets
+
         check_classification_targets(y)
     return y
 

@@ -26,7 +26,7 @@ from rosenblatt.errors import (
     shown,
 )
 from rosenblatt.estimators import parameters
-from rosenblatt.estimators.linear import Explanation
+from rosenblatt.estimators.explanation import Explanation
 from rosenblatt.estimators.parameters import (
     Anything,
     InterceptParameters,

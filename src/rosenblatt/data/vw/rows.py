@@ -67,6 +67,12 @@ def murmur(text, begin, end, seed):
 
 
 @exact
+def murmur_of(data):
+    """MurmurHash3 of 32 bits, with the seed 0, of an array of bytes, but for the last eight."""
+    return murmur(start(data), 0, len(data) - 8, 0)
+
+
+@exact
 def hash_name(text, begin, end, seed, strings):
     """Return the hash of a name: with `strings`, one of digits is its number plus the seed."""
     if strings:

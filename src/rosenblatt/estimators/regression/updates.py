@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from rosenblatt.engine.jit import generic, is_number, jit, prefetch
 from rosenblatt.engine.loop import Progress, axpy, end_of_batch, measure, place
 from rosenblatt.engine.rows import Rows, fetch, lengths, take
-from rosenblatt.theory import bounds
 
 
 @generic
@@ -75,6 +74,8 @@ class Tube(NamedTuple):
         """
         if self.cap < np.inf or (self.damping == 0 and losses > 0):
             return np.inf
+        from rosenblatt.theory import bounds
+
         return bounds.pa2(radius, norm, 0.5 / self.damping, losses) if self.damping else bounds.pa(radius, norm)
 
 

@@ -37,21 +37,27 @@ TIE = 2.0**-30
 
 
 class Decoder(NamedTuple):
-    """What finds the best tree."""
+    """What finds the best tree: Eisner's algorithm with siblings, unless a field asks for another. None stands for no, so
+    that an algorithm that is not in use is not compiled."""
 
-    projective: bool  # Eisner's algorithm, else that of Chu, Liu and Edmonds
-    siblings: bool  # whether pairs of modifiers count
+    crossing: bool | None  # that of Chu, Liu and Edmonds
+    arcs_alone: bool | None  # Eisner's, where pairs of modifiers do not count
     single_root: bool
 
 
 @jit
 def decode(decoder, scores, siblings):
     """The heads of the best tree."""
-    if decoder.siblings:
-        return eisner.best_tree_with_siblings(scores, siblings, decoder.single_root)
-    if decoder.projective:
-        return eisner.best_tree(scores, decoder.single_root)
-    return chu_liu_edmonds.best_tree(scores, decoder.single_root)
+    return _decode(decoder.crossing, decoder.arcs_alone, decoder.single_root, scores, siblings)
+
+
+@jit
+def _decode(crossing, arcs_alone, single_root, scores, siblings):
+    if crossing is not None:
+        return chu_liu_edmonds.best_tree(scores, single_root)
+    if arcs_alone is not None:
+        return eisner.best_tree(scores, single_root)
+    return eisner.best_tree_with_siblings(scores, siblings, single_root)
 
 
 class ArcScorer(NamedTuple):
@@ -88,9 +94,9 @@ def score_arcs(decoder, pruner, scorer, values, candidates, gold):
     for i in range(arcs.shape[0]):
         scores[arcs[i, 0], arcs[i, 1]] = 0.0
     add_arcs(scorer.templates, sides, scorer.weights, arcs, scores)
-    room = n + 1 if decoder.siblings else 0
+    room = n + 1 if decoder.crossing is None and decoder.arcs_alone is None else 0
     siblings = np.zeros((room, room, room))
-    if decoder.siblings:
+    if room > 0:
         add_siblings(scorer.templates, sides, scorer.weights, scores, siblings)
     return ScoredArcs(sides, scores, siblings, pruner_sides, ranks)
 
@@ -172,7 +178,7 @@ def keys_apart(templates, sides, heads, other, with_siblings, out):
     count = 0
     before, others = previous_siblings(heads), previous_siblings(other)
     for m in range(1, heads.size + 1):
-        h, s = heads[m - 1], before[m - 1]
+        h, s = np.intp(heads[m - 1]), np.intp(before[m - 1])
         if h != other[m - 1]:
             count += arc_keys(templates, sides, h, m, out[count:])
             count = word_keys(templates, sides, h, m, out, count)
@@ -233,7 +239,6 @@ class ArcOptions(NamedTuple):
     margin: float  # the cost of a wrong head
     threshold: float  # the margin up to which the rule moves, whose place the cost takes
     candidates: int  # heads of a word that pass the pruner; 0 for all
-    exact_length: bool  # whether the rule asks for ‖Δ‖²
     longest: int  # words of a sentence that is decoded as a whole
 
 
@@ -243,7 +248,7 @@ def learn_pruner(pruner, sentence, gold, candidates, clock):
     templates, sides, ranks, weights = pruner.templates, sentence.pruner_sides, sentence.ranks, pruner.weights
     keys = np.empty(most_keys(templates, gold.size), np.uint64)
     for m in range(1, gold.size + 1):
-        h, rival = gold[m - 1], -1
+        h, rival = np.intp(gold[m - 1]), -1
         least = _at_rank(ranks, m, (candidates + 1) // 2)
         for x in range(ranks.shape[0]):
             if x != m and x != h and ranks[x, m] >= least and (rival < 0 or ranks[x, m] < ranks[rival, m]):
@@ -265,9 +270,9 @@ class Counts(NamedTuple):
 
 
 @jit
-def learn_arcs(decoder, rule, options, pruner, scorer, corpus, order, counts):
+def learn_arcs(decoder, rule, length, options, pruner, scorer, corpus, order, counts):
     """Visit sentences in this order; (pruner, scorer, counts). A sentence counts as a mistake if some wrong tree was as
-    good as gold before it was learned from."""
+    good as gold before it was learned from. `length` is None where the rule does not ask for ‖Δ‖²."""
     values, starts, all_heads = corpus
     seen, updates, mistakes = counts
     margin, candidates, templates = options.margin, options.candidates, scorer.templates
@@ -298,8 +303,8 @@ def learn_arcs(decoder, rule, options, pruner, scorer, corpus, order, counts):
         plus, minus = np.empty(_room(templates, gold), np.uint64), np.empty(_room(templates, guess), np.uint64)
         more = keys_apart(templates, sides, gold, guess, siblings.size > 0, plus)
         fewer = keys_apart(templates, sides, guess, gold, siblings.size > 0, minus)
-        length = squared_length(plus, more, minus, fewer) if options.exact_length else 1.0
-        tau = step(rule, m, length, updates + 1, True)
+        square = 1.0 if length is None else squared_length(plus, more, minus, fewer)
+        tau = step(rule, m, square, updates + 1, True)
         if tau > 0:
             weights = update_weights(scorer.weights, plus, more, tau, clock)
             scorer = ArcScorer(templates, update_weights(weights, minus, fewer, -tau, clock))
@@ -322,4 +327,6 @@ def parse_arcs(decoder, pruner, scorer, candidates, longest, corpus):
             for m in range(b - a):
                 heads[a + m] = a - starts[i] + piece[m] if piece[m] > 0 else top
             if top == 0:
-                top = 1 + np.argmin(piece)
+                top = 1
+                while piece[top - 1] > 0:
+                    top += 1

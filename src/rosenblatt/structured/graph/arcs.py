@@ -37,25 +37,28 @@ FAR = np.array([0] + [0x9E3779B97F4A7C15 * (2 * i + 1) % 2**64 for i in range(1,
 
 
 class ArcTemplates(NamedTuple):
-    """Arc templates as the kernels take them: all sides, and which of them each template adds up."""
+    """Arc templates as the kernels take them: what is hashed, and where each template finds its sides.
+
+    A sentence has a row for each word, and a column for each side of each template: those of one kind of template after
+    those of another, and within a kind all first sides, then all second ones, so that the keys of an arc are sums of parts
+    of rows."""
 
     sides: Templates
-    head: NDArray  # (templates, 1) int32: templates that look at the head alone
-    modifier: NDArray  # (templates, 1): the modifier alone
-    pairs: NDArray  # (templates, 3): head, modifier, whether the distance counts
-    between: NDArray  # (templates, 4): head, modifier, word between, distance
-    couples: NDArray  # (templates, 3): modifier, sibling, distance
-    triples: NDArray  # (templates, 4): head, modifier, sibling, distance
+    columns: NDArray  # (columns,) int32: the side that each column shows
+    starts: NDArray  # (kinds,) int64: the first column of each kind
+    counts: NDArray  # (kinds,) int64: how many templates it has
+    far: NDArray  # (columns,) uint64: all ones at the first side of a template that counts the distance, else 0
 
 
-_KINDS = {"head": "h", "modifier": "m", "pairs": "hm", "between": "hmb", "couples": "ms", "triples": "hms"}
+_KINDS = ("h", "m", "hm", "hmb", "ms", "hms")  # the sides that templates look at together
+HEAD, MODIFIER, PAIRS, BETWEEN, COUPLES, TRIPLES = range(len(_KINDS))
 
 
 def parse_arc_templates(texts: Sequence[str], attributes: Sequence[str]) -> ArcTemplates:
     """The templates that these texts describe."""
     parse_templates(texts, [*attributes, DISTANCE], PLACES)  # refuses what cannot be
     sides: dict[str, int] = {}
-    groups: dict[str, list] = {kind: [] for kind in _KINDS}
+    groups: dict[str, list] = {kind: [] for kind in _KINDS}  # a template's sides, and whether the distance counts
     for text in texts:
         terms = parse_terms(text)
         used = {place[0] for _, place in terms}
@@ -69,25 +72,30 @@ def parse_arc_templates(texts: Sequence[str], attributes: Sequence[str]) -> ArcT
             )
         kind = _kind(used | ({"h", "m"} if far == ["m"] else set()))
         row = []
-        for side in _KINDS[kind]:
+        for side in kind:
             part = sorted(
                 f"{attribute}[{place}]" for attribute, place in terms if place[0] == side and attribute != DISTANCE
             )
             row.append(sides.setdefault(" ".join(part) or side, len(sides)))
-        groups[kind].append(row if len(row) == 1 else [*row, len(far)])
-    indices = (
-        np.array(rows, np.int32).reshape(-1, len(_KINDS[kind]) + (len(_KINDS[kind]) > 1)) for kind, rows in groups.items()
-    )
-    return ArcTemplates(_sides(list(sides), attributes), *indices)
+        groups[kind].append([*row, len(far)])
+    tables = [np.array(rows, np.int32).reshape(-1, len(kind) + 1) for kind, rows in groups.items()]
+    counts = np.array([len(table) for table in tables])
+    sizes = np.array([table[:, :-1].size for table in tables])
+    columns = np.concatenate([table[:, :-1].T.ravel() for table in tables])
+    starts = np.cumsum(sizes) - sizes
+    masks = np.zeros(columns.size, np.uint64)
+    for start, table in zip(starts, tables, strict=True):
+        masks[start : start + len(table)][table[:, -1] > 0] = ~np.uint64(0)
+    return ArcTemplates(_sides(list(sides), attributes), columns, starts, counts, masks)
 
 
 def _kind(sides: set[str]) -> str:
-    """The field of `ArcTemplates` that a template with these sides belongs to."""
+    """The kind of a template with these sides."""
     if "b" in sides:
-        return "between"
+        return "hmb"
     if "s" in sides:
-        return "triples" if "h" in sides else "couples"
-    return "pairs" if len(sides) == 2 else "head" if "h" in sides else "modifier"
+        return "hms" if "h" in sides else "ms"
+    return "hm" if len(sides) == 2 else min(sides)
 
 
 def _sides(texts: list[str], attributes: Sequence[str]) -> Templates:
@@ -105,103 +113,112 @@ def _sides(texts: list[str], attributes: Sequence[str]) -> Templates:
 def pad_sentence(values):
     """The words of a sentence with the root before them and what is outside on both sides, in a row."""
     n, width = values.shape
-    out = np.full((n + 1 + 2 * REACH, width), OUTSIDE)
-    out[REACH] = ROOT
-    out[REACH + 1 : REACH + 1 + n] = values
-    return out.ravel()
-
-
-@jit
-def hash_sides(templates, words, width):
-    """(n + 2, sides) uint64: each side of each word, of a sentence that `pad_sentence` has put in a row; 0 where it
-    makes no feature. The last row stands for no sibling."""
-    size = words.size // width - 2 * REACH
-    out = np.empty((size + 1, templates.sides.seeds.size), np.uint64)
-    for x in range(size):
-        template_keys(templates.sides, words[x * width :], out[x])
-    template_keys(templates.sides, np.full((1 + 2 * REACH) * width, FIRST), out[size])
+    out = np.full((n + 1 + 2 * REACH) * width, OUTSIDE)
+    for a in range(width):  # loops: assigning to a slice compiles numba's code for all that may be wrong with shapes
+        out[REACH * width + a] = ROOT
+        for i in range(n):
+            out[(REACH + 1 + i) * width + a] = values[i, a]
     return out
 
 
 @jit
-def _sum(one, other, more):
-    """The key of two sides and more; 0, no feature, where one of the two is 0."""
-    return one + other + more if one != 0 and other != 0 else np.uint64(0)
+def hash_sides(templates, words, width):
+    """(n + 2, columns) uint64: the sides of each word, of a sentence that `pad_sentence` has put in a row; 0 where one
+    makes no feature. The last row stands for no sibling."""
+    columns = templates.columns
+    size = words.size // width - 2 * REACH
+    out = np.empty((size + 1, columns.size), np.uint64)
+    found = np.empty(templates.sides.seeds.size, np.uint64)
+    nobody = np.full((1 + 2 * REACH) * width, FIRST)
+    for x in range(size + 1):
+        template_keys(templates.sides, words[x * width :] if x < size else nobody, found)
+        for column in range(columns.size):
+            out[x, column] = found[columns[column]]
+    return out
 
 
 @jit
-def _far(counts, x, y):
-    return FAR[NEAR[min(abs(x - y), 10)] * counts]
+def _far(x, y):
+    return FAR[NEAR[min(abs(x - y), 10)]]
+
+
+@jit
+def _without_zeros(keys, count):
+    """Leave out of the first keys those that are 0, no feature; how many are left."""
+    left = 0
+    for j in range(count):
+        keys[left] = keys[j]
+        left += keys[j] != 0
+    return left
 
 
 @jit
 def arc_keys(templates, sides, h, m, out):
     """Write the keys of an arc's features into out, those of single words left out; how many there are."""
-    count = 0
-    pairs, between = templates.pairs, templates.between
-    right = m > h
-    for t in range(pairs.shape[0]):
-        key = _sum(sides[h, pairs[t, 0]], sides[m, pairs[t, 1]], _far(pairs[t, 2], h, m))
-        out[count] = directed_key(key, right)
-        count += key != 0
-    for t in range(between.shape[0]):
-        key = _sum(sides[h, between[t, 0]], sides[m, between[t, 1]], _far(between[t, 3], h, m))
-        for b in range(min(h, m) + 1, max(h, m)):
-            more = _sum(key, sides[b, between[t, 2]], np.uint64(0))
-            out[count] = directed_key(more, right)
-            count += more != 0
+    count, start, far = templates.counts[PAIRS], templates.starts[PAIRS], templates.far
+    right, distance, zeros = m > h, _far(h, m), 0
+    for t in range(count):
+        one, other = sides[h, start + t], sides[m, start + count + t]
+        key = one + other + (distance & far[start + t])
+        out[t] = directed_key(key, right) if one != 0 and other != 0 else np.uint64(0)
+        zeros += out[t] == 0
+    if zeros > 0:
+        count = _without_zeros(out, count)
+    more, start = templates.counts[BETWEEN], templates.starts[BETWEEN]
+    for t in range(more):
+        one, other = sides[h, start + t], sides[m, start + more + t]
+        if one != 0 and other != 0:
+            key = one + other + (distance & far[start + t])
+            for b in range(min(h, m) + 1, max(h, m)):
+                third = sides[b, start + 2 * more + t]
+                out[count] = directed_key(key + third, right)
+                count += third != 0
     return count
 
 
 @jit
 def couple_keys(templates, sides, h, m, s, out):
     """The same for the features of a modifier m of h and the one before it, s, that do not look at h; s = h has none."""
-    count, couples = 0, templates.couples
-    for t in range(couples.shape[0] if s != h else 0):
-        key = _sum(sides[m, couples[t, 0]], sides[s, couples[t, 1]], _far(couples[t, 2], s, m))
-        out[count] = directed_key(key, m > h)
-        count += key != 0
-    return count
+    if s == h:
+        return 0
+    couples, start, left = templates.counts[COUPLES], templates.starts[COUPLES], 0
+    distance = _far(s, m)
+    for t in range(couples):
+        one, other = sides[m, start + t], sides[s, start + couples + t]
+        out[left] = directed_key(one + other + (distance & templates.far[start + t]), m > h)
+        left += one != 0 and other != 0
+    return left
 
 
 @jit
 def triple_keys(templates, sides, h, m, s, out):
     """The same for those that do; s = h for none before m."""
-    count, triples = 0, templates.triples
+    triples, start, left = templates.counts[TRIPLES], templates.starts[TRIPLES], 0
     place = s if s != h else sides.shape[0] - 1
-    for t in range(triples.shape[0]):
-        key = _sum(sides[h, triples[t, 0]], sides[m, triples[t, 1]], _far(triples[t, 3], s, m))
-        key = _sum(key, sides[place, triples[t, 2]], np.uint64(0))
-        out[count] = directed_key(key, m > h)
-        count += key != 0
-    return count
+    distance = _far(s, m)
+    for t in range(triples):
+        one, other = sides[h, start + t], sides[m, start + triples + t]
+        third = sides[place, start + 2 * triples + t]
+        out[left] = directed_key(one + other + third + (distance & templates.far[start + t]), m > h)
+        left += one != 0 and other != 0 and third != 0
+    return left
 
 
 @jit
 def word_keys(templates, sides, h, m, out, count):
     """The same for the features that look at one word of the arc alone, from `count` on."""
-    right = m > h
-    for t in range(templates.head.shape[0]):
-        out[count] = directed_key(sides[h, templates.head[t, 0]], right)
-        count += sides[h, templates.head[t, 0]] != 0
-    for t in range(templates.modifier.shape[0]):
-        out[count] = directed_key(sides[m, templates.modifier[t, 0]], right)
-        count += sides[m, templates.modifier[t, 0]] != 0
+    for kind in (HEAD, MODIFIER):
+        x, start = h if kind == HEAD else m, templates.starts[kind]
+        for t in range(templates.counts[kind]):
+            out[count] = directed_key(sides[x, start + t], m > h)
+            count += sides[x, start + t] != 0
     return count
 
 
 @jit
 def most_keys(templates, n):
     """As many features as an arc, or a modifier and its sibling, can have in a sentence of n words."""
-    words = templates.head.shape[0] + templates.modifier.shape[0]
-    return (
-        words
-        + templates.pairs.shape[0]
-        + templates.between.shape[0] * n
-        + templates.couples.shape[0]
-        + templates.triples.shape[0]
-        + 1
-    )
+    return templates.columns.size + templates.counts[BETWEEN] * n + 1
 
 
 @jit
@@ -210,31 +227,32 @@ def add_arcs(templates, sides, table, arcs, scores):
     slots, w = table.slots, table.w
     size = scores.shape[0]
     by_head, by_modifier = np.zeros((size, 2)), np.zeros((size, 2))
-    _add_words(templates.head, sides, slots, w, by_head)
-    _add_words(templates.modifier, sides, slots, w, by_modifier)
+    _add_words(templates, HEAD, sides, table, by_head)
+    _add_words(templates, MODIFIER, sides, table, by_modifier)
     found = np.empty((2, most_keys(templates, size)), np.uint64)
     before, last_h, last_m = 0, 0, 0
     for i in range(arcs.shape[0] + 1):  # ask for the features of this arc, then add up those of the one before
         count, h, m = 0, 0, 0
         if i < arcs.shape[0]:
-            h, m = arcs[i, 0], arcs[i, 1]
+            h, m = np.intp(arcs[i, 0]), np.intp(arcs[i, 1])
             count = arc_keys(templates, sides, h, m, found[i & 1])
             for j in range(count):
                 prefetch_weights(slots, found[i & 1, j])
         if i > 0:
             total = by_head[last_h, np.intp(last_m > last_h)] + by_modifier[last_m, np.intp(last_m > last_h)]
-            scores[last_h, last_m] += total + _weights(slots, w, found[1 - (i & 1)], before)
+            scores[last_h, last_m] += total + _weights(slots, w, found[1 - (i & 1)], 0, before)
         before, last_h, last_m = count, h, m
 
 
 @jit
-def _add_words(chosen, sides, slots, w, out):
+def _add_words(templates, kind, sides, table, out):
+    start, end = templates.starts[kind], templates.starts[kind] + templates.counts[kind]
     for x in range(out.shape[0]):
-        for t in range(chosen.shape[0]):
-            prefetch_weights(slots, sides[x, chosen[t, 0]])
-        for t in range(chosen.shape[0]):
-            if sides[x, chosen[t, 0]] != 0:
-                add_both_weights(slots, w, sides[x, chosen[t, 0]], out[x])
+        for t in range(start, end):
+            prefetch_weights(table.slots, sides[x, t])
+        for t in range(start, end):
+            if sides[x, t] != 0:
+                add_both_weights(table.slots, table.w, sides[x, t], out[x])
 
 
 @jit
@@ -244,33 +262,54 @@ def add_siblings(templates, sides, table, scores, siblings):
     Where scores[h, m] or scores[h, s] is −∞ there is no such pair, and nothing is added."""
     slots, w = table.slots, table.w
     size = scores.shape[0]
-    known = np.full((size, size), np.nan)  # the scores of m and s without h, once they are computed
+    needed, known = np.zeros((size, size), np.bool_), np.zeros((size, size))  # of m and s without h, computed once
     found = np.empty((2, most_keys(templates, 0)), np.uint64)
-    before, last_h, last_m, last_s, turn = 0, 0, 0, 0, 0
-    for h in range(size):
-        for m in range(1, size):
-            if m == h or scores[h, m] == -np.inf:
-                continue
-            for s in range(h if h < m else m + 1, m if h < m else h + 1):
-                if s != h and scores[h, s] == -np.inf:
-                    continue
-                if s != h and known[m, s] != known[m, s]:
-                    known[m, s] = _weights(slots, w, found[turn], couple_keys(templates, sides, h, m, s, found[turn]))
-                siblings[h, m, s] = known[m, s] if s != h else 0.0
-                count = triple_keys(templates, sides, h, m, s, found[turn])
-                for j in range(count):
-                    prefetch_weights(slots, found[turn, j])
-                turn = 1 - turn
-                if before > 0:
-                    siblings[last_h, last_m, last_s] += _weights(slots, w, found[turn], before)
-                before, last_h, last_m, last_s = count, h, m, s
-    if before > 0:
-        siblings[last_h, last_m, last_s] += _weights(slots, w, found[1 - turn], before)
+    pairs = _sibling_pairs(scores)
+    last_couples, last_count, last_h, last_m, last_s = 0, 0, 0, 0, 0
+    for i in range(pairs.shape[0] + 1):  # ask for the features of this pair, then add up those of the one before
+        couples, count, h, m, s = 0, 0, 0, 0, 0
+        if i < pairs.shape[0]:
+            keys = found[i & 1]
+            h, m, s = np.intp(pairs[i, 0]), np.intp(pairs[i, 1]), np.intp(pairs[i, 2])
+            if s != h and not needed[m, s]:
+                needed[m, s] = True
+                couples = couple_keys(templates, sides, h, m, s, keys)
+            count = couples + triple_keys(templates, sides, h, m, s, keys[couples:])
+            for j in range(count):
+                prefetch_weights(slots, keys[j])
+        if i > 0:
+            keys = found[1 - (i & 1)]
+            if last_couples > 0:
+                known[last_m, last_s] = _weights(slots, w, keys, 0, last_couples)
+            total = _weights(slots, w, keys, last_couples, last_count)
+            siblings[last_h, last_m, last_s] = (known[last_m, last_s] if last_s != last_h else 0.0) + total
+        last_couples, last_count, last_h, last_m, last_s = couples, count, h, m, s
 
 
 @jit
-def _weights(slots, w, keys, count):
+def _sibling_pairs(scores):
+    """(pairs, 3) int32: head, modifier, and the modifier before it or the head, of all that have scores."""
+    size = scores.shape[0]
+    pairs = np.empty((0, 3), np.int32)
+    for fill in range(2):  # count them, then write them down
+        to = 0
+        for h in range(size):
+            for m in range(1, size):
+                if m == h or scores[h, m] == -np.inf:
+                    continue
+                for s in range(h if h < m else m + 1, m if h < m else h + 1):
+                    if s == h or scores[h, s] > -np.inf:
+                        if fill:
+                            pairs[to, 0], pairs[to, 1], pairs[to, 2] = h, m, s
+                        to += 1
+        if not fill:
+            pairs = np.empty((to, 3), np.int32)
+    return pairs
+
+
+@jit
+def _weights(slots, w, keys, first, end):
     total = 0.0
-    for j in range(count):
+    for j in range(first, end):
         total += weight(slots, w, keys[j])
     return total

@@ -24,7 +24,8 @@ from rosenblatt.engine.jit import jit
 def best_tree(scores, single_root):
     """The heads of a projective tree of highest score; with `single_root`, of those in which the root has one modifier."""
     size = scores.shape[0]
-    right, left, out, back, right_t, left_t = np.empty((6, size, size), scores.dtype)
+    chart = np.empty((6, size, size), scores.dtype)
+    right, left, out, back, right_t, left_t = chart[0], chart[1], chart[2], chart[3], chart[4], chart[5]
     for i in range(size):
         right[i, i] = left[i, i] = right_t[i, i] = left_t[i, i] = 0.0
     for width in range(1, size):
@@ -64,7 +65,9 @@ def best_tree_with_siblings(scores, siblings, single_root):
     """The same where a tree also scores siblings[h, m, s] for each modifier m of h whose neighbour on the side of h is the
     modifier s of h; s = h where m is the first on its side."""
     size = scores.shape[0]
-    right, left, out, back, right_t, left_t, between, between_t = np.empty((8, size, size), scores.dtype)
+    chart = np.empty((8, size, size), scores.dtype)
+    right, left, out, back, right_t, left_t = chart[0], chart[1], chart[2], chart[3], chart[4], chart[5]
+    between, between_t = chart[6], chart[7]
     for i in range(size):
         right[i, i] = left[i, i] = right_t[i, i] = left_t[i, i] = 0.0
     for width in range(1, size):
@@ -170,7 +173,7 @@ def _elder_back(right, back, between, siblings, i, j):
 def _begin(size):
     """Room for the spans that wait on the way back, and the first of them: the half-tree of the root."""
     spans = np.empty((4 * size + 4, 3), np.int64)
-    spans[0] = (0, size - 1, RIGHT)
+    _push(spans, 0, 0, size - 1, RIGHT)
     return spans
 
 

@@ -212,8 +212,8 @@ class GraphTrainer(StructuredTrainer):
         super().__init__(model, visits)
         self.corpus, self.decoder = corpus, parser._decoder(model)
         self.rule: Rule = as_rule(parser.rule)
-        own, length = rule_margin(self.rule), int(parser.max_length)
-        self.options = ArcOptions(float(parser.margin), own, parser._candidates(), bool(self.rule.uses_length), length)
+        own = rule_margin(self.rule)
+        self.options = ArcOptions(float(parser.margin), own, parser._candidates(), int(parser.max_length))
         self.demand = own - float(parser.label_margin) if parser.label_margin else 0.0
         self.labels = len(model.labels) if parser.labelled else 0
 
@@ -223,7 +223,15 @@ class GraphTrainer(StructuredTrainer):
         pruner, scorer, table = model.learning
         counts = Counts(model.seen, model.arc_updates, 0)
         pruner, scorer, counts = learn_arcs(
-            self.decoder, self.rule, self.options, pruner, scorer, tuple(self.corpus[:3]), order, counts
+            self.decoder,
+            self.rule,
+            True if self.rule.uses_length else None,
+            self.options,
+            pruner,
+            scorer,
+            tuple(self.corpus[:3]),
+            order,
+            counts,
         )
         updates = model.label_updates
         if self.labels > 1:
@@ -373,8 +381,9 @@ class GraphParser(DependencyParser):
         return min(int(self.candidates or 0), int(self.max_length) + 1)
 
     def _decoder(self, model: GraphModel) -> Decoder:
-        projective = self.decoder == "eisner"
-        return Decoder(projective, projective and model.siblings, bool(self.single_root))
+        crossing = self.decoder != "eisner"
+        arcs_alone = not crossing and not model.siblings
+        return Decoder(True if crossing else None, True if arcs_alone else None, bool(self.single_root))
 
     # Predicting
 

@@ -70,14 +70,13 @@ class TaggerOptions(NamedTuple):
     dropout: float  # the share of features that a visit to a sentence does not see
     seed: np.uint64
     offset: float  # what is added to a margin before the rule sees it
-    uses_length: bool  # whether it asks for the length of the direction
 
 
 @jit
-def learn_tags(corpus, values, nodes, table, pairs, triples, width, rule, options, order):
+def learn_tags(corpus, values, nodes, table, pairs, triples, width, rule, length, options, order):
     """(sentences visited, table, mistakes): visit the sentences of `order` once, until the nodes have no room for all
     features of the next. A mistake is a sentence whose guess, with its costs, is not gold. The guess is a beam's with
-    `width`, else Viterbi's."""
+    `width`, else Viterbi's. `length` is None where the rule does not ask for the length of the direction."""
     starts, indptr, all_gold, counts = corpus.starts, corpus.indptr, corpus.gold, nodes.counts
     tags = pairs.w.shape[0] - 1
     mistakes = 0
@@ -98,15 +97,15 @@ def learn_tags(corpus, values, nodes, table, pairs, triples, width, rule, option
         augment(emissions, gold, np.float32(options.margin))
         local = None if table is None else local_pairs(corpus, held, pairs.w, begin, n)
         threes = None if triples is None else triples.w
-        length = guess_path(emissions, pairs.w, threes, local, width, gold, path)
-        if length == 0:
+        moved = guess_path(emissions, pairs.w, threes, local, width, gold, path)
+        if moved == 0:
             continue
         mistakes += 1
-        gold, path, whole = gold[:length], path[:length], length == n
+        gold, path, whole = gold[:moved], path[:moved], moved == n
         m = path_score(emissions, pairs.w, threes, local, gold, whole)
         m -= path_score(emissions, pairs.w, threes, local, path, whole)
         square = 0.0
-        if options.uses_length:
+        if length is not None:
             square = squared_length(corpus, values, begin, seed, options.dropout, gold, path, triples, whole, tags)
         tau = step(rule, m + options.offset, square, counts[UPDATES] + 1, True)
         if tau == 0.0:

@@ -12,7 +12,6 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt.engine.blocks import available_threads
 from rosenblatt.engine.loop import Progress
@@ -27,6 +26,7 @@ from rosenblatt.errors import (
     shown,
 )
 from rosenblatt.estimators.callbacks import with_callbacks
+from rosenblatt.estimators.interface import check_is_fitted
 from rosenblatt.estimators.parameters import Anything, Number, OneOf, parameter, with_parameters
 from rosenblatt.estimators.plan import Plan
 from rosenblatt.modelfile.parts import Parts
@@ -123,7 +123,6 @@ class TaggerTrainer(StructuredTrainer):
             float(tagger.dropout),
             np.uint64(model.seed),
             margin_offset(self.rule, float(tagger.margin)),
-            bool(self.rule.uses_length),
         )
         model.add_types(corpus.features.types)
         self.corpus = model.corpus(corpus.features, corpus.tags)
@@ -137,8 +136,9 @@ class TaggerTrainer(StructuredTrainer):
             model.grow(self.tagged.names[:known])
             while start < end:
                 weights = (model.nodes, model.table, model.pairs, model.triples)
+                rule = (self.rule, True if self.rule.uses_length else None)
                 visited, model.table, wrong = learn_tags(
-                    self.corpus, features.values, *weights, self.width, self.rule, self.options, order[start:end]
+                    self.corpus, features.values, *weights, self.width, *rule, self.options, order[start:end]
                 )
                 start += int(visited)
                 mistakes += int(wrong)
