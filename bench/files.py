@@ -166,6 +166,32 @@ def predicting(folder: Path | None, repeat: int) -> Result:
     return Result("`rosenblatt predict`, 100,000 rows, a new process", us.cost, None, us.cost, True, "")
 
 
+def predicting_a_line(folder: Path | None, repeat: int) -> Result:
+    """`rosenblatt predict` of one line of text beside Vowpal Wabbit's, each a new process."""
+    rng = np.random.default_rng(0)
+    mails = [(side, " ".join(f"word{int(word)}" for word in 1000 * rng.random(9) ** (1 + side))) for side in (0, 1) * 500]
+    script = "import sys; from vowpalwabbit import Workspace; Workspace(' '.join(sys.argv[1:]) + ' --quiet').finish()"
+    with tempfile.TemporaryDirectory() as place:
+        for name, form in (("mails.tsv", "{}\t{}\n"), ("mails.vw", "{} | {}\n")):
+            (Path(place) / name).write_text("".join(form.format(2 * side - 1, text) for side, text in mails))
+        ours, theirs, line = (Path(place) / name for name in ("ours.model", "vw.model", "line.txt"))
+        line.write_text("word3 word14 word159\n")
+        (Path(place) / "line.vw").write_text("| word3 word14 word159\n")
+        command("train", Path(place) / "mails.tsv", "--target", "0", "--text", "1", "-q", "-m", ours)()
+        process(script, "-d", Path(place) / "mails.vw", "-f", theirs, "--loss_function", "hinge")()
+        vw = process(script, "-t", "-i", theirs, "-d", Path(place) / "line.vw", "-p", Path(place) / "answer.txt")
+        us, them = measure_in_turns(command("predict", ours, line, "-q"), vw, repeat=repeat, warm_up=2)
+    note = "kernels on disk; peer: Vowpal Wabbit"
+    return Result("`rosenblatt predict` of one line of text, a new process", us.cost, them.cost, us.cost, True, note)
+
+
+def learning_a_row(folder: Path | None, repeat: int) -> Result:
+    """The first example of a stream, in a new process."""
+    script = "from rosenblatt.online import OnlinePerceptron; OnlinePerceptron().learn_one({'a': 1.0, 'b': 2.0}, 'x')"
+    (us,) = measure_in_turns(process(script), repeat=repeat, warm_up=1)
+    return Result("import and first `learn_one`, a new process", us.cost, None, us.cost, True, "kernels on disk")
+
+
 def helping(folder: Path | None, repeat: int) -> Result:
     (us,) = measure_in_turns(command("--help"), repeat=repeat, warm_up=1)
     return Result("`rosenblatt --help`", us.cost, None, us.cost, True, "")

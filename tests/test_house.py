@@ -11,7 +11,7 @@ TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(SO
 FUNCTIONS = [(path, node) for path, tree in TREES.items() for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
 VAGUE = {"told", "asked", "said", "spoken", "taken_up", "written", "restored", "grouped", "sniffed", "clarified"}
 # The same thing for each of several formats or decoders, under the same name.
-SAME_MEANING = {"Sentence", "best_tree", "parse", "read"}
+SAME_MEANING = {"Sentence", "__getattr__", "best_tree", "parse", "read"}
 
 
 def arguments(function):

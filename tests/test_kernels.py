@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from rosenblatt.engine import blocks
 from rosenblatt.engine.jit import is_number, jit
-from rosenblatt.engine.problems import Binary, Joint, OneVsOne, OneVsRest, visible
+from rosenblatt.engine.problems import Binary, Joint, OneVsOne, OneVsRest, columns, visible
 from rosenblatt.engine.rows import CSR, Dense, Examples, as_rows
 from rosenblatt.engine.train import Trainer, Visits
 from rosenblatt.engine.weights import zeros
@@ -129,11 +129,13 @@ def test_blocks_are_the_row_at_a_time_run(kind, data):
     order = data.draw(st.sampled_from([np.arange(rows), rng.permutation(rows), rng.integers(0, rows, 2 * rows)]))
     by_row, by_block = (trainer(X, labels, kind(classes), rule=Perceptron(1.0, 1.0), constant=constant) for _ in range(2))
     threads = data.draw(st.integers(1, 3))
+    by_block = by_block._replace(late=data.draw(st.sampled_from([None, np.zeros((rows, columns(kind(classes))))])))
     for _ in range(2):
         done, _ = by_row.epoch(order)
-        blocked = blocks.epoch_in_blocks(by_block.examples, by_block.weights, kind(classes), by_block.rule,
-                               by_block._pace(10**9), order, threads)  # fmt: skip
+        known = (by_block.examples, by_block._weights(), kind(classes), by_block.rule, by_block._pace(10**9), order)
+        blocked = blocks.epoch_in_blocks(*known, by_block.late, threads)
         assert (done.mistakes, done.updates) == (blocked.mistakes, blocked.updates)
+    by_block.settle()
     assert np.array_equal(by_row.weights.w, by_block.weights.w)
     assert np.array_equal(by_row.weights.drift, by_block.weights.drift)
     assert np.array_equal(by_row.weights.tally, by_block.weights.tally)

@@ -488,7 +488,7 @@ def test_hashed_weights_keep_their_names(bits):
     assert weights
     assert all(isinstance(name, str) for name in weights)
     assert all(model.score_one({name: 1.0})[True] == weight for name, weight in weights.items())
-    assert model._weights.w.shape == (2**12 + 1,)
+    assert model._weights.w.shape == (2**12 + 1, 1)
 
 
 def test_names_beyond_the_bound_go_by_their_bucket():
@@ -509,7 +509,7 @@ def test_hashed_lengths_count_what_shares_a_bucket_together():
     hashed = FeatureHasher(2).transform([row]).toarray()[0]
     model.learn_one({}, "x")
     model.learn_one(row, "y")
-    np.testing.assert_allclose(model._weights.w[:2], hashed / (hashed @ hashed))
+    np.testing.assert_allclose(model._weights.w[:2, 0], hashed / (hashed @ hashed))
     assert model.score_one(row)["y"] == pytest.approx(1.0)
 
 
@@ -589,6 +589,18 @@ def test_a_limit_that_is_never_reached_changes_nothing():
         for model in (free, limited):
             model.learn_one(x, label)
     assert learned(free) == learned(limited)
+
+
+@pytest.mark.parametrize("size", [63, 64, 65, 129])
+def test_long_rows_are_learned_from_as_partial_fit_does(size):
+    rng = np.random.default_rng(size)
+    X, y = rng.integers(-3, 4, (50, size)).astype(float), rng.integers(0, 2, 50)
+    expected = rosenblatt.Perceptron(keep="last", unknown_class="grow").partial_fit(X, y)
+    for rows in (X, [dict(enumerate(row)) for row in X.tolist()]):
+        model = OnlinePerceptron()
+        model.learn_many(rows, y.tolist())
+        assert model.weights_of(model.classes_[1]) == {j: w for j, w in enumerate(expected.coef_[0].tolist()) if w}
+        assert model.predict_many(rows) == expected.predict(X).tolist()
 
 
 # Names
@@ -844,7 +856,7 @@ def all_of(model):
     counts = (model.n_seen_, model.n_mistakes_, model.n_updates_)
     if not model.classes_:
         return counts
-    names = weights.names.known, weights.names.codes(weights.names.known).tolist(), weights.positions
+    names = weights.names.known, weights.names.codes(weights.names.known).tolist(), weights.names.positions
     return (model.classes_, dict(model._numbers), counts, copy.deepcopy(names), weights.w.shape, weights.w.tobytes())
 
 

@@ -214,6 +214,22 @@ def test_training_that_ends_at_max_iter_warns():
     assert fitted.n_iter_ == 3, "what was learned is there, even where warnings are errors"
 
 
+@pytest.mark.parametrize("settings", [{}, {"tol": None, "max_iter": 37}, {"order": "cyclic", "n_iter_no_change": 900}])
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix])
+def test_epochs_that_nobody_watches_are_those_that_somebody_does(layout, settings, capsys):
+    """Few rows are visited many times in one call of a kernel; somebody who looks between makes no difference."""
+    rng = np.random.default_rng(4)
+    X, y = layout(rng.integers(-3, 4, (40, 3)).astype(float)), rng.integers(0, 2, 40)
+    alone, watched = (Perceptron(random_state=0, verbose=verbose, **settings).fit(X, y) for verbose in (0, 1))
+    assert alone.n_iter_ > 30
+    assert [epoch._replace(seconds=0) for epoch in alone.history_] == [
+        epoch._replace(seconds=0) for epoch in watched.history_
+    ]
+    assert alone.stop_reason_ == watched.stop_reason_
+    assert np.array_equal(alone.coef_, watched.coef_)
+    assert np.array_equal(alone.last_coef_, watched.last_coef_)
+
+
 def test_max_updates_stops_in_the_middle_of_an_epoch_with_the_weights_of_that_moment():
     clf = Perceptron(keep="last", order="cyclic", max_updates=5, tol=None).fit(X, Y)
     run = reference.learn(X, Y, 2, [range(60)], multiclass="binary")

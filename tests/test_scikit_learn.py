@@ -451,6 +451,28 @@ def test_tables_give_the_columns_their_names():
         assert clf.predict(table).tolist() == expected.predict(X).tolist()
 
 
+@pytest.mark.parametrize("wrong", [[[np.nan, 1.0]], [[1.0, np.inf]], [[1.0]], np.empty((0, 2))])
+def test_an_array_is_refused_in_the_same_words_whether_or_not_scikit_learn_reads_it(wrong):
+    model = Perceptron().fit(np.eye(2), np.array([0, 1]))
+    messages = []
+    for X in (np.array(wrong), np.asfortranarray(np.repeat(wrong, 2, axis=0))):
+        with pytest.raises(InvalidData) as refused:
+            model.predict(X)
+        messages.append(re.sub(r"shape=\(\d", "shape=(n", str(refused.value)))
+    assert messages[0] == messages[1]
+
+
+def test_an_array_as_it_is_and_a_list_give_the_same_model():
+    X, y = np.array([[1.0, 2.0], [0.5, -1.0], [-1.0, 0.25]]), np.array([1, 0, 1])
+    with_names = Perceptron().fit(pd.DataFrame(X, columns=["a", "b"]), y)
+    models = [Perceptron().fit(X.tolist(), y.tolist()), Perceptron().fit(X, y), with_names.fit(X, y)]
+    assert len({model.coef_.tobytes() for model in models}) == 1
+    assert not hasattr(with_names, "feature_names_in_")
+    assert models[0].predict(X.tolist()).tolist() == models[1].predict(X).tolist()
+    with pytest.raises(InvalidData, match="2 features"):
+        models[1].partial_fit(np.ones((1, 3)), y[:1])
+
+
 def test_t_counts_as_scikit_learns():
     X, y = blobs(3)
     theirs = linear_model.Perceptron(max_iter=4, tol=None, shuffle=False).fit(X, y)

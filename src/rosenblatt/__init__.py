@@ -16,6 +16,7 @@ from rosenblatt.modelfile.registry import PUBLIC
 if TYPE_CHECKING:
     from rosenblatt.engine.train import Epoch as Epoch
     from rosenblatt.engine.weights import Weights as Weights
+    from rosenblatt.estimators.explanation import Explanation as Explanation
     from rosenblatt.estimators.kernel.budget import BudgetPerceptron as BudgetPerceptron
     from rosenblatt.estimators.kernel.budget import Forgetron as Forgetron
     from rosenblatt.estimators.kernel.budget import Projectron as Projectron
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from rosenblatt.estimators.kernel.budget import RandomBudgetPerceptron as RandomBudgetPerceptron
     from rosenblatt.estimators.kernel.budget import Stoptron as Stoptron
     from rosenblatt.estimators.kernel.machine import KernelPerceptron as KernelPerceptron
-    from rosenblatt.estimators.linear import Explanation as Explanation
     from rosenblatt.estimators.linear import Perceptron as Perceptron
     from rosenblatt.estimators.margins import MIRA as MIRA
     from rosenblatt.estimators.margins import PAUM as PAUM

@@ -16,7 +16,6 @@ from math import inf, sqrt
 from typing import NamedTuple
 
 from rosenblatt.engine.jit import generic
-from rosenblatt.theory import bounds
 
 
 @generic
@@ -61,6 +60,8 @@ class Perceptron(NamedTuple):
         Block 1962 and Novikoff 1962 for δ = 0. Batches that move by the sum of up to b moves at once make at most
         (b·R² + 2δ/η)/γ² moves.
         """
+        from rosenblatt.theory import bounds
+
         return bounds.batch_sum(radius, gamma, batch, delta=self.margin, rate=self.rate)
 
     @property
@@ -108,6 +109,8 @@ class Diminishing(NamedTuple):
 
         For summed batches R² counts as many times as a batch has rows, as it does at the constant rate.
         """
+        from rosenblatt.theory import bounds
+
         return bounds.diminishing(sqrt(batch) * radius, gamma, self.power, delta=self.margin, rate=self.rate)
 
 
@@ -189,6 +192,8 @@ class PA1(NamedTuple):
 
     def bound(self, radius: float, gamma: float, batch: int = 1) -> float:
         """From w = 0, with a unit separator of margin ≥ γ: wrong predictions ≤ max(R², 1/C)/γ²."""
+        from rosenblatt.theory import bounds
+
         return bounds.pa1(radius, 1 / gamma, self.C) if batch == 1 else inf
 
 
@@ -219,6 +224,8 @@ class PA2(NamedTuple):
 
     def bound(self, radius: float, gamma: float, batch: int = 1) -> float:
         """From w = 0: wrong predictions ≤ Σ ℓ² ≤ (R² + 1/(2C))/γ²."""
+        from rosenblatt.theory import bounds
+
         return bounds.pa2(radius, 1 / gamma, self.C) if batch == 1 else inf
 
 
@@ -256,6 +263,8 @@ class Mira(NamedTuple):
 
     def bound(self, radius: float, gamma: float, batch: int = 1) -> float:
         """From w = 0: wrong predictions ≤ max(R², β)/γ². With β = 0 only the steps are bounded, Σ τ ≤ R/γ."""
+        from rosenblatt.theory import bounds
+
         return bounds.mira(radius, gamma, self.margin) if batch == 1 else inf
 
 

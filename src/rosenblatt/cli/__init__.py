@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -10,18 +11,9 @@ from typing import NoReturn
 _MISSING = "error: the command line needs typer, which is not installed\ntry: pip install 'rosenblatt[cli]'"
 
 
-class _WithoutPandas:
-    """Hides pandas from the process of the command line. scikit-learn imports it wherever it is installed, which takes a
-    third of a second and 65 MB, and no command needs it."""
-
-    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
-        if name == "pandas":
-            raise ModuleNotFoundError("the command line does without pandas", name=name)
-
-
 def command() -> NoReturn:
     """Run the process `rosenblatt`."""
-    sys.meta_path.insert(0, _WithoutPandas())
+    gc.set_threshold(100_000)  # modules are no garbage: to look for some while they are imported took 50 ms of a command
     sys.exit(main())
 
 

@@ -154,8 +154,7 @@ def _folds(sentences: int) -> int:
 
 def _restarted(context: typer.Context, changes: dict[str, Any], sentences: int) -> tuple[Any, Callable[..., object]]:
     """A learner like that of --from, which starts from its weights."""
-    from sklearn.base import clone
-
+    from rosenblatt.estimators.interface import clone
     from rosenblatt.structured import TagAndParse
 
     before = _load(context.params["start"])

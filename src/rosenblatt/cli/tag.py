@@ -130,8 +130,7 @@ def _column_names(columns: str | None) -> list[str] | None:
 
 def _tagger_to_train(context: typer.Context, names: Sequence[str] | None) -> tuple[SequenceTagger, Callable[..., object]]:
     """(tagger, fit): what --train trains, and how: anew, from the weights of another, or on from an interruption."""
-    from sklearn.base import clone
-
+    from rosenblatt.estimators.interface import clone
     from rosenblatt.structured import SequenceTagger
 
     values = context.params

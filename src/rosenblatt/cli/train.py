@@ -300,6 +300,6 @@ def _short(name: str) -> str:
 
 def _counts_mistakes(learner: object) -> bool:
     """Whether each row is predicted before it is learned from, and is right or wrong."""
-    from sklearn.base import is_regressor
+    from rosenblatt.estimators.interface import is_regressor
 
     return hasattr(learner, "partial_fit") and not is_regressor(learner)

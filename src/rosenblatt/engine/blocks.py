@@ -18,15 +18,15 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
-from rosenblatt.engine.jit import is_number, jit
-from rosenblatt.engine.loop import Progress, apply_moves, length_of, weight_of
-from rosenblatt.engine.problems import JOINT, MOVE, OneVsRest, Problem, confront
+from rosenblatt.engine.jit import is_number, jit, stretch
+from rosenblatt.engine.loop import Progress, apply_moves, length_of, scratch_for, weight_of
+from rosenblatt.engine.problems import JOINT, OneVsRest, Problem, confront
 from rosenblatt.engine.rows import Dense, Examples, Rows
 from rosenblatt.errors import InvalidParameter
 
@@ -53,10 +53,14 @@ def is_faster(rows: Rows, problem: Problem) -> bool:
     )
 
 
-def epoch_in_blocks(examples: Examples, weights, problem, rule, pace, order: NDArray, threads: int) -> Progress:
+def epoch_in_blocks(
+    examples: Examples, weights: Any, problem, rule, pace, order: NDArray, late: NDArray | None, threads: int
+) -> Progress:
     """Visit the rows that `order` lists and learn from each; what `loop.epoch` does with a batch of one."""
     mistakes, updates, position = 0, 0, 0
     scores = np.empty((BLOCK, problem.classes), examples.rows.values.dtype)
+    panel_late = None if late is None else np.zeros((min(len(order), PANEL * BLOCK), late.shape[1]))
+    scratch = scratch_for(weights.w, problem, pace.room, panel_late)
     w = weights.w[:-1]
     # NaN and infinity are noticed by the scan, which names the row; numpy need not warn of them.
     with one_blas_thread(), np.errstate(invalid="ignore", over="ignore"):
@@ -65,20 +69,26 @@ def epoch_in_blocks(examples: Examples, weights, problem, rule, pace, order: NDA
                 first = block * BLOCK
                 x = panel.examples.rows.values[first : first + BLOCK]
                 np.matmul(x, w, out=scores[: len(x)])
-                done = scan(panel.examples, weights, problem, rule, pace.room, first, scores[: len(x)], gram)
+                done = scan(panel.examples, weights, problem, rule, scratch, first, scores[: len(x)], gram)
                 mistakes += done.mistakes
                 updates += done.updates
                 if done.broken >= 0:
                     return Progress(position, mistakes, updates, order[position + done.broken])
-            position += len(panel.examples.labels)
+            rows = order[position : position + len(panel.examples.labels)]
+            if late is not None and panel_late is not None:
+                if len(np.unique(rows)) == len(rows):
+                    late[rows] += panel_late[: len(rows)]
+                else:  # drawn at random
+                    np.add.at(late, rows, panel_late[: len(rows)])
+                panel_late[: len(rows)] = 0
+            position += len(rows)
     return Progress(position, mistakes, updates, -1)
 
 
 @jit
-def scan(examples, weights, problem, rule, room, first, scores, gram):
+def scan(examples, weights, problem, rule, scratch, first, scores, gram):
     """Learn from the block of rows that starts at `first`, whose scores lack the constant feature's part so far."""
-    moves = np.empty(room, MOVE)
-    share = np.zeros(weights.tally.size, np.int64)
+    moves = scratch.moves
     constant = scores.dtype.type(examples.constant)
     mistakes, updates = 0, 0
     for i in range(len(scores)):
@@ -96,7 +106,7 @@ def scan(examples, weights, problem, rule, room, first, scores, gram):
             for q in range(found):
                 moves[q]["row"] = first + i
                 moves[q]["clock"] = weights.clock[0]
-            updates += apply_moves(examples, weights, moves[:found], share, False)
+            updates += apply_moves(examples, weights, stretch(moves, 0, found), scratch, False)
             for q in range(found):
                 tau = scores.dtype.type(moves[q]["tau"])
                 spread(scores, gram, i, moves[q]["gains"], tau, constant)

@@ -8,6 +8,7 @@ is as good as a name. The key 0 stands for no feature, and marks an empty slot.
 from __future__ import annotations
 
 import numpy as np
+from numba.extending import register_jitable
 
 from rosenblatt.engine.jit import jit, prefetch
 
@@ -28,7 +29,7 @@ def mix(h, x):
     return h if h != _EMPTY else _STEP
 
 
-@jit
+@register_jitable
 def new_slots(capacity):
     """(capacity, 2) uint64, empty: the keys, and their payloads. The capacity must be a power of two."""
     return np.zeros((capacity, 2), np.uint64)
@@ -76,7 +77,7 @@ def resized(slots, capacity):
     return larger
 
 
-@jit
+@register_jitable
 def capacity_for(keys):
     """The smallest capacity of which this many keys fill less than half."""
     capacity = 16

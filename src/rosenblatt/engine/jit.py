@@ -1,6 +1,7 @@
-"""Ways of compiling; code that asks the interpreter itself has one more, in `online/objects.py`.
+"""Ways of compiling.
 
-`jit` compiles a body, `exact` one whose sums and quotients must stay as they are written, `inlined` a short one of these.
+`jit` compiles a body, `exact` one whose sums and quotients must stay as they are written, `inlined` a short one of these,
+`gil_jit` one that asks the interpreter itself, as `online/objects.py` says.
 `generic` gives a function one body per type of its first argument, so that a rule or a layout is added by writing a
 NamedTuple and a body, and no string or integer code decides inside a loop. `prefetch` asks the processor for memory it will
 need soon. With NUMBA_DISABLE_JIT=1 the same source runs as plain Python.
@@ -20,8 +21,11 @@ from numba.core import cgutils
 from numba.core.caching import NullCache
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
+from numba.core.errors import TypingError
 from numba.core.registry import CPUDispatcher
-from numba.extending import intrinsic, overload
+from numba.core.typing.templates import infer_global
+from numba.extending import intrinsic
+from numba.np.arrayobj import populate_array
 
 from rosenblatt.engine import notice
 from rosenblatt.engine.kernel_cache import KernelCache, place, stamp
@@ -42,21 +46,31 @@ _STAMPS: dict[Any, list[str]] = {}  # of the bodies that are not of this package
 
 def jit(body: Callable) -> Any:
     """The body, compiled when it is first called with arguments of a type, and kept on disk."""
-    return kept(body, _OPTIONS)
+    return _kept(body, _OPTIONS)
 
 
 def exact(body: Callable) -> Any:
     """The same, computed as it is written: no quotient becomes a product with a reciprocal, which may be a bit off."""
-    return kept(body, _OPTIONS | {"fastmath": False})
+    return _kept(body, _OPTIONS | {"fastmath": False})
 
 
 def inlined(body: Callable) -> Any:
     """The same as `exact`, and part of each loop that calls it: for a body so short that a call would cost more."""
-    return kept(body, _OPTIONS | {"fastmath": False, "forceinline": True})
+    return _kept(body, _OPTIONS | {"fastmath": False, "forceinline": True})
 
 
-def kept(body: Callable, options: dict) -> Any:
-    """The body, compiled with options of numba when it is first called with arguments of a type, and kept on disk."""
+def apart(body: Callable) -> Any:
+    """The same as `jit`, for arguments that lie apart in memory: what is written to one array is read from no other."""
+    body.lies_apart = True  # type: ignore[attr-defined]  # for _PartCompiler
+    return _kept(body, _OPTIONS)
+
+
+def gil_jit(body: Callable) -> Any:
+    """The same as `exact`, holding the interpreter's lock."""
+    return _kept(body, _OPTIONS | {"fastmath": False, "nogil": False})
+
+
+def _kept(body: Callable, options: dict) -> Any:
     compiled = njit(**options)(body)
     if isinstance(compiled, CPUDispatcher):
         del vars(compiled)["_cache"]
@@ -85,9 +99,9 @@ class _Kernel(CPUDispatcher):
         kws = {name: types.unliteral(kind) for name, kind in kws.items()}
         return self.part.get_call_template(tuple(map(types.unliteral, args)), kws)
 
-    def get_overload(self, signature: Any) -> Any:
+    def get_overload(self, args: Any) -> Any:
         """Return what another kernel calls."""
-        return self.part.get_overload(signature)
+        return self.part.get_overload(args)
 
 
 def _stamps(signature: Any) -> tuple:
@@ -108,6 +122,7 @@ class _PartCompiler(Compiler):
     def compile_extra(self, func: Any) -> Any:
         """Compile a body."""
         self.state.library = _PartLibrary(self.state.targetctx.codegen(), func.__qualname__)
+        self.state.flags.noalias = hasattr(func, "lies_apart")
         return super().compile_extra(func)
 
 
@@ -153,33 +168,59 @@ def generic(signature: Callable) -> Any:
     compiled code the choice is made while compiling and costs nothing; in plain Python it is `functools.singledispatch`.
     """
     dispatched: Any = singledispatch(signature)
-    bodies: dict[type, Callable] = {}
+    kernels: dict[type, Any] = {}
     plain_register = dispatched.register
 
     def register(body: Callable) -> Callable:
         annotation = next(iter(body.__annotations__.values()))
         kind = eval(annotation, body.__globals__) if isinstance(annotation, str) else annotation
+        kernel = _kept(body, _OPTIONS | {"forceinline": True})
         for each in get_args(kind) or (kind,):
-            bodies[each] = body
-            if kept := stamp(body):
-                _STAMPS.setdefault(each, []).append(kept)
+            kernels[each] = kernel
+            if source := stamp(body):
+                _STAMPS.setdefault(each, []).append(source)
             plain_register(each, body)
         return body
 
     if not config.DISABLE_JIT:
-
-        @overload(dispatched, strict=False, inline="always", jit_options=_OPTIONS)
-        def choose(first: Any, *others: Any) -> Callable | None:
-            return bodies.get(getattr(first, "instance_class", type(None)))
-
+        dispatched.chooser = _Chooser(signature.__name__, kernels)  # numba's type does not keep it alive
+        infer_global(dispatched, types.Dispatcher(dispatched.chooser))
     dispatched.register = register
     return dispatched
+
+
+class _Chooser:
+    """What compiled code calls for a generic function: it looks like a kernel, and passes each call on to the kernel that
+    the type of the first argument has."""
+
+    is_compiling = False  # itself: no generic function calls itself
+
+    def __init__(self, name: str, kernels: dict[type, Any]):
+        self.name, self.kernels = name, kernels
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """Return the types of a call."""
+        return self._kernel(args).get_call_template(args, kws)
+
+    def get_overload(self, args: Any) -> Any:
+        """Return what is called."""
+        return self._kernel(args).get_overload(args)
+
+    def _kernel(self, args: Any) -> Any:
+        kind = getattr(args[0], "instance_class", None) if args else None
+        if kind not in self.kernels:
+            raise TypingError(f"{self.name} has no body for {args[0] if args else 'no argument'}")
+        return self.kernels[kind]
 
 
 if config.DISABLE_JIT:
 
     def prefetch(array: Any, index: int) -> None:
         """Do nothing: plain Python has no use for a hint to the processor."""
+
+    def stretch(array: Any, first: int, size: int) -> Any:
+        """Return `size` elements from `first` on, counted in the order of memory."""
+        return array.ravel(order="K")[first : first + size]
 
 else:
 
@@ -200,3 +241,21 @@ else:
             return context.get_dummy_value()
 
         return types.void(array, types.intp), emit
+
+    @intrinsic
+    def stretch(typingctx, array, first, size):
+        """Return `size` elements from `first` on, counted in the order of memory, as an array that does not keep its own
+        memory alive: counting who does, for each row, was measured at more than the time of a short row."""
+        if array.layout not in "CF":
+            raise TypeError(f"stretch takes arrays in one piece, not {array}")
+        part = array.copy(ndim=1, layout="C")
+
+        def emit(context, builder, signature, arguments):
+            data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+            itemsize = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(array.dtype)))
+            view = context.make_array(part)(context, builder)
+            start = builder.gep(data, [arguments[1]])
+            populate_array(view, start, [arguments[2]], [itemsize], itemsize, meminfo=None)
+            return view._getvalue()
+
+        return part(array, types.intp, types.intp), emit

@@ -6,6 +6,9 @@ weights of one feature in one run. The bodies are the same, only the nesting of 
 
 `weights` is anything with `w`, `drift`, `tally` and `clock`. The drift is the sum of clock·τΔ, in float64 whatever w is:
 w − drift/clock is then the average of the weights after every example seen, at no cost to examples that change nothing.
+The sum of clock·τ for each row is enough until somebody asks for the average: `settle` then adds the rows, each once,
+however many epochs there were. When a sparse row is learned from, the weights of its features are near and their drift is
+not: adding to it at once was measured at 80 % of the time of an epoch.
 """
 
 from __future__ import annotations
@@ -13,10 +16,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from rosenblatt.engine.jit import inlined, is_number, jit, prefetch
-from rosenblatt.engine.problems import MOVE, confront, faced
-from rosenblatt.engine.rows import columns_of, fetch, take
+from rosenblatt.engine.jit import apart, exact, inlined, is_number, jit, stretch
+from rosenblatt.engine.problems import MOVE, Problem, confront, counters, faced
+from rosenblatt.engine.rows import fetch, take
+
+LONG_ROW = 32  # values: one sum would wait for each of its additions; of short rows, the processor adds several at once
 
 
 class Pace(NamedTuple):
@@ -27,6 +33,22 @@ class Pace(NamedTuple):
     budget: int  # stop after the batch that makes this many updates
     room: int  # the most moves that one row can call for
     ahead: int  # ask for this many rows ahead
+
+
+class Scratch(NamedTuple):
+    """Room to work in, made by Python: for each array that a kernel makes itself, it takes a tenth of a second longer to
+    compile."""
+
+    moves: NDArray  # MOVE records: those of a batch, or with a log as many as should be kept
+    share: NDArray  # (counters,) int64: zero before and after a batch
+    scores: NDArray  # (weight vectors that an example faces,): float64 for one, the precision of the weights for many
+    late: NDArray | None  # (rows, weight vectors) float64: the sum of clock·τ that is not yet in the drift; None: all is
+
+
+def scratch_for(w: NDArray, problem: Problem, most_moves: int, late: NDArray | None) -> Scratch:
+    """Room for learning a problem with such weights, and for so many moves."""
+    scores = np.empty(faced(problem, 0)[1], np.float64 if w.ndim == 1 else w.dtype)
+    return Scratch(np.empty(most_moves, MOVE), np.zeros(counters(problem), np.int64), scores, late)
 
 
 class Progress(NamedTuple):
@@ -48,10 +70,10 @@ def place(columns, j):
 
 
 @jit
-def dot(columns, values, w, coming):
-    """⟨row, w⟩ in float64; on the way, ask for the weights of the row whose columns are coming."""
+def dot(columns, values, w):
+    """⟨row, w⟩ in float64."""
     if columns is not None:
-        return gathered(columns, values, w, coming)
+        return gathered(columns, values, w)
     total = 0.0
     for j in range(values.size):
         total += np.float64(values[j]) * np.float64(w[j])
@@ -59,81 +81,91 @@ def dot(columns, values, w, coming):
 
 
 @inlined
-def gathered(columns, values, w, coming):
-    """The same for a sparse row, summed in its order whatever comes next: a row has the same score in whichever stretch of
-    a stream it stands, to the last bit.
+def gathered(columns, values, w):
+    """The same for a sparse row, summed in the order of its values, a long one in four sums: a row has the same score in
+    whichever stretch of a stream it stands, to the last bit.
 
-    Random access to weights is what a sparse epoch waits for. A sum that must not be regrouped is not vectorised with
-    gather instructions, which were measured at more than twice the time of single loads.
+    A sum that must not be regrouped is not vectorised with gather instructions, which were measured at more than twice the
+    time of single loads. Asking for the weights of a later row meanwhile was measured at two to four times the time of the
+    sum where rows are short, and at no gain where they are long: the processor looks as far ahead by itself.
     """
+    if values.size >= LONG_ROW:
+        return gathered_by_fours(columns, values, w)
     total = 0.0
-    both = min(values.size, coming.size)
-    for j in range(both):
-        prefetch(w, np.int64(coming[j]))
+    for j in range(values.size):
         total += np.float64(values[j]) * np.float64(w[columns[j]])
-    for j in range(both, values.size):
-        total += np.float64(values[j]) * np.float64(w[columns[j]])
-    for j in range(both, coming.size):
-        prefetch(w, np.int64(coming[j]))
     return total
 
 
-@jit
+@exact
+def gathered_by_fours(columns, values, w):
+    """The same for a long row."""
+    a, b, c, d = 0.0, 0.0, 0.0, 0.0
+    fours = values.size & ~3
+    for j in range(0, fours, 4):
+        a += np.float64(values[j]) * np.float64(w[columns[j]])
+        b += np.float64(values[j + 1]) * np.float64(w[columns[j + 1]])
+        c += np.float64(values[j + 2]) * np.float64(w[columns[j + 2]])
+        d += np.float64(values[j + 3]) * np.float64(w[columns[j + 3]])
+    for j in range(fours, values.size):
+        a += np.float64(values[j]) * np.float64(w[columns[j]])
+    return (a + b) + (c + d)
+
+
+@apart
 def dots(columns, values, w, first, scores):
     """scores[k] = ⟨row, w[:, first + k]⟩ for as many columns as there are scores, in the precision of the weights.
 
     Float64 sums of float32 products were measured at 1.6 times the time. A dense row is read once for four weight vectors;
     of a sparse row four values at a time are multiplied with the runs of weights that belong to them.
     """
-    wanted = scores.size
+    wanted, size = scores.size, w.shape[0]
     if columns is None:
         zero = scores.dtype.type(0)
         k = 0
         while k + 4 <= wanted:
+            one, two = stretch(w, (first + k) * size, size), stretch(w, (first + k + 1) * size, size)
+            three, four = stretch(w, (first + k + 2) * size, size), stretch(w, (first + k + 3) * size, size)
             a, b, c, d = zero, zero, zero, zero
             for j in range(values.size):
                 x = values[j]
-                a += x * w[j, first + k]
-                b += x * w[j, first + k + 1]
-                c += x * w[j, first + k + 2]
-                d += x * w[j, first + k + 3]
+                a += x * one[j]
+                b += x * two[j]
+                c += x * three[j]
+                d += x * four[j]
             scores[k], scores[k + 1], scores[k + 2], scores[k + 3] = a, b, c, d
             k += 4
         while k < wanted:
+            one = stretch(w, (first + k) * size, size)
             a = zero
             for j in range(values.size):
-                a += values[j] * w[j, first + k]
+                a += values[j] * one[j]
             scores[k] = a
             k += 1
     else:
-        scores[:] = 0
-        offset = np.uint64(first)  # a sum of signed numbers might be an index from the end, and a test for that is slow
+        vectors = w.shape[1]
+        for k in range(wanted):
+            scores[k] = 0
         fours = values.size - values.size % 4
         for j in range(0, fours, 4):
             x, y, u, v = values[j], values[j + 1], values[j + 2], values[j + 3]
-            f, g, h, i = columns[j], columns[j + 1], columns[j + 2], columns[j + 3]
+            one = stretch(w, np.int64(columns[j]) * vectors + first, wanted)
+            two = stretch(w, np.int64(columns[j + 1]) * vectors + first, wanted)
+            three = stretch(w, np.int64(columns[j + 2]) * vectors + first, wanted)
+            four = stretch(w, np.int64(columns[j + 3]) * vectors + first, wanted)
             for k in range(wanted):
-                c = offset + np.uint64(k)
-                scores[k] += (x * w[f, c] + y * w[g, c]) + (u * w[h, c] + v * w[i, c])
+                scores[k] += (x * one[k] + y * two[k]) + (u * three[k] + v * four[k])
         for j in range(fours, values.size):
-            x, f = values[j], columns[j]
+            x, one = values[j], stretch(w, np.int64(columns[j]) * vectors + first, wanted)
             for k in range(wanted):
-                scores[k] += x * w[f, offset + np.uint64(k)]
+                scores[k] += x * one[k]
 
 
 @jit
-def room_for_scores(w, wanted):
-    """An array for scores: float64 for one weight vector, the precision of the weights for many."""
-    if w.ndim == 1:
-        return np.empty(wanted, np.float64)
-    return np.empty(wanted, w.dtype)
-
-
-@jit
-def measure(columns, values, constant, w, first, scores, coming):
+def measure(columns, values, constant, w, first, scores):
     """Fill `scores` with the scores of the row, constant feature included."""
     if w.ndim == 1:
-        scores[0] = dot(columns, values, w, coming) + constant * w[-1]
+        scores[0] = dot(columns, values, w) + constant * w[-1]
     else:
         dots(columns, values, w, first, scores)
         for k in range(scores.size):
@@ -141,27 +173,24 @@ def measure(columns, values, constant, w, first, scores, coming):
 
 
 @jit
-def axpy(columns, values, constant, w, drift, column, tau, clock):
-    """w[:, column] += τ · (row, constant), and drift[:, column] += clock · τ · (row, constant) where a drift is kept."""
-    step, late = w.dtype.type(tau), tau * clock
+def lay_out(columns, w, column):
+    """(place of the first weight of a column in the order of memory, distance from one weight of it to the next)."""
     if w.ndim == 1:
-        for j in range(values.size):
-            f = place(columns, j)
-            w[f] += step * values[j]
-            if drift is not None:
-                drift[f] += late * values[j]
-        w[-1] += step * w.dtype.type(constant)
-        if drift is not None:
-            drift[-1] += late * constant
-    else:
-        for j in range(values.size):
-            f = place(columns, j)
-            w[f, column] += step * values[j]
-            if drift is not None:
-                drift[f, column] += late * values[j]
-        w[-1, column] += step * w.dtype.type(constant)
-        if drift is not None:
-            drift[-1, column] += late * constant
+        return np.uint64(0), np.uint64(1)
+    if columns is None:
+        return np.uint64(column * w.shape[0]), np.uint64(1)
+    return np.uint64(column), np.uint64(w.shape[1])
+
+
+@apart
+def axpy(columns, values, constant, w, column, tau):
+    """w[:, column] += τ · (row, constant)."""
+    step = w.dtype.type(tau)
+    first, distance = lay_out(columns, w, column)
+    weights = stretch(w, 0, w.size)
+    for j in range(values.size):
+        weights[first + distance * place(columns, j)] += step * values[j]
+    weights[first + distance * np.uint64(w.shape[0] - 1)] += step * w.dtype.type(constant)
 
 
 @jit
@@ -179,21 +208,39 @@ def weight_of(weight, i):
 
 
 @jit
-def carry_out(rows, constant, w, drift, move):
-    """Make one move: w += τΔ, and drift += clock·τΔ."""
-    columns, values = take(rows, move["row"])
-    axpy(columns, values, constant, w, drift, move["gains"], move["tau"], move["clock"])
-    if move["loses"] >= 0:
-        axpy(columns, values, constant, w, drift, move["loses"], -move["tau"], move["clock"])
+def carry_out(rows, constant, w, drift, late, move):
+    """Make one move: w += τΔ, and drift += clock·τΔ, now or, where there is a `late`, when it is settled."""
+    row, gains, loses, tau, due = move["row"], move["gains"], move["loses"], move["tau"], move["tau"] * move["clock"]
+    columns, values = take(rows, row)
+    axpy(columns, values, constant, w, gains, tau)
+    if loses >= 0:
+        axpy(columns, values, constant, w, loses, -tau)
+    if late is not None:
+        late[row, gains] += due
+        if loses >= 0:
+            late[row, loses] -= due
+    elif drift is not None:
+        axpy(columns, values, constant, drift, gains, due)
+        if loses >= 0:
+            axpy(columns, values, constant, drift, loses, -due)
 
 
 @jit
-def apply_moves(examples, weights, moves, share, mean):
-    """Carry out moves that were all found with the same weights, as one change; how many counters it counts for.
+def settle(examples, drift, order, late):
+    """Add to the drift what is late of the rows of `order`, of which nothing is then left."""
+    for s in range(order.size):
+        i = order[s]
+        for k in range(late.shape[1]):
+            if late[i, k] != 0.0:
+                columns, values = take(examples.rows, i)
+                axpy(columns, values, examples.constant, drift, k, late[i, k])
+                late[i, k] = 0.0
 
-    `share` is scratch, zero for every counter before and after.
-    """
-    rows, constant = examples.rows, examples.constant
+
+@jit
+def apply_moves(examples, weights, moves, scratch, mean):
+    """Carry out moves that were all found with the same weights, as one change; how many counters it counts for."""
+    rows, constant, share = examples.rows, examples.constant, scratch.share
     w, drift, tally = weights.w, weights.drift, weights.tally
     updates = 0
     for q in range(moves.size):
@@ -201,7 +248,7 @@ def apply_moves(examples, weights, moves, share, mean):
     for q in range(moves.size):
         if mean:
             moves[q]["tau"] /= share[moves[q]["counter"]]
-        carry_out(rows, constant, w, drift, moves[q])
+        carry_out(rows, constant, w, drift, scratch.late, moves[q])
     for q in range(moves.size):
         if share[moves[q]["counter"]] > 0:
             share[moves[q]["counter"]] = 0
@@ -219,36 +266,33 @@ def end_of_batch(batch, start, rows):
 
 
 @jit
-def epoch(examples, weights, problem, rule, pace, order, start, log, run):
+def epoch(examples, weights, problem, rule, pace, order, start, scratch, log, run):
     """Visit the rows that `order` lists, from position `start` on, and learn from them.
 
-    A batch of one row is the online algorithm. With a `log` (moves, and how many there are) every move is kept, and the
-    loop returns when another batch might not fit. With a `run` (current run of right answers, longest run pocketed) it
+    A batch of one row is the online algorithm. With a `log`, which counts the moves in the scratch, every move is kept, and
+    the loop returns when another batch might not fit. With a `run` (current run of right answers, longest run pocketed) it
     returns at the mistake that ends a run longer than the longest, before learning from it, so that the caller may judge
     the weights that made it; with `run[0] = 0` the loop goes on from there.
     """
-    moves = np.empty(end_of_batch(pace.batch, 0, order.size) * pace.room, MOVE) if log is None else log[0]
-    share = np.zeros(weights.tally.size, np.int64)
-    scores = room_for_scores(weights.w, faced(problem, 0)[1])
+    moves, scores = scratch.moves, scratch.scores
     rows, labels, constant = examples.rows, examples.labels, examples.constant
     w, drift, tally, seen = weights.w, weights.drift, weights.tally, weights.clock
     mistakes, updates, t = 0, 0, start
     while t < order.size and updates < pace.budget:
         end = end_of_batch(pace.batch, t, order.size)
-        base = 0 if log is None else log[1][0]
+        base = np.int64(0) if log is None else log[0]
         if base + (end - t) * pace.room > moves.size:
             break
         clock = seen[0] + (end - t) - 1
         found = base
         for s in range(t, end):
             i = order[s]
-            if s + pace.ahead < order.size:
+            if pace.ahead > 0 and s + pace.ahead < order.size:
                 fetch(rows, order[s + pace.ahead])
             columns, values = take(rows, i)
-            coming = columns_of(rows, order[min(s + 2, order.size - 1)])
             label = labels[i]
             first, _ = faced(problem, label)
-            measure(columns, values, constant, w, first, scores, coming)
+            measure(columns, values, constant, w, first, scores)
             if not is_number(scores[0]):
                 return Progress(s, mistakes, updates, i)
             length = length_of(examples.lengths, i)
@@ -268,32 +312,55 @@ def epoch(examples, weights, problem, rule, pace, order, start, log, run):
             mistakes += not right
         if found > base:
             if found == base + 1:  # what apply_moves would do, without the call: it was measured at a fifth of an epoch
-                carry_out(rows, constant, w, drift, moves[base])
+                carry_out(rows, constant, w, drift, scratch.late, moves[base])
                 tally[moves[base]["counter"]] += 1
                 updates += 1
             else:
-                updates += apply_moves(examples, weights, moves[base:found], share, pace.mean)
+                updates += apply_moves(examples, weights, stretch(moves, base, found - base), scratch, pace.mean)
             if log is not None:
-                log[1][0] = found
+                log[0] = found
         seen[0] += end - t
         t = end
     return Progress(t, mistakes, updates, -1)
 
 
 @jit
-def most_violated(examples, weights, problem, rule, room, order, scales):
+def sum_of_squares(flat):
+    """The sum of all squares, in float64."""
+    total = 0.0
+    for j in range(flat.size):
+        total += np.float64(flat[j]) * np.float64(flat[j])
+    return total
+
+
+@jit
+def epochs(examples, weights, problem, rule, pace, orders, scratch, results):
+    """Visit the rows that each line of `orders` lists, the first line again after the last, as often as there are results:
+    (mistakes, updates) of each epoch, and in a float the squared length of the weights after it. The loop ends after an
+    epoch without mistakes or updates, or with weights that are too large. Returns (epochs, broken row or −1)."""
+    counts, squares = results
+    flat = stretch(weights.w, 0, weights.w.size)
+    for e in range(squares.size):
+        order = stretch(orders, (e % orders.shape[0]) * orders.shape[1], orders.shape[1])
+        done = epoch(examples, weights, problem, rule, pace, order, 0, scratch, None, None)
+        counts[e, 0], counts[e, 1], squares[e] = done.mistakes, done.updates, sum_of_squares(flat)
+        if done.broken >= 0 or done.mistakes == 0 or done.updates == 0 or not is_number(squares[e]):
+            return e + 1, done.broken
+    return squares.size, -1
+
+
+@jit
+def most_violated(examples, weights, problem, rule, order, scratch, scales):
     """(row, broken): of the rows of `order` that call for a move, the one whose lowest margin, divided by its `scales`
     (None: by 1), is lowest; −1 when no row calls for one. Ties go to the row that comes first."""
-    moves = np.empty(room, MOVE)
-    scores = room_for_scores(weights.w, faced(problem, 0)[1])
+    moves, scores = scratch.moves, scratch.scores
     lowest, chosen = np.inf, -1
     for s in range(order.size):
         i = order[s]
         columns, values = take(examples.rows, i)
-        coming = columns_of(examples.rows, order[min(s + 2, order.size - 1)])
         label = examples.labels[i]
         first, _ = faced(problem, label)
-        measure(columns, values, examples.constant, weights.w, first, scores, coming)
+        measure(columns, values, examples.constant, weights.w, first, scores)
         if not is_number(scores[0]):
             return -1, i
         length = length_of(examples.lengths, i)
@@ -307,16 +374,16 @@ def most_violated(examples, weights, problem, rule, room, order, scales):
 
 
 @jit
-def worst_first(examples, weights, problem, rule, pace, order, start, log, scales):
+def worst_first(examples, weights, problem, rule, pace, order, start, scratch, log, scales):
     """Learn from the most violated row of `order`, again and again: as often as `order` has rows, less `start`, or until
     no row is violated, which `position` −1 tells. Each time costs a pass over the data."""
     chosen = np.empty(1, np.int64)
     mistakes, updates, t = 0, 0, start
     while t < order.size and updates < pace.budget:
-        chosen[0], broken = most_violated(examples, weights, problem, rule, pace.room, order, scales)
+        chosen[0], broken = most_violated(examples, weights, problem, rule, order, scratch, scales)
         if chosen[0] < 0:
             return Progress(-1, mistakes, updates, broken)
-        done = epoch(examples, weights, problem, rule, pace, chosen, 0, log, None)
+        done = epoch(examples, weights, problem, rule, pace, chosen, 0, scratch, log, None)
         if done.position == 0:
             break
         mistakes += done.mistakes

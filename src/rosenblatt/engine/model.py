@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from rosenblatt import rules
+from rosenblatt.conditions import RunConditions
 from rosenblatt.engine import problems
 from rosenblatt.engine.problems import JOINT, MOVE, Binary, OneVsOne, Problem, columns, counters, decide, visible, winner
 from rosenblatt.engine.rows import Matrix, Rows, is_sparse
@@ -27,7 +28,6 @@ from rosenblatt.engine.weights import (
 from rosenblatt.errors import DamagedModel, InvalidData
 from rosenblatt.modelfile.parts import Parts
 from rosenblatt.modelfile.values import MOST, decode_record, encode_record
-from rosenblatt.theory.conditions import RunConditions
 
 AVERAGES = ("auto", "average")  # what may be kept of the weights that predicts by their average
 Init: TypeAlias = tuple[ArrayLike | None, ArrayLike | None]  # coef and intercept to start from
@@ -47,6 +47,7 @@ class LinearModel:
         self.conditions = RunConditions()
         self.bound = WeightBound()
         self.only_predicts = False  # whether it comes from a file that holds no more
+        self.settle: Callable[[], None] = nothing_to_settle  # completes the drift, while a run of learning goes on
         self._known: tuple[int, NDArray, NDArray] | None = None
 
     @property
@@ -61,7 +62,9 @@ class LinearModel:
 
     def copy(self) -> LinearModel:
         """The same model, sharing nothing that learning changes."""
+        self.settle()
         twin = copy.copy(self)
+        twin.settle = nothing_to_settle
         twin.weights = self.weights.copy()
         twin.pocket = copy.deepcopy(self.pocket)
         return twin
@@ -82,6 +85,7 @@ class LinearModel:
     def predicting(self) -> NDArray:
         """The weights that predict, as the kernels have them; with votes, the last."""
         if self.keep in AVERAGES:
+            self.settle()
             return self.weights.average().astype(self.weights.w.dtype)
         return self.weights.w if self.pocket is None else self.pocket.w
 
@@ -221,6 +225,10 @@ class LinearModel:
             model.pocket.fewest = None if fewest is None else parts.whole("pocket/fewest")
         model.conditions = _conditions(parts, w, own_rule)
         return model
+
+
+def nothing_to_settle() -> None:
+    """Complete a drift that is complete."""
 
 
 def problem_of(parts: Parts, expected: Collection[Problem]) -> Any:

@@ -14,12 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rosenblatt.engine import blocks, loop
-from rosenblatt.engine.loop import Pace, Progress
-from rosenblatt.engine.problems import MOVE, Problem, moves_per_row
-from rosenblatt.engine.rows import Examples, largest_value, prefetch_distance
+from rosenblatt.engine.loop import Pace, Progress, Scratch, scratch_for
+from rosenblatt.engine.problems import MOVE, Problem, columns, moves_per_row
+from rosenblatt.engine.rows import Examples, Rows, count, largest_value, prefetch_distance
 from rosenblatt.engine.weights import HALFWAY, WeightBound, Weights, norm
 
 NO_LIMIT = np.iinfo(np.int64).max
+MOST_LATE = 1 << 23  # numbers, 64 MiB, that a run with many classes keeps for its average; one class: one for each row
+FEW_VISITS = 20_000  # between two looks at the limits: a few milliseconds
 
 
 class NumericFailure(ArithmeticError):
@@ -64,6 +66,18 @@ class Limits(NamedTuple):
     visits: int = 0  # and examples visited in them, while there are mistakes
     weight_change: float | None = None
 
+    def is_open(self) -> bool:
+        """Whether neither updates nor time are limited."""
+        return self.updates == NO_LIMIT and self.seconds == np.inf
+
+    def unwatched(self, made: int, waited: int, idle: int, rows: int) -> int:
+        """How many epochs of so many rows can be made before the next look at the limits, after so many that were made, and
+        epochs and visits since the error fell: no error can stop training earlier, as long as there are mistakes."""
+        most = min(self.epochs - made, max(FEW_VISITS // max(rows, 1), 1))
+        if self.tol is None:
+            return most
+        return min(most, max(self.patience - waited, -(-(self.visits - idle) // max(rows, 1)), 1))
+
 
 class Epoch(NamedTuple):
     """The record of one epoch of training, an entry of `history_`.
@@ -104,14 +118,9 @@ class Log:
     def __init__(self) -> None:
         self.full: list[NDArray] = []
 
-    def room(self, at_least: int) -> tuple[NDArray, NDArray]:
-        """Empty space for moves, and a count of those in it, as the kernels take them."""
-        return np.empty(max(at_least, 4096), MOVE), np.zeros(1, np.int64)
-
-    def add(self, space: tuple[NDArray, NDArray]) -> None:
-        """Keep what a kernel wrote into a space."""
-        moves, used = space
-        self.full.append(moves[: used[0]].copy())
+    def add(self, moves: NDArray) -> None:
+        """Keep these moves."""
+        self.full.append(moves.copy())
 
     def moves(self) -> NDArray:
         """All moves so far."""
@@ -170,8 +179,26 @@ class RowTrainer(EpochTrainer, Protocol):
         """Whether everything that the rows of `order` can have changed is a finite number."""
 
 
+class Finished(NamedTuple):
+    """One epoch that is over."""
+
+    done: Progress
+    converged: bool
+    size: float  # the norm of all weights
+    seen: int  # examples visited in it
+
+
+def late_for(rows: Rows, weights: Weights, problem: Problem) -> NDArray | None:
+    """Where a run keeps what is not yet in the drift: see `loop`. None where no average is kept, or for so many rows and
+    classes that it is added to the drift at once."""
+    vectors = columns(problem)
+    if weights.drift is None or (vectors > 1 and count(rows) * vectors > MOST_LATE):
+        return None
+    return np.zeros((count(rows), vectors))
+
+
 class Trainer(NamedTuple):
-    """Everything one run of learning works with."""
+    """Everything one run of learning works with. Where there is a `late`, the drift is incomplete until `settle`."""
 
     examples: Examples
     weights: Weights
@@ -182,6 +209,7 @@ class Trainer(NamedTuple):
     pocket: Pocket | None = None
     bound: WeightBound | None = None
     errors: Callable[[NDArray], int] = lambda w: 0  # on all examples; a pocket asks
+    late: NDArray | None = None
 
     @property
     def seen(self) -> int:
@@ -211,14 +239,48 @@ class Trainer(NamedTuple):
 
     def finite(self, order: NDArray) -> bool:
         """Whether everything that the rows of `order` can have changed is a finite number."""
+        self.settle()
         return self.weights.finite(self.examples.rows, order)
+
+    def settle(self) -> None:
+        """Complete the drift, so that the average is that of the weights after every example seen."""
+        if self.late is not None:
+            loop.settle(self.examples, self.weights.drift, self.visits.live, self.late)
+
+    def epochs(self, most: int) -> list[Finished]:
+        """Learn for up to so many epochs in one call of a kernel: between epochs of few rows, Python takes longer than they
+        do. It ends early after an epoch without mistakes or updates."""
+        orders = [self.visits.epoch() for _ in range(most if self.visits.order == "shuffle" else 1)]
+        rows = len(orders[0])
+        counts, squares = np.empty((most, 2), np.int64), np.empty(most)
+        table = orders[0][None] if len(orders) == 1 else np.stack(orders)
+        scratch = self._scratch(min(self.visits.batch, rows) * moves_per_row(self.problem))
+        known = (self.examples, self._weights(), self.problem, self.rule, self._pace(NO_LIMIT), table, scratch)
+        made, broken = loop.epochs(*known, (counts, squares))
+        if broken >= 0:
+            raise NumericFailure(int(broken), made - 1)
+        return [
+            Finished(Progress(rows, mistakes, updates, -1), updates == 0, norm(self.weights.w, square), rows)
+            for (mistakes, updates), square in zip(counts[:made].tolist(), squares[:made].tolist(), strict=True)
+        ]
+
+    def takes_many(self) -> bool:
+        """Whether `epochs` does the same as `epoch` again and again."""
+        plain = self.visits.order in ("cyclic", "shuffle") and self.log is None and self.pocket is None
+        return plain and not self._in_blocks(NO_LIMIT)
+
+    def _weights(self) -> Weights:
+        """What the kernels change."""
+        return self.weights if self.late is None else self.weights._replace(drift=None)
+
+    def _scratch(self, most_moves: int) -> Scratch:
+        return scratch_for(self.weights.w, self.problem, most_moves, self.late)
 
     def epoch(self, order: NDArray, budget: int = NO_LIMIT) -> tuple[Progress, bool]:
         """Visit the rows of `order` once; what was done, and whether nothing is left to learn."""
         if self._in_blocks(budget):
-            done = blocks.epoch_in_blocks(
-                self.examples, self.weights, self.problem, self.rule, self._pace(budget), order, self.visits.threads
-            )
+            known = (self.examples, self._weights(), self.problem, self.rule, self._pace(budget), order)
+            done = blocks.epoch_in_blocks(*known, self.late, self.visits.threads)
             _check(done)
             return done, done.updates == 0
         position, mistakes, updates = 0, 0, 0
@@ -235,28 +297,30 @@ class Trainer(NamedTuple):
         return Progress(position, mistakes, updates, -1), updates == 0 and self._none_violated()
 
     def _stretch(self, order: NDArray, position: int, pace: Pace) -> Progress:
-        space = None
-        if self.log is not None:
-            space = self.log.room(min(self.visits.batch, len(order)) * pace.room)
-        known = (self.examples, self.weights, self.problem, self.rule, pace, order, position, space)
+        most_moves = min(self.visits.batch, len(order)) * pace.room
+        used = None if self.log is None else np.zeros(1, np.int64)
+        scratch = self._scratch(most_moves if used is None else max(most_moves, 4096))
+        known = (self.examples, self._weights(), self.problem, self.rule, pace, order, position, scratch, used)
         if self.visits.order == "most-violated":
             done = loop.worst_first(*known, self.visits.scales)
         else:
             done = loop.epoch(*known, None if self.pocket is None else self.pocket.run)
-        if self.log is not None and space is not None:
-            self.log.add(space)
+        if self.log is not None and used is not None:
+            self.log.add(scratch.moves[: used[0]])
         return done
 
     def _none_violated(self) -> bool:
         """Whether no row calls for a move; an epoch without one tells, unless it may have missed rows."""
         if self.visits.order in ("cyclic", "shuffle"):
             return True
-        known = (self.examples, self.weights, self.problem, self.rule, moves_per_row(self.problem), self.visits.live)
+        scratch = self._scratch(moves_per_row(self.problem))
+        known = (self.examples, self._weights(), self.problem, self.rule, self.visits.live, scratch)
         return loop.most_violated(*known, self.visits.scales)[0] < 0
 
     def _pace(self, budget: int) -> Pace:
         batch = None if self.visits.batch == 1 else self.visits.batch
-        return Pace(batch, self.visits.mean, budget, moves_per_row(self.problem), prefetch_distance(self.examples.rows))
+        ahead = prefetch_distance(self.examples.rows, self.visits.order == "cyclic")
+        return Pace(batch, self.visits.mean, budget, moves_per_row(self.problem), ahead)
 
     def _in_blocks(self, budget: int) -> bool:
         plain = self.visits.order != "most-violated" and self.visits.batch == 1 and budget == NO_LIMIT
@@ -308,7 +372,7 @@ def train(
     learner: EpochTrainer,
     limits: Limits,
     error: Callable[[], float] | None = None,
-    watch: Callable[[Epoch], bool] = lambda epoch: False,
+    watch: Callable[[Epoch], bool] | None = None,
 ) -> tuple[list[Epoch], str]:
     """Learn epoch by epoch; the record of each, and the word for why it stopped.
 
@@ -319,50 +383,60 @@ def train(
     begin, updates = perf_counter(), 0
     best, waited, idle = np.inf, 0, 0  # the least error, epochs and visits since it fell
     before = learner.weights_now().copy(order="K") if limits.weight_change is not None else None
+    alone = error is None and watch is None and before is None
     with interrupts_held() as interrupted:
         while True:
-            number = len(history) + 1
-            started, seen = perf_counter(), learner.seen
+            started = perf_counter()
             try:
-                done, converged = learner.epoch(learner.visits.epoch(), limits.updates - updates)
+                if alone and isinstance(learner, Trainer) and learner.takes_many() and limits.is_open():
+                    finished = learner.epochs(limits.unwatched(len(history), waited, idle, len(learner.visits.live)))
+                else:
+                    finished = [_one_epoch(learner, limits.updates - updates)]
             except NumericFailure as failure:
-                failure.epochs = len(history)
+                failure.epochs += len(history)
                 raise
-            if last := converged or number >= limits.epochs:
+            if last := finished[-1].converged or len(history) + len(finished) >= limits.epochs:
                 _judge_pocket(learner)
-            updates += done.updates
-            size = learner.size()
-            if not np.isfinite(size):
-                raise NumericFailure(None, len(history))
-            seen = learner.seen - seen
+            if not np.isfinite(finished[-1].size):
+                raise NumericFailure(None, len(history) + len(finished) - 1)
             invalid = None if error is None else error()
-            seconds = perf_counter() - started
-            history.append(Epoch(number, done.mistakes, done.updates, seen, size, invalid, seconds, done.loss))
-            stop = watch(history[-1])
-            value = done.mistakes / max(seen, 1) if done.loss is None else done.loss
-            value = value if invalid is None else invalid
-            falling = limits.tol is None or value < best - limits.tol
-            waited, idle = (0, 0) if falling else (waited + 1, idle + seen)
-            enough = limits.visits if invalid is None and done.loss is None and done.mistakes else 0
-            best = min(best, value)
+            seconds = (perf_counter() - started) / len(finished)
+            for done, _, size, seen in finished:  # only the last can be the one to stop after
+                updates += done.updates
+                history.append(
+                    Epoch(len(history) + 1, done.mistakes, done.updates, seen, size, invalid, seconds, done.loss)
+                )
+                value = done.mistakes / max(seen, 1) if done.loss is None else done.loss
+                value = value if invalid is None else invalid
+                falling = limits.tol is None or value < best - limits.tol
+                waited, idle = (0, 0) if falling else (waited + 1, idle + seen)
+                enough = limits.visits if invalid is None and done.loss is None and done.mistakes else 0
+                best = min(best, value)
+            stop = watch is not None and watch(history[-1])
             moved = np.inf
             if before is not None:
                 moved, before = norm(learner.weights_now() - before), learner.weights_now().copy(order="K")
             reasons = {
                 "interrupted": bool(interrupted),  # first, for whoever pressed Ctrl-C must hear of it
-                "converged": converged,
+                "converged": finished[-1].converged,
                 "max_updates": updates >= limits.updates,
                 "training_error" if invalid is None else "validation_error": waited >= limits.patience and idle >= enough,
                 "weight_change": limits.weight_change is not None and moved <= limits.weight_change,
                 "max_seconds": perf_counter() - begin >= limits.seconds,
                 "callback": stop,
-                "max_iter": number >= limits.epochs,
+                "max_iter": len(history) >= limits.epochs,
             }
             reason = next((word for word, holds in reasons.items() if holds), None)
             if reason is not None:
                 if not last:
                     _judge_pocket(learner)
                 return history, reason
+
+
+def _one_epoch(learner: EpochTrainer, budget: int) -> Finished:
+    seen = learner.seen
+    done, converged = learner.epoch(learner.visits.epoch(), budget)
+    return Finished(done, converged, learner.size(), learner.seen - seen)
 
 
 @contextmanager

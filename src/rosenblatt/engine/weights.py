@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rosenblatt.engine.jit import jit
+from rosenblatt.engine.loop import sum_of_squares
 from rosenblatt.engine.problems import JOINT, Binary, OneVsOne, Problem, columns, counters, pairs
 from rosenblatt.engine.rows import Rows, count, touched_columns
 from rosenblatt.errors import InvalidData
@@ -190,9 +190,10 @@ def weights_of(problem: Problem, coef: NDArray, intercept: NDArray, constant: fl
     return w
 
 
-def norm(w: NDArray) -> float:
-    """The Euclidean norm of all weights; infinite or NaN if and only if one of them is, or if it is too large itself."""
-    squares = _sum_of_squares(w.ravel(order="K"))
+def norm(w: NDArray, squares: float | None = None) -> float:
+    """The Euclidean norm of all weights, the sum of whose squares may be known; infinite or NaN if and only if one of them
+    is, or if it is too large itself."""
+    squares = sum_of_squares(w.ravel(order="K")) if squares is None else squares
     largest = 1.0 if np.isfinite(squares) else float(np.abs(w).max())  # of large weights, the squares may overflow
     if np.isfinite(squares) or not np.isfinite(largest):
         return float(np.sqrt(squares))
@@ -233,11 +234,3 @@ def backup(places: Iterable[tuple[NDArray, Any]]) -> Callable[[], None]:
             array[index] = values
 
     return restore
-
-
-@jit
-def _sum_of_squares(flat):
-    total = 0.0
-    for j in range(flat.size):
-        total += np.float64(flat[j]) * np.float64(flat[j])
-    return total

@@ -19,15 +19,21 @@ from typing import Any, ClassVar, NamedTuple, NoReturn
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
-from sklearn.utils import assert_all_finite
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rosenblatt.engine.loop import Progress
 from rosenblatt.engine.model import Init
 from rosenblatt.engine.problems import Binary, Joint, OneVsOne, OneVsRest, Problem, Spread, winner
-from rosenblatt.engine.rows import Examples, Matrix, MatrixLike, Rows, as_rows, finite, numpy_array, refuse_dates
+from rosenblatt.engine.rows import (
+    Examples,
+    Matrix,
+    MatrixLike,
+    Rows,
+    all_finite,
+    as_rows,
+    finite,
+    numpy_array,
+    refuse_dates,
+)
 from rosenblatt.engine.train import (
     Epoch,
     EpochTrainer,
@@ -51,7 +57,8 @@ from rosenblatt.errors import (
     UnsupportedOperation,
 )
 from rosenblatt.estimators import targets
-from rosenblatt.estimators.callbacks import CallbackSupportMixin, Hooks
+from rosenblatt.estimators.callbacks import Hooks
+from rosenblatt.estimators.interface import CallbackSupportMixin, ClassifierMixin, Learner, check_is_fitted
 from rosenblatt.estimators.parameters import SHARED, Flag, NamedParameters, parameter, with_parameters
 from rosenblatt.estimators.plan import PROBLEMS, Plan
 from rosenblatt.estimators.progress import Bar, Units
@@ -65,7 +72,7 @@ Visit = Callable[[RowTrainer, NDArray], Progress]  # has a learner visit the row
 
 
 @contextmanager
-def unchanged_on_error(estimator: BaseEstimator) -> Iterator[None]:
+def unchanged_on_error(estimator: Learner) -> Iterator[None]:
     """Take back every attribute that was set, but those by which callbacks are torn down afterwards."""
     before = estimator.__dict__.copy()
     try:
@@ -78,7 +85,7 @@ def unchanged_on_error(estimator: BaseEstimator) -> Iterator[None]:
 
 
 @contextmanager
-def all_or_nothing(estimator: BaseEstimator) -> Iterator[None]:
+def all_or_nothing(estimator: Learner) -> Iterator[None]:
     """The same, and Ctrl-C waits until all is done."""
     with interrupts_held() as interrupted, unchanged_on_error(estimator):
         yield
@@ -91,7 +98,7 @@ def invalid_data() -> Iterator[None]:
     """Turn what scikit-learn refuses into InvalidData, with the same message."""
     try:
         yield
-    except (RosenblattError, NotFittedError):
+    except (RosenblattError, AttributeError):  # which a NotFittedError is too
         raise
     except TypeError as error:
         raise InvalidDataType(str(error)) from error
@@ -99,24 +106,50 @@ def invalid_data() -> Iterator[None]:
         raise InvalidData(str(error)) from error
 
 
-def read_rows(estimator: BaseEstimator, X: MatrixLike) -> Any:
+def _needs_no_reading(X: Any) -> bool:
+    """Whether scikit-learn, whose checks take longer than a small fit, would return X as it is, unless it has NaN."""
+    if type(X) not in (np.ndarray, sp.csr_array, sp.csr_matrix) or X.ndim != 2 or X.dtype not in READ["dtype"]:
+        return False
+    return min(X.shape) > 0 and (sp.issparse(X) or X.flags.c_contiguous)
+
+
+def _has_expected_columns(estimator: Any, X: Any) -> bool:
+    return estimator.n_features_in_ == X.shape[1] and not hasattr(estimator, "feature_names_in_")
+
+
+def takes_as_it_is(estimator: Any, X: Any, reset: bool) -> bool:
+    """Whether X needs no reading and has the columns that the estimator expects, with `reset` from now on."""
+    if not _needs_no_reading(X) or not (reset or _has_expected_columns(estimator, X)):
+        return False
+    estimator.n_features_in_ = X.shape[1]
+    estimator.__dict__.pop("feature_names_in_", None)
+    return True
+
+
+def read_rows(estimator: Learner, X: MatrixLike) -> Any:
     """X as an array or a CSR matrix of finite numbers, with the columns that the fitted estimator expects."""
+    if _needs_no_reading(X) and _has_expected_columns(estimator, X) and all_finite(X if type(X) is np.ndarray else X.data):
+        return X
     refuse_dates(X)
     with invalid_data():
+        from sklearn.utils.validation import validate_data
+
         return validate_data(estimator, numpy_array(X, "X"), reset=False, **READ)
 
 
-def read_examples(
-    estimator: BaseEstimator, X: MatrixLike, y: ArrayLike, reset: bool, **options: object
-) -> tuple[Any, NDArray]:
+def read_examples(estimator: Learner, X: MatrixLike, y: ArrayLike, reset: bool, **options: object) -> tuple[Any, NDArray]:
     """(X, y) as arrays, or X as a CSR matrix; with `reset`, the estimator expects columns like these from now on."""
+    from sklearn.utils.validation import validate_data
+
     refuse_dates(X)
     with invalid_data():
         return validate_data(estimator, numpy_array(X, "X"), numpy_array(y, "y"), reset=reset, **(READ | options))
 
 
-def refuse_non_finite(estimator: BaseEstimator, X: Matrix) -> None:
+def refuse_non_finite(estimator: Learner, X: Matrix) -> None:
     """Raise InvalidData if X holds NaN or infinity."""
+    from sklearn.utils import assert_all_finite
+
     with invalid_data():
         assert_all_finite(X, estimator_name=type(estimator).__name__, input_name="X")
 
@@ -228,6 +261,9 @@ class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, NamedParameters):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+    def _check_learned(self) -> None:
+        check_is_fitted(self)
 
     def _fitted(self) -> Any:
         if not self.__sklearn_is_fitted__():
@@ -398,7 +434,8 @@ class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, NamedParameters):
                 bar(epoch)
             return hooks.epoch()
 
-        history, reason = train(learner, self._limits(plan, learner), error, watch)
+        watched = bar is not None or hooks.fit is not None or recorded > 0
+        history, reason = train(learner, self._limits(plan, learner), error, watch if watched else None)
         if bar is not None:
             bar.done(reason)
         return history, reason
@@ -422,6 +459,8 @@ class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, NamedParameters):
                 if last.loss is None
                 else f"the mean loss was {last.loss:.3g}"
             )
+            from sklearn.exceptions import ConvergenceWarning
+
             warnings.warn(
                 f"{type(self).__name__} stopped after max_iter={self.max_iter} epochs without converging; in the last "
                 f"epoch {state}. Scale the columns (StandardScaler) or raise max_iter; if nothing separates the classes, "
@@ -684,7 +723,9 @@ class Classifier(ClassifierMixin, Estimator):
 
     # Steps of learning
 
-    def _read(self, X: MatrixLike, y: ArrayLike, reset: bool) -> tuple[Any, NDArray]:
+    def _read(self, X: Any, y: Any, reset: bool) -> tuple[Any, NDArray]:
+        if targets.need_no_reading(y, X, "biuU") and takes_as_it_is(self, X, reset):
+            return X, y
         y = numpy_array(y, "y")
         targets.refuse_several(y, type(self).__name__)
         targets.refuse_mixed(y)

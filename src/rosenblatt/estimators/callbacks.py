@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
-try:
-    from sklearn.callback import CallbackSupportMixin, with_callbacks
-except ImportError:  # before 1.9
 
-    class CallbackSupportMixin:  # type: ignore[no-redef]
-        """No callbacks."""
+def with_callbacks(method: Callable) -> Callable:
+    """The method, after which the callbacks of its estimator, if it has any, are torn down."""
 
-    def with_callbacks(method: Callable) -> Callable:
-        """The method as it is."""
-        return method
+    @wraps(method)
+    def managed(estimator: Any, *args: Any, **options: Any) -> Any:
+        if not getattr(estimator, "_skl_callbacks", None):
+            return method(estimator, *args, **options)
+        import sklearn.callback
 
+        return sklearn.callback.with_callbacks(method)(estimator, *args, **options)
 
-__all__ = ["CallbackSupportMixin", "Hooks", "with_callbacks"]
+    return managed
 
 
 class Hooks:

@@ -6,51 +6,33 @@ from __future__ import annotations
 import math
 import warnings
 from abc import abstractmethod
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt import rules
-from rosenblatt.engine.model import Init, LinearModel, fresh
+from rosenblatt.conditions import RunConditions
+from rosenblatt.engine.model import Init, LinearModel, fresh, nothing_to_settle
 from rosenblatt.engine.problems import Binary, OneVsOne, winner
 from rosenblatt.engine.rows import Dense, Examples, Matrix, MatrixLike, Rows, lengths, numpy_array, refuse_too_long
-from rosenblatt.engine.train import Limits, Log, Trainer, Visits
+from rosenblatt.engine.train import Limits, Log, Trainer, Visits, late_for
 from rosenblatt.engine.weights import Weights
 from rosenblatt.errors import InvalidData, InvalidParameter, UnknownLabel, UnsupportedOperation
 from rosenblatt.estimators import targets
 from rosenblatt.estimators.base import DENSE_WEIGHTS, Classifier, NotOffered, read_rows
 from rosenblatt.estimators.callbacks import with_callbacks
+from rosenblatt.estimators.explanation import Explanation
+from rosenblatt.estimators.interface import check_is_fitted
 from rosenblatt.estimators.parameters import Number, OneOf, SharedParameters, parameter, with_parameters
 from rosenblatt.estimators.plan import PATIENCE, Plan
 from rosenblatt.modelfile.parts import Parts
-from rosenblatt.theory.certification import Certified, Ran, certify
-from rosenblatt.theory.conditions import RunConditions
+
+if TYPE_CHECKING:
+    from rosenblatt.theory.certification import Certified
 
 _POWERS = {"invsqrt": 0.5, "inverse": 1.0}
-
-
-class Explanation(NamedTuple):
-    """The contributions of the features of a row to its score. The score is their sum (`math.fsum`) with the intercept.
-
-    Attributes
-    ----------
-    label : object
-        The class whose score is explained; a positive contribution raises it.
-    score : float
-        The score of the row.
-    intercept : float
-        The intercept of the class.
-    contributions : dict
-        The contribution of each feature, by its name or number, largest first; features of value zero are left out.
-    """
-
-    label: Any
-    score: float
-    intercept: float
-    contributions: dict[Any, float]
 
 
 class Linear(Classifier):
@@ -273,6 +255,8 @@ class Linear(Classifier):
         >>> print(Perceptron(order="cyclic").fit(X, y).certify(X, y))
         Separable, γ = 0.5774, R = 2.236: 4 updates, 26.7% of the 15 that the theorem of Novikoff allows.
         """
+        from rosenblatt.theory.certification import Ran, certify
+
         check_is_fitted(self)
         self._whole()
         if len(self.classes_) != 2:
@@ -375,9 +359,16 @@ class Linear(Classifier):
         weighted = examples.weight is not None and bool((examples.weight[visits.live] != 1).any())
         batch, in_turn = 1 if visits.mean else visits.batch, visits.order in ("cyclic", "shuffle")
         model.conditions = model.conditions.further(rule, batch, in_turn, weighted)
-        return Trainer(examples, model.weights, model.problem, rule, visits, log, model.pocket, model.bound, errors)
+        late = late_for(examples.rows, model.weights, model.problem)
+        trainer = Trainer(
+            examples, model.weights, model.problem, rule, visits, log, model.pocket, model.bound, errors, late
+        )
+        model.settle = trainer.settle
+        return trainer
 
     def _store(self, model: LinearModel, X: Matrix, learner: Trainer) -> None:
+        learner.settle()
+        model.settle = nothing_to_settle
         if learner.log is not None:
             model.remember(X, learner.log.moves())
 

@@ -33,9 +33,9 @@ from numbers import Integral, Real
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar, dataclass_transform, get_args
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from rosenblatt.errors import IncompatibleParameters, InvalidParameter, UnknownParameter, shown
+from rosenblatt.estimators.interface import Learner
 
 T = TypeVar("T")
 C = TypeVar("C", bound=type)
@@ -103,7 +103,7 @@ class Number(NamedTuple):
         return " or ".join([name, *others])
 
     def refusal(self, value: Any) -> str | None:
-        kind: Any = Integral if self.whole else Real
+        kind: Any = (int, Integral) if self.whole else (float, int, Real)  # the usual ones first: abstract ones are slow
         if (value is None and self.optional) or (isinstance(value, str) and value in self.words):
             return None
         if isinstance(value, kind) and (self.flag or not isinstance(value, bool)):
@@ -330,8 +330,8 @@ def unknown_parameter(learner: str, name: str, value: Any, known: Collection[str
     return UnknownParameter(learner, name, value, hint=hint)
 
 
-class NamedParameters(BaseEstimator):
-    """A scikit-learn estimator that answers an unknown parameter with what to write instead."""
+class NamedParameters(Learner):
+    """A learner that answers an unknown parameter with what to write instead."""
 
     def set_params(self, **params: Any) -> Any:
         """Set parameters of this estimator.

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import lru_cache
 from itertools import count
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
-from sklearn.utils import check_random_state
 
 from rosenblatt.engine.blocks import available_threads
 from rosenblatt.engine.problems import Binary, Joint, OneVsOne, OneVsRest, Problem
@@ -19,6 +18,7 @@ from rosenblatt.engine.rows import Rows, lengths
 from rosenblatt.engine.train import NO_LIMIT, Limits, Visits
 from rosenblatt.errors import InvalidData
 from rosenblatt.estimators import parameters
+from rosenblatt.estimators.interface import seeded
 from rosenblatt.estimators.parameters import SHARED, WORST_FIRST, Clash
 
 PROBLEMS: dict[str, Any] = {"joint": Joint, "ovr": OneVsRest, "ovo": OneVsOne}
@@ -41,7 +41,14 @@ def generator(random_state: Any) -> np.random.Generator:
     """The source of randomness that an int, RandomState, Generator or None stands for."""
     if isinstance(random_state, np.random.Generator):
         return random_state
-    return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
+    return np.random.default_rng(_drawn(random_state) if type(random_state) is int else _draw(random_state))
+
+
+def _draw(random_state: Any) -> int:
+    return seeded(random_state).randint(2**31 - 1)
+
+
+_drawn = lru_cache(_draw)  # a RandomState takes longer to seed than a small fit takes
 
 
 _UNUSED = np.random.default_rng(0)  # by rows that are visited as they come
@@ -88,6 +95,8 @@ class Plan:
 
         For a whole number as `random_state` they are those of scikit-learn's learners with `early_stopping=True`.
         """
+        from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
+
         share, seed = float(self.params["validation_fraction"]), self.params["random_state"]
         self._check_room(len(live), share, classes)
         splitter = ShuffleSplit if classes is None else StratifiedShuffleSplit

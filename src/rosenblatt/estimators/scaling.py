@@ -47,6 +47,8 @@ def unevenness(X: Matrix) -> Unevenness | None:
         if sizes.size == 0 or sizes.min() == sizes.max():
             return None  # zeros and ones
         limit = UNEVEN if sizes.size > _SPARSE * part.shape[0] * features else UNEVEN_SPARSE
+        if sizes.max() < limit * sizes.min(initial=np.inf, where=sizes > 0):
+            return None  # the sizes of the columns lie between these two
         if features > 4 * sizes.size:
             names, columns = np.unique(columns, return_inverse=True)
         else:
@@ -55,10 +57,13 @@ def unevenness(X: Matrix) -> Unevenness | None:
         with np.errstate(over="ignore"):
             total, squares = (np.bincount(columns, values, len(names)) for values in (sizes, sizes * sizes))
     else:
-        part, limit, names = np.abs(X[::step]), UNEVEN, np.arange(features)
+        part, limit, names = X[::step], UNEVEN, np.arange(features)
         with np.errstate(over="ignore"):
-            total = part.sum(axis=0, dtype=np.float64)
             squares = np.einsum("ij,ij->j", part, part, dtype=np.float64)
+            if squares.max() < UNEVEN**2 * squares.min():
+                return None  # a mean is at most the root of a mean square, and zeros only make that smaller
+            part = np.abs(part)
+            total = part.sum(axis=0, dtype=np.float64)
         present = np.count_nonzero(part, axis=0)
     there = present > 0
     if there.sum() < 2:

@@ -17,17 +17,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc
-from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt.engine.jit import jit
 from rosenblatt.engine.loop import axpy, dot
 from rosenblatt.engine.problems import winner
-from rosenblatt.engine.rows import Examples, Rows, as_rows, columns_of, count, frozen, lengths, numpy_array, row_bytes, take
+from rosenblatt.engine.rows import Examples, Rows, as_rows, count, frozen, lengths, numpy_array, row_bytes, row_values, take
 from rosenblatt.errors import InvalidData, InvalidParameter, NumericOverflow
 from rosenblatt.estimators import parameters, targets
 from rosenblatt.estimators.base import invalid_data, read_examples, read_rows, unchanged_on_error
+from rosenblatt.estimators.interface import ClassifierMixin, check_is_fitted
 from rosenblatt.estimators.parameters import (
     Flag,
     InterceptParameters,
@@ -158,13 +157,12 @@ def walk(examples, vector, sigma, w, begun, limit, looks):
     total = labels.size
     while looks > 0 and clean < total and updates <= limit and square > 0.0:
         columns, values = take(rows, i)
-        coming = columns_of(rows, i + 2 if i + 2 < total else 0)
-        score = dot(columns, values, w, coming) + constant * w[-1]
+        score = dot(columns, values, w) + constant * w[-1]
         sign = 1.0 if labels[i] == vector else -1.0
         looks -= 1
         clean += 1
         if sign * score < 0.0 and score * score >= sigma * sigma * squares[i] * square:
-            axpy(columns, values, constant, w, None, 0, -score / squares[i], 0)
+            axpy(columns, values, constant, w, 0, -score / squares[i])
             left = max(0.0, 1.0 - score * score / (squares[i] * square))  # Pythagoras
             clean, updates, square, shrunk = 0, updates + 1, square * left, shrunk * left
             if square < _SHORT:
@@ -189,9 +187,8 @@ def cosines(rows, squares, coef, intercept, result):
     total = result.shape[0]
     for i in range(total):
         columns, values = take(rows, i)
-        coming = columns_of(rows, i)
         for k in range(result.shape[1]):
-            score = dot(columns, values, coef[k], coming) + intercept[k]
+            score = dot(columns, values, coef[k]) + intercept[k]
             result[i, k] = score / math.sqrt(squares[i]) if squares[i] > 0.0 else 0.0
 
 
@@ -200,7 +197,7 @@ def check_lengths(rows: Rows, constant: float) -> NDArray:
     squares = lengths(rows, constant)
     low, high = _SQUARES
     for i in np.flatnonzero((squares < low) | (squares > high)).tolist():
-        if squares[i] > high or np.any(take(rows, i)[1]):
+        if squares[i] > high or np.any(row_values(rows, i)):
             problem = (
                 f"row {i} of X is too {'long' if squares[i] > high else 'short'} for its squared length to be a number"
             )
@@ -357,6 +354,9 @@ class SigmaPerceptron(LearnerSaveLoadMixin, ClassifierMixin, InterceptParameters
         if not self.success_:
             warnings.warn(self._report(), ConvergenceWarning, stacklevel=2)
         return self
+
+    def _check_learned(self) -> None:
+        check_is_fitted(self)
 
     def _count(self) -> None:
         """Set what follows from the history and from `solved_`."""

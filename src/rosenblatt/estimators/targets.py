@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.multiclass import check_classification_targets
 
 from rosenblatt.engine.rows import numpy_array
 from rosenblatt.errors import InvalidData, InvalidDataType, InvalidParameter, shown
@@ -16,9 +15,18 @@ _SEQUENCES = (list, tuple, np.ndarray)
 FEW = 2**16  # integers in a range this small are looked up in a table, which is several times faster than a search
 
 
-def _few_integers(y: NDArray) -> bool:
-    whole = y.dtype.kind in "iu" and y.dtype != np.uint64
-    return whole and len(y) > 0 and int(y.max()) - int(y.min()) < FEW
+def _few_integers(y: NDArray) -> tuple[int, int] | None:
+    """The lowest and the highest of integers in a small range; None for anything else."""
+    if y.dtype.kind not in "iu" or y.dtype == np.uint64 or len(y) == 0:
+        return None
+    low, high = int(y.min()), int(y.max())
+    return (low, high) if high - low < FEW else None
+
+
+def need_no_reading(y: Any, X: Any, kinds: str) -> bool:
+    """Whether y is an array of one of these kinds, with a value for each row of X, that scikit-learn would return as it is,
+    unless it has NaN."""
+    return type(y) is np.ndarray and y.shape == getattr(X, "shape", ())[:1] and y.dtype.kind in kinds
 
 
 def checked_labels(y: NDArray) -> NDArray:
@@ -26,6 +34,8 @@ def checked_labels(y: NDArray) -> NDArray:
     if y.dtype.kind == "O":
         refuse_mixed(y)
     if y.dtype.kind not in "biuSUT":
+        from sklearn.utils.multiclass import check_classification_targets
+
         check_classification_targets(y)
     return y
 
@@ -61,9 +71,8 @@ def refuse_mixed(y: ArrayLike) -> None:
 
 def distinct(y: NDArray) -> NDArray:
     """The distinct labels, sorted."""
-    if _few_integers(y):
-        low = int(y.min())
-        return (np.flatnonzero(np.bincount(y.astype(np.int64, copy=False) - low)) + low).astype(y.dtype)
+    if span := _few_integers(y):
+        return (np.flatnonzero(np.bincount(y.astype(np.int64, copy=False) - span[0])) + span[0]).astype(y.dtype)
     return np.unique(y)
 
 
@@ -71,8 +80,8 @@ def numbers(y: NDArray, classes: NDArray) -> NDArray:
     """The class number of each label, −1 for those that are not among the classes."""
     if len(classes) == 0:
         return np.full(len(y), -1, np.int64)
-    if _few_integers(y) and _few_integers(classes):
-        low, high = min(int(y.min()), int(classes.min())), max(int(y.max()), int(classes.max()))
+    if (span := _few_integers(y)) and (others := _few_integers(classes)):
+        low, high = min(span[0], others[0]), max(span[1], others[1])
         if high - low < FEW:
             table = np.full(high - low + 1, -1, np.int64)
             table[classes.astype(np.int64) - low] = np.arange(len(classes))

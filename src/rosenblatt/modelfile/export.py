@@ -12,11 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
-from sklearn.base import BaseEstimator, is_regressor
-from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt.engine.problems import OneVsOne
 from rosenblatt.errors import InvalidParameter, MissingDependency, UnsupportedOperation
+from rosenblatt.estimators.interface import Learner, check_is_fitted, is_regressor
 from rosenblatt.modelfile.atomic import atomic_write
 from rosenblatt.modelfile.container import VERSION
 from rosenblatt.online.perceptron import OnlinePerceptron
@@ -75,7 +74,7 @@ def _why_not_planes(estimator: Any) -> str:
 
 
 def to_onnx(
-    estimator: BaseEstimator,
+    estimator: Learner,
     path: str | PathLike | None = None,
     names: Sequence[str] | None = None,
     dtype: DTypeLike | None = None,
@@ -205,7 +204,7 @@ class Section(NamedTuple):
 
 
 def to_text(
-    estimator: BaseEstimator,
+    estimator: Learner,
     names: Sequence[str] | None = None,
     classes: Sequence[str] | None = None,
     path: str | PathLike | None = None,
@@ -271,7 +270,7 @@ def to_text(
 
 
 def _sections_by_column(
-    estimator: BaseEstimator, names: Sequence[str] | None, classes: Sequence[str] | None
+    estimator: Learner, names: Sequence[str] | None, classes: Sequence[str] | None
 ) -> tuple[str, list[str], list[Section]]:
     planes = planes_of(estimator)
     count, width = planes.coef.shape

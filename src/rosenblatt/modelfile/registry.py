@@ -30,7 +30,7 @@ _ESTIMATORS = {
 _OTHER_NAMES = {
     "engine.train": "Epoch",
     "engine.weights": "Weights",
-    "estimators.linear": "Explanation",
+    "estimators.explanation": "Explanation",
     "estimators.regression.stability": "Diverged",
     "modelfile.registry": "load",
     "theory.network": "Network",

@@ -14,8 +14,6 @@ from os import PathLike
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import is_regressor
-from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt import rules
 from rosenblatt.engine.train import Epoch
@@ -134,9 +132,9 @@ class LearnerSaveLoadMixin(SaveLoadMixin):
     def _learned_from_parts(self, parts: Parts, resume: bool) -> None:
         """Set what has been learned to what these parts say."""
 
+    @abstractmethod
     def _check_learned(self) -> None:
         """Raise an error if nothing has been learned yet."""
-        check_is_fitted(self)
 
     def to_parts(self, resume: bool = True) -> Parts:
         self._check_learned()
@@ -173,6 +171,8 @@ class LearnerSaveLoadMixin(SaveLoadMixin):
 class EstimatorSaveLoadMixin(LearnerSaveLoadMixin):
     """The file of an estimator whose `_model` has been learned in epochs or from a stream."""
 
+    _has_classes: ClassVar[bool] = True  # whether it predicts one of some classes
+
     def _model_to_parts(self, resume: bool) -> Parts:
         """Return the model as parts; with `resume`, all that learning needs to go on."""
         learner: Any = self
@@ -202,11 +202,9 @@ class EstimatorSaveLoadMixin(LearnerSaveLoadMixin):
             learner._plan()
         learner.n_features_in_ = parts.whole("features", 1, 1 << 40)
         set_feature_names(parts, learner)
-        if (parts.facts["classes"] is None) != is_regressor(learner):
-            raise DamagedModel(
-                f"classes must be {'null' if is_regressor(learner) else 'labels'} of a {type(self).__name__}"
-            )
-        if not is_regressor(learner):
+        if (parts.facts["classes"] is not None) != self._has_classes:
+            raise DamagedModel(f"classes must be {'labels' if self._has_classes else 'null'} of a {type(self).__name__}")
+        if self._has_classes:
             learner.classes_ = decode_labels(parts.facts["classes"])
             learner.class_count_ = parts.counts("class_count", len(learner.classes_))
         model = learner._model = self._model_from_parts(parts.parts("model", prefix=""))

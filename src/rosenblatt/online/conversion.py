@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt import rules
 from rosenblatt.engine.jit import jit
@@ -27,6 +26,7 @@ from rosenblatt.engine.train import Trainer, Visits
 from rosenblatt.engine.votes import AT_ONCE, Votes, products, resize_columns, stack_rows
 from rosenblatt.errors import DamagedModel, IncompatibleParameters, InvalidData, UnsupportedOperation
 from rosenblatt.estimators.base import read_rows
+from rosenblatt.estimators.interface import check_is_fitted
 from rosenblatt.estimators.linear import Linear
 from rosenblatt.estimators.parameters import (
     InterceptParameters,
@@ -40,7 +40,6 @@ from rosenblatt.estimators.parameters import (
 )
 from rosenblatt.estimators.plan import Plan
 from rosenblatt.modelfile.parts import Parts
-from rosenblatt.theory import bounds
 
 
 class Guarantee(NamedTuple):
@@ -69,33 +68,33 @@ class Pass(NamedTuple):
     survived: int  # examples, of the weights that survived the most
 
 
-# For each way to choose: the kind of its guarantee, what the guarantee says, and its bound.
-GUARANTEES: dict[str, tuple[str, str, Callable[[Pass, float], float]]] = {
-    "last": ("probability", "none: the last hypothesis may be the worst", lambda run, delta: inf),
+# For each way to choose: the kind of its guarantee, what the guarantee says, and its bound, by `theory.bounds`.
+GUARANTEES: dict[str, tuple[str, str, Callable[[Any, Pass, float], float]]] = {
+    "last": ("probability", "none: the last hypothesis may be the worst", lambda bounds, run, delta: inf),
     "random": (
         "probability",
         "of the mean over the draw: E[risk] = E[M]/T, and ≤ M/T + √((2/T) ln(1/δ))",
-        lambda run, delta: bounds.convex_risk(run.mistakes, run.examples, delta),
+        lambda bounds, run, delta: bounds.convex_risk(run.mistakes, run.examples, delta),
     ),
     "average": (
         "probability",
         "for a convex loss in [0, 1], not for wrong predictions: ≤ (its sum over the pass)/T + √((2/T) ln(1/δ))",
-        lambda run, delta: inf,
+        lambda bounds, run, delta: inf,
     ),
     "vote": (
         "expectation",
         "E[risk] ≤ 2 E[mistakes of a pass over T + 1]/(T + 1), leaving one out",
-        lambda run, delta: bounds.leave_one_out(run.mistakes + 1, run.examples),
+        lambda bounds, run, delta: bounds.leave_one_out(run.mistakes + 1, run.examples),
     ),
     "longest-survivor": (
         "probability",
         "≤ ln(T/δ)/s for weights that survived s examples",
-        lambda run, delta: bounds.survivor_risk(run.survived, run.examples, delta),
+        lambda bounds, run, delta: bounds.survivor_risk(run.survived, run.examples, delta),
     ),
     "best-suffix": (
         "probability",
         "≤ M/T + 6 √(ln(2(T + 1)/δ)/T)",
-        lambda run, delta: bounds.suffix_risk(run.mistakes, run.examples, delta),
+        lambda bounds, run, delta: bounds.suffix_risk(run.mistakes, run.examples, delta),
     ),
 }
 _NEEDS_MOVES = ("longest-survivor", "best-suffix")  # what these say rests on every mistake changing the weights
@@ -198,9 +197,11 @@ class OnlineToBatch(Linear, InterceptParameters):
         check_is_fitted(self)
         delta = self.delta if delta is None else delta
         check({"how": self.how, "delta": delta}, {name: self._allowed[name] for name in ("how", "delta")})
+        from rosenblatt.theory import bounds
+
         kind, statement, bound = GUARANTEES[self.how]
         survived = int(_spans(self._votes()).max())
-        return Guarantee(bound(Pass(self._model.seen, self.n_mistakes_, survived), delta), kind, statement)
+        return Guarantee(bound(bounds, Pass(self._model.seen, self.n_mistakes_, survived), delta), kind, statement)
 
     @property
     def coef_(self) -> NDArray:

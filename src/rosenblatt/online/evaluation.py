@@ -10,10 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.exceptions import NotFittedError
-from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt.errors import UnsupportedOperation
+from rosenblatt.estimators.interface import check_is_fitted
 from rosenblatt.estimators.parameters import Flag, Number, OneOf, check
 from rosenblatt.estimators.progress import StatusLine
 from rosenblatt.online.rows import RowLike
@@ -213,7 +212,9 @@ def _first(method: Callable[[Any], Any], x: RowLike) -> Any:
     """Return what a method of a model returns for a single row; None from a model that has not been fitted."""
     try:
         return method(_matrix(x))[0]
-    except NotFittedError:
+    except ValueError as error:
+        if not isinstance(error, AttributeError):  # as a NotFittedError is too
+            raise
         return None
 
 

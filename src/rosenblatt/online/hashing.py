@@ -13,14 +13,17 @@ from collections.abc import Hashable
 from hashlib import blake2b
 from numbers import Integral
 
-from sklearn.utils import murmurhash3_32
+import numpy as np
 
 from rosenblatt.errors import InvalidDataType
 
 
 def hash32(text: bytes) -> int:
     """Compute the MurmurHash3 of 32 bits, signed."""
-    return int(murmurhash3_32(text, seed=0))
+    from rosenblatt.data.vw.rows import murmur_of
+
+    unsigned = int(murmur_of(np.frombuffer(text + bytes(8), np.uint8)))  # which reads eight bytes at a time
+    return unsigned - (unsigned >> 31 << 32)
 
 
 def hash64(text: bytes) -> int:

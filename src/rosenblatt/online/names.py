@@ -1,9 +1,13 @@
-"""Features have names. A table gives each name a slot in the arrays of weights, and compiled code reads a row, a
-dictionary from names to values, through it.
+"""Features have names. A table gives each name a slot in the array of weights, and compiled code reads a row, a dictionary
+from names to values, through it.
 
-An entry of the table is 16 bytes: the address of the name, and 31 bits of its hash beside the name's code. A code is twice
-the slot, plus one where the feature counts with the opposite sign. Most names are found in the first entry looked at, by
-their address; a dictionary from names to integers visits three places in memory and was measured at twice the time.
+An entry of the table is 16 bytes: the address of the name, and beside its code a mark, 31 bits that follow from its hash
+and tell the first place to look; so a table that grows need not look at the names. A code is twice the slot, plus one where
+the feature counts with the opposite sign. Most names are found in the first entry looked at, by their address; a dictionary
+from names to integers visits three places in memory and was measured at twice the time.
+
+Compiled code gets addresses, not arrays: whole numbers are handed over at half the cost, and need a third of the time to
+compile. A `Names` and a `NamedWeights` each keep a block of words that says where their arrays are.
 """
 
 from __future__ import annotations
@@ -15,180 +19,204 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rosenblatt.engine.jit import prefetch
+from rosenblatt.engine.jit import gil_jit
 from rosenblatt.errors import InvalidData
 from rosenblatt.online.objects import (
     append,
     as_number,
     equal,
-    gil_jit,
-    hash_of,
-    inline_jit,
+    mark_of,
     next_item,
     prefetch_object,
+    put_real,
+    put_word,
+    real,
+    room,
     size_of,
+    word,
 )
 
 LARGEST = np.finfo(np.float64).max
 LARGEST_VALUE = 1e100  # of a feature, and of a step: no sum of their products, however long the stream, is infinite
 LOW = 2**32 - 1
 
+TABLE, MASK, POSITIONS = range(3)  # the block of names: the table, its entries minus one, and how many are positions
+NAMES, WEIGHTS, LAST, COLUMNS = range(4)  # the block of weights: that of their names, and the array
+NAMED = -1  # the size of a row that is a dictionary
+ARRAY_DATA = 2  # the word of a numpy array that says where its values are
 
-@inline_jit
-def first_place(hash_, table):
-    """(first place to look, mark to look for): whole numbers are their own hash, so the higher bits are mixed in."""
-    bits = np.uint64(hash_)
-    place = bits ^ (bits >> np.uint64(21)) ^ (bits >> np.uint64(42))
-    return place & np.uint64(len(table) - 1), np.int64(bits >> np.uint64(33))
-
-
-@inline_jit
-def find_code(table, name, hash_):
-    """The code of a name, given by its address and hash; −1 if it is not in the table."""
-    place, mark = first_place(hash_, table)
-    code = -1
-    while table[place, 0] != 0:
-        entry = table[place, 1]
-        if table[place, 0] == name or (entry >> 32 == mark and equal(table[place, 0], name)):
-            code = entry & LOW
-            break
-        place = (place + np.uint64(1)) & np.uint64(len(table) - 1)
-    return code
-
-
-@inline_jit
-def insert(table, name, hash_, code):
-    """Put a name that is not in the table into it; there is room."""
-    place, mark = first_place(hash_, table)
-    while table[place, 0] != 0:
-        place = (place + np.uint64(1)) & np.uint64(len(table) - 1)
-    table[place, 0] = name
-    table[place, 1] = mark << 32 | code
+# The items of a row are looked up so many at a time. Memory is what this waits for: all names are asked for before the
+# first hash is read, and all entries of the table before the first is compared.
+TOGETHER = 64
+VALUES, CODES = 8 * TOGETHER, 16 * TOGETHER  # where they are in the room for items, after the names
 
 
 @gil_jit
-def add_intercept(total, w, scores):
-    """The products with the intercept, the last weight; NaN if one is not finite."""
-    if w.ndim == 1:
-        total += w[-1]
-        return total if abs(total) <= LARGEST else nan
-    for k in range(scores.size):
-        scores[k] += w[-1, k]
-        if not abs(scores[k]) <= LARGEST:
-            total = nan
-    return total
+def look_up(x, size, position, names, items):
+    """Write names, values and codes of the next items of a row into the room for items; (how many, the position after
+    them), −1 of them if a value is not a number, or too large. The code of a name that is not in the table is −1.
 
-
-@gil_jit
-def measure(x, table, w, scores):
-    """⟨x, w⟩ with the intercept, which is the last weight; names without a slot count nothing.
-
-    Many weight vectors: their products go to `scores`, zero so far, and the answer is 0. NaN if a value is not a number, or
-    too large, or a product is not finite. Memory is what this waits for, so it asks for a name two items before it looks at
-    it, and for the entry of the table one item before.
+    At address x is the row: a dictionary; or an array of `size` numbers, which have the slots 0, 1, 2, …; or, for a size of
+    −2 − n, an array of n addresses of names, whose values count as 0.
     """
-    total, position = 0.0, 0
-    now, position, name, value = next_item(x, position)
-    hash_ = hash_of(name) if now else 0
-    next_, position, next_name, next_value = next_item(x, position)
-    while now:
-        later, position, later_name, later_value = next_item(x, position)
-        prefetch_object(later_name)
-        next_hash = hash_of(next_name) if next_ else 0
-        prefetch(table, 2 * np.int64(first_place(next_hash, table)[0]))
-        v = as_number(value)
-        if not abs(v) <= LARGEST_VALUE:
-            return nan
-        code = find_code(table, name, hash_)
-        if code >= 0:
-            v = -v if code & 1 else v
-            slot = np.uint64(code >> 1)
-            if w.ndim == 1:
-                total += v * w[slot]
-            else:
-                for k in range(scores.size):
-                    scores[k] += v * w[slot, k]
-        now, name, value, hash_ = next_, next_name, next_value, next_hash
-        next_, next_name, next_value = later, later_name, later_value
-    return add_intercept(total, w, scores)
-
-
-@gil_jit
-def measure_positions(x, slots, w, scores):
-    """The same of an array of numbers, the first of which have the slots 0, 1, 2, …, as many as there are `slots`."""
-    total = 0.0
-    for j in range(x.size):
-        if not abs(x[j]) <= LARGEST_VALUE:
-            return nan
-    for j in range(min(slots, x.size)):
-        if w.ndim == 1:
-            total += x[j] * w[j]
+    count, table, mask = 0, word(names, TABLE), word(names, MASK)
+    numbers, end = 0 if size == NAMED else word(x, ARRAY_DATA), size if size >= 0 else -2 - size
+    while count < TOGETHER and (size == NAMED or position < end):
+        if size >= 0:
+            v = real(numbers, position)
+            put_word(items + CODES, count, 2 * position if position < word(names, POSITIONS) else -1)
+            position += 1
         else:
-            for k in range(scores.size):
-                scores[k] += x[j] * w[j, k]
-    return add_intercept(total, w, scores)
+            if size == NAMED:
+                more, position, name, value = next_item(x, position)
+                if not more:
+                    break
+                v = as_number(value)
+            else:
+                name, v = word(numbers, position), 0.0
+                position += 1
+            prefetch_object(name)
+            put_word(items, count, name)
+        if not abs(v) <= LARGEST_VALUE:
+            return -1, position
+        put_real(items + VALUES, count, v)
+        count += 1
+    if size >= 0:
+        return count, position
+    for j in range(count):
+        mark = mark_of(word(items, j))
+        put_word(items + CODES, j, mark)
+        prefetch_object(table + 16 * (mark & mask))
+    for j in range(count):
+        name, mark, code = word(items, j), word(items + CODES, j), -1
+        place = mark & mask
+        while word(table, 2 * place) != 0:
+            known, entry = word(table, 2 * place), word(table, 2 * place + 1)
+            if known == name or (entry >> 32 == mark and equal(known, name)):
+                code = entry & LOW
+                break
+            place = (place + 1) & mask
+        put_word(items + CODES, j, code)
+    return count, position
 
 
 @gil_jit
-def shift(w, slot, gains, loses, by, late):
-    """w[slot] += `by` in column `gains`, −= in column `loses` unless that is −1. Where `late` is not 0, the second half of
+def insert(names, name, mark, code):
+    """Put a name that is not in the table into it; there is room."""
+    table, mask = word(names, TABLE), word(names, MASK)
+    place = mark & mask
+    while word(table, 2 * place) != 0:
+        place = (place + 1) & mask
+    put_word(table, 2 * place, name)
+    put_word(table, 2 * place + 1, mark << 32 | code)
+
+
+@gil_jit
+def measure(x, size, weights, clock):
+    """⟨x, w⟩ of a single weight vector, with the intercept, which is the last weight; names without a slot count nothing.
+
+    With a `clock` above 0, of the average over so many examples, for which the drift is a column beside the weight. NaN if
+    a value is not a number, or too large, or the answer is not finite.
+    """
+    w, columns, items = word(weights, WEIGHTS), word(weights, COLUMNS), room()
+    total, drift, position = 0.0, 0.0, np.int64(0)
+    while True:
+        count, position = look_up(x, size, position, word(weights, NAMES), items)
+        if count < 0:
+            return nan
+        for j in range(count):
+            code = word(items + CODES, j)
+            if code >= 0:
+                v = real(items + VALUES, j)
+                v = -v if code & 1 else v
+                total += v * real(w, columns * (code >> 1))
+                if clock > 0:
+                    drift += v * real(w, columns * (code >> 1) + 1)
+        if count < TOGETHER:
+            break
+    total += real(w, columns * word(weights, LAST))
+    if clock > 0:
+        total -= (drift + real(w, columns * word(weights, LAST) + 1)) / clock
+    return total if abs(total) <= LARGEST else nan
+
+
+@gil_jit
+def measure_all(x, size, weights, products):
+    """The same of many weight vectors: adds the products with the first columns to `products`, which are zero so far.
+    Whether all is well: False where `measure` is NaN."""
+    w, columns, items = word(weights, WEIGHTS), word(weights, COLUMNS), room()
+    position = np.int64(0)
+    while True:
+        count, position = look_up(x, size, position, word(weights, NAMES), items)
+        if count < 0:
+            return False
+        for j in range(count):
+            code = word(items + CODES, j)
+            if code >= 0:
+                v = real(items + VALUES, j)
+                v = -v if code & 1 else v
+                for k in range(products.size):
+                    products[k] += v * real(w, columns * (code >> 1) + k)
+        if count < TOGETHER:
+            break
+    fine = True
+    for k in range(products.size):
+        products[k] += real(w, columns * word(weights, LAST) + k)
+        fine = fine and abs(products[k]) <= LARGEST
+    return fine
+
+
+@gil_jit
+def shift(w, at, columns, gains, loses, by, late):
+    """w[at] += `by` in column `gains`, −= in column `loses` unless that is −1. Where `late` is not 0, the second half of
     the columns are the drifts of the first, and move by that."""
-    if w.ndim == 1:
-        w[slot] += by
-    else:
-        half = w.shape[1] // 2
-        w[slot, gains] += by
-        if late != 0.0:
-            w[slot, gains + half] += late
+    put_real(w, at + gains, real(w, at + gains) + by)
+    if loses >= 0:
+        put_real(w, at + loses, real(w, at + loses) - by)
+    if late != 0.0:
+        at += columns // 2
+        put_real(w, at + gains, real(w, at + gains) + late)
         if loses >= 0:
-            w[slot, loses] -= by
-            if late != 0.0:
-                w[slot, loses + half] -= late
+            put_real(w, at + loses, real(w, at + loses) - late)
 
 
 @gil_jit
-def push(x, table, known, w, gains, loses, tau, late, constant):
+def push(x, size, weights, known, gains, loses, tau, late, constant):
     """w += τ·(x, constant) for the names that have slots, as `shift` says; the drifts move by `late` instead of τ.
 
     A list at address `known` (0: none) holds the names in the table, in the order of their slots. Names that are not in the
     table, but for those of value zero, are then appended to it and get the next slots; table and weights have room.
     """
-    position, slots = 0, size_of(known) if known else 0
+    names, w, columns, items = word(weights, NAMES), word(weights, WEIGHTS), word(weights, COLUMNS), room()
+    position, slots = np.int64(0), size_of(known) if known else 0
     while True:
-        more, position, name, value = next_item(x, position)
-        if not more:
+        count, position = look_up(x, size, position, names, items)
+        for j in range(count):
+            code, v = word(items + CODES, j), real(items + VALUES, j)
+            if code < 0 and known and v != 0.0:
+                code = 2 * slots
+                insert(names, word(items, j), mark_of(word(items, j)), code)
+                append(known, word(items, j))
+                slots += 1
+            if code >= 0:
+                v = -v if code & 1 else v
+                shift(w, columns * (code >> 1), columns, gains, loses, tau * v, late * v)
+        if count < TOGETHER:
             break
-        v, hash_ = as_number(value), hash_of(name)
-        code = find_code(table, name, hash_)
-        if code < 0 and known and v != 0.0:
-            code = 2 * slots
-            insert(table, name, hash_, code)
-            append(known, name)
-            slots += 1
-        if code >= 0:
-            v = -v if code & 1 else v
-            shift(w, np.uint64(code >> 1), gains, loses, tau * v, late * v)
-    shift(w, np.uint64(len(w) - 1), gains, loses, tau * constant * constant, late * constant * constant)
+    shift(w, columns * word(weights, LAST), columns, gains, loses, tau * constant * constant, late * constant * constant)
 
 
 @gil_jit
-def push_positions(x, w, gains, loses, tau, late, constant):
-    """The same of an array of numbers, which have the slots 0, 1, 2, …"""
-    for j in range(x.size):
-        shift(w, np.uint64(j), gains, loses, tau * x[j], late * x[j])
-    shift(w, np.uint64(len(w) - 1), gains, loses, tau * constant * constant, late * constant * constant)
-
-
-@gil_jit
-def unknown_names(x, table, result):
+def unknown_names(x, names, result):
     """Append the names that are not in the table, but for those of value zero, to the list at address `result`."""
-    position = 0
+    position, items = np.int64(0), room()
     while True:
-        more, position, name, value = next_item(x, position)
-        if not more:
+        count, position = look_up(x, np.int64(NAMED), position, names, items)
+        for j in range(count):
+            if word(items + CODES, j) < 0 and real(items + VALUES, j) != 0.0:
+                append(result, word(items, j))
+        if count < TOGETHER:
             return
-        if find_code(table, name, hash_of(name)) < 0 and as_number(value) != 0.0:
-            append(result, name)
 
 
 @gil_jit
@@ -204,78 +232,100 @@ def length(x):
 
 
 @gil_jit
-def insert_all(table, names, codes):
-    """Put names, given by their addresses, that are not in the table into it; there is room."""
-    for j in range(names.size):
-        insert(table, names[j], hash_of(names[j]), codes[j])
+def insert_all(names, added):
+    """Put names that are not in the table into it, given by (address, code); there is room."""
+    for j in range(len(added)):
+        insert(names, added[j, 0], mark_of(added[j, 0]), added[j, 1])
 
 
 @gil_jit
-def transfer(table, larger):
-    """Put all names of a table into a larger one."""
+def transfer(table, names):
+    """Put all names of a table into a larger one, which is empty."""
     for place in range(len(table)):
         if table[place, 0] != 0:
-            insert(larger, table[place, 0], hash_of(table[place, 0]), table[place, 1] & LOW)
+            insert(names, table[place, 0], table[place, 1] >> 32, table[place, 1] & LOW)
 
 
 @gil_jit
-def codes_of(table, names):
-    """The code of each name, given by its address; −1 for those that are not in the table."""
-    codes = np.empty(names.size, np.int64)
-    for j in range(names.size):
-        codes[j] = find_code(table, names[j], hash_of(names[j]))
-    return codes
+def codes_of(group, count, names, codes):
+    """Write the code of each of so many names, given by their addresses; −1 for those that are not in the table."""
+    position, items = np.int64(0), room()
+    while position < count:
+        start = position
+        found, position = look_up(group, -2 - count, position, names, items)
+        for j in range(found):
+            put_word(codes, start + j, word(items + CODES, j))
 
 
 class Names:
     """The names known so far, in the order in which they came, and the table in which rows look them up."""
 
     def __init__(self) -> None:
-        self.forget()
+        self.__setstate__(([], [], 0))
 
     def forget(self) -> None:
         """Remove all names."""
+        self._set_table(16)
         self.known: list[Any] = []  # holds on to the names whose addresses are in the table
-        self.table = np.zeros((16, 2), np.int64)
+
+    def _set_table(self, size: int, old: NDArray | None = None) -> None:
+        """Make a table of this size with the entries of the old one."""
+        table = np.zeros((size, 2), np.int64)
+        block = np.array([table.ctypes.data, size - 1, self.positions])
+        if old is not None:
+            transfer(old, block.ctypes.data)
+        self.block[:] = block  # before the table that is there is freed
+        self.table = table
+
+    def set_positions(self, count: int) -> None:
+        """Let the first names be the positions 0, 1, 2, … up to this number."""
+        self.positions = count
+        self.block[POSITIONS] = count
 
     def __len__(self) -> int:
         return len(self.known)
 
-    def __getstate__(self) -> tuple[list[Any], list[int]]:
+    def __getstate__(self) -> tuple[list[Any], list[int], int]:
         codes = self.codes(self.known).tolist()  # addresses and hashes mean nothing to another process
         if -1 in codes:
             name = self.known[codes.index(-1)]
             raise InvalidData(f"the hash of the feature name {name!r} has changed since it was learned")
-        return self.known, codes
+        return self.known, codes, self.positions
 
-    def __setstate__(self, state: tuple[list[Any], list[int]]) -> None:
+    def __setstate__(self, state: tuple[list[Any], list[int], int]) -> None:
+        known, codes, positions = state
+        self.block = np.zeros(3, np.int64)
+        self.address = self.block.ctypes.data
+        self.set_positions(positions)
         self.forget()
-        self.add(*state)
+        if known:
+            self.add(known, codes)
 
     def codes(self, names: Iterable[Any]) -> NDArray:
         """Return the codes of names; −1 for those that are not known."""
         alive = list(names)  # as long as their addresses are in use
-        return codes_of(self.table, addresses(alive))
+        group, codes = addresses(alive), np.empty(len(alive), np.int64)
+        codes_of(id(group), len(group), self.address, codes.ctypes.data)
+        return codes
 
     def unknown(self, x: dict) -> list[Any]:
         """Return the names in a row that are not known, but for those of value zero."""
         result: list[Any] = []
-        unknown_names(id(x), self.table, id(result))
+        unknown_names(id(x), self.address, id(result))
         return result
 
     def add(self, names: list[Any], codes: Iterable[int]) -> None:
         """Add names, each with its code."""
         self.make_room(len(names))
         self.known += names
-        insert_all(self.table, addresses(names), np.fromiter(codes, np.int64, len(names)))
+        pairs = np.column_stack([addresses(names), np.fromiter(codes, np.int64, len(names))])
+        insert_all(self.address, pairs)
 
     def make_room(self, more: int) -> None:
         """Make the table large enough that at most half of it is in use after so many more names."""
         size = 2 * (len(self.known) + more)
         if size > len(self.table):
-            larger = np.zeros((1 << (size - 1).bit_length(), 2), np.int64)
-            transfer(self.table, larger)
-            self.table = larger
+            self._set_table(1 << (size - 1).bit_length(), self.table if self.known else None)
 
     def keep(self, places: NDArray) -> None:
         """Remove all names but those at these places, whose slots are numbered anew from 0."""

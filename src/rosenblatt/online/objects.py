@@ -1,28 +1,50 @@
 """Compiled code can call the interpreter about Python objects: the next item of a dictionary, the hash of a key, the number
-that a value stands for.
+that a value stands for. And it can read and write memory by its address.
 
 An object is passed as its address, `id(object)`, by a caller that holds on to it and does not change it meanwhile. The
 calls are functions of CPython's stable interface, found by name when the code is loaded, so compiled code that asks
-them is cached like any other. It must hold the interpreter's lock, hence a decorator of its own. With NUMBA_DISABLE_JIT=1
-the same questions are asked in Python.
+them is cached like any other. The hash of a text and the number in a float are read where CPython keeps them, without a
+call. It must hold the interpreter's lock: `gil_jit` compiles it. With NUMBA_DISABLE_JIT=1 the same questions are asked in
+Python.
 """
 
 from __future__ import annotations
 
 import ctypes
-from functools import partial
 from math import nan
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from rosenblatt.engine.jit import config, kept
+from rosenblatt.engine.jit import config
 
-gil_jit = partial(kept, options={"error_model": "numpy"})
-inline_jit = partial(kept, options={"error_model": "numpy", "inline": "always"})  # a lookup: calls were a fifth of its time
+ROOM = 192  # words
+_SPREAD = 0x9E3779B97F4A7C15  # 2⁶⁴ divided by the golden ratio: Knuth's multiplicative hashing
+
+
+def _word(item: object, index: int) -> int:
+    return ctypes.c_int64.from_address(id(item) + 8 * index).value
+
+
+_array = np.zeros(1)
+if (_word("a", 1), _word("a", 3), _word(2.5, 2), _word(_array, 2)) != (
+    id(str), hash("a"), np.float64(2.5).view(np.int64), _array.ctypes.data,
+):  # fmt: skip
+    raise ImportError("rosenblatt.online reads objects as CPython with its global lock lays them out, which this is not")
+
+
+def without_dispatch(function: Any, *kinds: Any) -> Any:
+    """The function as compiled for arguments of these types. A call does not look at the types of what it is given, which
+    takes as long as handing it over."""
+    if config.DISABLE_JIT:
+        return function
+    function.compile(kinds)
+    return function.overloads[kinds].entry_point
+
 
 if config.DISABLE_JIT:
 
@@ -36,13 +58,6 @@ if config.DISABLE_JIT:
             return 0, position, 0, 0
         key, value = items[position]
         return 1, position + 1, id(key), id(value)
-
-    def hash_of(key):
-        """The 64 bits of the hash of an object; −1, in two's complement, if it has none."""
-        try:
-            return hash(_at(key)) % 2**64
-        except Exception:
-            return 2**64 - 1
 
     def equal(one, other):
         """Whether one object equals the other; comparing them may fail, and they are then not equal."""
@@ -70,6 +85,36 @@ if config.DISABLE_JIT:
     def prefetch_object(item):
         """Ask the processor to bring an object near; it will be needed soon."""
 
+    def word(address, index):
+        """The whole number at a place of an array of 64-bit words."""
+        return ctypes.c_int64.from_address(int(address + 8 * index)).value
+
+    def put_word(address, index, value):
+        """Write a whole number to a place of an array of 64-bit words."""
+        ctypes.c_int64.from_address(int(address + 8 * index)).value = value
+
+    def real(address, index):
+        """The number at a place of an array of float64."""
+        return ctypes.c_double.from_address(int(address + 8 * index)).value
+
+    def put_real(address, index, value):
+        """Write a number to a place of an array of float64."""
+        ctypes.c_double.from_address(int(address + 8 * index)).value = value
+
+    def mark_of(name):
+        """31 bits that follow from the hash of an object, or from −1 if it has none."""
+        try:
+            hash_ = hash(_at(name))
+        except Exception:
+            hash_ = -1
+        return hash_ * _SPREAD % 2**64 >> 33
+
+    _room = ctypes.create_string_buffer(8 * ROOM)
+
+    def room():
+        """The address of memory for ROOM words, until the function that asks for it returns."""
+        return ctypes.addressof(_room)
+
 else:
     OBJECT = ir.IntType(8).as_pointer()
     WORD, FLAG, REAL = ir.IntType(64), ir.IntType(32), ir.DoubleType()
@@ -80,6 +125,13 @@ else:
         signature = ir.FunctionType(answer, [a.type for a in given])
         return builder.call(cgutils.get_or_insert_function(builder.module, signature, name), given)
 
+    def _place(builder, address, index, kind):
+        """A pointer to a place of an array of words or reals."""
+        return builder.gep(builder.inttoptr(address, kind.as_pointer()), [index])
+
+    def _load(builder, address, index, kind):
+        return builder.load(_place(builder, address, index, kind))
+
     def _clear_error(builder):
         """Whether the last question raised an exception, which is forgotten."""
         failed = cgutils.is_not_null(builder, _call(builder, "PyErr_Occurred", OBJECT))
@@ -87,19 +139,24 @@ else:
             _call(builder, "PyErr_Clear", ir.VoidType())
         return failed
 
+    def _kind(builder, item):
+        """The type of an object: its second word."""
+        return builder.load(builder.gep(builder.inttoptr(item, OBJECT.as_pointer()), [WORD(1)]))
+
+    def _is_kind(context, builder, kind, name):
+        """Whether a type is the interpreter's own of this name."""
+        known = context.get_python_api(builder).get_c_object(f"Py{name}_Type")
+        return builder.icmp_unsigned("==", kind, builder.bitcast(known, OBJECT))
+
     def _is_number(context, builder, item):
         """Whether an object is a float, of any subclass, or exactly an int or a bool: asking these for their number runs no
         code but the interpreter's own, which leaves the dictionary alone."""
-        header = builder.inttoptr(item, OBJECT.as_pointer())
-        kind = builder.load(builder.gep(header, [WORD(1)]))  # a type is the second word of an object
-        python = context.get_python_api(builder)
-        kinds = [builder.bitcast(python.get_c_object(f"Py{name}_Type"), OBJECT) for name in ("Float", "Long", "Bool")]
-        exact = builder.icmp_unsigned("==", kind, kinds[0])
-        for other in kinds[1:]:
-            exact = builder.or_(exact, builder.icmp_unsigned("==", kind, other))
+        kind = _kind(builder, item)
+        exact = builder.or_(*(_is_kind(context, builder, kind, name) for name in ("Long", "Bool")))
         plain = cgutils.alloca_once_value(builder, exact)
         with builder.if_then(builder.not_(exact), likely=False):
-            derived = _call(builder, "PyType_IsSubtype", FLAG, kind, kinds[0])
+            float_type = builder.bitcast(context.get_python_api(builder).get_c_object("PyFloat_Type"), OBJECT)
+            derived = _call(builder, "PyType_IsSubtype", FLAG, kind, float_type)
             builder.store(builder.icmp_signed("!=", derived, FLAG(0)), plain)
         return builder.load(plain)
 
@@ -117,12 +174,17 @@ else:
         return types.UniTuple(types.int64, 4)(types.int64, types.int64), emit
 
     @intrinsic
-    def hash_of(typingctx, key):
+    def mark_of(typingctx, name):
         def emit(context, builder, signature, arguments):
-            found = _call(builder, "PyObject_Hash", WORD, arguments[0])
-            with builder.if_then(builder.icmp_signed("==", found, WORD(-1)), likely=False):
-                _clear_error(builder)
-            return found
+            answer = cgutils.alloca_once_value(builder, WORD(-1))
+            with builder.if_then(_is_kind(context, builder, _kind(builder, arguments[0]), "Unicode"), likely=True):
+                builder.store(_load(builder, arguments[0], WORD(3), WORD), answer)  # −1 until it is first asked for
+            with builder.if_then(builder.icmp_signed("==", builder.load(answer), WORD(-1)), likely=False):
+                found = _call(builder, "PyObject_Hash", WORD, arguments[0])
+                builder.store(found, answer)
+                with builder.if_then(builder.icmp_signed("==", found, WORD(-1)), likely=False):
+                    _clear_error(builder)
+            return builder.lshr(builder.mul(builder.load(answer), WORD(_SPREAD)), WORD(33))
 
         return types.int64(types.int64), emit
 
@@ -140,11 +202,15 @@ else:
     def as_number(typingctx, value):
         def emit(context, builder, signature, arguments):
             answer = cgutils.alloca_once_value(builder, REAL(nan))
-            with builder.if_then(_is_number(context, builder, arguments[0]), likely=True):
-                found = _call(builder, "PyFloat_AsDouble", REAL, arguments[0])
-                builder.store(found, answer)
-                with builder.if_then(builder.fcmp_ordered("==", found, REAL(-1.0)), likely=False):
-                    builder.store(builder.select(_clear_error(builder), REAL(nan), found), answer)
+            plain = _is_kind(context, builder, _kind(builder, arguments[0]), "Float")
+            with builder.if_else(plain, likely=True) as (read, ask):
+                with read:
+                    builder.store(_load(builder, arguments[0], WORD(2), REAL), answer)
+                with ask, builder.if_then(_is_number(context, builder, arguments[0]), likely=True):
+                    found = _call(builder, "PyFloat_AsDouble", REAL, arguments[0])
+                    builder.store(found, answer)
+                    with builder.if_then(builder.fcmp_ordered("==", found, REAL(-1.0)), likely=False):
+                        builder.store(builder.select(_clear_error(builder), REAL(nan), found), answer)
             return builder.load(answer)
 
         return types.float64(types.int64), emit
@@ -174,3 +240,40 @@ else:
             return context.get_dummy_value()
 
         return types.void(types.int64), emit
+
+    @intrinsic
+    def word(typingctx, address, index):
+        def emit(context, builder, signature, arguments):
+            return _load(builder, *arguments, WORD)
+
+        return types.int64(types.int64, types.int64), emit
+
+    @intrinsic
+    def real(typingctx, address, index):
+        def emit(context, builder, signature, arguments):
+            return _load(builder, *arguments, REAL)
+
+        return types.float64(types.int64, types.int64), emit
+
+    @intrinsic
+    def put_word(typingctx, address, index, value):
+        def emit(context, builder, signature, arguments):
+            builder.store(arguments[2], _place(builder, *arguments[:2], WORD))
+            return context.get_dummy_value()
+
+        return types.void(types.int64, types.int64, types.int64), emit
+
+    @intrinsic
+    def put_real(typingctx, address, index, value):
+        def emit(context, builder, signature, arguments):
+            builder.store(arguments[2], _place(builder, *arguments[:2], REAL))
+            return context.get_dummy_value()
+
+        return types.void(types.int64, types.int64, types.float64), emit
+
+    @intrinsic
+    def room(typingctx):
+        def emit(context, builder, signature, arguments):
+            return builder.ptrtoint(cgutils.alloca_once(builder, ir.ArrayType(WORD, ROOM)), WORD)
+
+        return types.int64(), emit

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rosenblatt.errors import IncompatibleParameters, InvalidData, InvalidParameter
-from rosenblatt.theory import bounds
 
 Seed = int | np.random.Generator | None
 
@@ -163,6 +162,8 @@ class PerceptronPricer:
         bound : float
             Infinity with a gain, or with a rate ≥ 2·margin/radius².
         """
+        from rosenblatt.theory import bounds
+
         return math.inf if self.gain > 0 else bounds.refusals(distance, radius, self.margin, self.rate)
 
 

@@ -11,23 +11,25 @@ from math import nan
 from typing import Any
 
 import numpy as np
+from numba import int64
 from numpy.typing import NDArray
 
 from rosenblatt.engine.problems import Binary, Joint
-from rosenblatt.engine.weights import Weights, with_more_classes, writable
+from rosenblatt.engine.weights import Weights, with_more_classes
 from rosenblatt.errors import DamagedModel, NumericOverflow
 from rosenblatt.modelfile.parts import Parts
 from rosenblatt.modelfile.values import decode_name, encode_name
 from rosenblatt.online import hashing
 from rosenblatt.online.names import (
     LARGEST_VALUE,
+    NAMED,
     Names,
     length,
     measure,
-    measure_positions,
+    measure_all,
     push,
-    push_positions,
 )
+from rosenblatt.online.objects import without_dispatch
 from rosenblatt.online.rows import Row, RowLike, numeric_row, read_row
 
 FEWEST = 64  # slots to begin with
@@ -35,8 +37,7 @@ FEWEST = 64  # slots to begin with
 
 class NamedWeights:
     """One weight vector for two classes, one a class for more; where an average is wanted, the drifts from which it follows
-    are further columns beside them, so that a feature is looked up once for both. A single weight and its drift are also
-    read as one complex number: both products are then one sum."""
+    are further columns beside them, so that a feature is looked up once for both."""
 
     def __init__(self, constant: float, average: bool, limit: int | None, buckets: int | None, bits: int):
         self.constant = constant
@@ -45,33 +46,40 @@ class NamedWeights:
         self.buckets = buckets
         self.bits = bits
         self.names = Names()
-        slots = buckets or 0
-        # (slots + 1,) or (slots + 1, columns); the last is the intercept, the constant times the weight of the constant
-        self.set_weights(np.zeros((slots + 1, 2) if average else slots + 1), 1)
-        self.positions = 0  # the first slots belong to the names 0, 1, 2, … up to here
+        self._make_block()
+        # (slots + 1, columns); the last is the intercept, the constant times the weight of the constant
+        self.set_weights(np.zeros(((buckets or 0) + 1, 2 if average else 1)), 1)
 
     def set_weights(self, w: NDArray, vectors: int) -> None:
         """Set the array of weights and the number of weight vectors in it."""
+        w = np.require(w, np.float64, ["C", "W"])  # compiled code, which has its address, relies on that
+        self.block[1:] = w.ctypes.data, len(w) - 1, w.shape[1]  # before the array that is there is freed
         self.w, self.vectors = w, vectors
         self.usual = self.buckets is None and vectors == 1  # one weight vector, and a slot for each name
-        self.one = w.view(np.complex128)[:, 0] if self.usual and self.average else w
+
+    def _make_block(self) -> None:
+        """Make the block of words from which compiled code knows where names and weights are."""
+        self.block = np.array([self.names.address, 0, 0, 0])
+        self.address = self.block.ctypes.data
+        self.measure = without_dispatch(measure, int64, int64, int64, int64)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "one"}
+        return {name: value for name, value in self.__dict__.items() if name not in ("block", "address", "measure")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self.set_weights(writable(self.w), self.vectors)
+        self._make_block()
+        self.set_weights(self.w, self.vectors)
 
     # Files
 
     def to_parts(self) -> Parts:
         """Return the names and their weights, without room that is free."""
         names = [encode_name(name) for name in self.names.known]
-        w = self._columns()
-        parts = Parts({"positions": self.positions})
+        parts = Parts({"positions": self.names.positions})
         parts.put_json("names", names)
-        parts.put("weights", w if self.buckets is not None else np.concatenate([w[: len(names)], w[-1:]]))
+        w = self.w if self.buckets is not None else np.concatenate([self.w[: len(names)], self.w[-1:]])
+        parts.put("weights", w)
         return parts
 
     def set_from_parts(self, parts: Parts, classes: int) -> None:
@@ -80,15 +88,16 @@ class NamedWeights:
         most = self.buckets if self.limit is None else self.limit
         if len(set(names)) != len(names) or len(names) > (len(names) if most is None else most):
             raise DamagedModel(f"{len(names)} names must differ, and be at most {most}")
-        self.positions = parts.whole("positions", 0, len(names))
-        if names[: self.positions] != list(range(self.positions)):
-            raise DamagedModel(f"the first {self.positions} names must be the positions 0, 1, 2, …")
+        positions = parts.whole("positions", 0, len(names))
+        if names[:positions] != list(range(positions)):
+            raise DamagedModel(f"the first {positions} names must be the positions 0, 1, 2, …")
         vectors = 1 if classes < 3 else classes
         columns = vectors * (1 + self.average)
         w = parts.array("weights", np.float64, ((len(names) if self.buckets is None else self.buckets) + 1, columns))
-        self.set_weights(w if self.average or vectors > 1 else w[:, 0], vectors)
+        self.set_weights(w, vectors)
         slots = range(0, 2 * len(names), 2)
         self.names.add(names, slots if self.buckets is None else map(self.code, names))
+        self.names.set_positions(positions)
 
     # Scoring
 
@@ -97,19 +106,21 @@ class NamedWeights:
         dictionary of numbers that are not too large, and no array of them whose positions have the first slots."""
         if self.usual:
             named = isinstance(x, dict)  # the usual case by far, so without a further call
-            value = measure(id(x), self.names.table, self.one, None) if named else self._measure(x, self.one, None)
-            return value.real if value == value else None
+            value = self.measure(id(x), NAMED, self.address, 0) if named else self._measure(x, 0)
+            return value if value == value else None
         products = self._products(x, self.vectors)
         return products if products is None or self.vectors > 1 else float(products[0])
 
     def predict_score(self, x: RowLike, clock: int) -> Any:
         """Return the score of a row by the weights that predict: the last, or their average over so many examples."""
         if self.usual:
-            named = isinstance(x, dict)
-            value = measure(id(x), self.names.table, self.one, None) if named else self._measure(x, self.one, None)
+            clock = clock if self.average else 0
+            value = self.measure(id(x), NAMED, self.address, clock) if isinstance(x, dict) else self._measure(x, clock)
             if value != value:
-                value = self._measure(self.read_and_score(x)[0], self.one, None)
-            return value.real - value.imag / clock if self.average else value
+                value = self._measure(self.read_and_score(x)[0], clock)
+            if value != value:
+                raise _overflow()
+            return value
         columns = 2 * self.vectors if self.average else self.vectors
         products = self._products(x, columns)
         if products is None:
@@ -135,18 +146,27 @@ class NamedWeights:
     def _products(self, x: RowLike, columns: int) -> NDArray | None:
         """Return the products of a row with the first columns of the weights; None if it is not plain."""
         products = np.zeros(columns)
-        return products if self._measure(x, self._columns(), products) == 0.0 else None
+        if isinstance(x, dict):
+            if not measure_all(id(x), NAMED, self.address, products):
+                return None
+            return products if self.buckets is None else products + self._unknown_products(x, self.w[:, :columns])
+        row = self._numbers(x)
+        if row is None or not measure_all(id(row), len(row), self.address, products):
+            return None
+        return products
 
-    def _measure(self, x: RowLike, w: NDArray, products: NDArray | None) -> Any:
+    def _measure(self, x: RowLike, clock: int) -> float:
         """Return what `measure` returns, for either kind of row; NaN for anything else."""
         if isinstance(x, dict):
-            value = measure(id(x), self.names.table, w, products)
-            if self.buckets is not None and products is not None and value == 0.0:
-                products += self._unknown_products(x, w[:, : len(products)])
-            return value
+            return self.measure(id(x), NAMED, self.address, clock)
+        row = self._numbers(x)
+        return nan if row is None else self.measure(id(row), len(row), self.address, clock)
+
+    def _numbers(self, x: RowLike) -> NDArray | None:
+        """The row as compiled code reads numbers that have the first slots; None if it is none."""
         if isinstance(x, np.ndarray) and x.dtype == np.float64 and x.ndim == 1 and self._fits(len(x)):
-            return measure_positions(np.ascontiguousarray(x), self.positions, w, products)
-        return nan
+            return np.ascontiguousarray(x)
+        return None
 
     def read(self, x: RowLike) -> Any:
         """Return x as a dictionary; or as an array of numbers, where the first slots belong to its positions."""
@@ -156,7 +176,9 @@ class NamedWeights:
     def check(self, row: Row) -> Any:
         """Return the row with text as one feature for each value; refuse values that are no numbers, or too large."""
         if isinstance(row, dict):
-            return row if length(id(row)) >= 0.0 else numeric_row(row)
+            # a score, which is compiled anyway, tells it as well
+            plain = self.score(row) is not None if self.usual else length(id(row)) >= 0.0
+            return row if plain else numeric_row(row)
         if not (np.abs(row) <= LARGEST_VALUE).all():
             numeric_row(dict(enumerate(row.tolist())))
         return row
@@ -164,11 +186,7 @@ class NamedWeights:
     def _fits(self, size: int) -> bool:
         """Whether the first slots belong to so many positions, or would if they had come."""
         in_order = self.buckets is None and self.limit is None
-        return in_order and (size <= self.positions or len(self.names) == self.positions)
-
-    def _columns(self) -> NDArray:
-        """The weights as an array of two axes."""
-        return self.w if self.w.ndim == 2 else self.w[:, None]
+        return in_order and (size <= self.names.positions or len(self.names) == self.names.positions)
 
     def _unknown_products(self, row: dict, w: NDArray) -> Any:
         """Return what the features whose names are not remembered add to the products of a row."""
@@ -207,8 +225,8 @@ class NamedWeights:
 
     def predicting(self, clock: int) -> NDArray:
         """Return the weights that predict, (slots + 1, vectors), after so many examples."""
-        w = self._columns()
-        return w[:, : self.vectors] - w[:, self.vectors :] / clock if self.average and clock else w[:, : self.vectors]
+        last = self.w[:, : self.vectors]
+        return last - self.w[:, self.vectors :] / clock if self.average and clock else last
 
     # Changing
 
@@ -216,10 +234,11 @@ class NamedWeights:
         """w += τ·(row, constant) for `gains`, −= for `loses` unless that is −1; after `clock` examples."""
         late = tau * clock if self.average else 0.0
         if not isinstance(row, dict):
-            if len(row) > self.positions:
-                self._add(list(range(self.positions, len(row))))
-                self.positions = len(row)
-            push_positions(np.ascontiguousarray(row), self.w, gains, loses, tau, late, self.constant)
+            if len(row) > self.names.positions:
+                self._add(list(range(self.names.positions, len(row))))
+                self.names.set_positions(len(row))
+            row = np.ascontiguousarray(row)
+            push(id(row), len(row), self.address, 0, gains, loses, tau, late, self.constant)
             return
         known = 0
         if self.buckets is None and self.limit is None:
@@ -228,20 +247,19 @@ class NamedWeights:
             known = id(self.names.known)
         else:
             self._admit(row, clock)
-        push(id(row), self.names.table, known, self.w, gains, loses, tau, late, self.constant)
+        push(id(row), NAMED, self.address, known, gains, loses, tau, late, self.constant)
 
     def grow(self, classes: int) -> None:
         """Add the weights of a class; `classes` counts it."""
         if classes < 3:
             return
-        w = self._columns()
-        last, drift = w[:, : self.vectors], w[:, self.vectors :] if self.average else None
+        last, drift = self.w[:, : self.vectors], self.w[:, self.vectors :] if self.average else None
         if classes == 3:
             last, drift = last[:, 0], None if drift is None else drift[:, 0]
         now = Weights(last, drift, np.zeros(1, np.int64), np.zeros(1, np.int64))
         later = with_more_classes(now, Binary(2) if classes == 3 else Joint(classes - 1), Joint(classes))
         columns = later.w if later.drift is None else np.hstack([later.w, later.drift])
-        self.set_weights(np.ascontiguousarray(columns), classes)
+        self.set_weights(columns, classes)
 
     def _admit(self, row: dict, clock: int) -> None:
         """Give slots to the features of a row where those are limited, as far as there are any; after `clock` examples."""
@@ -276,10 +294,10 @@ class NamedWeights:
         """Drop at least so many features with the smallest weights, but none that is in the row; the others move up, so
         that slots stay in the order in which features came."""
         assert self.limit is not None
-        used, w = len(self.names), self._columns()
-        predicting = w[:used, : self.vectors]
+        used = len(self.names)
+        predicting = self.w[:used, : self.vectors]
         if self.average and clock:  # clock times the average: equal where averages are, on integers
-            predicting = clock * predicting - w[:used, self.vectors :]
+            predicting = clock * predicting - self.w[:used, self.vectors :]
         size = np.abs(predicting).max(axis=1)
         codes = self.names.codes(row)
         present = codes[codes >= 0] >> 1

@@ -1,7 +1,7 @@
 """Structured prediction: tag sequences, dependency trees, and whatever a search can find. An example proposes the direction
 φ(x, gold) − φ(x, guess); all else is as everywhere in this library, a margin and a step.
 
-Names are imported when they are first used: `evaluation` and `decoders` need no scikit-learn.
+Names are imported when they are first used.
 """
 
 # ruff: noqa: F401 (the names for type checkers are those of __all__)

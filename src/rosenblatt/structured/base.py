@@ -20,7 +20,6 @@ from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 from xxhash import xxh64
 
 from rosenblatt import rules
@@ -38,6 +37,7 @@ from rosenblatt.errors import (
 )
 from rosenblatt.estimators.base import Estimator, unchanged_on_error
 from rosenblatt.estimators.callbacks import with_callbacks
+from rosenblatt.estimators.interface import check_is_fitted
 from rosenblatt.estimators.parameters import (
     EpochParameters,
     Number,

@@ -12,9 +12,6 @@ from numbers import Integral
 from os import PathLike
 from typing import Any, NamedTuple, Protocol, Self
 
-from sklearn.base import BaseEstimator, clone
-from sklearn.utils.validation import check_is_fitted
-
 from rosenblatt.data.conllu import Sentence
 from rosenblatt.errors import (
     DamagedModel,
@@ -26,6 +23,7 @@ from rosenblatt.errors import (
     shown,
 )
 from rosenblatt.estimators.base import unchanged_on_error
+from rosenblatt.estimators.interface import Learner, check_is_fitted, clone
 from rosenblatt.modelfile.parts import Parts
 from rosenblatt.modelfile.saving import SaveLoadMixin, decode_learner, encode_parameter
 from rosenblatt.modelfile.values import check_list
@@ -124,7 +122,7 @@ class PipelineProgress(NamedTuple):
         return cls(parts.text("data"), answers, taggers, start)
 
 
-class TagAndParse(SaveLoadMixin, BaseEstimator):
+class TagAndParse(SaveLoadMixin, Learner):
     """A pipeline that gives plain words tags and trees.
 
     An answer for a word is the tags that the parser reads, in its order, then the head and the label: with the usual fields

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
 
+from rosenblatt.conditions import RunConditions
 from rosenblatt.exact.reading import Matrix, MatrixLike
 from rosenblatt.theory import bounds
-from rosenblatt.theory.conditions import RunConditions
 from rosenblatt.theory.geometry import Margin, NotSeparable, TooLarge, gamma_seen, radius
 from rosenblatt.theory.signed import read
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, is_regressor
 
 from rosenblatt.data.opening import rereadable
 from rosenblatt.data.reading import Reading
 from rosenblatt.errors import InvalidData, UnsupportedOperation
+from rosenblatt.estimators.interface import ClassifierMixin, Learner, is_regressor
 from rosenblatt.workflow.evaluation import Rows
 from rosenblatt.workflow.labels import Labels
 from rosenblatt.workflow.model import FileModel, Paths, file_list
@@ -104,7 +104,7 @@ def calibrate(model: FileModel, paths: Paths, reading: Reading, folds: int = FOL
     return FileModel(model.reading, model.learner, then, _fit(scores, labels.numbers(rows.y), weight, folds), model.seconds)
 
 
-class _Scores(ClassifierMixin, BaseEstimator):
+class _Scores(ClassifierMixin, Learner):
     """A classifier that has nothing to learn: its decision is the row itself, (rows, classes)."""
 
     def fit(self, X: NDArray, y: NDArray, sample_weight: NDArray | None = None) -> _Scores:

@@ -8,13 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, is_regressor
-from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
 
 from rosenblatt.data.opening import rereadable
 from rosenblatt.data.reading import Batch, Reading
 from rosenblatt.data.svmlight import LabelError
 from rosenblatt.errors import IncompatibleParameters, InvalidData, InvalidParameter, UnsupportedOperation
+from rosenblatt.estimators.interface import Learner, is_regressor
 from rosenblatt.workflow.labels import Labels
 from rosenblatt.workflow.model import Decision, FileModel, Paths, file_list
 from rosenblatt.workflow.training import DEFAULTS, Options, Trainer, check_labels, check_numeric, check_task
@@ -247,7 +246,7 @@ class Folds(NamedTuple):
 def cross_validate(
     paths: Paths,
     reading: Reading,
-    learner: BaseEstimator,
+    learner: Learner,
     folds: int,
     options: Options = DEFAULTS,
     watch: Callable[[int, Report | RegressionReport], object] = lambda fold, report: None,
@@ -298,7 +297,7 @@ class Point(NamedTuple):
 
 
 def learning_curve(
-    paths: Paths, reading: Reading, learner: BaseEstimator, options: Options = DEFAULTS, held: float = 0.2
+    paths: Paths, reading: Reading, learner: Learner, options: Options = DEFAULTS, held: float = 0.2
 ) -> Iterator[Point]:
     """Compute a learning curve: scores against the number of rows learned from, which doubles from point to point.
 
@@ -320,6 +319,8 @@ def learning_curve(
     Point
         The number of rows, the score on them and the score on the rows held out; accuracy, or R² of numbers.
     """
+    from sklearn.model_selection import train_test_split
+
     rows = Rows.load(paths, reading, learner, options)
     total, few = len(rows.y), round(held * len(rows.y))
     stratify = None
@@ -389,6 +390,8 @@ class Rows(NamedTuple):
 
     def split(self, folds: int) -> Iterator[tuple[NDArray, NDArray]]:
         """Yield (the other rows, the rows) of each fold; folds have the same shares of classes that have enough rows."""
+        from sklearn.model_selection import KFold, StratifiedKFold
+
         total = len(self.y)
         if not 2 <= folds <= total:
             raise InvalidParameter("folds", folds, f"from 2 to the number of rows, {total}")

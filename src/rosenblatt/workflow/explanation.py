@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from rosenblatt.data.reading import Chunk
 from rosenblatt.errors import InvalidParameter, UnsupportedOperation
-from rosenblatt.estimators.sigma import SigmaPerceptron
 from rosenblatt.workflow.labels import label_text
 from rosenblatt.workflow.model import FileModel, match_columns
 
@@ -151,7 +150,7 @@ def explain_row(model: FileModel, chunk: Chunk, row: int, label: object = None) 
 def is_explainable(learner: object) -> bool:
     """Return whether a learner predicts by one weighted sum for each class: not by votes, nor by cosines."""
     votes = getattr(learner, "keep", "") == "vote" or getattr(learner, "multiclass", "") == "ovo"
-    return hasattr(learner, "coef_") and not votes and not isinstance(learner, SigmaPerceptron)
+    return hasattr(learner, "coef_") and not votes and not hasattr(learner, "vouches")
 
 
 def _vectors(model: FileModel) -> list[_Vector]:

@@ -7,8 +7,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-import rosenblatt
 from rosenblatt.errors import InvalidParameter
+from rosenblatt.modelfile.registry import learner_class
 
 LEARNERS = (
     "Perceptron", "PassiveAggressiveClassifier", "MIRA", "PAUM", "ALMA", "ROMMA", "Ballseptron", "PNormPerceptron",
@@ -51,7 +51,7 @@ def make_learner(name: str, settings: Mapping[str, object] | None = None) -> Any
     names = {_plain(known): known for known in LEARNERS} | {_plain(short): known for short, known in _SHORT.items()}
     if _plain(name) not in names:
         raise InvalidParameter("learner", name, f"one of {', '.join(LEARNERS)}")
-    kind = getattr(rosenblatt, names[_plain(name)])
+    kind = learner_class(names[_plain(name)])
     settings = dict(settings or {})
     parameters = kind().get_params(deep=False)
     averaging = {"keep": "average"} if parameters.get("keep") == "last" else {"average": True}

@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import is_regressor
 
 from rosenblatt.data import opening
 from rosenblatt.data.formats import READINGS, reading_class
 from rosenblatt.data.reading import Batches, Chunk, Reading, RowTexts
 from rosenblatt.errors import DamagedModel, InvalidData, InvalidParameter, InvalidParameterType, UnsupportedOperation
+from rosenblatt.estimators.interface import is_regressor
 from rosenblatt.modelfile import registry
 from rosenblatt.modelfile.parts import Parts
 from rosenblatt.modelfile.saving import SaveLoadMixin

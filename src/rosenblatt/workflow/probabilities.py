@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from rosenblatt.errors import DamagedModel
 from rosenblatt.modelfile.parts import Parts
@@ -34,6 +33,8 @@ class Sigmoids(NamedTuple):
         array of shape (rows, classes)
             Each row adds up to one.
         """
+        from scipy.special import expit
+
         each = expit(np.asarray(self.slopes) * scores.reshape(len(scores), -1) + np.asarray(self.intercepts))
         if len(self.slopes) == 1:
             return np.hstack([1 - each, each])

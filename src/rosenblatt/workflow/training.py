@@ -20,7 +20,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone, is_regressor
 from xxhash import xxh64
 
 from rosenblatt.data import opening
@@ -38,6 +37,7 @@ from rosenblatt.errors import (
     UnknownLabel,
     UnsupportedOperation,
 )
+from rosenblatt.estimators.interface import Learner, clone, is_regressor
 from rosenblatt.estimators.linear import Linear
 from rosenblatt.estimators.plan import PATIENCE
 from rosenblatt.estimators.scaling import warn_unscaled
@@ -658,7 +658,7 @@ class Trainer:
         )
 
 
-def copy_with_seed(learner: BaseEstimator, seed: int) -> Any:
+def copy_with_seed(learner: Learner, seed: int) -> Any:
     """Return a copy of a learner that has learned nothing, with this random seed."""
     fresh: Any = clone(learner)
     if "random_state" in fresh.get_params():
@@ -666,7 +666,7 @@ def copy_with_seed(learner: BaseEstimator, seed: int) -> Any:
     return fresh
 
 
-def can_widen(learner: BaseEstimator) -> bool:
+def can_widen(learner: Learner) -> bool:
     """Return whether a learner can go on with columns that it did not know of."""
     return getattr(learner, "_widens", False)
 
@@ -679,7 +679,7 @@ def check_numeric(y: NDArray | None) -> NDArray:
     return y.astype(np.float64)
 
 
-def check_task(learner: BaseEstimator, options: Options) -> None:
+def check_task(learner: Learner, options: Options) -> None:
     """Refuse a learner that cannot do the task that the options name."""
     if options.task is not None and (options.task == "regression") != is_regressor(learner):
         raise IncompatibleParameters(
@@ -689,7 +689,7 @@ def check_task(learner: BaseEstimator, options: Options) -> None:
         )
 
 
-def check_labels(y: NDArray | None, learner: BaseEstimator, options: Options, files: Sequence[str]) -> None:
+def check_labels(y: NDArray | None, learner: Learner, options: Options, files: Sequence[str]) -> None:
     """Refuse labels that look like numbers to predict where a classifier is to learn them, unless the options insist."""
     if y is None or is_regressor(learner) or options.task is not None:
         return
@@ -706,7 +706,7 @@ def check_labels(y: NDArray | None, learner: BaseEstimator, options: Options, fi
 def train(
     paths: Paths,
     reading: Reading,
-    learner: BaseEstimator | None = None,
+    learner: Learner | None = None,
     options: Options = DEFAULTS,
     watch: Callback = lambda step: None,
     resume: FileModel | None = None,

@@ -21,11 +21,12 @@ from rosenblatt.data import opening
 from rosenblatt.data.formats import START, TABLES, format_of_suffix
 from rosenblatt.data.opening import MOST_ERRORS
 from rosenblatt.data.reading import RowTexts
+from rosenblatt.data.tables.arrow import Column, number_array
 from rosenblatt.data.tables.delimited import Delimited, first_records
 from rosenblatt.data.tables.json_lines import JsonLines
 from rosenblatt.data.tables.schema import KINDS, LABELS, SAMPLE, ColumnChoice, ColumnKind, Schema, infer_schema, is_number
 from rosenblatt.data.tables.sources import Form, Lines, Piece, Source, TableError, check_encoding, detect_form
-from rosenblatt.data.tables.values import NUMBER, Check, Column, Fault, as_text, check_columns, mismatches, plain
+from rosenblatt.data.tables.values import NUMBER, Check, Fault, as_text, check_columns, mismatches, plain
 from rosenblatt.errors import FormatError
 
 MOST_BYTES = 1 << 26  # of the first rows, which are held while it is decided what they are
@@ -138,7 +139,7 @@ class TableBatch:
         """Return these rows, in this order."""
         chosen = np.arange(self.rows)[rows]
         texts = None if self.texts is None else self.texts.take(chosen.tolist())
-        return TableBatch(self.columns.take(pa.array(chosen)), self.schema, texts)
+        return TableBatch(self.columns.take(number_array(chosen)), self.schema, texts)
 
 
 class TableBatches:

@@ -18,6 +18,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from rosenblatt.data.tables import vocabulary
+from rosenblatt.data.tables.arrow import BLANK, EMPTY, to_numpy
 from rosenblatt.data.tables.vocabulary import HashedRuns, RunStore, Spans, Vocabulary
 from rosenblatt.engine.jit import exact
 from rosenblatt.errors import DamagedModel, InvalidData
@@ -115,7 +116,7 @@ class NumberEncoder:
         return self
 
     def _values(self, table: pa.Table) -> NDArray[np.float64]:
-        return np.column_stack([table[name].to_numpy() for name in self.names])
+        return np.column_stack([to_numpy(table[name]) for name in self.names])
 
 
 class CategoryEncoder:
@@ -156,7 +157,8 @@ class CategoryEncoder:
         column = table[self.column].combine_chunks().dictionary_encode()
         values = column.dictionary.to_pylist()
         numbers = np.array([*self._places(values), self._places([None])[0]], np.int64)
-        own = numbers[column.indices.fill_null(len(values)).to_numpy(zero_copy_only=False)]
+        places = to_numpy(column.indices)
+        own = numbers[np.where(np.isnan(places), len(values), places).astype(np.int64)]
         known = own >= 0
         self.unseen += int(np.count_nonzero(~known))
         ends = np.concatenate([[0], np.cumsum(known)])
@@ -279,15 +281,12 @@ class TextEncoder:
         self._rarity = (1 + np.log((1 + self._store.texts) / (1 + self._store.frequency))) ** 2
 
     def _spans(self, table: pa.Table) -> Spans:
-        texts = table[self.column].combine_chunks().fill_null("")
+        texts = pc.coalesce(table[self.column].combine_chunks(), EMPTY)
         if self.lowercase:
             texts = pc.utf8_lower(texts)
         if self.characters:
             single = pc.utf8_trim_whitespace(pc.replace_substring_regex(texts, _BLANKS, " "))
-            blank, nothing = pa.scalar(" ", pa.large_string()), pa.scalar("", pa.large_string())
-            texts = pc.if_else(
-                pc.equal(single, nothing), nothing, pc.binary_join_element_wise(blank, single, blank, nothing)
-            )
+            texts = pc.if_else(pc.equal(single, EMPTY), EMPTY, pc.binary_join_element_wise(BLANK, single, BLANK, EMPTY))
         offsets = np.frombuffer(texts.buffers()[1], np.int64)[texts.offset : texts.offset + len(texts) + 1]
         data = np.frombuffer(texts.buffers()[2] or b"", np.uint8)
         if self.characters:

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rosenblatt.data.tables.arrow import text_array, to_numpy
 from rosenblatt.data.tables.sources import FORMATS, Form, TableError
 from rosenblatt.data.tables.values import (
     Column,
@@ -267,11 +268,11 @@ def _kind(name: str, column: Column, numbers: Numbers, zeros: bool) -> tuple[str
         return "number", f"as all of the first {rows} rows say", ""
     values = pc.utf8_trim_whitespace(as_text(column).drop_null())
     distinct = len(pc.unique(values))
-    if pc.all(pc.is_in(pc.utf8_lower(values), pa.array(["true", "false"], pa.large_string()))).as_py():
+    if pc.all(pc.is_in(pc.utf8_lower(values), text_array(["true", "false"]))).as_py():
         return "boolean", f"as all of the first {rows} rows say", ""
     if pc.all(pc.match_substring_regex(present_values(values), _DATE)).as_py():
         return "ignored", "as dates are neither number nor text", ""
-    words = 1 + np.mean(pc.count_substring_regex(values, _BETWEEN).to_numpy())
+    words = 1 + np.mean(to_numpy(pc.count_substring_regex(values, _BETWEEN)))
     figures = f": {distinct} different values of {words:.1f} words on average in the first {rows} rows"
     if words >= 2 and (distinct > rows / 2 or (distinct > 5 * _FEW and words >= 3)):
         return "text", "as its words say more than its values", figures

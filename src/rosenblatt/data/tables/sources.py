@@ -14,12 +14,8 @@ from typing import Any, NamedTuple
 
 from rosenblatt.data.formats import DELIMITERS, START, TABLES, format_of_start, format_of_suffix
 from rosenblatt.data.opening import Input, pieces
-from rosenblatt.errors import FormatError, MissingDependency
-
-try:
-    import pyarrow as pa
-except ImportError as missing:
-    raise MissingDependency("pyarrow", "tables", "tables") from missing
+from rosenblatt.data.tables.arrow import pa, text_array
+from rosenblatt.errors import FormatError
 
 SIZE = 1 << 21  # bytes of a piece, about
 _LINES = 20  # that are looked at to detect what separates fields
@@ -176,6 +172,6 @@ class Lines(Source):
         for block in whole_lines(self.stream, self.size):
             data, broken, lines = drop_invalid(block, line)
             texts = [text.removesuffix("\r") for text in data.decode().removesuffix("\n").split("\n")] if data else []
-            table = pa.table({self.names[0]: pa.array(texts, pa.large_string())})
+            table = pa.table({self.names[0]: text_array(texts)})
             yield Piece(table, lines.__getitem__, broken, texts=partial(_encode_all, texts))
             line += block.count(b"\n")

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from rosenblatt.data import opening
 from rosenblatt.data.formats import TABLES
 from rosenblatt.data.reading import Chunk
+from rosenblatt.data.tables.arrow import to_numpy
 from rosenblatt.data.tables.batches import TableBatch, TableBatches, TableOptions
 from rosenblatt.data.tables.encoders import ENCODERS, CategoryEncoder, ColumnEncoder, NumberEncoder, TextEncoder
 from rosenblatt.data.tables.schema import ColumnChoice, Reference, Schema, is_character
@@ -310,9 +311,9 @@ class Table:
         y = weight = None
         if schema.target in present:
             labels = batch.columns[schema.target]
-            y = labels.to_numpy() if schema.labels == "number" else np.array(labels.to_pylist(), object)
+            y = to_numpy(labels) if schema.labels == "number" else np.array(labels.to_pylist(), object)
         if schema.weight in present:
-            weight = batch.columns[schema.weight].to_numpy()
+            weight = to_numpy(batch.columns[schema.weight])
         return Chunk(sp.csr_matrix(X).astype(self.dtype, copy=False), y, weight)
 
     def name(self, column: int) -> str:

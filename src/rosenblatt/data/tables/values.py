@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -15,13 +15,12 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from rosenblatt.data.parsing.decimals import NOT_FINITE
+from rosenblatt.data.tables.arrow import EMPTY, NULL, Column, number_array, text_array, to_numpy
 
 MISSING_WORDS = ("", "?", "na", "n/a", "nan", "none", "null")  # ways to write that a number is missing, in lower case
 _NAN = re.compile(r"[+-]?nan(\(\w*\))?", re.IGNORECASE)  # as C and Arrow write it
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _AT_ONCE = 1 << 20  # values of several columns that are taken together
-
-Column: TypeAlias = "pa.Array | pa.ChunkedArray"
 
 
 class Numbers(NamedTuple):
@@ -62,7 +61,7 @@ def as_numbers(column: Column) -> Numbers:
     else:
         bad = dict.fromkeys(range(len(column)), str(column.type))
         return Numbers(np.full(len(column), np.nan), bad, np.zeros(len(column), bool))
-    numbers = (values.to_numpy(zero_copy_only=False) if isinstance(values, pa.Array) else values.to_numpy()) + 0.0  # no −0
+    numbers = to_numpy(values) + 0.0  # no −0
     missing = np.isnan(numbers)
     if bad:
         missing[list(bad)] = False
@@ -88,7 +87,7 @@ def numbers_of(columns: Sequence[Column]) -> list[Numbers]:
                 else:
                     waiting += [(begin, middle), (middle, end)]
                 continue
-            numbers = (values.to_numpy(zero_copy_only=False) + 0.0).reshape(len(some), -1)  # no −0
+            numbers = np.add(to_numpy(values), 0.0).reshape(len(some), -1)  # no −0
             missing, infinite = np.isnan(numbers), np.isinf(numbers).any(axis=1)
             for row, at in enumerate(some):
                 found[at] = as_numbers(columns[at]) if infinite[row] else Numbers(numbers[row], {}, missing[row])
@@ -106,24 +105,24 @@ def _joined(columns: Sequence[Column]) -> Iterator[tuple[list[int], pa.Array]]:
 
 def _one_by_one(column: Column) -> tuple[pa.Array, dict[int, str]]:
     """Do the same for text of which not all is a number."""
-    numbers: list[float | None] = []
+    numbers: list[float] = []
     bad = {}
     for row, text in enumerate(column.to_pylist()):
         text = None if text is None else text.strip()
         if text is None or is_missing(text):
-            numbers.append(None)
+            numbers.append(np.nan)
         elif NUMBER.fullmatch(text):
             numbers.append(float(text))
         else:
-            numbers.append(None)
+            numbers.append(np.nan)
             bad[row] = repr(text[:60])
-    return pa.array(numbers, pa.float64()), bad
+    return number_array(np.array(numbers, np.float64)), bad
 
 
 def present_values(column: Column) -> Column:
     """Return what is in a column of text, without blanks around it and without ways to write that something is missing."""
     values = pc.utf8_trim_whitespace(column.drop_null())
-    return values.filter(pc.invert(pc.is_in(pc.utf8_lower(values), pa.array(MISSING_WORDS, pa.large_string()))))
+    return values.filter(pc.invert(pc.is_in(pc.utf8_lower(values), text_array(MISSING_WORDS))))
 
 
 def has_leading_zeros(column: Column) -> bool:
@@ -140,7 +139,7 @@ def with_leading_zeros(columns: Sequence[Column]) -> set[int]:
     found: set[int] = set()
     for group, texts in _joined(columns):
         zeros = pc.match_substring_regex(pc.utf8_trim_whitespace(texts), r"^0\d")
-        rows = np.flatnonzero(zeros.fill_null(False).to_numpy(zero_copy_only=False))
+        rows = np.flatnonzero(to_numpy(zeros) == 1)  # not NaN, which is null
         places = np.unique(rows // len(columns[group[0]])).tolist()
         found.update(group[place] for place in places if has_leading_zeros(columns[group[place]]))
     return found
@@ -157,9 +156,7 @@ def as_text(column: Column) -> Column:
     if pa.types.is_large_string(column.type):
         return column
     if pa.types.is_floating(column.type) or pa.types.is_decimal(column.type):
-        numbers, _, missing = as_numbers(column)
-        texts = [number_text(x) for x in np.where(missing, 0.0, numbers).tolist()]
-        return pa.array(texts, pa.large_string(), mask=missing)
+        return text_array([None if np.isnan(x) else number_text(x) for x in as_numbers(column).values.tolist()])
     return column.cast(pa.large_string())
 
 
@@ -220,7 +217,7 @@ class Check(NamedTuple):
             numbers, bad, missing = known or as_booleans(column)
             if self.kind == "weight":
                 bad |= {row: repr(float(numbers[row])) for row in np.flatnonzero(numbers < 0).tolist()}
-            column = pa.array(numbers)
+            column = number_array(numbers)
         else:
             column, missing = self._texts(column)
         odd = self._odd_labels(column)
@@ -238,15 +235,15 @@ class Check(NamedTuple):
         if self.kind != "target" or not pa.types.is_large_string(column.type):
             return []
         words = [word for word in pc.unique(column).to_pylist() if word is not None and NOT_FINITE.fullmatch(word)]
-        return np.flatnonzero(pc.is_in(column, pa.array(words, pa.large_string()))).tolist() if words else []
+        return np.flatnonzero(to_numpy(pc.is_in(column, text_array(words)))).tolist() if words else []
 
     def _texts(self, column: Column) -> tuple[Column, NDArray[np.bool_]]:
         texts = as_text(column)
         if self.trim and self.kind != "text":
             texts = pc.utf8_trim_whitespace(texts)
         if self.kind == "target" or (self.trim and self.kind == "category"):
-            texts = pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.large_string()), texts)
-        return texts, np.asarray(texts.is_null()) if texts.null_count else np.zeros(len(texts), bool)
+            texts = pc.if_else(pc.equal(texts, EMPTY), NULL, texts)
+        return texts, to_numpy(texts.is_null()) if texts.null_count else np.zeros(len(texts), bool)
 
 
 def check_columns(checks: Sequence[Check], columns: Sequence[Column]) -> list[tuple[Column, dict[int, Fault]]]:

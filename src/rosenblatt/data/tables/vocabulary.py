@@ -66,11 +66,17 @@ def code_point(data, at, end):
     return high | np.int64(data[at + 2] & 0x3F) << 6 | (data[at + 3] & 0x3F), 4
 
 
-@jit
-def find_words(data, offsets, kind):
+def find_words(data: NDArray, offsets: NDArray, kind: NDArray) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the words of each text, of any length: spans (n, 2) into the data, and where those of each text begin."""
     spans = np.empty(((offsets[-1] - offsets[0] + offsets.size) // 2 + 1, 2), np.int64)
     pointers = np.zeros(offsets.size, np.int64)
+    cut_into_words(data, offsets, kind, spans, pointers)
+    return spans[: pointers[-1]].copy(), pointers
+
+
+@jit
+def cut_into_words(data, offsets, kind, spans, pointers):
+    """Write the words of each text into `spans`, and where those of the next begin into `pointers`."""
     n = 0
     for text in range(offsets.size - 1):
         at, end = offsets[text], offsets[text + 1]
@@ -92,15 +98,20 @@ def find_words(data, offsets, kind):
             spans[n, 1] = end
             n += 1
         pointers[text + 1] = n
-    return spans[:n].copy(), pointers
 
 
-@jit
-def find_characters(data, offsets):
+def find_characters(data: NDArray, offsets: NDArray) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the characters of each text. A blank between words ends one and begins the next: it is there twice, with a
     break between."""
     spans = np.empty((3 * (offsets[-1] - offsets[0]), 2), np.int64)
     pointers = np.zeros(offsets.size, np.int64)
+    cut_into_characters(data, offsets, spans, pointers)
+    return spans[: pointers[-1]].copy(), pointers
+
+
+@jit
+def cut_into_characters(data, offsets, spans, pointers):
+    """Write the characters of each text into `spans`, and where those of the next begin into `pointers`."""
     n = 0
     for text in range(offsets.size - 1):
         at, end = offsets[text], offsets[text + 1]
@@ -114,7 +125,6 @@ def find_characters(data, offsets):
             n += 1
             at += width
         pointers[text + 1] = n
-    return spans[:n].copy(), pointers
 
 
 @jit
@@ -131,13 +141,18 @@ def hash_bytes(data, begin, end):
     return h
 
 
-@jit
-def hash_spans(data, spans):
+def hash_spans(data: NDArray, spans: NDArray) -> NDArray[np.uint64]:
     """Return the symbols of spans as hashes of their bytes: nothing is remembered."""
-    symbols = np.empty(spans.shape[0], np.uint64)
+    symbols = np.empty(len(spans), np.uint64)
+    write_hashes(data, spans, symbols)
+    return symbols
+
+
+@jit
+def write_hashes(data, spans, symbols):
+    """Write the hash of each span into `symbols`."""
     for i in range(spans.shape[0]):
         symbols[i] = min(hash_bytes(data, spans[i, 0], spans[i, 1]), ROOT - _ONE) if spans[i, 1] > spans[i, 0] else BREAK
-    return symbols
 
 
 class Lexicon(NamedTuple):
@@ -196,16 +211,12 @@ def number_spans(lexicon, data, spans, symbols, first, known, room):
     return spans.shape[0], known
 
 
-@jit
-def rebuild_slots(letters, offsets, known, capacity):
-    """Return a table of the strings of a lexicon that has none, or one that is too small."""
-    slots = new_slots(capacity)
-    for number in range(known):
-        key = hash_bytes(letters, offsets[number], offsets[number + 1])
-        at = find_slot(slots, letters, offsets, key, letters, offsets[number], offsets[number + 1])
-        slots[at, 0] = key
-        slots[at, 1] = np.uint64(number)
-    return slots
+def lexicon_of(letters: NDArray[np.uint8], offsets: NDArray[np.int64], room: int) -> Lexicon:
+    """Return a lexicon of these strings, with room for so many."""
+    lexicon = Lexicon(new_slots(capacity_for(room)), np.zeros(room + 1, np.int64), np.empty_like(letters))
+    strings = np.column_stack([offsets[:-1], offsets[1:]])
+    number_spans(lexicon, read_only(letters), strings, np.empty(len(strings), np.uint64), 0, 0, room)
+    return lexicon
 
 
 class Runs(NamedTuple):
@@ -273,17 +284,37 @@ def _(store: Buckets, run):
     return np.int64(run & store.mask)
 
 
+class Occurrences(NamedTuple):
+    """The runs of some texts: their numbers, how often each occurs, and where those of each text begin."""
+
+    numbers: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    ends: NDArray[np.int64]
+
+
+def count_runs(
+    store: Runs | Buckets, symbols: NDArray, pointers: NDArray, first: int, lengths: tuple[int, int], sizes: tuple[int, int]
+) -> tuple[int, Occurrences]:
+    """Find the runs of low to high symbols in each text from the first on; return where it stopped, and the runs.
+
+    sizes  how many numbers there can be, and for how many new ones there is room: it stops where the next text might have
+           more than that; −1 if none is new
+    """
+    low, high = lengths
+    most = int(pointers[-1] - pointers[first]) * (high - low + 1)
+    found = Occurrences(np.empty(most, np.int64), np.empty(most, np.int64), np.zeros(len(pointers) - first, np.int64))
+    stop, n = write_runs(store, symbols, pointers, first, lengths, np.zeros(sizes[0], np.int64), sizes[1], found)
+    return stop, Occurrences(found.numbers[:n].copy(), found.counts[:n].copy(), found.ends[: stop - first + 1])
+
+
 @jit
-def count_runs(store, symbols, pointers, first, low, high, marks, room):
-    """Find the runs of low to high symbols in each text from the first on, until the next might have more new ones than
-    there is room for; return where it stopped, the numbers of the runs, how often each occurs, and where those of each text
-    begin.
+def write_runs(store, symbols, pointers, first, lengths, marks, room, found):
+    """Write the runs of low to high symbols in each text into `found`; return where it stopped, and how many there are.
 
     marks  zeros, one for each number: where the run is in the output (from 1)
     """
-    most = (pointers[-1] - pointers[first]) * (high - low + 1)
-    numbers, counts = np.empty(most, np.int64), np.empty(most, np.int64)
-    ends = np.zeros(pointers.size - first, np.int64)
+    low, high = lengths
+    numbers, counts, ends = found.numbers, found.counts, found.ends
     n = 0
     stop = pointers.size - 1
     for text in range(first, pointers.size - 1):
@@ -311,23 +342,14 @@ def count_runs(store, symbols, pointers, first, low, high, marks, room):
                         n += 1
                         marks[number] = n
         ends[text - first + 1] = n
-    return stop, numbers[:n].copy(), counts[:n].copy(), ends[: stop - first + 1]
+    return stop, n
 
 
 @jit
-def tally(numbers, counts):
-    """Count each number once more."""
-    for i in range(numbers.size):
-        counts[numbers[i]] += 1
-
-
-@jit
-def link_runs(prefix, symbol, capacity):
-    """Return a table of runs, which are given as pairs."""
-    slots = new_slots(capacity)
+def link_runs(prefix, symbol, slots):
+    """Enter runs, which are given as pairs, into an empty table."""
     for number in range(prefix.size):
         slots[claim(slots, pair_key(np.int64(prefix[number]), np.int64(symbol[number]))), 1] = np.uint64(number)
-    return slots
 
 
 @exact
@@ -341,6 +363,13 @@ def normalize_rows(values, ends):
             length = np.sqrt(total)
             for at in range(ends[row], ends[row + 1]):
                 values[at] /= length
+
+
+def read_only(letters: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return these letters in the one type that kernels are compiled for."""
+    view = letters.view()
+    view.flags.writeable = False
+    return view
 
 
 class Spans(NamedTuple):
@@ -401,8 +430,8 @@ class Vocabulary:
     def see(self, texts: Spans) -> None:
         symbols = self._numbers(texts, grow=True)
         self.texts += len(texts.pointers) - 1
-        for _, numbers, _, _ in self._count(symbols, texts.pointers):
-            tally(numbers, self._seen)
+        for found in self._count(symbols, texts.pointers):
+            self._seen += np.bincount(found.numbers, minlength=len(self._seen))
 
     def finish(self, min_count: int) -> None:
         prefix, symbol = self._pairs()
@@ -426,8 +455,8 @@ class Vocabulary:
 
     def counts(self, texts: Spans) -> Counts:
         symbols = self._numbers(texts, grow=False)
-        [(_, numbers, counts, ends)] = self._count(symbols, texts.pointers)
-        return Counts(self._columns[numbers], counts, ends, int(np.count_nonzero(symbols == ABSENT)))
+        [found] = self._count(symbols, texts.pointers)
+        return Counts(self._columns[found.numbers], found.counts, found.ends, int(np.count_nonzero(symbols == ABSENT)))
 
     @property
     def frequency(self) -> NDArray[np.int64]:
@@ -479,7 +508,7 @@ class Vocabulary:
         done = 0
         while done < len(symbols):
             room = len(self._lexicon.offsets) - 1 if grow else 0
-            arguments = (self._lexicon, texts.data, texts.spans, symbols, done, self._strings, room)
+            arguments = (self._lexicon, read_only(texts.data), texts.spans, symbols, done, self._strings, room)
             done, self._strings = map(int, number_spans(*arguments))
             if done < len(symbols):
                 self._lexicon = self._larger(int(texts.spans[done, 1] - texts.spans[done, 0]))
@@ -489,21 +518,18 @@ class Vocabulary:
         slots, offsets, letters = self._lexicon
         room = len(offsets) - 1
         if self._strings == room:
-            offsets = np.concatenate([offsets, np.zeros(room, np.int64)])
-            slots = rebuild_slots(letters, offsets, self._strings, capacity_for(2 * room))
-        else:
-            letters = np.concatenate([letters, np.empty(len(letters) + bytes_needed, np.uint8)])
+            return lexicon_of(letters, offsets, 2 * room)
+        letters = np.concatenate([letters, np.empty(len(letters) + bytes_needed, np.uint8)])
         return Lexicon(slots, offsets, letters)
 
-    def _count(self, symbols: NDArray, pointers: NDArray) -> Iterator[tuple]:
-        """Yield what `count_runs` returns, as often as room must be made for more runs."""
+    def _count(self, symbols: NDArray, pointers: NDArray) -> Iterator[Occurrences]:
+        """Yield the runs of these texts, in pieces where room must be made for more runs between."""
         done, last = 0, len(pointers) - 1
         while True:
-            room = len(self._runs.prefix) - int(self._runs.known[0]) if self._runs.grows else -1
-            marks = np.zeros(len(self._runs.prefix), np.int64)
-            answer = count_runs(self._runs, symbols, pointers, done, self.low, self.high, marks, room)
-            yield answer
-            done = int(answer[0])
+            size = len(self._runs.prefix)
+            room = size - int(self._runs.known[0]) if self._runs.grows else -1
+            done, found = count_runs(self._runs, symbols, pointers, done, (self.low, self.high), (size, room))
+            yield found
             if done == last:
                 return
             self._make_room(self.high * int(pointers[done + 1] - pointers[done]))
@@ -525,9 +551,9 @@ class Vocabulary:
     def _hold(self, prefix: NDArray, symbol: NDArray, offsets: NDArray, letters: NDArray) -> None:
         """Hold these runs of these strings and no others, from now on."""
         self._strings = len(offsets) - 1
-        slots = rebuild_slots(letters, offsets, self._strings, capacity_for(self._strings))
-        self._lexicon = Lexicon(slots, offsets, letters)
-        slots = link_runs(prefix, symbol, capacity_for(len(prefix)))
+        self._lexicon = lexicon_of(letters, offsets, self._strings)
+        slots = new_slots(capacity_for(len(prefix)))
+        link_runs(prefix, symbol, slots)
         self._runs = Runs(slots, prefix, symbol, np.array([len(prefix)]), False)
         counts = _lengths(prefix, self.high) >= self.low
         self._columns = np.where(counts, np.cumsum(counts) - 1, -1)
@@ -545,7 +571,7 @@ class HashedRuns:
 
     def see(self, texts: Spans) -> None:
         self.texts += len(texts.pointers) - 1
-        tally(self._numbers(texts).columns, self.frequency)
+        self.frequency += np.bincount(self._numbers(texts).columns, minlength=len(self.frequency))
 
     def finish(self, min_count: int) -> None:
         self._least = min_count
@@ -571,9 +597,8 @@ class HashedRuns:
     def _numbers(self, texts: Spans) -> Counts:
         symbols = hash_spans(texts.data, texts.spans)
         buckets = Buckets(np.uint64((1 << self.bits) - 1))
-        marks = np.zeros(1 << self.bits, np.int64)
-        _, numbers, counts, ends = count_runs(buckets, symbols, texts.pointers, 0, self.low, self.high, marks, -1)
-        return Counts(numbers, counts, ends, 0)
+        _, found = count_runs(buckets, symbols, texts.pointers, 0, (self.low, self.high), (1 << self.bits, -1))
+        return Counts(*found, 0)
 
 
 def _runs(capacity: int, known: NDArray | None = None) -> Runs:

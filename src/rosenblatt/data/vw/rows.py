@@ -19,8 +19,8 @@ import numpy as np
 
 from rosenblatt.data.parsing.decimals import CERTAIN, DOUBTFUL, NONE, left, number
 from rosenblatt.data.parsing.line_parser import COUNT, DOUBTS, OWN, PLACE, ROWS, WHERE, WRONG
-from rosenblatt.data.parsing.swar import U, byte, first, inlined, line_end, start, word
-from rosenblatt.engine.jit import exact
+from rosenblatt.data.parsing.swar import U, byte, first, line_end, start, word
+from rosenblatt.engine.jit import exact, inlined
 
 BARE, WEIGHTED = OWN, OWN + 1  # how many rows have no label, and an importance, in `state`
 
@@ -64,6 +64,12 @@ def murmur(text, begin, end, seed):
     h ^= h >> U(13)
     h = (h * U(0xC2B2AE35)) & LOW
     return h ^ (h >> U(16))
+
+
+@exact
+def murmur_of(data):
+    """MurmurHash3 of 32 bits, with the seed 0, of an array of bytes, but for the last eight."""
+    return murmur(start(data), 0, len(data) - 8, 0)
 
 
 @exact

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.metaestimators import available_if
 
 from rosenblatt.engine.rows import Examples, Rows
 from rosenblatt.engine.train import NO_LIMIT, Visits
 from rosenblatt.estimators.callbacks import with_callbacks
+from rosenblatt.estimators.interface import available_if
 from rosenblatt.estimators.kernel.budget_model import BudgetModel, BudgetTrainer
 from rosenblatt.estimators.kernel.gram import Matrix
 from rosenblatt.estimators.kernel.machine import KernelClassifier, can_stream
@@ -20,7 +20,6 @@ from rosenblatt.estimators.kernel.policies import ForgetOldest, ForgetRandom, Fo
 from rosenblatt.estimators.parameters import ClassWeightParameters, Flag, Number, OneOf, parameter, with_parameters
 from rosenblatt.estimators.plan import Plan
 from rosenblatt.modelfile.parts import Parts
-from rosenblatt.theory.bounds import forgetron_reach
 
 
 @with_parameters
@@ -263,6 +262,8 @@ class Forgetron(Budgeted):
         return np.array([held.memory[2] for held in self._fitted().held])
 
     def _policy(self) -> ForgetOldest:
+        from rosenblatt.theory.bounds import forgetron_reach
+
         size = self._room() + 1
         reach = forgetron_reach(size - 1)
         return ForgetOldest(size - 1, self.schedule == "self-tuned", size ** (-1 / (2 * size)), reach)

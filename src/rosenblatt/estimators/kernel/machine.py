@@ -9,8 +9,6 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt import rules
 from rosenblatt.engine.blocks import available_threads
@@ -20,6 +18,7 @@ from rosenblatt.engine.train import Limits, Visits
 from rosenblatt.errors import InvalidData, UnsupportedOperation
 from rosenblatt.estimators.base import Classifier, read_rows
 from rosenblatt.estimators.callbacks import with_callbacks
+from rosenblatt.estimators.interface import available_if, check_is_fitted
 from rosenblatt.estimators.kernel.gram import (
     FunctionKernel,
     GaussianKernel,

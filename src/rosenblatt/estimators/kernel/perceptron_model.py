@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rosenblatt.engine.blocks import scan
-from rosenblatt.engine.loop import Progress
+from rosenblatt.engine.loop import Progress, scratch_for
 from rosenblatt.engine.model import move_bounds, problem_of
 from rosenblatt.engine.problems import JOINT, KINDS, MOVE, Problem, columns, counters, moves_per_row
 from rosenblatt.engine.rows import CSR, Examples, frozen
@@ -201,7 +201,8 @@ class KernelPerceptronTrainer(BlockTrainer[KernelPerceptronModel]):
         w = np.zeros((len(which) + 1, scores.shape[1]))
         w[-1] = model.constant * model.coef.sum(axis=0)
         weights, clock = Weights(w, None, model.tally, model.clock), model.seen
-        done = scan(block, weights, model.problem, self.rule, moves_per_row(model.problem), 0, scores, gram)
+        scratch = scratch_for(w, model.problem, moves_per_row(model.problem), None)
+        done = scan(block, weights, model.problem, self.rule, scratch, 0, scores, gram)
         if done.broken >= 0:
             raise NumericFailure(int(which[done.broken]))
         steps = w[:-1]

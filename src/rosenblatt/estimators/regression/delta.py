@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_array
-from sklearn.utils.metaestimators import available_if
 
 from rosenblatt.engine.model import LinearModel
 from rosenblatt.engine.problems import Binary, OneVsRest
@@ -21,6 +19,7 @@ from rosenblatt.errors import InvalidParameter, NumericOverflow
 from rosenblatt.estimators import targets
 from rosenblatt.estimators.base import READ, Estimator, invalid_data
 from rosenblatt.estimators.callbacks import Hooks
+from rosenblatt.estimators.interface import available_if
 from rosenblatt.estimators.linear import Linear
 from rosenblatt.estimators.parameters import (
     BatchParameters,
@@ -105,6 +104,8 @@ class DeltaRule(Estimator, LinearParameters, BatchParameters, KeepParameters):
         -------
         rate : float
         """
+        from sklearn.utils import check_array
+
         plan = self._plan()
         refuse_dates(X)
         with invalid_data():

@@ -9,9 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import MultiOutputMixin, RegressorMixin
-from sklearn.metrics import r2_score
-from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt.engine.loop import Pace, Progress
 from rosenblatt.engine.model import LinearModel, fresh
@@ -30,9 +27,11 @@ from rosenblatt.estimators.base import (
     invalid_data,
     read_examples,
     read_rows,
+    takes_as_it_is,
     unchanged_on_error,
 )
 from rosenblatt.estimators.callbacks import with_callbacks
+from rosenblatt.estimators.interface import RegressorMixin, check_is_fitted
 from rosenblatt.estimators.parameters import (
     EpochParameters,
     InterceptParameters,
@@ -71,8 +70,12 @@ class RegressionTrainer:
     def epoch(self, order: NDArray, budget: int = NO_LIMIT) -> tuple[Progress, bool]:
         """Visit the rows of `order` once; what was done, and whether nothing is left to learn."""
         batch = None if self.visits.batch == 1 else self.visits.batch
-        pace = Pace(batch, self.visits.mean, NO_LIMIT, self.weights.tally.size, prefetch_distance(self.task.rows))
-        done = epoch(self.task, self.weights, self.rule, pace, order)
+        ahead = prefetch_distance(self.task.rows, self.visits.order == "cyclic")
+        pace = Pace(batch, self.visits.mean, NO_LIMIT, self.weights.tally.size, ahead)
+        w, vectors = self.weights.w, self.weights.tally.size
+        scores = np.empty(vectors, np.float64 if w.ndim == 1 else w.dtype)
+        taus = np.empty((min(self.visits.batch, len(order)), vectors))
+        done = epoch(self.task, self.weights, self.rule, pace, order, scores, taus)
         if self.guard is not None and done.loss is not None and (done.broken < 0 or finite(self.task.rows)):
             diverged = self.guard.judge(done.loss)
             if diverged is not None:
@@ -98,7 +101,7 @@ class RegressionTrainer:
         return self.weights.finite(self.task.rows, order)
 
 
-class Regressor(RegressorMixin, MultiOutputMixin, Estimator):
+class Regressor(RegressorMixin, Estimator):
     """A linear regressor: w += τx, with τ from a rule that sees the error and the length of x. Several targets, y (rows,
     targets), are learned in one pass over the data.
 
@@ -113,6 +116,8 @@ class Regressor(RegressorMixin, MultiOutputMixin, Estimator):
     weights_ : Weights
         What the kernels work on: last weights, drift, counts.
     """
+
+    _has_classes = False
 
     @abstractmethod
     def _trainer(self, X: Any, task: Task, weights: Weights, visits: Visits) -> RegressionTrainer:
@@ -254,7 +259,9 @@ class Regressor(RegressorMixin, MultiOutputMixin, Estimator):
 
     # Steps of learning
 
-    def _read(self, X: MatrixLike, y: ArrayLike, reset: bool) -> tuple[Any, NDArray]:
+    def _read(self, X: Any, y: Any, reset: bool) -> tuple[Any, NDArray]:
+        if targets.need_no_reading(y, X, "f") and np.isfinite(y).all() and takes_as_it_is(self, X, reset):
+            return X, np.ascontiguousarray(y, dtype=np.float64)
         refuse_dates(y, "y")
         table, values = read_examples(self, X, y, reset, ensure_all_finite=False, multi_output=True, y_numeric=True)
         with invalid_data():
@@ -305,6 +312,8 @@ class Regressor(RegressorMixin, MultiOutputMixin, Estimator):
             return live, None
         live, held = plan.hold_out(live, None, rng)
         X_val, y_val = X[held], y[held].reshape(len(held), -1)
+        from sklearn.metrics import r2_score
+
         return live, lambda: 1.0 - float(r2_score(y_val, _predict(model, X_val)))
 
     @property

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, svds
 
 from rosenblatt.errors import NumericOverflow, RosenblattError
-from rosenblatt.theory.bounds import stable_rate
 
 
 class Diverged(RosenblattError, ValueError):
@@ -79,6 +78,8 @@ def stability(X: Any, constant: float, lengths: NDArray, stakes: NDArray, steps:
     noisy: at 1/(4·max‖x‖²) the last weights lose about 1/7 more than the noise itself at most, and the average of all
     weights approaches least squares (Bach and Moulines 2013).
     """
+    from rosenblatt.theory.bounds import stable_rate
+
     radius = longest(lengths, stakes)
     if not np.isfinite(radius):
         raise NumericOverflow("the squared length of a row of X overflows", hint="scale X down")

@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rosenblatt.engine.jit import generic, is_number, jit, prefetch
-from rosenblatt.engine.loop import Progress, axpy, end_of_batch, measure, place, room_for_scores
-from rosenblatt.engine.rows import Rows, columns_of, fetch, lengths, take
-from rosenblatt.theory import bounds
+from rosenblatt.engine.loop import Progress, axpy, end_of_batch, measure, place
+from rosenblatt.engine.rows import Rows, fetch, lengths, take
 
 
 @generic
@@ -75,6 +74,8 @@ class Tube(NamedTuple):
         """
         if self.cap < np.inf or (self.damping == 0 and losses > 0):
             return np.inf
+        from rosenblatt.theory import bounds
+
         return bounds.pa2(radius, norm, 0.5 / self.damping, losses) if self.damping else bounds.pa(radius, norm)
 
 
@@ -167,6 +168,14 @@ def as_task(rows: Rows, goals: Targets | Sides, constant: float, weight: NDArray
 
 
 @jit
+def move(columns, values, constant, w, drift, column, tau, clock):
+    """w[:, column] += τ · (row, constant), and the same on the drift, where one is kept, times the clock."""
+    axpy(columns, values, constant, w, column, tau)
+    if drift is not None:
+        axpy(columns, values, constant, drift, column, tau * clock)
+
+
+@jit
 def push(columns, values, constant, w, drift, taus, s, clock):
     """w[:, k] += taus[s, k] · (row, constant) for every weight vector k, and the same on the drift, times the clock.
 
@@ -174,11 +183,11 @@ def push(columns, values, constant, w, drift, taus, s, clock):
     """
     if w.ndim == 1:
         if taus[s, 0] != 0.0:
-            axpy(columns, values, constant, w, drift, 0, taus[s, 0], clock)
+            move(columns, values, constant, w, drift, 0, taus[s, 0], clock)
     elif columns is None:
         for k in range(taus.shape[1]):
             if taus[s, k] != 0.0:
-                axpy(columns, values, constant, w, drift, k, taus[s, k], clock)
+                move(columns, values, constant, w, drift, k, taus[s, k], clock)
     else:
         for j in range(values.size):
             f = place(columns, j)
@@ -193,14 +202,12 @@ def push(columns, values, constant, w, drift, taus, s, clock):
 
 
 @jit
-def epoch(task, weights, rule, pace, order):
+def epoch(task, weights, rule, pace, order, scores, taus):
     """Visit the rows that `order` lists and learn from them, batch by batch. Stops at a row whose error is no number,
-    before learning from it."""
+    before learning from it. The last two are scratch: a score for each weight vector, and steps for the rows of a batch."""
     rows, goals, constant, gauge = task.rows, task.goals, task.constant, task.gauge
     w, drift, tally, seen = weights.w, weights.drift, weights.tally, weights.clock
     vectors = tally.size
-    scores = room_for_scores(w, vectors)
-    taus = np.empty((end_of_batch(pace.batch, 0, order.size), vectors))
     total, stakes, mistakes, updates, t = 0.0, 0.0, 0, 0, 0
     while t < order.size:
         end = end_of_batch(pace.batch, t, order.size)
@@ -208,12 +215,11 @@ def epoch(task, weights, rule, pace, order):
         clock = seen[0] + (end - t) - 1
         for s in range(t, end):
             i = order[s]
-            coming = order[min(s + pace.ahead, order.size - 1)]
-            fetch(rows, coming)
-            prefetch(gauge, 3 * coming)
+            if pace.ahead > 0 and s + pace.ahead < order.size:
+                fetch(rows, order[s + pace.ahead])
+                prefetch(gauge, 3 * order[s + pace.ahead])
             columns, values = take(rows, i)
-            soon = columns_of(rows, order[min(s + 2, order.size - 1)])
-            measure(columns, values, constant, w, 0, scores, soon)
+            measure(columns, values, constant, w, 0, scores)
             mistakes += is_mistake(goals, i, scores)
             for k in range(vectors):
                 target, own = target_of(goals, i, k)
@@ -228,7 +234,7 @@ def epoch(task, weights, rule, pace, order):
             columns, values = take(rows, order[s])
             if w.ndim == 1:  # what push would do, without the call: it was measured at a third of an epoch
                 if taus[s - t, 0] != 0.0:
-                    axpy(columns, values, constant, w, drift, 0, taus[s - t, 0], clock)
+                    move(columns, values, constant, w, drift, 0, taus[s - t, 0], clock)
             else:
                 push(columns, values, constant, w, drift, taus, s - t, clock)
         for k in range(vectors):

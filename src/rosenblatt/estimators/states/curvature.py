@@ -176,7 +176,7 @@ def diagonal(kind: type[Ratios] | type[Variances], vectors: int, features: int, 
 @score.register
 def _(state: Inverse | Gram | Ratios | Variances, vector, columns, values, constant):
     w = state.weights[vector]
-    return dot(columns, values, w, columns) + constant * w[-1]
+    return dot(columns, values, w) + constant * w[-1]
 
 
 # What is costly to compile sees a row in one layout only: spread out, or as it was stored.
@@ -187,7 +187,7 @@ def _(state: Inverse, vector, columns, values, constant, sign, score, weight):
     if sign * score > state.margin:
         return False
     point = np.zeros(state.weights.shape[1])
-    axpy(columns, values, constant, point, None, 0, 1.0, 0)
+    axpy(columns, values, constant, point, 0, 1.0)
     square(point, sign - score, weight, state.weights[vector], state.inverse[vector])
     return True
 

@@ -100,7 +100,7 @@ def _(state: Simplex, vector, columns, values, constant):
     mass = state.mass[vector]
     result = 0.0
     for part in range(len(mass)):
-        weighed = dot(columns, values, mass[part], columns) + constant * mass[part, -1]
+        weighed = dot(columns, values, mass[part]) + constant * mass[part, -1]
         result += weighed if part == 0 else -weighed
     return result / state.total[vector, 0]
 
@@ -159,7 +159,7 @@ def weigh(logs, mass, total, change):
 @score.register
 def _(state: Balanced, vector, columns, values, constant):
     w = state.weights[vector]
-    return dot(columns, values, w, columns) + constant * w[-1]
+    return dot(columns, values, w) + constant * w[-1]
 
 
 @learn.register
@@ -180,7 +180,7 @@ def _(state: Balanced, vector, columns, values, constant, sign, score, weight):
 @score.register
 def _(state: Threshold, vector, columns, values, constant):
     w = state.weights[vector]
-    over = dot(columns, values, w, columns) + constant * w[-1]
+    over = dot(columns, values, w) + constant * w[-1]
     return TINY if over == 0.0 else over  # at the threshold exactly the answer is yes, for the bounds' sake
 
 

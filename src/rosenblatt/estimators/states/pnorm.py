@@ -53,7 +53,7 @@ class PNorm(NamedTuple):
 @score.register
 def _(state: PNorm, vector, columns, values, constant):
     linked = state.linked[vector]
-    return state.stretch[vector] * (dot(columns, values, linked, columns) + constant * linked[-1])
+    return state.stretch[vector] * (dot(columns, values, linked) + constant * linked[-1])
 
 
 @learn.register

@@ -49,7 +49,7 @@ def zeros(rule: Any, vectors: int, features: int) -> Scaled:
 @score.register
 def _(state: Scaled, vector, columns, values, constant):
     v = state.v[vector]
-    return state.scale[vector] * (dot(columns, values, v, columns) + constant * v[-1])
+    return state.scale[vector] * (dot(columns, values, v) + constant * v[-1])
 
 
 @learn.register
@@ -85,7 +85,7 @@ def mix(state, vector, columns, values, constant, keep, add):
         state.scale[vector] = 1.0
     else:
         state.scale[vector] *= keep
-    axpy(columns, values, constant, v, None, 0, add / state.scale[vector], 0)
+    axpy(columns, values, constant, v, 0, add / state.scale[vector])
 
 
 @jit

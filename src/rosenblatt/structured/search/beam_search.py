@@ -15,9 +15,8 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from itertools import count
 from typing import Any, NamedTuple, Protocol
 
-from sklearn.base import BaseEstimator
-
 from rosenblatt.errors import InvalidData, InvalidDataType, UnsupportedOperation, shown
+from rosenblatt.estimators.interface import Learner
 from rosenblatt.estimators.parameters import Number, OneOf, check
 from rosenblatt.structured.search.named_weights import Features, NamedWeights
 from rosenblatt.structured.search.protocol import Input
@@ -123,7 +122,7 @@ UPDATES: dict[str, Callable[[Sequence[BeamStep]], BeamStep]] = {
 }
 
 
-class BeamSearch(BaseEstimator):
+class BeamSearch(Learner):
     """A search for `StructuredPerceptron` that keeps the `width` best prefixes after every step.
 
     Parameters

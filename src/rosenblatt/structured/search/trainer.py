@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.parallel import Parallel, delayed
 
 from rosenblatt import rules
 from rosenblatt.engine.loop import Progress
@@ -107,6 +106,8 @@ class ShardTrainer(StructuredTrainer):
     def epoch(self, order: NDArray, budget: int = NO_LIMIT) -> tuple[Progress, bool]:
         """Visit these examples once, in shards, and mix; return what was done, and whether nothing is left to learn."""
         shards = [self._shard(part) for part in np.array_split(order, self.shards) if len(part)]
+        from joblib import Parallel, delayed
+
         done = Parallel(n_jobs=self.processes)(delayed(_learn)(shard) for shard in shards)
         self.model.mix([model for model, _ in done])
         mistakes, updates = sum(one.mistakes for _, one in done), sum(one.updates for _, one in done)
@@ -129,6 +130,8 @@ def _learn(trainer: SearchTrainer) -> tuple[NamedModel, Progress]:
 def decode_all(search: Search, w: NamedWeights, X: Sequence[Input], processes: int) -> list[Path]:
     """Return the path of each input, found by so many processes."""
     chunks = np.array_split(np.arange(len(X)), max(1, min(processes, len(X))))
+    from joblib import Parallel, delayed
+
     found = Parallel(n_jobs=processes)(delayed(_decode)(search, w, [X[i] for i in chunk]) for chunk in chunks)
     return [path for paths in found for path in paths]
 

@@ -12,7 +12,6 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt.engine.blocks import available_threads
 from rosenblatt.engine.loop import Progress
@@ -27,6 +26,7 @@ from rosenblatt.errors import (
     shown,
 )
 from rosenblatt.estimators.callbacks import with_callbacks
+from rosenblatt.estimators.interface import check_is_fitted
 from rosenblatt.estimators.parameters import Anything, Number, OneOf, parameter, with_parameters
 from rosenblatt.estimators.plan import Plan
 from rosenblatt.modelfile.parts import Parts
