@@ -79,10 +79,10 @@ def test_a_rule_that_is_edited_or_gone_does_not_break_the_cache(tmp_path):
 def base(tmp_path, monkeypatch):
     """The folder of an environment variable, which is looked at again."""
     monkeypatch.setenv(kernel_cache.VARIABLE, str(tmp_path))
-    kernel_cache.place.cache_clear()
+    kernel_cache.find_folder.cache_clear()
     kernel_cache._warn.cache_clear()
     yield tmp_path
-    kernel_cache.place.cache_clear()
+    kernel_cache.find_folder.cache_clear()
 
 
 def add(x, y):
@@ -93,7 +93,7 @@ def test_a_kernel_is_compiled_once_for_all_processes(base):
     first, second = jit(add), jit(add)  # two processes, as far as numba knows
     assert first(1, 2) == second(1, 2) == 3
     assert (first.stats.cache_hits.total(), second.stats.cache_hits.total()) == (0, 1)
-    assert kernel_cache.place().folder == base / kernel_cache.NAME
+    assert kernel_cache.find_folder().folder == base / kernel_cache.NAME
     assert jit(add)(1.5, 2) == 3.5  # another signature in the same index
     assert jit(add)(1, 2) == 3
 
@@ -187,7 +187,7 @@ def test_folders_of_old_sources_are_removed_after_a_month(base):
         (folder / "file").write_text("")
     for folder in (old, other):
         os.utime(folder, (time.time() - 40 * 86400,) * 2)
-    kernel_cache.place()
+    kernel_cache.find_folder()
     assert {path.name for path in base.iterdir()} == {kernel_cache.NAME, young.name, other.name}
 
 
@@ -245,7 +245,7 @@ def test_doctor_says_why_nothing_is_kept(base, monkeypatch, capsys):
     (base / "kernels-0.0.1-ab").mkdir()
     assert main(["doctor", "--warm", "linear", "--quiet"]) == 0
     assert "1 of other versions, 0 MB, removed in time: kernels-0.0.1-ab" in capsys.readouterr().out
-    kernel_cache.place.cache_clear()
+    kernel_cache.find_folder.cache_clear()
     (base / kernel_cache.NAME).chmod(0o777)
     assert main(["doctor", "--warm", "linear", "--quiet"]) == 1
     assert "can be written by other users; set ROSENBLATT_CACHE_DIR" in capsys.readouterr().out

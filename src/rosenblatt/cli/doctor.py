@@ -141,7 +141,7 @@ def _cache() -> dict[str, Any]:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the problem is in the report
-        folder, problem = kernel_cache.place()
+        folder, problem = kernel_cache.find_folder()
     stale = kernel_cache.stale_folders(folder.parent) if folder else []
     return {
         "folder": None if folder is None else str(folder),

@@ -28,7 +28,7 @@ from numba.extending import intrinsic
 from numba.np.arrayobj import populate_array
 
 from rosenblatt.engine import notice
-from rosenblatt.engine.kernel_cache import KernelCache, place, stamp
+from rosenblatt.engine.kernel_cache import KernelCache, find_folder, stamp
 
 config: Any = _config
 
@@ -85,7 +85,7 @@ class _Kernel(CPUDispatcher):
     @cached_property
     def _cache(self) -> Any:
         """What is on disk, which is looked for when the kernel is first needed."""
-        folder = place().folder
+        folder = find_folder().folder
         return NullCache() if folder is None else KernelCache(self.py_func, folder, _stamps)
 
     @cached_property

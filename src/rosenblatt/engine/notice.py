@@ -12,7 +12,7 @@ from typing import Any
 
 from numba.core import event, types
 
-from rosenblatt.engine.kernel_cache import place
+from rosenblatt.engine.kernel_cache import find_folder
 
 _WAIT = 1.0  # seconds of compiling, in all, before the line about a subject
 _SUBJECTS = {
@@ -67,7 +67,7 @@ class Notice(event.Listener):
             self.seconds[self.what] += monotonic() - self.began
 
     def _say(self) -> None:
-        often = "in each process, as it cannot be kept" if place().folder is None else "once per machine"
+        often = "in each process, as it cannot be kept" if find_folder().folder is None else "once per machine"
         with suppress(OSError, ValueError):  # nobody may be there to read it
             sys.stderr.write(f"\r\x1b[Kcompiling kernels for {self.what}, {often}…\n")  # a line of progress moves down
             sys.stderr.flush()
