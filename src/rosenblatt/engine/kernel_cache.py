@@ -43,7 +43,7 @@ _KEPT_FOLDERS = 10  # and how many of the newest
 COUNTS: Counter[str] = Counter()  # of kernels that this process compiled, and loaded
 
 
-class Place(NamedTuple):
+class KernelFolder(NamedTuple):
     """Where kernels are kept."""
 
     folder: Path | None  # None if they are not
@@ -79,7 +79,7 @@ def bases() -> list[Path]:
 
 
 @cache
-def find_folder() -> Place:
+def find_folder() -> KernelFolder:
     """Return where kernels are kept; the folder is made, and old ones beside it are removed."""
     problems = []
     for base in bases():
@@ -94,9 +94,9 @@ def find_folder() -> Place:
             if is_new:
                 _sweep(base)
             _touch(folder)
-            return Place(folder)
+            return KernelFolder(folder)
         problems.append(problem)
-    found = Place(None, "; ".join(problems))
+    found = KernelFolder(None, "; ".join(problems))
     _warn(found.problem)
     return found
 

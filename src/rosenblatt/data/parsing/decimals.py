@@ -18,8 +18,8 @@ from math import inf, nan
 import numpy as np
 from numpy.typing import NDArray
 
-from rosenblatt.data.parsing.swar import U, as_float, byte, digits, inlined, leading, product, start, value, word
-from rosenblatt.engine.jit import exact
+from rosenblatt.data.parsing.swar import U, as_float, byte, digits, leading, product, start, value, word
+from rosenblatt.engine.jit import exact, inlined
 
 NONE, CERTAIN, DOUBTFUL = 0, 1, 2
 

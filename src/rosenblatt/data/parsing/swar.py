@@ -11,14 +11,11 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from rosenblatt.engine.jit import config, exact
-
-# Compiled into the loop that calls it: a call costs more than the few operations of such a body.
-inlined: Any = njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
+from rosenblatt.engine.jit import config, exact, inlined
 
 U = np.uint64
 ZEROS = U(0x3030303030303030)  # "00000000"

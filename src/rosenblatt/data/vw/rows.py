@@ -19,8 +19,8 @@ import numpy as np
 
 from rosenblatt.data.parsing.decimals import CERTAIN, DOUBTFUL, NONE, left, number
 from rosenblatt.data.parsing.line_parser import COUNT, DOUBTS, OWN, PLACE, ROWS, WHERE, WRONG
-from rosenblatt.data.parsing.swar import U, byte, first, inlined, line_end, start, word
-from rosenblatt.engine.jit import exact
+from rosenblatt.data.parsing.swar import U, byte, first, line_end, start, word
+from rosenblatt.engine.jit import exact, inlined
 
 BARE, WEIGHTED = OWN, OWN + 1  # how many rows have no label, and an importance, in `state`
 
