@@ -55,6 +55,24 @@ def perceptron(folder: Folder, repeat: int, source: str, order: str) -> Result:
     return Result(f"{name}, {words}", a.cost, b.cost, b.cost / a.cost, right, note)
 
 
+def sparse_rows(folder: Folder, repeat: int, source: str, order: str, epochs: int) -> Result:
+    """Return the median, over pairs of runs, of scikit-learn's time / ours: sparse rows as users have them, with all
+    parameters at their defaults but for the number of epochs, the last weights, and each class against the rest."""
+    name, X, y = load(source, folder)
+    shuffled = order == "shuffle"
+    peer = linear_model.Perceptron(max_iter=epochs, tol=None, shuffle=shuffled, n_jobs=2)
+    ours = Perceptron(max_iter=epochs, tol=None, order=order, keep="last", multiclass="ovr")
+    pairs = [
+        [timed(lambda learner=learner: clone(learner).fit(X, y))() for learner in (ours, peer)]
+        for _ in range(max(repeat, 5) + 1)
+    ][1:]
+    ratio = float(np.median([b.cost / a.cost for a, b in pairs]))
+    right, note = compare_accuracy(X, y, *(run.result for run in pairs[-1]))
+    words = {"cyclic": "in order", "shuffle": "shuffled"}[order]
+    times = (float(np.median([pair[i].cost for pair in pairs])) for i in (0, 1))
+    return Result(f"{name}, {words}, {epochs} epochs", *times, ratio, right, f"median of {len(pairs)}; {note}")
+
+
 def peer_passive_aggressive() -> Any:
     """Return scikit-learn's class, which version 1.10 no longer has."""
     if not hasattr(linear_model, "PassiveAggressiveClassifier"):

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
+from scipy.sparse import csr_array, load_npz
 from sklearn.datasets import load_svmlight_file
+from sklearn.feature_extraction.text import TfidfVectorizer
 
 from rosenblatt.cli.workloads import Dataset, dense_dataset, noisy_linear_labels, round_to_eighths, text_dataset
 
@@ -46,8 +50,40 @@ def mnist(folder: Path | None, part: str = "train") -> Dataset:
 
 def news20(folder: Path | None) -> Dataset:
     X, y = load_svmlight_file(str(file_in(folder, "news20.svm.bz2")), dtype=np.float32)
-    mixed = np.random.default_rng(0).permutation(len(y))
-    return Dataset("news20, 20 classes one-vs-rest", X[mixed], y[mixed])
+    return mixed(Dataset("news20, 20 classes one-vs-rest", X, y))
+
+
+def news20_binary(folder: Path | None) -> Dataset:
+    _, X, y = news20(folder)
+    return Dataset("news20, one class against the rest", X.astype(np.float64), y == y.min())
+
+
+def farm_ads(folder: Path | None) -> Dataset:
+    X, y = load_npz(file_in(folder, "farm_ads.X.npz")), np.load(file_in(folder, "farm_ads.y.npy"))
+    return Dataset("farm_ads 4,143 × 54,877", X.astype(np.float64), y)
+
+
+def newsgroups(folder: Path | None) -> Dataset:
+    """Texts of 20 groups as TF-IDF, group by group."""
+    with gzip.open(file_in(folder, "20news-bydate-train.jsonl.gz"), "rt", encoding="utf-8") as lines:
+        texts = [json.loads(line) for line in lines]
+    X = TfidfVectorizer().fit_transform([text["text"] for text in texts])
+    return Dataset("20 newsgroups as TF-IDF", X, np.array([text["label"] for text in texts]))
+
+
+def mixed(data: Dataset) -> Dataset:
+    order = np.random.default_rng(0).permutation(len(data.y))
+    return Dataset(data.name, data.X[order], data.y[order])
+
+
+def uniform_columns() -> Dataset:
+    rng = np.random.default_rng(0)
+    rows, features, words = 400_000, 1_000_000, 60
+    columns = rng.integers(features, size=(rows, words), dtype=np.int32)
+    values = round_to_eighths(rng.uniform(1 / 8, 1, columns.size))
+    X = csr_array((values, columns.ravel(), np.arange(0, columns.size + 1, words)), shape=(rows, features))
+    X.sum_duplicates()
+    return Dataset("CSR 400,000 × 1,000,000, 60 a row, columns alike", X, noisy_linear_labels(X, 2, rng))
 
 
 def svmlight(folder: Path | None, name: str) -> Dataset:
@@ -66,13 +102,24 @@ def load(source: str, folder: Path | None = None) -> Dataset:
             return news20(folder)
     except Missing:
         pass
-    return GENERATED[source]()
+    return REAL[source](folder) if source in REAL else GENERATED[source]()
+
+
+REAL: dict[str, Callable[[Path | None], Dataset]] = {
+    "a9a": lambda folder: svmlight(folder, "a9a.train.svm.gz"),
+    "w8a": lambda folder: svmlight(folder, "w8a.svm.gz"),
+    "farm-ads": farm_ads,
+    "news20-binary": news20_binary,
+    "newsgroups": lambda folder: mixed(newsgroups(folder)),
+}
 
 
 GENERATED: dict[str, Callable[[], Dataset]] = {
     "dense-100": lambda: dense_dataset(400_000, 100),
     "dense-1000": lambda: dense_dataset(100_000, 1_000),
     "csr": lambda: text_dataset("CSR 400,000 × 1,000,000, 60 a row", (400_000, 1_000_000), 60, 2),
+    "power-law": lambda: text_dataset("CSR 200,000 × 1,000,000, 60 a row", (200_000, 1_000_000), 60, 2),
+    "uniform": uniform_columns,
     "mnist": generated_mnist,
     "classes-100": hundred_classes,
     "news20": lambda: text_dataset("news20 (generated), 20 classes one-vs-rest", (15_935, 62_061), 80, 20),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -11,12 +9,11 @@ from typing import Any
 
 import numpy as np
 from sklearn import datasets, linear_model
-from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from bench.data import file_in, mnist, svmlight
+from bench.data import file_in, mnist, newsgroups, svmlight
 from bench.report import Result
 from rosenblatt import Perceptron
 from rosenblatt.cli.workloads import measure_in_turns, timed
@@ -28,12 +25,6 @@ _EQUAL = 0.0005  # the accuracies of mushrooms are 1 to the third digit
 def _spambase(folder: Path | None) -> tuple[Any, Any]:
     table = np.genfromtxt(file_in(folder, "spambase.csv.gz"), delimiter=",", skip_header=1)
     return table[:, :-1], table[:, -1]
-
-
-def _newsgroups(folder: Path | None) -> tuple[Any, Any]:
-    with gzip.open(file_in(folder, "20news-bydate-train.jsonl.gz"), "rt", encoding="utf-8") as lines:
-        rows = [json.loads(line) for line in lines]
-    return TfidfVectorizer().fit_transform([row["text"] for row in rows]), np.array([row["label"] for row in rows])
 
 
 TABLES: dict[str, Callable[[Path | None], tuple[Any, Any]]] = {
@@ -48,7 +39,7 @@ OTHERS: dict[str, Callable[[Path | None], tuple[Any, Any]]] = {
     "a9a": lambda folder: svmlight(folder, "a9a.train.svm.gz")[1:],
     "w8a": lambda folder: svmlight(folder, "w8a.svm.gz")[1:],
     "MNIST, 10,000 rows": lambda folder: tuple(part[:10_000] for part in mnist(folder)[1:]),
-    "20 newsgroups": _newsgroups,
+    "20 newsgroups": lambda folder: newsgroups(folder)[1:],
 }
 
 

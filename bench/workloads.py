@@ -26,6 +26,10 @@ def averaging(source: str) -> Workload:
     return Workload(f"{source}-average", comparisons.averaging, (source,), Target(15, 5, "%", "≤"))
 
 
+def sparse(source: str, order: str, epochs: int, *target: float) -> Workload:
+    return Workload(f"sparse-{source}-{order}", comparisons.sparse_rows, (source, order, epochs), Target(*target))
+
+
 WORKLOADS = (
     Workload("default-accuracy", defaults.default_accuracy, (False,), Target(3, None, "points")),
     Workload("default-accuracy-scaled", defaults.default_accuracy, (True,), Target(0, None, "points")),
@@ -43,6 +47,28 @@ WORKLOADS = (
     perceptron("csr", "cyclic", 1.7, 4),
     perceptron("csr", "shuffle", 1.7, 4),
     averaging("csr"),
+    sparse("power-law", "cyclic", 5, 1.3, 2.5),
+    sparse("power-law", "shuffle", 5, 1.6, 2.5),
+    sparse("uniform", "cyclic", 5, 1.3, 2.5),
+    sparse("uniform", "shuffle", 5, 1.5, 2.5),
+    averaging("uniform"),
+    sparse("a9a", "cyclic", 50, 1.4, 2.5),
+    sparse("a9a", "shuffle", 50, 1.4, 2.5),
+    averaging("a9a"),
+    sparse("w8a", "cyclic", 50, 1.4, 2.5),
+    sparse("w8a", "shuffle", 50, 1.4, 2.5),
+    averaging("w8a"),
+    sparse("farm-ads", "cyclic", 50, 1.4, 2.5),
+    sparse("farm-ads", "shuffle", 50, 1.4, 2.5),
+    averaging("farm-ads"),
+    sparse("news20-binary", "cyclic", 50, 1.4, 2.5),
+    sparse("news20-binary", "shuffle", 50, 1.4, 2.5),
+    averaging("news20-binary"),
+    sparse("news20", "cyclic", 5, 3, 6),
+    sparse("news20", "shuffle", 5, 3, 6),
+    sparse("newsgroups", "cyclic", 5, 3, 6),
+    sparse("newsgroups", "shuffle", 5, 3, 6),
+    averaging("newsgroups"),
     perceptron("mnist", "cyclic", 5, 10),
     averaging("mnist"),
     perceptron("classes-100", "cyclic", 12, 25),
