@@ -1,10 +1,14 @@
 """Ways of compiling.
 
 `jit` compiles a body, `exact` one whose sums and quotients must stay as they are written, `inlined` a short one of these,
-`gil_jit` one that asks the interpreter itself, as `online/objects.py` says.
+`apart` one whose arrays do not overlap, `gil_jit` one that asks the interpreter itself, as `online/objects.py` says.
 `generic` gives a function one body per type of its first argument, so that a rule or a layout is added by writing a
 NamedTuple and a body, and no string or integer code decides inside a loop. `prefetch` asks the processor for memory it will
-need soon. With NUMBA_DISABLE_JIT=1 the same source runs as plain Python.
+need soon, `stretch` is a part of an array at no cost. With NUMBA_DISABLE_JIT=1 the same source runs as plain Python.
+
+A kernel that Python calls is compiled with all that it calls, and kept on disk (`kernel_cache`). What compiling costs is
+the time that numba takes for each statement, not the optimizer's: so what kernels call is compiled once for each type, goes
+to the optimizer as a part of them only, and kernels are given the arrays that they need to work in.
 """
 
 from __future__ import annotations
@@ -46,31 +50,32 @@ _STAMPS: dict[Any, list[str]] = {}  # of the bodies that are not of this package
 
 def jit(body: Callable) -> Any:
     """The body, compiled when it is first called with arguments of a type, and kept on disk."""
-    return _kept(body, _OPTIONS)
+    return kept(body, _OPTIONS)
 
 
 def exact(body: Callable) -> Any:
     """The same, computed as it is written: no quotient becomes a product with a reciprocal, which may be a bit off."""
-    return _kept(body, _OPTIONS | {"fastmath": False})
+    return kept(body, _OPTIONS | {"fastmath": False})
 
 
 def inlined(body: Callable) -> Any:
     """The same as `exact`, and part of each loop that calls it: for a body so short that a call would cost more."""
-    return _kept(body, _OPTIONS | {"fastmath": False, "forceinline": True})
+    return kept(body, _OPTIONS | {"fastmath": False, "forceinline": True})
 
 
 def apart(body: Callable) -> Any:
     """The same as `jit`, for arguments that lie apart in memory: what is written to one array is read from no other."""
     body.lies_apart = True  # type: ignore[attr-defined]  # for _PartCompiler
-    return _kept(body, _OPTIONS)
+    return kept(body, _OPTIONS)
 
 
 def gil_jit(body: Callable) -> Any:
     """The same as `exact`, holding the interpreter's lock."""
-    return _kept(body, _OPTIONS | {"fastmath": False, "nogil": False})
+    return kept(body, _OPTIONS | {"fastmath": False, "nogil": False})
 
 
-def _kept(body: Callable, options: dict) -> Any:
+def kept(body: Callable, options: dict) -> Any:
+    """The body, compiled with options of numba when it is first called with arguments of a type, and kept on disk."""
     compiled = njit(**options)(body)
     if isinstance(compiled, CPUDispatcher):
         del vars(compiled)["_cache"]
@@ -174,11 +179,11 @@ def generic(signature: Callable) -> Any:
     def register(body: Callable) -> Callable:
         annotation = next(iter(body.__annotations__.values()))
         kind = eval(annotation, body.__globals__) if isinstance(annotation, str) else annotation
-        kernel = _kept(body, _OPTIONS | {"forceinline": True})
+        kernel = kept(body, _OPTIONS | {"forceinline": True})
         for each in get_args(kind) or (kind,):
             kernels[each] = kernel
-            if source := stamp(body):
-                _STAMPS.setdefault(each, []).append(source)
+            if kept_stamp := stamp(body):
+                _STAMPS.setdefault(each, []).append(kept_stamp)
             plain_register(each, body)
         return body
 

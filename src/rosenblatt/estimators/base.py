@@ -126,7 +126,7 @@ def takes_as_it_is(estimator: Any, X: Any, reset: bool) -> bool:
     return True
 
 
-def read_rows(estimator: Learner, X: MatrixLike) -> Any:
+def read_rows(estimator: Learner, X: Any) -> Any:
     """X as an array or a CSR matrix of finite numbers, with the columns that the fitted estimator expects."""
     if _needs_no_reading(X) and _has_expected_columns(estimator, X) and all_finite(X if type(X) is np.ndarray else X.data):
         return X
