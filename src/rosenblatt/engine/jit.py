@@ -182,8 +182,8 @@ def generic(signature: Callable) -> Any:
         kernel = kept(body, _OPTIONS | {"forceinline": True})
         for each in get_args(kind) or (kind,):
             kernels[each] = kernel
-            if kept_stamp := stamp(body):
-                _STAMPS.setdefault(each, []).append(kept_stamp)
+            if source := stamp(body):
+                _STAMPS.setdefault(each, []).append(source)
             plain_register(each, body)
         return body
 

@@ -61,7 +61,7 @@ def unevenness(X: Matrix) -> Unevenness | None:
         with np.errstate(over="ignore"):
             squares = np.einsum("ij,ij->j", part, part, dtype=np.float64)
             if squares.max() < UNEVEN**2 * squares.min():
-                return None  # a mean is at most the root of a mean square, and zeros only make that smaller
+                return None  # no ratio is larger than that of the root mean squares
             part = np.abs(part)
             total = part.sum(axis=0, dtype=np.float64)
         present = np.count_nonzero(part, axis=0)

@@ -39,6 +39,8 @@ class NamedWeights:
     """One weight vector for two classes, one a class for more; where an average is wanted, the drifts from which it follows
     are further columns beside them, so that a feature is looked up once for both."""
 
+    measure: Any = None  # the kernel; of the class, for whoever adds up what an object holds would add it up too
+
     def __init__(self, constant: float, average: bool, limit: int | None, buckets: int | None, bits: int):
         self.constant = constant
         self.average = average
@@ -61,10 +63,11 @@ class NamedWeights:
         """Make the block of words from which compiled code knows where names and weights are."""
         self.block = np.array([self.names.address, 0, 0, 0])
         self.address = self.block.ctypes.data
-        self.measure = without_dispatch(measure, int64, int64, int64, int64)
+        if NamedWeights.measure is None:
+            NamedWeights.measure = staticmethod(without_dispatch(measure, int64, int64, int64, int64))
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name not in ("block", "address", "measure")}
+        return {name: value for name, value in self.__dict__.items() if name not in ("block", "address")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
