@@ -47,7 +47,7 @@ def first_use_seconds(what: str) -> float:
             text.write_text(
                 "ham\tsee you at noon\nspam\twin a free prize\nham\tlunch at noon\nspam\tclaim your prize\n" * 2
             )
-            main(["train", str(text), "--target", "0", "--text", "1", "--quiet"])
+            main(["train", str(text), "--model", f"{folder}/model", "--target", "0", "--text", "1", "--quiet"])
         elif what == "fit":
             from sklearn.datasets import load_digits
 
