@@ -6,6 +6,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
+import rosenblatt as estimators
 from rosenblatt.engine import blocks
 from rosenblatt.engine.jit import is_number, jit
 from rosenblatt.engine.problems import Binary, Joint, OneVsOne, OneVsRest, columns, visible
@@ -139,6 +140,20 @@ def test_blocks_are_the_row_at_a_time_run(kind, data):
     assert np.array_equal(by_row.weights.w, by_block.weights.w)
     assert np.array_equal(by_row.weights.drift, by_block.weights.drift)
     assert np.array_equal(by_row.weights.tally, by_block.weights.tally)
+
+
+@pytest.mark.parametrize("order", ["cyclic", "shuffle"])
+def test_every_epoch_of_many_classes_goes_in_blocks(monkeypatch, order):
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(-2, 3, (300, 4 * blocks.BLOCK)).astype(float), rng.integers(0, 30, 300)
+    settings = {"max_iter": 3, "tol": None, "order": order, "random_state": 0, "n_jobs": 2}
+    calls = []
+    in_blocks = blocks.epoch_in_blocks
+    monkeypatch.setattr(blocks, "epoch_in_blocks", lambda *known: calls.append(known) or in_blocks(*known))
+    model = estimators.Perceptron(**settings).fit(X, y)
+    assert len(calls) == model.n_iter_ == 3
+    monkeypatch.setattr(blocks, "is_faster", lambda rows, problem: False)
+    assert np.array_equal(model.coef_, estimators.Perceptron(**settings).fit(X, y).coef_)
 
 
 def test_blocks_are_chosen_from_the_shape_and_change_nothing(monkeypatch):

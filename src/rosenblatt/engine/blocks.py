@@ -6,8 +6,9 @@ row j, and these products are the block's Gram matrix. In exact arithmetic this 
 size of the blocks. The weights themselves are moved by the sequential code, in the sequential order: as long as rounding
 in a score flips no decision, even their last bits are those of the row-at-a-time run.
 
-Gram matrices do not depend on weights, so other threads prepare the blocks to come. Every product is computed by one
-thread on the same shapes, hence the bytes do not depend on how many threads there are.
+Gram matrices do not depend on weights, so other threads prepare the blocks to come, and rows that are visited in the same
+order again need no others. The product is made in two halves, the second by another thread if one is free. Every product is
+computed by one thread on the same shapes, hence the bytes do not depend on how many threads there are.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,7 +26,7 @@ from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
 from rosenblatt.engine.jit import is_number, jit, stretch
-from rosenblatt.engine.loop import Progress, apply_moves, length_of, scratch_for, weight_of
+from rosenblatt.engine.loop import Pace, Progress, apply_moves, length_of, scratch_for, weight_of
 from rosenblatt.engine.problems import JOINT, OneVsRest, Problem, confront
 from rosenblatt.engine.rows import Dense, Examples, Rows
 from rosenblatt.errors import InvalidParameter
@@ -54,21 +55,35 @@ def is_faster(rows: Rows, problem: Problem) -> bool:
 
 
 def epoch_in_blocks(
-    examples: Examples, weights: Any, problem, rule, pace, order: NDArray, late: NDArray | None, threads: int
+    examples: Examples,
+    weights: Any,
+    problem: Problem,
+    rule: Any,
+    pace: Pace,
+    order: NDArray,
+    late: NDArray | None,
+    threads: int,
+    kept: list[Panel] | None = None,
 ) -> Progress:
-    """Visit the rows that `order` lists and learn from each; what `loop.epoch` does with a batch of one."""
+    """Visit the rows that `order` lists and learn from each; what `loop.epoch` does with a batch of one.
+
+    `kept` is where the panels are kept of an order that does not change; None where it does."""
     mistakes, updates, position = 0, 0, 0
+    made: list[Panel] = []
     scores = np.empty((BLOCK, problem.classes), examples.rows.values.dtype)
     panel_late = None if late is None else np.zeros((min(len(order), PANEL * BLOCK), late.shape[1]))
     scratch = scratch_for(weights.w, problem, pace.room, panel_late)
     w = weights.w[:-1]
     # NaN and infinity are noticed by the scan, which names the row; numpy need not warn of them.
-    with one_blas_thread(), np.errstate(invalid="ignore", over="ignore"):
-        for panel in _panels(examples, order, threads):
+    with one_blas_thread(), np.errstate(invalid="ignore", over="ignore"), ThreadPoolExecutor(max(threads - 1, 1)) as pool:
+        helper = pool if threads > 1 else None
+        for panel in kept or _panels(examples, order, helper, threads):
+            if kept is not None:
+                made.append(panel)
             for block, gram in enumerate(panel.grams):
                 first = block * BLOCK
                 x = panel.examples.rows.values[first : first + BLOCK]
-                np.matmul(x, w, out=scores[: len(x)])
+                _multiply(x, w, scores, helper)
                 done = scan(panel.examples, weights, problem, rule, scratch, first, scores[: len(x)], gram)
                 mistakes += done.mistakes
                 updates += done.updates
@@ -82,6 +97,8 @@ def epoch_in_blocks(
                     np.add.at(late, rows, panel_late[: len(rows)])
                 panel_late[: len(rows)] = 0
             position += len(rows)
+    if kept is not None:
+        kept[:] = made
     return Progress(position, mistakes, updates, -1)
 
 
@@ -123,22 +140,40 @@ def spread(scores, gram, i, column, tau, constant):
         scores[j, column] += tau * (gram[i, j] + constant * constant)
 
 
-def _panels(examples: Examples, order: NDArray, threads: int) -> Iterator[Panel]:
+def _multiply(x: NDArray, w: NDArray, scores: NDArray, helper: ThreadPoolExecutor | None) -> None:
+    """scores = x @ w, in two halves; the helper does the second, unless it is busy with something else."""
+    half = BLOCK // 2
+    rest = partial(np.matmul, x[half:], w, out=scores[half : len(x)])
+    second = helper.submit(rest) if helper is not None and len(x) > half else None
+    np.matmul(x[:half], w, out=scores[: min(half, len(x))])
+    if second is None or second.cancel():
+        rest()
+    else:
+        second.result()
+
+
+def _panels(examples: Examples, order: NDArray, helper: ThreadPoolExecutor | None, threads: int) -> Iterator[Panel]:
     """The rows in the order of their visit, a panel at a time, prepared up to `threads` − 1 panels ahead."""
     starts = range(0, len(order), PANEL * BLOCK)
     pieces = (order[start : start + PANEL * BLOCK] for start in starts)
-    if threads < 2:
+    if helper is None:
         for piece in pieces:
             yield _panel(examples, piece)
         return
-    with ThreadPoolExecutor(threads - 1) as pool:
-        coming: deque = deque()
-        for piece in pieces:
-            coming.append(pool.submit(_panel, examples, piece))
-            if len(coming) > 2 * (threads - 1):
-                yield coming.popleft().result()
-        while coming:
+    coming: deque = deque()
+    for piece in pieces:
+        coming.append(helper.submit(_panel, examples, piece))
+        if len(coming) > 2 * (threads - 1):
             yield coming.popleft().result()
+    while coming:
+        yield coming.popleft().result()
+
+
+def panels_to_keep(rows: Rows, order: NDArray) -> list[Panel] | None:
+    """A list for the panels of rows that are visited in this order again and again; None if they would take much memory:
+    more than a quarter of the rows."""
+    in_order = len(order) > 0 and bool(np.array_equal(order, np.arange(order[0], order[0] + len(order))))
+    return [] if isinstance(rows, Dense) and in_order and rows.values.shape[1] >= 4 * BLOCK else None
 
 
 def _panel(examples: Examples, piece: NDArray) -> Panel:

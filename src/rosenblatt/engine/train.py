@@ -210,6 +210,7 @@ class Trainer(NamedTuple):
     bound: WeightBound | None = None
     errors: Callable[[NDArray], int] = lambda w: 0  # on all examples; a pocket asks
     late: NDArray | None = None
+    panels: list[blocks.Panel] | None = None  # kept for rows that are visited in the same order again
 
     @property
     def seen(self) -> int:
@@ -280,7 +281,7 @@ class Trainer(NamedTuple):
         """Visit the rows of `order` once; what was done, and whether nothing is left to learn."""
         if self._in_blocks(budget):
             known = (self.examples, self._weights(), self.problem, self.rule, self._pace(budget), order)
-            done = blocks.epoch_in_blocks(*known, self.late, self.visits.threads)
+            done = blocks.epoch_in_blocks(*known, self.late, self.visits.threads, self.panels)
             _check(done)
             return done, done.updates == 0
         position, mistakes, updates = 0, 0, 0
@@ -391,7 +392,8 @@ def train(
                 if alone and isinstance(learner, Trainer) and learner.takes_many() and limits.is_open():
                     finished = learner.epochs(limits.unwatched(len(history), waited, idle, len(learner.visits.live)))
                 else:
-                    finished = [_one_epoch(learner, limits.updates - updates)]
+                    budget = NO_LIMIT if limits.updates == NO_LIMIT else limits.updates - updates
+                    finished = [_one_epoch(learner, budget)]
             except NumericFailure as failure:
                 failure.epochs += len(history)
                 raise

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rosenblatt import rules
 from rosenblatt.conditions import RunConditions
+from rosenblatt.engine.blocks import panels_to_keep
 from rosenblatt.engine.model import Init, LinearModel, fresh, nothing_to_settle
 from rosenblatt.engine.problems import Binary, OneVsOne, winner
 from rosenblatt.engine.rows import Dense, Examples, Matrix, MatrixLike, Rows, lengths, numpy_array, refuse_too_long
@@ -360,9 +361,9 @@ class Linear(Classifier):
         batch, in_turn = 1 if visits.mean else visits.batch, visits.order in ("cyclic", "shuffle")
         model.conditions = model.conditions.further(rule, batch, in_turn, weighted)
         late = late_for(examples.rows, model.weights, model.problem)
-        trainer = Trainer(
-            examples, model.weights, model.problem, rule, visits, log, model.pocket, model.bound, errors, late
-        )
+        panels = panels_to_keep(examples.rows, visits.live) if visits.order == "cyclic" else None
+        known = (examples, model.weights, model.problem, rule, visits, log, model.pocket, model.bound, errors)
+        trainer = Trainer(*known, late, panels)
         model.settle = trainer.settle
         return trainer
 
