@@ -336,17 +336,21 @@ def sum_of_squares(flat):
 @jit
 def epochs(examples, weights, problem, rule, pace, orders, scratch, results):
     """Visit the rows that each line of `orders` lists, the first line again after the last, as often as there are results:
-    (mistakes, updates) of each epoch, and in a float the squared length of the weights after it. The loop ends after an
-    epoch without mistakes or updates, or with weights that are too large. Returns (epochs, broken row or −1)."""
+    (mistakes, updates) of each epoch, and where there is room for them the sum of the squares of the weights after it. The
+    loop ends after an epoch without mistakes or updates, or with weights too large. Returns (epochs, broken row or −1)."""
     counts, squares = results
     flat = stretch(weights.w, 0, weights.w.size)
-    for e in range(squares.size):
+    for e in range(counts.shape[0]):
         order = stretch(orders, (e % orders.shape[0]) * orders.shape[1], orders.shape[1])
         done = epoch(examples, weights, problem, rule, pace, order, 0, scratch, None, None)
-        counts[e, 0], counts[e, 1], squares[e] = done.mistakes, done.updates, sum_of_squares(flat)
-        if done.broken >= 0 or done.mistakes == 0 or done.updates == 0 or not is_number(squares[e]):
+        counts[e, 0], counts[e, 1] = done.mistakes, done.updates
+        if squares.size > 0:
+            squares[e] = sum_of_squares(flat)
+            if not is_number(squares[e]):
+                return e + 1, done.broken
+        if done.broken >= 0 or done.mistakes == 0 or done.updates == 0:
             return e + 1, done.broken
-    return squares.size, -1
+    return counts.shape[0], -1
 
 
 @jit

@@ -251,24 +251,39 @@ class Trainer(NamedTuple):
     def epochs(self, most: int) -> list[Finished]:
         """Learn for up to so many epochs in one call of a kernel: between epochs of few rows, Python takes longer than they
         do. It ends early after an epoch without mistakes or updates."""
-        orders = [self.visits.epoch() for _ in range(most if self.visits.order == "shuffle" else 1)]
+        rng, shuffled = self.visits.rng, self.visits.order == "shuffle"
+        state: Any = rng.bit_generator.state if shuffled else None
+        orders = [self.visits.epoch() for _ in range(most if shuffled else 1)]
+        squares = np.empty(most)
+        counts = self._visit(orders, most, squares)
+        if shuffled and len(counts) < most:
+            rng.bit_generator.state = state
+            for _ in counts:  # as if no more orders had been drawn than were used
+                self.visits.epoch()
         rows = len(orders[0])
-        counts, squares = np.empty((most, 2), np.int64), np.empty(most)
+        return [
+            Finished(Progress(rows, mistakes, updates, -1), updates == 0, norm(self.weights.w, square), rows)
+            for (mistakes, updates), square in zip(counts, squares[: len(counts)].tolist(), strict=True)
+        ]
+
+    def _visit(self, orders: list[NDArray], epochs: int, squares: NDArray) -> list[tuple[int, int]]:
+        """(mistakes, updates) of up to so many epochs in these orders, in turns; `squares` as the kernel takes them."""
+        counts = np.empty((epochs, 2), np.int64)
         table = orders[0][None] if len(orders) == 1 else np.stack(orders)
-        scratch = self._scratch(min(self.visits.batch, rows) * moves_per_row(self.problem))
+        scratch = self._scratch(min(self.visits.batch, table.shape[1]) * moves_per_row(self.problem))
         known = (self.examples, self._weights(), self.problem, self.rule, self._pace(NO_LIMIT), table, scratch)
         made, broken = loop.epochs(*known, (counts, squares))
         if broken >= 0:
             raise NumericFailure(int(broken), made - 1)
-        return [
-            Finished(Progress(rows, mistakes, updates, -1), updates == 0, norm(self.weights.w, square), rows)
-            for (mistakes, updates), square in zip(counts[:made].tolist(), squares[:made].tolist(), strict=True)
-        ]
+        return list(map(tuple, counts[:made].tolist()))
 
     def takes_many(self) -> bool:
         """Whether `epochs` does the same as `epoch` again and again."""
-        plain = self.visits.order in ("cyclic", "shuffle") and self.log is None and self.pocket is None
-        return plain and not self._in_blocks(NO_LIMIT)
+        return self.visits.order in ("cyclic", "shuffle") and self._is_plain() and not self._in_blocks(NO_LIMIT)
+
+    def _is_plain(self) -> bool:
+        """Whether rows are visited in an order, and nothing is kept but the weights."""
+        return self.visits.order != "most-violated" and self.log is None and self.pocket is None
 
     def _weights(self) -> Weights:
         """What the kernels change."""
@@ -284,6 +299,9 @@ class Trainer(NamedTuple):
             done = blocks.epoch_in_blocks(*known, self.late, self.visits.threads, self.panels)
             _check(done)
             return done, done.updates == 0
+        if budget == NO_LIMIT and self._is_plain():
+            [(mistakes, updates)] = self._visit([order], 1, np.empty(0))
+            return Progress(len(order), mistakes, updates, -1), updates == 0 and self._none_violated()
         position, mistakes, updates = 0, 0, 0
         while position < len(order) and updates < budget:
             done = self._stretch(order, position, self._pace(budget - updates))
@@ -324,8 +342,7 @@ class Trainer(NamedTuple):
         return Pace(batch, self.visits.mean, budget, moves_per_row(self.problem), ahead)
 
     def _in_blocks(self, budget: int) -> bool:
-        plain = self.visits.order != "most-violated" and self.visits.batch == 1 and budget == NO_LIMIT
-        plain = plain and self.log is None and self.pocket is None
+        plain = self._is_plain() and self.visits.batch == 1 and budget == NO_LIMIT
         return plain and blocks.is_faster(self.examples.rows, self.problem)
 
 
