@@ -153,12 +153,12 @@ def test_where_no_folder_can_be_made_there_is_a_warning(base, monkeypatch):
 
 def test_kernels_are_in_the_users_folder_unless_a_variable_names_another(monkeypatch, tmp_path):
     monkeypatch.setattr(kernel_cache.config, "CACHE_DIR", "/numba")
-    assert [str(base) for base in kernel_cache.bases()] == ["/numba/rosenblatt"]
+    assert [str(base) for base in kernel_cache.cache_folders()] == ["/numba/rosenblatt"]
     monkeypatch.setattr(kernel_cache.config, "CACHE_DIR", "")
     monkeypatch.setattr(kernel_cache, "AppDirs", lambda *names, **more: Directories(str(tmp_path / "users")))
-    assert kernel_cache.bases() == [tmp_path / "users", kernel_cache.PACKAGE / "__pycache__"]
+    assert kernel_cache.cache_folders() == [tmp_path / "users", kernel_cache.PACKAGE / "__pycache__"]
     monkeypatch.setattr(kernel_cache, "AppDirs", lambda *names, **more: Directories("~/.cache"))  # nobody's home is known
-    assert kernel_cache.bases() == [kernel_cache.PACKAGE / "__pycache__"]
+    assert kernel_cache.cache_folders() == [kernel_cache.PACKAGE / "__pycache__"]
 
 
 class Directories:

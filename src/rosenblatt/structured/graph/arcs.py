@@ -37,11 +37,11 @@ FAR = np.array([0] + [0x9E3779B97F4A7C15 * (2 * i + 1) % 2**64 for i in range(1,
 
 
 class ArcTemplates(NamedTuple):
-    """Arc templates as the kernels take them: what is hashed, and where each template finds its sides.
+    """Arc templates as the kernels take them: what is hashed, and in which columns each template finds its sides.
 
-    A sentence has a row for each word, and a column for each side of each template: those of one kind of template after
-    those of another, and within a kind all first sides, then all second ones, so that the keys of an arc are sums of parts
-    of rows."""
+    The hashes of a sentence are a matrix with a row for each word and a column for each side of each template. Templates of
+    one kind come after those of another; within a kind come all first sides, then all second ones. The keys of an arc are
+    thus sums of contiguous parts of rows."""
 
     sides: Templates
     columns: NDArray  # (columns,) int32: the side that each column shows
@@ -114,7 +114,7 @@ def pad_sentence(values):
     """The words of a sentence with the root before them and what is outside on both sides, in a row."""
     n, width = values.shape
     out = np.full((n + 1 + 2 * REACH) * width, OUTSIDE)
-    for a in range(width):  # loops: assigning to a slice compiles numba's code for all that may be wrong with shapes
+    for a in range(width):  # loops, since assigning to a slice would compile numba's checks of shapes too
         out[REACH * width + a] = ROOT
         for i in range(n):
             out[(REACH + 1 + i) * width + a] = values[i, a]
@@ -144,7 +144,7 @@ def _far(x, y):
 
 @jit
 def _without_zeros(keys, count):
-    """Leave out of the first keys those that are 0, no feature; how many are left."""
+    """Remove the keys that are 0, which stand for no feature, from the first `count` keys; return how many are left."""
     left = 0
     for j in range(count):
         keys[left] = keys[j]
