@@ -237,14 +237,14 @@ def test_doctor_compiles_what_is_named_and_says_what_was_there(base, monkeypatch
     assert second["cache"]["kernels"] == 2
     assert second["cache"]["folder"] == str(base / kernel_cache.NAME)
     assert main(["doctor", "--warm", "linnear"]) == main(["doctor", "linear"]) == 2
-    assert "choose from linear, tagger, all" in capsys.readouterr().err
+    assert "WHAT must be one of linear, tagger, all; got 'linnear'" in capsys.readouterr().err
 
 
 def test_doctor_says_why_nothing_is_kept(base, monkeypatch, capsys):
     monkeypatch.setattr(warming, "SETS", {"linear": lambda: jit(add)(1, 2)})
     (base / "kernels-0.0.1-ab").mkdir()
     assert main(["doctor", "--warm", "linear", "--quiet"]) == 0
-    assert "1 of other versions, 0 MB, removed in time: kernels-0.0.1-ab" in capsys.readouterr().out
+    assert "folders of other versions (1, 0 MB, removed when they are old): kernels-0.0.1-ab" in capsys.readouterr().out
     kernel_cache.find_folder.cache_clear()
     (base / kernel_cache.NAME).chmod(0o777)
     assert main(["doctor", "--warm", "linear", "--quiet"]) == 1
