@@ -217,7 +217,9 @@ class _Chooser:
     def _kernel(self, args: Any) -> Any:
         kind = getattr(args[0], "instance_class", None) if args else None
         if kind not in self.kernels:
-            raise TypingError(f"{self.name} has no body for {args[0] if args else 'no argument'}")
+            raise TypingError(
+                f"{self.name} has no body for {args[0] if args else 'no argument'}; add one with @{self.name}.register"
+            )
         return self.kernels[kind]
 
 

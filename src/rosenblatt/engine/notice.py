@@ -67,7 +67,7 @@ class Notice(event.Listener):
             self.seconds[self.what] += monotonic() - self.began
 
     def _say(self) -> None:
-        often = "in each process, as it cannot be kept" if find_folder().folder is None else "once per machine"
+        often = "in each process, as they cannot be cached" if find_folder().folder is None else "once per machine"
         with suppress(OSError, ValueError):  # stderr may be closed
             sys.stderr.write(f"\r\x1b[Kcompiling kernels for {self.what}, {often}…\n")  # after clearing a progress line
             sys.stderr.flush()

@@ -130,12 +130,12 @@ def touched_columns(rows: Rows, order: NDArray, features: int) -> NDArray | slic
 
 
 def span(rows: CSR, i: int) -> slice:
-    """Where row i is among the columns and values."""
+    """Return the slice of the columns and values that is row i."""
     return slice(rows.starts[i], rows.starts[i + 1])
 
 
 def row_values(rows: Rows, i: int) -> NDArray:
-    """The values of row i, for Python; kernels `take` a row."""
+    """Return the values of row i, in Python; kernels use `take`."""
     return rows.values[i] if isinstance(rows, Dense) else rows.values[span(rows, i)]
 
 
@@ -263,8 +263,8 @@ def _csr(X: Any, dtype: DTypeLike | None) -> CSR:
 
 
 def _rows_increase(starts: NDArray, columns: NDArray) -> bool:
-    """Whether the columns of each row strictly increase: each place where they do not is then the start of a row. What
-    scipy knows of a matrix may be out of date."""
+    """Return whether the columns of each row strictly increase, that is, whether they fall or repeat only from one row to
+    the next. scipy's own flag (`has_canonical_format`) may be out of date, and is not used."""
     before, falls = columns[:-1], 0
     for at in range(0, len(before), 1 << 18):  # as many as fit the processor's cache
         falls += int(np.count_nonzero(columns[1:][at : at + (1 << 18)] <= before[at : at + (1 << 18)]))
@@ -295,7 +295,8 @@ def finite(rows: Rows) -> bool:
 
 
 def all_finite(values: NDArray) -> bool:
-    """Whether every value is a number. The sum of finite ones may overflow, that of others is never finite."""
+    """Return whether every value is a number: no NaN, no infinity. If their sum is finite, they are; if not, each value is
+    checked, because the sum of finite ones may overflow."""
     with np.errstate(over="ignore", invalid="ignore"):
         total = values.sum()
     return bool(np.isfinite(total) or np.isfinite(values).all())

@@ -98,7 +98,7 @@ def invalid_data() -> Iterator[None]:
     """Turn what scikit-learn refuses into InvalidData, with the same message."""
     try:
         yield
-    except (RosenblattError, AttributeError):  # which a NotFittedError is too
+    except (RosenblattError, AttributeError):  # a NotFittedError is an AttributeError
         raise
     except TypeError as error:
         raise InvalidDataType(str(error)) from error

@@ -77,8 +77,8 @@ class WithoutScikitLearn:
         inner: dict[str, dict[str, Any]] = defaultdict(dict)
         for name, value in params.items():
             own, nested, rest = name.partition("__")
-            if own not in self._get_param_names():
-                raise ValueError(f"Invalid parameter {own!r} for estimator {self}")
+            if own not in (names := self._get_param_names()):
+                raise ValueError(f"Invalid parameter {own!r} for estimator {self}. Valid parameters are: {names!r}.")
             if nested:
                 inner[own][rest] = value
             else:

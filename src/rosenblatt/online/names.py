@@ -295,7 +295,8 @@ class Names:
         codes = self.codes(self.known).tolist()  # addresses and hashes mean nothing to another process
         if -1 in codes:
             name = self.known[codes.index(-1)]
-            raise InvalidData(f"the hash of the feature name {name!r} has changed since it was learned")
+            problem = f"the hash of the feature name {name!r} has changed since it was learned"
+            raise InvalidData(problem, hint="use names that do not change, such as str, int or tuples of them")
         return self.known, codes, self.positions
 
     def __setstate__(self, state: tuple[list[Any], list[int], int]) -> None:
