@@ -1,4 +1,4 @@
-"""What is compiled is kept on disk, and what is kept there harms nobody."""
+"""Compiled kernels are cached on disk; damaged, foreign or unwritable caches do no harm."""
 
 import io
 import json
@@ -70,7 +70,7 @@ def test_a_rule_that_is_edited_or_gone_does_not_break_the_cache(tmp_path):
     assert learned == run(tmp_path, RUN.format(module="my_rules", rule="Lazy", arguments="1.0"))
     (tmp_path / "my_rules.py").write_text(RULE.replace("rule.rate if", "2.0 * rule.rate if"))
     edited = run(tmp_path, RUN.format(module="my_rules", rule="Lazy", arguments="1.0"))
-    assert edited != learned  # what is kept of the rule as it was is not used
+    assert edited != learned  # the kernel cached for the rule before the edit is not used
     (tmp_path / "my_rules.py").unlink()
     assert learned == run(tmp_path, RUN.format(module="rosenblatt.rules", rule="Perceptron", arguments="0.0, 1.0"))
 
@@ -157,7 +157,7 @@ def test_kernels_are_in_the_users_folder_unless_a_variable_names_another(monkeyp
     monkeypatch.setattr(kernel_cache.config, "CACHE_DIR", "")
     monkeypatch.setattr(kernel_cache, "AppDirs", lambda *names, **more: Directories(str(tmp_path / "users")))
     assert kernel_cache.cache_folders() == [tmp_path / "users", kernel_cache.PACKAGE / "__pycache__"]
-    monkeypatch.setattr(kernel_cache, "AppDirs", lambda *names, **more: Directories("~/.cache"))  # nobody's home is known
+    monkeypatch.setattr(kernel_cache, "AppDirs", lambda *names, **more: Directories("~/.cache"))  # there is no home folder
     assert kernel_cache.cache_folders() == [kernel_cache.PACKAGE / "__pycache__"]
 
 

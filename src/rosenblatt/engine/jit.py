@@ -56,7 +56,7 @@ def jit(body: Callable) -> Any:
 
 
 def exact(body: Callable) -> Any:
-    """Compile like `jit`, but as written: no quotient becomes a product with a reciprocal, which may be a bit off."""
+    """Compile like `jit`, but as written: no quotient becomes a product with a reciprocal, whose last bit may differ."""
     return compile_and_cache(body, _OPTIONS | {"fastmath": False})
 
 

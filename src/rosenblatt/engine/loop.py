@@ -6,7 +6,7 @@ weights of one feature in one run. The bodies are the same, only the nesting of 
 
 `weights` is anything with `w`, `drift`, `tally` and `clock`. The drift is the sum of clock·τΔ, in float64 whatever w is:
 w − drift/clock is then the average of the weights after every example seen, at no cost to examples that change nothing.
-Until somebody asks for the average it is enough to keep, for each row, the sum of clock·τ (`pending`): `add_pending` then
+Until the average is asked for it is enough to keep, for each row, the sum of clock·τ (`pending`): `add_pending` then
 adds each row to the drift once, however many epochs there were. When a sparse row is learned from, the weights of its
 features are in the processor's cache and their drift is not: adding to it at once was measured at 80 % of the time of an
 epoch.

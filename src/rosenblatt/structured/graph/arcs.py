@@ -129,9 +129,9 @@ def hash_sides(templates, words, width):
     size = words.size // width - 2 * REACH
     out = np.empty((size + 1, columns.size), np.uint64)
     found = np.empty(templates.sides.seeds.size, np.uint64)
-    nobody = np.full((1 + 2 * REACH) * width, FIRST)
+    no_word = np.full((1 + 2 * REACH) * width, FIRST)
     for x in range(size + 1):
-        template_keys(templates.sides, words[x * width :] if x < size else nobody, found)
+        template_keys(templates.sides, words[x * width :] if x < size else no_word, found)
         for column in range(columns.size):
             out[x, column] = found[columns[column]]
     return out
@@ -266,7 +266,7 @@ def add_siblings(templates, sides, table, scores, siblings):
     found = np.empty((2, most_keys(templates, 0)), np.uint64)
     pairs = _sibling_pairs(scores)
     last_couples, last_count, last_h, last_m, last_s = 0, 0, 0, 0, 0
-    for i in range(pairs.shape[0] + 1):  # ask for the features of this pair, then add up those of the one before
+    for i in range(pairs.shape[0] + 1):  # prefetch the weights of this pair, then add up those of the last
         couples, count, h, m, s = 0, 0, 0, 0, 0
         if i < pairs.shape[0]:
             keys = found[i & 1]
