@@ -83,7 +83,7 @@ def uniform_columns() -> Dataset:
     values = round_to_eighths(rng.uniform(1 / 8, 1, columns.size))
     X = csr_array((values, columns.ravel(), np.arange(0, columns.size + 1, words)), shape=(rows, features))
     X.sum_duplicates()
-    return Dataset("CSR 400,000 × 1,000,000, 60 a row, columns alike", X, noisy_linear_labels(X, 2, rng))
+    return Dataset("CSR 400,000 × 1,000,000, 60 a row, uniform columns", X, noisy_linear_labels(X, 2, rng))
 
 
 def svmlight(folder: Path | None, name: str) -> Dataset:

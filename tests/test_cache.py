@@ -1,4 +1,4 @@
-"""What is compiled is kept on disk, and what is kept there harms nobody."""
+"""Compiled kernels are cached on disk; damaged, foreign or unwritable caches do no harm."""
 
 import io
 import json
@@ -70,7 +70,7 @@ def test_a_rule_that_is_edited_or_gone_does_not_break_the_cache(tmp_path):
     assert learned == run(tmp_path, RUN.format(module="my_rules", rule="Lazy", arguments="1.0"))
     (tmp_path / "my_rules.py").write_text(RULE.replace("rule.rate if", "2.0 * rule.rate if"))
     edited = run(tmp_path, RUN.format(module="my_rules", rule="Lazy", arguments="1.0"))
-    assert edited != learned  # what is kept of the rule as it was is not used
+    assert edited != learned  # the kernel cached for the rule before the edit is not used
     (tmp_path / "my_rules.py").unlink()
     assert learned == run(tmp_path, RUN.format(module="rosenblatt.rules", rule="Perceptron", arguments="0.0, 1.0"))
 
@@ -153,12 +153,12 @@ def test_where_no_folder_can_be_made_there_is_a_warning(base, monkeypatch):
 
 def test_kernels_are_in_the_users_folder_unless_a_variable_names_another(monkeypatch, tmp_path):
     monkeypatch.setattr(kernel_cache.config, "CACHE_DIR", "/numba")
-    assert [str(base) for base in kernel_cache.bases()] == ["/numba/rosenblatt"]
+    assert [str(base) for base in kernel_cache.cache_folders()] == ["/numba/rosenblatt"]
     monkeypatch.setattr(kernel_cache.config, "CACHE_DIR", "")
     monkeypatch.setattr(kernel_cache, "AppDirs", lambda *names, **more: Directories(str(tmp_path / "users")))
-    assert kernel_cache.bases() == [tmp_path / "users", kernel_cache.PACKAGE / "__pycache__"]
-    monkeypatch.setattr(kernel_cache, "AppDirs", lambda *names, **more: Directories("~/.cache"))  # nobody's home is known
-    assert kernel_cache.bases() == [kernel_cache.PACKAGE / "__pycache__"]
+    assert kernel_cache.cache_folders() == [tmp_path / "users", kernel_cache.PACKAGE / "__pycache__"]
+    monkeypatch.setattr(kernel_cache, "AppDirs", lambda *names, **more: Directories("~/.cache"))  # there is no home folder
+    assert kernel_cache.cache_folders() == [kernel_cache.PACKAGE / "__pycache__"]
 
 
 class Directories:
@@ -237,14 +237,14 @@ def test_doctor_compiles_what_is_named_and_says_what_was_there(base, monkeypatch
     assert second["cache"]["kernels"] == 2
     assert second["cache"]["folder"] == str(base / kernel_cache.NAME)
     assert main(["doctor", "--warm", "linnear"]) == main(["doctor", "linear"]) == 2
-    assert "choose from linear, tagger, all" in capsys.readouterr().err
+    assert "WHAT must be one of linear, tagger, all; got 'linnear'" in capsys.readouterr().err
 
 
 def test_doctor_says_why_nothing_is_kept(base, monkeypatch, capsys):
     monkeypatch.setattr(warming, "SETS", {"linear": lambda: jit(add)(1, 2)})
     (base / "kernels-0.0.1-ab").mkdir()
     assert main(["doctor", "--warm", "linear", "--quiet"]) == 0
-    assert "1 of other versions, 0 MB, removed in time: kernels-0.0.1-ab" in capsys.readouterr().out
+    assert "folders of other versions (1, 0 MB, removed when they are old): kernels-0.0.1-ab" in capsys.readouterr().out
     kernel_cache.find_folder.cache_clear()
     (base / kernel_cache.NAME).chmod(0o777)
     assert main(["doctor", "--warm", "linear", "--quiet"]) == 1

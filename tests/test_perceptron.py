@@ -218,8 +218,8 @@ def test_training_that_ends_at_max_iter_warns():
     "settings", [{}, {"tol": None, "max_iter": 37}, {"order": "cyclic", "n_iter_no_change": 900}, {"margin": 2000.0}]
 )
 @pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix])
-def test_epochs_that_nobody_watches_are_those_that_somebody_does(layout, settings, capsys):
-    """Few rows are visited many times in one call of a kernel; somebody who looks between makes no difference."""
+def test_several_epochs_in_one_call_equal_epochs_one_by_one(layout, settings, capsys):
+    """With few rows, one call of a kernel makes several epochs; printing progress between epochs changes nothing."""
     rng = np.random.default_rng(4)
     X, y = layout(rng.integers(-3, 4, (40, 3)).astype(float)), rng.integers(0, 2, 40)
     if "margin" in settings:  # updates without mistakes

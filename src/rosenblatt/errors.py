@@ -23,9 +23,10 @@ shows `missing='fill'` where the command line shows `--missing fill`.
       OutputError                (OSError)      a file that cannot be written
       MissingDependency          (ImportError)  an optional package that is not installed
 
-A warning of its own has what gives a result, but likely a poor one:
+Two warnings have types of their own:
 
     UnscaledColumns              (UserWarning)  columns of very different size, which ruin a perceptron
+    KernelsNotKept               (UserWarning)  compiled code that cannot be cached on disk
 """
 
 from __future__ import annotations
@@ -345,7 +346,7 @@ class UnscaledColumns(UserWarning):
 
 
 class KernelsNotKept(UserWarning):
-    """What is compiled cannot be kept on disk, so that each process compiles it again.
+    """Compiled kernels cannot be cached on disk, so that each process compiles them again.
 
     Parameters
     ----------
@@ -361,6 +362,6 @@ class KernelsNotKept(UserWarning):
 
     def __str__(self) -> str:
         return (
-            f"compiled code is not kept on disk, and each process compiles again: {self.problem}; set {self.variable} to a "
-            f"folder that only you can write to"
+            f"compiled code cannot be cached on disk, so each process compiles it again: {self.problem}; "
+            f"set {self.variable} to a folder that only you can write to"
         )

@@ -32,7 +32,7 @@ class Console:
     def __init__(self, json: bool = False, quiet: bool = False):
         self.json, self.quiet = json, quiet
         if quiet:
-            os.environ["ROSENBLATT_QUIET"] = "1"  # for what is compiled meanwhile, here and in other processes
+            os.environ["ROSENBLATT_QUIET"] = "1"  # silences the notice about compiling, here and in child processes
 
     def result(self, facts: Mapping[str, object], text: str) -> None:
         """Print the result: the text, or the facts with --json."""

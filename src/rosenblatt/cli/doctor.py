@@ -24,24 +24,26 @@ EXTRAS = {"cli": ("typer",), "tables": ("pyarrow",), "plot": ("matplotlib",), "o
 
 What = Annotated[
     list[str] | None,
-    typer.Argument(metavar="WHAT", help="With --warm: linear, text, online, kernel, tagger, parser, all."),
+    typer.Argument(metavar="WHAT", help="What --warm compiles: linear, text, online, kernel, tagger, parser or all."),
 ]
-Warm = Annotated[bool, opts.option("--warm", None, "Compile what WHAT needs; by default linear, text and online.")]
+Warm = Annotated[bool, opts.option("--warm", None, "Compile now what WHAT needs; by default linear, text and online.")]
 
 
 def doctor(what: What = None, warm: Warm = False, json: opts.Json = False, quiet: opts.Quiet = False) -> int:
     """Check the installation: versions, optional packages, cache of compiled code, and a short self-test.
 
-    The first run takes longer, because it compiles code. With --warm, only that: what WHAT needs is compiled and kept on
-    disk, as for an image of a container.
+    The first run takes longer, because it compiles code. With --warm nothing is checked: what WHAT needs is compiled and
+    cached on disk, for example while the image of a container is built.
 
-    Exit code 0: everything works. 1: a required package is missing, a test failed, or what was compiled cannot be kept.
+    Exit code 0: everything works. 1: a required package is missing, a test failed, or compiled code cannot be cached.
     """
     console = Console(json, quiet)
     if warm:
         return _warm(what or [], console)
     if what:
-        raise Failure(f"{what[0]!r} says what to compile", Code.USAGE, "give --warm too")
+        raise Failure(
+            f"WHAT can only be given with --warm; got {what[0]!r}", Code.USAGE, f"rosenblatt doctor --warm {what[0]}"
+        )
     versions = {name: _package_version(name) for name in ("rosenblatt", *NEEDED)}
     extras = {name: all(_package_version(part) for part in parts) for name, parts in EXTRAS.items()}
     machine, cache = _machine(), _cache()
@@ -57,13 +59,13 @@ def doctor(what: What = None, warm: Warm = False, json: opts.Json = False, quiet
 
 
 def _warm(what: list[str], console: Console) -> int:
-    """Compile sets of kernels, each with its time."""
+    """Compile sets of kernels and print how long each took."""
     from rosenblatt.cli import warming
 
     allowed = [*warming.SETS, "all"]
     for name in what:
         if name not in allowed:
-            raise Failure(f"{name!r} is nothing to compile; choose from {', '.join(allowed)}", Code.USAGE)
+            raise Failure(f"WHAT must be one of {', '.join(allowed)}; got {name!r}", Code.USAGE)
     names = list(warming.SETS) if "all" in what else list(dict.fromkeys(what)) or list(warming.DEFAULT)
     done = []
     with console.progress(len(names), "sets") as progress:
@@ -78,16 +80,17 @@ def _warm(what: list[str], console: Console) -> int:
 
 
 def _cache_rows(cache: dict[str, Any]) -> list[tuple[str, str]]:
-    """The lines about compiled code."""
+    """Return the lines of the report about the cache of compiled code."""
     if cache["problem"]:
         advice = f"set {cache['variable']} to a folder that only you can write to"
-        return [("compiled code", f"not kept: {cache['problem']}; {advice}")]
+        return [("compiled code", f"not cached: {cache['problem']}; {advice}")]
     rows = [("compiled code", f"{cache['folder']}, {cache['kernels']:,} kernels, {cache['bytes'] / 1e6:.0f} MB")]
     if not cache["writable"]:
-        rows.append(("", f"it cannot be written, so what is not in it is compiled in each run: set {cache['variable']}"))
+        advice = f"set {cache['variable']} to another folder"
+        rows.append(("", f"the folder is read-only, so kernels that are not in it are compiled in each run; {advice}"))
     if cache["stale"]:
-        stale = f"{len(cache['stale'])} of other versions, {cache['stale_bytes'] / 1e6:.0f} MB, removed in time"
-        rows.append(("", f"{stale}: {', '.join(cache['stale'])}"))
+        facts = f"{len(cache['stale'])}, {cache['stale_bytes'] / 1e6:.0f} MB, removed when they are old"
+        rows.append(("", f"folders of other versions ({facts}): {', '.join(cache['stale'])}"))
     return rows
 
 
@@ -136,7 +139,7 @@ def _machine() -> dict[str, Any]:
 
 
 def _cache() -> dict[str, Any]:
-    """Where compiled code is kept, how much there is, and what is left of other versions."""
+    """Return where compiled code is cached, how much there is, and what is left of other versions."""
     from rosenblatt.engine import kernel_cache
 
     with warnings.catch_warnings():

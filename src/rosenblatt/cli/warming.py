@@ -1,4 +1,4 @@
-"""What `rosenblatt doctor --warm` compiles: the kernels of what people do, by doing it on a few examples."""
+"""What `rosenblatt doctor --warm` compiles. Each set of kernels is compiled by running what needs it on a few examples."""
 
 from __future__ import annotations
 
@@ -90,10 +90,10 @@ DEFAULT = ("linear", "text", "online")
 
 
 def compile_set(name: str) -> dict[str, Any]:
-    """Compile one set and return how long it took, how many kernels were compiled and how many were there already."""
+    """Compile one set; return how long it took, how many kernels were compiled and how many were cached before."""
     start, before = perf_counter(), kernel_cache.COUNTS.copy()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # three sentences do not converge
+        warnings.simplefilter("ignore")  # training on so few examples does not converge
         SETS[name]()
     new = kernel_cache.COUNTS - before
     return {"what": name, "seconds": perf_counter() - start, "compiled": new["compiled"], "cached": new["loaded"]}

@@ -7,8 +7,9 @@ size of the blocks. The weights themselves are moved by the sequential code, in 
 in a score flips no decision, even their last bits are those of the row-at-a-time run.
 
 Gram matrices do not depend on weights, so other threads prepare the blocks to come, and rows that are visited in the same
-order again need no others. The product is made in two halves, the second by another thread if one is free. Every product is
-computed by one thread on the same shapes, hence the bytes do not depend on how many threads there are.
+order again keep theirs. The scores of a block are computed in two halves, the second by another thread if one is free. Each
+product is computed by one thread on arrays of the same shapes, so results are the same, bit for bit, whatever the number of
+threads.
 """
 
 from __future__ import annotations
@@ -25,15 +26,15 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
-from rosenblatt.engine.jit import is_number, jit, stretch
+from rosenblatt.engine.jit import flat_slice, is_number, jit
 from rosenblatt.engine.loop import Pace, Progress, apply_moves, length_of, scratch_for, weight_of
 from rosenblatt.engine.problems import JOINT, OneVsRest, Problem, confront
 from rosenblatt.engine.rows import Dense, Examples, Rows
 from rosenblatt.errors import InvalidParameter
 
 BLOCK = 128  # rows: the Gram product costs BLOCK/2 multiplications a row and feature, the scores one a weight vector
-PANEL = 8  # blocks prepared by one thread at a time
-FEWEST_COLUMNS = 24  # below, a row read once for all its weight vectors is as fast, and needs no second copy of the rows
+PANEL = 8  # blocks, which one thread prepares at a time
+FEWEST_COLUMNS = 24  # weight vectors; with fewer, row by row is as fast, and needs no second copy of the rows
 FEWEST_FEATURES = 32
 
 
@@ -61,41 +62,43 @@ def epoch_in_blocks(
     rule: Any,
     pace: Pace,
     order: NDArray,
-    late: NDArray | None,
+    pending: NDArray | None,
     threads: int,
     kept: list[Panel] | None = None,
 ) -> Progress:
     """Visit the rows that `order` lists and learn from each; what `loop.epoch` does with a batch of one.
 
-    `kept` is where the panels are kept of an order that does not change; None where it does."""
+    `kept` is a list that keeps the panels from one epoch to the next, for an order that does not change: the first epoch
+    fills it. None where the order changes.
+    """
     mistakes, updates, position = 0, 0, 0
     made: list[Panel] = []
     scores = np.empty((BLOCK, problem.classes), examples.rows.values.dtype)
-    panel_late = None if late is None else np.zeros((min(len(order), PANEL * BLOCK), late.shape[1]))
-    scratch = scratch_for(weights.w, problem, pace.room, panel_late)
+    panel_pending = None if pending is None else np.zeros((min(len(order), PANEL * BLOCK), pending.shape[1]))
+    scratch = scratch_for(weights.w, problem, pace.room, panel_pending)
     w = weights.w[:-1]
     # NaN and infinity are noticed by the scan, which names the row; numpy need not warn of them.
-    with one_blas_thread(), np.errstate(invalid="ignore", over="ignore"), ThreadPoolExecutor(max(threads - 1, 1)) as pool:
-        helper = pool if threads > 1 else None
-        for panel in kept or _panels(examples, order, helper, threads):
+    with one_blas_thread(), np.errstate(invalid="ignore", over="ignore"), ThreadPoolExecutor(max(threads - 1, 1)) as others:
+        pool = others if threads > 1 else None
+        for panel in kept or _panels(examples, order, pool, threads):
             if kept is not None:
                 made.append(panel)
             for block, gram in enumerate(panel.grams):
                 first = block * BLOCK
                 x = panel.examples.rows.values[first : first + BLOCK]
-                _multiply(x, w, scores, helper)
+                _multiply(x, w, scores, pool)
                 done = scan(panel.examples, weights, problem, rule, scratch, first, scores[: len(x)], gram)
                 mistakes += done.mistakes
                 updates += done.updates
                 if done.broken >= 0:
                     return Progress(position, mistakes, updates, order[position + done.broken])
             rows = order[position : position + len(panel.examples.labels)]
-            if late is not None and panel_late is not None:
+            if pending is not None and panel_pending is not None:
                 if len(np.unique(rows)) == len(rows):
-                    late[rows] += panel_late[: len(rows)]
-                else:  # drawn at random
-                    np.add.at(late, rows, panel_late[: len(rows)])
-                panel_late[: len(rows)] = 0
+                    pending[rows] += panel_pending[: len(rows)]
+                else:  # an order drawn at random has rows twice
+                    np.add.at(pending, rows, panel_pending[: len(rows)])
+                panel_pending[: len(rows)] = 0
             position += len(rows)
     if kept is not None:
         kept[:] = made
@@ -104,7 +107,8 @@ def epoch_in_blocks(
 
 @jit
 def scan(examples, weights, problem, rule, scratch, first, scores, gram):
-    """Learn from the block of rows that starts at `first`, whose scores lack the constant feature's part so far."""
+    """Learn from the block of rows that starts at `first`. `scores` (rows, classes) lack the constant feature, which is
+    added here."""
     moves = scratch.moves
     constant = scores.dtype.type(examples.constant)
     mistakes, updates = 0, 0
@@ -123,7 +127,7 @@ def scan(examples, weights, problem, rule, scratch, first, scores, gram):
             for q in range(found):
                 moves[q]["row"] = first + i
                 moves[q]["clock"] = weights.clock[0]
-            updates += apply_moves(examples, weights, stretch(moves, 0, found), scratch, False)
+            updates += apply_moves(examples, weights, flat_slice(moves, 0, found), scratch, False)
             for q in range(found):
                 tau = scores.dtype.type(moves[q]["tau"])
                 spread(scores, gram, i, moves[q]["gains"], tau, constant)
@@ -140,11 +144,11 @@ def spread(scores, gram, i, column, tau, constant):
         scores[j, column] += tau * (gram[i, j] + constant * constant)
 
 
-def _multiply(x: NDArray, w: NDArray, scores: NDArray, helper: ThreadPoolExecutor | None) -> None:
-    """scores = x @ w, in two halves; the helper does the second, unless it is busy with something else."""
+def _multiply(x: NDArray, w: NDArray, scores: NDArray, pool: ThreadPoolExecutor | None) -> None:
+    """scores = x @ w, in two halves; a thread of `pool` computes the second, if one is free."""
     half = BLOCK // 2
     rest = partial(np.matmul, x[half:], w, out=scores[half : len(x)])
-    second = helper.submit(rest) if helper is not None and len(x) > half else None
+    second = pool.submit(rest) if pool is not None and len(x) > half else None
     np.matmul(x[:half], w, out=scores[: min(half, len(x))])
     if second is None or second.cancel():
         rest()
@@ -152,17 +156,17 @@ def _multiply(x: NDArray, w: NDArray, scores: NDArray, helper: ThreadPoolExecuto
         second.result()
 
 
-def _panels(examples: Examples, order: NDArray, helper: ThreadPoolExecutor | None, threads: int) -> Iterator[Panel]:
-    """The rows in the order of their visit, a panel at a time, prepared up to `threads` − 1 panels ahead."""
+def _panels(examples: Examples, order: NDArray, pool: ThreadPoolExecutor | None, threads: int) -> Iterator[Panel]:
+    """Yield the rows in the order of their visit, panel by panel, prepared up to 2·(threads − 1) panels ahead."""
     starts = range(0, len(order), PANEL * BLOCK)
     pieces = (order[start : start + PANEL * BLOCK] for start in starts)
-    if helper is None:
+    if pool is None:
         for piece in pieces:
             yield _panel(examples, piece)
         return
     coming: deque = deque()
     for piece in pieces:
-        coming.append(helper.submit(_panel, examples, piece))
+        coming.append(pool.submit(_panel, examples, piece))
         if len(coming) > 2 * (threads - 1):
             yield coming.popleft().result()
     while coming:
@@ -170,8 +174,8 @@ def _panels(examples: Examples, order: NDArray, helper: ThreadPoolExecutor | Non
 
 
 def panels_to_keep(rows: Rows, order: NDArray) -> list[Panel] | None:
-    """A list for the panels of rows that are visited in this order again and again; None if they would take much memory:
-    more than a quarter of the rows."""
+    """Return an empty list in which to keep the panels of rows that every epoch visits in this order; None where the Gram
+    matrices would take more than a quarter of the memory of the rows, or the order would need a copy of them."""
     in_order = len(order) > 0 and bool(np.array_equal(order, np.arange(order[0], order[0] + len(order))))
     return [] if isinstance(rows, Dense) and in_order and rows.values.shape[1] >= 4 * BLOCK else None
 

@@ -1,14 +1,16 @@
-"""Ways of compiling.
+"""The decorators that compile functions with numba.
 
-`jit` compiles a body, `exact` one whose sums and quotients must stay as they are written, `inlined` a short one of these,
-`apart` one whose arrays do not overlap, `gil_jit` one that asks the interpreter itself, as `online/objects.py` says.
-`generic` gives a function one body per type of its first argument, so that a rule or a layout is added by writing a
-NamedTuple and a body, and no string or integer code decides inside a loop. `prefetch` asks the processor for memory it will
-need soon, `stretch` is a part of an array at no cost. With NUMBA_DISABLE_JIT=1 the same source runs as plain Python.
+`jit` compiles a function; `exact` one whose sums and quotients must be computed as they are written; `inlined` a short one
+of these; `noalias_jit` one whose array arguments do not overlap; `gil_jit` one that calls the Python interpreter, as in
+`online/objects.py`. `generic` gives a function one body per type of its first argument, so that a rule or a layout is added
+by writing a NamedTuple and a body, and no string or integer code decides inside a loop. `prefetch` asks the processor to
+load memory into its cache, and `flat_slice` takes a part of an array without reference counting. With NUMBA_DISABLE_JIT=1
+the same source runs as plain Python.
 
-A kernel that Python calls is compiled with all that it calls, and kept on disk (`kernel_cache`). What compiling costs is
-the time that numba takes for each statement, not the optimizer's: so what kernels call is compiled once for each type, goes
-to the optimizer as a part of them only, and kernels are given the arrays that they need to work in.
+A kernel that Python calls is compiled together with every function that it calls, and cached on disk (`kernel_cache`). Most
+of the time of compiling is numba's, for each statement, not the optimizer's. So a function that kernels call is compiled
+once for each type and optimized only as a part of the kernel, and kernels are given their work arrays instead of making
+them.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ from numba.extending import intrinsic
 from numba.np.arrayobj import populate_array
 
 from rosenblatt.engine import notice
-from rosenblatt.engine.kernel_cache import KernelCache, find_folder, stamp
+from rosenblatt.engine.kernel_cache import KernelCache, find_folder, source_hash
 
 config: Any = _config
 
@@ -45,37 +47,37 @@ _OPTIONS: Any = {
     "no_cfunc_wrapper": True,  # nothing here is called through a C pointer
 }
 _NO_WRAPPER: Any = {"no_cpython_wrapper": True}
-_STAMPS: dict[Any, list[str]] = {}  # of the bodies that are not of this package, by the type they are registered for
+_SOURCE_HASHES: dict[Any, list[str]] = {}  # of bodies outside this package, by the type they are registered for
 
 
 def jit(body: Callable) -> Any:
-    """The body, compiled when it is first called with arguments of a type, and kept on disk."""
-    return kept(body, _OPTIONS)
+    """Compile a function when it is first called with arguments of new types, and cache it on disk."""
+    return compile_and_cache(body, _OPTIONS)
 
 
 def exact(body: Callable) -> Any:
-    """The same, computed as it is written: no quotient becomes a product with a reciprocal, which may be a bit off."""
-    return kept(body, _OPTIONS | {"fastmath": False})
+    """Compile like `jit`, but as written: no quotient becomes a product with a reciprocal, whose last bit may differ."""
+    return compile_and_cache(body, _OPTIONS | {"fastmath": False})
 
 
 def inlined(body: Callable) -> Any:
-    """The same as `exact`, and part of each loop that calls it: for a body so short that a call would cost more."""
-    return kept(body, _OPTIONS | {"fastmath": False, "forceinline": True})
+    """Compile like `exact`, and inline into each caller: for a function so short that a call would cost more."""
+    return compile_and_cache(body, _OPTIONS | {"fastmath": False, "forceinline": True})
 
 
-def apart(body: Callable) -> Any:
-    """The same as `jit`, for arguments that lie apart in memory: what is written to one array is read from no other."""
-    body.lies_apart = True  # type: ignore[attr-defined]  # for _PartCompiler
-    return kept(body, _OPTIONS)
+def noalias_jit(body: Callable) -> Any:
+    """Compile like `jit`, and let the compiler assume that array arguments do not overlap in memory (noalias)."""
+    body.no_alias = True  # type: ignore[attr-defined]  # for _CalleeCompiler
+    return compile_and_cache(body, _OPTIONS)
 
 
 def gil_jit(body: Callable) -> Any:
-    """The same as `exact`, holding the interpreter's lock."""
-    return kept(body, _OPTIONS | {"fastmath": False, "nogil": False})
+    """Compile like `exact`, for a function that holds Python's global interpreter lock (GIL) while it runs."""
+    return compile_and_cache(body, _OPTIONS | {"fastmath": False, "nogil": False})
 
 
-def kept(body: Callable, options: dict) -> Any:
-    """The body, compiled with options of numba when it is first called with arguments of a type, and kept on disk."""
+def compile_and_cache(body: Callable, options: dict) -> Any:
+    """Compile a function with numba's options when it is first called with arguments of new types; cache it on disk."""
     compiled = njit(**options)(body)
     if isinstance(compiled, CPUDispatcher):
         del vars(compiled)["_cache"]
@@ -84,59 +86,60 @@ def kept(body: Callable, options: dict) -> Any:
 
 
 class _Kernel(CPUDispatcher):
-    """A kernel for Python to call. Another kernel that calls it does not need the code that takes Python's objects apart,
-    nor machine code and a file of its own: it compiles the body once more, as a part of itself."""
+    """A compiled function that Python can call. A kernel that calls it needs neither the code that unpacks Python objects
+    nor a cached file of its own: it calls `callee`, the same function compiled as a part of the caller."""
 
     @cached_property
     def _cache(self) -> Any:
-        """What is on disk, which is looked for when the kernel is first needed."""
+        """The cache on disk, which is opened when the kernel is first needed."""
         folder = find_folder().folder
-        return NullCache() if folder is None else KernelCache(self.py_func, folder, _stamps)
+        return NullCache() if folder is None else KernelCache(self.py_func, folder, _source_hashes)
 
     @cached_property
-    def part(self) -> Any:
-        """The body, for other kernels to call."""
+    def callee(self) -> Any:
+        """The same function, compiled for other kernels to call."""
         options: Any = {name: self.targetoptions[name] for name in (*_OPTIONS, "forceinline") if name in self.targetoptions}
-        return njit(pipeline_class=_PartCompiler, **options, **_NO_WRAPPER)(self.py_func)
+        return njit(pipeline_class=_CalleeCompiler, **options, **_NO_WRAPPER)(self.py_func)
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
-        """Return the types of a call from another kernel; a constant is a number like any other, and compiles no more."""
+        """Return the types of a call from another kernel. Literal types are dropped, so that a constant argument does not
+        compile the function again."""
         kws = {name: types.unliteral(kind) for name, kind in kws.items()}
-        return self.part.get_call_template(tuple(map(types.unliteral, args)), kws)
+        return self.callee.get_call_template(tuple(map(types.unliteral, args)), kws)
 
     def get_overload(self, args: Any) -> Any:
         """Return what another kernel calls."""
-        return self.part.get_overload(args)
+        return self.callee.get_overload(args)
 
 
-def _stamps(signature: Any) -> tuple:
-    """The stamps of the bodies of rules and layouts that are not of this package, by the types in a signature."""
+def _source_hashes(signature: Any) -> tuple:
+    """Return the hashes of the source files outside this package that define rules or layouts in a signature."""
     found: list = []
     for kind in signature:
-        found += _STAMPS.get(getattr(kind, "instance_class", None), ())
-        found += _stamps(getattr(kind, "types", ()))
+        found += _SOURCE_HASHES.get(getattr(kind, "instance_class", None), ())
+        found += _source_hashes(getattr(kind, "types", ()))
     return tuple(found)
 
 
-notice.follow(_Kernel)
+notice.watch_compiling(_Kernel)
 
 
-class _PartCompiler(Compiler):
-    """Compiles a body up to the point where the kernel that calls it can include it."""
+class _CalleeCompiler(Compiler):
+    """Compiles a function up to the point where the kernel that calls it can include it."""
 
     def compile_extra(self, func: Any) -> Any:
-        """Compile a body."""
-        self.state.library = _PartLibrary(self.state.targetctx.codegen(), func.__qualname__)
-        self.state.flags.noalias = hasattr(func, "lies_apart")
+        """Compile the function into a library that is not optimized by itself."""
+        self.state.library = _CalleeLibrary(self.state.targetctx.codegen(), func.__qualname__)
+        self.state.flags.noalias = hasattr(func, "no_alias")
         return super().compile_extra(func)
 
 
-class _PartLibrary(JITCodeLibrary):
-    """The code of a part, as it was written: the kernel that includes it optimizes the whole, once. Doing so for each part
-    too, and making machine code of it, was measured at a third of the time of compiling."""
+class _CalleeLibrary(JITCodeLibrary):
+    """The code of a callee before optimization: the kernel that includes it is optimized as a whole, once. Optimizing each
+    callee too, and making machine code of it, was measured at a third of the time of compiling."""
 
     class _NoEnvironment:
-        """The place of Python's objects, which no part has."""
+        """Stands in for numba's environment of Python objects, which no callee uses."""
 
         @staticmethod
         def set_env(name: str, environment: Any) -> None:
@@ -145,7 +148,7 @@ class _PartLibrary(JITCodeLibrary):
     codegen = _NoEnvironment
 
     def get_pointer_to_function(self, name: str) -> int:
-        """Return 0: Python cannot call a part."""
+        """Return 0: Python cannot call a callee."""
         self._ensure_finalized()
         return 0
 
@@ -161,8 +164,8 @@ _LARGEST = float_info.max
 
 @jit
 def is_number(x):
-    """Whether x is neither NaN nor infinite. In compiled code `np.isfinite` will not do: it asks whether x − x is a number,
-    and where sums may be regrouped a − a + b − b is 0 whatever a and b are, as soon as the compiler sees the sum in x."""
+    """Return whether x is neither NaN nor infinite. `np.isfinite` is wrong in these kernels: it tests whether x − x is a
+    number, and a compiler that may regroup sums simplifies that to 0 when it sees the sum that x is."""
     return abs(x) <= _LARGEST
 
 
@@ -179,11 +182,11 @@ def generic(signature: Callable) -> Any:
     def register(body: Callable) -> Callable:
         annotation = next(iter(body.__annotations__.values()))
         kind = eval(annotation, body.__globals__) if isinstance(annotation, str) else annotation
-        kernel = kept(body, _OPTIONS | {"forceinline": True})
+        kernel = compile_and_cache(body, _OPTIONS | {"forceinline": True})
         for each in get_args(kind) or (kind,):
             kernels[each] = kernel
-            if source := stamp(body):
-                _STAMPS.setdefault(each, []).append(source)
+            if source := source_hash(body):
+                _SOURCE_HASHES.setdefault(each, []).append(source)
             plain_register(each, body)
         return body
 
@@ -196,9 +199,9 @@ def generic(signature: Callable) -> Any:
 
 class _Chooser:
     """What compiled code calls for a generic function: it looks like a kernel, and passes each call on to the kernel that
-    the type of the first argument has."""
+    is registered for the type of the first argument."""
 
-    is_compiling = False  # itself: no generic function calls itself
+    is_compiling = False  # numba asks this about recursion; no generic function calls itself
 
     def __init__(self, name: str, kernels: dict[type, Any]):
         self.name, self.kernels = name, kernels
@@ -214,7 +217,9 @@ class _Chooser:
     def _kernel(self, args: Any) -> Any:
         kind = getattr(args[0], "instance_class", None) if args else None
         if kind not in self.kernels:
-            raise TypingError(f"{self.name} has no body for {args[0] if args else 'no argument'}")
+            raise TypingError(
+                f"{self.name} has no body for {args[0] if args else 'no argument'}; add one with @{self.name}.register"
+            )
         return self.kernels[kind]
 
 
@@ -223,15 +228,15 @@ if config.DISABLE_JIT:
     def prefetch(array: Any, index: int) -> None:
         """Do nothing: plain Python has no use for a hint to the processor."""
 
-    def stretch(array: Any, first: int, size: int) -> Any:
-        """Return `size` elements from `first` on, counted in the order of memory."""
+    def flat_slice(array: Any, first: int, size: int) -> Any:
+        """Return `size` elements from `first` on, counted in memory order."""
         return array.ravel(order="K")[first : first + size]
 
 else:
 
     @intrinsic
     def prefetch(typingctx, array, index):
-        """Ask for the cache line of an element, counted in the order of memory; never faults."""
+        """Ask the processor to load the cache line of an element, counted in memory order; never faults."""
 
         def emit(context, builder, signature, arguments):
             data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
@@ -248,11 +253,11 @@ else:
         return types.void(array, types.intp), emit
 
     @intrinsic
-    def stretch(typingctx, array, first, size):
-        """Return `size` elements from `first` on, counted in the order of memory, as an array that does not keep its own
-        memory alive: counting who does, for each row, was measured at more than the time of a short row."""
+    def flat_slice(typingctx, array, first, size):
+        """Return `size` elements from `first` on, counted in memory order, as an array that holds no reference to its
+        memory: counting references for each row was measured at more than the time of a short row."""
         if array.layout not in "CF":
-            raise TypeError(f"stretch takes arrays in one piece, not {array}")
+            raise TypeError(f"flat_slice needs a contiguous array; got {array}")
         part = array.copy(ndim=1, layout="C")
 
         def emit(context, builder, signature, arguments):

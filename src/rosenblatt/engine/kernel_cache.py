@@ -1,9 +1,9 @@
-"""Compiled kernels are kept on disk, in a folder of the user's that has the state of the sources in its name.
+"""The cache of compiled kernels on disk, in a folder whose name contains a hash of the library's sources.
 
-Numba keeps what it compiles beside each source file and looks at that file alone, so that it does not see edits in what a
-kernel calls. Here every edit leads to another folder; old ones are removed. A kept kernel is machine code that is run as it
-is: a folder that other users can write to is not used. Whatever is wrong with the folder or a file in it, kernels are
-compiled, and at most there is a warning.
+Numba's own cache lies beside each source file and checks that file alone, so it misses edits in functions of other files
+that a kernel calls. Here every edit leads to a new folder, and old folders are removed. Cached kernels are machine code
+that is run without a check, so a folder that other users can write to is not used. Whatever is wrong with the folder or
+with a file in it, kernels are compiled again, with a warning at most.
 """
 
 from __future__ import annotations
@@ -36,22 +36,21 @@ config: Any = _config
 PACKAGE = Path(__file__).parents[1]
 VARIABLE = "ROSENBLATT_CACHE_DIR"
 _DAY = 86400  # seconds
-_KEPT_DAYS = 30  # how long a folder is kept that is not used
-_KEPT_FOLDERS = 10  # and how many of the newest
-
-
-COUNTS: Counter[str] = Counter()  # of kernels that this process compiled, and loaded
+_KEPT_DAYS = 30  # an unused folder is removed after so long
+_KEPT_FOLDERS = 10  # all but so many of the newest are removed after a day
+COUNTS: Counter[str] = Counter()  # how many kernels this process "compiled" and "loaded"
 
 
 class KernelFolder(NamedTuple):
-    """Where kernels are kept."""
+    """The folder in which kernels are cached."""
 
-    folder: Path | None  # None if they are not
+    folder: Path | None  # None if there is none, and nothing is cached
     problem: str = ""  # what is wrong with the folders that were tried
 
 
 def _state_of_sources() -> str:
-    """A hash of names, sizes and times of the source files, in a millisecond. Python trusts its compiled files as far."""
+    """Return a hash of the names, sizes and modification times of the source files, which takes a millisecond. Python too
+    checks its .pyc files by size and time."""
     state, folders = [], [str(PACKAGE)]
     while folders:
         with os.scandir(folders.pop()) as entries:
@@ -65,34 +64,35 @@ def _state_of_sources() -> str:
 
 
 _VERSION = sys.modules["rosenblatt"].__version__
-NAME = f"kernels-{_VERSION}-{_state_of_sources()}"  # of what is imported now, whatever is edited later
+NAME = f"kernels-{_VERSION}-{_state_of_sources()}"  # of the sources as they are imported; later edits do not change it
 
 
-def bases() -> list[Path]:
-    """Return the folders to try: the one of an environment variable, or else the user's and the package's."""
+def cache_folders() -> list[Path]:
+    """Return the folders to try: that of an environment variable, or else the user's cache folder, then `__pycache__` of
+    the package."""
     if given := os.environ.get(VARIABLE):
         return [Path(given)]
     if config.CACHE_DIR:
         return [Path(config.CACHE_DIR) / "rosenblatt"]
     users = Path(AppDirs("rosenblatt", appauthor=False).user_cache_dir)
-    return [*([users] if users.is_absolute() else []), PACKAGE / "__pycache__"]  # relative where there is no home
+    return [*([users] if users.is_absolute() else []), PACKAGE / "__pycache__"]  # relative if there is no home folder
 
 
 @cache
 def find_folder() -> KernelFolder:
-    """Return where kernels are kept; the folder is made, and old ones beside it are removed."""
+    """Return the folder in which kernels are cached. It is created if need be, and old ones beside it are then removed."""
     problems = []
-    for base in bases():
+    for base in cache_folders():
         folder = base / NAME
         try:
             is_new = not folder.exists()
             folder.mkdir(0o755, parents=True, exist_ok=True)
-            problem = _danger(folder)
+            problem = _why_unsafe(folder)
         except OSError as error:
             problem = f"{base}: {error.strerror}"
         if not problem:
             if is_new:
-                _sweep(base)
+                _remove_old_folders(base)
             _touch(folder)
             return KernelFolder(folder)
         problems.append(problem)
@@ -101,8 +101,8 @@ def find_folder() -> KernelFolder:
     return found
 
 
-def _danger(folder: Path) -> str:
-    """Why kernels in a folder may be somebody else's; empty if they are not."""
+def _why_unsafe(folder: Path) -> str:
+    """Return why other users may have put kernels into a folder; empty if they cannot."""
     if os.name != "posix":
         return ""
     status = folder.stat()
@@ -112,14 +112,14 @@ def _danger(folder: Path) -> str:
 
 
 def _touch(folder: Path) -> None:
-    """Note that a folder is in use, once a day."""
+    """Set the modification time of a folder in use, at most once a day, so that it is not removed."""
     with suppress(OSError):
         if time.time() - folder.stat().st_mtime > _DAY:
             os.utime(folder)
 
 
 def stale_folders(base: Path) -> list[Path]:
-    """Return the folders of other states of the sources, the latest used first."""
+    """Return the folders of other versions of the sources, the latest used first."""
     try:
         found = {folder: folder.lstat() for folder in base.glob("kernels-*-*") if folder.name != NAME}
     except OSError:
@@ -128,7 +128,7 @@ def stale_folders(base: Path) -> list[Path]:
     return sorted(folders, key=lambda folder: found[folder].st_mtime, reverse=True)
 
 
-def _sweep(base: Path) -> None:
+def _remove_old_folders(base: Path) -> None:
     for number, folder in enumerate(stale_folders(base)):
         with suppress(OSError):
             days = (time.time() - folder.stat().st_mtime) / _DAY
@@ -142,8 +142,9 @@ def _warn(problem: str) -> None:
 
 
 @cache
-def stamp(body: Callable) -> str:
-    """Return a hash of the file of a body that is not of this package; the folder's name knows the others."""
+def source_hash(body: Callable) -> str:
+    """Return a hash of the source file of a function outside this package; "" for one of the package, whose sources are
+    hashed in the name of the folder."""
     if body.__module__.partition(".")[0] == "rosenblatt":
         return ""
     try:
@@ -155,39 +156,39 @@ def stamp(body: Callable) -> str:
 
 
 class KernelCache(FunctionCache):
-    """What is on disk of one kernel.
+    """The cached versions of one kernel, one for each signature.
 
     Parameters
     ----------
     body : function
-        The kernel in Python.
+        The Python function that is compiled.
     folder : Path
-        The folder.
-    stamps : function
-        Returns the stamps of the bodies that kernels of a signature include by the types in it.
+        The folder of the cache.
+    source_hashes : function
+        Takes a signature and returns the hashes of the source files outside this package that its types come from.
     """
 
-    def __init__(self, body: Callable, folder: Path, stamps: Callable):
-        self._name, self._py_func, self._cache_path, self._stamps = repr(body), body, str(folder), stamps
+    def __init__(self, body: Callable, folder: Path, source_hashes: Callable):
+        self._name, self._py_func, self._cache_path, self._source_hashes = repr(body), body, str(folder), source_hashes
         name = f"{body.__module__.removeprefix('rosenblatt.')}.{body.__qualname__}".translate({ord(c): None for c in "<>"})
         version = f"py{sys.version_info[0]}{sys.version_info[1]}{getattr(sys, 'abiflags', '')}"
-        self._cache_file = _Index(str(folder), f"{name}-{body.__code__.co_firstlineno}.{version}", stamp(body))
+        self._cache_file = _Index(str(folder), f"{name}-{body.__code__.co_firstlineno}.{version}", source_hash(body))
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Return what is kept for a signature; None if nothing is, or it cannot be read."""
-        rtsys.initialize(target_context)  # all else that numba would import here, for a fifth of a second, is for compiling
+        """Load the kernel that is cached for a signature; return None if there is none, or if it cannot be read."""
+        rtsys.initialize(target_context)  # the rest of what numba imports here takes 0.2 s, and only compiling needs it
         try:
             data = self._cache_file.load(self._index_key(sig, target_context.codegen()))
             if data is None:
                 return None
             result = CompileResult._rebuild(target_context, *data)
-        except Exception:  # damaged files fail in any way, and are replaced
+        except Exception:  # a damaged file may raise anything; it is replaced
             return None
         COUNTS["loaded"] += 1
         return result
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep what was compiled for a signature, if there is a way."""
+        """Save the kernel that was compiled for a signature, where that is possible."""
         COUNTS["compiled"] += 1
         if data.library.has_dynamic_globals:
             return
@@ -197,16 +198,17 @@ class KernelCache(FunctionCache):
             _warn(f"{self._cache_path}: {error.strerror}")
 
     def _index_key(self, sig: Any, codegen: Any) -> Any:
-        """The signature, the processor, the body, and the bodies in it that are not of this package."""
-        return (*super()._index_key(sig, codegen), self._stamps(sig))
+        """Return the key of a cached kernel: signature, processor, function, and hashes of sources outside this package."""
+        return (*super()._index_key(sig, codegen), self._source_hashes(sig))
 
 
 class _Index(IndexDataCacheFile):
-    """The signatures of a kernel and their files. It names types by where they are defined; an index that names a rule of
-    somebody's module, which is not there today, is begun anew, and so is a damaged one."""
+    """The index of a kernel: its signatures and the file of each. An index is replaced by an empty one if it is damaged, or
+    if it names a type of a module that cannot be imported now, such as a user's rule."""
 
     def save(self, key: Any, data: Any) -> None:
-        """Write a file of a name of its own, then the index: two processes at once may lose an entry, and never mix two."""
+        """Write the kernel to a file with a unique name, then the index. Two processes that write at the same time may lose
+        an entry, but never load one kernel for another."""
         name = self._data_name_pattern.replace("{number:d}", uuid.uuid4().hex[:12])
         self._save_data(name, data)
         files = self._load_index()
@@ -219,5 +221,5 @@ class _Index(IndexDataCacheFile):
     def _load_index(self) -> dict:
         try:
             return super()._load_index()
-        except Exception:  # a missing module, a missing name, or any error of a damaged file
+        except Exception:  # a missing module or name, or whatever a damaged file raises
             return {}

@@ -6,9 +6,10 @@ weights of one feature in one run. The bodies are the same, only the nesting of 
 
 `weights` is anything with `w`, `drift`, `tally` and `clock`. The drift is the sum of clock·τΔ, in float64 whatever w is:
 w − drift/clock is then the average of the weights after every example seen, at no cost to examples that change nothing.
-The sum of clock·τ for each row is enough until somebody asks for the average: `settle` then adds the rows, each once,
-however many epochs there were. When a sparse row is learned from, the weights of its features are near and their drift is
-not: adding to it at once was measured at 80 % of the time of an epoch.
+Until the average is asked for it is enough to keep, for each row, the sum of clock·τ (`pending`): `add_pending` then
+adds each row to the drift once, however many epochs there were. When a sparse row is learned from, the weights of its
+features are in the processor's cache and their drift is not: adding to it at once was measured at 80 % of the time of an
+epoch.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rosenblatt.engine.jit import apart, exact, inlined, is_number, jit, stretch
+from rosenblatt.engine.jit import exact, flat_slice, inlined, is_number, jit, noalias_jit
 from rosenblatt.engine.problems import MOVE, Problem, confront, counters, faced
 from rosenblatt.engine.rows import fetch, take
 
-LONG_ROW = 32  # values: one sum would wait for each of its additions; of short rows, the processor adds several at once
+LONG_ROW = 32  # values; from there on a row is added up in four sums, since in one each addition waits for the last
 
 
 class Pace(NamedTuple):
@@ -32,23 +33,23 @@ class Pace(NamedTuple):
     mean: bool  # whether a batch moves by the mean of its moves rather than by their sum
     budget: int  # stop after the batch that makes this many updates
     room: int  # the most moves that one row can call for
-    ahead: int  # ask for this many rows ahead
+    ahead: int  # prefetch the row that comes this many positions later; 0: none
 
 
 class Scratch(NamedTuple):
-    """Room to work in, made by Python: for each array that a kernel makes itself, it takes a tenth of a second longer to
-    compile."""
+    """The work arrays of a kernel, allocated by Python: for each array that a kernel allocates itself, it takes a tenth of
+    a second longer to compile."""
 
     moves: NDArray  # MOVE records: those of a batch, or with a log as many as should be kept
     share: NDArray  # (counters,) int64: zero before and after a batch
     scores: NDArray  # (weight vectors that an example faces,): float64 for one, the precision of the weights for many
-    late: NDArray | None  # (rows, weight vectors) float64: the sum of clock·τ that is not yet in the drift; None: all is
+    pending: NDArray | None  # (rows, weight vectors) float64: the sum of clock·τ not yet in the drift; None: all is in it
 
 
-def scratch_for(w: NDArray, problem: Problem, most_moves: int, late: NDArray | None) -> Scratch:
-    """Room for learning a problem with such weights, and for so many moves."""
+def scratch_for(w: NDArray, problem: Problem, most_moves: int, pending: NDArray | None) -> Scratch:
+    """Allocate the work arrays for learning a problem with weights like w, with room for so many moves."""
     scores = np.empty(faced(problem, 0)[1], np.float64 if w.ndim == 1 else w.dtype)
-    return Scratch(np.empty(most_moves, MOVE), np.zeros(counters(problem), np.int64), scores, late)
+    return Scratch(np.empty(most_moves, MOVE), np.zeros(counters(problem), np.int64), scores, pending)
 
 
 class Progress(NamedTuple):
@@ -73,7 +74,7 @@ def place(columns, j):
 def dot(columns, values, w):
     """⟨row, w⟩ in float64."""
     if columns is not None:
-        return gathered(columns, values, w)
+        return sparse_dot(columns, values, w)
     total = 0.0
     for j in range(values.size):
         total += np.float64(values[j]) * np.float64(w[j])
@@ -81,16 +82,17 @@ def dot(columns, values, w):
 
 
 @inlined
-def gathered(columns, values, w):
-    """The same for a sparse row, summed in the order of its values, a long one in four sums: a row has the same score in
-    whichever stretch of a stream it stands, to the last bit.
+def sparse_dot(columns, values, w):
+    """⟨row, w⟩ of a sparse row, in float64. The order of the additions depends on the length of the row alone, so a row has
+    the same score, to the last bit, in whichever part of a stream it comes.
 
-    A sum that must not be regrouped is not vectorised with gather instructions, which were measured at more than twice the
-    time of single loads. Asking for the weights of a later row meanwhile was measured at two to four times the time of the
-    sum where rows are short, and at no gain where they are long: the processor looks as far ahead by itself.
+    Because the sum must not be regrouped, the compiler does not vectorise it with gather instructions, which were measured
+    at more than twice the time of single loads. Prefetching the weights of a later row meanwhile was measured at two to
+    four times the time of the sum where rows are short, and at no gain where they are long: the processor looks as far
+    ahead by itself.
     """
     if values.size >= LONG_ROW:
-        return gathered_by_fours(columns, values, w)
+        return long_sparse_dot(columns, values, w)
     total = 0.0
     for j in range(values.size):
         total += np.float64(values[j]) * np.float64(w[columns[j]])
@@ -98,8 +100,8 @@ def gathered(columns, values, w):
 
 
 @exact
-def gathered_by_fours(columns, values, w):
-    """The same for a long row."""
+def long_sparse_dot(columns, values, w):
+    """⟨row, w⟩ of a sparse row with many values, added up in four sums."""
     a, b, c, d = 0.0, 0.0, 0.0, 0.0
     fours = values.size & ~3
     for j in range(0, fours, 4):
@@ -112,7 +114,7 @@ def gathered_by_fours(columns, values, w):
     return (a + b) + (c + d)
 
 
-@apart
+@noalias_jit
 def dots(columns, values, w, first, scores):
     """scores[k] = ⟨row, w[:, first + k]⟩ for as many columns as there are scores, in the precision of the weights.
 
@@ -124,8 +126,8 @@ def dots(columns, values, w, first, scores):
         zero = scores.dtype.type(0)
         k = 0
         while k + 4 <= wanted:
-            one, two = stretch(w, (first + k) * size, size), stretch(w, (first + k + 1) * size, size)
-            three, four = stretch(w, (first + k + 2) * size, size), stretch(w, (first + k + 3) * size, size)
+            one, two = flat_slice(w, (first + k) * size, size), flat_slice(w, (first + k + 1) * size, size)
+            three, four = flat_slice(w, (first + k + 2) * size, size), flat_slice(w, (first + k + 3) * size, size)
             a, b, c, d = zero, zero, zero, zero
             for j in range(values.size):
                 x = values[j]
@@ -136,7 +138,7 @@ def dots(columns, values, w, first, scores):
             scores[k], scores[k + 1], scores[k + 2], scores[k + 3] = a, b, c, d
             k += 4
         while k < wanted:
-            one = stretch(w, (first + k) * size, size)
+            one = flat_slice(w, (first + k) * size, size)
             a = zero
             for j in range(values.size):
                 a += values[j] * one[j]
@@ -149,14 +151,14 @@ def dots(columns, values, w, first, scores):
         fours = values.size - values.size % 4
         for j in range(0, fours, 4):
             x, y, u, v = values[j], values[j + 1], values[j + 2], values[j + 3]
-            one = stretch(w, np.int64(columns[j]) * vectors + first, wanted)
-            two = stretch(w, np.int64(columns[j + 1]) * vectors + first, wanted)
-            three = stretch(w, np.int64(columns[j + 2]) * vectors + first, wanted)
-            four = stretch(w, np.int64(columns[j + 3]) * vectors + first, wanted)
+            one = flat_slice(w, np.int64(columns[j]) * vectors + first, wanted)
+            two = flat_slice(w, np.int64(columns[j + 1]) * vectors + first, wanted)
+            three = flat_slice(w, np.int64(columns[j + 2]) * vectors + first, wanted)
+            four = flat_slice(w, np.int64(columns[j + 3]) * vectors + first, wanted)
             for k in range(wanted):
                 scores[k] += (x * one[k] + y * two[k]) + (u * three[k] + v * four[k])
         for j in range(fours, values.size):
-            x, one = values[j], stretch(w, np.int64(columns[j]) * vectors + first, wanted)
+            x, one = values[j], flat_slice(w, np.int64(columns[j]) * vectors + first, wanted)
             for k in range(wanted):
                 scores[k] += x * one[k]
 
@@ -182,12 +184,12 @@ def lay_out(columns, w, column):
     return np.uint64(column), np.uint64(w.shape[1])
 
 
-@apart
+@noalias_jit
 def axpy(columns, values, constant, w, column, tau):
     """w[:, column] += τ · (row, constant)."""
     step = w.dtype.type(tau)
     first, distance = lay_out(columns, w, column)
-    weights = stretch(w, 0, w.size)
+    weights = flat_slice(w, 0, w.size)
     for j in range(values.size):
         weights[first + distance * place(columns, j)] += step * values[j]
     weights[first + distance * np.uint64(w.shape[0] - 1)] += step * w.dtype.type(constant)
@@ -208,17 +210,17 @@ def weight_of(weight, i):
 
 
 @jit
-def carry_out(rows, constant, w, drift, late, move):
-    """Make one move: w += τΔ, and drift += clock·τΔ, now or, where there is a `late`, when it is settled."""
+def carry_out(rows, constant, w, drift, pending, move):
+    """Make one move: w += τΔ, and drift += clock·τΔ, at once or, with a `pending`, when `add_pending` is called."""
     row, gains, loses, tau, due = move["row"], move["gains"], move["loses"], move["tau"], move["tau"] * move["clock"]
     columns, values = take(rows, row)
     axpy(columns, values, constant, w, gains, tau)
     if loses >= 0:
         axpy(columns, values, constant, w, loses, -tau)
-    if late is not None:
-        late[row, gains] += due
+    if pending is not None:
+        pending[row, gains] += due
         if loses >= 0:
-            late[row, loses] -= due
+            pending[row, loses] -= due
     elif drift is not None:
         axpy(columns, values, constant, drift, gains, due)
         if loses >= 0:
@@ -226,20 +228,20 @@ def carry_out(rows, constant, w, drift, late, move):
 
 
 @jit
-def settle(examples, drift, order, late):
-    """Add to the drift what is late of the rows of `order`, of which nothing is then left."""
+def add_pending(examples, drift, order, pending):
+    """Add the pending sums of the rows of `order` to the drift, and set them to zero."""
     for s in range(order.size):
         i = order[s]
-        for k in range(late.shape[1]):
-            if late[i, k] != 0.0:
+        for k in range(pending.shape[1]):
+            if pending[i, k] != 0.0:
                 columns, values = take(examples.rows, i)
-                axpy(columns, values, examples.constant, drift, k, late[i, k])
-                late[i, k] = 0.0
+                axpy(columns, values, examples.constant, drift, k, pending[i, k])
+                pending[i, k] = 0.0
 
 
 @jit
 def apply_moves(examples, weights, moves, scratch, mean):
-    """Carry out moves that were all found with the same weights, as one change; how many counters it counts for."""
+    """Carry out moves that were all found with the same weights, as one change; return how many counters it raises."""
     rows, constant, share = examples.rows, examples.constant, scratch.share
     w, drift, tally = weights.w, weights.drift, weights.tally
     updates = 0
@@ -248,7 +250,7 @@ def apply_moves(examples, weights, moves, scratch, mean):
     for q in range(moves.size):
         if mean:
             moves[q]["tau"] /= share[moves[q]["counter"]]
-        carry_out(rows, constant, w, drift, scratch.late, moves[q])
+        carry_out(rows, constant, w, drift, scratch.pending, moves[q])
     for q in range(moves.size):
         if share[moves[q]["counter"]] > 0:
             share[moves[q]["counter"]] = 0
@@ -259,13 +261,14 @@ def apply_moves(examples, weights, moves, scratch, mean):
 
 @jit
 def end_of_batch(batch, start, rows):
-    """Where the batch that begins at `start` ends. A compiler that knows it to be one row saves a fifth of the time."""
+    """Return where the batch that begins at `start` ends. None compiles a loop for batches of one row, which saves a fifth
+    of the time."""
     if batch is None:
         return start + 1
     return min(start + batch, rows)
 
 
-@jit
+@noalias_jit
 def epoch(examples, weights, problem, rule, pace, order, start, scratch, log, run):
     """Visit the rows that `order` lists, from position `start` on, and learn from them.
 
@@ -311,12 +314,12 @@ def epoch(examples, weights, problem, rule, pace, order, start, scratch, log, ru
                     run[0] = 0
             mistakes += not right
         if found > base:
-            if found == base + 1:  # what apply_moves would do, without the call: it was measured at a fifth of an epoch
-                carry_out(rows, constant, w, drift, scratch.late, moves[base])
+            if found == base + 1:  # as apply_moves does, without the call, which was measured at a fifth of an epoch
+                carry_out(rows, constant, w, drift, scratch.pending, moves[base])
                 tally[moves[base]["counter"]] += 1
                 updates += 1
             else:
-                updates += apply_moves(examples, weights, stretch(moves, base, found - base), scratch, pace.mean)
+                updates += apply_moves(examples, weights, flat_slice(moves, base, found - base), scratch, pace.mean)
             if log is not None:
                 log[0] = found
         seen[0] += end - t
@@ -335,13 +338,17 @@ def sum_of_squares(flat):
 
 @jit
 def epochs(examples, weights, problem, rule, pace, orders, scratch, results):
-    """Visit the rows that each line of `orders` lists, the first line again after the last, as often as there are results:
-    (mistakes, updates) of each epoch, and where there is room for them the sum of the squares of the weights after it. The
-    loop ends after an epoch without mistakes or updates, or with weights too large. Returns (epochs, broken row or −1)."""
+    """Learn for several epochs; return (epochs made, row whose score is not a number or −1).
+
+    `orders` (orders, rows) lists the rows of each epoch; after the last order the first is used again. `results` is where
+    the epochs are written, one line each, and says how many there are at most: (epochs, 2) int64 mistakes and updates, and
+    (epochs,) float64 squared norms of the weights, or (0,) where nobody asks for them. The loop ends early after an epoch
+    without mistakes or without updates, or when the squared norm overflows.
+    """
     counts, squares = results
-    flat = stretch(weights.w, 0, weights.w.size)
+    flat = flat_slice(weights.w, 0, weights.w.size)
     for e in range(counts.shape[0]):
-        order = stretch(orders, (e % orders.shape[0]) * orders.shape[1], orders.shape[1])
+        order = flat_slice(orders, (e % orders.shape[0]) * orders.shape[1], orders.shape[1])
         done = epoch(examples, weights, problem, rule, pace, order, 0, scratch, None, None)
         counts[e, 0], counts[e, 1] = done.mistakes, done.updates
         if squares.size > 0:

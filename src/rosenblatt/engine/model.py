@@ -47,7 +47,7 @@ class LinearModel:
         self.conditions = RunConditions()
         self.bound = WeightBound()
         self.only_predicts = False  # whether it comes from a file that holds no more
-        self.settle: Callable[[], None] = nothing_to_settle  # completes the drift, while a run of learning goes on
+        self.add_pending: Callable[[], None] = nothing_pending  # completes the drift during a run
         self._known: tuple[int, NDArray, NDArray] | None = None
 
     @property
@@ -62,9 +62,9 @@ class LinearModel:
 
     def copy(self) -> LinearModel:
         """The same model, sharing nothing that learning changes."""
-        self.settle()
+        self.add_pending()
         twin = copy.copy(self)
-        twin.settle = nothing_to_settle
+        twin.add_pending = nothing_pending
         twin.weights = self.weights.copy()
         twin.pocket = copy.deepcopy(self.pocket)
         return twin
@@ -85,7 +85,7 @@ class LinearModel:
     def predicting(self) -> NDArray:
         """The weights that predict, as the kernels have them; with votes, the last."""
         if self.keep in AVERAGES:
-            self.settle()
+            self.add_pending()
             return self.weights.average().astype(self.weights.w.dtype)
         return self.weights.w if self.pocket is None else self.pocket.w
 
@@ -227,8 +227,8 @@ class LinearModel:
         return model
 
 
-def nothing_to_settle() -> None:
-    """Complete a drift that is complete."""
+def nothing_pending() -> None:
+    """Do nothing: the drift is complete, as no run of learning is going on."""
 
 
 def problem_of(parts: Parts, expected: Collection[Problem]) -> Any:

@@ -1,4 +1,4 @@
-"""A line on the terminal says what is compiled, if that takes longer than a second. ROSENBLATT_QUIET=1 silences it."""
+"""Prints a line to the terminal while kernels are compiled for longer than a second. ROSENBLATT_QUIET=1 silences it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from numba.core import event, types
 
 from rosenblatt.engine.kernel_cache import find_folder
 
-_WAIT = 1.0  # seconds of compiling, in all, before the line about a subject
+_WAIT = 1.0  # seconds of compiling for one subject, added up, after which the line is printed
 _SUBJECTS = {
     "structured.tags": "the tagger",
     "structured.graph": "the graph parser",
@@ -27,29 +27,29 @@ _SUBJECTS = {
 }
 
 
-def follow(kind: type) -> None:
-    """Watch the compiling of all kernels of a type."""
+def watch_compiling(kind: type) -> None:
+    """Print the line whenever kernels of this type are compiled for long."""
     event.register("numba:compile", Notice(kind))
 
 
 class Notice(event.Listener):
-    """Hears from numba when a kernel begins to be compiled and when it is ready; loading one from disk is not heard of.
+    """Listens to numba's compile events, at the start and the end of each kernel. Loading one from disk is no such event.
 
     Parameters
     ----------
     kind : type
-        The type of the kernels that Python calls. What they call is compiled while they are, and is not mentioned.
+        The type of the kernels that Python calls. Functions that they call are compiled with them and not mentioned.
     wait : float
-        The seconds before the line.
+        After how many seconds the line is printed.
     """
 
     def __init__(self, kind: type, wait: float = _WAIT):
         self.kind, self.wait = kind, wait
-        self.seconds: dict[str, float] = defaultdict(float)  # that compiling took so far, by subject
+        self.seconds: dict[str, float] = defaultdict(float)  # of compiling so far, by subject
         self.timer: Timer | None = None
 
     def on_start(self, event: Any) -> None:
-        """Begin to wait."""
+        """Start the timer that prints the line."""
         if not isinstance(event.data["dispatcher"], self.kind) or not _is_wanted():
             return
         what = subject(event.data["dispatcher"].__module__, event.data["args"])
@@ -60,16 +60,16 @@ class Notice(event.Listener):
             self.timer.start()
 
     def on_end(self, event: Any) -> None:
-        """Wait no longer."""
+        """Stop the timer and add up the time."""
         if self.timer is not None and isinstance(event.data["dispatcher"], self.kind):
             self.timer.cancel()
             self.timer = None
             self.seconds[self.what] += monotonic() - self.began
 
     def _say(self) -> None:
-        often = "in each process, as it cannot be kept" if find_folder().folder is None else "once per machine"
-        with suppress(OSError, ValueError):  # nobody may be there to read it
-            sys.stderr.write(f"\r\x1b[Kcompiling kernels for {self.what}, {often}…\n")  # a line of progress moves down
+        often = "in each process, as they cannot be cached" if find_folder().folder is None else "once per machine"
+        with suppress(OSError, ValueError):  # stderr may be closed
+            sys.stderr.write(f"\r\x1b[Kcompiling kernels for {self.what}, {often}…\n")  # after clearing a progress line
             sys.stderr.flush()
 
 
@@ -85,7 +85,7 @@ def subject(module: str, arguments: tuple) -> str:
 
 
 def _matrix(arguments: tuple) -> list[str]:
-    """The layout of the rows among the types of arguments, and the type of their numbers."""
+    """Return the layout of the rows among the types of arguments, and the type of their values; empty without rows."""
     for kind in arguments:
         name = getattr(getattr(kind, "instance_class", None), "__name__", "")
         if name in ("Dense", "CSR"):

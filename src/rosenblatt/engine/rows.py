@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from rosenblatt.engine.jit import generic, jit, prefetch, stretch
+from rosenblatt.engine.jit import flat_slice, generic, jit, prefetch
 from rosenblatt.errors import InvalidData, InvalidDataType, NumericOverflow, shown
 
 _DATES = (date, time, timedelta, np.datetime64, np.timedelta64)  # a datetime is a date
@@ -43,8 +43,8 @@ Rows = Dense | CSR
 Matrix: TypeAlias = NDArray | sp.csr_matrix | sp.csr_array  # rows of floats, as scikit-learn checks them
 MatrixLike: TypeAlias = ArrayLike | sp.spmatrix | sp.sparray  # what users give: arrays, lists, tables, sparse matrices
 HOST_DEVICES = (1, 3)  # of DLPack: the memory of the processor, plain or pinned
-LONG_STREAM = 32 << 20  # bytes; asking ahead was measured at +5 to +25 % below, and at −5 to −30 % above
-FEW_ROWS = 16  # of so many rows the columns are listed row by row, of more all at once
+LONG_STREAM = 32 << 20  # bytes; prefetching changed the time of an epoch by +5 to +25 % below, by −5 to −30 % above
+FEW_ROWS = 16  # up to so many, the columns of each row are collected; of more rows, the columns of the whole matrix
 
 
 class Examples(NamedTuple):
@@ -67,19 +67,19 @@ def take(rows, i):
 @take.register
 def _(rows: Dense, i):
     width = rows.values.shape[1]
-    return None, stretch(rows.values, i * width, width)
+    return None, flat_slice(rows.values, i * width, width)
 
 
 @take.register
 def _(rows: CSR, i):
     first = rows.starts[i]
     size = rows.starts[i + 1] - first
-    return stretch(rows.columns, first, size), stretch(rows.values, first, size)
+    return flat_slice(rows.columns, first, size), flat_slice(rows.values, first, size)
 
 
 @generic
 def fetch(rows, i):
-    """Ask the processor to bring row i near; it will be needed soon."""
+    """Prefetch row i: ask the processor to load it into its cache."""
     raise TypeError(f"rows must be Dense or CSR, not {type(rows).__name__}; as_rows makes one from a matrix")
 
 
@@ -92,8 +92,8 @@ def _(rows: Dense, i):
 
 @fetch.register
 def _(rows: CSR, i):
-    # The ends without a question, the lines between them where there are any: how often a loop over the lines of rows of
-    # different lengths ends is mispredicted, and that was measured at more than a short row's sum.
+    # The first and the last cache line without a branch, those between only of long rows: branches on the length of rows
+    # are mispredicted where lengths differ, which was measured at more than the time of a short row's sum.
     first, last = rows.starts[i], rows.starts[i + 1] - 1
     prefetch(rows.columns, first)
     prefetch(rows.values, first)
@@ -118,8 +118,8 @@ def is_sparse(rows: Rows) -> bool:
 
 
 def touched_columns(rows: Rows, order: NDArray, features: int) -> NDArray | slice:
-    """An index of all features that learning from the rows of `order` can change, each any number of times; all features
-    where that is as cheap. The constant feature is not among them."""
+    """Return an index of all features that learning from the rows of `order` can change, with repetitions; or of all
+    features where that is as cheap. The constant feature is not among them."""
     if isinstance(rows, Dense):
         return slice(None)
     if len(order) > FEW_ROWS:
@@ -130,12 +130,12 @@ def touched_columns(rows: Rows, order: NDArray, features: int) -> NDArray | slic
 
 
 def span(rows: CSR, i: int) -> slice:
-    """Where row i is among the columns and values."""
+    """Return the slice of the columns and values that is row i."""
     return slice(rows.starts[i], rows.starts[i + 1])
 
 
 def row_values(rows: Rows, i: int) -> NDArray:
-    """The values of row i, for Python; kernels `take` a row."""
+    """Return the values of row i, in Python; kernels use `take`."""
     return rows.values[i] if isinstance(rows, Dense) else rows.values[span(rows, i)]
 
 
@@ -153,8 +153,8 @@ def row_bytes(rows: Rows) -> int:
 
 
 def prefetch_distance(rows: Rows, in_order: bool) -> int:
-    """How many rows before its turn to ask for a row: 4 KB of them, but eight at most. 0, not at all, for rows in the order
-    of memory, unless there are many of them: the processor sees by itself what comes next."""
+    """Return how many positions before its visit a row is prefetched: as many as 4 KB of rows, at most eight. 0 stands for
+    no prefetching, if rows are visited in memory order and take less than LONG_STREAM: the processor does it by itself."""
     if in_order and rows.values.nbytes < LONG_STREAM:
         return 0
     return min(max(1, 4096 // max(row_bytes(rows), 1)), 8)
@@ -223,10 +223,10 @@ def as_rows(X: MatrixLike, dtype: DTypeLike | None = None) -> Rows:
     """X, a matrix with two axes, as Dense or CSR rows, without a copy where type and layout already fit.
 
     float32 and float64 stay as they are; all else becomes float64 (float16: float32), or `dtype` where it is given.
-    Indices of any integer type are accepted and checked. Columns become int32, in a copy of half the size, unless there
-    are more than 2³¹ of them: int64 ones would have every kernel compiled again. Row starts are int64, so the number of
-    values has no limit. Unsorted and repeated indices are put in order and added up, in a copy. NaN and infinity are not
-    looked for here: `finite` does that, and the kernels notice them too.
+    Indices of any integer type are accepted and checked. Columns become uint32 (64-bit ones in a copy of half the size),
+    unless there are more than 2³¹ of them: another type would have every kernel compiled again. Row starts are int64, so
+    the number of values has no limit. Unsorted and repeated indices are put in order and added up, in a copy. NaN and
+    infinity are not looked for here: `finite` does that, and the kernels notice them too.
     """
     if sp.issparse(X):
         return _csr(X, dtype)
@@ -263,10 +263,10 @@ def _csr(X: Any, dtype: DTypeLike | None) -> CSR:
 
 
 def _rows_increase(starts: NDArray, columns: NDArray) -> bool:
-    """Whether the columns of each row strictly increase: each place where they do not is then the start of a row. What
-    scipy knows of a matrix may be out of date."""
+    """Return whether the columns of each row strictly increase, that is, whether they fall or repeat only from one row to
+    the next. scipy's own flag (`has_canonical_format`) may be out of date, and is not used."""
     before, falls = columns[:-1], 0
-    for at in range(0, len(before), 1 << 18):  # as many as are near to the processor
+    for at in range(0, len(before), 1 << 18):  # as many as fit the processor's cache
         falls += int(np.count_nonzero(columns[1:][at : at + (1 << 18)] <= before[at : at + (1 << 18)]))
     firsts = starts[:-1][(starts[:-1] < starts[1:]) & (starts[:-1] > 0)]
     return bool(falls == np.count_nonzero(columns[firsts] <= columns[firsts - 1]))
@@ -295,7 +295,8 @@ def finite(rows: Rows) -> bool:
 
 
 def all_finite(values: NDArray) -> bool:
-    """Whether every value is a number. The sum of finite ones may overflow, that of others is never finite."""
+    """Return whether every value is a number: no NaN, no infinity. If their sum is finite, they are; if not, each value is
+    checked, because the sum of finite ones may overflow."""
     with np.errstate(over="ignore", invalid="ignore"):
         total = values.sum()
     return bool(np.isfinite(total) or np.isfinite(values).all())

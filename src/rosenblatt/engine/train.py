@@ -1,5 +1,6 @@
 """Passes over examples until there is a reason to stop. Between two epochs Python may judge, log, validate and stop;
-inside one there is only the kernel. Nothing here knows a layout or scikit-learn."""
+inside one there is only the kernel. Where nothing is to be done between epochs, one call of a kernel makes several. Nothing
+here knows a layout or scikit-learn."""
 
 from __future__ import annotations
 
@@ -20,8 +21,8 @@ from rosenblatt.engine.rows import Examples, Rows, count, largest_value, prefetc
 from rosenblatt.engine.weights import HALFWAY, WeightBound, Weights, norm
 
 NO_LIMIT = np.iinfo(np.int64).max
-MOST_LATE = 1 << 23  # numbers, 64 MiB, that a run with many classes keeps for its average; one class: one for each row
-FEW_VISITS = 20_000  # between two looks at the limits: a few milliseconds
+MOST_PENDING = 1 << 23  # numbers, 64 MiB: the largest `pending` with many weight vectors; with one, any size is allowed
+FEW_VISITS = 20_000  # rows visited in one call of a kernel that makes several epochs: a few milliseconds
 
 
 class NumericFailure(ArithmeticError):
@@ -66,13 +67,16 @@ class Limits(NamedTuple):
     visits: int = 0  # and examples visited in them, while there are mistakes
     weight_change: float | None = None
 
-    def is_open(self) -> bool:
-        """Whether neither updates nor time are limited."""
+    def limits_epochs_only(self) -> bool:
+        """Return whether neither updates nor time are limited."""
         return self.updates == NO_LIMIT and self.seconds == np.inf
 
-    def unwatched(self, made: int, waited: int, idle: int, rows: int) -> int:
-        """How many epochs of so many rows can be made before the next look at the limits, after so many that were made, and
-        epochs and visits since the error fell: no error can stop training earlier, as long as there are mistakes."""
+    def epochs_in_one_call(self, made: int, waited: int, idle: int, rows: int) -> int:
+        """Return how many epochs can be made before the limits must be checked again.
+
+        `made` epochs are done, `waited` epochs and `idle` visits have passed since the error fell, and an epoch has `rows`
+        visits. As long as there are mistakes, no error that these epochs can have would stop training earlier.
+        """
         most = min(self.epochs - made, max(FEW_VISITS // max(rows, 1), 1))
         if self.tol is None:
             return most
@@ -179,8 +183,8 @@ class RowTrainer(EpochTrainer, Protocol):
         """Whether everything that the rows of `order` can have changed is a finite number."""
 
 
-class Finished(NamedTuple):
-    """One epoch that is over."""
+class FinishedEpoch(NamedTuple):
+    """What one epoch did, and where it left the weights."""
 
     done: Progress
     converged: bool
@@ -188,17 +192,17 @@ class Finished(NamedTuple):
     seen: int  # examples visited in it
 
 
-def late_for(rows: Rows, weights: Weights, problem: Problem) -> NDArray | None:
-    """Where a run keeps what is not yet in the drift: see `loop`. None where no average is kept, or for so many rows and
-    classes that it is added to the drift at once."""
+def pending_for(rows: Rows, weights: Weights, problem: Problem) -> NDArray | None:
+    """Return zeros for the sums that are not yet in the drift (`pending`, see `loop`). None where no average is kept, or
+    where these would be more than MOST_PENDING numbers: then moves are added to the drift at once."""
     vectors = columns(problem)
-    if weights.drift is None or (vectors > 1 and count(rows) * vectors > MOST_LATE):
+    if weights.drift is None or (vectors > 1 and count(rows) * vectors > MOST_PENDING):
         return None
     return np.zeros((count(rows), vectors))
 
 
 class Trainer(NamedTuple):
-    """Everything one run of learning works with. Where there is a `late`, the drift is incomplete until `settle`."""
+    """Everything one run of learning works with. With a `pending`, the drift is incomplete until `add_pending` runs."""
 
     examples: Examples
     weights: Weights
@@ -209,7 +213,7 @@ class Trainer(NamedTuple):
     pocket: Pocket | None = None
     bound: WeightBound | None = None
     errors: Callable[[NDArray], int] = lambda w: 0  # on all examples; a pocket asks
-    late: NDArray | None = None
+    pending: NDArray | None = None
     panels: list[blocks.Panel] | None = None  # kept for rows that are visited in the same order again
 
     @property
@@ -240,17 +244,17 @@ class Trainer(NamedTuple):
 
     def finite(self, order: NDArray) -> bool:
         """Whether everything that the rows of `order` can have changed is a finite number."""
-        self.settle()
+        self.add_pending()
         return self.weights.finite(self.examples.rows, order)
 
-    def settle(self) -> None:
-        """Complete the drift, so that the average is that of the weights after every example seen."""
-        if self.late is not None:
-            loop.settle(self.examples, self.weights.drift, self.visits.live, self.late)
+    def add_pending(self) -> None:
+        """Add what is pending to the drift, so that the average is that of the weights after every example seen."""
+        if self.pending is not None:
+            loop.add_pending(self.examples, self.weights.drift, self.visits.live, self.pending)
 
-    def epochs(self, most: int) -> list[Finished]:
-        """Learn for up to so many epochs in one call of a kernel: between epochs of few rows, Python takes longer than they
-        do. It ends early after an epoch without mistakes or updates."""
+    def epochs(self, most: int) -> list[FinishedEpoch]:
+        """Learn for up to `most` epochs in one call of a kernel: with few rows, Python takes longer between two epochs than
+        an epoch does. It ends early after an epoch without mistakes or updates."""
         rng, shuffled = self.visits.rng, self.visits.order == "shuffle"
         state: Any = rng.bit_generator.state if shuffled else None
         orders = [self.visits.epoch() for _ in range(most if shuffled else 1)]
@@ -262,7 +266,7 @@ class Trainer(NamedTuple):
                 self.visits.epoch()
         rows = len(orders[0])
         return [
-            Finished(Progress(rows, mistakes, updates, -1), updates == 0, norm(self.weights.w, square), rows)
+            FinishedEpoch(Progress(rows, mistakes, updates, -1), updates == 0, norm(self.weights.w, square), rows)
             for (mistakes, updates), square in zip(counts, squares[: len(counts)].tolist(), strict=True)
         ]
 
@@ -277,8 +281,8 @@ class Trainer(NamedTuple):
             raise NumericFailure(int(broken), made - 1)
         return list(map(tuple, counts[:made].tolist()))
 
-    def takes_many(self) -> bool:
-        """Whether `epochs` does the same as `epoch` again and again."""
+    def can_run_epochs(self) -> bool:
+        """Return whether `epochs` does the same as repeated calls of `epoch`."""
         return self.visits.order in ("cyclic", "shuffle") and self._is_plain() and not self._in_blocks(NO_LIMIT)
 
     def _is_plain(self) -> bool:
@@ -286,17 +290,17 @@ class Trainer(NamedTuple):
         return self.visits.order != "most-violated" and self.log is None and self.pocket is None
 
     def _weights(self) -> Weights:
-        """What the kernels change."""
-        return self.weights if self.late is None else self.weights._replace(drift=None)
+        """Return the weights for the kernels: without the drift, where moves are kept in `pending` instead."""
+        return self.weights if self.pending is None else self.weights._replace(drift=None)
 
     def _scratch(self, most_moves: int) -> Scratch:
-        return scratch_for(self.weights.w, self.problem, most_moves, self.late)
+        return scratch_for(self.weights.w, self.problem, most_moves, self.pending)
 
     def epoch(self, order: NDArray, budget: int = NO_LIMIT) -> tuple[Progress, bool]:
         """Visit the rows of `order` once; what was done, and whether nothing is left to learn."""
         if self._in_blocks(budget):
             known = (self.examples, self._weights(), self.problem, self.rule, self._pace(budget), order)
-            done = blocks.epoch_in_blocks(*known, self.late, self.visits.threads, self.panels)
+            done = blocks.epoch_in_blocks(*known, self.pending, self.visits.threads, self.panels)
             _check(done)
             return done, done.updates == 0
         if budget == NO_LIMIT and self._is_plain():
@@ -401,13 +405,14 @@ def train(
     begin, updates = perf_counter(), 0
     best, waited, idle = np.inf, 0, 0  # the least error, epochs and visits since it fell
     before = learner.weights_now().copy(order="K") if limits.weight_change is not None else None
-    alone = error is None and watch is None and before is None
+    unobserved = error is None and watch is None and before is None
     with interrupts_held() as interrupted:
         while True:
             started = perf_counter()
             try:
-                if alone and isinstance(learner, Trainer) and learner.takes_many() and limits.is_open():
-                    finished = learner.epochs(limits.unwatched(len(history), waited, idle, len(learner.visits.live)))
+                if unobserved and isinstance(learner, Trainer) and learner.can_run_epochs() and limits.limits_epochs_only():
+                    rows = len(learner.visits.live)
+                    finished = learner.epochs(limits.epochs_in_one_call(len(history), waited, idle, rows))
                 else:
                     budget = NO_LIMIT if limits.updates == NO_LIMIT else limits.updates - updates
                     finished = [_one_epoch(learner, budget)]
@@ -420,7 +425,7 @@ def train(
                 raise NumericFailure(None, len(history) + len(finished) - 1)
             invalid = None if error is None else error()
             seconds = (perf_counter() - started) / len(finished)
-            for done, _, size, seen in finished:  # only the last can be the one to stop after
+            for done, _, size, seen in finished:  # only after the last of them can there be a reason to stop
                 updates += done.updates
                 history.append(
                     Epoch(len(history) + 1, done.mistakes, done.updates, seen, size, invalid, seconds, done.loss)
@@ -452,10 +457,10 @@ def train(
                 return history, reason
 
 
-def _one_epoch(learner: EpochTrainer, budget: int) -> Finished:
+def _one_epoch(learner: EpochTrainer, budget: int) -> FinishedEpoch:
     seen = learner.seen
     done, converged = learner.epoch(learner.visits.epoch(), budget)
-    return Finished(done, converged, learner.size(), learner.seen - seen)
+    return FinishedEpoch(done, converged, learner.size(), learner.seen - seen)
 
 
 @contextmanager

@@ -191,8 +191,8 @@ def weights_of(problem: Problem, coef: NDArray, intercept: NDArray, constant: fl
 
 
 def norm(w: NDArray, squares: float | None = None) -> float:
-    """The Euclidean norm of all weights, the sum of whose squares may be known; infinite or NaN if and only if one of them
-    is, or if it is too large itself."""
+    """Return the Euclidean norm of all weights; infinite or NaN if and only if one of them is, or if it is too large
+    itself. `squares` is the sum of their squares, where it is known."""
     squares = sum_of_squares(w.ravel(order="K")) if squares is None else squares
     largest = 1.0 if np.isfinite(squares) else float(np.abs(w).max())  # of large weights, the squares may overflow
     if np.isfinite(squares) or not np.isfinite(largest):

@@ -98,7 +98,7 @@ def invalid_data() -> Iterator[None]:
     """Turn what scikit-learn refuses into InvalidData, with the same message."""
     try:
         yield
-    except (RosenblattError, AttributeError):  # which a NotFittedError is too
+    except (RosenblattError, AttributeError):  # a NotFittedError is an AttributeError
         raise
     except TypeError as error:
         raise InvalidDataType(str(error)) from error
@@ -106,8 +106,9 @@ def invalid_data() -> Iterator[None]:
         raise InvalidData(str(error)) from error
 
 
-def _needs_no_reading(X: Any) -> bool:
-    """Whether scikit-learn, whose checks take longer than a small fit, would return X as it is, unless it has NaN."""
+def _needs_no_validation(X: Any) -> bool:
+    """Return whether scikit-learn's `validate_data` would return X unchanged, apart from its check for NaN. It takes longer
+    than a small fit, and is skipped then."""
     if type(X) not in (np.ndarray, sp.csr_array, sp.csr_matrix) or X.ndim != 2 or X.dtype not in READ["dtype"]:
         return False
     return min(X.shape) > 0 and (sp.issparse(X) or X.flags.c_contiguous)
@@ -117,9 +118,10 @@ def _has_expected_columns(estimator: Any, X: Any) -> bool:
     return estimator.n_features_in_ == X.shape[1] and not hasattr(estimator, "feature_names_in_")
 
 
-def takes_as_it_is(estimator: Any, X: Any, reset: bool) -> bool:
-    """Whether X needs no reading and has the columns that the estimator expects, with `reset` from now on."""
-    if not _needs_no_reading(X) or not (reset or _has_expected_columns(estimator, X)):
+def accept_unchecked(estimator: Any, X: Any, reset: bool) -> bool:
+    """Return whether X can be used without `validate_data`: it needs none and has the columns that the estimator expects.
+    If so, `n_features_in_` is set; with `reset` any number of columns will do."""
+    if not _needs_no_validation(X) or not (reset or _has_expected_columns(estimator, X)):
         return False
     estimator.n_features_in_ = X.shape[1]
     estimator.__dict__.pop("feature_names_in_", None)
@@ -128,7 +130,8 @@ def takes_as_it_is(estimator: Any, X: Any, reset: bool) -> bool:
 
 def read_rows(estimator: Learner, X: Any) -> Any:
     """X as an array or a CSR matrix of finite numbers, with the columns that the fitted estimator expects."""
-    if _needs_no_reading(X) and _has_expected_columns(estimator, X) and all_finite(X if type(X) is np.ndarray else X.data):
+    is_valid = _needs_no_validation(X) and _has_expected_columns(estimator, X)
+    if is_valid and all_finite(X if type(X) is np.ndarray else X.data):
         return X
     refuse_dates(X)
     with invalid_data():
@@ -724,7 +727,7 @@ class Classifier(ClassifierMixin, Estimator):
     # Steps of learning
 
     def _read(self, X: Any, y: Any, reset: bool) -> tuple[Any, NDArray]:
-        if targets.need_no_reading(y, X, "biuU") and takes_as_it_is(self, X, reset):
+        if targets.need_no_validation(y, X, "biuU") and accept_unchecked(self, X, reset):
             return X, y
         y = numpy_array(y, "y")
         targets.refuse_several(y, type(self).__name__)

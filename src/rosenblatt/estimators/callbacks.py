@@ -8,7 +8,7 @@ from typing import Any
 
 
 def with_callbacks(method: Callable) -> Callable:
-    """The method, after which the callbacks of its estimator, if it has any, are torn down."""
+    """Decorate a method so that the callbacks of its estimator, if it has any, are torn down when it returns or fails."""
 
     @wraps(method)
     def managed(estimator: Any, *args: Any, **options: Any) -> Any:

@@ -1,7 +1,8 @@
-"""The interface of scikit-learn, which takes longer to import than most commands run.
+"""The interface of scikit-learn without importing scikit-learn, which takes longer than most commands run.
 
-A learner has parameters and can be cloned without it. As soon as anybody imports scikit-learn, its classes become bases of
-the classes here, and so of every learner: `isinstance(model, sklearn.base.BaseEstimator)` is true wherever it can be asked.
+Learners derive from the classes here, which have parameters and can be cloned. As soon as any code imports `sklearn.base`,
+scikit-learn's classes become the bases of these classes, and so of every learner: wherever code can ask
+`isinstance(model, sklearn.base.BaseEstimator)`, the answer is true.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 
-class _Later:
-    """An attribute that scikit-learn alone has, and which is imported for it."""
+class _ImportsScikitLearn:
+    """An attribute that scikit-learn defines: using it imports scikit-learn and returns what that has."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
@@ -33,7 +34,7 @@ class _Later:
 
 
 class WithoutScikitLearn:
-    """What learners need of `sklearn.base.BaseEstimator` while scikit-learn is not imported."""
+    """The part of `sklearn.base.BaseEstimator` that learners need while scikit-learn is not imported."""
 
     @classmethod
     def _get_param_names(cls) -> list[str]:
@@ -76,8 +77,8 @@ class WithoutScikitLearn:
         inner: dict[str, dict[str, Any]] = defaultdict(dict)
         for name, value in params.items():
             own, nested, rest = name.partition("__")
-            if own not in self._get_param_names():
-                raise ValueError(f"Invalid parameter {own!r} for estimator {self}")
+            if own not in (names := self._get_param_names()):
+                raise ValueError(f"Invalid parameter {own!r} for estimator {self}. Valid parameters are: {names!r}.")
             if nested:
                 inner[own][rest] = value
             else:
@@ -92,24 +93,24 @@ class WithoutScikitLearn:
         changed = (f"{name}={value!r}" for name, value in params if repr(value) != repr(defaults[name].default))
         return f"{type(self).__name__}({', '.join(changed)})"
 
-    get_metadata_routing = _Later()
-    set_fit_request = _Later()
-    set_partial_fit_request = _Later()
-    set_score_request = _Later()
-    _repr_html_ = _Later()
-    _repr_mimebundle_ = _Later()
+    get_metadata_routing = _ImportsScikitLearn()
+    set_fit_request = _ImportsScikitLearn()
+    set_partial_fit_request = _ImportsScikitLearn()
+    set_score_request = _ImportsScikitLearn()
+    _repr_html_ = _ImportsScikitLearn()
+    _repr_mimebundle_ = _ImportsScikitLearn()
 
 
-class _Scored:
-    """What a classifier or a regressor has while scikit-learn is not imported."""
+class _WithScore:
+    """The base of classifiers and regressors while scikit-learn is not imported."""
 
-    score = _Later()
+    score = _ImportsScikitLearn()
 
 
-class _CalledBack:
-    """What a learner with callbacks has while scikit-learn is not imported."""
+class _WithCallbacks:
+    """The base of learners with callbacks while scikit-learn is not imported."""
 
-    set_callbacks = _Later()
+    set_callbacks = _ImportsScikitLearn()
 
 
 if TYPE_CHECKING:
@@ -119,23 +120,23 @@ else:
 
 
 class Learner(_BaseEstimator):
-    """A `sklearn.base.BaseEstimator`."""
+    """A `sklearn.base.BaseEstimator`, once scikit-learn is imported."""
 
 
-class ClassifierMixin(_Scored):
-    """A `sklearn.base.ClassifierMixin`."""
+class ClassifierMixin(_WithScore):
+    """A `sklearn.base.ClassifierMixin`, once scikit-learn is imported."""
 
 
-class RegressorMixin(_Scored):
-    """A `sklearn.base.RegressorMixin` of one or several targets."""
+class RegressorMixin(_WithScore):
+    """A `sklearn.base.RegressorMixin` of one or several targets, once scikit-learn is imported."""
 
 
-class CallbackSupportMixin(_CalledBack):
-    """A `sklearn.callback.CallbackSupportMixin`, where the installed version has callbacks (1.9 and later)."""
+class CallbackSupportMixin(_WithCallbacks):
+    """A `sklearn.callback.CallbackSupportMixin`, once a scikit-learn that has callbacks (1.9 and later) is imported."""
 
 
-def _adopt(base: ModuleType) -> None:
-    """Make scikit-learn's classes, of its module `base`, bases of those here."""
+def _use_sklearn_bases(base: ModuleType) -> None:
+    """Make the classes of the module `sklearn.base` the bases of the classes here."""
     try:
         from sklearn.callback import CallbackSupportMixin as Callbacks
 
@@ -145,19 +146,19 @@ def _adopt(base: ModuleType) -> None:
     ClassifierMixin.__bases__ = (base.ClassifierMixin,)
     RegressorMixin.__bases__ = (base.RegressorMixin, base.MultiOutputMixin)
     Learner.__bases__ = (base.BaseEstimator,)
-    for kind in dict.fromkeys(_subclasses(Learner)):  # which makes `set_fit_request` and the like
+    for kind in dict.fromkeys(_subclasses(Learner)):  # scikit-learn's makes `set_fit_request` and the like
         super(Learner, kind).__init_subclass__()
 
 
 def _subclasses(kind: Any) -> Iterator[Any]:
-    """Yield a class and all that are derived from it."""
+    """Yield a class and all classes derived from it, some of them several times."""
     yield kind
     for each in kind.__subclasses__():
         yield from _subclasses(each)
 
 
 class _ScikitLearnFinder(MetaPathFinder):
-    """Finds `sklearn.base` as the import system does, and has it adopted when it has been imported."""
+    """An import hook: finds `sklearn.base` as Python would, and calls `_use_sklearn_bases` when it has been imported."""
 
     def find_spec(self, name: str, path: Any = None, target: ModuleType | None = None) -> ModuleSpec | None:
         if name != "sklearn.base":
@@ -167,26 +168,26 @@ class _ScikitLearnFinder(MetaPathFinder):
         if spec is not None and spec.loader is not None:
             load = spec.loader.exec_module
 
-            def load_and_adopt(module: ModuleType) -> None:
+            def load_and_set_bases(module: ModuleType) -> None:
                 load(module)
-                _adopt(module)
+                _use_sklearn_bases(module)
                 sys.meta_path.remove(self)
 
-            spec.loader.exec_module = load_and_adopt  # type: ignore[method-assign]  # of this loader alone
+            spec.loader.exec_module = load_and_set_bases  # type: ignore[method-assign]  # of this loader alone
         return spec
 
 
 if "sklearn.base" in sys.modules:
-    _adopt(sys.modules["sklearn.base"])
+    _use_sklearn_bases(sys.modules["sklearn.base"])
 else:
     sys.meta_path.insert(0, _ScikitLearnFinder())
 
 
-# What scikit-learn asks of an estimator, and offers to its author, without it
+# Functions of scikit-learn under the names that they have there, which do not import it where they need not
 
 
 class available_if:  # noqa: N801  a decorator, under its name in scikit-learn
-    """A method that a learner has where `check` of it is true; else an AttributeError says why not."""
+    """Decorate a method that a learner has only where `check(learner)` is true; elsewhere an AttributeError is raised."""
 
     def __init__(self, check: Callable[[Any], bool]):
         self.check = check
@@ -218,7 +219,7 @@ def check_is_fitted(estimator: Any) -> None:
 
 
 def is_regressor(estimator: Any) -> bool:
-    """Whether an estimator predicts numbers."""
+    """Return whether an estimator predicts numbers."""
     if isinstance(estimator, Learner):
         return isinstance(estimator, RegressorMixin)
     return import_module("sklearn.base").is_regressor(estimator)
@@ -229,19 +230,19 @@ def clone(estimator: Any) -> Any:
     if not isinstance(estimator, Learner) or "sklearn.base" in sys.modules:
         return import_module("sklearn.base").clone(estimator)
     params = estimator.get_params(deep=False)
-    return type(estimator)(**{name: _copied(value) for name, value in params.items()})
+    return type(estimator)(**{name: _copy_parameter(value) for name, value in params.items()})
 
 
-def _copied(value: Any) -> Any:
+def _copy_parameter(value: Any) -> Any:
     if isinstance(value, Learner):
         return clone(value)
     if type(value) is dict:
-        return {key: _copied(each) for key, each in value.items()}
-    return type(value)(map(_copied, value)) if type(value) in (list, tuple) else copy.deepcopy(value)
+        return {key: _copy_parameter(each) for key, each in value.items()}
+    return type(value)(map(_copy_parameter, value)) if type(value) in (list, tuple) else copy.deepcopy(value)
 
 
-def seeded(seed: Any) -> np.random.RandomState:
-    """Return the source of random numbers that a whole number, RandomState or None stands for."""
+def check_random_state(seed: Any) -> np.random.RandomState:
+    """Return the `RandomState` for a seed, as scikit-learn does: an int, a RandomState, or None for numpy's global one."""
     if seed is None or seed is np.random:
         return np.random.mtrand._rand
     return seed if isinstance(seed, np.random.RandomState) else np.random.RandomState(seed)

@@ -15,10 +15,10 @@ from numpy.typing import ArrayLike, NDArray
 from rosenblatt import rules
 from rosenblatt.conditions import RunConditions
 from rosenblatt.engine.blocks import panels_to_keep
-from rosenblatt.engine.model import Init, LinearModel, fresh, nothing_to_settle
+from rosenblatt.engine.model import Init, LinearModel, fresh, nothing_pending
 from rosenblatt.engine.problems import Binary, OneVsOne, winner
 from rosenblatt.engine.rows import Dense, Examples, Matrix, MatrixLike, Rows, lengths, numpy_array, refuse_too_long
-from rosenblatt.engine.train import Limits, Log, Trainer, Visits, late_for
+from rosenblatt.engine.train import Limits, Log, Trainer, Visits, pending_for
 from rosenblatt.engine.weights import Weights
 from rosenblatt.errors import InvalidData, InvalidParameter, UnknownLabel, UnsupportedOperation
 from rosenblatt.estimators import targets
@@ -360,16 +360,16 @@ class Linear(Classifier):
         weighted = examples.weight is not None and bool((examples.weight[visits.live] != 1).any())
         batch, in_turn = 1 if visits.mean else visits.batch, visits.order in ("cyclic", "shuffle")
         model.conditions = model.conditions.further(rule, batch, in_turn, weighted)
-        late = late_for(examples.rows, model.weights, model.problem)
+        pending = pending_for(examples.rows, model.weights, model.problem)
         panels = panels_to_keep(examples.rows, visits.live) if visits.order == "cyclic" else None
         known = (examples, model.weights, model.problem, rule, visits, log, model.pocket, model.bound, errors)
-        trainer = Trainer(*known, late, panels)
-        model.settle = trainer.settle
+        trainer = Trainer(*known, pending, panels)
+        model.add_pending = trainer.add_pending
         return trainer
 
     def _store(self, model: LinearModel, X: Matrix, learner: Trainer) -> None:
-        learner.settle()
-        model.settle = nothing_to_settle
+        learner.add_pending()
+        model.add_pending = nothing_pending
         if learner.log is not None:
             model.remember(X, learner.log.moves())
 

@@ -18,7 +18,7 @@ from rosenblatt.engine.rows import Rows, lengths
 from rosenblatt.engine.train import NO_LIMIT, Limits, Visits
 from rosenblatt.errors import InvalidData
 from rosenblatt.estimators import parameters
-from rosenblatt.estimators.interface import seeded
+from rosenblatt.estimators.interface import check_random_state
 from rosenblatt.estimators.parameters import SHARED, WORST_FIRST, Clash
 
 PROBLEMS: dict[str, Any] = {"joint": Joint, "ovr": OneVsRest, "ovo": OneVsOne}
@@ -41,14 +41,14 @@ def generator(random_state: Any) -> np.random.Generator:
     """The source of randomness that an int, RandomState, Generator or None stands for."""
     if isinstance(random_state, np.random.Generator):
         return random_state
-    return np.random.default_rng(_drawn(random_state) if type(random_state) is int else _draw(random_state))
+    return np.random.default_rng(_draw_seed_once(random_state) if type(random_state) is int else _draw_seed(random_state))
 
 
-def _draw(random_state: Any) -> int:
-    return seeded(random_state).randint(2**31 - 1)
+def _draw_seed(random_state: Any) -> int:
+    return check_random_state(random_state).randint(2**31 - 1)
 
 
-_drawn = lru_cache(_draw)  # a RandomState takes longer to seed than a small fit takes
+_draw_seed_once = lru_cache(_draw_seed)  # to seed a RandomState takes longer than a small fit
 
 
 _UNUSED = np.random.default_rng(0)  # by rows that are visited as they come

@@ -23,9 +23,9 @@ def _few_integers(y: NDArray) -> tuple[int, int] | None:
     return (low, high) if high - low < FEW else None
 
 
-def need_no_reading(y: Any, X: Any, kinds: str) -> bool:
-    """Whether y is an array of one of these kinds, with a value for each row of X, that scikit-learn would return as it is,
-    unless it has NaN."""
+def need_no_validation(y: Any, X: Any, kinds: str) -> bool:
+    """Return whether y is an array of one of these kinds of dtype with a value for each row of X, which scikit-learn would
+    return unchanged, apart from its check for NaN."""
     return type(y) is np.ndarray and y.shape == getattr(X, "shape", ())[:1] and y.dtype.kind in kinds
 
 

@@ -68,7 +68,8 @@ class Pass(NamedTuple):
     survived: int  # examples, of the weights that survived the most
 
 
-# For each way to choose: the kind of its guarantee, what the guarantee says, and its bound, by `theory.bounds`.
+# For each way to choose: the kind of its guarantee, what the guarantee says, and its bound, a function of (the module
+# `theory.bounds`, which is imported only when it is needed, the run, δ).
 GUARANTEES: dict[str, tuple[str, str, Callable[[Any, Pass, float], float]]] = {
     "last": ("probability", "none: the last hypothesis may be the worst", lambda bounds, run, delta: inf),
     "random": (

@@ -213,7 +213,7 @@ def _first(method: Callable[[Any], Any], x: RowLike) -> Any:
     try:
         return method(_matrix(x))[0]
     except ValueError as error:
-        if not isinstance(error, AttributeError):  # as a NotFittedError is too
+        if not isinstance(error, AttributeError):  # a NotFittedError is both
             raise
         return None
 

@@ -22,7 +22,7 @@ def hash32(text: bytes) -> int:
     """Compute the MurmurHash3 of 32 bits, signed."""
     from rosenblatt.data.vw.rows import murmur_of
 
-    unsigned = int(murmur_of(np.frombuffer(text + bytes(8), np.uint8)))  # which reads eight bytes at a time
+    unsigned = int(murmur_of(np.frombuffer(text + bytes(8), np.uint8)))  # padded, as it reads eight bytes at a time
     return unsigned - (unsigned >> 31 << 32)
 
 

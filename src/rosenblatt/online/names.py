@@ -1,13 +1,13 @@
 """Features have names. A table gives each name a slot in the array of weights, and compiled code reads a row, a dictionary
 from names to values, through it.
 
-An entry of the table is 16 bytes: the address of the name, and beside its code a mark, 31 bits that follow from its hash
-and tell the first place to look; so a table that grows need not look at the names. A code is twice the slot, plus one where
-the feature counts with the opposite sign. Most names are found in the first entry looked at, by their address; a dictionary
+An entry of the table is 16 bytes: the address of the name, a short hash of 31 bits that says where to look first, and the
+code. Because of the short hash, a table can grow without reading the names. A code is twice the slot, plus one where the
+feature counts with the opposite sign. Most names are found in the first entry looked at, by their address; a dictionary
 from names to integers visits three places in memory and was measured at twice the time.
 
-Compiled code gets addresses, not arrays: whole numbers are handed over at half the cost, and need a third of the time to
-compile. A `Names` and a `NamedWeights` each keep a block of words that says where their arrays are.
+Compiled code gets addresses, not arrays: integers as arguments take half the time of a call and a third of the time to
+compile. A `Names` and a `NamedWeights` each have a `block`, an array of 64-bit words with the addresses of their arrays.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from rosenblatt.online.objects import (
     append,
     as_number,
     equal,
-    mark_of,
     next_item,
     prefetch_object,
     put_real,
     put_word,
     real,
-    room,
+    short_hash_of,
     size_of,
+    stack_memory,
     word,
 )
 
@@ -40,24 +40,26 @@ LARGEST = np.finfo(np.float64).max
 LARGEST_VALUE = 1e100  # of a feature, and of a step: no sum of their products, however long the stream, is infinite
 LOW = 2**32 - 1
 
-TABLE, MASK, POSITIONS = range(3)  # the block of names: the table, its entries minus one, and how many are positions
-NAMES, WEIGHTS, LAST, COLUMNS = range(4)  # the block of weights: that of their names, and the array
+# The words of a block of names: address of the table, its number of entries minus one, how many names are positions
+TABLE, MASK, POSITIONS = range(3)
+# The words of a block of weights: addresses of the block of names and of the array, its last row, its number of columns
+NAMES, WEIGHTS, LAST, COLUMNS = range(4)
 NAMED = -1  # the size of a row that is a dictionary
-ARRAY_DATA = 2  # the word of a numpy array that says where its values are
+ARRAY_DATA = 2  # the word of a numpy array object that holds the address of its values
 
-# The items of a row are looked up so many at a time. Memory is what this waits for: all names are asked for before the
-# first hash is read, and all entries of the table before the first is compared.
+# The items of a row are looked up so many at a time. Most of the time is waiting for memory, so all names are prefetched
+# before the first hash is read, and all entries of the table before the first is compared.
 TOGETHER = 64
-VALUES, CODES = 8 * TOGETHER, 16 * TOGETHER  # where they are in the room for items, after the names
+VALUES, CODES = 8 * TOGETHER, 16 * TOGETHER  # bytes from the start of the memory for items, which begins with the names
 
 
 @gil_jit
 def look_up(x, size, position, names, items):
-    """Write names, values and codes of the next items of a row into the room for items; (how many, the position after
-    them), −1 of them if a value is not a number, or too large. The code of a name that is not in the table is −1.
+    """Write names, values and codes of the next items of a row to the address `items`; return (how many, the position after
+    them). There are −1 if a value is not a number, or too large. The code of a name that is not in the table is −1.
 
-    At address x is the row: a dictionary; or an array of `size` numbers, which have the slots 0, 1, 2, …; or, for a size of
-    −2 − n, an array of n addresses of names, whose values count as 0.
+    x is the address of the row: a dictionary, where `size` is NAMED; or an array of `size` numbers, which have the slots
+    0, 1, 2, …; or, for a size of −2 − n, an array of n addresses of names, whose values count as 0.
     """
     count, table, mask = 0, word(names, TABLE), word(names, MASK)
     numbers, end = 0 if size == NAMED else word(x, ARRAY_DATA), size if size >= 0 else -2 - size
@@ -84,15 +86,15 @@ def look_up(x, size, position, names, items):
     if size >= 0:
         return count, position
     for j in range(count):
-        mark = mark_of(word(items, j))
-        put_word(items + CODES, j, mark)
-        prefetch_object(table + 16 * (mark & mask))
+        short_hash = short_hash_of(word(items, j))
+        put_word(items + CODES, j, short_hash)
+        prefetch_object(table + 16 * (short_hash & mask))
     for j in range(count):
-        name, mark, code = word(items, j), word(items + CODES, j), -1
-        place = mark & mask
+        name, short_hash, code = word(items, j), word(items + CODES, j), -1
+        place = short_hash & mask
         while word(table, 2 * place) != 0:
             known, entry = word(table, 2 * place), word(table, 2 * place + 1)
-            if known == name or (entry >> 32 == mark and equal(known, name)):
+            if known == name or (entry >> 32 == short_hash and equal(known, name)):
                 code = entry & LOW
                 break
             place = (place + 1) & mask
@@ -101,24 +103,25 @@ def look_up(x, size, position, names, items):
 
 
 @gil_jit
-def insert(names, name, mark, code):
-    """Put a name that is not in the table into it; there is room."""
+def insert(names, name, short_hash, code):
+    """Put a name that is not in the table into it; the table must have room."""
     table, mask = word(names, TABLE), word(names, MASK)
-    place = mark & mask
+    place = short_hash & mask
     while word(table, 2 * place) != 0:
         place = (place + 1) & mask
     put_word(table, 2 * place, name)
-    put_word(table, 2 * place + 1, mark << 32 | code)
+    put_word(table, 2 * place + 1, short_hash << 32 | code)
 
 
 @gil_jit
 def measure(x, size, weights, clock):
-    """⟨x, w⟩ of a single weight vector, with the intercept, which is the last weight; names without a slot count nothing.
+    """Return ⟨x, w⟩ for a single weight vector, plus the intercept, which is the last weight; names without a slot are left
+    out.
 
-    With a `clock` above 0, of the average over so many examples, for which the drift is a column beside the weight. NaN if
-    a value is not a number, or too large, or the answer is not finite.
+    With a `clock` above 0, w is the average over so many examples, for which the drift is a column beside the weight. NaN
+    if a value is not a number, or too large, or the result is not finite.
     """
-    w, columns, items = word(weights, WEIGHTS), word(weights, COLUMNS), room()
+    w, columns, items = word(weights, WEIGHTS), word(weights, COLUMNS), stack_memory()
     total, drift, position = 0.0, 0.0, np.int64(0)
     while True:
         count, position = look_up(x, size, position, word(weights, NAMES), items)
@@ -142,9 +145,9 @@ def measure(x, size, weights, clock):
 
 @gil_jit
 def measure_all(x, size, weights, products):
-    """The same of many weight vectors: adds the products with the first columns to `products`, which are zero so far.
-    Whether all is well: False where `measure` is NaN."""
-    w, columns, items = word(weights, WEIGHTS), word(weights, COLUMNS), room()
+    """Do the same for many weight vectors: add the products with the first columns to `products`, which must be zero
+    before. Return whether all values and results are valid: False where `measure` returns NaN."""
+    w, columns, items = word(weights, WEIGHTS), word(weights, COLUMNS), stack_memory()
     position = np.int64(0)
     while True:
         count, position = look_up(x, size, position, word(weights, NAMES), items)
@@ -182,12 +185,14 @@ def shift(w, at, columns, gains, loses, by, late):
 
 @gil_jit
 def push(x, size, weights, known, gains, loses, tau, late, constant):
-    """w += τ·(x, constant) for the names that have slots, as `shift` says; the drifts move by `late` instead of τ.
+    """w += τ·(x, constant) for the names that have slots, in the columns that `shift` describes; the drifts move by `late`
+    instead of τ.
 
-    A list at address `known` (0: none) holds the names in the table, in the order of their slots. Names that are not in the
-    table, but for those of value zero, are then appended to it and get the next slots; table and weights have room.
+    `known` is the address of the list of all names in the table, in the order of their slots; names that are not in the
+    table, but for those of value zero, are then appended to it and get the next slots. Table and weights must have room for
+    them. With 0 no names are added.
     """
-    names, w, columns, items = word(weights, NAMES), word(weights, WEIGHTS), word(weights, COLUMNS), room()
+    names, w, columns, items = word(weights, NAMES), word(weights, WEIGHTS), word(weights, COLUMNS), stack_memory()
     position, slots = np.int64(0), size_of(known) if known else 0
     while True:
         count, position = look_up(x, size, position, names, items)
@@ -195,7 +200,7 @@ def push(x, size, weights, known, gains, loses, tau, late, constant):
             code, v = word(items + CODES, j), real(items + VALUES, j)
             if code < 0 and known and v != 0.0:
                 code = 2 * slots
-                insert(names, word(items, j), mark_of(word(items, j)), code)
+                insert(names, word(items, j), short_hash_of(word(items, j)), code)
                 append(known, word(items, j))
                 slots += 1
             if code >= 0:
@@ -209,7 +214,7 @@ def push(x, size, weights, known, gains, loses, tau, late, constant):
 @gil_jit
 def unknown_names(x, names, result):
     """Append the names that are not in the table, but for those of value zero, to the list at address `result`."""
-    position, items = np.int64(0), room()
+    position, items = np.int64(0), stack_memory()
     while True:
         count, position = look_up(x, np.int64(NAMED), position, names, items)
         for j in range(count):
@@ -221,7 +226,7 @@ def unknown_names(x, names, result):
 
 @gil_jit
 def length(x):
-    """‖x‖²; NaN if a value is no number, or too large."""
+    """Return ‖x‖²; NaN if a value is not a number, or too large."""
     total, position = 0.0, 0
     while True:
         more, position, _, value = next_item(x, position)
@@ -233,9 +238,9 @@ def length(x):
 
 @gil_jit
 def insert_all(names, added):
-    """Put names that are not in the table into it, given by (address, code); there is room."""
+    """Put names that are not in the table into it, which must have room; `added` (names, 2) holds addresses and codes."""
     for j in range(len(added)):
-        insert(names, added[j, 0], mark_of(added[j, 0]), added[j, 1])
+        insert(names, added[j, 0], short_hash_of(added[j, 0]), added[j, 1])
 
 
 @gil_jit
@@ -248,8 +253,9 @@ def transfer(table, names):
 
 @gil_jit
 def codes_of(group, count, names, codes):
-    """Write the code of each of so many names, given by their addresses; −1 for those that are not in the table."""
-    position, items = np.int64(0), room()
+    """Write the codes of `count` names to the address `codes`; −1 for those not in the table. `group` is the address of a
+    numpy array with the addresses of the names."""
+    position, items = np.int64(0), stack_memory()
     while position < count:
         start = position
         found, position = look_up(group, -2 - count, position, names, items)
@@ -274,7 +280,7 @@ class Names:
         block = np.array([table.ctypes.data, size - 1, self.positions])
         if old is not None:
             transfer(old, block.ctypes.data)
-        self.block[:] = block  # before the table that is there is freed
+        self.block[:] = block  # before the old table is freed
         self.table = table
 
     def set_positions(self, count: int) -> None:
@@ -289,7 +295,8 @@ class Names:
         codes = self.codes(self.known).tolist()  # addresses and hashes mean nothing to another process
         if -1 in codes:
             name = self.known[codes.index(-1)]
-            raise InvalidData(f"the hash of the feature name {name!r} has changed since it was learned")
+            problem = f"the hash of the feature name {name!r} has changed since it was learned"
+            raise InvalidData(problem, hint="use names that do not change, such as str, int or tuples of them")
         return self.known, codes, self.positions
 
     def __setstate__(self, state: tuple[list[Any], list[int], int]) -> None:

@@ -1,16 +1,17 @@
-"""Compiled code can call the interpreter about Python objects: the next item of a dictionary, the hash of a key, the number
-that a value stands for. And it can read and write memory by its address.
+"""Functions with which compiled code reads Python objects: the next item of a dictionary, the hash of a key, the number in
+a value. Others read and write memory at an address.
 
-An object is passed as its address, `id(object)`, by a caller that holds on to it and does not change it meanwhile. The
-calls are functions of CPython's stable interface, found by name when the code is loaded, so compiled code that asks
-them is cached like any other. The hash of a text and the number in a float are read where CPython keeps them, without a
-call. It must hold the interpreter's lock: `gil_jit` compiles it. With NUMBA_DISABLE_JIT=1 the same questions are asked in
-Python.
+An object is passed as its address, `id(object)`, by a caller that keeps a reference to it and does not change it meanwhile.
+Most of these call CPython's C API (the stable ABI), whose functions are found by name when the code is loaded, so compiled
+code that calls them is cached like any other. The hash of a str and the number in a float are read where CPython stores
+them, without a call. The caller must hold the global interpreter lock: `gil_jit` compiles it so. With NUMBA_DISABLE_JIT=1
+the same functions are written in Python.
 """
 
 from __future__ import annotations
 
 import ctypes
+import sys
 from math import nan
 from typing import Any
 
@@ -22,8 +23,8 @@ from numba.extending import intrinsic
 
 from rosenblatt.engine.jit import config
 
-ROOM = 192  # words
-_SPREAD = 0x9E3779B97F4A7C15  # 2⁶⁴ divided by the golden ratio: Knuth's multiplicative hashing
+STACK_WORDS = 192  # 64-bit words of memory that `stack_memory` gives
+_GOLDEN = 0x9E3779B97F4A7C15  # 2⁶⁴ divided by the golden ratio: Knuth's multiplicative hashing
 
 
 def _word(item: object, index: int) -> int:
@@ -34,12 +35,15 @@ _array = np.zeros(1)
 if (_word("a", 1), _word("a", 3), _word(2.5, 2), _word(_array, 2)) != (
     id(str), hash("a"), np.float64(2.5).view(np.int64), _array.ctypes.data,
 ):  # fmt: skip
-    raise ImportError("rosenblatt.online reads objects as CPython with its global lock lays them out, which this is not")
+    raise ImportError(
+        "rosenblatt.online needs CPython with the global interpreter lock (GIL), whose objects it reads in memory; "
+        f"this is {sys.implementation.name} {sys.version}"
+    )
 
 
 def without_dispatch(function: Any, *kinds: Any) -> Any:
-    """The function as compiled for arguments of these types. A call does not look at the types of what it is given, which
-    takes as long as handing it over."""
+    """Compile a function for arguments of these types and return its entry point, which does not check the types of its
+    arguments when it is called: the check takes as long as passing them."""
     if config.DISABLE_JIT:
         return function
     function.compile(kinds)
@@ -79,41 +83,41 @@ if config.DISABLE_JIT:
         _at(items).append(_at(item))
 
     def size_of(items):
-        """How long a list is."""
+        """Return the length of a list."""
         return len(_at(items))
 
     def prefetch_object(item):
-        """Ask the processor to bring an object near; it will be needed soon."""
+        """Ask the processor to load an object into its cache. In plain Python, do nothing."""
 
     def word(address, index):
-        """The whole number at a place of an array of 64-bit words."""
+        """Return the integer at an index of an array of 64-bit words."""
         return ctypes.c_int64.from_address(int(address + 8 * index)).value
 
     def put_word(address, index, value):
-        """Write a whole number to a place of an array of 64-bit words."""
+        """Write an integer to an index of an array of 64-bit words."""
         ctypes.c_int64.from_address(int(address + 8 * index)).value = value
 
     def real(address, index):
-        """The number at a place of an array of float64."""
+        """Return the number at an index of an array of float64."""
         return ctypes.c_double.from_address(int(address + 8 * index)).value
 
     def put_real(address, index, value):
-        """Write a number to a place of an array of float64."""
+        """Write a number to an index of an array of float64."""
         ctypes.c_double.from_address(int(address + 8 * index)).value = value
 
-    def mark_of(name):
-        """31 bits that follow from the hash of an object, or from −1 if it has none."""
+    def short_hash_of(name):
+        """Return 31 bits of the hash of an object, multiplied; those of −1 if it has no hash."""
         try:
             hash_ = hash(_at(name))
         except Exception:
             hash_ = -1
-        return hash_ * _SPREAD % 2**64 >> 33
+        return hash_ * _GOLDEN % 2**64 >> 33
 
-    _room = ctypes.create_string_buffer(8 * ROOM)
+    _memory = ctypes.create_string_buffer(8 * STACK_WORDS)
 
-    def room():
-        """The address of memory for ROOM words, until the function that asks for it returns."""
-        return ctypes.addressof(_room)
+    def stack_memory():
+        """Return the address of memory for STACK_WORDS words, which is valid until the calling function returns."""
+        return ctypes.addressof(_memory)
 
 else:
     OBJECT = ir.IntType(8).as_pointer()
@@ -126,14 +130,14 @@ else:
         return builder.call(cgutils.get_or_insert_function(builder.module, signature, name), given)
 
     def _place(builder, address, index, kind):
-        """A pointer to a place of an array of words or reals."""
+        """Return a pointer to an element of an array of words or reals."""
         return builder.gep(builder.inttoptr(address, kind.as_pointer()), [index])
 
     def _load(builder, address, index, kind):
         return builder.load(_place(builder, address, index, kind))
 
     def _clear_error(builder):
-        """Whether the last question raised an exception, which is forgotten."""
+        """Return whether the last call raised an exception, and clear it."""
         failed = cgutils.is_not_null(builder, _call(builder, "PyErr_Occurred", OBJECT))
         with builder.if_then(failed, likely=False):
             _call(builder, "PyErr_Clear", ir.VoidType())
@@ -174,7 +178,7 @@ else:
         return types.UniTuple(types.int64, 4)(types.int64, types.int64), emit
 
     @intrinsic
-    def mark_of(typingctx, name):
+    def short_hash_of(typingctx, name):
         def emit(context, builder, signature, arguments):
             answer = cgutils.alloca_once_value(builder, WORD(-1))
             with builder.if_then(_is_kind(context, builder, _kind(builder, arguments[0]), "Unicode"), likely=True):
@@ -184,7 +188,7 @@ else:
                 builder.store(found, answer)
                 with builder.if_then(builder.icmp_signed("==", found, WORD(-1)), likely=False):
                     _clear_error(builder)
-            return builder.lshr(builder.mul(builder.load(answer), WORD(_SPREAD)), WORD(33))
+            return builder.lshr(builder.mul(builder.load(answer), WORD(_GOLDEN)), WORD(33))
 
         return types.int64(types.int64), emit
 
@@ -272,8 +276,8 @@ else:
         return types.void(types.int64, types.int64, types.float64), emit
 
     @intrinsic
-    def room(typingctx):
+    def stack_memory(typingctx):
         def emit(context, builder, signature, arguments):
-            return builder.ptrtoint(cgutils.alloca_once(builder, ir.ArrayType(WORD, ROOM)), WORD)
+            return builder.ptrtoint(cgutils.alloca_once(builder, ir.ArrayType(WORD, STACK_WORDS)), WORD)
 
         return types.int64(), emit

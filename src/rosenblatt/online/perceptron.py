@@ -77,8 +77,8 @@ class OnlinePerceptron(Learned, LearnerSaveLoadMixin, NamedParameters, Intercept
     rule
         How far an example moves the weights. The word is `rules.Perceptron(margin=0.0, rate=1.0)`.
     keep
-        Which weights predict: the last, or the mean of those after every example. The mean errs less on a stream that stays
-        what it is, and more after a change, since it never forgets.
+        Which weights predict: the last, or the mean of those after every example. The mean errs less on a stream that does
+        not change, and more after a change (concept drift), since it never forgets.
     hashing
         Keep weights for this many buckets, and put each feature into the bucket, with the sign, that a hash of its name
         says (`rosenblatt.online.hashing`). The size of the model is then fixed. As many names as there are buckets are

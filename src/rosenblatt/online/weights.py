@@ -39,7 +39,7 @@ class NamedWeights:
     """One weight vector for two classes, one a class for more; where an average is wanted, the drifts from which it follows
     are further columns beside them, so that a feature is looked up once for both."""
 
-    measure: Any = None  # the kernel; of the class, for whoever adds up what an object holds would add it up too
+    measure: Any = None  # the compiled kernel; on the class, so that the memory of an instance does not include it
 
     def __init__(self, constant: float, average: bool, limit: int | None, buckets: int | None, bits: int):
         self.constant = constant
@@ -54,13 +54,13 @@ class NamedWeights:
 
     def set_weights(self, w: NDArray, vectors: int) -> None:
         """Set the array of weights and the number of weight vectors in it."""
-        w = np.require(w, np.float64, ["C", "W"])  # compiled code, which has its address, relies on that
-        self.block[1:] = w.ctypes.data, len(w) - 1, w.shape[1]  # before the array that is there is freed
+        w = np.require(w, np.float64, ["C", "W"])  # compiled code, which gets its address, relies on that
+        self.block[1:] = w.ctypes.data, len(w) - 1, w.shape[1]  # before the old array is freed
         self.w, self.vectors = w, vectors
         self.usual = self.buckets is None and vectors == 1  # one weight vector, and a slot for each name
 
     def _make_block(self) -> None:
-        """Make the block of words from which compiled code knows where names and weights are."""
+        """Make the block of words that tells compiled code the addresses of names and weights."""
         self.block = np.array([self.names.address, 0, 0, 0])
         self.address = self.block.ctypes.data
         if NamedWeights.measure is None:
@@ -105,8 +105,8 @@ class NamedWeights:
     # Scoring
 
     def score(self, x: Row) -> Any:
-        """Return the score of a row by the last weights, a number for one weight vector, else an array. None if x is no
-        dictionary of numbers that are not too large, and no array of them whose positions have the first slots."""
+        """Return the score of a row by the last weights: a number for one weight vector, else an array. None if x is not a
+        dictionary of numbers, none of them too large, nor an array of such numbers whose positions have the first slots."""
         if self.usual:
             named = isinstance(x, dict)  # the usual case by far, so without a further call
             value = self.measure(id(x), NAMED, self.address, 0) if named else self._measure(x, 0)
@@ -166,7 +166,8 @@ class NamedWeights:
         return nan if row is None else self.measure(id(row), len(row), self.address, clock)
 
     def _numbers(self, x: RowLike) -> NDArray | None:
-        """The row as compiled code reads numbers that have the first slots; None if it is none."""
+        """Return the row as a contiguous array that compiled code can read; None if it is not an array of float64, or its
+        positions do not have the first slots."""
         if isinstance(x, np.ndarray) and x.dtype == np.float64 and x.ndim == 1 and self._fits(len(x)):
             return np.ascontiguousarray(x)
         return None
@@ -179,7 +180,7 @@ class NamedWeights:
     def check(self, row: Row) -> Any:
         """Return the row with text as one feature for each value; refuse values that are no numbers, or too large."""
         if isinstance(row, dict):
-            # a score, which is compiled anyway, tells it as well
+            # where the kernel for scores is compiled anyway, it saves compiling the one for lengths
             plain = self.score(row) is not None if self.usual else length(id(row)) >= 0.0
             return row if plain else numeric_row(row)
         if not (np.abs(row) <= LARGEST_VALUE).all():

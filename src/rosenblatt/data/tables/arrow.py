@@ -1,5 +1,5 @@
-"""Arrow's arrays from texts and numbers, and back. Where pyarrow converts by itself it imports pandas, if that is
-installed, which takes longer than to predict a row."""
+"""Conversions between Arrow arrays and Python strings or numpy arrays. pyarrow's own conversions import pandas, where it
+is installed, which takes longer than predicting a row."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Column: TypeAlias = "pa.Array | pa.ChunkedArray"
 
 
 def text_array(texts: Sequence[str | None]) -> pa.Array:
-    """Return text with 64-bit offsets; None is null."""
+    """Return an Arrow array of strings with 64-bit offsets (large_string); None becomes null."""
     encoded = [b"" if text is None else text.encode() for text in texts]
     ends = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
     present = np.array([text is not None for text in texts], bool)
@@ -30,7 +30,7 @@ def text_array(texts: Sequence[str | None]) -> pa.Array:
 
 
 def number_array(numbers: NDArray, missing: NDArray[np.bool_] | None = None) -> pa.Array:
-    """Return float64 or int64 numbers, null where they are missing. NaN stays NaN."""
+    """Return an Arrow array of float64 or int64 numbers, with null where `missing` is true. NaN stays NaN."""
     kind = pa.float64() if numbers.dtype == np.float64 else pa.int64()
     valid = None if missing is None else _validity(~missing)
     return pa.Array.from_buffers(kind, len(numbers), [valid, pa.py_buffer(np.ascontiguousarray(numbers))])
@@ -44,7 +44,7 @@ EMPTY, BLANK, NULL = text_array(["", " ", None])
 
 
 def to_numpy(column: Column) -> NDArray:
-    """Return the values of a column of numbers or of truth values; numbers with nulls are floats, and null is NaN."""
+    """Return a column of numbers or booleans as a numpy array; where it has nulls, as floats in which null is NaN."""
     chunks = [_values(chunk) for chunk in getattr(column, "chunks", [column])]
     return chunks[0] if len(chunks) == 1 else np.concatenate([np.empty(0, column.type.to_pandas_dtype()), *chunks])
 

@@ -1,7 +1,7 @@
 """The runs of words or characters of texts, numbered and counted.
 
 A text is a sequence of symbols, words or single characters, and its features are the runs of up to n symbols side by side.
- A run is a shorter run and one more symbol, so that a pair of numbers names it exactly and no text is copied.
+A run is a shorter run and one more symbol, so that a pair of numbers names it exactly and no text is copied.
 
 Texts come as Arrow keeps them: all bytes of a batch in one buffer of UTF-8, and the offset at which each text begins. Spans
 are found in it (`find_words`, `find_characters`), become symbols (their numbers in a `Lexicon`, or hashes), and the runs of
@@ -76,7 +76,7 @@ def find_words(data: NDArray, offsets: NDArray, kind: NDArray) -> tuple[NDArray[
 
 @jit
 def cut_into_words(data, offsets, kind, spans, pointers):
-    """Write the words of each text into `spans`, and where those of the next begin into `pointers`."""
+    """Write the words of each text into `spans`, and into `pointers` where those of each text begin (as indptr of CSR)."""
     n = 0
     for text in range(offsets.size - 1):
         at, end = offsets[text], offsets[text + 1]
@@ -111,7 +111,7 @@ def find_characters(data: NDArray, offsets: NDArray) -> tuple[NDArray[np.int64],
 
 @jit
 def cut_into_characters(data, offsets, spans, pointers):
-    """Write the characters of each text into `spans`, and where those of the next begin into `pointers`."""
+    """Write the characters of each text into `spans`, and into `pointers` where those of each text begin."""
     n = 0
     for text in range(offsets.size - 1):
         at, end = offsets[text], offsets[text + 1]
@@ -212,7 +212,7 @@ def number_spans(lexicon, data, spans, symbols, first, known, room):
 
 
 def lexicon_of(letters: NDArray[np.uint8], offsets: NDArray[np.int64], room: int) -> Lexicon:
-    """Return a lexicon of these strings, with room for so many."""
+    """Return a lexicon of these strings, with room for `room` strings."""
     lexicon = Lexicon(new_slots(capacity_for(room)), np.zeros(room + 1, np.int64), np.empty_like(letters))
     strings = np.column_stack([offsets[:-1], offsets[1:]])
     number_spans(lexicon, read_only(letters), strings, np.empty(len(strings), np.uint64), 0, 0, room)
@@ -285,7 +285,7 @@ def _(store: Buckets, run):
 
 
 class Occurrences(NamedTuple):
-    """The runs of some texts: their numbers, how often each occurs, and where those of each text begin."""
+    """The runs in each text: their numbers, how often each occurs, and where those of each text end (as indptr of CSR)."""
 
     numbers: NDArray[np.int64]
     counts: NDArray[np.int64]
@@ -295,10 +295,11 @@ class Occurrences(NamedTuple):
 def count_runs(
     store: Runs | Buckets, symbols: NDArray, pointers: NDArray, first: int, lengths: tuple[int, int], sizes: tuple[int, int]
 ) -> tuple[int, Occurrences]:
-    """Find the runs of low to high symbols in each text from the first on; return where it stopped, and the runs.
+    """Find the runs of low to high symbols in the texts from `first` on; return the text at which it stopped, and the runs.
 
-    sizes  how many numbers there can be, and for how many new ones there is room: it stops where the next text might have
-           more than that; −1 if none is new
+    lengths  low and high
+    sizes    how many runs the store can number, and how many of these numbers are free: it stops before a text that might
+             need more; −1 if the store takes no new runs
     """
     low, high = lengths
     most = int(pointers[-1] - pointers[first]) * (high - low + 1)
@@ -309,9 +310,11 @@ def count_runs(
 
 @jit
 def write_runs(store, symbols, pointers, first, lengths, marks, room, found):
-    """Write the runs of low to high symbols in each text into `found`; return where it stopped, and how many there are.
+    """Write the runs of low to high symbols in each text into `found`; return the text at which it stopped, and how many
+    runs there are.
 
-    marks  zeros, one for each number: where the run is in the output (from 1)
+    marks  zeros, one for each number that a run can have: filled with its last place in the output, from 1
+    room   how many new runs the store has room for; −1 if it takes none
     """
     low, high = lengths
     numbers, counts, ends = found.numbers, found.counts, found.ends
@@ -347,7 +350,7 @@ def write_runs(store, symbols, pointers, first, lengths, marks, room, found):
 
 @jit
 def link_runs(prefix, symbol, slots):
-    """Enter runs, which are given as pairs, into an empty table."""
+    """Put runs, each a pair of prefix and symbol, into an empty hash table."""
     for number in range(prefix.size):
         slots[claim(slots, pair_key(np.int64(prefix[number]), np.int64(symbol[number]))), 1] = np.uint64(number)
 
@@ -366,7 +369,7 @@ def normalize_rows(values, ends):
 
 
 def read_only(letters: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Return these letters in the one type that kernels are compiled for."""
+    """Return a read-only view, the one type of array for which kernels are compiled."""
     view = letters.view()
     view.flags.writeable = False
     return view
@@ -523,7 +526,7 @@ class Vocabulary:
         return Lexicon(slots, offsets, letters)
 
     def _count(self, symbols: NDArray, pointers: NDArray) -> Iterator[Occurrences]:
-        """Yield the runs of these texts, in pieces where room must be made for more runs between."""
+        """Yield the runs of these texts, in several pieces where the store has to grow in between."""
         done, last = 0, len(pointers) - 1
         while True:
             size = len(self._runs.prefix)

@@ -68,7 +68,7 @@ def murmur(text, begin, end, seed):
 
 @exact
 def murmur_of(data):
-    """MurmurHash3 of 32 bits, with the seed 0, of an array of bytes, but for the last eight."""
+    """Return the MurmurHash3 of 32 bits, with seed 0, of an array of bytes without its last eight, which are padding."""
     return murmur(start(data), 0, len(data) - 8, 0)
 
 

@@ -23,11 +23,11 @@ from rosenblatt.estimators.base import (
     Estimator,
     NotOffered,
     ShuffleAndAverage,
+    accept_unchecked,
     all_or_nothing,
     invalid_data,
     read_examples,
     read_rows,
-    takes_as_it_is,
     unchanged_on_error,
 )
 from rosenblatt.estimators.callbacks import with_callbacks
@@ -260,7 +260,7 @@ class Regressor(RegressorMixin, Estimator):
     # Steps of learning
 
     def _read(self, X: Any, y: Any, reset: bool) -> tuple[Any, NDArray]:
-        if targets.need_no_reading(y, X, "f") and np.isfinite(y).all() and takes_as_it_is(self, X, reset):
+        if targets.need_no_validation(y, X, "f") and np.isfinite(y).all() and accept_unchecked(self, X, reset):
             return X, np.ascontiguousarray(y, dtype=np.float64)
         refuse_dates(y, "y")
         table, values = read_examples(self, X, y, reset, ensure_all_finite=False, multi_output=True, y_numeric=True)

@@ -204,7 +204,7 @@ def push(columns, values, constant, w, drift, taus, s, clock):
 @jit
 def epoch(task, weights, rule, pace, order, scores, taus):
     """Visit the rows that `order` lists and learn from them, batch by batch. Stops at a row whose error is no number,
-    before learning from it. The last two are scratch: a score for each weight vector, and steps for the rows of a batch."""
+    before learning from it. `scores` (weight vectors,) and `taus` (rows of a batch, weight vectors) are work arrays."""
     rows, goals, constant, gauge = task.rows, task.goals, task.constant, task.gauge
     w, drift, tally, seen = weights.w, weights.drift, weights.tally, weights.clock
     vectors = tally.size

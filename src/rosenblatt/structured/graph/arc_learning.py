@@ -37,11 +37,11 @@ TIE = 2.0**-30
 
 
 class Decoder(NamedTuple):
-    """What finds the best tree: Eisner's algorithm with siblings, unless a field asks for another. None stands for no, so
-    that an algorithm that is not in use is not compiled."""
+    """Which algorithm finds the best tree: Eisner's with siblings, unless a field is True. The fields are None instead of
+    False, so that algorithms that are not in use are not compiled."""
 
-    crossing: bool | None  # that of Chu, Liu and Edmonds
-    arcs_alone: bool | None  # Eisner's, where pairs of modifiers do not count
+    crossing: bool | None  # that of Chu, Liu and Edmonds, for trees whose arcs may cross
+    arcs_alone: bool | None  # Eisner's for arcs alone, where pairs of siblings do not count
     single_root: bool
 
 

@@ -65,8 +65,8 @@ class ArcWeights(NamedTuple):
 
 
 def new_arc_weights(capacity, learns):
-    """No weights yet; half of the slots may be taken. Called from Python, numpy asks the system for large pages of memory,
-    which make a lookup in a table of 134 MB faster by a seventh."""
+    """Return an empty table, half of whose slots may be filled. When Python calls this, numpy asks the system for huge
+    pages of memory, which make a lookup in a table of 134 MB faster by a seventh."""
     slots = np.zeros((capacity, 2), np.uint64)
     return ArcWeights(slots, slots.view(np.float32), np.zeros((capacity if learns else 0, 2)), np.zeros(1, np.int64))
 
@@ -160,7 +160,7 @@ def _flatten(table: ArcWeights) -> tuple[NDArray, NDArray, NDArray]:
 
 @jit
 def _list(table):
-    """The same in the order of the slots."""
+    """Return the same in the order of the slots."""
     slots, w, drift, used = table
     names, weights, drifts = np.empty(used[0], np.uint64), np.empty((used[0], 2), np.float32), np.zeros((used[0], 2))
     to = 0
@@ -183,7 +183,7 @@ def _rebuild(names: NDArray, weights: NDArray, drifts: NDArray, learns: bool) ->
 
 @jit
 def _fill(table, names, weights, drifts):
-    """Enter the weights of these features into a table with room for them."""
+    """Put the weights of these features into a table that has room for them."""
     slots, w, drift, used = table
     for i in range(names.size):
         at = _claim(slots, used, names[i])

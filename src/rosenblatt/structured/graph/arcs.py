@@ -37,11 +37,11 @@ FAR = np.array([0] + [0x9E3779B97F4A7C15 * (2 * i + 1) % 2**64 for i in range(1,
 
 
 class ArcTemplates(NamedTuple):
-    """Arc templates as the kernels take them: what is hashed, and where each template finds its sides.
+    """Arc templates as the kernels take them: what is hashed, and in which columns each template finds its sides.
 
-    A sentence has a row for each word, and a column for each side of each template: those of one kind of template after
-    those of another, and within a kind all first sides, then all second ones, so that the keys of an arc are sums of parts
-    of rows."""
+    The hashes of a sentence are a matrix with a row for each word and a column for each side of each template. Templates of
+    one kind come after those of another; within a kind come all first sides, then all second ones. The keys of an arc are
+    thus sums of contiguous parts of rows."""
 
     sides: Templates
     columns: NDArray  # (columns,) int32: the side that each column shows
@@ -114,7 +114,7 @@ def pad_sentence(values):
     """The words of a sentence with the root before them and what is outside on both sides, in a row."""
     n, width = values.shape
     out = np.full((n + 1 + 2 * REACH) * width, OUTSIDE)
-    for a in range(width):  # loops: assigning to a slice compiles numba's code for all that may be wrong with shapes
+    for a in range(width):  # loops, since assigning to a slice would compile numba's checks of shapes too
         out[REACH * width + a] = ROOT
         for i in range(n):
             out[(REACH + 1 + i) * width + a] = values[i, a]
@@ -129,9 +129,9 @@ def hash_sides(templates, words, width):
     size = words.size // width - 2 * REACH
     out = np.empty((size + 1, columns.size), np.uint64)
     found = np.empty(templates.sides.seeds.size, np.uint64)
-    nobody = np.full((1 + 2 * REACH) * width, FIRST)
+    no_word = np.full((1 + 2 * REACH) * width, FIRST)
     for x in range(size + 1):
-        template_keys(templates.sides, words[x * width :] if x < size else nobody, found)
+        template_keys(templates.sides, words[x * width :] if x < size else no_word, found)
         for column in range(columns.size):
             out[x, column] = found[columns[column]]
     return out
@@ -144,7 +144,7 @@ def _far(x, y):
 
 @jit
 def _without_zeros(keys, count):
-    """Leave out of the first keys those that are 0, no feature; how many are left."""
+    """Remove the keys that are 0, which stand for no feature, from the first `count` keys; return how many are left."""
     left = 0
     for j in range(count):
         keys[left] = keys[j]
@@ -266,7 +266,7 @@ def add_siblings(templates, sides, table, scores, siblings):
     found = np.empty((2, most_keys(templates, 0)), np.uint64)
     pairs = _sibling_pairs(scores)
     last_couples, last_count, last_h, last_m, last_s = 0, 0, 0, 0, 0
-    for i in range(pairs.shape[0] + 1):  # ask for the features of this pair, then add up those of the one before
+    for i in range(pairs.shape[0] + 1):  # prefetch the weights of this pair, then add up those of the last
         couples, count, h, m, s = 0, 0, 0, 0, 0
         if i < pairs.shape[0]:
             keys = found[i & 1]
