@@ -81,14 +81,15 @@ def uniform_columns() -> Dataset:
     rows, features, words = 400_000, 1_000_000, 60
     columns = rng.integers(features, size=(rows, words), dtype=np.int32)
     values = round_to_eighths(rng.uniform(1 / 8, 1, columns.size))
-    X = csr_array((values, columns.ravel(), np.arange(0, columns.size + 1, words)), shape=(rows, features))
+    X = csr_array((values, columns.ravel(), np.arange(0, columns.size + 1, words, np.int32)), shape=(rows, features))
     X.sum_duplicates()
     return Dataset("CSR 400,000 × 1,000,000, 60 a row, uniform columns", X, noisy_linear_labels(X, 2, rng))
 
 
 def svmlight(folder: Path | None, name: str) -> Dataset:
-    """Two classes of one of the LIBSVM files, as sparse float64."""
+    """Two classes of one of the LIBSVM files, as sparse float64; scikit-learn's Perceptron wants indices of 32 bits."""
     X, y = load_svmlight_file(str(file_in(folder, name)))
+    X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
     return Dataset(f"{name.split('.')[0]} {X.shape[0]:,} × {X.shape[1]}", X, y)
 
 

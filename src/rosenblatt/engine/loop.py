@@ -19,11 +19,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rosenblatt.engine.jit import exact, flat_slice, inlined, is_number, jit, noalias_jit
+from rosenblatt.engine.jit import flat_slice, inlined, is_number, jit, noalias_jit, prefetch
 from rosenblatt.engine.problems import MOVE, Problem, confront, counters, faced
 from rosenblatt.engine.rows import fetch, take
-
-LONG_ROW = 32  # values; from there on a row is added up in four sums, since in one each addition waits for the last
 
 
 class Pace(NamedTuple):
@@ -91,27 +89,10 @@ def sparse_dot(columns, values, w):
     four times the time of the sum where rows are short, and at no gain where they are long: the processor looks as far
     ahead by itself.
     """
-    if values.size >= LONG_ROW:
-        return long_sparse_dot(columns, values, w)
     total = 0.0
     for j in range(values.size):
         total += np.float64(values[j]) * np.float64(w[columns[j]])
     return total
-
-
-@exact
-def long_sparse_dot(columns, values, w):
-    """⟨row, w⟩ of a sparse row with many values, added up in four sums."""
-    a, b, c, d = 0.0, 0.0, 0.0, 0.0
-    fours = values.size & ~3
-    for j in range(0, fours, 4):
-        a += np.float64(values[j]) * np.float64(w[columns[j]])
-        b += np.float64(values[j + 1]) * np.float64(w[columns[j + 1]])
-        c += np.float64(values[j + 2]) * np.float64(w[columns[j + 2]])
-        d += np.float64(values[j + 3]) * np.float64(w[columns[j + 3]])
-    for j in range(fours, values.size):
-        a += np.float64(values[j]) * np.float64(w[columns[j]])
-    return (a + b) + (c + d)
 
 
 @noalias_jit
@@ -228,11 +209,23 @@ def carry_out(rows, constant, w, drift, pending, move):
 
 
 @jit
+def prefetch_weights(columns, w, column):
+    """Prefetch the weights of a sparse row in a column of w."""
+    if columns is not None:
+        first, distance = lay_out(columns, w, column)
+        for j in range(columns.size):
+            prefetch(w, np.intp(first + distance * columns[j]))
+
+
+@jit
 def add_pending(examples, drift, order, pending):
     """Add the pending sums of the rows of `order` to the drift, and set them to zero."""
     for s in range(order.size):
         i = order[s]
+        soon = order[min(s + 2, order.size - 1)]  # it is known which drifts come next, so nothing need wait for them
         for k in range(pending.shape[1]):
+            if pending[soon, k] != 0.0:
+                prefetch_weights(take(examples.rows, soon)[0], drift, k)
             if pending[i, k] != 0.0:
                 columns, values = take(examples.rows, i)
                 axpy(columns, values, examples.constant, drift, k, pending[i, k])
