@@ -22,7 +22,7 @@ from rosenblatt.engine.weights import HALFWAY, WeightBound, Weights, norm
 
 NO_LIMIT = np.iinfo(np.int64).max
 MOST_PENDING = 1 << 23  # numbers, 64 MiB: the largest `pending` with many weight vectors; with one, any size is allowed
-FEW_VISITS = 20_000  # rows visited in one call of a kernel that makes several epochs: a few milliseconds
+FEW_VISITS = 200_000  # between two looks at the limits: from a few milliseconds to some ten, as long as rows are
 
 
 class NumericFailure(ArithmeticError):

@@ -727,7 +727,8 @@ class Classifier(ClassifierMixin, Estimator):
     # Steps of learning
 
     def _read(self, X: Any, y: Any, reset: bool) -> tuple[Any, NDArray]:
-        if targets.need_no_validation(y, X, "biuU") and accept_unchecked(self, X, reset):
+        names_classes = targets.need_no_validation(y, X, "biuUf") and (y.dtype.kind != "f" or targets.are_whole_numbers(y))
+        if names_classes and accept_unchecked(self, X, reset):
             return X, y
         y = numpy_array(y, "y")
         targets.refuse_several(y, type(self).__name__)

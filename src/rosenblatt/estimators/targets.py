@@ -16,11 +16,18 @@ FEW = 2**16  # integers in a range this small are looked up in a table, which is
 
 
 def _few_integers(y: NDArray) -> tuple[int, int] | None:
-    """The lowest and the highest of integers in a small range; None for anything else."""
-    if y.dtype.kind not in "iu" or y.dtype == np.uint64 or len(y) == 0:
+    """The lowest and the highest of whole numbers in a small range, as integers or floats; None for anything else."""
+    if y.dtype.kind not in "iuf" or y.dtype == np.uint64 or len(y) == 0:
         return None
-    low, high = int(y.min()), int(y.max())
-    return (low, high) if high - low < FEW else None
+    low, high = y.min().item(), y.max().item()
+    if not (high - low < FEW and -(2**53) < low < 2**53):  # as is any number that is compared with NaN
+        return None
+    return (int(low), int(high)) if y.dtype.kind != "f" or bool((y == np.rint(y)).all()) else None
+
+
+def are_whole_numbers(y: NDArray) -> bool:
+    """Return whether floats are whole numbers in a small range, such as 1.0 and -1.0, which can name classes."""
+    return y.dtype.kind == "f" and _few_integers(y) is not None
 
 
 def need_no_validation(y: Any, X: Any, kinds: str) -> bool:
