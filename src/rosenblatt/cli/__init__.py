@@ -13,7 +13,7 @@ _MISSING = "error: the command line needs typer, which is not installed\ntry: pi
 
 def command() -> NoReturn:
     """Run the process `rosenblatt`."""
-    gc.set_threshold(100_000)  # imports make no garbage, and collecting it during them took 50 ms of a command
+    gc.set_threshold(100_000)  # imports make no garbage that is worth looking for
     sys.exit(main())
 
 

@@ -66,7 +66,7 @@ class ArcWeights(NamedTuple):
 
 def new_arc_weights(capacity, learns):
     """Return an empty table, half of whose slots may be filled. When Python calls this, numpy asks the system for huge
-    pages of memory, which make a lookup in a table of 134 MB faster by a seventh."""
+    pages of memory, which make lookups in a table of 134 MB a little faster."""
     slots = np.zeros((capacity, 2), np.uint64)
     return ArcWeights(slots, slots.view(np.float32), np.zeros((capacity if learns else 0, 2)), np.zeros(1, np.int64))
 
