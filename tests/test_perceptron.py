@@ -234,6 +234,19 @@ def test_several_epochs_in_one_call_equal_epochs_one_by_one(layout, settings, ca
     assert np.array_equal(alone.last_coef_, watched.last_coef_)
 
 
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+def test_whole_numbers_in_floats_name_classes(kind):
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(-3, 4, (40, 3)).astype(float), rng.integers(-1, 2, 40)
+    whole, floats = (Perceptron(random_state=0).fit(X, labels) for labels in (y, y.astype(kind)))
+    assert np.array_equal(whole.coef_, floats.coef_)
+    assert floats.classes_.dtype == floats.predict(X).dtype == kind
+    assert np.array_equal(whole.predict(X), floats.predict(X))
+    for wrong in (np.nan, np.inf, 0.5):
+        with pytest.raises(ValueError, match=r"NaN|infinity|continuous|whole"):
+            Perceptron().fit(X, np.where(np.arange(40) == 7, kind(wrong), y.astype(kind)))
+
+
 def test_max_updates_stops_in_the_middle_of_an_epoch_with_the_weights_of_that_moment():
     clf = Perceptron(keep="last", order="cyclic", max_updates=5, tol=None).fit(X, Y)
     run = reference.learn(X, Y, 2, [range(60)], multiclass="binary")
