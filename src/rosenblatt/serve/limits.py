@@ -77,3 +77,11 @@ class Limits(NamedTuple):
     idle_seconds: float = 75.0
     stop_seconds: float = 30.0
     prediction_days: float = 30.0
+
+
+# The status code of an answer that refuses more than a limit allows. The limits in seconds have their own answers.
+STATUS = {
+    "body_bytes": 413, "head_bytes": 431, "rows": 413, "features": 422, "text_characters": 422, "label_characters": 422,
+    "models": 507, "classes": 422, "model_bytes": 507, "disk_free_bytes": 507, "disk_bytes": 507, "queued_bytes": 503,
+    "connections": 503, "streams": 503,
+}  # fmt: skip
