@@ -591,7 +591,8 @@ class Writer:
                 changed = job.write(self)
                 return {} if changed is None else {changed: None}
             except (RosenblattError, sqlite3.IntegrityError) as error:
-                job.error = error
+                contradiction = Conflict(f"the request contradicts what is in the log: {error}")
+                job.error = error if isinstance(error, RosenblattError) else contradiction
                 if isinstance(job, ModelJob) and mark is not None:
                     job.model.go_back(mark)
                 raise
