@@ -22,6 +22,8 @@ shows `missing='fill'` where the command line shows `--missing fill`.
       UnreadableCertificate      (ValueError)   a file that is not a certificate, or a damaged one
       OutputError                (OSError)      a file that cannot be written
       MissingDependency          (ImportError)  an optional package that is not installed
+      ServerUnavailable          (OSError)      a server that does not answer, or is busy at every attempt
+      ServerRefused                             an answer of a server that no other type stands for: status, kind
 
 Two warnings have types of their own:
 
@@ -57,6 +59,8 @@ class RosenblattError(Exception):
     row : int, optional
         Which row of the data it is about, from 0.
     """
+
+    learned: int | None = None  # examples that a server had learned before it refused one of many
 
     def __init__(
         self,
@@ -308,6 +312,43 @@ class MissingDependency(RosenblattError, ImportError):
             f"{purpose} need the package {package}, which is not installed", hint=f"pip install 'rosenblatt[{extra}]'"
         )
         self.package, self.extra, self.name = package, extra, package
+
+
+class ServerUnavailable(RosenblattError, OSError):
+    """A server that does not answer, or answers at every attempt that it is busy.
+
+    Parameters
+    ----------
+    problem : str
+        What is wrong.
+    url : str
+        The address of the server.
+    attempts : int
+        How often the request was sent.
+    """
+
+    def __init__(self, problem: str, url: str, attempts: int, **facts: Any):
+        super().__init__(problem, **facts)
+        self.url, self.attempts = url, attempts
+
+
+class ServerRefused(RosenblattError):
+    """An answer of a server that is an error for which the library has no other type: a token that is missing or not
+    good for this, a wrong address, an error inside the server.
+
+    Parameters
+    ----------
+    problem : str
+        What is wrong, in the words of the server.
+    status : int
+        The status of the answer: 401 is a token that is missing or unknown, 403 one that does not allow this.
+    kind : str
+        The last part of the type of the problem details; empty where the answer has none.
+    """
+
+    def __init__(self, problem: str, status: int, kind: str = "", **facts: Any):
+        super().__init__(problem, **facts)
+        self.status, self.kind = status, kind
 
 
 class UnscaledColumns(UserWarning):
