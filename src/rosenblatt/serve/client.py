@@ -1,11 +1,11 @@
 """A model on a server, used like one in this process: what `OnlinePerceptron` does, `Client(url).model(name)` does there.
 
-    from rosenblatt.serve import Client
+from rosenblatt.serve import Client
 
-    client = Client("http://localhost:8000")
-    model = client.create("spam", text={}, exist_ok=True)
-    model.learn_one("win money now", "spam")
-    model.predict_one("money for you")
+client = Client("http://localhost:8000")
+model = client.create("spam", text={}, exist_ok=True)
+model.learn_one("win money now", "spam")
+model.predict_one("money for you")
 """
 
 from __future__ import annotations
@@ -23,11 +23,12 @@ from urllib.parse import quote, urlencode
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rosenblatt import rules
 from rosenblatt.data.opening import Input, output
 from rosenblatt.errors import Conflict, InvalidData, InvalidParameter, RosenblattError, UnknownLabel, UnknownModel
 from rosenblatt.estimators.explanation import Explanation
 from rosenblatt.online.rows import RowLike, RowsLike, items, read_rows, read_weights
-from rosenblatt.serve.connection import JSON, JSON_LINES, MODEL_FILE, ServerAnswer, Request, ServerConnection
+from rosenblatt.serve.connection import JSON, JSON_LINES, MODEL_FILE, Request, ServerAnswer, ServerConnection
 from rosenblatt.serve.json_rows import Label, batches, label_json, label_key, row_json, weight_json
 
 BATCH_ROWS, BATCH_BYTES = 1000, 4 << 20  # of a request that learns or predicts many; a server takes ten times as much
@@ -165,7 +166,7 @@ class Client:
         learner : str, default="OnlinePerceptron"
             The class that learns.
         parameters : mapping, optional
-            Its parameters, by name.
+            Its parameters, by name; a rule may be one of `rosenblatt.rules`.
         hashing : int, optional
             The number of buckets that features are hashed to; estimators that need to know the columns need it.
         classes : sequence, optional
@@ -193,7 +194,8 @@ class Client:
             with open(file, "rb") as stream:
                 body, kind = stream.read(), MODEL_FILE
         else:
-            wanted = {"learner": learner, "parameters": dict(parameters or {}), "hashing": hashing}
+            chosen = {key: _parameter_json(value) for key, value in (parameters or {}).items()}
+            wanted: dict[str, object] = {"learner": learner, "parameters": chosen, "hashing": hashing}
             wanted |= {"classes": None if classes is None else list(classes), "text": None if text is None else dict(text)}
             body, kind = json.dumps(wanted, default=_plain_parameter).encode(), JSON
         answer = self._connection.send(Request("PUT", model._path, body, kind))
@@ -275,7 +277,9 @@ class RemoteState:
         self._labels: dict[str, Label] = {}  # by their key in JSON objects
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._connection.url!r}, {self.name!r}{'' if self.seq is None else f', {self.seq}'})"
+        return (
+            f"{type(self).__name__}({self._connection.url!r}, {self.name!r}{'' if self.seq is None else f', {self.seq}'})"
+        )
 
     # Predicting
 
@@ -340,7 +344,7 @@ class RemoteState:
         """
         extra = {} if label is None else {"label": json.loads(label_json(label))}
         found, _ = self._predict([x], top=1, explain=_EVERY, **extra)[0]
-        contributions = {name: number for name, number in found["contributions"]}
+        contributions: dict[Any, float] = dict(found["contributions"])
         score = math.fsum([found["intercept"], *contributions.values()])
         return Explanation(found["label"] if label is None else label, score, found["intercept"], contributions)
 
@@ -405,7 +409,7 @@ class RemoteState:
         return self._weights(label, 1)["intercept"]
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Download the model into a file, which `rosenblatt.load` reads. The path has the whole model or what it had before.
+        """Download the model into a file that `rosenblatt.load` reads. An error leaves the file as it was.
 
         Parameters
         ----------
@@ -697,9 +701,7 @@ class RemoteModel(RemoteState):
         for batch in batches(examples, BATCH_ROWS, BATCH_BYTES):
             body = b'{"examples":[' + b",".join(batch) + b"]}"
             try:
-                answer = _json(
-                    self._connection.send(Request("POST", f"{self._path}/learn", body, key=str(uuid.uuid4())))
-                )
+                answer = _json(self._connection.send(Request("POST", f"{self._path}/learn", body, key=str(uuid.uuid4()))))
                 done += [answer[name] for name in ("learned", "mistakes", "wrong")]
                 seq = answer["seq"]
                 if answer.get("refused"):
@@ -740,6 +742,12 @@ def _copy(response: HTTPResponse, file: IO[bytes]) -> None:
         file.write(piece)
     if response.length:  # `read(n)` does not say that a body was cut off
         raise IncompleteRead(b"", response.length)
+
+
+def _parameter_json(value: object) -> object:
+    """Return a parameter as values of JSON: `rules.PA1(C=0.1)` is {"PA1": {"C": 0.1}}."""
+    kind = type(value)
+    return {kind.__name__: value._asdict()} if rules.KINDS.get(kind.__name__) is kind else value  # type: ignore[attr-defined]  # a rule is a NamedTuple
 
 
 def _plain_parameter(value: object) -> object:

@@ -81,7 +81,9 @@ class ServerConnection:
         ):
             raise InvalidParameter("url", url, "the address of a server, such as 'http://localhost:8000'")
         if token is not None and not (token and token.isascii() and token.isprintable() and " " not in token):
-            raise InvalidParameter("token", f"{len(token)} characters", "printable ASCII characters without a blank, or None")
+            raise InvalidParameter(
+                "token", f"{len(token)} characters", "printable ASCII characters without a blank, or None"
+            )
         if not timeout > 0:
             raise InvalidParameter("timeout", timeout, "a number of seconds above 0")
         if retries < 0:
@@ -89,7 +91,12 @@ class ServerConnection:
         if not backoff >= 0:
             raise InvalidParameter("backoff", backoff, "a number of seconds ≥ 0")
         self.url = url.rstrip("/")
-        self._https, self._host, self._port, self._prefix = parts.scheme == "https", parts.hostname, port, parts.path.rstrip("/")
+        self._https, self._host, self._port, self._prefix = (
+            parts.scheme == "https",
+            parts.hostname,
+            port,
+            parts.path.rstrip("/"),
+        )
         self._headers = {"Accept-Encoding": "identity"} | ({} if token is None else {"Authorization": f"Bearer {token}"})
         self._timeout, self._retries, self._backoff = timeout, retries, backoff
         self._own = threading.local()
@@ -141,7 +148,9 @@ class ServerConnection:
                 raise
             except ssl.SSLCertVerificationError as error:
                 self._disconnect()
-                raise ServerUnavailable(f"{self.url} cannot be trusted: {error.verify_message}", self.url, attempt + 1) from error
+                raise ServerUnavailable(
+                    f"{self.url} cannot be trusted: {error.verify_message}", self.url, attempt + 1
+                ) from error
             except (OSError, http.client.HTTPException) as error:
                 self._disconnect()
                 problem, wait = _reason(error), 0.0
@@ -191,10 +200,7 @@ class ServerConnection:
         with suppress(BrokenPipeError, ConnectionResetError):  # a server may refuse a body before it has read all of it
             connection.request(request.method, self._prefix + request.path, request.body, headers)
         response = connection.getresponse()
-        if receive is not None and response.status < 300:
-            body = receive(response)
-        else:
-            body = response.read()
+        body = receive(response) if receive is not None and response.status < 300 else response.read()
         self._own.used = time.monotonic()
         return response, body
 

@@ -12,7 +12,7 @@ import numpy as np
 from rosenblatt.errors import InvalidData, InvalidDataType, NumericOverflow, shown
 from rosenblatt.online.rows import RowLike, read_row
 
-Label = str | int | bool
+Label = str | int | float | bool
 _NO_NUMBERS = (bytes, bytearray, complex, np.datetime64, np.timedelta64)
 _UNKNOWN = "leave out what is not known"
 
@@ -28,13 +28,13 @@ def row_json(x: RowLike | str) -> tuple[str, str]:
 
 
 def label_json(y: Hashable) -> str:
-    """Return a label as JSON: text, a whole number or a truth value; 2.0 is the whole number 2."""
+    """Return a label as JSON: text, a truth value or a number; 2.0 is the whole number 2."""
     label = y.item() if isinstance(y, np.generic) else y
-    if isinstance(label, float) and label.is_integer():
-        label = int(label)
-    if not isinstance(label, str | int):
-        raise InvalidDataType(f"a label must be text, a whole number or a truth value; got {shown(y)}")
-    return _encoded(label, y)
+    if not isinstance(label, str | int | float):
+        raise InvalidDataType(f"a label must be text, a number or a truth value; got {shown(y)}")
+    if isinstance(label, float) and not math.isfinite(label):
+        raise InvalidData(f"a label must not be NaN or infinite; got {y!r}")
+    return _encoded(int(label) if isinstance(label, float) and label.is_integer() else label, y)
 
 
 def label_key(label: object) -> str:
@@ -108,4 +108,6 @@ def _plain_value(value: object) -> object:
             raise NumericOverflow(f"the value of a feature is too large: it is {shown(value)}") from None
         except (TypeError, ValueError):
             pass
-    raise InvalidDataType(f"the value of a feature must be a number, a truth value or text; got {shown(value)}", hint=_UNKNOWN)
+    raise InvalidDataType(
+        f"the value of a feature must be a number, a truth value or text; got {shown(value)}", hint=_UNKNOWN
+    )
