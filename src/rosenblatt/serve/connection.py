@@ -100,7 +100,7 @@ class ServerConnection:
         self._headers = {"Accept-Encoding": "identity"} | ({} if token is None else {"Authorization": f"Bearer {token}"})
         self._timeout, self._retries, self._backoff = timeout, retries, backoff
         self._own = threading.local()
-        self._opened: weakref.WeakSet[http.client.HTTPConnection] = weakref.WeakSet()
+        self._opened: weakref.WeakSet[_ThreadConnection] = weakref.WeakSet()
 
     def send(self, request: Request, receive: Callable[[http.client.HTTPResponse], bytes] | None = None) -> ServerAnswer:
         """Send a request until it is answered, and return the answer.
@@ -187,7 +187,7 @@ class ServerConnection:
 
     def _exchange(
         self,
-        connection: http.client.HTTPConnection,
+        connection: _ThreadConnection,
         request: Request,
         receive: Callable[[http.client.HTTPResponse], bytes] | None,
     ) -> tuple[http.client.HTTPResponse, bytes]:
@@ -198,33 +198,43 @@ class ServerConnection:
         if request.key is not None:
             headers["Idempotency-Key"] = request.key
         with suppress(BrokenPipeError, ConnectionResetError):  # a server may refuse a body before it has read all of it
-            connection.request(request.method, self._prefix + request.path, request.body, headers)
-        response = connection.getresponse()
+            connection.http.request(request.method, self._prefix + request.path, request.body, headers)
+        response = connection.http.getresponse()
         body = receive(response) if receive is not None and response.status < 300 else response.read()
-        self._own.used = time.monotonic()
+        connection.used = time.monotonic()
         return response, body
 
-    def _connect(self, fresh: bool) -> tuple[http.client.HTTPConnection, bool]:
+    def _connect(self, fresh: bool) -> tuple[_ThreadConnection, bool]:
         """Return the open connection of this thread, and whether it was open before."""
-        mine: http.client.HTTPConnection | None = getattr(self._own, "connection", None)
-        forked = getattr(self._own, "process", None) != os.getpid()  # the connection is then that of the parent process
-        if mine is not None and mine.sock is not None and not forked:
-            if not fresh and time.monotonic() - self._own.used < _STALE_AFTER:
+        mine: _ThreadConnection | None = getattr(self._own, "connection", None)
+        if mine is None or mine.process != os.getpid():  # after a fork it is the connection of the parent process
+            kind = http.client.HTTPSConnection if self._https else http.client.HTTPConnection
+            mine = self._own.connection = _ThreadConnection(kind(self._host, self._port, timeout=self._timeout))
+            self._opened.add(mine)
+        if mine.http.sock is not None:
+            if not fresh and time.monotonic() - mine.used < _STALE_AFTER:
                 return mine, True
             mine.close()
-        if mine is None or forked:
-            kind = http.client.HTTPSConnection if self._https else http.client.HTTPConnection
-            mine = kind(self._host, self._port, timeout=self._timeout)
-            self._own.connection, self._own.process = mine, os.getpid()
-            self._opened.add(mine)
-        mine.connect()
-        self._own.used = time.monotonic()
+        mine.http.connect()
+        mine.used = time.monotonic()
         return mine, False
 
     def _disconnect(self) -> None:
-        connection: http.client.HTTPConnection | None = getattr(self._own, "connection", None)
-        if connection is not None and getattr(self._own, "process", None) == os.getpid():
-            connection.close()
+        mine: _ThreadConnection | None = getattr(self._own, "connection", None)
+        if mine is not None:
+            mine.close()
+
+
+class _ThreadConnection:
+    """The connection of one thread of one process; it is closed when the thread ends."""
+
+    def __init__(self, connection: http.client.HTTPConnection):
+        self.http, self.process, self.used = connection, os.getpid(), 0.0
+
+    def close(self) -> None:
+        self.http.close()
+
+    __del__ = close
 
 
 def error_of(status: int, body: bytes) -> RosenblattError:
