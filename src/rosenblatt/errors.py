@@ -408,7 +408,19 @@ class DamagedTokens(RosenblattError, ValueError):
 
 
 class LearningPaused(RosenblattError, RuntimeError):
-    """A server that does not learn now, though it may predict: its disk is full, or it is about to stop."""
+    """A server that does not learn now, though it may predict: its disk is full, or it is about to stop.
+
+    Parameters
+    ----------
+    problem : str
+        Why it does not.
+    status : int, default=507
+        The status code of the answer.
+    """
+
+    def __init__(self, problem: str, status: int = 507, **facts: Any):
+        super().__init__(problem, **facts)
+        self.status = status
 
 
 class FolderInUse(RosenblattError, RuntimeError):

@@ -14,6 +14,8 @@ class Limits(NamedTuple):
     ----------
     body_bytes : int
         Size of a request's body; larger ones are answered with 413.
+    import_bytes : int
+        Size of the body of a log that is imported, or of a model file; larger ones are answered with 413.
     head_bytes : int
         Size of a request line with its headers; larger ones are answered with 431.
     rows : int
@@ -35,7 +37,7 @@ class Limits(NamedTuple):
     disk_bytes : int or None
         Space that the folder may take; learning is answered with 507 when it takes more. None is no limit.
     queued_bytes : int
-        Size of all requests that wait to be learned; more are answered with 503.
+        Size of all bodies of requests that wait for their answer; more are answered with 503.
     connections : int
         Connections at once; more are answered with 503.
     streams : int
@@ -45,7 +47,7 @@ class Limits(NamedTuple):
     body_seconds : float
         Time without a byte of a body that was announced; answered with 408 after it.
     whole_body_seconds : float
-        Time in which a body must be complete; answered with 408 after it.
+        Time in which a body must be complete, and as much more as it takes at 64 KiB a second; answered with 408 after it.
     send_seconds : float
         Time in which a client must read some of an answer; the connection is closed after it.
     idle_seconds : float
@@ -57,6 +59,7 @@ class Limits(NamedTuple):
     """
 
     body_bytes: int = 32 * _MIB
+    import_bytes: int = 4 * _GIB
     head_bytes: int = 32 * _KIB
     rows: int = 10_000
     features: int = 100_000
@@ -81,7 +84,7 @@ class Limits(NamedTuple):
 
 # The status code of an answer that refuses more than a limit allows. The limits in seconds have their own answers.
 STATUS = {
-    "body_bytes": 413, "head_bytes": 431, "rows": 413, "features": 422, "text_characters": 422, "label_characters": 422,
-    "models": 507, "classes": 422, "model_bytes": 507, "disk_free_bytes": 507, "disk_bytes": 507, "queued_bytes": 503,
-    "connections": 503, "streams": 503,
+    "body_bytes": 413, "import_bytes": 413, "head_bytes": 431, "rows": 413, "features": 422, "text_characters": 422,
+    "label_characters": 422, "models": 507, "classes": 422, "model_bytes": 507, "disk_free_bytes": 507, "disk_bytes": 507,
+    "queued_bytes": 503, "connections": 503, "streams": 503,
 }  # fmt: skip
