@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rosenblatt.serve.client import Client as Client
+    from rosenblatt.serve.state import replay as replay
 
-_HOMES = {"Client": "client"}
-__all__ = ["Client"]
+_HOMES = {"Client": "client", "replay": "state"}
+__all__ = ["Client", "replay"]
 
 
 def __getattr__(name: str) -> Any:

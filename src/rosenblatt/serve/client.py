@@ -25,7 +25,15 @@ from numpy.typing import ArrayLike
 
 from rosenblatt import rules
 from rosenblatt.data.opening import Input, output
-from rosenblatt.errors import Conflict, InvalidData, InvalidParameter, RosenblattError, UnknownLabel, UnknownModel
+from rosenblatt.errors import (
+    Conflict,
+    InvalidData,
+    InvalidParameter,
+    RosenblattError,
+    UnknownLabel,
+    UnknownModel,
+    UnsupportedOperation,
+)
 from rosenblatt.estimators.explanation import Explanation
 from rosenblatt.online.rows import RowLike, RowsLike, items, read_rows, read_weights
 from rosenblatt.serve.connection import JSON, JSON_LINES, MODEL_FILE, Request, ServerAnswer, ServerConnection
@@ -33,7 +41,8 @@ from rosenblatt.serve.json_rows import Label, batches, label_json, label_key, ro
 
 BATCH_ROWS, BATCH_BYTES = 1000, 4 << 20  # of a request that learns or predicts many; a server takes ten times as much
 _PIECE = 1 << 20  # bytes of a file that are in memory at a time
-_EVERY = 1_000_000  # more weights or contributions than a row or a model of a server shows
+_MOST_CONTRIBUTIONS = 1_000_000  # more than a row of a server has features
+_MOST_WEIGHTS = 10_000  # that a server shows
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 Row = RowLike | str  # text, where the model learns from text
@@ -61,7 +70,7 @@ class Acknowledgement(NamedTuple):
     wrong: int
 
 
-class Prediction(NamedTuple):
+class StoredPrediction(NamedTuple):
     """A prediction whose row the server has kept, so that its label can be learned later.
 
     Attributes
@@ -70,15 +79,15 @@ class Prediction(NamedTuple):
         The predicted label; None before the first example.
     scores : dict
         From label to score.
-    id : str
-        What `learn_label` wants to know.
+    id : str or None
+        What `learn_label` wants to know; None if the server could not keep the row, because its disk is full.
     seq : int
         The number of the last log entry that the model had learned from.
     """
 
     label: Label | None
     scores: dict[Label, float]
-    id: str
+    id: str | None
     seq: int
 
 
@@ -310,7 +319,7 @@ class RemoteState:
         -------
         labels : list
         """
-        return [found["label"] for found, _ in self._predict(X, top=1)]
+        return [found["label"] for found, _ in self._predict(X, top=0)]
 
     def score_one(self, x: Row) -> dict[Label, float]:
         """Compute the score of each class for a row; the highest wins.
@@ -335,18 +344,29 @@ class RemoteState:
         x : dict, mapping, sequence of numbers or str
             The row.
         label : str, int or bool, optional
-            The label; by default the one that is predicted.
+            The label; by default the one that is predicted. With more than two classes no other is explained.
 
         Returns
         -------
         explanation : Explanation
             The contributions by name, largest first; with the intercept they add up to the score.
         """
-        extra = {} if label is None else {"label": json.loads(label_json(label))}
-        found, _ = self._predict([x], top=1, explain=_EVERY, **extra)[0]
-        contributions: dict[Any, float] = dict(found["contributions"])
-        score = math.fsum([found["intercept"], *contributions.values()])
-        return Explanation(found["label"] if label is None else label, score, found["intercept"], contributions)
+        found, _ = self._predict([x], explain=_MOST_CONTRIBUTIONS)[0]
+        if "contributions" not in found:
+            raise UnsupportedOperation("the server cannot explain what this model predicts; has it seen an example yet?")
+        contributions, intercept = dict(found["contributions"]), found["intercept"]
+        scores, predicted = self._scores(found), found["label"]
+        if label is not None and label != predicted:
+            if label not in scores:
+                raise UnknownLabel(label, list(scores))
+            if len(scores) > 2:
+                raise UnsupportedOperation(
+                    f"with more than two classes a server explains no label but the predicted one, {predicted!r}",
+                    hint="save the model, load it with rosenblatt.load, and explain it there",
+                )
+            contributions = {name: 0.0 - number for name, number in contributions.items()}
+            intercept, predicted = 0.0 - intercept, label
+        return Explanation(predicted, math.fsum([intercept, *contributions.values()]), intercept, contributions)
 
     # What has been learned
 
@@ -380,7 +400,7 @@ class RemoteState:
         return self.describe()["updates"]
 
     def weights_of(self, label: Hashable) -> dict[str, float]:
-        """Return the weights for a label, without those that are zero, largest absolute value first.
+        """Return the 10,000 heaviest weights for a label, without those that are zero, largest absolute value first.
 
         Parameters
         ----------
@@ -392,7 +412,7 @@ class RemoteState:
         weights : dict
             From the name of a feature to its weight.
         """
-        return {name: weight for name, weight in self._weights(label, _EVERY)["weights"] if weight}
+        return {name: weight for name, weight in self._weights(label, _MOST_WEIGHTS)["weights"] if weight}
 
     def intercept_of(self, label: Hashable) -> float:
         """Return the score of a label for a row without features.
@@ -423,6 +443,7 @@ class RemoteState:
     def _predict(self, X: Rows, **options: object) -> list[tuple[dict[str, Any], int]]:
         """Return what the server predicts for each row, with the number of the log entry that it was predicted after."""
         found: list[tuple[dict[str, Any], int]] = []
+        options = {"store": False, **options}
         end = "".join(f",{json.dumps(name)}:{json.dumps(value)}" for name, value in options.items())
         lines = [f'{{"{key}":{text}}}'.encode() for key, text in _rows_json(X)]
         for batch in batches(lines, BATCH_ROWS, BATCH_BYTES):
@@ -537,7 +558,7 @@ class RemoteModel(RemoteState):
         """
         return self._learn_labelled(list(_rows_json(X)), "X has", "rows", y, w)
 
-    def predict_with_id(self, x: Row) -> Prediction:
+    def predict_with_id(self, x: Row) -> StoredPrediction:
         """Predict the label of a row, and let the server keep the row until its label is known.
 
         Parameters
@@ -547,12 +568,12 @@ class RemoteModel(RemoteState):
 
         Returns
         -------
-        prediction : Prediction
+        prediction : StoredPrediction
             With the `id` that `learn_label` wants to know.
         """
         return self.predict_with_ids([x])[0]
 
-    def predict_with_ids(self, X: Rows) -> list[Prediction]:
+    def predict_with_ids(self, X: Rows) -> list[StoredPrediction]:
         """Predict the label of each row, and let the server keep the rows until their labels are known.
 
         Parameters
@@ -562,10 +583,11 @@ class RemoteModel(RemoteState):
 
         Returns
         -------
-        predictions : list of Prediction
+        predictions : list of StoredPrediction
         """
         return [
-            Prediction(found["label"], self._scores(found), found["id"], seq) for found, seq in self._predict(X, store=True)
+            StoredPrediction(found["label"], self._scores(found), found["id"], seq)
+            for found, seq in self._predict(X, store=True)
         ]
 
     def learn_label(self, id: str, y: Hashable, w: float = 1.0) -> Acknowledgement:
