@@ -4,8 +4,8 @@
 
 Messages are predicted as they come. Their labels come later, a hundred messages behind, some at a time, and are sent by the
 ids of the predictions. Half way the server is killed (SIGKILL) and started again while the messages go on: the client sends
-again what got no answer, with the same key. At the end every label was learned once, and the log alone gives the same model,
-byte for byte.
+again what got no answer, with the same key. At the end every label was learned once, and the log alone gives the same
+model, byte for byte.
 
 The file has a label, a tab and a message on each line, as the SMS Spam Collection of Almeida and Hidalgo has; without one,
 some messages are made up.

@@ -1,14 +1,17 @@
-"""A small, durable learning server, and a client for it. A name is imported when it is first used."""
+"""A small learning server that loses nothing: examples and labels come in, predictions go out. A name is imported when it
+is first used."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rosenblatt.serve.client import Client as Client
+    from rosenblatt.serve.limits import Limits as Limits
+    from rosenblatt.serve.server import serve as serve
     from rosenblatt.serve.state import replay as replay
 
-_HOMES = {"Client": "client", "replay": "state"}
-__all__ = ["Client", "replay"]
+_HOMES = {"Client": "client", "Limits": "limits", "replay": "state", "serve": "server"}
+__all__ = ["Client", "Limits", "replay", "serve"]
 
 
 def __getattr__(name: str) -> Any:

@@ -255,7 +255,9 @@ def check_files(folder: Path) -> int:
     page = int.from_bytes(head[16:18], "big") or 1
     page = 65536 if page == 1 else page
     if size % page:
-        raise DamagedLog(f"it was cut: the last page of {page:,} bytes is not complete", path=path, byte=size, hint=_WAY_OUT)
+        raise DamagedLog(
+            f"it was cut: the last page of {page:,} bytes is not complete", path=path, byte=size, hint=_WAY_OUT
+        )
     with damage_named(path), closing(_connect(path, read_only=True)) as database:
         pages = database.execute("PRAGMA page_count").fetchone()[0]
         missing = set(range(size // page + 1, pages + 1)) - _pages_in_wal(Path(f"{path}-wal"), page)
@@ -509,7 +511,9 @@ class LogReader:
     def models(self) -> list[ModelRecord]:
         """Return the models."""
         with damage_named(self.path):
-            rows = self._database.execute("SELECT id, name, created FROM models WHERE name IS NOT NULL ORDER BY id").fetchall()
+            rows = self._database.execute(
+                "SELECT id, name, created FROM models WHERE name IS NOT NULL ORDER BY id"
+            ).fetchall()
         return [ModelRecord(*row) for row in rows]
 
     def last(self, model: int) -> tuple[int, bytes, int]:
@@ -589,6 +593,11 @@ class LogReader:
         row = self._database.execute("SELECT seq FROM labelled WHERE prediction = ?", (prediction,)).fetchone()
         return None if row is None else row[0]
 
+    def size(self, model: int) -> int:
+        """Return the bytes of all payloads of a model."""
+        query = "SELECT coalesce(sum(length(payload)), 0) FROM log WHERE model = ?"
+        return self._database.execute(query, (model,)).fetchone()[0]
+
     def integrity(self) -> list[str]:
         """Return what SQLite finds wrong with the file; an empty list if nothing."""
         with damage_named(self.path):
@@ -604,7 +613,7 @@ class LogReader:
             The file to make.
         """
         with closing(sqlite3.connect(target)) as copy:
-            self._database.backup(copy, pages=1000)
+            self._database.backup(copy)  # in one step: one of several would begin again whenever the log is written to
 
 
 def flush_folder(folder: Path) -> None:

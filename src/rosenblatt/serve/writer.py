@@ -17,7 +17,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
 
@@ -28,6 +27,7 @@ from rosenblatt.serve.history import HistoryView
 from rosenblatt.serve.learners import ServedLearner, Specification
 from rosenblatt.serve.limits import Limits
 from rosenblatt.serve.log import NO_CHAIN, Log, LoggedAnswer, ModelRecord, SnapshotRecord, now
+from rosenblatt.serve.metrics import Metrics
 from rosenblatt.serve.snapshots import States, remove_files, save_snapshot, superfluous
 from rosenblatt.serve.state import CREATE, LEARN, SET_BACK, Entry, Example, Outcome, State, learn, learn_again
 
@@ -176,8 +176,10 @@ class Learned(NamedTuple):
     @classmethod
     def from_json(cls, text: str) -> Learned:
         """Return the answer that `to_json` described."""
-        *counts, refused = json.loads(text)
-        return cls(*counts, tuple((place, RosenblattError(problem, row=place)) for place, problem in refused))
+        seq, learned, mistakes, wrong, refused = json.loads(text)
+        return cls(
+            seq, learned, mistakes, wrong, tuple((place, RosenblattError(problem, row=place)) for place, problem in refused)
+        )
 
 
 class LearnJob(Job):
@@ -221,7 +223,9 @@ class LearnJob(Job):
         if self.key is not None and (logged := read.answer(model.record.id, self.key)) is not None:
             if logged.digest != self.digest:
                 raise Conflict(
-                    f"the Idempotency-Key was used for another request, entry {logged.seq}", value=self.key, hint="use a new key"
+                    f"the Idempotency-Key was used for another request, entry {logged.seq}",
+                    value=self.key,
+                    hint="use a new key",
                 )
             self._logged = logged
             return None
@@ -337,7 +341,9 @@ class SetBackJob(Job):
     def write(self, writer: Writer) -> ServedModel | None:
         writer.check_alive(self.model)
         if not 1 <= self.to <= self.model.seq:
-            raise UnknownEntry(f"there is no entry {self.to} of this model; it has entries 1 to {self.model.seq}", value=self.to)
+            raise UnknownEntry(
+                f"there is no entry {self.to} of this model; it has entries 1 to {self.model.seq}", value=self.to
+            )
         writer.add(self.model, SET_BACK, json.dumps({"to": self.to}).encode())
         return self.model
 
@@ -393,22 +399,22 @@ class Writer:
         What a model may take.
     loop : asyncio.AbstractEventLoop
         Where requests are answered.
-    changed : function from ServedModel and bool
-        Is called in the loop when a model has changed, or, with True, was deleted.
+    metrics : Metrics
+        Where commits are counted.
     """
 
-    def __init__(
-        self, log: Log, limits: Limits, loop: asyncio.AbstractEventLoop, changed: Callable[[ServedModel, bool], None]
-    ):
+    def __init__(self, log: Log, limits: Limits, loop: asyncio.AbstractEventLoop, metrics: Metrics):
         self.log, self.limits, self.states = log, limits, States(log.folder, log.read)
         self.models: dict[str, ServedModel] = {}  # by name
         self.outcomes: dict[tuple[int, int], str] = {}  # of entries with a key, until they are in the log
         self.purging = True
         self.queued_bytes = 0
-        self.commit_seconds: list[float] = []  # for the metrics, which take them away
+        # called in the loop when a model has changed, or, with True, was deleted
+        self.changed: Callable[[ServedModel, bool], None] | None = None
+        self._metrics = metrics
         self._disk = DiskSpace(log.folder, limits)
         self.paused: str | None = None  # why nothing can be learned
-        self._loop, self._changed = loop, changed
+        self._loop = loop
         self._queue: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         self._saving: set[int] = set()
         self._saver = ThreadPoolExecutor(1, "snapshots")
@@ -556,7 +562,9 @@ class Writer:
             refusal = self._refusal(error)
             self._deliver([(job, None, refusal) for job in jobs], [])
             return
-        self.commit_seconds.append(perf_counter() - began)
+        self._metrics.commits.add()
+        self._metrics.commit_seconds.observe(perf_counter() - began)
+        self._metrics.commit_requests.observe(len(jobs))
         answers: list[tuple[Job, object, BaseException | None]] = []
         for job in jobs:
             answer: object = None
@@ -600,10 +608,11 @@ class Writer:
         def deliver() -> None:
             for model, state in published:
                 model.publish(state)
-                self._changed(model, False)
+                if self.changed is not None:
+                    self.changed(model, False)
             for job, answer, error in answers:
-                if isinstance(job, DeleteJob) and error is None:
-                    self._changed(job.model, True)
+                if isinstance(job, DeleteJob) and error is None and self.changed is not None:
+                    self.changed(job.model, True)
                 done = getattr(job, "done", None)
                 if done is not None and not done.done():
                     if error is None:
@@ -645,9 +654,13 @@ class Writer:
         parts, history, seq = self._parts(model)
 
         def save() -> None:
+            began = perf_counter()
             try:
                 with suppress(RosenblattError, OSError):  # a full disk; the next one may work
-                    self._queue.put(SnapshotJob(model, save_snapshot(self.log.folder, model.record.id, seq, parts, history)))
+                    self._queue.put(
+                        SnapshotJob(model, save_snapshot(self.log.folder, model.record.id, seq, parts, history))
+                    )
+                    self._metrics.snapshot_seconds.observe(perf_counter() - began)
             finally:
                 self._saving.discard(model.record.id)
 
