@@ -5,12 +5,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from rosenblatt.serve.client import Client as Client
     from rosenblatt.serve.limits import Limits as Limits
     from rosenblatt.serve.server import serve as serve
     from rosenblatt.serve.state import replay as replay
 
-_HOMES = {"Limits": "limits", "replay": "state", "serve": "server"}
-__all__ = ["Limits", "replay", "serve"]
+_HOMES = {"Client": "client", "Limits": "limits", "replay": "state", "serve": "server"}
+__all__ = ["Client", "Limits", "replay", "serve"]
 
 
 def __getattr__(name: str) -> Any:

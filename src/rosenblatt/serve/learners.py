@@ -38,6 +38,7 @@ from rosenblatt.online.perceptron import OnlinePerceptron
 from rosenblatt.online.rows import numeric_row
 from rosenblatt.serve.limits import Limits
 from rosenblatt.serve.text import TextFeatures
+from rosenblatt.workflow.model import FileModel
 
 Label = str | int | float | bool
 Row = dict[str, float] | list[float] | NDArray
@@ -595,11 +596,16 @@ def serve_model(model: Any, specification: Specification) -> ServedLearner:
     """
     if isinstance(model, OnlinePerceptron):
         return NamedLearner(model, specification.text)
+    if isinstance(model, FileModel):
+        from rosenblatt.serve.file_models import serve_file_model  # which is built on this module
+
+        return serve_file_model(model)
     if hasattr(model, "partial_fit") and hasattr(model, "n_features_in_"):
         model._resumable()
         return EstimatorLearner(model, specification.hashing, specification.classes, specification.text)
     raise UnsupportedOperation(
-        f"a {type(model).__name__} cannot be served; an OnlinePerceptron and estimators with partial_fit can"
+        f"a {type(model).__name__} cannot be served; an OnlinePerceptron, estimators with partial_fit, and models that were "
+        "trained from files can"
     )
 
 
