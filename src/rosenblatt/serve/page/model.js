@@ -89,6 +89,7 @@ export class ModelView {
     this.#showModel();
     this.#chart.mark(null);
     this.#chart.show([]);
+    for (const place of ["figure-wrong", "figure-wrong-of"]) write(byId(place), "");
     byId("model").hidden = false;
     this.#refreshHistory(true);
     this.#refreshWeights(true);
@@ -141,8 +142,6 @@ export class ModelView {
     write(byId("figure-seen"), count(model.seen));
     write(byId("figure-recent"), model.recent ? share(model.recent.wrong, model.recent.seen) : "–");
     write(byId("figure-recent-of"), model.recent?.seen ? `${count(model.recent.wrong)} of the last ${count(model.recent.seen)}` : "");
-    write(byId("figure-wrong"), share(model.wrong, model.seen));
-    write(byId("figure-wrong-of"), model.seen ? `${count(model.wrong)} of ${count(model.seen)}` : "");
     write(byId("figure-classes"), count(model.classes.length));
     write(byId("figure-features"), count(model.features ?? 0));
     write(byId("figure-seq"), count(model.seq));
@@ -173,6 +172,9 @@ export class ModelView {
       this.#points = pointsOf(coarsen(history.windows, byId("chart").clientWidth < 500 ? PHONE_POINTS : POINTS));
       this.#finePoints = pointsOf(history.windows);
       this.#chart.show(this.#points);
+      const last = this.#points.at(-1); // a model from a file has seen more examples than were counted here
+      write(byId("figure-wrong"), last ? share(last.wrong, last.seen) : "–");
+      write(byId("figure-wrong-of"), last ? `${count(last.wrong)} of ${count(last.seen)}` : "");
       this.#showState();
       this.#read(null);
       this.#showTable();
