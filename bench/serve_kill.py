@@ -208,7 +208,11 @@ class Client:
         """Return a row with a feature that no other row has."""
         self.count += 1
         names = self.draw.sample(WORDS, self.draw.randint(1, 12))
-        return {f"row={self.number}-{self.count}": 1.0} | {name: self.draw.choice((1, 0.5, -2, 1e-3)) for name in names}
+        return {f"row={self.number}-{self.count}": 1.0} | {name: self.value() for name in names}
+
+    def value(self) -> float:
+        """Return the value of a feature: a round one, or one that has all its digits."""
+        return self.draw.choice((1, 0.5, -2, 2**53 + 1, 1e-3, self.draw.gauss(0, 1), self.draw.gauss(0, 1) * 1e-20))
 
     def label(self, row: Row) -> Any:
         """Return a label that depends on the row, mostly."""
