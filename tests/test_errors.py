@@ -7,15 +7,22 @@ import pytest
 
 import rosenblatt
 from rosenblatt.errors import (
+    Conflict,
+    DamagedLog,
+    FolderInUse,
     FormatError,
     IncompatibleParameters,
     InvalidData,
     InvalidParameter,
     InvalidParameterType,
+    LearningPaused,
+    LimitExceeded,
     MissingDependency,
     OutputError,
     RosenblattError,
+    UnknownEntry,
     UnknownLabel,
+    UnknownModel,
     UnreadableModel,
     UnsupportedOperation,
 )
@@ -42,6 +49,21 @@ ERRORS = [
         MissingDependency("matplotlib", "plot", "pictures"),
         ImportError,
         "pictures need the package matplotlib, which is not installed; pip install 'rosenblatt[plot]'",
+    ),
+    (LimitExceeded("rows", 12_000, 10_000, row=3), ValueError, "rows must be at most 10,000; got 12,000"),
+    (UnknownModel("mail"), LookupError, "there is no model 'mail'"),
+    (UnknownEntry("the log has no entry 9"), LookupError, "the log has no entry 9"),
+    (Conflict("the prediction has its label"), ValueError, "the prediction has its label"),
+    (
+        DamagedLog("the checksum is wrong", path="log", model="mail", entry=7, byte=4096),
+        ValueError,
+        "log: model 'mail', entry 7, byte 4,096: the checksum is wrong",
+    ),
+    (LearningPaused("the disk is full"), RuntimeError, "the disk is full"),
+    (
+        FolderInUse("mail"),
+        RuntimeError,
+        "mail: another server uses this folder; stop that server first, or serve another folder",
     ),
 ]
 

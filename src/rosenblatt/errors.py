@@ -22,6 +22,14 @@ shows `missing='fill'` where the command line shows `--missing fill`.
       UnreadableCertificate      (ValueError)   a file that is not a certificate, or a damaged one
       OutputError                (OSError)      a file that cannot be written
       MissingDependency          (ImportError)  an optional package that is not installed
+      LimitExceeded              (ValueError)   more than the limits of a server allow: rows, bytes, models, memory, disk
+      UnknownModel               (LookupError)  a model that a server does not have
+      UnknownEntry               (LookupError)  an entry of a model's log, or a prediction, that a server does not have
+      Conflict                   (ValueError)   a request that contradicts what a server has already
+      DamagedLog                 (ValueError)   a server's log in which something is not as it must be: path and place
+      DamagedTokens              (ValueError)   a server's list of tokens that cannot be read
+      LearningPaused             (RuntimeError) a server that does not learn now: its disk is full, or it stops
+      FolderInUse                (RuntimeError) a folder that another server uses
 
 Two warnings have types of their own:
 
@@ -308,6 +316,121 @@ class MissingDependency(RosenblattError, ImportError):
             f"{purpose} need the package {package}, which is not installed", hint=f"pip install 'rosenblatt[{extra}]'"
         )
         self.package, self.extra, self.name = package, extra, package
+
+
+class LimitExceeded(RosenblattError, ValueError):
+    """More than the limits of a server allow.
+
+    >>> raise LimitExceeded("rows", 12_000, 10_000)
+    Traceback (most recent call last):
+    rosenblatt.errors.LimitExceeded: rows must be at most 10,000; got 12,000
+
+    Parameters
+    ----------
+    limit : str
+        The name of the limit in `rosenblatt.serve.limits.Limits`.
+    value : int
+        How much there would be.
+    allowed : int
+        How much there may be.
+    status : int, optional
+        The status code of the answer; by default that of the limit.
+    """
+
+    def __init__(self, limit: str, value: int, allowed: int, status: int | None = None, **facts: Any):
+        problem = f"{limit} must be at most {allowed:,}; got {value:,}"
+        super().__init__(problem, parameter=limit, value=value, allowed=f"at most {allowed:,}", **facts)
+        self.limit, self.most, self.status = limit, allowed, status
+
+
+class UnknownModel(RosenblattError, LookupError):
+    """A model that a server does not have.
+
+    Parameters
+    ----------
+    name : str
+        The name that was asked for.
+    """
+
+    def __init__(self, name: str, **facts: Any):
+        super().__init__(f"there is no model {shown(name)}", value=name, **facts)
+        self.name = name
+
+
+class UnknownEntry(RosenblattError, LookupError):
+    """An entry of a model's log, or a prediction, that a server does not have, or does not have any more."""
+
+
+class Conflict(RosenblattError, ValueError):
+    """A request that contradicts what a server has already: another model of that name, an id that has its label."""
+
+
+class DamagedLog(RosenblattError, ValueError):
+    """A server's log in which something is not as it must be.
+
+    Parameters
+    ----------
+    problem : str
+        What is not as it must be.
+    path : path
+        The file.
+    model : str, optional
+        The model whose entry it is, where that is known.
+    entry : int, optional
+        The number of the entry.
+    byte : int, optional
+        The place in the file.
+    """
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        path: str | os.PathLike[str],
+        model: str | None = None,
+        entry: int | None = None,
+        byte: int | None = None,
+        **facts: Any,
+    ):
+        where = [] if model is None else [f"model {model!r}"]
+        where += [] if entry is None else [f"entry {entry}"]
+        where += [] if byte is None else [f"byte {byte:,}"]
+        super().__init__(": ".join([*([", ".join(where)] if where else []), problem]), path=path, **facts)
+        self.model, self.entry, self.byte = model, entry, byte
+
+
+class DamagedTokens(RosenblattError, ValueError):
+    """A server's list of tokens that cannot be read; the server lets nobody in until it can."""
+
+
+class LearningPaused(RosenblattError, RuntimeError):
+    """A server that does not learn now, though it may predict: its disk is full, or it is about to stop.
+
+    Parameters
+    ----------
+    problem : str
+        Why it does not.
+    status : int, default=507
+        The status code of the answer.
+    """
+
+    def __init__(self, problem: str, status: int = 507, **facts: Any):
+        super().__init__(problem, **facts)
+        self.status = status
+
+
+class FolderInUse(RosenblattError, RuntimeError):
+    """A folder that another server uses.
+
+    Parameters
+    ----------
+    path : path
+        The folder.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], **facts: Any):
+        facts.setdefault("hint", "stop that server first, or serve another folder")
+        super().__init__("another server uses this folder", path=path, **facts)
 
 
 class UnscaledColumns(UserWarning):
