@@ -18,7 +18,7 @@ from rosenblatt.errors import LimitExceeded, RosenblattError, shown
 from rosenblatt.serve.limits import Limits
 from rosenblatt.serve.metrics import Metrics
 from rosenblatt.serve.problem_details import from_error, problem
-from rosenblatt.serve.tokens import Tokens
+from rosenblatt.serve.tokens import TokenList, Tokens
 
 Message = MutableMapping[str, Any]
 Scope = MutableMapping[str, Any]
@@ -140,14 +140,14 @@ class Guard:
     def check_head(self, method: str, rule: Rule, headers: dict[bytes, bytes]) -> None:
         """Refuse a request whose host, origin or token is not right."""
         host = headers.get(b"host")
-        if self.hosts is not None and (host is None or host_name(host) not in self.hosts):
+        if self.hosts is not None and host is not None and host_name(host) not in self.hosts:  # browsers send one
             allowed = ", ".join(sorted(name.decode("latin-1") for name in self.hosts))
             detail = f"the Host header must be {allowed}, with any port; got {_shown(host)}"
             raise Refusal(problem(421, "wrong-host", "The server does not have this name", detail))
         if b"origin" in headers or b"sec-fetch-site" in headers:
             self._check_origin(method, rule, headers)
-        if rule.scope is not None and self.tokens.needed():
-            self._check_token(rule.scope, headers.get(b"authorization"))
+        if rule.scope is not None and (known := self.tokens.current()) is not None:
+            _check_token(known, rule.scope, headers.get(b"authorization"))
 
     def check_body(self, rule: Rule, headers: dict[bytes, bytes]) -> str | None:
         """Refuse a body of the wrong type or size, as far as the head says; return its limit, None if there is no body."""
@@ -188,22 +188,6 @@ class Guard:
         detail = f"requests from pages of another origin are refused; this is {_shown(headers.get(b'host'))}, that was "
         detail += _shown(origin) if origin is not None else f"{_shown(site)} by Sec-Fetch-Site"
         raise Refusal(problem(403, "cross-site", "The request comes from another site", detail))
-
-    def _check_token(self, scope: str, authorization: bytes | None) -> None:
-        """Refuse a request without a token that is valid and has the scope."""
-        title = "A valid token is needed"
-        if authorization is None:
-            detail = "this server needs a token: send the header Authorization: Bearer TOKEN"
-            raise Refusal(problem(401, "unauthorized", title, detail, hint="rosenblatt token add FOLDER makes one"))
-        scheme, _, text = authorization.partition(b" ")
-        token = self.tokens.find(text.strip()) if scheme.lower() == b"bearer" else None
-        if token is None:
-            raise Refusal(problem(401, "unauthorized", title, "the token is not one of this server's, or was removed"))
-        if token.has_expired():
-            raise Refusal(problem(401, "unauthorized", title, f"the token {token.id} has expired"))
-        if not token.allows(scope):
-            detail = f"the token {token.id} allows {', '.join(token.scopes)}; this request needs {scope}"
-            raise Refusal(problem(403, "forbidden", "The token does not allow this", detail, scope=scope))
 
 
 class _Request:
@@ -321,6 +305,23 @@ class _Request:
         _logger.error("%s %r could not be answered", self.scope["method"], self.scope["path"], exc_info=error)
         detail = "the server could not answer because of a bug in it; its log says more"
         return problem(500, "internal-error", "Internal error", detail)
+
+
+def _check_token(known: TokenList, scope: str, authorization: bytes | None) -> None:
+    """Refuse a request without a token that is valid and has the scope."""
+    title = "A valid token is needed"
+    if authorization is None:
+        detail = "this server needs a token: send the header Authorization: Bearer TOKEN"
+        raise Refusal(problem(401, "unauthorized", title, detail, hint="rosenblatt token add FOLDER makes one"))
+    scheme, _, text = authorization.partition(b" ")
+    token = known.find(text.strip()) if scheme.lower() == b"bearer" else None
+    if token is None:
+        raise Refusal(problem(401, "unauthorized", title, "the token is not one of this server's, or was removed"))
+    if token.has_expired():
+        raise Refusal(problem(401, "unauthorized", title, f"the token {token.id} has expired"))
+    if not token.allows(scope):
+        detail = f"the token {token.id} allows {', '.join(token.scopes)}; this request needs {scope}"
+        raise Refusal(problem(403, "forbidden", "The token does not allow this", detail, scope=scope))
 
 
 def route_pattern(path: str) -> str:
