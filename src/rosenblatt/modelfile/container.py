@@ -32,7 +32,7 @@ from rosenblatt.errors import (
 from rosenblatt.modelfile.atomic import atomic_write
 from rosenblatt.modelfile.values import Arrays, Facts, check_list, check_mapping
 
-__all__ = ["UnreadableModel", "decoding", "facts", "read", "read_bytes", "write"]
+__all__ = ["UnreadableModel", "blocks", "decoding", "facts", "read", "read_bytes", "write"]
 
 FORMAT = 1
 VERSION: str = import_module("rosenblatt").__version__  # by name, because the package imports what imports this
@@ -82,14 +82,31 @@ def write(path: str | PathLike, facts: Mapping[str, Any], arrays: Mapping[str, N
     OutputError
         If the file cannot be written.
     """
+    with atomic_write(path) as file:
+        for block in blocks(facts, arrays):
+            file.write(block)
+
+
+def blocks(facts: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> Iterator[bytes | memoryview]:
+    """Yield the content of the file of facts and arrays, some bytes at a time.
+
+    Parameters
+    ----------
+    facts : mapping
+        Values of JSON by name.
+    arrays : mapping of str to ndarray
+        Numbers and truth values of any shape.
+
+    Yields
+    ------
+    block : bytes or memoryview
+    """
     columns = {name: _little_endian(name, arrays[name]) for name in sorted(arrays)}
     # Each array begins at a multiple of the size of its numbers, because larger ones come first.
     columns = dict(sorted(columns.items(), key=lambda item: -item[1].dtype.itemsize))
     header = _header({"format": FORMAT, "version": VERSION, **facts}, columns)
-    with atomic_write(path) as file:
-        file.write(len(header).to_bytes(8, "little") + header)
-        for block in _blocks(columns.values()):
-            file.write(block)
+    yield len(header).to_bytes(8, "little") + header
+    yield from _blocks(columns.values())
 
 
 def read(path: str | PathLike) -> tuple[Facts, Arrays]:

@@ -108,6 +108,8 @@ def from_error(error: RosenblattError) -> Answer:
     detail = error.problem
     if isinstance(error, errors.LimitExceeded):
         status = error.status or LIMIT_STATUS.get(error.limit, status)
+    elif isinstance(error, errors.LearningPaused):
+        status = error.status
     elif isinstance(error, errors.OutputError):  # its problem may name a folder
         detail = f"the server cannot write its files: {os.strerror(error.errno) if error.errno else 'unknown reason'}"
     facts = {

@@ -1,0 +1,81 @@
+"""How much room there is: what must stay free on the disk, and how much the folder may take."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from time import monotonic
+
+from rosenblatt.errors import LearningPaused, LimitExceeded
+from rosenblatt.serve.limits import Limits
+
+_MEASURE_EVERY = 10.0  # seconds between two sums over all files
+
+
+class DiskSpace:
+    """The room for the log in a folder.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder.
+    limits : Limits
+        What must stay free, and how much the folder may take.
+    """
+
+    def __init__(self, folder: Path, limits: Limits):
+        self._folder, self._limits = folder, limits
+        self._used, self._measured = 0, -_MEASURE_EVERY
+
+    def check(self, more: int) -> None:
+        """Raise an error if there is no room.
+
+        Parameters
+        ----------
+        more : int
+            Bytes that are to be written.
+
+        Raises
+        ------
+        LearningPaused
+            If less would stay free than must.
+        LimitExceeded
+            If the folder would take more than it may.
+        """
+        status = os.statvfs(self._folder)
+        free = status.f_bavail * status.f_frsize - more
+        if free < self._limits.disk_free_bytes:
+            least = self._limits.disk_free_bytes
+            problem = f"the disk would have {max(free, 0):,} bytes free, and {least:,} must stay free"
+            raise LearningPaused(problem, hint="make room on the disk")
+        most = self._limits.disk_bytes
+        if most is None:
+            return
+        if monotonic() - self._measured >= _MEASURE_EVERY:
+            self._used, self._measured = used_bytes(self._folder), monotonic()
+        self._used += 2 * more
+        if self._used > most:
+            self._measured = -_MEASURE_EVERY
+            raise LimitExceeded("disk_bytes", self._used, most, hint="delete a model, or raise the limit")
+
+
+def used_bytes(folder: Path) -> int:
+    """Return the bytes of all files in a folder and in the folders in it.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder.
+
+    Returns
+    -------
+    bytes : int
+    """
+    total = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            try:
+                total += os.stat(os.path.join(place, name)).st_size
+            except FileNotFoundError:  # it was removed meanwhile
+                continue
+    return total

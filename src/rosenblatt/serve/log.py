@@ -1,0 +1,680 @@
+"""The log of all models in one SQLite database: what is committed to it is on the disk, and it is only ever added to.
+
+A request is acknowledged after the commit that has its entry; entries that arrive together share a commit. Every commit
+has a number, and the file `acknowledged` has the number of the last one that anybody was told of. SQLite opens a log whose
+end was cut off without a word, as if the last commits had never been; the number shows that they have. Each entry also has
+a checksum that includes that of the entry before, so that no entry can change, vanish or move unnoticed.
+
+    meta        format, and the number of commits
+    models      a name for each model
+    log         the entries: model, seq (1, 2, 3, …), time, kind, key, chain (checksum), payload (JSON)
+    outcomes    what an entry did, to answer a request that is sent again; derived from the log
+    labelled    predictions that have got their label
+    snapshots   at which entries there are model files, with the history up to there
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple, Self
+
+from xxhash import xxh3_128_digest, xxh64_hexdigest
+
+from rosenblatt.errors import DamagedLog, FolderInUse, OutputError, RosenblattError, UnreadableModel
+from rosenblatt.serve.state import Entry
+
+FORMAT = 1
+LOG, ACKNOWLEDGED, LOCK, SNAPSHOTS = "log.sqlite", "acknowledged", "lock", "snapshots"
+_PAGES_BEFORE_CHECKPOINT = 4_000  # of 4 KiB: what is written twice goes to the disk in larger pieces
+_WAIT = 10.0  # seconds for a lock of a backup
+_MAGIC = b"SQLite format 3\0"
+_NO_DAMAGE = {
+    sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_INTERRUPT,
+}  # fmt: skip
+_SLOT = 48  # bytes of a line in the file of acknowledged commits, which has two
+
+_TABLES = """
+CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+INSERT INTO meta VALUES ('format', 1), ('commits', 0);
+CREATE TABLE models (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT UNIQUE, created INTEGER NOT NULL);
+CREATE TABLE log (
+    entry INTEGER PRIMARY KEY AUTOINCREMENT, model INTEGER NOT NULL, seq INTEGER NOT NULL, time INTEGER NOT NULL,
+    kind TEXT NOT NULL, key TEXT, digest BLOB, chain BLOB NOT NULL, payload BLOB NOT NULL);
+CREATE UNIQUE INDEX log_by_seq ON log (model, seq);
+CREATE UNIQUE INDEX log_by_key ON log (model, key) WHERE key IS NOT NULL;
+CREATE TABLE outcomes (model INTEGER, seq INTEGER, outcome TEXT, PRIMARY KEY (model, seq)) WITHOUT ROWID;
+CREATE TABLE labelled (prediction TEXT PRIMARY KEY, model INTEGER NOT NULL, seq INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE snapshots (
+    model INTEGER, seq INTEGER, time INTEGER NOT NULL, digest TEXT NOT NULL, bytes INTEGER NOT NULL, history TEXT NOT NULL,
+    PRIMARY KEY (model, seq)) WITHOUT ROWID;
+"""
+
+
+class ModelRecord(NamedTuple):
+    """A model in the log."""
+
+    id: int
+    name: str
+    created: int  # milliseconds since 1970
+
+
+class SnapshotRecord(NamedTuple):
+    """A model file that was saved at an entry."""
+
+    model: int
+    seq: int
+    time: int
+    digest: str  # XXH64 of the file; empty where nothing had been learned yet
+    bytes: int
+    history: str  # JSON
+
+    @property
+    def file(self) -> str:
+        """The name of the file in the folder of snapshots."""
+        return f"{self.model}-{self.seq:012d}.model"
+
+
+class LoggedAnswer(NamedTuple):
+    """The entry that a request with the same key made before."""
+
+    seq: int
+    digest: bytes
+    outcome: str | None  # JSON
+
+
+def now() -> int:
+    """Return the time in milliseconds since 1970."""
+    return time.time_ns() // 1_000_000
+
+
+def first_chain(name: str) -> bytes:
+    """Compute what stands before the chain of a model's first entry, so that its name cannot change unnoticed either.
+
+    Parameters
+    ----------
+    name : str
+        The name of the model.
+
+    Returns
+    -------
+    chain : bytes
+    """
+    return xxh3_128_digest(name.encode("utf-8", "surrogatepass"))
+
+
+def chain_of(before: bytes, model: int, entry: Entry) -> bytes:
+    """Compute the checksum of an entry and of all entries of its model before it.
+
+    Parameters
+    ----------
+    before : bytes
+        That of the entry before.
+    model : int
+        The number of the model.
+    entry : Entry
+        The entry.
+
+    Returns
+    -------
+    chain : bytes
+        16 bytes, XXH3.
+    """
+    head = json.dumps([model, entry.seq, entry.time, entry.kind, entry.key]).encode()
+    return xxh3_128_digest(before + xxh3_128_digest(head) + xxh3_128_digest(entry.payload))
+
+
+class FolderLock:
+    """A lock on a folder, held as long as the process lives or until it is closed.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder.
+
+    Raises
+    ------
+    FolderInUse
+        If another process has it.
+    """
+
+    def __init__(self, folder: Path):
+        self._file = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(self._file)
+            raise FolderInUse(folder) from None
+
+    def close(self) -> None:
+        """Let other processes have the folder."""
+        os.close(self._file)
+
+
+class AcknowledgedCommits:
+    """The file with the number of the last commit that was acknowledged, on two lines that are written in turns.
+
+    It is handed to the system before anybody is told of the commit, so that it survives the process. The disk gets it a
+    little later: that the commit itself is on the disk is what SQLite has promised.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    """
+
+    def __init__(self, path: Path):
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+    def write(self, commits: int) -> None:
+        """Say that a commit is acknowledged.
+
+        Parameters
+        ----------
+        commits : int
+            Its number.
+        """
+        os.pwrite(self._file, self._line(commits), (commits % 2) * _SLOT)
+
+    def reset(self, commits: int) -> None:
+        """Say it on both lines.
+
+        Parameters
+        ----------
+        commits : int
+            The number of the commit.
+        """
+        os.pwrite(self._file, 2 * self._line(commits), 0)
+
+    @staticmethod
+    def _line(commits: int) -> bytes:
+        number = f"{commits:020d}".encode()
+        return (b"commit " + number + b" " + xxh64_hexdigest(number).encode()).ljust(_SLOT - 1) + b"\n"
+
+    def flush(self) -> None:
+        """Wait until the disk has it."""
+        os.fsync(self._file)
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._file)
+
+    @staticmethod
+    def read(path: Path) -> int:
+        """Return the number of the last commit that was acknowledged.
+
+        Parameters
+        ----------
+        path : Path
+            The file.
+
+        Returns
+        -------
+        commits : int
+
+        Raises
+        ------
+        DamagedLog
+            If it is not there or neither line can be read.
+        """
+        try:
+            content = path.read_bytes()
+        except FileNotFoundError:
+            raise DamagedLog("the file is missing", path=path, hint=_WAY_OUT) from None
+        numbers = []
+        for start in (0, _SLOT):
+            parts = content[start : start + _SLOT].split()
+            if len(parts) == 3 and parts[2] == xxh64_hexdigest(parts[1]).encode():
+                numbers.append(int(parts[1]))
+        if not numbers:
+            raise DamagedLog("it does not say which commits were acknowledged", path=path, byte=0, hint=_WAY_OUT)
+        if len(content) != 2 * _SLOT:
+            raise DamagedLog("it was cut", path=path, byte=len(content), hint=_WAY_OUT)
+        return max(numbers)
+
+
+_WAY_OUT = "restore a backup, or open what is there with --accept-loss"
+
+
+def check_files(folder: Path) -> int:
+    """Check that the files of a log are whole and have every commit that was acknowledged; nothing is changed.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder of a server that does not run.
+
+    Returns
+    -------
+    commits : int
+        The number of the last commit.
+
+    Raises
+    ------
+    DamagedLog
+        If something is missing; it names the file and the place.
+    """
+    path, acknowledged = folder / LOG, AcknowledgedCommits.read(folder / ACKNOWLEDGED)
+    if not path.exists():
+        raise DamagedLog(f"the file is missing; {acknowledged:,} commits were acknowledged", path=path, hint=_WAY_OUT)
+    size = path.stat().st_size
+    with open(path, "rb") as file:
+        head = file.read(100)
+    if len(head) < 100 or not head.startswith(_MAGIC):
+        raise DamagedLog("it is not a log of SQLite", path=path, byte=min(len(head), len(_MAGIC)), hint=_WAY_OUT)
+    page = int.from_bytes(head[16:18], "big") or 1
+    page = 65536 if page == 1 else page
+    if size % page:
+        raise DamagedLog(
+            f"it was cut: the last page of {page:,} bytes is not complete", path=path, byte=size, hint=_WAY_OUT
+        )
+    wal = Path(f"{path}-wal")
+    expected = int.from_bytes(head[28:32], "big")  # pages, as of the last time that SQLite wrote to this file
+    if not wal.exists() and size != expected * page:
+        place = min(size, expected * page)
+        raise DamagedLog(
+            f"it has {size:,} bytes, and {expected * page:,} were written", path=path, byte=place, hint=_WAY_OUT
+        )
+    with damage_named(path), closing(_connect(path, read_only=True)) as database:
+        pages = database.execute("PRAGMA page_count").fetchone()[0]
+        missing = set(range(size // page + 1, pages + 1)) - _pages_in_wal(wal, page)
+        if missing:
+            place = (min(missing) - 1) * page
+            raise DamagedLog(f"it was cut: {len(missing):,} pages are missing", path=path, byte=place, hint=_WAY_OUT)
+        values = dict(database.execute("SELECT name, value FROM meta"))
+        last = database.execute("SELECT max(entry) FROM log").fetchone()[0]
+    if not all(type(values.get(name)) is int for name in ("format", "commits")):
+        raise DamagedLog("it does not say which format and how many commits it has", path=path, hint=_WAY_OUT)
+    if values["format"] != FORMAT:
+        raise UnreadableModel(f"the log has format {values.get('format')}; this version reads {FORMAT}", path=path)
+    commits = int(values["commits"])
+    if commits < acknowledged:
+        place = wal.stat().st_size if wal.exists() else 0
+        raise DamagedLog(
+            f"its end is missing: it has commit {commits:,}, with entry {last or 0:,}, and commit {acknowledged:,} was "
+            "acknowledged; the file was cut, or the disk lost what it had confirmed",
+            path=wal,
+            byte=place,
+            hint=_WAY_OUT,
+        )
+    return commits
+
+
+def _pages_in_wal(path: Path, page: int) -> set[int]:
+    """Return the numbers of the pages that are in a write-ahead log."""
+    pages: set[int] = set()
+    if path.exists():
+        with open(path, "rb") as file:
+            salt = file.read(32)[16:24]
+            while len(frame := file.read(24)) == 24 and frame[8:16] == salt:  # frames after it are of an older log
+                pages.add(int.from_bytes(frame[:4], "big"))
+                file.seek(page, os.SEEK_CUR)
+    return pages
+
+
+@contextmanager
+def damage_named(path: Path) -> Iterator[None]:
+    """Raise a DamagedLog for what SQLite says of a damaged file."""
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF in _NO_DAMAGE:
+            raise
+        raise DamagedLog(f"SQLite cannot read it: {error}", path=path, hint=_WAY_OUT) from None
+
+
+def _connect(path: Path, read_only: bool = False) -> sqlite3.Connection:
+    uri = f"{path.absolute().as_uri()}?mode={'ro' if read_only else 'rw'}"
+    return sqlite3.connect(uri, timeout=_WAIT, isolation_level=None, check_same_thread=False, uri=True)
+
+
+class Log:
+    """The log of a folder, opened by the one process that writes to it.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder; it is made if there is none.
+    accept_loss : bool, default=False
+        Open what is there even if acknowledged commits are missing.
+
+    Raises
+    ------
+    FolderInUse
+        If another process has it open.
+    DamagedLog
+        If something that was acknowledged is missing.
+    """
+
+    def __init__(self, folder: Path, accept_loss: bool = False):
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            (folder / SNAPSHOTS).mkdir(mode=0o700, exist_ok=True)
+        except OSError as error:
+            raise OutputError(f"the folder cannot be made: {error.strerror}", folder, error.errno) from None
+        self.folder, self.path = folder, folder / LOG
+        self._lock = FolderLock(folder)
+        self._acknowledged: AcknowledgedCommits | None = None
+        self.failure: str | None = None  # why nothing can be written any more
+        try:
+            acknowledged = folder / ACKNOWLEDGED
+            if not self.path.exists() and (not acknowledged.exists() or AcknowledgedCommits.read(acknowledged) == 0):
+                self._make()
+            elif not accept_loss:
+                check_files(folder)
+            self.read = LogReader(self.path)
+        except BaseException:
+            self._lock.close()
+            raise
+
+    def begin_writing(self) -> None:
+        """Open the log to write to it; before that, nothing in the folder is changed."""
+        with damage_named(self.path):
+            database = _connect(self.path)
+            database.execute("PRAGMA synchronous = FULL")
+            database.execute(f"PRAGMA wal_autocheckpoint = {_PAGES_BEFORE_CHECKPOINT}")
+            commits = database.execute("SELECT value FROM meta WHERE name = 'commits'").fetchone()
+        if commits is None:
+            raise DamagedLog("it does not say how many commits it has", path=self.path, hint=_WAY_OUT)
+        self.commits: int = commits[0]
+        self.read.close()
+        self._database, self.read = database, LogReader(self.path, database)
+        self._acknowledged = AcknowledgedCommits(self.folder / ACKNOWLEDGED)
+        self._acknowledged.reset(self.commits)
+
+    def _make(self) -> None:
+        """Make an empty log. It gets its name last, so that one whose making was interrupted is not there."""
+        new = self.path.with_suffix(".new")
+        new.unlink(missing_ok=True)
+        os.close(os.open(new, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))  # SQLite's other files follow its mode
+        with closing(_connect(new)) as database:
+            database.execute("PRAGMA auto_vacuum = INCREMENTAL")
+            database.execute("PRAGMA journal_mode = WAL")
+            database.execute("PRAGMA synchronous = FULL")
+            database.executescript(f"BEGIN;{_TABLES}COMMIT;")
+        with closing(AcknowledgedCommits(self.folder / ACKNOWLEDGED)) as file:
+            file.reset(0)
+            file.flush()
+        os.rename(new, self.path)
+        flush_folder(self.folder)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the log; if it was written to, SQLite writes all of it into one file."""
+        self.read.close()
+        if self._acknowledged is not None:
+            self._acknowledged.flush()
+            self._acknowledged.close()
+        self._lock.close()
+
+    # Writing
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """Commit what the block writes: all of it when it ends, or nothing if an error ends it."""
+        self._database.execute("BEGIN IMMEDIATE")
+        try:
+            yield self._database
+            self._database.execute("UPDATE meta SET value = value + 1 WHERE name = 'commits'")
+            self._database.execute("COMMIT")
+        except BaseException:
+            if self._database.in_transaction:
+                self._database.execute("ROLLBACK")
+            raise
+        self.commits += 1
+        assert self._acknowledged is not None
+        try:
+            self._acknowledged.write(self.commits)
+        except OSError as error:  # what was committed is committed; but the next loss would not be noticed
+            self.failure = f"the file {ACKNOWLEDGED} cannot be written: {error.strerror}"
+
+    @contextmanager
+    def savepoint(self) -> Iterator[None]:
+        """Undo what the block writes, within a transaction, if an error of the library or a contradiction ends it."""
+        self._database.execute("SAVEPOINT part")
+        try:
+            yield
+        except (RosenblattError, sqlite3.IntegrityError):
+            self._database.execute("ROLLBACK TO part")
+        self._database.execute("RELEASE part")
+
+    def add_model(self, name: str) -> ModelRecord:
+        """Add a model, within a transaction."""
+        time = now()
+        cursor = self._database.execute("INSERT INTO models (name, created) VALUES (?, ?)", (name, time))
+        assert cursor.lastrowid is not None
+        return ModelRecord(cursor.lastrowid, name, time)
+
+    def add(self, model: int, entry: Entry, digest: bytes | None, before: bytes) -> bytes:
+        """Add an entry, within a transaction.
+
+        Parameters
+        ----------
+        model : int
+            The number of its model.
+        entry : Entry
+            The entry.
+        digest : bytes or None
+            A checksum of the request, where it has a key.
+        before : bytes
+            The chain of the entry before.
+
+        Returns
+        -------
+        chain : bytes
+            The chain of this entry.
+        """
+        chain = chain_of(before, model, entry)
+        self._database.execute(
+            "INSERT INTO log (model, seq, time, kind, key, digest, chain, payload) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (model, entry.seq, entry.time, entry.kind, entry.key, digest, chain, entry.payload),
+        )
+        return chain
+
+    def add_outcomes(self, outcomes: Iterable[tuple[int, int, str]]) -> None:
+        """Add what entries did, (model, seq, JSON) each, within a transaction."""
+        self._database.executemany("INSERT OR IGNORE INTO outcomes VALUES (?, ?, ?)", outcomes)
+
+    def add_labelled(self, predictions: Iterable[str], model: int, seq: int) -> None:
+        """Note that predictions have got their label, within a transaction."""
+        self._database.executemany("INSERT INTO labelled VALUES (?, ?, ?)", ((each, model, seq) for each in predictions))
+
+    def add_snapshot(self, snapshot: SnapshotRecord) -> None:
+        """Note that there is a snapshot, within a transaction."""
+        self._database.execute("INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?, ?, ?, ?)", snapshot)
+
+    def remove_snapshots(self, model: int, seqs: Iterable[int]) -> None:
+        """Forget snapshots, within a transaction."""
+        pairs = [(model, seq) for seq in seqs]
+        self._database.executemany("DELETE FROM snapshots WHERE model = ? AND seq = ?", pairs)
+
+    def remove_model(self, model: int) -> None:
+        """Let a model have no name any more, within a transaction; `purge` removes its entries."""
+        self._database.execute("UPDATE models SET name = NULL WHERE id = ?", (model,))
+
+    def purge(self, most: int = 1000) -> bool:
+        """Remove some of the entries of models that were deleted; return whether there may be more.
+
+        Parameters
+        ----------
+        most : int
+            How many entries to remove.
+
+        Returns
+        -------
+        more : bool
+        """
+        gone = self._database.execute("SELECT id FROM models WHERE name IS NULL LIMIT 1").fetchone()
+        if gone is None:
+            return False
+        with self.transaction() as database:
+            rows = "SELECT entry FROM log WHERE model = ? LIMIT ?"
+            removed = database.execute(f"DELETE FROM log WHERE entry IN ({rows})", (*gone, most)).rowcount
+            if removed < most:
+                for table in ("outcomes", "labelled", "snapshots"):
+                    database.execute(f"DELETE FROM {table} WHERE model = ?", gone)
+                database.execute("DELETE FROM models WHERE id = ?", gone)
+        self._database.execute("PRAGMA incremental_vacuum(1000)").fetchall()
+        return True
+
+    def flush(self) -> None:
+        """Wait until the disk has the number of the last acknowledged commit."""
+        assert self._acknowledged is not None
+        self._acknowledged.flush()
+
+
+class LogReader:
+    """Reads a log, also while another connection writes to it.
+
+    Parameters
+    ----------
+    path : Path
+        The file of the log.
+    database : sqlite3.Connection, optional
+        A connection to it; by default a new one, which only reads.
+    """
+
+    def __init__(self, path: Path, database: sqlite3.Connection | None = None):
+        self.path = path
+        with damage_named(path):
+            self._database = _connect(path, read_only=True) if database is None else database
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._database.close()
+
+    def models(self) -> list[ModelRecord]:
+        """Return the models."""
+        with damage_named(self.path):
+            rows = self._database.execute(
+                "SELECT id, name, created FROM models WHERE name IS NOT NULL ORDER BY id"
+            ).fetchall()
+        return [ModelRecord(*row) for row in rows]
+
+    def last(self, model: int) -> tuple[int, bytes, int]:
+        """Return seq, chain and time of the last entry of a model."""
+        row = self._database.execute(
+            "SELECT seq, chain, time FROM log WHERE model = ? ORDER BY seq DESC LIMIT 1", (model,)
+        ).fetchone()
+        if row is None:
+            raise DamagedLog("it has no entries", path=self.path, model=str(model), hint=_WAY_OUT)
+        return row
+
+    def chain(self, model: int, seq: int) -> bytes:
+        """Return the chain of an entry; before the first, what stands for the name of the model."""
+        if seq == 0:
+            name = self._database.execute("SELECT name FROM models WHERE id = ?", (model,)).fetchone()
+            return first_chain(name[0] if name else "")
+        row = self._database.execute("SELECT chain FROM log WHERE model = ? AND seq = ?", (model, seq)).fetchone()
+        if row is None:
+            raise DamagedLog("the entry is missing", path=self.path, model=str(model), entry=seq, hint=_WAY_OUT)
+        return row[0]
+
+    def entries(self, model: int, first: int = 1, last: int | None = None) -> Iterator[Entry]:
+        """Yield entries of a model in order, each checked against its checksum.
+
+        Parameters
+        ----------
+        model : int
+            The number of the model.
+        first, last : int
+            The first and the last seq; None: all that there are.
+
+        Yields
+        ------
+        entry : Entry
+
+        Raises
+        ------
+        DamagedLog
+            At an entry that is missing or has changed.
+        """
+        with damage_named(self.path):
+            chain = self.chain(model, first - 1)
+            end = self.last(model)[0] if last is None else last
+            rows = self._database.execute(
+                "SELECT seq, time, kind, payload, key, chain FROM log WHERE model = ? AND seq BETWEEN ? AND ? ORDER BY seq",
+                (model, first, end),
+            )
+            expected = first
+            for *fields, stored in rows:
+                entry = Entry(*fields)
+                chain = chain_of(chain, model, entry) if entry.seq == expected else b""
+                if chain != stored:
+                    problem = "an entry is missing" if entry.seq != expected else "its checksum is wrong: it has changed"
+                    raise DamagedLog(problem, path=self.path, model=str(model), entry=expected, hint=_WAY_OUT)
+                yield entry
+                expected += 1
+            if expected != end + 1:
+                raise DamagedLog("the entry is missing", path=self.path, model=str(model), entry=expected, hint=_WAY_OUT)
+
+    def snapshots(self, model: int, most_seq: int | None = None) -> list[SnapshotRecord]:
+        """Return the snapshots of a model up to an entry, the newest first."""
+        rows = self._database.execute(
+            "SELECT model, seq, time, digest, bytes, history FROM snapshots WHERE model = ? AND seq <= ? ORDER BY seq DESC",
+            (model, 1 << 62 if most_seq is None else most_seq),
+        )
+        return [SnapshotRecord(*row) for row in rows]
+
+    def answer(self, model: int, key: str) -> LoggedAnswer | None:
+        """Return the entry that a request with this key made, if there is one."""
+        row = self._database.execute(
+            "SELECT log.seq, digest, outcome FROM log LEFT JOIN outcomes USING (model, seq) WHERE model = ? AND key = ?",
+            (model, key),
+        ).fetchone()
+        return None if row is None else LoggedAnswer(*row)
+
+    def labelled(self, prediction: str) -> int | None:
+        """Return the entry that gave a prediction its label, if there is one."""
+        row = self._database.execute("SELECT seq FROM labelled WHERE prediction = ?", (prediction,)).fetchone()
+        return None if row is None else row[0]
+
+    def size(self, model: int) -> int:
+        """Return the bytes of all payloads of a model."""
+        query = "SELECT coalesce(sum(length(payload)), 0) FROM log WHERE model = ?"
+        return self._database.execute(query, (model,)).fetchone()[0]
+
+    def integrity(self) -> list[str]:
+        """Return what SQLite finds wrong with the file; an empty list if nothing."""
+        with damage_named(self.path):
+            found = [row[0] for row in self._database.execute("PRAGMA integrity_check(20)")]
+        return [] if found == ["ok"] else found
+
+    def backup(self, target: Path) -> None:
+        """Copy the log as it is at one moment, while it is written to.
+
+        Parameters
+        ----------
+        target : Path
+            The file to make.
+        """
+        with closing(sqlite3.connect(target)) as copy:
+            self._database.backup(copy)  # in one step: one of several would begin again whenever the log is written to
+
+
+def flush_folder(folder: Path) -> None:
+    """Wait until the disk has the names of the files in a folder."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
