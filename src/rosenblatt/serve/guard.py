@@ -90,7 +90,7 @@ RULES: dict[str, dict[str, Rule]] = {
 _OTHER = "other"  # the route of all paths that are not in the table
 
 
-class Refusal(Exception):
+class RefusedRequest(Exception):
     """A request that the guard answers itself."""
 
     def __init__(self, response: Response):
@@ -143,7 +143,7 @@ class Guard:
         if self.hosts is not None and host is not None and host_name(host) not in self.hosts:  # browsers send one
             allowed = ", ".join(sorted(name.decode("latin-1") for name in self.hosts))
             detail = f"the Host header must be {allowed}, with any port; got {_shown(host)}"
-            raise Refusal(problem(421, "wrong-host", "The server does not have this name", detail))
+            raise RefusedRequest(problem(421, "wrong-host", "The server does not have this name", detail))
         if b"origin" in headers or b"sec-fetch-site" in headers:
             self._check_origin(method, rule, headers)
         if rule.scope is not None and (known := self.tokens.current()) is not None:
@@ -159,13 +159,13 @@ class Guard:
         if limit is None:
             allowed = " or ".join(kind.decode() for kind in rule.limits)
             detail = f"the Content-Type of this request must be {allowed}, in UTF-8; got {_shown(content_type)}"
-            raise Refusal(problem(415, "unsupported-media-type", "The content type is not supported", detail))
+            raise RefusedRequest(problem(415, "unsupported-media-type", "The content type is not supported", detail))
         if headers.get(b"content-encoding", b"identity").lower() != b"identity":
             detail = f"bodies must not be compressed; got Content-Encoding {_shown(headers[b'content-encoding'])}"
-            raise Refusal(problem(415, "unsupported-media-type", "The content type is not supported", detail))
+            raise RefusedRequest(problem(415, "unsupported-media-type", "The content type is not supported", detail))
         if coding is not None and coding.lower() != b"chunked":
             detail = f"the Transfer-Encoding must be chunked; got {_shown(coding)}"
-            raise Refusal(problem(400, "malformed", "The request is malformed", detail))
+            raise RefusedRequest(problem(400, "malformed", "The request is malformed", detail))
         if length is not None:
             self.check_size(limit, int(length))
         return limit
@@ -187,7 +187,7 @@ class Guard:
                 return
         detail = f"requests from pages of another origin are refused; this is {_shown(headers.get(b'host'))}, that was "
         detail += _shown(origin) if origin is not None else f"{_shown(site)} by Sec-Fetch-Site"
-        raise Refusal(problem(403, "cross-site", "The request comes from another site", detail))
+        raise RefusedRequest(problem(403, "cross-site", "The request comes from another site", detail))
 
 
 class _Request:
@@ -235,9 +235,9 @@ class _Request:
             names = [name for name, _ in fields]
             if twice := [name for name in _ONCE if names.count(name) > 1]:
                 detail = f"the header {twice[0].decode()} must not occur more than once"
-                raise Refusal(problem(400, "malformed", "The request is malformed", detail))
+                raise RefusedRequest(problem(400, "malformed", "The request is malformed", detail))
         if b"host" not in headers and scope["http_version"] != "1.0":
-            raise Refusal(problem(400, "malformed", "The request is malformed", "the header host is missing"))
+            raise RefusedRequest(problem(400, "malformed", "The request is malformed", "the header host is missing"))
         self.expects = b"expect" in headers
         rule = RULES.get(route, {}).get("GET" if method == "HEAD" else method, _ADMINISTER)
         guard.check_head(method, rule, headers)
@@ -298,7 +298,7 @@ class _Request:
         await self._send(message)
 
     def _response_for(self, error: Exception) -> Response:
-        if isinstance(error, Refusal):
+        if isinstance(error, RefusedRequest):
             return error.response
         if isinstance(error, RosenblattError):
             return from_error(error).response
@@ -312,16 +312,16 @@ def _check_token(known: TokenList, scope: str, authorization: bytes | None) -> N
     title = "A valid token is needed"
     if authorization is None:
         detail = "this server needs a token: send the header Authorization: Bearer TOKEN"
-        raise Refusal(problem(401, "unauthorized", title, detail, hint="rosenblatt token add FOLDER makes one"))
+        raise RefusedRequest(problem(401, "unauthorized", title, detail, hint="rosenblatt token add FOLDER makes one"))
     scheme, _, text = authorization.partition(b" ")
     token = known.find(text.strip()) if scheme.lower() == b"bearer" else None
     if token is None:
-        raise Refusal(problem(401, "unauthorized", title, "the token is not one of this server's, or was removed"))
+        raise RefusedRequest(problem(401, "unauthorized", title, "the token is not one of this server's, or was removed"))
     if token.has_expired():
-        raise Refusal(problem(401, "unauthorized", title, f"the token {token.id} has expired"))
+        raise RefusedRequest(problem(401, "unauthorized", title, f"the token {token.id} has expired"))
     if not token.allows(scope):
         detail = f"the token {token.id} allows {', '.join(token.scopes)}; this request needs {scope}"
-        raise Refusal(problem(403, "forbidden", "The token does not allow this", detail, scope=scope))
+        raise RefusedRequest(problem(403, "forbidden", "The token does not allow this", detail, scope=scope))
 
 
 def route_pattern(path: str) -> str:

@@ -118,7 +118,7 @@ def add_token(
         raise InvalidParameter("scope", unknown[0] if unknown else list(scopes), "predict, learn or administer")
     now = datetime.now(UTC).replace(microsecond=0)
     if expires is not None and expires <= now:
-        raise InvalidParameter("expires", expires.isoformat(), "in the future")
+        raise InvalidParameter("expires", time_text(expires), "in the future")
     if len(name) > _LONGEST_NAME or not name.isprintable():
         raise InvalidParameter("name", name, f"at most {_LONGEST_NAME} characters that can be printed")
     secret = secrets.token_urlsafe(_SECRET_BYTES)
@@ -152,7 +152,7 @@ def list_tokens(folder: str | os.PathLike[str]) -> list[Token]:
     """
     if not os.path.isdir(folder):
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), os.fspath(folder))
-    return list(_load(Path(folder) / FILE).values())
+    return list(_load_tokens(Path(folder) / FILE).values())
 
 
 def remove_token(folder: str | os.PathLike[str], id: str) -> Token:
@@ -277,6 +277,10 @@ class Tokens:
             raise self._damage.with_traceback(None)
         return self._known
 
+    def needed(self) -> bool:
+        """Return whether requests need a token; `DamagedTokens` if the file cannot be read."""
+        return self.current() is not None
+
     def _refresh(self) -> None:
         """Read the file again if it is another than the one that was read."""
         version: object
@@ -291,7 +295,7 @@ class Tokens:
             return
         self._version = version
         try:
-            tokens = _load(Path(self._path))
+            tokens = _load_tokens(Path(self._path))
         except DamagedTokens as damage:
             self._known, self._damage = TokenList({}), damage
             if isinstance(damage.__cause__, OSError):  # too many open files, for one: the next request tries again
@@ -317,7 +321,7 @@ def _changing(folder: Path) -> Iterator[dict[str, Token]]:
     try:
         if fcntl is not None:
             fcntl.flock(lock, fcntl.LOCK_EX)
-        tokens = _load(path)
+        tokens = _load_tokens(path)
         if path.exists():
             path.chmod(0o600)  # a file that takes the place of another gets its permissions
         yield tokens
@@ -342,7 +346,7 @@ def time_text(time: datetime) -> str:
     return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _load(path: Path) -> dict[str, Token]:
+def _load_tokens(path: Path) -> dict[str, Token]:
     """The tokens in a file, by id; none if there is no file. DamagedTokens if it is not what it must be."""
     hint = "restore the file, or move it away and add new tokens"
     try:
