@@ -402,6 +402,14 @@ def quiet_answer(app):
     return answer
 
 
+def test_every_route_of_the_server_is_in_the_table():
+    from rosenblatt.serve.app import router
+
+    routes = {(re.sub(r"{\w+}", "{name}", route.path), method) for route in router.routes for method in route.methods}
+    known = {(route, method) for route, methods in RULES.items() for method in methods}
+    assert routes == known - {("/openapi.json", "GET")}  # FastAPI adds this one
+
+
 @pytest.mark.parametrize(
     "path",
     ["/models/", "/models//learn", "/models/mail/learn/", "/models/mail/learn\n", "/Models", "//models",
@@ -830,9 +838,13 @@ def test_http_1_0(served):
     assert b"transfer-encoding: chunked" in received.lower()
 
 
-def test_head_has_no_body(served):
-    answer = ask(served, "HEAD", "/models")
-    assert (answer.status, answer.body) == (200, b"")
+def test_head_is_get_without_the_body(served):
+    for path in ("/models", "/metrics", "/events"):
+        got, answer = (None if path == "/events" else ask(served, "GET", path)), ask(served, "HEAD", path)
+        assert (answer.status, answer.body) == (200, b"")
+        assert got is None or answer.headers.get("content-length") == got.headers.get("content-length")
+    until(lambda: not served.app.open)
+    assert {method for method, _ in served.app.reached} == {"GET"}
     refused = exchange(served, request_bytes("HEAD", "/", {"Host": "evil.example", "Connection": "close"}))
     assert refused.startswith(b"HTTP/1.1 421 ")
     assert refused.endswith(b"\r\n\r\n")

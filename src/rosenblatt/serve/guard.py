@@ -211,7 +211,8 @@ class _Request:
         try:
             receive = await self._admit(route)
             if receive is not None:
-                await self.guard.app(self.scope, receive, self.send)
+                is_head = self.scope["method"] == "HEAD"  # to the application it is GET; the server keeps the body back
+                await self.guard.app({**self.scope, "method": "GET"} if is_head else self.scope, receive, self.send)
         except ClientDisconnect:
             pass
         except Exception as error:
@@ -293,9 +294,13 @@ class _Request:
             if self.expects:  # nobody knows whether the body comes, so no other request can follow
                 headers.append(_CLOSE)
             message["headers"] = headers + SECURITY_HEADERS
-        else:
+            await self._send(message)
+            if self.scope["method"] == "HEAD":  # an answer without end ends here too
+                self.complete = True
+                await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+        elif self.scope["method"] != "HEAD":
             self.complete = not message.get("more_body", False)
-        await self._send(message)
+            await self._send(message)
 
     def _response_for(self, error: Exception) -> Response:
         if isinstance(error, RefusedRequest):
