@@ -332,9 +332,9 @@ def test_the_host_is_there_once(served):
         ({"Origin": "http://evil.example", "Access-Control-Request-Method": "POST"}, 403),
     ],
 )
-@pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS"])
-def test_pages_of_other_origins_are_refused(served, method, headers, status):
-    answer = ask(served, method, "/models", headers={"Host": "localhost:8000", **headers})
+@pytest.mark.parametrize(("method", "path"), [("GET", "/models"), ("POST", LEARN), ("OPTIONS", "/new")])
+def test_pages_of_other_origins_are_refused(served, method, path, headers, status):
+    answer = ask(served, method, path, headers={"Host": "localhost:8000", **headers})
     assert answer.status == status
     assert bool(served.app.reached) == (status == 200)
     if status == 403:
@@ -371,7 +371,7 @@ def ask_directly(guard, method="GET", path="/models", headers=()):
 ROUTES = [(method, route) for route, methods in RULES.items() for method in methods]
 
 
-@pytest.mark.parametrize(("method", "route"), [*ROUTES, ("HEAD", "/models"), ("PATCH", "/models/{name}"), ("GET", "/new")])
+@pytest.mark.parametrize(("method", "route"), [*ROUTES, ("HEAD", "/models"), ("PATCH", "/new"), ("GET", "/new")])
 def test_each_route_needs_its_scope(method, route, tmp_path):
     texts = {scope: add_token(tmp_path, [scope]).text for scope in SCOPES}
     path = route.replace("{name}", "mail")
@@ -848,6 +848,18 @@ def test_head_is_get_without_the_body(served):
     refused = exchange(served, request_bytes("HEAD", "/", {"Host": "evil.example", "Connection": "close"}))
     assert refused.startswith(b"HTTP/1.1 421 ")
     assert refused.endswith(b"\r\n\r\n")
+
+
+def test_a_method_that_a_route_does_not_have_is_refused_with_those_it_has(served):
+    for method in ("POST", "OPTIONS", "PATCH"):
+        answer = ask(served, method, "/models/mail", b"{}")
+        assert (answer.status, answer.kind, answer.headers["allow"]) == (
+            405,
+            "method-not-allowed",
+            "GET, PUT, DELETE, HEAD",
+        )
+    assert ask(served, "HEAD", LEARN).headers["allow"] == "POST"
+    assert not served.app.reached
 
 
 def test_no_other_protocol_is_spoken(served):

@@ -240,8 +240,11 @@ class _Request:
         if b"host" not in headers and scope["http_version"] != "1.0":
             raise RefusedRequest(problem(400, "malformed", "The request is malformed", "the header host is missing"))
         self.expects = b"expect" in headers
-        rule = RULES.get(route, {}).get("GET" if method == "HEAD" else method, _ADMINISTER)
+        methods = RULES.get(route, {})
+        rule = methods.get("GET" if method == "HEAD" else method, _ADMINISTER)
         guard.check_head(method, rule, headers)
+        if rule is _ADMINISTER and methods and method not in methods:
+            raise RefusedRequest(_method_not_allowed(method, methods))
         limit = guard.check_body(rule, headers)
         if limit is None:
             return self._receive
@@ -327,6 +330,14 @@ def _check_token(known: TokenList, scope: str, authorization: bytes | None) -> N
     if not token.allows(scope):
         detail = f"the token {token.id} allows {', '.join(token.scopes)}; this request needs {scope}"
         raise RefusedRequest(problem(403, "forbidden", "The token does not allow this", detail, scope=scope))
+
+
+def _method_not_allowed(method: str, methods: Collection[str]) -> Response:
+    allowed = ", ".join([*methods, *(["HEAD"] if "GET" in methods else [])])
+    detail = f"the method must be {allowed}; got {shown(method)}"
+    response = problem(405, "method-not-allowed", "The method is not allowed here", detail, allowed=allowed)
+    response.headers["Allow"] = allowed
+    return response
 
 
 def route_pattern(path: str) -> str:
