@@ -24,7 +24,7 @@ from rosenblatt.serve.protocol import with_limits
 from rosenblatt.serve.tokens import SCOPES, Tokens, add_token, parse_expiry, remove_token
 
 PATIENCE = 20  # seconds that a test waits for a socket; none waits so long where all is well
-QUICK = Limits(header_seconds=0.4, body_seconds=0.4, whole_body_seconds=1.2, send_seconds=0.4, idle_seconds=0.6)
+HASTY = Limits(header_seconds=0.4, body_seconds=0.4, whole_body_seconds=1.2, send_seconds=0.4)
 JSON = {"Content-Type": "application/json"}
 LEARN = "/models/mail/learn"
 
@@ -35,6 +35,7 @@ class Application:
     def __init__(self):
         self.reached = []
         self.open = 0
+        self.released = False
 
     async def __call__(self, scope, receive, send):
         self.open += 1
@@ -51,7 +52,9 @@ class Application:
         if path == "/models/conflict":
             raise Conflict("there is another model of this name", hint="use another name")
         if path == "/models/slow":
-            await asyncio.sleep(1.0)
+            await asyncio.sleep(0.1)
+        while path == "/models/held" and not self.released:
+            await asyncio.sleep(0.01)
         if path == "/events":
             await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/event-stream")]})
             gone = asyncio.create_task(disconnected(receive))
@@ -95,7 +98,7 @@ class Served(NamedTuple):
 
 
 @contextmanager
-def serving(folder, limits=QUICK):
+def serving(folder, limits):
     """Serve the application behind the guard until the block ends."""
     app = Application()
     guard = Guard(app, Tokens(folder), limits, LOOPBACK_HOSTS, Metrics())
@@ -120,16 +123,22 @@ def serving(folder, limits=QUICK):
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory):
     """A server without tokens, for all tests that leave it as it was."""
-    with serving(tmp_path_factory.mktemp("folder")) as served:
+    with serving(tmp_path_factory.mktemp("folder"), Limits()) as served:
         yield served
 
 
 @pytest.fixture
 def served(shared):
     """The server without tokens, to which nothing has come yet."""
-    until(lambda: not shared.connections and not shared.app.open)
-    shared.app.reached.clear()
-    return shared
+    return untouched(shared)
+
+
+def untouched(served):
+    """A server that has no connections, and has forgotten what reached it."""
+    until(lambda: not served.connections and not served.app.open)
+    served.app.reached.clear()
+    served.app.released = False
+    return served
 
 
 def until(condition):
@@ -378,7 +387,7 @@ def test_each_route_needs_its_scope(method, route, tmp_path):
     app = Application()
     if path in ("/events", "/metrics"):
         app.answer = quiet_answer(app)
-    guard = Guard(app, Tokens(tmp_path), QUICK)
+    guard = Guard(app, Tokens(tmp_path), Limits())
     needs = RULES.get(route, {}).get("GET" if method == "HEAD" else method)
     needs = "administer" if needs is None else needs.scope
     status, headers = ask_directly(guard, method, path)
@@ -426,7 +435,7 @@ def test_a_path_matches_one_route():
 
 
 def test_tokens_take_effect_while_the_server_runs(tmp_path):
-    with serving(tmp_path) as served:
+    with serving(tmp_path, Limits()) as served:
         assert ask(served).status == 200
         text, token = add_token(tmp_path, ["predict"], name="dashboard")
         assert ask(served).kind == "unauthorized"
@@ -444,7 +453,7 @@ def test_tokens_take_effect_while_the_server_runs(tmp_path):
 
 @pytest.mark.parametrize("content", [b"", b"{}", b'{"version": 1, "tokens": [{}]}', b"\xff", None])
 def test_a_damaged_list_of_tokens_lets_nobody_in(content, tmp_path):
-    guard = Guard(Application(), Tokens(tmp_path), QUICK)
+    guard = Guard(Application(), Tokens(tmp_path), Limits())
     text = add_token(tmp_path, ["administer"]).text
     bearer = [("Authorization", f"Bearer {text}")]
     assert ask_directly(guard, headers=bearer)[0] == 200
@@ -465,7 +474,7 @@ def test_a_damaged_list_of_tokens_lets_nobody_in(content, tmp_path):
 
 def test_a_token_that_has_expired_is_refused(tmp_path, monkeypatch):
     text = add_token(tmp_path, ["predict"], parse_expiry("12h")).text
-    guard = Guard(Application(), Tokens(tmp_path), QUICK)
+    guard = Guard(Application(), Tokens(tmp_path), Limits())
     bearer = [("Authorization", f"Bearer {text}")]
     assert ask_directly(guard, headers=bearer)[0] == 200
     now = time.time()
@@ -487,7 +496,7 @@ HEADER_VALUES = st.one_of(
 def closed_guard(tmp_path_factory):
     folder = tmp_path_factory.mktemp("tokens")
     add_token(folder, SCOPES)
-    return Guard(Application(), Tokens(folder), QUICK, LOOPBACK_HOSTS)
+    return Guard(Application(), Tokens(folder), Limits(), LOOPBACK_HOSTS)
 
 
 @settings(max_examples=150, deadline=None)
@@ -547,7 +556,8 @@ def test_a_route_reads_its_content_types(served, method, path, content_type, sta
 def test_compressed_bodies_are_refused(served):
     assert ask(served, "POST", LEARN, b"{}", {**JSON, "Content-Encoding": "gzip"}).status == 415
     assert ask(served, "POST", LEARN, b"{}", {**JSON, "Content-Encoding": "identity"}).status == 200
-    (answer,) = answers(exchange(served, request_bytes(headers={"Transfer-Encoding": "gzip, chunked"}, body=b"0\r\n\r\n")))
+    coded = request_bytes(headers={"Transfer-Encoding": "gzip, chunked", "Content-Length": None, "Connection": "close"})
+    (answer,) = answers(exchange(served, coded + b"0\r\n\r\n"))
     assert answer.status == 400
     assert len(served.app.reached) == 1
 
@@ -570,16 +580,14 @@ def test_the_application_gets_the_body_whole(served, size):
 @pytest.fixture(scope="module")
 def narrow(tmp_path_factory):
     """A server that takes little."""
-    limits = QUICK._replace(body_bytes=1000, import_bytes=200_000, head_bytes=2000, queued_bytes=1500, connections=8)
+    limits = Limits(body_bytes=1000, import_bytes=200_000, head_bytes=2000, queued_bytes=1500, connections=8)
     with serving(tmp_path_factory.mktemp("narrow"), limits) as served:
         yield served
 
 
 @pytest.fixture
 def small(narrow):
-    until(lambda: not narrow.connections and not narrow.app.open)
-    narrow.app.reached.clear()
-    return narrow
+    return untouched(narrow)
 
 
 @pytest.mark.parametrize("chunked", [False, True])
@@ -678,103 +686,164 @@ def test_connections_over_the_limit_are_sent_away(small):
 # Slow clients
 
 
-def test_a_head_that_is_too_slow_is_cut(served):
-    with connect(served) as client:
+@pytest.fixture(scope="module")
+def impatient(tmp_path_factory):
+    """A server that does not wait long."""
+    with serving(tmp_path_factory.mktemp("impatient"), HASTY) as served:
+        yield served
+
+
+@pytest.fixture
+def hasty(impatient):
+    return untouched(impatient)
+
+
+def test_a_head_that_is_too_slow_is_cut(hasty):
+    with connect(hasty) as client:
         began = time.monotonic()
         client.sendall(b"GET / HTTP/1.1\r\nHost: local")
         (answer,) = answers(rest(client))
     assert (answer.status, answer.kind) == (408, "too-slow")
-    assert time.monotonic() - began >= QUICK.header_seconds
-    assert not served.app.reached
+    assert time.monotonic() - began >= HASTY.header_seconds
+    assert not hasty.app.reached
 
 
-def test_a_head_that_drips_is_cut(served):
+def test_a_head_that_drips_is_cut(hasty):
     head = b"\r\n" * 10 + b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"x" * 10_000
-    with connect(served) as client:
+    with connect(hasty) as client:
         assert drip(client, [bytes([byte]) for byte in head], 0.02)
-    assert not served.app.reached
+    assert not hasty.app.reached
 
 
-def test_a_silent_connection_is_closed_without_a_word(served):
-    with connect(served) as client:
+def test_a_silent_connection_is_closed_without_a_word(hasty):
+    with connect(hasty) as client:
         assert rest(client) == b""
-    with connect(served) as client:
+
+
+def test_an_idle_connection_is_closed(tmp_path):
+    with serving(tmp_path, Limits(idle_seconds=0.2)) as served, connect(served) as client:
         client.sendall(request_bytes("GET", "/"))
-        assert [answer.status for answer in answers(rest(client))] == [200]  # idle_seconds after the answer
+        assert [answer.status for answer in answers(rest(client))] == [200]
 
 
 @pytest.mark.parametrize("chunked", [False, True])
-def test_a_body_that_stops_is_cut(served, chunked):
+def test_a_body_that_stops_is_cut(hasty, chunked):
     headers = {"Transfer-Encoding": "chunked"} if chunked else {"Content-Length": 100}
-    with connect(served) as client:
+    with connect(hasty) as client:
         client.sendall(request_bytes(headers=headers) + (b"5\r\n{" if chunked else b"{"))
         (answer,) = answers(rest(client))
     assert (answer.status, answer.kind) == (408, "too-slow")
-    assert not served.app.reached
-    until(lambda: served.guard.held_bytes == 0)
+    assert not hasty.app.reached
+    until(lambda: hasty.guard.held_bytes == 0)
 
 
-def test_a_body_that_drips_is_cut(served):
-    with connect(served) as client:
+def test_a_body_that_drips_is_cut(hasty):
+    with connect(hasty) as client:
         client.sendall(request_bytes(headers={"Content-Length": 10_000}))
         assert drip(client, [b"x"] * 10_000, 0.05)
-    assert not served.app.reached
+    assert not hasty.app.reached
+
+
+def test_a_client_that_does_not_read_is_cut(hasty):
+    with connect(hasty) as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        client.sendall(request_bytes("GET", "/events"))
+        until(lambda: hasty.app.open)
+        until(lambda: not hasty.connections)
+    until(lambda: not hasty.app.open)
+
+
+def test_an_answer_that_nobody_takes_does_not_hold_the_connection(hasty):
+    with connect(hasty) as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection = the_connection(hasty)
+        run_in_loop(connection, lambda: (connection.transport.write(b"x" * 50_000_000), connection.transport.close()))
+        until(lambda: not hasty.connections)
+
+
+def the_connection(served):
+    """The server's side of the only connection."""
+    until(lambda: len(served.connections) == 1)
+    return next(iter(served.connections))
+
+
+def run_in_loop(connection, function):
+    """Run a function in the thread of the server."""
+    done = threading.Event()
+    connection.loop.call_soon_threadsafe(lambda: (function(), done.set()))
+    assert done.wait(PATIENCE)
+
+
+def is_cut_at(connection, moment):
+    """Whether the deadlines cut a connection if it is this late; the clock of the server need not be waited for."""
+    run_in_loop(connection, lambda: connection.check_deadlines(moment))
+    return connection.transport.is_closing()
+
+
+def test_a_head_is_cut_after_header_seconds(served):
+    with connect(served) as client:
+        client.sendall(b"GET / HTTP/1.1\r\n")
+        connection = the_connection(served)
+        until(lambda: connection.received)
+        limit = connection.began + connection.limits.header_seconds
+        assert not is_cut_at(connection, limit - 1)
+        client.sendall(b"Host: ")
+        until(lambda: connection.received > 16)  # more bytes give no more time
+        assert not is_cut_at(connection, limit - 1)
+        assert is_cut_at(connection, limit + 1)
 
 
 def test_a_body_that_moves_is_not_cut(served):
     with connect(served) as client:
-        client.sendall(request_bytes(headers={"Content-Length": 5, "Connection": "close"}))
-        for byte in b"12345":
-            time.sleep(0.15)
-            client.sendall(bytes([byte]))
-        (answer,) = answers(rest(client))
-    assert json.loads(answer.body) == {"size": 5, "pieces": 1}
+        client.sendall(request_bytes(headers={"Content-Length": 10**7, "Connection": "close"}))
+        connection = the_connection(served)
+        until(lambda: connection.awaited == "body")
+        began, limits = connection.began, connection.limits
+        assert not is_cut_at(connection, connection.moved + limits.body_seconds - 1)
+        client.sendall(b"x" * 2**20)
+        until(lambda: connection.received == 2**20)
+        assert not is_cut_at(connection, connection.moved + limits.body_seconds - 1)
+        connection.moved += 1000  # as if the body had moved for so long
+        assert not is_cut_at(connection, began + limits.whole_body_seconds + 16 - 1)  # 1 MiB at 64 KiB a second
+        assert is_cut_at(connection, began + limits.whole_body_seconds + 16 + 1)
+        assert [answer.status for answer in answers(rest(client))] == [408]
+    assert not served.app.reached
 
 
 def test_who_waits_for_an_answer_is_not_cut(served):
     with connect(served) as client:
-        client.sendall(request_bytes("GET", "/models/slow") + b"GET / HT")
-        time.sleep(0.7)
+        client.sendall(request_bytes("GET", "/models/held") + b"GET / HT")
+        connection = the_connection(served)
+        until(lambda: served.app.open and connection.awaited == "head")
+        assert not is_cut_at(connection, connection.moved + 10_000)
+        connection.began = connection.loop.time()
+        served.app.released = True
         client.sendall(b"TP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         assert [answer.status for answer in answers(rest(client))] == [200, 200]
 
 
-def test_a_client_that_does_not_read_is_cut(served):
-    with connect(served) as client:
-        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        client.sendall(request_bytes("GET", "/events"))
-        until(lambda: served.app.open)
-        until(lambda: not served.connections)
-    until(lambda: not served.app.open)
-
-
 def test_a_client_that_reads_slowly_is_not_cut(served):
     with connect(served) as client:
-        client.sendall(request_bytes("GET", "/events"))
-        until(lambda: served.app.open)
-        for _ in range(20):
-            time.sleep(0.06)
-            client.recv(2**22)
-        assert served.app.open
+        connection = the_connection(served)
+        run_in_loop(connection, lambda: connection.transport.write(b"x" * 50_000_000))
+        until(lambda: connection.unread_since is not None)
+        for _ in range(3):
+            since, left = connection.unread_since, connection.unread
+            assert not is_cut_at(connection, since + connection.limits.send_seconds - 1)
+            while connection.transport.get_write_buffer_size() > left - 100_000:
+                client.recv(2**20)
+            assert not is_cut_at(connection, since + connection.limits.send_seconds + 1)
+            assert connection.unread < left
+        until(lambda: is_cut_at(connection, connection.unread_since + connection.limits.send_seconds + 1))
 
 
-def test_an_answer_that_nobody_takes_does_not_hold_the_connection(served):
-    with connect(served) as client:
-        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        until(lambda: served.connections)
-        (connection,) = served.connections
-        connection.loop.call_soon_threadsafe(connection.transport.write, b"x" * 50_000_000)
-        connection.loop.call_soon_threadsafe(connection.transport.close)
-        until(lambda: not served.connections)
-
-
-def test_no_timer_is_left_when_the_last_client_has_gone(served):
-    assert ask(served).status == 200
-    assert served.protocol.sweeper.timer is not None
-    until(lambda: not served.connections)
-    until(lambda: served.protocol.sweeper.timer is None)
-    assert ask(served).status == 200
-    assert served.protocol.sweeper.timer is not None
+def test_no_timer_is_left_when_the_last_client_has_gone(hasty):
+    assert ask(hasty).status == 200
+    assert hasty.protocol.sweeper.timer is not None
+    until(lambda: not hasty.connections)
+    until(lambda: hasty.protocol.sweeper.timer is None)
+    assert ask(hasty).status == 200
+    assert hasty.protocol.sweeper.timer is not None
 
 
 # HTTP
