@@ -73,10 +73,11 @@ def load_models(writer: Writer, note: Callable[[str], None]) -> None:
         Is called with what is worth knowing.
     """
     read, records = writer.log.read, writer.log.read.models()
-    known = [snapshot for record in records for snapshot in read.snapshots(record.id)]
-    remove_strangers(writer.log.folder, known)
     for record in records:
         writer.models[record.name] = _load(writer, record)
+    known = [snapshot for record in records for snapshot in read.snapshots(record.id)]
+    writer.log.begin_writing()
+    remove_strangers(writer.log.folder, known)
     for problem in writer.states.problems:
         note(problem)
 
