@@ -518,6 +518,24 @@ def test_the_log_gives_the_model_again_here_and_on_the_server(served, name, tmp_
         served.import_log(name + "i", tmp_path / "log.jsonl.gz")
 
 
+def test_threads_share_a_client_and_nothing_is_lost_or_learned_twice(served, name):
+    remote = served.create(name)
+    done = []
+
+    def work(number):
+        for k in range(10):
+            done.append(remote.learn_many([{f"t{number}": 1, "k": k}] * 2, ["x", "y"]))
+            remote.predict_one({"k": k})
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=60)
+    assert remote.n_seen_ == sum(each.learned for each in done) == 120
+    assert sorted(each.seq for each in done) == list(range(2, 62))
+
+
 def test_history_counts_what_was_predicted_wrongly(served, name):
     remote, local = served.create(name), OnlinePerceptron()
     stream = [({"a": k % 5, "b": k % 3}, "xy"[k % 2]) for k in range(30)]
