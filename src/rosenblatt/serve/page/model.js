@@ -3,7 +3,7 @@
 import { coarsen, describePoint, describeState, drawSparkline, ErrorChart, overallShare, placeOf, pointsOf, windowShare } from "./chart.js";
 import { askFirst } from "./dialogs.js";
 import { byId, bytes, count, counted, element, labelKey, labelText, percent, share, showBars, showList, showProblem, time, write } from "./elements.js";
-import { describeExample, readLabel } from "./examples.js";
+import { describeExample } from "./examples.js";
 import { paced, settled } from "./refresh.js";
 import { download, getJson, modelPath, send, sendJson } from "./server.js";
 import { showSuggestions, Trial } from "./trial.js";
@@ -100,7 +100,8 @@ export class ModelView {
   update(summary) {
     if (!this.#model || summary.name !== this.#name) return;
     if (summary.seq === this.#model.seq && this.#model.recent) return;
-    this.#model = { ...this.#model, ...summary };
+    const { classes, ...changes } = summary; // an event has their number, a description their names: those come with the next
+    this.#model = { ...this.#model, ...changes };
     this.#showModel();
     this.#trial.changed(this.#model);
     this.#refreshDescription();
@@ -143,19 +144,21 @@ export class ModelView {
     write(byId("figure-recent"), model.recent ? share(model.recent.wrong, model.recent.seen) : "–");
     write(byId("figure-recent-of"), model.recent?.seen ? `${count(model.recent.wrong)} of the last ${count(model.recent.seen)}` : "");
     write(byId("figure-classes"), count(model.classes.length));
-    write(byId("figure-features"), count(model.features ?? 0));
+    write(byId("figure-features"), count(model.features));
     write(byId("figure-seq"), count(model.seq));
     byId("state-seq").max = model.seq;
+    if (model.failure) showProblem(byId("model-problem"), new Error(`This model cannot learn: ${model.failure}`));
     const facts = [
       ["Wrong predictions", `${count(model.wrong)} (predicted before learning, by the model as it is served)`],
       ["Mistakes", `${count(model.mistakes)} (the learner's own count: a tie is a mistake)`],
       ["Updates", `${count(model.updates)} (changes of the weights)`],
-      ["Memory", bytes(model.memory_bytes ?? 0)],
+      ["Memory", bytes(model.memory_bytes)],
+      ["Log", bytes(model.log_bytes)],
       ["Labels", abridgeLabels(model.classes)],
-      ["Parameters", Object.entries(model.parameters ?? {}).map(([name, value]) => `${name} = ${JSON.stringify(value)}`).join(", ") || "as the learner has them"],
+      ["Parameters", Object.entries(model.parameters).map(([name, value]) => `${name} = ${JSON.stringify(value)}`).join(", ") || "as the learner has them"],
       ["Created", time(model.created)],
       ["Changed", time(model.changed)],
-      ["Snapshots", model.snapshots?.length ? `${counted(model.snapshots.length, "snapshot")}, the last after log entry ${count(model.snapshots.at(-1))}` : "none yet"],
+      ["Snapshots", model.snapshots.length ? `${counted(model.snapshots.length, "snapshot")}, the last after log entry ${count(model.snapshots.at(-1))}` : "none yet"],
     ];
     showList(byId("facts"), facts, {
       key: ([name]) => name,
@@ -329,10 +332,14 @@ export class ModelView {
     this.#weightsStale = !this.#weightsVisible;
     if (!classes || this.#weightsStale) return;
     const [at, typed] = [this.#state, this.#weightLabel];
-    const label = typed === "" ? null : labelKey(readLabel(typed, classes));
-    const labels = label !== null ? [label] : classes.length <= COLUMNS ? [null] : classes.slice(0, COLUMNS).map(labelKey);
-    const top = label === null ? WEIGHTS : WEIGHTS_OF_ONE;
-    const ask = (name) => Promise.all(labels.map((each) => getJson(modelPath(name, "weights", { top, label: each, at }))));
+    const keys = classes.map(labelKey);
+    const found = keys.includes(typed) ? [typed] : keys.filter((key) => key.includes(typed));
+    const labels = found.slice(0, COLUMNS);
+    const top = labels.length === 1 ? WEIGHTS_OF_ONE : WEIGHTS;
+    const ask = (name) => Promise.all(labels.map((label) => getJson(modelPath(name, "weights", { top, label, at })).catch((problem) => {
+      if (at === null || problem.status !== 422) throw problem;
+      return { weights: { [label]: [] } }; // it was not known then
+    })));
     await this.#load("weights-problem", ask, (answers) => {
       const columns = answers.flatMap(({ weights, intercepts }) =>
         Object.entries(weights).map(([name, pairs]) => ({ name, pairs, intercept: intercepts?.[name] })));
@@ -346,18 +353,17 @@ export class ModelView {
         },
       });
       write(byId("weights-at"), at === null ? "" : `As they were after log entry ${count(at)}.`);
-      write(byId("weights-more"), this.#describeWeights(columns, label, top));
+      write(byId("weights-more"), this.#describeWeights(columns, found.length, top));
     });
   }
 
-  #describeWeights(columns, label, top) {
+  #describeWeights(columns, labels, top) {
+    if (this.#weightLabel !== "" && labels === 0) return "No label has this in its name.";
     if (!columns.some(({ pairs }) => pairs.length)) return "No weight yet.";
-    const { classes, features } = this.#model;
+    const { features } = this.#model;
     const parts = [];
     if (features > top) parts.push(`The ${top} largest of ${counted(features, "feature")}.`);
-    if (label === null && columns.length < classes.length) {
-      parts.push(`${columns.length} of ${counted(classes.length, "label")}; type another label to see its weights.`);
-    }
+    if (columns.length < labels) parts.push(`${columns.length} of ${counted(labels, "label")}; type a label to see its weights.`);
     return parts.join(" ");
   }
 
