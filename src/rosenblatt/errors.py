@@ -30,6 +30,8 @@ shows `missing='fill'` where the command line shows `--missing fill`.
       DamagedTokens              (ValueError)   a server's list of tokens that cannot be read
       LearningPaused             (RuntimeError) a server that does not learn now: its disk is full, or it stops
       FolderInUse                (RuntimeError) a folder that another server uses
+      ServerUnavailable          (OSError)      a server that does not answer, or is busy at every attempt
+      ServerRefused                             an answer of a server that no other type stands for: status, kind
 
 Two warnings have types of their own:
 
@@ -65,6 +67,8 @@ class RosenblattError(Exception):
     row : int, optional
         Which row of the data it is about, from 0.
     """
+
+    learned: int | None = None  # examples that a server had learned before it refused one of many
 
     def __init__(
         self,
@@ -431,6 +435,43 @@ class FolderInUse(RosenblattError, RuntimeError):
     def __init__(self, path: str | os.PathLike[str], **facts: Any):
         facts.setdefault("hint", "stop that server first, or serve another folder")
         super().__init__("another server uses this folder", path=path, **facts)
+
+
+class ServerUnavailable(RosenblattError, OSError):
+    """A server that does not answer, or answers at every attempt that it is busy.
+
+    Parameters
+    ----------
+    problem : str
+        What is wrong.
+    url : str
+        The address of the server.
+    attempts : int
+        How often the request was sent.
+    """
+
+    def __init__(self, problem: str, url: str, attempts: int, **facts: Any):
+        super().__init__(problem, **facts)
+        self.url, self.attempts = url, attempts
+
+
+class ServerRefused(RosenblattError):
+    """An answer of a server that is an error for which the library has no other type: a token that is missing or not
+    good for this, a wrong address, an error inside the server.
+
+    Parameters
+    ----------
+    problem : str
+        What is wrong, in the words of the server.
+    status : int
+        The status of the answer: 401 is a token that is missing or unknown, 403 one that does not allow this.
+    kind : str
+        The last part of the type of the problem details; empty where the answer has none.
+    """
+
+    def __init__(self, problem: str, status: int, kind: str = "", **facts: Any):
+        super().__init__(problem, **facts)
+        self.status, self.kind = status, kind
 
 
 class UnscaledColumns(UserWarning):

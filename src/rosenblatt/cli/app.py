@@ -30,6 +30,11 @@ SECTIONS = {
         "tag": "Tag words: train, run or measure a tagger.",
         "parse": "Parse sentences: train, run or measure a dependency parser.",
     },
+    "Serving": {
+        "serve": "Serve models that learn, over HTTP, and lose nothing.",
+        "token": "Add, list or remove the tokens of a server.",
+        "backup": "Copy the folder of a server while it runs.",
+    },
     "Proofs": {
         "certify": "Are two classes linearly separable? With a proof either way.",
         "feasible": "Find x with A x > 0, or solve a linear program, with a proof.",

@@ -1,6 +1,6 @@
 """The HTTP interface: each route is a function here, and does what it says with the models and the writer.
 
-The signatures of the functions are what OpenAPI shows. The functions are called with the request alone: bodies are parsed by
+The signatures of the functions are what OpenAPI shows. They are called with the request alone: bodies are parsed by
 `state.py`, which takes a fraction of the time that generic validation takes, and tells which row is wrong.
 """
 
@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from functools import partial
 from importlib.resources import files
+from inspect import signature
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -46,6 +47,7 @@ from rosenblatt.serve.history import Window
 from rosenblatt.serve.learners import Row, ServedLearner, label_text, make_learner
 from rosenblatt.serve.limits import Limits
 from rosenblatt.serve.log import LogReader, now
+from rosenblatt.serve.metrics import Metrics
 from rosenblatt.serve.predictions import PredictionStore
 from rosenblatt.serve.problem_details import from_error, problem
 from rosenblatt.serve.snapshots import States
@@ -81,8 +83,16 @@ ModelName = Annotated[str, InPath(pattern=NAME, description="The name of a model
 At = Annotated[int | None, Query(ge=1, description="The state after this entry of the log; by default the newest.")]
 Key = Annotated[str | None, Query(include_in_schema=False)]
 PROBLEMS: dict[int | str, dict[str, Any]] = {
-    "4XX": {"model": shapes.Problem, "description": "The request cannot be fulfilled.", "content": {"application/problem+json": {}}},
-    "5XX": {"model": shapes.Problem, "description": "The server cannot fulfil it now.", "content": {"application/problem+json": {}}},
+    "4XX": {
+        "model": shapes.Problem,
+        "description": "The request cannot be fulfilled.",
+        "content": {"application/problem+json": {}},
+    },
+    "5XX": {
+        "model": shapes.Problem,
+        "description": "The server cannot fulfil it now.",
+        "content": {"application/problem+json": {}},
+    },
 }
 
 
@@ -90,11 +100,12 @@ class DirectRoute(APIRoute):
     """A route whose function is called with the request alone, and whose errors become problem details."""
 
     def get_route_handler(self) -> Handler:
-        endpoint: Callable[[Request], Awaitable[Response]] = self.endpoint
+        endpoint: Callable[..., Awaitable[Response]] = self.endpoint
+        shown = (None,) * (len(signature(endpoint).parameters) - 1)  # what OpenAPI shows, and the function does not use
 
         async def handle(request: Request) -> Response:
             try:
-                return await endpoint(request)
+                return await endpoint(request, *shown)
             except RosenblattError as error:
                 return from_error(error).response
 
@@ -114,11 +125,14 @@ class Service:
         The rows of predictions.
     limits : Limits
         What a request may have.
+    metrics : Metrics
+        What is counted.
     """
 
-    def __init__(self, folder: Path, writer: Writer, store: PredictionStore, limits: Limits):
-        self.folder, self.writer, self.store, self.limits = folder, writer, store, limits
-        self.models: dict[str, ServedModel] = {}
+    def __init__(self, folder: Path, writer: Writer, store: PredictionStore, limits: Limits, metrics: Metrics):
+        self.folder, self.writer, self.store, self.limits, self.metrics = folder, writer, store, limits, metrics
+        self.models: dict[str, ServedModel] = dict(writer.models)  # as far as they are committed
+        writer.changed = self.changed
         self.feed = Feed()
         self.stopping = False
         self._earlier: OrderedDict[tuple[int, int], Published] = OrderedDict()
@@ -131,7 +145,13 @@ class Service:
             self.models[model.name] = model
         elif self.models.get(model.name) is model:
             del self.models[model.name]
+            self.metrics.remove_model(model.name)
         self.feed.changed(model.name)
+
+    def stop(self) -> None:
+        """Say that the server is about to stop, and end what would never end."""
+        self.stopping = True
+        self.feed.stop()
 
     def find(self, request: Request) -> ServedModel:
         """Return the model that the path of a request names."""
@@ -154,7 +174,13 @@ class Service:
         async with self._one_state:
             if place not in self._earlier:
                 state = await self.slowly(partial(self._state_at, model.record.id, seq))
-                time = model.record.created if state.seq == 1 else state.history.view().windows[-1].time if state.history.view().windows else model.record.created
+                time = (
+                    model.record.created
+                    if state.seq == 1
+                    else state.history.view().windows[-1].time
+                    if state.history.view().windows
+                    else model.record.created
+                )
                 self._earlier[place] = Published(state.learner, state.history.view(), seq, time)
                 while len(self._earlier) > STATES_KEPT:
                     self._earlier.popitem(last=False)
@@ -307,10 +333,12 @@ def lines_too(shape: str) -> dict[str, Any]:
     return {"requestBody": {"content": {LINES: {"schema": {"type": "string", "description": f"One {shape} a line."}}}}}
 
 
-@route("POST", "/models/{name}/learn", response_model=shapes.LearnAnswer, openapi_extra=lines_too("example"), tags=["learn"])
+@route(
+    "POST", "/models/{name}/learn", response_model=shapes.LearnAnswer, openapi_extra=lines_too("example"), tags=["learn"]
+)
 async def learn(
     request: Request,
-    name: ModelName = "",
+    name: ModelName,
     body: shapes.LearnRequest | None = None,
 ) -> Response:
     """Learn from examples.
@@ -331,7 +359,7 @@ async def learn(
     job = await learn_job(service, model, raw, content, key)
     learned = await service.writer.do(job)
     assert isinstance(learned, Learned)
-    return learn_answer(learned, len(raw))
+    return learn_answer(service, model, learned, len(raw))
 
 
 async def learn_job(
@@ -362,8 +390,11 @@ async def learn_job(
     return LearnJob(model, examples, payload, key, digest, predictions)
 
 
-def learn_answer(learned: Learned, count: int) -> Response:
+def learn_answer(service: Service, model: ServedModel, learned: Learned, count: int) -> Response:
     """Return the answer to a request to learn; if nothing could be learned, that is an error."""
+    service.metrics.examples_learned.add(learned.learned, model.name)
+    service.metrics.mistakes.add(learned.mistakes, model.name)
+    service.metrics.examples_refused.add(len(learned.refused), model.name)
     if learned.refused and len(learned.refused) == count:
         raise learned.refused[0][1]
     values: dict[str, object] = {name: getattr(learned, name) for name in ("seq", "learned", "mistakes", "wrong")}
@@ -398,13 +429,17 @@ async def learn_lines(service: Service, model: ServedModel, content: bytes, key:
         mistakes, wrong = mistakes + result.mistakes, wrong + result.wrong
         refused += [(first + place, error) for place, error in result.refused]
         first += len(job.examples)
-    return learn_answer(Learned(seq, learned, mistakes, wrong, tuple(refused)), first)
+    return learn_answer(service, model, Learned(seq, learned, mistakes, wrong, tuple(refused)), first)
 
 
-@route("POST", "/models/{name}/predict", response_model=shapes.PredictAnswer, openapi_extra=lines_too("example"), tags=["predict"])
-async def predict(
-    request: Request, name: ModelName = "", body: shapes.PredictRequest | None = None, at: At = None
-) -> Response:
+@route(
+    "POST",
+    "/models/{name}/predict",
+    response_model=shapes.PredictAnswer,
+    openapi_extra=lines_too("example"),
+    tags=["predict"],
+)
+async def predict(request: Request, name: ModelName, body: shapes.PredictRequest | None = None, at: At = None) -> Response:
     """Predict examples.
 
     A prediction has the label, the scores, an id under which the true label can be learned later, and, with `explain`, what
@@ -437,6 +472,7 @@ async def predict_all(
 ) -> list[dict[str, Any]]:
     """Return the predictions of examples, in one state; other requests are served in between."""
     model.pin(state.learner, 1)
+    service.metrics.predictions.add(len(raw), model.name)
     place = 0
     try:
         found = []
@@ -452,7 +488,9 @@ async def predict_all(
         model.pin(state.learner, -1)
 
 
-def predict_example(learner: ServedLearner, example: object, limits: Limits, top: int | None, explain: int) -> dict[str, Any]:
+def predict_example(
+    learner: ServedLearner, example: object, limits: Limits, top: int | None, explain: int
+) -> dict[str, Any]:
     """Return the prediction of an example."""
     if not isinstance(example, dict) or not example.keys() <= {"x", "text"}:
         raise InvalidDataType(f'an example to predict must be {{"x": …}} or {{"text": …}}; got {shown(example)}')
@@ -461,7 +499,11 @@ def predict_example(learner: ServedLearner, example: object, limits: Limits, top
     scores = {} if label is None else learner.scores(row)
     if top is not None:
         scores = dict(sorted(scores.items(), key=lambda item: -item[1])[:top])
-    prediction: dict[str, Any] = {"label": label, "scores": {label_text(each): score for each, score in scores.items()}, "id": None}
+    prediction: dict[str, Any] = {
+        "label": label,
+        "scores": {label_text(each): score for each, score in scores.items()},
+        "id": None,
+    }
     if explain and label is not None:
         try:
             why = learner.explain(row, label)
@@ -495,9 +537,9 @@ async def list_models(request: Request) -> Response:
 @route(
     "PUT", "/models/{name}", response_model=shapes.ModelDescription, status_code=201, tags=["models"],
     responses={200: {"model": shapes.ModelDescription, "description": "It was there already, made of the same."}},
-    openapi_extra={"requestBody": {"content": {BINARY: {"schema": {"type": "string", "format": "binary", "description": "A model file."}}}}},
+    openapi_extra={"requestBody": {"content": {BINARY: {"schema": {"type": "string", "format": "binary"}}}}},
 )  # fmt: skip
-async def create_model(request: Request, name: ModelName = "", body: shapes.ModelSettings | None = None) -> Response:
+async def create_model(request: Request, name: ModelName, body: shapes.ModelSettings | None = None) -> Response:
     """Create a model.
 
     The body says which learner and parameters it has, or is a model file to start from, which can also be a member of the
@@ -529,7 +571,7 @@ def model_name(request: Request) -> str:
 
 
 @route("GET", "/models/{name}", response_model=shapes.ModelDescription, tags=["models"])
-async def describe_model(request: Request, name: ModelName = "", at: At = None) -> Response:
+async def describe_model(request: Request, name: ModelName, at: At = None) -> Response:
     """Describe a model."""
     service = service_of(request)
     model = service.find(request)
@@ -537,7 +579,7 @@ async def describe_model(request: Request, name: ModelName = "", at: At = None) 
 
 
 @route("DELETE", "/models/{name}", status_code=204, tags=["models"])
-async def delete_model(request: Request, name: ModelName = "") -> Response:
+async def delete_model(request: Request, name: ModelName) -> Response:
     """Delete a model, with its log."""
     service = service_of(request)
     await service.writer.do(DeleteJob(service.find(request)))
@@ -546,7 +588,10 @@ async def delete_model(request: Request, name: ModelName = "") -> Response:
 
 @route("GET", "/models/{name}/history", response_model=shapes.HistoryAnswer, tags=["models"])
 async def show_history(
-    request: Request, name: ModelName = "", labels: Annotated[bool, Query(description="Count by label too.")] = False, at: At = None
+    request: Request,
+    name: ModelName,
+    labels: Annotated[bool, Query(description="Count by label too.")] = False,
+    at: At = None,
 ) -> Response:
     """Show how well a model has been doing, and what it last predicted wrongly."""
     service = service_of(request)
@@ -580,7 +625,7 @@ def window_values(window: Window, by_label: bool) -> dict[str, object]:
 @route("GET", "/models/{name}/weights", response_model=shapes.WeightsAnswer, tags=["models"])
 async def show_weights(
     request: Request,
-    name: ModelName = "",
+    name: ModelName,
     top: Annotated[int, Query(ge=1, le=10_000, description="How many of each label.")] = 20,
     label: Annotated[str | None, Query(description="Of this label only.")] = None,
     at: At = None,
@@ -603,7 +648,7 @@ async def show_weights(
 
 
 @route("POST", "/models/{name}/set-back", response_model=shapes.SetBackAnswer, tags=["models"])
-async def set_back(request: Request, name: ModelName = "", body: shapes.SetBackRequest | None = None) -> Response:
+async def set_back(request: Request, name: ModelName, body: shapes.SetBackRequest | None = None) -> Response:
     """Set a model back to an earlier state.
 
     That is an entry of the log too: nothing is lost, and the model can be set back to the state before it.
@@ -618,9 +663,9 @@ async def set_back(request: Request, name: ModelName = "", body: shapes.SetBackR
 
 @route(
     "GET", "/models/{name}/file", tags=["models"], response_class=Response,
-    responses={200: {"content": {BINARY: {"schema": {"type": "string", "format": "binary"}}}, "description": "The model file."}},
+    responses={200: {"content": {BINARY: {"schema": {"type": "string", "format": "binary"}}}, "description": "The file."}},
 )  # fmt: skip
-async def download_file(request: Request, name: ModelName = "", at: At = None) -> Response:
+async def download_file(request: Request, name: ModelName, at: At = None) -> Response:
     """Download the model as a file, for `rosenblatt.load`."""
     service = service_of(request)
     model = service.find(request)
@@ -644,7 +689,7 @@ async def download_file(request: Request, name: ModelName = "", at: At = None) -
 )  # fmt: skip
 async def export_log(
     request: Request,
-    name: ModelName = "",
+    name: ModelName,
     first: Annotated[int, Query(alias="from", ge=1, description="The first entry.")] = 1,
     to: Annotated[int | None, Query(ge=1, description="The last entry.")] = None,
 ) -> Response:
@@ -678,9 +723,9 @@ async def export_log(
 
 @route(
     "POST", "/models/{name}/log", response_model=shapes.ImportAnswer, status_code=201, tags=["log"],
-    openapi_extra={"requestBody": {"required": True, "content": {LINES: {"schema": {"type": "string", "description": "One entry a line."}}}}},
+    openapi_extra={"requestBody": {"required": True, "content": {LINES: {"schema": {"type": "string"}}}}},
 )  # fmt: skip
-async def import_log(request: Request, name: ModelName = "") -> Response:
+async def import_log(request: Request, name: ModelName) -> Response:
     """Create a model from an exported log."""
     service = service_of(request)
     name, content = model_name(request), await request.body()
@@ -715,7 +760,7 @@ async def import_log(request: Request, name: ModelName = "") -> Response:
 
 @route(
     "GET", "/events", tags=["models"], response_class=Response,
-    responses={200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}, "description": "A stream of events."}},
+    responses={200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}, "description": "Events."}},
 )  # fmt: skip
 async def events(
     request: Request, model: Annotated[str | None, Query(description="Tell of this model only.")] = None
@@ -739,13 +784,36 @@ async def events(
     return StreamingResponse(stream(), media_type="text/event-stream")
 
 
+@route(
+    "GET", "/metrics", tags=["server"], response_class=Response,
+    responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}, "description": "Numbers for Prometheus."}},
+)  # fmt: skip
+async def show_metrics(request: Request) -> Response:
+    """Show numbers about the server, for Prometheus."""
+    service = service_of(request)
+    metrics = service.metrics
+    for name, model in service.models.items():
+        metrics.model_bytes.set(2 * model.published.learner.size(), name)
+    metrics.log_bytes.set(service.writer.log.path.stat().st_size)
+    metrics.queue_bytes.set(service.writer.queued_bytes)
+    metrics.open_streams.set(service.feed.streams)
+    metrics.learning_paused.set(service.writer.paused is not None)
+    return Response(metrics.render(), media_type="text/plain; version=0.0.4")
+
+
 @route("GET", "/healthz", response_model=shapes.Status, tags=["server"])
 async def health(request: Request) -> Response:
     """Say that the process answers."""
     return answer({"status": "ok"})
 
 
-@route("GET", "/readyz", response_model=shapes.Status, tags=["server"], responses={503: {"model": shapes.Status, "description": "It does not learn."}})
+@route(
+    "GET",
+    "/readyz",
+    response_model=shapes.Status,
+    tags=["server"],
+    responses={503: {"model": shapes.Status, "description": "It does not learn."}},
+)
 async def ready(request: Request) -> Response:
     """Say whether the server predicts and learns."""
     service = service_of(request)
@@ -763,7 +831,7 @@ async def page(request: Request) -> Response:
 
 
 @route("GET", "/page/{file}", response_class=Response, include_in_schema=False)
-async def page_part(request: Request, file: str = "") -> Response:
+async def page_part(request: Request, file: str) -> Response:
     """Return a file of the page."""
     return page_file(request.path_params["file"])
 

@@ -38,8 +38,8 @@ class Window(NamedTuple):
         labels = dict(self.labels)
         for label, counts in later.labels.items():
             _add(labels, label, counts)
-        counts = (one + other for one, other in zip(self[3:6], later[3:6], strict=True))
-        return Window(self.from_seq, later.seq, later.time, *counts, labels)
+        seen, mistakes, wrong = (one + other for one, other in zip(self[3:6], later[3:6], strict=True))
+        return Window(self.from_seq, later.seq, later.time, seen, mistakes, wrong, labels)
 
 
 class WrongExample(NamedTuple):
@@ -102,7 +102,9 @@ class History:
         """Keep an example that was predicted wrongly, to be looked at."""
         shown = example.example
         text, x = shown.get("text"), shown.get("x")
-        if (isinstance(text, str) and len(text) > LONGEST_EXAMPLE) or (isinstance(x, dict | list) and len(x) > LONGEST_EXAMPLE):
+        if (isinstance(text, str) and len(text) > LONGEST_EXAMPLE) or (
+            isinstance(x, dict | list) and len(x) > LONGEST_EXAMPLE
+        ):
             shown = {}
         self._last_wrong = (example._replace(example=shown), *self._last_wrong[: MOST_EXAMPLES - 1])
 
@@ -122,7 +124,7 @@ class History:
         -------
         view : HistoryView
         """
-        last = () if self._open is None else (Window(*self._open, dict(self._labels)),)
+        last = () if self._open is None else (Window._make([*self._open, dict(self._labels)]),)
         return HistoryView(self.wrong, self._windows + last, self._last_wrong)
 
     def to_json(self) -> dict[str, Any]:
@@ -156,7 +158,7 @@ class History:
         """
         self = cls()
         self.wrong, self._length, self._open = values["wrong"], values["length"], values["open"]
-        self._windows = tuple(Window(*window[:6], _counts(window[6])) for window in values["windows"])
+        self._windows = tuple(Window._make([*window[:6], _counts(window[6])]) for window in values["windows"])
         self._labels = _counts(values["labels"])
         self._last_wrong = tuple(WrongExample(*example) for example in values["last_wrong"])
         return self

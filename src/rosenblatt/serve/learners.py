@@ -1,7 +1,7 @@
 """What the server needs of a learner: to check a row of JSON, to predict it, and to learn from it, one example at a time.
 
 `OnlinePerceptron` takes named features as they are. A scikit-learn style estimator with `partial_fit` gets them hashed into
-a fixed number of columns, or takes vectors. Whatever can be wrong with an example without looking at the weights is found by
+a fixed number of columns, or takes vectors. What can be wrong with an example whatever the weights are is found by
 `read_row` and `check_label`, before the example is written to the log.
 """
 
@@ -38,6 +38,7 @@ from rosenblatt.online.perceptron import OnlinePerceptron
 from rosenblatt.online.rows import numeric_row
 from rosenblatt.serve.limits import Limits
 from rosenblatt.serve.text import TextFeatures
+from rosenblatt.workflow.model import FileModel
 
 Label = str | int | float | bool
 Row = dict[str, float] | list[float] | NDArray
@@ -135,7 +136,9 @@ class ServedLearner(ABC):
             else:
                 raise InvalidData("an example with text may have named features beside it, not a list of numbers")
         elif x is None:
-            raise InvalidData('an example must have "x" or "text"', hint='as {"x": {"free": 1}}, {"x": [0.5, 2]} or {"text": "…"}')
+            raise InvalidData(
+                'an example must have "x" or "text"', hint='as {"x": {"free": 1}}, {"x": [0.5, 2]} or {"text": "…"}'
+            )
         if not isinstance(x, dict | list):
             raise InvalidDataType(f"x must be an object of named features or a list of numbers; got {shown(x)}")
         if len(x) > limits.features:
@@ -285,7 +288,7 @@ class NamedLearner(ServedLearner):
 
     @property
     def classes(self) -> list[Label]:
-        return list(self._model.classes_)
+        return list(self._model.classes_)  # type: ignore[arg-type]  # labels of JSON, which check_label let through
 
     @property
     def features(self) -> int:
@@ -330,7 +333,9 @@ class EstimatorLearner(ServedLearner):
     def __init__(self, model: Any, buckets: int | None, classes: tuple[Label, ...] | None, text: TextFeatures):
         super().__init__(text)
         self._model, self.buckets, self._classes = model, buckets, classes
-        self._codes: dict[str, int] = {}  # of names: twice the column, plus one for the opposite sign; a function of the name
+        self._codes: dict[
+            str, int
+        ] = {}  # of names: twice the column, plus one for the opposite sign; a function of the name
         self._grows = getattr(model, "unknown_class", None) == "grow"
         self._regressor = is_regressor(model)
 
@@ -344,7 +349,9 @@ class EstimatorLearner(ServedLearner):
         names = getattr(self._model, "feature_names_in_", None)
         width = getattr(self._model, "n_features_in_", None)
         if width is None:
-            raise InvalidDataType("this model takes lists of numbers, not named features", settings={"hashing": DEFAULT_BUCKETS})
+            raise InvalidDataType(
+                "this model takes lists of numbers, not named features", settings={"hashing": DEFAULT_BUCKETS}
+            )
         places = {str(name): place for place, name in enumerate(range(width) if names is None else names)}
         vector = np.zeros(width)
         for name, value in x.items():
@@ -446,6 +453,7 @@ class EstimatorLearner(ServedLearner):
 
     def explain(self, row: Row, label: Label) -> Explanation:
         column, intercept = self._column(label)
+        products: dict[str | int, float]
         if isinstance(row, dict):
             codes = [(name, value, self._code(name)) for name, value in row.items()]
             products = {name: float(column[code >> 1]) * (-value if code & 1 else value) for name, value, code in codes}
@@ -551,7 +559,9 @@ def _estimator(specification: Specification) -> EstimatorLearner:
     if "unknown_class" in known and specification.classes is None:
         model.set_params(unknown_class="grow")
     if not hasattr(model, "partial_fit"):
-        raise InvalidParameter("learner", name, "a learner that learns one example at a time", hint="it needs all rows at once")
+        raise InvalidParameter(
+            "learner", name, "a learner that learns one example at a time", hint="it needs all rows at once"
+        )
     if specification.classes is None and not is_regressor(model) and "unknown_class" not in known:
         raise InvalidParameter("classes", None, f"a list of all classes: {name} cannot learn new ones")
     return EstimatorLearner(model, specification.hashing, specification.classes, specification.text)
@@ -586,11 +596,16 @@ def serve_model(model: Any, specification: Specification) -> ServedLearner:
     """
     if isinstance(model, OnlinePerceptron):
         return NamedLearner(model, specification.text)
+    if isinstance(model, FileModel):
+        from rosenblatt.serve.file_models import serve_file_model  # which is built on this module
+
+        return serve_file_model(model)
     if hasattr(model, "partial_fit") and hasattr(model, "n_features_in_"):
         model._resumable()
         return EstimatorLearner(model, specification.hashing, specification.classes, specification.text)
     raise UnsupportedOperation(
-        f"a {type(model).__name__} cannot be served; an OnlinePerceptron and estimators with partial_fit can"
+        f"a {type(model).__name__} cannot be served; an OnlinePerceptron, estimators with partial_fit, and models that were "
+        "trained from files can"
     )
 
 
@@ -598,7 +613,9 @@ def _parameter(name: str, value: object) -> Any:
     """Return the value of a parameter that JSON describes: a rule is {"PA1": {"C": 0.1}}."""
     if name == "rule" and isinstance(value, dict):
         if len(value) != 1 or next(iter(value)) not in rules.KINDS or not isinstance(next(iter(value.values())), dict):
-            raise InvalidParameter(name, value, f'"perceptron" or one of {", ".join(rules.KINDS)}, as {{"PA1": {{"C": 0.1}}}}')
+            raise InvalidParameter(
+                name, value, f'"perceptron" or one of {", ".join(rules.KINDS)}, as {{"PA1": {{"C": 0.1}}}}'
+            )
         ((kind, fields),) = value.items()
         try:
             return rules.KINDS[kind](**fields)
@@ -633,4 +650,3 @@ def _array_bytes(value: object, depth: int = 4) -> int:
     if isinstance(value, dict):
         return sum(_array_bytes(part, depth - 1) for part in value.values())
     return sum(_array_bytes(part, depth - 1) for part in getattr(value, "__dict__", {}).values())
-

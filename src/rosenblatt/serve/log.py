@@ -28,15 +28,18 @@ from typing import NamedTuple, Self
 
 from xxhash import xxh3_128_digest, xxh64_hexdigest
 
-from rosenblatt.errors import DamagedLog, FolderInUse, OutputError, UnreadableModel
+from rosenblatt.errors import DamagedLog, FolderInUse, OutputError, RosenblattError, UnreadableModel
 from rosenblatt.serve.state import Entry
 
 FORMAT = 1
 LOG, ACKNOWLEDGED, LOCK, SNAPSHOTS = "log.sqlite", "acknowledged", "lock", "snapshots"
-NO_CHAIN = bytes(16)  # before the first entry
 _PAGES_BEFORE_CHECKPOINT = 4_000  # of 4 KiB: what is written twice goes to the disk in larger pieces
 _WAIT = 10.0  # seconds for a lock of a backup
 _MAGIC = b"SQLite format 3\0"
+_NO_DAMAGE = {
+    sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_INTERRUPT,
+}  # fmt: skip
 _SLOT = 48  # bytes of a line in the file of acknowledged commits, which has two
 
 _TABLES = """
@@ -91,6 +94,21 @@ class LoggedAnswer(NamedTuple):
 def now() -> int:
     """Return the time in milliseconds since 1970."""
     return time.time_ns() // 1_000_000
+
+
+def first_chain(name: str) -> bytes:
+    """Compute what stands before the chain of a model's first entry, so that its name cannot change unnoticed either.
+
+    Parameters
+    ----------
+    name : str
+        The name of the model.
+
+    Returns
+    -------
+    chain : bytes
+    """
+    return xxh3_128_digest(name.encode("utf-8", "surrogatepass"))
 
 
 def chain_of(before: bytes, model: int, entry: Entry) -> bytes:
@@ -255,20 +273,30 @@ def check_files(folder: Path) -> int:
     page = int.from_bytes(head[16:18], "big") or 1
     page = 65536 if page == 1 else page
     if size % page:
-        raise DamagedLog(f"it was cut: the last page of {page:,} bytes is not complete", path=path, byte=size, hint=_WAY_OUT)
+        raise DamagedLog(
+            f"it was cut: the last page of {page:,} bytes is not complete", path=path, byte=size, hint=_WAY_OUT
+        )
+    wal = Path(f"{path}-wal")
+    expected = int.from_bytes(head[28:32], "big")  # pages, as of the last time that SQLite wrote to this file
+    if not wal.exists() and size != expected * page:
+        place = min(size, expected * page)
+        raise DamagedLog(
+            f"it has {size:,} bytes, and {expected * page:,} were written", path=path, byte=place, hint=_WAY_OUT
+        )
     with damage_named(path), closing(_connect(path, read_only=True)) as database:
         pages = database.execute("PRAGMA page_count").fetchone()[0]
-        missing = set(range(size // page + 1, pages + 1)) - _pages_in_wal(Path(f"{path}-wal"), page)
+        missing = set(range(size // page + 1, pages + 1)) - _pages_in_wal(wal, page)
         if missing:
             place = (min(missing) - 1) * page
             raise DamagedLog(f"it was cut: {len(missing):,} pages are missing", path=path, byte=place, hint=_WAY_OUT)
         values = dict(database.execute("SELECT name, value FROM meta"))
         last = database.execute("SELECT max(entry) FROM log").fetchone()[0]
-    if values.get("format") != FORMAT:
+    if not all(type(values.get(name)) is int for name in ("format", "commits")):
+        raise DamagedLog("it does not say which format and how many commits it has", path=path, hint=_WAY_OUT)
+    if values["format"] != FORMAT:
         raise UnreadableModel(f"the log has format {values.get('format')}; this version reads {FORMAT}", path=path)
     commits = int(values["commits"])
     if commits < acknowledged:
-        wal = Path(f"{path}-wal")
         place = wal.stat().st_size if wal.exists() else 0
         raise DamagedLog(
             f"its end is missing: it has commit {commits:,}, with entry {last or 0:,}, and commit {acknowledged:,} was "
@@ -298,11 +326,9 @@ def damage_named(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.DatabaseError as error:
-        if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-            raise DamagedLog(f"SQLite cannot read it: {error}", path=path, hint=_WAY_OUT) from None
-        if "no such" in str(error) or "schema" in str(error):
-            raise DamagedLog(f"it has not the tables of a log: {error}", path=path, hint=_WAY_OUT) from None
-        raise
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF in _NO_DAMAGE:
+            raise
+        raise DamagedLog(f"SQLite cannot read it: {error}", path=path, hint=_WAY_OUT) from None
 
 
 def _connect(path: Path, read_only: bool = False) -> sqlite3.Connection:
@@ -336,23 +362,33 @@ class Log:
             raise OutputError(f"the folder cannot be made: {error.strerror}", folder, error.errno) from None
         self.folder, self.path = folder, folder / LOG
         self._lock = FolderLock(folder)
+        self._acknowledged: AcknowledgedCommits | None = None
+        self.failure: str | None = None  # why nothing can be written any more
         try:
             acknowledged = folder / ACKNOWLEDGED
             if not self.path.exists() and (not acknowledged.exists() or AcknowledgedCommits.read(acknowledged) == 0):
                 self._make()
             elif not accept_loss:
                 check_files(folder)
-            self._acknowledged = AcknowledgedCommits(folder / ACKNOWLEDGED)
-            with damage_named(self.path):
-                self._database = _connect(self.path)
-                self._database.execute("PRAGMA synchronous = FULL")
-                self._database.execute(f"PRAGMA wal_autocheckpoint = {_PAGES_BEFORE_CHECKPOINT}")
-                self.commits = self._database.execute("SELECT value FROM meta WHERE name = 'commits'").fetchone()[0]
-            self.read = LogReader(self.path, self._database)
-            self._acknowledged.reset(self.commits)
+            self.read = LogReader(self.path)
         except BaseException:
             self._lock.close()
             raise
+
+    def begin_writing(self) -> None:
+        """Open the log to write to it; before that, nothing in the folder is changed."""
+        with damage_named(self.path):
+            database = _connect(self.path)
+            database.execute("PRAGMA synchronous = FULL")
+            database.execute(f"PRAGMA wal_autocheckpoint = {_PAGES_BEFORE_CHECKPOINT}")
+            commits = database.execute("SELECT value FROM meta WHERE name = 'commits'").fetchone()
+        if commits is None:
+            raise DamagedLog("it does not say how many commits it has", path=self.path, hint=_WAY_OUT)
+        self.commits: int = commits[0]
+        self.read.close()
+        self._database, self.read = database, LogReader(self.path, database)
+        self._acknowledged = AcknowledgedCommits(self.folder / ACKNOWLEDGED)
+        self._acknowledged.reset(self.commits)
 
     def _make(self) -> None:
         """Make an empty log. It gets its name last, so that one whose making was interrupted is not there."""
@@ -377,10 +413,11 @@ class Log:
         self.close()
 
     def close(self) -> None:
-        """Close the log; SQLite writes all of it into one file."""
-        self._database.close()
-        self._acknowledged.flush()
-        self._acknowledged.close()
+        """Close the log; if it was written to, SQLite writes all of it into one file."""
+        self.read.close()
+        if self._acknowledged is not None:
+            self._acknowledged.flush()
+            self._acknowledged.close()
         self._lock.close()
 
     # Writing
@@ -398,7 +435,21 @@ class Log:
                 self._database.execute("ROLLBACK")
             raise
         self.commits += 1
-        self._acknowledged.write(self.commits)
+        assert self._acknowledged is not None
+        try:
+            self._acknowledged.write(self.commits)
+        except OSError as error:  # what was committed is committed; but the next loss would not be noticed
+            self.failure = f"the file {ACKNOWLEDGED} cannot be written: {error.strerror}"
+
+    @contextmanager
+    def savepoint(self) -> Iterator[None]:
+        """Undo what the block writes, within a transaction, if an error of the library or a contradiction ends it."""
+        self._database.execute("SAVEPOINT part")
+        try:
+            yield
+        except (RosenblattError, sqlite3.IntegrityError):
+            self._database.execute("ROLLBACK TO part")
+        self._database.execute("RELEASE part")
 
     def add_model(self, name: str) -> ModelRecord:
         """Add a model, within a transaction."""
@@ -481,6 +532,7 @@ class Log:
 
     def flush(self) -> None:
         """Wait until the disk has the number of the last acknowledged commit."""
+        assert self._acknowledged is not None
         self._acknowledged.flush()
 
 
@@ -504,12 +556,18 @@ class LogReader:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection."""
         self._database.close()
 
     def models(self) -> list[ModelRecord]:
         """Return the models."""
         with damage_named(self.path):
-            rows = self._database.execute("SELECT id, name, created FROM models WHERE name IS NOT NULL ORDER BY id").fetchall()
+            rows = self._database.execute(
+                "SELECT id, name, created FROM models WHERE name IS NOT NULL ORDER BY id"
+            ).fetchall()
         return [ModelRecord(*row) for row in rows]
 
     def last(self, model: int) -> tuple[int, bytes, int]:
@@ -522,9 +580,10 @@ class LogReader:
         return row
 
     def chain(self, model: int, seq: int) -> bytes:
-        """Return the chain of an entry; NO_CHAIN before the first."""
+        """Return the chain of an entry; before the first, what stands for the name of the model."""
         if seq == 0:
-            return NO_CHAIN
+            name = self._database.execute("SELECT name FROM models WHERE id = ?", (model,)).fetchone()
+            return first_chain(name[0] if name else "")
         row = self._database.execute("SELECT chain FROM log WHERE model = ? AND seq = ?", (model, seq)).fetchone()
         if row is None:
             raise DamagedLog("the entry is missing", path=self.path, model=str(model), entry=seq, hint=_WAY_OUT)
@@ -589,6 +648,11 @@ class LogReader:
         row = self._database.execute("SELECT seq FROM labelled WHERE prediction = ?", (prediction,)).fetchone()
         return None if row is None else row[0]
 
+    def size(self, model: int) -> int:
+        """Return the bytes of all payloads of a model."""
+        query = "SELECT coalesce(sum(length(payload)), 0) FROM log WHERE model = ?"
+        return self._database.execute(query, (model,)).fetchone()[0]
+
     def integrity(self) -> list[str]:
         """Return what SQLite finds wrong with the file; an empty list if nothing."""
         with damage_named(self.path):
@@ -604,7 +668,7 @@ class LogReader:
             The file to make.
         """
         with closing(sqlite3.connect(target)) as copy:
-            self._database.backup(copy, pages=1000)
+            self._database.backup(copy)  # in one step: one of several would begin again whenever the log is written to
 
 
 def flush_folder(folder: Path) -> None:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import sqlite3
 import threading
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from secrets import token_hex
 from typing import Any, NamedTuple
 
 from rosenblatt.errors import UnknownEntry, shown
@@ -21,12 +23,14 @@ from rosenblatt.serve.log import now
 from rosenblatt.serve.state import parse_json
 
 PREDICTIONS = "predictions.sqlite"
+_ID = re.compile(r"([0-9a-f]{8})-([0-9]{1,18})\.([0-9]{1,7})")
 _DAY = 86_400_000  # milliseconds
 _PURGE_EVERY = 1_000  # requests
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS predictions (
-    request INTEGER PRIMARY KEY AUTOINCREMENT, model INTEGER NOT NULL, time INTEGER NOT NULL, body BLOB NOT NULL);
+    request INTEGER PRIMARY KEY AUTOINCREMENT, word TEXT NOT NULL, model INTEGER NOT NULL, time INTEGER NOT NULL,
+    body BLOB NOT NULL);
 """
 
 
@@ -51,6 +55,7 @@ class PredictionStore:
         self._path, self._days = folder / PREDICTIONS, days
         if not self._path.exists():
             os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        self._word = token_hex(4)  # numbers may be given again after a power failure; the ids are others then
         self._reader = self._connect()
         self._waiting: deque[_Waiting] = deque()
         self._wake = threading.Event()
@@ -84,8 +89,7 @@ class PredictionStore:
         self._wake.set()
         return await done
 
-    @staticmethod
-    def ids(request: int | None, count: int) -> list[str | None]:
+    def ids(self, request: int | None, count: int) -> list[str | None]:
         """Return the ids of the predictions of a request.
 
         Parameters
@@ -100,7 +104,7 @@ class PredictionStore:
         ids : list of str
             None each where there is no number.
         """
-        return [None] * count if request is None else [f"{request:x}.{place}" for place in range(count)]
+        return [None] * count if request is None else [f"{self._word}-{request}.{place}" for place in range(count)]
 
     def row(self, model: int, prediction: object) -> dict[str, Any]:
         """Return the row of a prediction.
@@ -122,15 +126,16 @@ class PredictionStore:
         UnknownEntry
             If there is no such prediction of this model, or not any more.
         """
-        request, _, place = prediction.partition(".") if isinstance(prediction, str) else ("", "", "")
-        if request.isalnum() and place.isascii() and place.isdigit() and len(request) <= 15 and len(place) <= 7:
-            with suppress(ValueError):
-                key = int(request, 16)
-                found = self._reader.execute("SELECT model, body FROM predictions WHERE request = ?", (key,)).fetchone()
-                if found is not None and found[0] == model:
-                    examples = parse_json(found[1])["examples"]
-                    if int(place) < len(examples):
-                        return {name: value for name, value in examples[int(place)].items() if name in ("x", "text")}
+        parts = _ID.fullmatch(prediction) if isinstance(prediction, str) else None
+        if parts is not None:
+            word, request, place = parts[1], int(parts[2]), int(parts[3])
+            found = self._reader.execute(
+                "SELECT word, model, body FROM predictions WHERE request = ?", (request,)
+            ).fetchone()
+            if found is not None and found[:2] == (word, model):
+                examples = parse_json(found[2])["examples"]
+                if place < len(examples):
+                    return {name: value for name, value in examples[place].items() if name in ("x", "text")}
         raise UnknownEntry(
             f"there is no prediction {shown(prediction)} of this model",
             hint=f"rows are kept for {self._days:g} days, and only if the request does not say store: false",
@@ -161,14 +166,14 @@ class PredictionStore:
                         database.execute("DELETE FROM predictions WHERE time < ?", (oldest,))
         database.close()
 
-    @staticmethod
-    def _write(database: sqlite3.Connection, group: Sequence[_Waiting]) -> list[int | None]:
+    def _write(self, database: sqlite3.Connection, group: Sequence[_Waiting]) -> list[int | None]:
         numbers: list[int | None] = []
         try:
             database.execute("BEGIN IMMEDIATE")
             for waiting in group:
                 cursor = database.execute(
-                    "INSERT INTO predictions (model, time, body) VALUES (?, ?, ?)", (waiting.model, now(), waiting.body)
+                    "INSERT INTO predictions (word, model, time, body) VALUES (?, ?, ?, ?)",
+                    (self._word, waiting.model, now(), waiting.body),
                 )
                 numbers.append(cursor.lastrowid)
             database.execute("COMMIT")

@@ -10,10 +10,17 @@ from pydantic import BaseModel, ConfigDict, Field
 
 Features = Annotated[
     dict[str, float | int | bool | str] | list[float],
-    Field(description="Named features, whose values are numbers or text, or a list of numbers.", examples=[{"free": 1, "prize": 2.5}]),
+    Field(
+        description="Named features, whose values are numbers or text, or a list of numbers.",
+        examples=[{"free": 1, "prize": 2.5}],
+    ),
 ]
-Text = Annotated[str, Field(description="A text: its words, and runs of words, are the features.", examples=["win a free prize"])]
-LabelValue = Annotated[str | int | bool | float, Field(description="The label; for regression a number.", examples=["spam"])]
+Text = Annotated[
+    str, Field(description="A text: its words, and runs of words, are the features.", examples=["win a free prize"])
+]
+LabelValue = Annotated[
+    str | int | bool | float, Field(description="The label; for regression a number.", examples=["spam"])
+]
 Weight = Annotated[float, Field(ge=0, description="The weight of the example; with 0 it is ignored.")]
 Seq = Annotated[int, Field(description="The number of an entry in the log of the model.", examples=[17])]
 Time = Annotated[str, Field(description="Date and time, UTC.", examples=["2026-11-16T12:00:00.000Z"])]
@@ -35,8 +42,14 @@ class TextSettings(Shape):
 class ModelSettings(Shape):
     """What a model is made of."""
 
-    learner: str = Field("OnlinePerceptron", description="A class of rosenblatt that learns one example at a time.", examples=["OnlinePerceptron", "AROW"])
-    parameters: dict[str, object] = Field({}, description="Its parameters; a rule is an object.", examples=[{"keep": "average", "rule": {"PA1": {"C": 0.1}}}])
+    learner: str = Field(
+        "OnlinePerceptron",
+        description="A class of rosenblatt that learns one example at a time.",
+        examples=["OnlinePerceptron", "AROW"],
+    )
+    parameters: dict[str, object] = Field(
+        {}, description="Its parameters; a rule is an object.", examples=[{"keep": "average", "rule": {"PA1": {"C": 0.1}}}]
+    )
     hashing: int | None = Field(None, ge=2, le=1 << 31, description="Hash named features into so many columns.")
     classes: list[str | int] | None = Field(None, description="All classes, for learners that cannot learn new ones.")
     text: TextSettings | None = None
@@ -59,7 +72,9 @@ class LearnRequest(Shape):
     examples: list[LearnExample] = Field(min_length=1)
     model_config = ConfigDict(
         extra="forbid",
-        json_schema_extra={"examples": [{"examples": [{"x": {"free": 1}, "y": "spam", "w": 1.0}, {"text": "see you", "y": "ham"}]}]},
+        json_schema_extra={
+            "examples": [{"examples": [{"x": {"free": 1}, "y": "spam", "w": 1.0}, {"text": "see you", "y": "ham"}]}]
+        },
     )
 
 
@@ -94,7 +109,9 @@ class PredictRequest(Shape):
     top: int | None = Field(None, ge=0, description="Answer the scores of so many labels, highest first; by default all.")
     explain: int = Field(0, ge=0, description="Answer so many contributions of features, largest first.")
     store: bool = Field(True, description="Keep the rows, so that their labels can be learned by id later.")
-    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"examples": [{"x": {"free": 1}}], "explain": 3}]})
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"examples": [{"x": {"free": 1}}], "explain": 3}]}
+    )
 
 
 class Prediction(Shape):
@@ -104,7 +121,9 @@ class Prediction(Shape):
     scores: dict[str, float]
     id: str | None = Field(description="With it the label can be learned later; null if the row was not stored.")
     intercept: float | None = None
-    contributions: list[tuple[str | int, float]] | None = Field(None, description="Features and what they add to the score of the label.")
+    contributions: list[tuple[str | int, float]] | None = Field(
+        None, description="Features and what they add to the score of the label."
+    )
 
 
 class PredictAnswer(Shape):

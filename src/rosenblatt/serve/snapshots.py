@@ -39,9 +39,7 @@ class States:
         self._folder, self._read, self._use_snapshots = folder / SNAPSHOTS, read, use_snapshots
         self.problems: list[str] = []  # with snapshots that were left out
 
-    def at(
-        self, model: int, seq: int | None = None, note: Callable[[Entry, Outcome], None] | None = None
-    ) -> State:
+    def at(self, model: int, seq: int | None = None, note: Callable[[Entry, Outcome], None] | None = None) -> State:
         """Return a model after an entry.
 
         Parameters

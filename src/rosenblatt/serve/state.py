@@ -12,7 +12,15 @@ from typing import Any, NamedTuple
 
 from pydantic_core import from_json
 
-from rosenblatt.errors import DamagedLog, FormatError, InvalidData, InvalidDataType, InvalidParameter, RosenblattError, shown
+from rosenblatt.errors import (
+    DamagedLog,
+    FormatError,
+    InvalidData,
+    InvalidDataType,
+    InvalidParameter,
+    RosenblattError,
+    shown,
+)
 from rosenblatt.online.rows import check_weight
 from rosenblatt.serve.history import History, WrongExample
 from rosenblatt.serve.learners import Label, Row, ServedLearner, Specification, make_learner
@@ -173,7 +181,9 @@ def example_list(document: object) -> list[object]:
     """
     examples = document.get("examples") if isinstance(document, dict) else None
     if not isinstance(examples, list) or not examples:
-        raise InvalidDataType('the body must be {"examples": […]} with at least one example', hint='each as {"x": {"free": 1}, "y": "spam"}')
+        raise InvalidDataType(
+            'the body must be {"examples": […]} with at least one example', hint='each as {"x": {"free": 1}, "y": "spam"}'
+        )
     return examples
 
 
@@ -230,9 +240,10 @@ def read_examples(learner: ServedLearner, examples: Sequence[object], limits: Li
     """
     place = 0
     try:
-        found = []
-        for place, example in enumerate(examples):
+        found: list[Example] = []
+        for example in examples:
             found.append(read_example(learner, example, limits))
+            place += 1
         return found
     except RosenblattError as error:
         error.row = place
@@ -368,7 +379,9 @@ def entry_to_line(entry: Entry) -> bytes:
         head["key"] = entry.key
     content = entry.payload
     if entry.kind == LEARN:
-        content = json.dumps(parse_json(entry.payload, "the entry")["examples"], ensure_ascii=False, separators=(",", ":")).encode()
+        content = json.dumps(
+            parse_json(entry.payload, "the entry")["examples"], ensure_ascii=False, separators=(",", ":")
+        ).encode()
     return json.dumps(head, separators=(",", ":")).encode()[:-1] + b',"' + entry.kind.encode() + b'":' + content + b"}"
 
 
@@ -420,7 +433,7 @@ def replay(lines: Iterable[bytes | str]) -> Any:
     Returns
     -------
     model : learner
-        The learner itself: an OnlinePerceptron, or an estimator. Its file has the same bytes as the one that the server has.
+        The learner itself: an OnlinePerceptron, or an estimator. Its file has the bytes of the one that the server has.
 
     Raises
     ------

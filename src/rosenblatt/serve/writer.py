@@ -17,7 +17,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
 
@@ -27,7 +26,8 @@ from rosenblatt.serve.disk import DiskSpace
 from rosenblatt.serve.history import HistoryView
 from rosenblatt.serve.learners import ServedLearner, Specification
 from rosenblatt.serve.limits import Limits
-from rosenblatt.serve.log import NO_CHAIN, Log, LoggedAnswer, ModelRecord, SnapshotRecord, now
+from rosenblatt.serve.log import Log, LoggedAnswer, LogReader, ModelRecord, SnapshotRecord, first_chain, now
+from rosenblatt.serve.metrics import Metrics
 from rosenblatt.serve.snapshots import States, remove_files, save_snapshot, superfluous
 from rosenblatt.serve.state import CREATE, LEARN, SET_BACK, Entry, Example, Outcome, State, learn, learn_again
 
@@ -159,6 +159,12 @@ class Job(ABC):
         """Take effect after the commit; return the answer."""
 
 
+class ModelJob(Job):
+    """A job about a model that is there."""
+
+    model: ServedModel
+
+
 class Learned(NamedTuple):
     """The answer to a request to learn."""
 
@@ -176,11 +182,13 @@ class Learned(NamedTuple):
     @classmethod
     def from_json(cls, text: str) -> Learned:
         """Return the answer that `to_json` described."""
-        *counts, refused = json.loads(text)
-        return cls(*counts, tuple((place, RosenblattError(problem, row=place)) for place, problem in refused))
+        seq, learned, mistakes, wrong, refused = json.loads(text)
+        return cls(
+            seq, learned, mistakes, wrong, tuple((place, RosenblattError(problem, row=place)) for place, problem in refused)
+        )
 
 
-class LearnJob(Job):
+class LearnJob(ModelJob):
     """Learn from examples.
 
     Parameters
@@ -221,7 +229,9 @@ class LearnJob(Job):
         if self.key is not None and (logged := read.answer(model.record.id, self.key)) is not None:
             if logged.digest != self.digest:
                 raise Conflict(
-                    f"the Idempotency-Key was used for another request, entry {logged.seq}", value=self.key, hint="use a new key"
+                    f"the Idempotency-Key was used for another request, entry {logged.seq}",
+                    value=self.key,
+                    hint="use a new key",
                 )
             self._logged = logged
             return None
@@ -278,7 +288,7 @@ class CreateJob(Job):
         if len(writer.models) >= writer.limits.models:
             raise LimitExceeded("models", len(writer.models) + 1, writer.limits.models)
         record = writer.log.add_model(self.name)
-        chain = NO_CHAIN
+        chain = first_chain(self.name)
         for entry in self.entries:
             chain = writer.log.add(record.id, entry, None, chain)
         self._model = ServedModel(record, self.state, chain, self.entries[-1].time)
@@ -292,7 +302,7 @@ class CreateJob(Job):
         return self._model, self._created
 
 
-class DeleteJob(Job):
+class DeleteJob(ModelJob):
     """Delete a model.
 
     Parameters
@@ -319,7 +329,7 @@ class DeleteJob(Job):
         return None
 
 
-class SetBackJob(Job):
+class SetBackJob(ModelJob):
     """Set a model back to an earlier state.
 
     Parameters
@@ -333,23 +343,25 @@ class SetBackJob(Job):
     def __init__(self, model: ServedModel, to: int):
         super().__init__()
         self.model, self.to = model, to
+        self._seq = 0
 
     def write(self, writer: Writer) -> ServedModel | None:
         writer.check_alive(self.model)
         if not 1 <= self.to <= self.model.seq:
-            raise UnknownEntry(f"there is no entry {self.to} of this model; it has entries 1 to {self.model.seq}", value=self.to)
-        writer.add(self.model, SET_BACK, json.dumps({"to": self.to}).encode())
+            raise UnknownEntry(
+                f"there is no entry {self.to} of this model; it has entries 1 to {self.model.seq}", value=self.to
+            )
+        self._seq = writer.add(self.model, SET_BACK, json.dumps({"to": self.to}).encode()).seq
         return self.model
 
     def apply(self, writer: Writer) -> object:
         model = self.model
-        state = writer.states.at(model.record.id, self.to)
-        model.install(state._replace(seq=model.seq))
+        model.install(writer.states.at(model.record.id, self.to))
         model.examples_since += SNAPSHOT_EXAMPLES  # so that a start need not find that state again
-        return model.seq
+        return self._seq
 
 
-class SnapshotJob(Job):
+class SnapshotJob(ModelJob):
     """Note a snapshot whose file has been written.
 
     Parameters
@@ -393,22 +405,22 @@ class Writer:
         What a model may take.
     loop : asyncio.AbstractEventLoop
         Where requests are answered.
-    changed : function from ServedModel and bool
-        Is called in the loop when a model has changed, or, with True, was deleted.
+    metrics : Metrics
+        Where commits are counted.
     """
 
-    def __init__(
-        self, log: Log, limits: Limits, loop: asyncio.AbstractEventLoop, changed: Callable[[ServedModel, bool], None]
-    ):
-        self.log, self.limits, self.states = log, limits, States(log.folder, log.read)
+    def __init__(self, log: Log, limits: Limits, loop: asyncio.AbstractEventLoop, metrics: Metrics):
+        self.log, self.limits, self.states = log, limits, States(log.folder, LogReader(log.path))
         self.models: dict[str, ServedModel] = {}  # by name
         self.outcomes: dict[tuple[int, int], str] = {}  # of entries with a key, until they are in the log
         self.purging = True
         self.queued_bytes = 0
-        self.commit_seconds: list[float] = []  # for the metrics, which take them away
+        # called in the loop when a model has changed, or, with True, was deleted
+        self.changed: Callable[[ServedModel, bool], None] | None = None
+        self._metrics = metrics
         self._disk = DiskSpace(log.folder, limits)
         self.paused: str | None = None  # why nothing can be learned
-        self._loop, self._changed = loop, changed
+        self._loop = loop
         self._queue: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         self._saving: set[int] = set()
         self._saver = ThreadPoolExecutor(1, "snapshots")
@@ -537,17 +549,14 @@ class Writer:
         models, marks = dict(self.models), [(model, model.mark()) for model in self.models.values()]
         changed: dict[ServedModel, None] = {}
         try:
-            if self._broken:
-                raise LearningPaused(self._broken, hint="look at the disk, then restart the server")
+            if self._broken or self.log.failure:
+                raise LearningPaused(
+                    self._broken or self.log.failure or "", hint="look at the disk, then restart the server"
+                )
             self._disk.check(sum(job.size for job in jobs))
             with self._commit():
                 for job in jobs:
-                    try:
-                        model = job.write(self)
-                    except RosenblattError as error:
-                        job.error = error
-                    else:
-                        changed |= {} if model is None else {model: None}
+                    changed |= self._write(job)
             self.paused = None
         except (sqlite3.Error, OSError, RosenblattError) as error:
             self.models = models
@@ -556,7 +565,9 @@ class Writer:
             refusal = self._refusal(error)
             self._deliver([(job, None, refusal) for job in jobs], [])
             return
-        self.commit_seconds.append(perf_counter() - began)
+        self._metrics.commits.add()
+        self._metrics.commit_seconds.observe(perf_counter() - began)
+        self._metrics.commit_requests.observe(len(jobs))
         answers: list[tuple[Job, object, BaseException | None]] = []
         for job in jobs:
             answer: object = None
@@ -572,6 +583,21 @@ class Writer:
             if model.examples_since >= SNAPSHOT_EXAMPLES or model.bytes_since >= SNAPSHOT_BYTES:
                 self._save(model)
 
+    def _write(self, job: Job) -> dict[ServedModel, None]:
+        """Write a job to the log, or nothing of it; return the model that changes, if any."""
+        mark = job.model.mark() if isinstance(job, ModelJob) else None
+        with self.log.savepoint():
+            try:
+                changed = job.write(self)
+                return {} if changed is None else {changed: None}
+            except (RosenblattError, sqlite3.IntegrityError) as error:
+                contradiction = Conflict(f"the request contradicts what is in the log: {error}")
+                job.error = error if isinstance(error, RosenblattError) else contradiction
+                if isinstance(job, ModelJob) and mark is not None:
+                    job.model.go_back(mark)
+                raise
+        return {}
+
     def _refusal(self, error: Exception) -> RosenblattError:
         """Return what to answer where nothing could be committed."""
         if isinstance(error, sqlite3.Error):
@@ -586,9 +612,8 @@ class Writer:
 
     def _fail(self, job: Job, error: Exception) -> None:
         """Let a model whose entry could not be applied learn no more; it goes on predicting."""
-        model = getattr(job, "model", None)
-        if isinstance(model, ServedModel):
-            model.failure = f"{type(error).__name__}: {error}"
+        if isinstance(job, ModelJob):
+            job.model.failure = f"{type(error).__name__}: {error}"
 
     def _deliver(
         self,
@@ -600,10 +625,11 @@ class Writer:
         def deliver() -> None:
             for model, state in published:
                 model.publish(state)
-                self._changed(model, False)
+                if self.changed is not None:
+                    self.changed(model, False)
             for job, answer, error in answers:
-                if isinstance(job, DeleteJob) and error is None:
-                    self._changed(job.model, True)
+                if isinstance(job, DeleteJob) and error is None and self.changed is not None:
+                    self.changed(job.model, True)
                 done = getattr(job, "done", None)
                 if done is not None and not done.done():
                     if error is None:
@@ -645,9 +671,13 @@ class Writer:
         parts, history, seq = self._parts(model)
 
         def save() -> None:
+            began = perf_counter()
             try:
                 with suppress(RosenblattError, OSError):  # a full disk; the next one may work
-                    self._queue.put(SnapshotJob(model, save_snapshot(self.log.folder, model.record.id, seq, parts, history)))
+                    self._queue.put(
+                        SnapshotJob(model, save_snapshot(self.log.folder, model.record.id, seq, parts, history))
+                    )
+                    self._metrics.snapshot_seconds.observe(perf_counter() - began)
             finally:
                 self._saving.discard(model.record.id)
 

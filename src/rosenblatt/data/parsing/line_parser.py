@@ -16,7 +16,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rosenblatt.data.opening import LF, MOST_ERRORS, Paths, Piece
+from rosenblatt.data.opening import LF, MOST_ERRORS, ROOM, Paths, Piece
 from rosenblatt.data.opening import paths as files_of
 from rosenblatt.data.parsing.decimals import resolve
 from rosenblatt.data.parsing.parallel import SIZE, ParallelReader, Parsed, Problem
@@ -211,6 +211,16 @@ class LineParser(ABC):
             if not skip:
                 return skipped, problems
             state[PLACE] = line_after(piece.buffer, state[PLACE])
+
+    def parse_line(self, line: bytes) -> Chunk:
+        """Return the row of one line of text that is in memory, without its end."""
+        piece = Piece(np.frombuffer(bytearray(line + b"\n" + bytes(ROOM)), np.uint8), 0, len(line) + 1)
+        parsed = self(piece, False, self.prepare(piece))
+        if parsed.batch is None or parsed.batch.rows != 1:
+            problem = parsed.problems[0] if parsed.problems else None
+            text = f"a row is one line; got {len(line)} bytes" if problem is None else problem.text
+            raise self.error(text, settings=None if problem is None else problem.settings)
+        return parsed.batch
 
     def read(
         self,

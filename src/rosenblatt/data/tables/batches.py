@@ -7,7 +7,7 @@ A file is opened with what is known: what the user said about it, and, once a ta
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
 from typing import NamedTuple
@@ -23,7 +23,7 @@ from rosenblatt.data.opening import MOST_ERRORS
 from rosenblatt.data.reading import RowTexts
 from rosenblatt.data.tables.arrow import Column, number_array
 from rosenblatt.data.tables.delimited import Delimited, first_records
-from rosenblatt.data.tables.json_lines import JsonLines
+from rosenblatt.data.tables.json_lines import JsonLines, object_columns
 from rosenblatt.data.tables.schema import KINDS, LABELS, SAMPLE, ColumnChoice, ColumnKind, Schema, infer_schema, is_number
 from rosenblatt.data.tables.sources import Form, Lines, Piece, Source, TableError, check_encoding, detect_form
 from rosenblatt.data.tables.values import NUMBER, Check, Fault, as_text, check_columns, mismatches, plain
@@ -42,6 +42,14 @@ class TableOptions(NamedTuple):
     quote: str | None = None
     header: bool | None = None
     missing: str = "error"
+
+
+class _Place(NamedTuple):
+    """Where rows come from."""
+
+    file: str | None  # None for rows of no file
+    has_lines: bool  # whether places are lines, or rows
+    trim: bool = False  # whether blanks around categories and labels are dropped, as in delimited text
 
 
 def open_source(
@@ -176,6 +184,11 @@ class TableBatches:
         """Close the files; there are no more batches."""
         self._batches.close()
 
+    def of_objects(self, rows: Sequence[Mapping[str, object]]) -> TableBatch:
+        """Return objects of JSON as a batch, as if they stood in a file of JSON lines among others with all columns."""
+        columns, wrong = object_columns(rows)
+        return self._checked(Piece(columns, lambda row: row + 1, (), wrong), _Place(None, has_lines=False))
+
     def digest(self) -> str:
         """Return XXH64, in hexadecimal, of all bytes read so far before decompression, file after file."""
         return self._digest.hexdigest()
@@ -253,8 +266,12 @@ class TableBatches:
             raise TableError(f"the columns do not fit: {'; '.join(wrong)}{rest}", path=source.stream.name)
 
     def _check(self, piece: Piece, source: Source) -> TableBatch:
-        """Return the rows of a piece that can be read; the others are left out, or raise."""
-        schema, file = self.schema, source.stream.name
+        """Return the rows of a piece of a file that can be read; the others are left out, or raise."""
+        place = _Place(source.stream.name, source.has_lines, trim=isinstance(source, Delimited))
+        return self._checked(piece, place, self._keep_texts(piece, source))
+
+    def _checked(self, piece: Piece, place: _Place, texts: RowTexts | None = None) -> TableBatch:
+        schema, file = self.schema, place.file
         room = MOST_ERRORS - len(self.errors) if self._skip else 1
         skip = {"on_error": "skip"}
         errors = [
@@ -266,8 +283,8 @@ class TableBatches:
         bad: dict[int, tuple[str, Fault]] = {}
         columns = {}
         required = schema.required(self._labelled)
-        fill, trim = self._options.missing == "fill", isinstance(source, Delimited)
-        check = {kind: Check(kind, schema.labels, fill, trim) for kind in KINDS}
+        fill = self._options.missing == "fill"
+        check = {kind: Check(kind, schema.labels, fill, place.trim) for kind in KINDS}
         checked = check_columns([check[column.kind] for column in required], [table[column.name] for column in required])
         for (name, _), (values, faults) in zip(required, checked, strict=True):
             columns[name] = values
@@ -277,14 +294,14 @@ class TableBatches:
         for row in sorted(bad)[:room]:
             name, (problem, settings, hint) = bad[row]
             number = piece.line(row)
-            line, at = (number, None) if source.has_lines else (None, number - 1)
+            line, at = (number, None) if place.has_lines else (None, number - 1)
             errors.append(TableError(problem, path=file, line=line, row=at, column=name, hint=hint, settings=settings))
         errors.sort(key=lambda error: error.line or error.row or 0)
         if errors and not self._skip:
             raise errors[0]
         self.skipped += len(piece.broken) + len(bad)
         self.errors += errors[:room]
-        batch = TableBatch(pa.table(columns), schema, self._keep_texts(piece, source))
+        batch = TableBatch(pa.table(columns), schema, texts)
         return batch.take(np.setdiff1d(np.arange(batch.rows), list(bad))) if bad else batch
 
     def _keep_texts(self, piece: Piece, source: Source) -> RowTexts | None:

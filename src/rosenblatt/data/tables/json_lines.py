@@ -6,7 +6,7 @@ their digits, and lists and objects are values of no column that is used."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -95,16 +95,20 @@ class JsonLines(Source):
             else:
                 found = text[:60].decode("utf-8", "replace")
                 broken.append((number, f"an object in braces is expected, one a line; found {found!r}"))
-        names = list(dict.fromkeys(name for row in rows for name in row))
-        columns, wrong = {}, {}
-        for name in names:
-            values = [row.get(name) for row in rows]
-            nested = {at: _NESTED for at, value in enumerate(values) if isinstance(value, dict | list)}
-            columns[name] = _column([None if at in nested else value for at, value in enumerate(values)])
-            if nested:
-                wrong[name] = nested
-        table = pa.table(columns) if columns or not rows else pa.table({"": pa.nulls(len(rows))})  # {} is a row too
+        table, wrong = object_columns(rows)
         return Piece(table, lambda row: lines[row], broken, wrong)
+
+
+def object_columns(rows: Sequence[Mapping[str, Any]]) -> tuple[pa.Table, dict[str, dict[int, str]]]:
+    """Return objects of JSON as columns, and what is wrong with which values, by column and row; these are null."""
+    columns, wrong = {}, {}
+    for name in dict.fromkeys(name for row in rows for name in row):
+        values = [row.get(name) for row in rows]
+        nested = {at: _NESTED for at, value in enumerate(values) if isinstance(value, dict | list)}
+        columns[name] = _column([None if at in nested else value for at, value in enumerate(values)])
+        if nested:
+            wrong[name] = nested
+    return pa.table(columns) if columns or not rows else pa.table({"": pa.nulls(len(rows))}), wrong  # {} is a row too
 
 
 def _object_texts(data: bytes, first: int, piece: Piece) -> list[bytes]:

@@ -31,7 +31,8 @@ class TableError(FormatError):
         """Where it is, as "mail.parquet, row 3, column 'age'"; rows are shown from 1."""
         if self.row is None:
             return super().place
-        return f"{self.path}, row {self.row + 1}" + ("" if self.column is None else f", column {self.column!r}")
+        file = "" if self.path is None else f"{self.path}, "
+        return f"{file}row {self.row + 1}" + ("" if self.column is None else f", column {self.column!r}")
 
 
 class Piece(NamedTuple):

@@ -207,6 +207,25 @@ class Table:
             raise UnsupportedOperation("this table was fitted without labels", settings={"labelled": False})
         return TableBatches(opening.paths(paths), self._options, self._schema, labelled, on_error, size, texts)
 
+    def batch_of_objects(self, rows: Sequence[Mapping[str, object]]) -> TableBatch:
+        """Return rows to be predicted, given as objects of JSON, as a batch: what a file of JSON lines with them would be.
+
+        Parameters
+        ----------
+        rows : sequence of mapping
+            Values by the name of their column; one that is not there is missing.
+
+        Returns
+        -------
+        TableBatch
+
+        Raises
+        ------
+        TableError
+            If a value cannot be used, with row and column.
+        """
+        return TableBatches((), self._options, self._known, False, "error", SIZE).of_objects(rows)
+
     def fit(self, batches: Iterable[TableBatch]) -> Table:
         """Return a copy of this table that has learned means, categories and vocabularies from batches.
 

@@ -1,0 +1,120 @@
+"""Verify a folder: the files, every entry's checksum, and that the log, applied from its first entry on, gives every
+snapshot byte for byte."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import NamedTuple
+
+from xxhash import xxh64
+
+from rosenblatt.errors import DamagedLog, RosenblattError
+from rosenblatt.modelfile import container
+from rosenblatt.serve.log import LOG, FolderLock, LogReader, ModelRecord, check_files
+from rosenblatt.serve.snapshots import States
+from rosenblatt.serve.state import State, apply, create
+
+
+class Checked(NamedTuple):
+    """What a check found."""
+
+    models: int
+    entries: int
+    examples: int
+    snapshots: int
+    problems: tuple[str, ...]
+
+
+def check_folder(folder: Path, progress: Callable[[str], None] | None = None) -> Checked:
+    """Verify the log, the snapshots and the replay of a folder that no server uses; nothing is changed.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder.
+    progress : function from str, optional
+        Is called with what is being checked.
+
+    Returns
+    -------
+    found : Checked
+
+    Raises
+    ------
+    FolderInUse
+        If a server uses it.
+    DamagedLog
+        If the files are not whole.
+    """
+    if not (folder / LOG).exists():
+        raise DamagedLog("there is no log in this folder", path=folder / LOG)
+    tell = progress or (lambda text: None)
+    with closing(FolderLock(folder)):
+        check_files(folder)
+        with LogReader(folder / LOG) as read:
+            tell("the database")
+            problems = [f"{LOG}: {text}" for text in read.integrity()]
+            entries = examples = snapshots = 0
+            records = read.models()
+            for record in records:
+                tell(f"model {record.name}")
+                try:
+                    state, compared, wrong = _replay(folder, read, record)
+                except RosenblattError as error:
+                    problems.append(f"model {record.name}: {error}")
+                    continue
+                entries += state.seq
+                examples += state.learner.seen
+                snapshots += compared
+                problems += wrong
+    return Checked(len(records), entries, examples, snapshots, tuple(problems))
+
+
+def _replay(folder: Path, read: LogReader, record: ModelRecord) -> tuple[State, int, list[str]]:
+    """Return the last state of a model, how many snapshots were compared, and what is wrong with them."""
+    states = States(folder, read, use_snapshots=False)
+    snapshots = {snapshot.seq: snapshot for snapshot in read.snapshots(record.id)}
+    problems: list[str] = []
+    state: State | None = None
+    for entry in read.entries(record.id):
+        if state is None:
+            state = create(entry)
+        else:
+            state, _ = apply(state, entry, lambda seq: states.at(record.id, seq))
+        snapshot = snapshots.get(entry.seq)
+        if snapshot is None:
+            continue
+        name = f"snapshot {snapshot.file} of model {record.name}"
+        if digest_of(state) != snapshot.digest:
+            problems.append(f"{name}: replaying the log gives another model")
+        elif json.loads(json.dumps(state.history.to_json())) != json.loads(snapshot.history):
+            problems.append(f"{name}: replaying the log gives another history")
+        else:
+            try:
+                states.load(snapshot)
+            except (RosenblattError, OSError) as error:
+                problems.append(f"{name}: {error}")
+    assert state is not None
+    return state, len(snapshots), problems
+
+
+def digest_of(state: State) -> str:
+    """Return the XXH64 of the model file of a state; empty where nothing has been learned.
+
+    Parameters
+    ----------
+    state : State
+
+    Returns
+    -------
+    digest : str
+    """
+    if not state.learner.seen:
+        return ""
+    parts, digest = state.learner.model.to_parts(), xxh64()
+    for block in container.blocks(parts.facts, parts.arrays):
+        digest.update(block)
+    return digest.hexdigest()

@@ -1,0 +1,243 @@
+"""Open a folder and serve it, until the process is asked to stop: then finish what was accepted, and end."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import signal
+import socket
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import uvicorn
+import uvloop
+
+from rosenblatt.errors import DamagedLog, InvalidParameter, OutputError
+from rosenblatt.online.perceptron import OnlinePerceptron
+from rosenblatt.serve.app import Service, make_app
+from rosenblatt.serve.guard import LOOPBACK_HOSTS, Guard
+from rosenblatt.serve.limits import Limits
+from rosenblatt.serve.log import Log, ModelRecord
+from rosenblatt.serve.metrics import Metrics
+from rosenblatt.serve.predictions import PredictionStore
+from rosenblatt.serve.protocol import with_limits
+from rosenblatt.serve.snapshots import remove_strangers
+from rosenblatt.serve.state import Entry, Outcome
+from rosenblatt.serve.tokens import Tokens
+from rosenblatt.serve.writer import Learned, ServedModel, Writer
+
+SWITCH_SECONDS = 0.0005  # after which one thread lets another one run: a prediction waits no longer for a learner
+BACKLOG = 1024
+
+
+class Started(NamedTuple):
+    """A server that has begun to listen."""
+
+    url: str
+    models: int
+    examples: int
+    tokens: bool  # whether requests need a token
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether an address is that of this machine alone.
+
+    Parameters
+    ----------
+    host : str
+        A name or an address.
+
+    Returns
+    -------
+    loopback : bool
+    """
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def load_models(writer: Writer, note: Callable[[str], None]) -> None:
+    """Bring every model of a log to its last state.
+
+    Parameters
+    ----------
+    writer : Writer
+        The writer, which has not been started.
+    note : function from str
+        Is called with what is worth knowing.
+    """
+    read, records = writer.log.read, writer.log.read.models()
+    for record in records:
+        writer.models[record.name] = _load(writer, record)
+    known = [snapshot for record in records for snapshot in read.snapshots(record.id)]
+    writer.log.begin_writing()
+    remove_strangers(writer.log.folder, known)
+    for problem in writer.states.problems:
+        note(problem)
+
+
+def _load(writer: Writer, record: ModelRecord) -> ServedModel:
+    replayed = examples = 0
+
+    def keep(entry: Entry, outcome: Outcome) -> None:
+        nonlocal replayed, examples
+        replayed += len(entry.payload)
+        examples += outcome.learned
+        if entry.key is not None:
+            writer.outcomes[record.id, entry.seq] = Learned(entry.seq, *outcome).to_json()
+
+    try:
+        state = writer.states.at(record.id, None, keep)
+    except DamagedLog as error:
+        error.model = record.name
+        raise
+    _, chain, time = writer.log.read.last(record.id)
+    model = ServedModel(record, state, chain, time)
+    model.snapshots = tuple(sorted(snapshot.seq for snapshot in writer.log.read.snapshots(record.id)))
+    model.examples_since, model.bytes_since = examples, replayed
+    model.snapshot_seq = model.seq if not replayed else 0
+    model.log_bytes = writer.log.read.size(record.id)
+    return model
+
+
+class _Uvicorn(uvicorn.Server):
+    """A server that leaves signals to us."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def serve(
+    folder: Path,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    limits: Limits | None = None,
+    accept_loss: bool = False,
+    hosts: tuple[str, ...] = (),
+    started: Callable[[Started], None] | None = None,
+    note: Callable[[str], None] | None = None,
+) -> None:
+    """Serve the models of a folder until SIGINT or SIGTERM.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder; it is made if there is none.
+    host : str, default="127.0.0.1"
+        The address to listen at. One that other machines can reach needs tokens.
+    port : int, default=8000
+        The port; 0: one that is free.
+    limits : Limits, optional
+        What requests and models may take.
+    accept_loss : bool, default=False
+        Serve what is there even if the end of the log is missing.
+    hosts : tuple of str
+        Names that the Host header may have besides those of this machine.
+    started : function from Started, optional
+        Is called when the server listens.
+    note : function from str, optional
+        Is called with what is worth knowing.
+
+    Raises
+    ------
+    FolderInUse
+        If another server has the folder.
+    DamagedLog
+        If the log is damaged.
+    InvalidParameter
+        If the address needs tokens and there are none.
+    OutputError
+        If it cannot listen there.
+    """
+    limits = limits or Limits()
+    local, tokens = is_loopback(host), Tokens(folder)
+    needed = tokens.needed()
+    if not local and not needed:
+        raise InvalidParameter(
+            "host", host, "an address of this machine alone, or the folder must have tokens",
+            hint=f"make one: rosenblatt token add {folder} --scope administer",
+        )  # fmt: skip
+    sys.setswitchinterval(SWITCH_SECONDS)
+    with (
+        Log(folder, accept_loss) as log,
+        listening(host, port) as listener,
+        asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
+    ):
+        allowed = None if needed and not local else LOOPBACK_HOSTS | {host} | set(hosts)
+        runner.run(_serve(log, listener, limits, tokens, allowed, started, note or (lambda text: None)))
+
+
+async def _serve(
+    log: Log,
+    listener: socket.socket,
+    limits: Limits,
+    tokens: Tokens,
+    hosts: frozenset[str] | None,
+    started: Callable[[Started], None] | None,
+    note: Callable[[str], None],
+) -> None:
+    loop, metrics = asyncio.get_running_loop(), Metrics()
+    writer = Writer(log, limits, loop, metrics)
+    load_models(writer, note)
+    _warm_up()
+    store = PredictionStore(log.folder, limits.prediction_days)
+    service = Service(log.folder, writer, store, limits, metrics)
+    writer.start()
+    config = uvicorn.Config(
+        Guard(make_app(service), tokens, limits, hosts, metrics), http=with_limits(limits), ws="none", lifespan="off",
+        log_level="warning", access_log=False, server_header=False, limit_concurrency=limits.connections,
+        timeout_keep_alive=int(limits.idle_seconds), timeout_graceful_shutdown=int(limits.stop_seconds), backlog=BACKLOG,
+    )  # fmt: skip
+    server = _Uvicorn(config)
+
+    def stop() -> None:
+        service.stop()
+        server.should_exit = True
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop)
+    if started is not None:
+        address, port = listener.getsockname()[:2]
+        name = f"[{address}]" if ":" in address else address
+        examples = sum(model.published.learner.seen for model in service.models.values())
+        loop.call_soon(started, Started(f"http://{name}:{port}", len(service.models), examples, tokens.needed()))
+    try:
+        await server.serve(sockets=[listener])
+    finally:
+        writer.stop()
+        await asyncio.to_thread(writer.join)
+        await asyncio.to_thread(store.close)
+
+
+@contextmanager
+def listening(host: str, port: int) -> Iterator[socket.socket]:
+    """Listen at an address, as long as the block runs."""
+    try:
+        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listener = socket.socket(family, kind)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(BACKLOG)
+    except OSError as error:
+        raise OutputError(
+            f"cannot listen at {host}, port {port}: {error.strerror}", f"{host}:{port}", error.errno
+        ) from None
+    try:
+        yield listener
+    finally:
+        listener.close()
+
+
+def _warm_up() -> None:
+    """Load, or compile, the kernels of a learner, so that the first request need not wait for them."""
+    model = OnlinePerceptron(keep="average")
+    for label in ("a", "b", "a", "c", "b"):
+        model.predict_one({"a": 1.0, label: 2.0})
+        model.learn_one({"a": 1.0, label: 2.0}, label)
