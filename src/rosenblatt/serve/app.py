@@ -75,7 +75,8 @@ LINES_IN_ENTRY = 1_000
 BYTES_IN_ENTRY = 1 << 20
 STATES_KEPT = 4  # earlier states that were asked for
 LONGEST_KEY = 200
-PAGE = {"index.html": "text/html", "page.js": "text/javascript", "page.css": "text/css", "icon.svg": "image/svg+xml"}
+TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
+PAGE = {file.name: file for file in files("rosenblatt.serve").joinpath("page").iterdir() if Path(file.name).suffix in TYPES}
 
 T = TypeVar("T")
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
@@ -840,8 +841,7 @@ def page_file(name: str) -> Response:
     """Return one of the files of the page; no other is looked for."""
     if name not in PAGE:
         return problem(404, "not-found", "There is nothing here", "there is no such file")
-    content = files("rosenblatt.serve").joinpath("page", name).read_bytes()
-    return Response(content, media_type=f"{PAGE[name]}; charset=utf-8")
+    return Response(PAGE[name].read_bytes(), media_type=f"{TYPES[Path(name).suffix]}; charset=utf-8")
 
 
 async def not_found(request: Request, error: Exception) -> Response:
