@@ -19,6 +19,7 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument("--repeat", type=int, default=5, metavar="N", help="run each program N times; the best run counts")
     parser.add_argument("--json", type=Path, metavar="FILE", default=Path(__file__).parent / "results" / "latest.json")
+    parser.add_argument("--full", action="store_true", help="run workloads that take more than five minutes, too")
     parser.add_argument("--list", action="store_true", help="list the names of the workloads and stop")
     options = parser.parse_args()
     if options.repeat < 1:
@@ -46,7 +47,11 @@ def run(workload: Workload, folder: Path | None, repeat: int) -> Result:
 
 def main() -> int:
     options = arguments()
-    chosen = [workload for workload in WORKLOADS if any(part in workload.key for part in options.only)]
+    chosen = [
+        workload
+        for workload in WORKLOADS
+        if any(part in workload.key for part in options.only) and (options.full or options.list or not workload.long)
+    ]
     if options.list:
         print("\n".join(workload.key for workload in chosen))
         return 0

@@ -21,6 +21,8 @@ FORMATS = {
     "points": "{:+.1f} points",
     "accuracy": "{:.4f}",
     "tokens/s": "{:,.0f} tokens/s",
+    "examples/s": "{:,.0f} examples/s",
+    "ms": "{:.2f} ms",
 }
 HEADINGS = ("workload", "ours (s)", "peer (s)", "ratio", "at least", "aim", "note")
 

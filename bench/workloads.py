@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from bench import comparisons, defaults, files, online, structured, theory
+from bench import comparisons, defaults, files, online, serve, structured, theory
 from bench.report import Result, Target
 
 
@@ -16,6 +16,7 @@ class Workload(NamedTuple):
     compare: Callable[..., Result]
     settings: tuple[Any, ...]
     target: Target
+    long: bool = False  # whether it takes more than five minutes, and runs only if it is asked for
 
 
 def perceptron(source: str, order: str, *target: Any) -> Workload:
@@ -125,6 +126,15 @@ WORKLOADS = (
     Workload("files-help", files.helping, (), Target(0.4, 0.2, "s", "≤")),
     Workload("files-spam", files.spam, (), Target(0.975, None, "accuracy")),
     Workload("files-newsgroups", files.newsgroups, (), Target(0.8, None, "accuracy")),
+    Workload("serve-batches", serve.in_batches, (), Target(15_000, 40_000, "examples/s")),
+    Workload("serve-batches-hashing", serve.in_batches, (2**20,), Target(15_000, 40_000, "examples/s")),
+    Workload("serve-single", serve.one_a_request, (), Target(2_000, 5_000, "examples/s")),
+    Workload("serve-predict-latency-batches", serve.predict_latency, ("batches",), Target(20, 5, "ms", "≤")),
+    Workload("serve-predict-latency-single", serve.predict_latency, ("single",), Target(20, 5, "ms", "≤")),
+    Workload("serve-vw-daemon", serve.against_vw_daemon, (), Target(None, 1)),
+    Workload("serve-start", serve.starting, (), Target(10, 2, "s", "≤")),
+    Workload("serve-memory", serve.memory, ((1, 2),), Target(1.1, 1, "×", "≤")),
+    Workload("serve-memory-full", serve.memory, ((1, 2, 5, 10),), Target(1.1, 1, "×", "≤"), long=True),
     Workload("import", comparisons.importing, (), Target(0.7, None, "s", "≤")),
     Workload("first-fit-dense", comparisons.first_fit, ("dense float64, two classes",), Target(1.5, 0.5, "s", "≤")),
     Workload("first-fit-csr", comparisons.first_fit, ("CSR float32, three classes",), Target(1.5, 0.5, "s", "≤")),

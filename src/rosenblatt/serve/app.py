@@ -12,10 +12,10 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
-from functools import partial
+from functools import cache, partial
 from importlib.resources import files
 from inspect import signature
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, FastAPI, Query, Request, Response
@@ -75,8 +75,7 @@ LINES_IN_ENTRY = 1_000
 BYTES_IN_ENTRY = 1 << 20
 STATES_KEPT = 4  # earlier states that were asked for
 LONGEST_KEY = 200
-TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
-PAGE = {file.name: file for file in files("rosenblatt.serve").joinpath("page").iterdir() if Path(file.name).suffix in TYPES}
+PAGE = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 
 T = TypeVar("T")
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
@@ -839,9 +838,17 @@ async def page_part(request: Request, file: str) -> Response:
 
 def page_file(name: str) -> Response:
     """Return one of the files of the page; no other is looked for."""
-    if name not in PAGE:
+    found = page_files().get(name)
+    if found is None:
         return problem(404, "not-found", "There is nothing here", "there is no such file")
-    return Response(PAGE[name].read_bytes(), media_type=f"{TYPES[Path(name).suffix]}; charset=utf-8")
+    return Response(found, media_type=f"{PAGE[PurePath(name).suffix]}; charset=utf-8")
+
+
+@cache
+def page_files() -> dict[str, bytes]:
+    """Return the files of the page by name."""
+    folder = files("rosenblatt.serve").joinpath("page")
+    return {file.name: file.read_bytes() for file in folder.iterdir() if PurePath(file.name).suffix in PAGE}
 
 
 async def not_found(request: Request, error: Exception) -> Response:

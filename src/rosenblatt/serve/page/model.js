@@ -101,13 +101,20 @@ export class ModelView {
     if (!this.#model || summary.name !== this.#name) return;
     if (summary.seq === this.#model.seq && this.#model.recent) return;
     const { classes, ...changes } = summary; // an event has their number, a description their names: those come with the next
-    this.#model = { ...this.#model, ...changes };
-    this.#showModel();
-    this.#trial.changed(this.#model);
+    this.#take({ ...this.#model, ...changes });
     this.#refreshDescription();
+  }
+
+  /** Show newer facts of the model, and ask for the rest of what changed with them. */
+  #take(model) {
+    const learned = model.seq !== this.#model.seq;
+    this.#model = model;
+    this.#showModel();
+    this.#trial.changed(model);
+    if (!learned) return;
     this.#refreshHistory();
-    if (this.#state === null) this.#refreshWeights();
     this.#refreshLabels();
+    if (this.#state === null) this.#refreshWeights();
   }
 
   /** Load from the server, unless the page moved on to another model meanwhile; a problem is shown at `place`. */
@@ -128,11 +135,8 @@ export class ModelView {
 
   async #loadDescription() {
     await this.#load("model-problem", (name) => getJson(modelPath(name)), (description) => {
-      const before = this.#model;
-      this.#model = { ...description, recent: before?.recent ?? null };
-      if (!before) return;
-      this.#showModel();
-      this.#trial.changed(this.#model);
+      if (this.#model) this.#take({ ...description, recent: this.#model.recent });
+      else this.#model = { ...description, recent: null };
     });
   }
 
@@ -166,6 +170,7 @@ export class ModelView {
       update: (row, [, text]) => write(row.lastElementChild, text),
     });
     showSuggestions(byId("weights-known"), model.classes, this.#weightLabel);
+    this.#showState();
   }
 
   // Errors over time

@@ -1,0 +1,223 @@
+"""A log of which anything is cut off, changed or gone opens with every acknowledged example, or is refused with the place. It
+is never shorter, and a refusal changes nothing."""
+
+import os
+import random
+import shutil
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+pytest.importorskip("fastapi")
+
+from bench.server import Server
+from rosenblatt.errors import DamagedLog
+from rosenblatt.serve.log import Log
+
+LAST = 4096  # bytes of a file that are cut off, one after the other
+VOLATILE = {"lock", "log.sqlite-shm"}  # which hold nothing
+MEMORY = Path("/dev/shm")  # where a commit takes no time
+
+
+class Folder(NamedTuple):
+    """A folder of a server that has ended: its files, and what was acknowledged."""
+
+    files: dict[str, bytes]
+    entries: dict[str, list]
+
+    def write(self, place: Path, **changed: bytes | None) -> Path:
+        """Make the folder again, with some files changed, or without those that are None."""
+        shutil.rmtree(place, ignore_errors=True)
+        for name, content in (self.files | changed).items():
+            if content is not None:
+                path = place / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(content)
+        return place
+
+
+def files_of(folder):
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def open_and_read(folder):
+    """Open the log as the server does, and read all that it has."""
+    with Log(folder) as log:
+        return {model.name: list(log.read.entries(model.id)) for model in log.read.models()}
+
+
+def trial(folder, place, expected=None, **changed):
+    """Open a changed folder; return the error that refused it, or None if nothing is missing."""
+    folder.write(place, **changed)
+    before = files_of(place)
+    try:
+        found = open_and_read(place)
+    except DamagedLog as error:
+        assert error.path is not None
+        assert error.problem
+        after = files_of(place)
+        assert {name: after.get(name) for name in before.keys() - VOLATILE} == {
+            name: before[name] for name in before.keys() - VOLATILE
+        }
+        return error
+    assert found == (folder.entries if expected is None else expected)
+    return None
+
+
+def teach(connection, first, last):
+    """Learn, predict, label and set back, each an entry of its own."""
+    for number in range(first, last):
+        name = f"m{number % 2}"
+        examples = [{"x": {f"word={number * j % 37}": 1.0 for j in range(1, 6)}, "y": "ab"[number % 3 % 2]}] * (
+            1 + number % 3
+        )
+        connection.ask("POST", f"/models/{name}/learn", {"examples": examples}, Idempotency_Key=f"key-{number}")
+        if number % 5 == 0:
+            found = connection.ask("POST", f"/models/{name}/predict", {"examples": [{"x": {"word=1": 1.0}}]}).json()
+            late = {"examples": [{"id": found["predictions"][0]["id"], "y": "é"}]}
+            connection.ask("POST", f"/models/{name}/learn", late)
+    connection.ask("POST", "/models/m0/set-back", {"to": 3})
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """The folder of a server that was stopped, of the same one killed later, and of one killed before its first stop."""
+    found = {}
+    for ends in (("stopped", "killed"), ("killed at first",)):
+        folder = tmp_path_factory.mktemp("served") / "folder"
+        folder.mkdir()
+        for number, end in enumerate(ends):
+            with Server(folder).start() as server:
+                connection = server.connect()
+                for name in ("m0", "m1"):
+                    connection.ask("PUT", f"/models/{name}", {"learner": "OnlinePerceptron", "parameters": {}})
+                teach(connection, 20 * number, 20 * (number + 1))
+                lines = {name: connection.ask("GET", f"/models/{name}/log").lines() for name in ("m0", "m1")}
+                if end == "stopped":
+                    assert server.stop() == 0
+                else:
+                    server.kill()
+            files = files_of(folder)
+            copy = Folder(files, {}).write(tmp_path_factory.mktemp("copy") / "folder")
+            entries = open_and_read(copy)
+            assert {name: [entry.seq for entry in each] for name, each in entries.items()} == {
+                name: [line["seq"] for line in each] for name, each in lines.items()
+            }
+            assert [entry.key for entry in entries["m1"]] == [line.get("key") for line in lines["m1"]]
+            found[end] = Folder(files, entries)
+    assert "log.sqlite-wal" not in found["stopped"].files
+    assert len(found["killed"].files["log.sqlite-wal"]) > LAST
+    return found
+
+
+@pytest.fixture
+def place(tmp_path):
+    """A folder for trials, in memory where the system has one there."""
+    if not os.access(MEMORY, os.W_OK):
+        yield tmp_path / "trial"
+        return
+    with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
+        yield Path(folder) / "trial"
+
+
+@pytest.mark.parametrize("end", ["stopped", "killed", "killed at first"])
+def test_a_folder_opens_as_it_is(folders, place, end):
+    assert trial(folders[end], place) is None
+
+
+@pytest.mark.parametrize("end", ["stopped", "killed", "killed at first"])
+def test_a_log_cut_at_any_of_its_last_bytes(folders, place, end):
+    content = folders[end].files["log.sqlite"]
+    errors = [trial(folders[end], place, **{"log.sqlite": content[:-cut]}) for cut in range(1, min(LAST, len(content)) + 1)]
+    if end == "stopped":
+        assert all(error is not None and error.byte is not None for error in errors)
+    for page in range(0, len(content), LAST):
+        trial(folders[end], place, **{"log.sqlite": content[:page]})
+
+
+@pytest.mark.parametrize("end", ["killed", "killed at first"])
+def test_a_write_ahead_log_cut_at_any_of_its_last_bytes(folders, place, end):
+    content = folders[end].files["log.sqlite-wal"]
+    frames = range(32, len(content), 24 + LAST)
+    cuts = [*range(len(content) - LAST, len(content)), *frames, *(frame - 1 for frame in frames), *range(33)]
+    errors = [trial(folders[end], place, **{"log.sqlite-wal": content[:cut]}) for cut in cuts]
+    assert all(error is not None for error in errors[-33:])
+    assert trial(folders[end], place, **{"log.sqlite-wal": None}) is not None
+
+
+@pytest.mark.parametrize("end", ["stopped", "killed"])
+def test_the_number_of_acknowledged_commits_cut_or_gone(folders, place, end):
+    content = folders[end].files["acknowledged"]
+    for cut in range(len(content)):
+        assert trial(folders[end], place, acknowledged=content[:cut]) is not None
+    assert trial(folders[end], place, acknowledged=None) is not None
+    assert trial(folders[end], place, acknowledged=bytes(len(content))) is not None
+    assert trial(folders[end], place, acknowledged=content + b"x") is not None
+
+
+@pytest.mark.parametrize("end", ["stopped", "killed"])
+def test_the_log_gone(folders, place, end):
+    gone = {name: None for name in folders[end].files if name.startswith("log.sqlite")}
+    assert trial(folders[end], place, **gone) is not None
+    assert trial(folders[end], place, **{"log.sqlite": None}) is not None
+    assert trial(folders[end], place, **{"log.sqlite": b""}) is not None
+
+
+def test_a_log_of_an_earlier_time_is_not_taken_for_the_newest(folders, place):
+    """As a backup of one file alone would be."""
+    early, late = folders["stopped"], folders["killed"]
+    assert trial(late, place, **{"log.sqlite": early.files["log.sqlite"], "log.sqlite-wal": None}) is not None
+
+
+@pytest.mark.parametrize("end", ["stopped", "killed"])
+@pytest.mark.parametrize("file", ["log.sqlite", "log.sqlite-wal"])
+def test_bits_flipped_anywhere(folders, place, end, file):
+    content = folders[end].files.get(file)
+    if content is None:
+        pytest.skip("a server that was stopped leaves no write-ahead log")
+    draw = random.Random(f"{end} {file}")
+    refused = 0
+    for _ in range(1000):
+        at = draw.randrange(len(content))
+        flipped = content[:at] + bytes([content[at] ^ (1 << draw.randrange(8))]) + content[at + 1 :]
+        refused += trial(folders[end], place, **{file: flipped}) is not None
+    assert refused > 100
+
+
+def test_snapshots_that_are_damaged_or_gone_change_nothing(folders, tmp_path):
+    folder = folders["stopped"]
+    names = [name for name in folder.files if name.startswith("snapshots/")]
+    assert names
+    whole = states(folder.write(tmp_path / "whole"))
+    for number, change in enumerate((lambda c: None, lambda c: b"", lambda c: c[:-1], lambda c: c[:50] + b"\xff" + c[51:])):
+        changed = {name: change(folder.files[name]) for name in names}
+        assert states(folder.write(tmp_path / str(number), **changed)) == whole
+
+
+def states(folder):
+    """Serve a folder and return its models as files, and what it says of them."""
+    with Server(folder).start() as server:
+        connection = server.connect()
+        described = connection.ask("GET", "/models").json()["models"]
+        for each in described:
+            each.pop("snapshots")
+        return described, [connection.ask("GET", f"/models/{name}/file").body for name in ("m0", "m1")]
+
+
+def test_a_damaged_log_is_refused_by_the_command_with_the_place(folders, tmp_path):
+    content = folders["stopped"].files["log.sqlite"]
+    folder = folders["stopped"].write(tmp_path / "folder", **{"log.sqlite": content[:-10]})
+    before = files_of(folder)
+    server = Server(folder)
+    server.launch()
+    try:
+        assert server.process.wait(60) != 0
+    finally:
+        server.kill()
+    text = server.said().decode()
+    assert "log.sqlite" in text
+    assert f"{len(content) - 10:,}" in text
+    assert "Traceback" not in text
+    assert {name: files_of(folder)[name] for name in before} == before
