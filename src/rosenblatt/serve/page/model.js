@@ -333,19 +333,19 @@ export class ModelView {
   // Weights
 
   async #loadWeights() {
-    const { classes } = this.#model ?? {};
     this.#weightsStale = !this.#weightsVisible;
-    if (!classes || this.#weightsStale) return;
+    if (!this.#model || this.#weightsStale) return;
     const [at, typed] = [this.#state, this.#weightLabel];
-    const keys = classes.map(labelKey);
-    const found = keys.includes(typed) ? [typed] : keys.filter((key) => key.includes(typed));
-    const labels = found.slice(0, COLUMNS);
-    const top = labels.length === 1 ? WEIGHTS_OF_ONE : WEIGHTS;
-    const ask = (name) => Promise.all(labels.map((label) => getJson(modelPath(name, "weights", { top, label, at })).catch((problem) => {
-      if (at === null || problem.status !== 422) throw problem;
-      return { weights: { [label]: [] } }; // it was not known then
-    })));
-    await this.#load("weights-problem", ask, (answers) => {
+    const ask = async (name) => {
+      const { classes } = at === null ? this.#model : await getJson(modelPath(name, "", { at }));
+      const keys = classes.map(labelKey);
+      const found = keys.includes(typed) ? [typed] : keys.filter((key) => key.includes(typed));
+      const labels = found.slice(0, COLUMNS);
+      const top = labels.length === 1 ? WEIGHTS_OF_ONE : WEIGHTS;
+      const answers = await Promise.all(labels.map((label) => getJson(modelPath(name, "weights", { top, label, at }))));
+      return { found, top, answers };
+    };
+    await this.#load("weights-problem", ask, ({ found, top, answers }) => {
       const columns = answers.flatMap(({ weights, intercepts }) =>
         Object.entries(weights).map(([name, pairs]) => ({ name, pairs, intercept: intercepts?.[name] })));
       showList(byId("weights"), columns, {
