@@ -15,6 +15,7 @@ import pytest
 
 import rosenblatt
 from bench.server import Server
+from rosenblatt.modelfile import registry
 from rosenblatt.online import OnlinePerceptron
 
 FILES = Path(rosenblatt.__file__).parent / "serve" / "page"
@@ -73,6 +74,17 @@ def test_the_elements_that_scripts_use_are_there():
     assert used <= {*ids}
     for names in re.findall(r'(?:for|aria-labelledby|aria-describedby|list)="(.*?)"', HTML):
         assert {*names.split()} <= {*ids}
+
+
+def test_the_learners_that_the_page_offers_can_be_served():
+    groups = dict(re.findall(r'<optgroup data-labels="(.*?)".*?>(.*?)</optgroup>', HTML, re.S))
+    offered = {group: re.findall(r"<option>(\w+)</option>", options) for group, options in groups.items()}
+    assert offered["come"].pop(0) == "OnlinePerceptron"
+    for group, names in offered.items():
+        for name in names:
+            learner = registry.learner_class(name)()
+            assert hasattr(learner, "partial_fit")
+            assert ("unknown_class" in learner.get_params()) == (group == "come")
 
 
 def test_data_is_never_read_as_html():

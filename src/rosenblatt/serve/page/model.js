@@ -8,8 +8,9 @@ import { paced, settled } from "./refresh.js";
 import { download, getJson, modelPath, send, sendJson } from "./server.js";
 import { showSuggestions, Trial } from "./trial.js";
 
-const POINTS = 100; // of the chart
-const PHONE_POINTS = 40;
+const POINTS = 50; // of the chart
+const PHONE_POINTS = 25;
+const LABEL_POINTS = 20; // of the small line of each label
 const WEIGHTS = 12; // of each label
 const WEIGHTS_OF_ONE = 40; // where one label is chosen
 const COLUMNS = 4; // labels whose weights are shown at once
@@ -78,7 +79,7 @@ export class ModelView {
     byId("model").hidden = true;
     if (name === null) return;
     for (const place of ["model-problem", "chart-problem", "state-problem", "labels-problem", "weights-problem"]) showProblem(byId(place), null);
-    for (const place of ["state-done", "weights-at", "download-status"]) write(byId(place), "");
+    for (const place of ["state-done", "labels-more", "weights-more", "weights-at", "download-status"]) write(byId(place), "");
     byId("weights-label").value = "";
     byId("labels-filter").value = "";
     for (const list of ["weights", "wrongs", "labels-rows", "table-rows"]) byId(list).replaceChildren();
@@ -211,7 +212,8 @@ export class ModelView {
 
   async #loadLabels() {
     if (!byId("labels-panel").open || !this.#model) return;
-    await this.#load("labels-problem", (name) => getJson(modelPath(name, "history", { labels: true })), ({ windows }) => {
+    await this.#load("labels-problem", (name) => getJson(modelPath(name, "history", { labels: true })), (history) => {
+      const windows = coarsen(history.windows, LABEL_POINTS);
       const labels = new Map();
       windows.forEach((window, index) => {
         for (const [label, { seen, wrong }] of Object.entries(window.labels ?? {})) {
