@@ -18,12 +18,14 @@ from inspect import signature
 from pathlib import Path, PurePath
 from typing import Annotated, Any, TypeVar
 
-from fastapi import APIRouter, FastAPI, Query, Request, Response
+from fastapi import APIRouter, FastAPI, Header, Query, Request, Response
 from fastapi import Path as InPath
+from fastapi.openapi.utils import get_openapi
 from fastapi.responses import StreamingResponse
 from fastapi.routing import APIRoute
 from pydantic_core import to_json
 from starlette.exceptions import HTTPException
+from starlette.types import Receive, Scope, Send
 from xxhash import xxh3_128_digest
 
 import rosenblatt
@@ -81,18 +83,11 @@ T = TypeVar("T")
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 ModelName = Annotated[str, InPath(pattern=NAME, description="The name of a model.", examples=["spam"])]
 At = Annotated[int | None, Query(ge=1, description="The state after this entry of the log; by default the newest.")]
-Key = Annotated[str | None, Query(include_in_schema=False)]
+Key = Annotated[str | None, Header(alias="Idempotency-Key", description="A request with the same key is learned once.")]
+_PROBLEM = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
 PROBLEMS: dict[int | str, dict[str, Any]] = {
-    "4XX": {
-        "model": shapes.Problem,
-        "description": "The request cannot be fulfilled.",
-        "content": {"application/problem+json": {}},
-    },
-    "5XX": {
-        "model": shapes.Problem,
-        "description": "The server cannot fulfil it now.",
-        "content": {"application/problem+json": {}},
-    },
+    "4XX": {"description": "The request cannot be fulfilled.", "content": _PROBLEM},
+    "5XX": {"description": "The server cannot fulfil it now.", "content": _PROBLEM},
 }
 
 
@@ -336,11 +331,7 @@ def lines_too(shape: str) -> dict[str, Any]:
 @route(
     "POST", "/models/{name}/learn", response_model=shapes.LearnAnswer, openapi_extra=lines_too("example"), tags=["learn"]
 )
-async def learn(
-    request: Request,
-    name: ModelName,
-    body: shapes.LearnRequest | None = None,
-) -> Response:
+async def learn(request: Request, name: ModelName, body: shapes.LearnRequest, key: Key = None) -> Response:
     """Learn from examples.
 
     The answer comes when they are on the disk and have been learned. With the header Idempotency-Key a request can be sent
@@ -439,7 +430,7 @@ async def learn_lines(service: Service, model: ServedModel, content: bytes, key:
     openapi_extra=lines_too("example"),
     tags=["predict"],
 )
-async def predict(request: Request, name: ModelName, body: shapes.PredictRequest | None = None, at: At = None) -> Response:
+async def predict(request: Request, name: ModelName, body: shapes.PredictRequest, at: At = None) -> Response:
     """Predict examples.
 
     A prediction has the label, the scores, an id under which the true label can be learned later, and, with `explain`, what
@@ -539,7 +530,7 @@ async def list_models(request: Request) -> Response:
     responses={200: {"model": shapes.ModelDescription, "description": "It was there already, made of the same."}},
     openapi_extra={"requestBody": {"content": {BINARY: {"schema": {"type": "string", "format": "binary"}}}}},
 )  # fmt: skip
-async def create_model(request: Request, name: ModelName, body: shapes.ModelSettings | None = None) -> Response:
+async def create_model(request: Request, name: ModelName, body: shapes.ModelSettings) -> Response:
     """Create a model.
 
     The body says which learner and parameters it has, or is a model file to start from, which can also be a member of the
@@ -648,7 +639,7 @@ async def show_weights(
 
 
 @route("POST", "/models/{name}/set-back", response_model=shapes.SetBackAnswer, tags=["models"])
-async def set_back(request: Request, name: ModelName, body: shapes.SetBackRequest | None = None) -> Response:
+async def set_back(request: Request, name: ModelName, body: shapes.SetBackRequest) -> Response:
     """Set a model back to an earlier state.
 
     That is an entry of the log too: nothing is lost, and the model can be set back to the state before it.
@@ -883,4 +874,48 @@ def make_app(service: Service) -> FastAPI:
     app.state.service = service
     app.include_router(router)
     app.add_exception_handler(HTTPException, not_found)
+    document = describe_routes(app)
+    app.openapi = lambda: document  # type: ignore[method-assign]  # what FastAPI says to do
     return app
+
+
+def describe_routes(app: FastAPI) -> dict[str, Any]:
+    """Return the OpenAPI document: that of FastAPI, with our problem details instead of its own errors."""
+    document = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
+    schemas = document["components"]["schemas"]
+    schemas["Problem"] = shapes.Problem.model_json_schema()
+    for name in ("HTTPValidationError", "ValidationError"):
+        schemas.pop(name, None)
+    for operations in document["paths"].values():
+        for operation in operations.values():
+            operation["responses"].pop("422", None)
+    return document
+
+
+class HotRoutes:
+    """An ASGI application that calls the routes to learn and to predict directly, and leaves all else to another one.
+
+    The layers of a framework take longer than predicting an example.
+
+    Parameters
+    ----------
+    app : FastAPI
+        The application with all routes.
+    """
+
+    def __init__(self, app: FastAPI):
+        self._app = app
+        self._hot = {"learn": learn, "predict": predict}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        parts: list[str] = scope["path"].split("/") if scope["type"] == "http" and scope["method"] == "POST" else []
+        function = self._hot.get(parts[3]) if len(parts) == 4 and parts[1] == "models" else None
+        if function is None:
+            await self._app(scope, receive, send)
+            return
+        scope["app"], scope["path_params"] = self._app, {"name": parts[2]}
+        try:
+            response = await function(Request(scope, receive), "", None)
+        except RosenblattError as error:
+            response = from_error(error).response
+        await response(scope, receive, send)
