@@ -23,7 +23,7 @@ HTML = (FILES / "index.html").read_text(encoding="utf-8")
 SCRIPTS = {path.name: path.read_text(encoding="utf-8") for path in sorted(FILES.glob("*.js"))}
 STYLE = (FILES / "page.css").read_text(encoding="utf-8")
 SECONDS = 60  # for a command
-PATIENCE = 30_000  # milliseconds for what a page shows
+PATIENCE = 60_000  # milliseconds for what a page shows
 
 # The files alone
 
@@ -436,6 +436,22 @@ def test_files_come_and_go(server, opened, tmp_path):
     page.click("#confirm-yes")
     expect(text(page, "missing-heading")).to_contain_text("deleted")
     assert "from-file" not in [each["name"] for each in server.ask("GET", "/models")["models"]]
+
+
+@in_a_browser
+def test_a_hidden_page_holds_no_connection(server, opened):
+    server.create("hidden")
+    page = opened(f"{server.url}/#/hidden")
+    expect(text(page, "connection-text")).to_have_text("Live")
+    change = "(hidden) => { Object.defineProperty(document, 'hidden', { value: hidden, configurable: true });" + (
+        " document.dispatchEvent(new Event('visibilitychange')); }"
+    )
+    with page.expect_event("requestfailed", lambda request: request.url.endswith("/events")):
+        page.evaluate(change, True)
+    server.learn("hidden", *MAIL)
+    expect(text(page, "figure-seen")).to_have_text("0")
+    page.evaluate(change, False)
+    expect(text(page, "figure-seen")).to_have_text("4")
 
 
 @in_a_browser
