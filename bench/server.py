@@ -115,12 +115,11 @@ class Server:
             if not self.port and (found := ADDRESS.search(self.said())):
                 self.port = int(found[2])
             if self.port:
-                connection = self.connect()
-                with contextlib.suppress(OSError, http.client.HTTPException):
+                failures = contextlib.suppress(OSError, http.client.HTTPException)
+                with failures, contextlib.closing(Connection(self.port)) as connection:
                     if connection.request("GET", "/readyz").status == 200:
                         self.seconds = time.monotonic() - self.began
                         return
-                connection.close()
             time.sleep(0.005)
         self.kill()
         raise ServerEnded(f"not ready after {within} s: {self.said()[-2000:]!r}")

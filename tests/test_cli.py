@@ -429,6 +429,7 @@ EVERY_RESULT = (
     "convert rows.svm - --to svmlight", "tag tag.model words --columns form,tag",
     "tag tag.model --test words --columns form,tag --json",
     "certify rows.svm", "feasible matrix", "trace", "trace --json", "doctor",
+    "token add folder --scope predict", "token list folder", "token list folder --json",
 )  # fmt: skip
 
 

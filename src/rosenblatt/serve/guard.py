@@ -18,7 +18,7 @@ from rosenblatt.errors import LimitExceeded, RosenblattError, shown
 from rosenblatt.serve.limits import Limits
 from rosenblatt.serve.metrics import Metrics
 from rosenblatt.serve.problem_details import from_error, problem
-from rosenblatt.serve.tokens import Tokens
+from rosenblatt.serve.tokens import TokenList, Tokens
 
 Message = MutableMapping[str, Any]
 Scope = MutableMapping[str, Any]
@@ -90,7 +90,7 @@ RULES: dict[str, dict[str, Rule]] = {
 _OTHER = "other"  # the route of all paths that are not in the table
 
 
-class Refusal(Exception):
+class RefusedRequest(Exception):
     """A request that the guard answers itself."""
 
     def __init__(self, response: Response):
@@ -140,14 +140,14 @@ class Guard:
     def check_head(self, method: str, rule: Rule, headers: dict[bytes, bytes]) -> None:
         """Refuse a request whose host, origin or token is not right."""
         host = headers.get(b"host")
-        if self.hosts is not None and (host is None or host_name(host) not in self.hosts):
+        if self.hosts is not None and host is not None and host_name(host) not in self.hosts:  # browsers send one
             allowed = ", ".join(sorted(name.decode("latin-1") for name in self.hosts))
             detail = f"the Host header must be {allowed}, with any port; got {_shown(host)}"
-            raise Refusal(problem(421, "wrong-host", "The server does not have this name", detail))
+            raise RefusedRequest(problem(421, "wrong-host", "The server does not have this name", detail))
         if b"origin" in headers or b"sec-fetch-site" in headers:
             self._check_origin(method, rule, headers)
-        if rule.scope is not None and self.tokens.needed():
-            self._check_token(rule.scope, headers.get(b"authorization"))
+        if rule.scope is not None and (known := self.tokens.current()) is not None:
+            _check_token(known, rule.scope, headers.get(b"authorization"))
 
     def check_body(self, rule: Rule, headers: dict[bytes, bytes]) -> str | None:
         """Refuse a body of the wrong type or size, as far as the head says; return its limit, None if there is no body."""
@@ -159,13 +159,13 @@ class Guard:
         if limit is None:
             allowed = " or ".join(kind.decode() for kind in rule.limits)
             detail = f"the Content-Type of this request must be {allowed}, in UTF-8; got {_shown(content_type)}"
-            raise Refusal(problem(415, "unsupported-media-type", "The content type is not supported", detail))
+            raise RefusedRequest(problem(415, "unsupported-media-type", "The content type is not supported", detail))
         if headers.get(b"content-encoding", b"identity").lower() != b"identity":
             detail = f"bodies must not be compressed; got Content-Encoding {_shown(headers[b'content-encoding'])}"
-            raise Refusal(problem(415, "unsupported-media-type", "The content type is not supported", detail))
+            raise RefusedRequest(problem(415, "unsupported-media-type", "The content type is not supported", detail))
         if coding is not None and coding.lower() != b"chunked":
             detail = f"the Transfer-Encoding must be chunked; got {_shown(coding)}"
-            raise Refusal(problem(400, "malformed", "The request is malformed", detail))
+            raise RefusedRequest(problem(400, "malformed", "The request is malformed", detail))
         if length is not None:
             self.check_size(limit, int(length))
         return limit
@@ -187,23 +187,7 @@ class Guard:
                 return
         detail = f"requests from pages of another origin are refused; this is {_shown(headers.get(b'host'))}, that was "
         detail += _shown(origin) if origin is not None else f"{_shown(site)} by Sec-Fetch-Site"
-        raise Refusal(problem(403, "cross-site", "The request comes from another site", detail))
-
-    def _check_token(self, scope: str, authorization: bytes | None) -> None:
-        """Refuse a request without a token that is valid and has the scope."""
-        title = "A valid token is needed"
-        if authorization is None:
-            detail = "this server needs a token: send the header Authorization: Bearer TOKEN"
-            raise Refusal(problem(401, "unauthorized", title, detail, hint="rosenblatt token add FOLDER makes one"))
-        scheme, _, text = authorization.partition(b" ")
-        token = self.tokens.find(text.strip()) if scheme.lower() == b"bearer" else None
-        if token is None:
-            raise Refusal(problem(401, "unauthorized", title, "the token is not one of this server's, or was removed"))
-        if token.has_expired():
-            raise Refusal(problem(401, "unauthorized", title, f"the token {token.id} has expired"))
-        if not token.allows(scope):
-            detail = f"the token {token.id} allows {', '.join(token.scopes)}; this request needs {scope}"
-            raise Refusal(problem(403, "forbidden", "The token does not allow this", detail, scope=scope))
+        raise RefusedRequest(problem(403, "cross-site", "The request comes from another site", detail))
 
 
 class _Request:
@@ -227,7 +211,8 @@ class _Request:
         try:
             receive = await self._admit(route)
             if receive is not None:
-                await self.guard.app(self.scope, receive, self.send)
+                is_head = self.scope["method"] == "HEAD"  # to the application it is GET; the server keeps the body back
+                await self.guard.app({**self.scope, "method": "GET"} if is_head else self.scope, receive, self.send)
         except ClientDisconnect:
             pass
         except Exception as error:
@@ -251,12 +236,15 @@ class _Request:
             names = [name for name, _ in fields]
             if twice := [name for name in _ONCE if names.count(name) > 1]:
                 detail = f"the header {twice[0].decode()} must not occur more than once"
-                raise Refusal(problem(400, "malformed", "The request is malformed", detail))
+                raise RefusedRequest(problem(400, "malformed", "The request is malformed", detail))
         if b"host" not in headers and scope["http_version"] != "1.0":
-            raise Refusal(problem(400, "malformed", "The request is malformed", "the header host is missing"))
+            raise RefusedRequest(problem(400, "malformed", "The request is malformed", "the header host is missing"))
         self.expects = b"expect" in headers
-        rule = RULES.get(route, {}).get("GET" if method == "HEAD" else method, _ADMINISTER)
+        methods = RULES.get(route, {})
+        rule = methods.get("GET" if method == "HEAD" else method, _ADMINISTER)
         guard.check_head(method, rule, headers)
+        if rule is _ADMINISTER and methods and method not in methods:
+            raise RefusedRequest(_method_not_allowed(method, methods))
         limit = guard.check_body(rule, headers)
         if limit is None:
             return self._receive
@@ -309,18 +297,47 @@ class _Request:
             if self.expects:  # nobody knows whether the body comes, so no other request can follow
                 headers.append(_CLOSE)
             message["headers"] = headers + SECURITY_HEADERS
-        else:
+            await self._send(message)
+            if self.scope["method"] == "HEAD":  # an answer without end ends here too
+                self.complete = True
+                await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+        elif self.scope["method"] != "HEAD":
             self.complete = not message.get("more_body", False)
-        await self._send(message)
+            await self._send(message)
 
     def _response_for(self, error: Exception) -> Response:
-        if isinstance(error, Refusal):
+        if isinstance(error, RefusedRequest):
             return error.response
         if isinstance(error, RosenblattError):
             return from_error(error).response
         _logger.error("%s %r could not be answered", self.scope["method"], self.scope["path"], exc_info=error)
         detail = "the server could not answer because of a bug in it; its log says more"
         return problem(500, "internal-error", "Internal error", detail)
+
+
+def _check_token(known: TokenList, scope: str, authorization: bytes | None) -> None:
+    """Refuse a request without a token that is valid and has the scope."""
+    title = "A valid token is needed"
+    if authorization is None:
+        detail = "this server needs a token: send the header Authorization: Bearer TOKEN"
+        raise RefusedRequest(problem(401, "unauthorized", title, detail, hint="rosenblatt token add FOLDER makes one"))
+    scheme, _, text = authorization.partition(b" ")
+    token = known.find(text.strip()) if scheme.lower() == b"bearer" else None
+    if token is None:
+        raise RefusedRequest(problem(401, "unauthorized", title, "the token is not one of this server's, or was removed"))
+    if token.has_expired():
+        raise RefusedRequest(problem(401, "unauthorized", title, f"the token {token.id} has expired"))
+    if not token.allows(scope):
+        detail = f"the token {token.id} allows {', '.join(token.scopes)}; this request needs {scope}"
+        raise RefusedRequest(problem(403, "forbidden", "The token does not allow this", detail, scope=scope))
+
+
+def _method_not_allowed(method: str, methods: Collection[str]) -> Response:
+    allowed = ", ".join([*methods, *(["HEAD"] if "GET" in methods else [])])
+    detail = f"the method must be {allowed}; got {shown(method)}"
+    response = problem(405, "method-not-allowed", "The method is not allowed here", detail, allowed=allowed)
+    response.headers["Allow"] = allowed
+    return response
 
 
 def route_pattern(path: str) -> str:

@@ -604,8 +604,8 @@ def serve_model(model: Any, specification: Specification) -> ServedLearner:
         model._resumable()
         return EstimatorLearner(model, specification.hashing, specification.classes, specification.text)
     raise UnsupportedOperation(
-        f"a {type(model).__name__} cannot be served; an OnlinePerceptron, estimators with partial_fit, and models that were "
-        "trained from files can"
+        f"a {type(model).__name__} cannot be served; an OnlinePerceptron, estimators with partial_fit, and models "
+        "that were trained from files can"
     )
 
 

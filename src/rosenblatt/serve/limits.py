@@ -59,7 +59,7 @@ class Limits(NamedTuple):
     """
 
     body_bytes: int = 32 * _MIB
-    import_bytes: int = 4 * _GIB
+    import_bytes: int = 1 * _GIB
     head_bytes: int = 32 * _KIB
     rows: int = 10_000
     features: int = 100_000

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _LEAST_READ = 2**14  # bytes of an answer that a client has to read in `send_seconds`
 _LEAST_RATE = 2**16  # bytes a second that give a body more time than `whole_body_seconds`
+_DROPPED_BODIES = 4  # times `body_bytes` that may come after a refusal: a client reads that when it has sent all
 _HEAD, _BODY, _NOTHING = "head", "body", "nothing"  # what a client still has to send
 
 
@@ -107,7 +108,7 @@ class LimitedProtocol(HttpToolsProtocol):
         super().on_body(body)
         if self.cycle.response_complete:
             self.dropped += len(body)
-            if self.dropped > self.limits.body_bytes:
+            if self.dropped > _DROPPED_BODIES * self.limits.body_bytes:
                 self.transport.abort()
 
     def on_message_complete(self) -> None:

@@ -32,7 +32,7 @@ except ImportError:  # not on Windows, where two commands at the same moment can
 FILE = "tokens.json"
 SCOPES = ("predict", "learn", "administer")
 _VERSION = 1
-_PREFIX = "rb"
+_PREFIX = b"rb"
 _ID_BYTES = 4  # 8 letters: enough to tell tokens apart, and no secret
 _SECRET_BYTES = 32  # 43 characters; so many random bits need no salt and no slow hash
 _LONGEST_NAME = 100
@@ -118,7 +118,7 @@ def add_token(
         raise InvalidParameter("scope", unknown[0] if unknown else list(scopes), "predict, learn or administer")
     now = datetime.now(UTC).replace(microsecond=0)
     if expires is not None and expires <= now:
-        raise InvalidParameter("expires", expires.isoformat(), "in the future")
+        raise InvalidParameter("expires", time_text(expires), "in the future")
     if len(name) > _LONGEST_NAME or not name.isprintable():
         raise InvalidParameter("name", name, f"at most {_LONGEST_NAME} characters that can be printed")
     secret = secrets.token_urlsafe(_SECRET_BYTES)
@@ -127,7 +127,7 @@ def add_token(
         number = next(text for text in iter(lambda: secrets.token_hex(_ID_BYTES), None) if text not in tokens)
         token = Token(number, name, ordered, now, expires, _digest(secret))
         tokens[number] = token
-    return NewToken(f"{_PREFIX}_{number}_{secret}", token)
+    return NewToken(f"{_PREFIX.decode()}_{number}_{secret}", token)
 
 
 def list_tokens(folder: str | os.PathLike[str]) -> list[Token]:
@@ -152,7 +152,7 @@ def list_tokens(folder: str | os.PathLike[str]) -> list[Token]:
     """
     if not os.path.isdir(folder):
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), os.fspath(folder))
-    return list(_load(Path(folder) / FILE).values())
+    return list(_load_tokens(Path(folder) / FILE).values())
 
 
 def remove_token(folder: str | os.PathLike[str], id: str) -> Token:
@@ -181,7 +181,7 @@ def remove_token(folder: str | os.PathLike[str], id: str) -> Token:
     OutputError
         If the file cannot be written.
     """
-    number = id.split("_")[1] if id.startswith(f"{_PREFIX}_") else id
+    number = id.split("_")[1] if id.startswith(f"{_PREFIX.decode()}_") else id
     if not list_tokens(folder):  # nothing is written into a folder without tokens
         raise InvalidParameter("id", number, "the id of a token; the folder has none")
     with _changing(Path(folder)) as tokens:
@@ -225,6 +225,24 @@ def parse_expiry(text: str, now: datetime | None = None) -> datetime | None:
         raise InvalidParameter("expires", text, "30d, 12h, a day such as 2027-01-31, or never") from None
 
 
+class TokenList(NamedTuple):
+    """The tokens of a folder at one moment, by id."""
+
+    tokens: Mapping[str, Token]
+
+    def find(self, text: bytes) -> Token | None:
+        """Return the token that has this text, even if it has expired; None if there is none.
+
+        It takes as long for a wrong secret as for the right one.
+        """
+        prefix, _, rest = text.partition(b"_")
+        number, _, secret = rest.partition(b"_")
+        token = self.tokens.get(number.decode("latin-1")) if len(text) <= _LONGEST_TEXT else None
+        digest = _NO_DIGEST if token is None else token.digest
+        same = hmac.compare_digest(sha256(secret).hexdigest(), digest)
+        return token if same and prefix == _PREFIX else None
+
+
 class Tokens:
     """The tokens of a running server; the file is read again whenever it has changed.
 
@@ -237,20 +255,17 @@ class Tokens:
     def __init__(self, folder: str | os.PathLike[str]):
         self._path = os.path.join(folder, FILE)
         self._version: object = ()  # of the file that was read: none yet
-        self._tokens: Mapping[str, Token] = {}
+        self._known: TokenList | None = None
         self._damage: DamagedTokens | None = None
-        self._seen = False  # whether there was a file since the start
         self._refresh()
 
-    def needed(self) -> bool:
-        """Return whether requests need a token: whether the folder has, or had since the start, a file of tokens."""
-        self._refresh()
-        return self._seen
+    def current(self) -> TokenList | None:
+        """Return the tokens that there are now.
 
-    def find(self, text: bytes) -> Token | None:
-        """Return the token of this text; None if there is none. One that has expired is returned.
-
-        It takes as long for a wrong secret as for the right one.
+        Returns
+        -------
+        TokenList or None
+            None if requests need no token: if the folder has no file of tokens, and had none since the start.
 
         Raises
         ------
@@ -259,13 +274,12 @@ class Tokens:
         """
         self._refresh()
         if self._damage is not None:
-            raise self._damage
-        prefix, _, rest = text.partition(b"_")
-        number, _, secret = rest.partition(b"_")
-        token = self._tokens.get(number.decode("latin-1")) if len(text) <= _LONGEST_TEXT else None
-        digest = _NO_DIGEST if token is None else token.digest
-        same = hmac.compare_digest(sha256(secret).hexdigest(), digest)
-        return token if same and prefix == _PREFIX.encode() else None
+            raise self._damage.with_traceback(None)
+        return self._known
+
+    def needed(self) -> bool:
+        """Return whether requests need a token; `DamagedTokens` if the file cannot be read."""
+        return self.current() is not None
 
     def _refresh(self) -> None:
         """Read the file again if it is another than the one that was read."""
@@ -279,14 +293,16 @@ class Tokens:
             version = ()
         if version == self._version and version != ():
             return
-        self._seen = self._seen or version is not None
         self._version = version
         try:
-            self._tokens, self._damage = _load(Path(self._path)), None
+            tokens = _load_tokens(Path(self._path))
         except DamagedTokens as damage:
-            self._tokens, self._damage = {}, damage
+            self._known, self._damage = TokenList({}), damage
             if isinstance(damage.__cause__, OSError):  # too many open files, for one: the next request tries again
                 self._version = ()
+        else:
+            is_open = version is None and self._known is None
+            self._known, self._damage = None if is_open else TokenList(tokens), None
 
 
 def _digest(secret: str) -> str:
@@ -305,7 +321,7 @@ def _changing(folder: Path) -> Iterator[dict[str, Token]]:
     try:
         if fcntl is not None:
             fcntl.flock(lock, fcntl.LOCK_EX)
-        tokens = _load(path)
+        tokens = _load_tokens(path)
         if path.exists():
             path.chmod(0o600)  # a file that takes the place of another gets its permissions
         yield tokens
@@ -330,7 +346,7 @@ def time_text(time: datetime) -> str:
     return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _load(path: Path) -> dict[str, Token]:
+def _load_tokens(path: Path) -> dict[str, Token]:
     """The tokens in a file, by id; none if there is no file. DamagedTokens if it is not what it must be."""
     hint = "restore the file, or move it away and add new tokens"
     try:

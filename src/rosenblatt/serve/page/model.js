@@ -3,13 +3,14 @@
 import { coarsen, describePoint, describeState, drawSparkline, ErrorChart, overallShare, placeOf, pointsOf, windowShare } from "./chart.js";
 import { askFirst } from "./dialogs.js";
 import { byId, bytes, count, counted, element, labelKey, labelText, percent, share, showBars, showList, showProblem, time, write } from "./elements.js";
-import { describeExample, readLabel } from "./examples.js";
+import { describeExample } from "./examples.js";
 import { paced, settled } from "./refresh.js";
 import { download, getJson, modelPath, send, sendJson } from "./server.js";
 import { showSuggestions, Trial } from "./trial.js";
 
-const POINTS = 100; // of the chart
-const PHONE_POINTS = 40;
+const POINTS = 50; // of the chart
+const PHONE_POINTS = 25;
+const LABEL_POINTS = 20; // of the small line of each label
 const WEIGHTS = 12; // of each label
 const WEIGHTS_OF_ONE = 40; // where one label is chosen
 const COLUMNS = 4; // labels whose weights are shown at once
@@ -78,7 +79,7 @@ export class ModelView {
     byId("model").hidden = true;
     if (name === null) return;
     for (const place of ["model-problem", "chart-problem", "state-problem", "labels-problem", "weights-problem"]) showProblem(byId(place), null);
-    for (const place of ["state-done", "weights-at", "download-status"]) write(byId(place), "");
+    for (const place of ["state-done", "labels-more", "weights-more", "weights-at", "download-status"]) write(byId(place), "");
     byId("weights-label").value = "";
     byId("labels-filter").value = "";
     for (const list of ["weights", "wrongs", "labels-rows", "table-rows"]) byId(list).replaceChildren();
@@ -100,13 +101,21 @@ export class ModelView {
   update(summary) {
     if (!this.#model || summary.name !== this.#name) return;
     if (summary.seq === this.#model.seq && this.#model.recent) return;
-    this.#model = { ...this.#model, ...summary };
-    this.#showModel();
-    this.#trial.changed(this.#model);
+    const { classes, ...changes } = summary; // an event has their number, a description their names: those come with the next
+    this.#take({ ...this.#model, ...changes });
     this.#refreshDescription();
+  }
+
+  /** Show newer facts of the model, and ask for the rest of what changed with them. */
+  #take(model) {
+    const learned = model.seq !== this.#model.seq;
+    this.#model = model;
+    this.#showModel();
+    this.#trial.changed(model);
+    if (!learned) return;
     this.#refreshHistory();
-    if (this.#state === null) this.#refreshWeights();
     this.#refreshLabels();
+    if (this.#state === null) this.#refreshWeights();
   }
 
   /** Load from the server, unless the page moved on to another model meanwhile; a problem is shown at `place`. */
@@ -127,11 +136,8 @@ export class ModelView {
 
   async #loadDescription() {
     await this.#load("model-problem", (name) => getJson(modelPath(name)), (description) => {
-      const before = this.#model;
-      this.#model = { ...description, recent: before?.recent ?? null };
-      if (!before) return;
-      this.#showModel();
-      this.#trial.changed(this.#model);
+      if (this.#model) this.#take({ ...description, recent: this.#model.recent });
+      else this.#model = { ...description, recent: null };
     });
   }
 
@@ -143,19 +149,21 @@ export class ModelView {
     write(byId("figure-recent"), model.recent ? share(model.recent.wrong, model.recent.seen) : "–");
     write(byId("figure-recent-of"), model.recent?.seen ? `${count(model.recent.wrong)} of the last ${count(model.recent.seen)}` : "");
     write(byId("figure-classes"), count(model.classes.length));
-    write(byId("figure-features"), count(model.features ?? 0));
+    write(byId("figure-features"), count(model.features));
     write(byId("figure-seq"), count(model.seq));
     byId("state-seq").max = model.seq;
+    if (model.failure) showProblem(byId("model-problem"), new Error(`This model cannot learn: ${model.failure}`));
     const facts = [
       ["Wrong predictions", `${count(model.wrong)} (predicted before learning, by the model as it is served)`],
       ["Mistakes", `${count(model.mistakes)} (the learner's own count: a tie is a mistake)`],
       ["Updates", `${count(model.updates)} (changes of the weights)`],
-      ["Memory", bytes(model.memory_bytes ?? 0)],
+      ["Memory", bytes(model.memory_bytes)],
+      ["Log", bytes(model.log_bytes)],
       ["Labels", abridgeLabels(model.classes)],
-      ["Parameters", Object.entries(model.parameters ?? {}).map(([name, value]) => `${name} = ${JSON.stringify(value)}`).join(", ") || "as the learner has them"],
+      ["Parameters", Object.entries(model.parameters).map(([name, value]) => `${name} = ${JSON.stringify(value)}`).join(", ") || "as the learner has them"],
       ["Created", time(model.created)],
       ["Changed", time(model.changed)],
-      ["Snapshots", model.snapshots?.length ? `${counted(model.snapshots.length, "snapshot")}, the last after log entry ${count(model.snapshots.at(-1))}` : "none yet"],
+      ["Snapshots", model.snapshots.length ? `${counted(model.snapshots.length, "snapshot")}, the last after log entry ${count(model.snapshots.at(-1))}` : "none yet"],
     ];
     showList(byId("facts"), facts, {
       key: ([name]) => name,
@@ -163,6 +171,7 @@ export class ModelView {
       update: (row, [, text]) => write(row.lastElementChild, text),
     });
     showSuggestions(byId("weights-known"), model.classes, this.#weightLabel);
+    this.#showState();
   }
 
   // Errors over time
@@ -203,7 +212,8 @@ export class ModelView {
 
   async #loadLabels() {
     if (!byId("labels-panel").open || !this.#model) return;
-    await this.#load("labels-problem", (name) => getJson(modelPath(name, "history", { labels: true })), ({ windows }) => {
+    await this.#load("labels-problem", (name) => getJson(modelPath(name, "history", { labels: true })), (history) => {
+      const windows = coarsen(history.windows, LABEL_POINTS);
       const labels = new Map();
       windows.forEach((window, index) => {
         for (const [label, { seen, wrong }] of Object.entries(window.labels ?? {})) {
@@ -325,15 +335,19 @@ export class ModelView {
   // Weights
 
   async #loadWeights() {
-    const { classes } = this.#model ?? {};
     this.#weightsStale = !this.#weightsVisible;
-    if (!classes || this.#weightsStale) return;
+    if (!this.#model || this.#weightsStale) return;
     const [at, typed] = [this.#state, this.#weightLabel];
-    const label = typed === "" ? null : labelKey(readLabel(typed, classes));
-    const labels = label !== null ? [label] : classes.length <= COLUMNS ? [null] : classes.slice(0, COLUMNS).map(labelKey);
-    const top = label === null ? WEIGHTS : WEIGHTS_OF_ONE;
-    const ask = (name) => Promise.all(labels.map((each) => getJson(modelPath(name, "weights", { top, label: each, at }))));
-    await this.#load("weights-problem", ask, (answers) => {
+    const ask = async (name) => {
+      const { classes } = at === null ? this.#model : await getJson(modelPath(name, "", { at }));
+      const keys = classes.map(labelKey);
+      const found = keys.includes(typed) ? [typed] : keys.filter((key) => key.includes(typed));
+      const labels = found.slice(0, COLUMNS);
+      const top = labels.length === 1 ? WEIGHTS_OF_ONE : WEIGHTS;
+      const answers = await Promise.all(labels.map((label) => getJson(modelPath(name, "weights", { top, label, at }))));
+      return { found, top, answers };
+    };
+    await this.#load("weights-problem", ask, ({ found, top, answers }) => {
       const columns = answers.flatMap(({ weights, intercepts }) =>
         Object.entries(weights).map(([name, pairs]) => ({ name, pairs, intercept: intercepts?.[name] })));
       showList(byId("weights"), columns, {
@@ -346,18 +360,17 @@ export class ModelView {
         },
       });
       write(byId("weights-at"), at === null ? "" : `As they were after log entry ${count(at)}.`);
-      write(byId("weights-more"), this.#describeWeights(columns, label, top));
+      write(byId("weights-more"), this.#describeWeights(columns, found.length, top));
     });
   }
 
-  #describeWeights(columns, label, top) {
+  #describeWeights(columns, labels, top) {
+    if (this.#weightLabel !== "" && labels === 0) return "No label has this in its name.";
     if (!columns.some(({ pairs }) => pairs.length)) return "No weight yet.";
-    const { classes, features } = this.#model;
+    const { features } = this.#model;
     const parts = [];
     if (features > top) parts.push(`The ${top} largest of ${counted(features, "feature")}.`);
-    if (label === null && columns.length < classes.length) {
-      parts.push(`${columns.length} of ${counted(classes.length, "label")}; type another label to see its weights.`);
-    }
+    if (columns.length < labels) parts.push(`${columns.length} of ${counted(labels, "label")}; type a label to see its weights.`);
     return parts.join(" ");
   }
 

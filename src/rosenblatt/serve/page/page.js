@@ -6,7 +6,6 @@ import { EventStream } from "./events.js";
 import { ModelView } from "./model.js";
 import { getJson } from "./server.js";
 
-const LEARNERS = ["OnlinePerceptron"];
 const LISTED = 200;
 
 const models = new Map(); // from name to what is known of the model
@@ -137,7 +136,7 @@ askForTokens(() => {
   if (name) view.open(name);
 });
 
-askForModels(LEARNERS, (name) => {
+askForModels((name) => {
   if (chosenName() === name) route();
   else location.hash = `#/${encodeURIComponent(name)}`;
 });
