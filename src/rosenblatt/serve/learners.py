@@ -99,6 +99,11 @@ class ServedLearner(ABC):
     def __init__(self, text: TextFeatures):
         self.text = text
 
+    @property
+    def regression(self) -> bool:
+        """Whether it predicts numbers. A prediction is then wrong if it was so far off that the weights had to change."""
+        return False
+
     # Before an example is accepted
 
     def read_row(self, example: Mapping[str, object], limits: Limits) -> Row:
@@ -337,7 +342,10 @@ class EstimatorLearner(ServedLearner):
             str, int
         ] = {}  # of names: twice the column, plus one for the opposite sign; a function of the name
         self._grows = getattr(model, "unknown_class", None) == "grow"
-        self._regressor = is_regressor(model)
+
+    @property
+    def regression(self) -> bool:
+        return is_regressor(self._model)
 
     def named_row(self, x: dict[str, float]) -> Row:
         if self.buckets is None:
@@ -371,7 +379,7 @@ class EstimatorLearner(ServedLearner):
         return x
 
     def check_label(self, label: object, limits: Limits) -> Label:
-        if self._regressor:
+        if self.regression:
             if isinstance(label, bool) or not isinstance(label, int | float) or not abs(label) <= LARGEST_VALUE:
                 raise InvalidDataType(f"y must be a number of at most {LARGEST_VALUE:g}; got {shown(label)}")
             return float(label)
@@ -411,7 +419,7 @@ class EstimatorLearner(ServedLearner):
 
     def learn(self, row: Row, label: Label, weight: float) -> None:
         options: dict[str, Any] = {}
-        if not hasattr(self._model, "classes_") and not self._regressor and self._classes is not None:
+        if not hasattr(self._model, "classes_") and not self.regression and self._classes is not None:
             options["classes"] = np.array(self._classes)
         if weight != 1.0:
             options["sample_weight"] = np.array([weight])
@@ -428,7 +436,7 @@ class EstimatorLearner(ServedLearner):
         return label.item() if isinstance(label, np.generic) else label
 
     def scores(self, row: Row) -> dict[Label, float]:
-        if not self._fitted or self._regressor or not hasattr(self._model, "decision_function"):
+        if not self._fitted or self.regression or not hasattr(self._model, "decision_function"):
             return {}
         found = np.ravel(self._model.decision_function(self._matrix(row))).tolist()
         classes = self.classes
@@ -441,7 +449,7 @@ class EstimatorLearner(ServedLearner):
         if not hasattr(self._model, "coef_"):
             raise UnsupportedOperation(f"{type(self._model).__name__} has no weights of features")
         coef, intercept = np.atleast_2d(self._model.coef_), np.ravel(self._model.intercept_)
-        if self._regressor:
+        if self.regression:
             return coef[0], float(intercept[0])
         if label not in self.classes:
             raise UnknownLabel(label, self.classes)
