@@ -13,7 +13,8 @@ from xxhash import xxh64
 
 from rosenblatt.errors import DamagedLog, RosenblattError
 from rosenblatt.modelfile import container
-from rosenblatt.serve.log import LOG, FolderLock, LogReader, ModelRecord, check_files
+from rosenblatt.serve.folder import LOG, FolderLock, check_files
+from rosenblatt.serve.log import LogReader, ModelRecord
 from rosenblatt.serve.snapshots import States
 from rosenblatt.serve.state import State, apply, create
 

@@ -485,7 +485,7 @@ class RemoteState:
     def _download(self, what: str, path: str | os.PathLike[str]) -> None:
         def receive(response: HTTPResponse) -> bytes:
             with output(path) as file:
-                _copy(response, file)
+                _copy_body(response, file)
             return b""
 
         self._connection.send(Request("GET", self._path + what + self._query(), seconds=_LONG), receive)
@@ -760,7 +760,7 @@ def _json(answer: ServerAnswer) -> dict[str, Any]:
     return json.loads(answer.body)
 
 
-def _copy(response: HTTPResponse, file: IO[bytes]) -> None:
+def _copy_body(response: HTTPResponse, file: IO[bytes]) -> None:
     while piece := response.read(_PIECE):
         file.write(piece)
     if response.length:  # `read(n)` does not say that a body was cut off

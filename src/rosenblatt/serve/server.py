@@ -17,17 +17,20 @@ import uvloop
 
 from rosenblatt.errors import DamagedLog, InvalidParameter, OutputError
 from rosenblatt.online.perceptron import OnlinePerceptron
-from rosenblatt.serve.app import HotRoutes, Service, make_app
+from rosenblatt.serve.app import HotRoutes, make_app
 from rosenblatt.serve.guard import LOOPBACK_HOSTS, Guard
+from rosenblatt.serve.jobs import Learned
 from rosenblatt.serve.limits import Limits
 from rosenblatt.serve.log import Log, ModelRecord
 from rosenblatt.serve.metrics import Metrics
 from rosenblatt.serve.predictions import PredictionStore
 from rosenblatt.serve.protocol import with_limits
+from rosenblatt.serve.served_model import ServedModel
+from rosenblatt.serve.service import Service
 from rosenblatt.serve.snapshots import remove_strangers
 from rosenblatt.serve.state import Entry, Outcome
 from rosenblatt.serve.tokens import Tokens
-from rosenblatt.serve.writer import Learned, ServedModel, Writer
+from rosenblatt.serve.writer import Writer
 
 SWITCH_SECONDS = 0.0005  # after which one thread lets another one run: a prediction waits no longer for a learner
 BACKLOG = 1024
@@ -192,8 +195,8 @@ async def _serve(
     service = Service(log.folder, writer, store, limits, metrics)
     writer.start()
     config = uvicorn.Config(
-        Guard(HotRoutes(make_app(service)), tokens, limits, hosts, metrics), http=with_limits(limits), ws="none", lifespan="off",
-        log_level="error", access_log=False, proxy_headers=False, server_header=False,
+        Guard(HotRoutes(make_app(service)), tokens, limits, hosts, metrics), http=with_limits(limits), ws="none",
+        lifespan="off", log_level="error", access_log=False, proxy_headers=False, server_header=False,
         limit_concurrency=limits.connections,
         timeout_keep_alive=int(limits.idle_seconds), timeout_graceful_shutdown=int(limits.stop_seconds), backlog=BACKLOG,
     )  # fmt: skip

@@ -14,9 +14,10 @@ from xxhash import xxh64_hexdigest
 from rosenblatt.errors import DamagedLog, UnknownEntry, UnreadableModel
 from rosenblatt.modelfile import container, registry
 from rosenblatt.modelfile.parts import Parts
+from rosenblatt.serve.folder import SNAPSHOTS
 from rosenblatt.serve.history import History
 from rosenblatt.serve.learners import Specification, make_learner, serve_model
-from rosenblatt.serve.log import SNAPSHOTS, LogReader, SnapshotRecord, now
+from rosenblatt.serve.log import LogReader, SnapshotRecord, now
 from rosenblatt.serve.state import NO_LIMITS, Entry, Outcome, State, parse_json, read_specification, run_entries
 
 NEWEST = 3  # snapshots that are kept in any case
@@ -38,6 +39,10 @@ class States:
     def __init__(self, folder: Path, read: LogReader, use_snapshots: bool = True):
         self._folder, self._read, self._use_snapshots = folder / SNAPSHOTS, read, use_snapshots
         self.problems: list[str] = []  # with snapshots that were left out
+
+    def close(self) -> None:
+        """Close the log."""
+        self._read.close()
 
     def at(self, model: int, seq: int | None = None, note: Callable[[Entry, Outcome], None] | None = None) -> State:
         """Return a model after an entry.
