@@ -32,10 +32,10 @@ export class ModelView {
     hover: (point) => this.#read(point),
     pick: (point) => this.#setState(point.seq),
   });
-  #refreshDescription = paced(1500, () => this.#loadDescription());
-  #refreshHistory = paced(1000, () => this.#loadHistory());
+  #refreshDescription = paced(700, () => this.#loadDescription());
+  #refreshHistory = paced(700, () => this.#loadHistory());
   #refreshLabels = paced(4000, () => this.#loadLabels());
-  #refreshWeights = paced(3000, () => this.#loadWeights());
+  #refreshWeights = paced(2000, () => this.#loadWeights());
   #showWeights = settled(250, () => this.#refreshWeights(true));
 
   /**
