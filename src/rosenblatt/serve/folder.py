@@ -168,7 +168,7 @@ def check_files(folder: Path) -> int:
         raise DamagedLog(f"it was cut: the last page of {page:,} bytes is not complete", path=path, byte=size, hint=WAY_OUT)
     wal = Path(f"{path}-wal")
     expected = int.from_bytes(head[28:32], "big")  # pages, as of the last time that SQLite wrote to this file
-    if not wal.exists() and size != expected * page:
+    if not (wal.exists() and wal.stat().st_size) and size != expected * page:
         place = min(size, expected * page)
         raise DamagedLog(
             f"it has {size:,} bytes, and {expected * page:,} were written", path=path, byte=place, hint=WAY_OUT
@@ -215,7 +215,7 @@ def damage_named(path: Path) -> Iterator[None]:
     """Raise a DamagedLog for what SQLite says of a damaged file."""
     try:
         yield
-    except sqlite3.DatabaseError as error:
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # the latter from text in SQLite's own messages
         if getattr(error, "sqlite_errorcode", 0) & 0xFF in _NO_DAMAGE:
             raise
         raise DamagedLog(f"SQLite cannot read it: {error}", path=path, hint=WAY_OUT) from None

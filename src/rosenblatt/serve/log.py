@@ -42,6 +42,8 @@ from rosenblatt.serve.folder import (
 )
 from rosenblatt.serve.state import Entry
 
+DELETED = "(deleted) "  # before its number, the name of a model whose entries are being removed
+_ENTRY_TYPES = {(int, int, str, bytes, kind) for kind in (str, type(None))}  # of the fields of an entry
 _PAGES_BEFORE_CHECKPOINT = 4_000  # of 4 KiB: what is written twice goes to the disk in larger pieces
 
 _TABLES = """
@@ -300,8 +302,8 @@ class Log:
         self._database.executemany("DELETE FROM snapshots WHERE model = ? AND seq = ?", pairs)
 
     def remove_model(self, model: int) -> None:
-        """Let a model have no name any more, within a transaction; `purge` removes its entries."""
-        self._database.execute("UPDATE models SET name = NULL WHERE id = ?", (model,))
+        """Let a model have a name that none can have, within a transaction; `purge` removes its entries."""
+        self._database.execute("UPDATE models SET name = ? || id WHERE id = ?", (DELETED, model))
 
     def purge(self, most: int = 1000) -> bool:
         """Remove some of the entries of models that were deleted; return whether there may be more.
@@ -315,7 +317,7 @@ class Log:
         -------
         more : bool
         """
-        gone = self._database.execute("SELECT id FROM models WHERE name IS NULL LIMIT 1").fetchone()
+        gone = self._database.execute("SELECT id FROM models WHERE name = ? || id LIMIT 1", (DELETED,)).fetchone()
         if gone is None:
             return False
         with self.transaction() as database:
@@ -363,10 +365,11 @@ class LogReader:
     def models(self) -> list[ModelRecord]:
         """Return the models."""
         with damage_named(self.path):
-            rows = self._database.execute(
-                "SELECT id, name, created FROM models WHERE name IS NOT NULL ORDER BY id"
-            ).fetchall()
-        return [ModelRecord(*row) for row in rows]
+            rows = self._database.execute("SELECT id, name, created FROM models ORDER BY id").fetchall()
+        for number, name, created in rows:
+            if type(name) is not str or type(created) is not int:
+                raise DamagedLog("it has no name", path=self.path, model=str(number), hint=WAY_OUT)
+        return [ModelRecord(*row) for row in rows if row[1] != f"{DELETED}{row[0]}"]
 
     def last(self, model: int) -> tuple[int, bytes, int]:
         """Return seq, chain and time of the last entry of a model."""
@@ -415,6 +418,8 @@ class LogReader:
             )
             expected = first
             for *fields, stored in rows:
+                if tuple(map(type, fields)) not in _ENTRY_TYPES:
+                    raise DamagedLog("it is not an entry", path=self.path, model=str(model), entry=expected, hint=WAY_OUT)
                 entry = Entry(*fields)
                 chain = chain_of(chain, model, entry) if entry.seq == expected else b""
                 if chain != stored:

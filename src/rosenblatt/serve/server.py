@@ -189,8 +189,12 @@ async def _serve(
 ) -> None:
     loop, metrics = asyncio.get_running_loop(), Metrics()
     writer = Writer(log, limits, loop, metrics)
-    load_models(writer, note)
-    _warm_up()
+    try:
+        load_models(writer, note)
+        _warm_up()
+    except BaseException:
+        writer.states.close()
+        raise
     store = PredictionStore(log.folder, limits.prediction_days)
     service = Service(log.folder, writer, store, limits, metrics)
     writer.start()
