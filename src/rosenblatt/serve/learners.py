@@ -24,6 +24,7 @@ from rosenblatt.errors import (
     InvalidParameter,
     InvalidParameterType,
     LimitExceeded,
+    RosenblattError,
     UnknownLabel,
     UnsupportedOperation,
     shown,
@@ -539,15 +540,23 @@ def make_learner(specification: Specification, limits: Limits) -> ServedLearner:
     if 2 * learner.size() > limits.model_bytes:
         raise LimitExceeded("model_bytes", 2 * learner.size(), limits.model_bytes)
     if specification.file is None:
-        trial = learner.copy()  # parameters are checked when a learner begins
-        trial.learn(*_trial_example(trial, specification))
+        _try_out(learner.copy(), specification)
     return learner
 
 
-def _trial_example(learner: ServedLearner, specification: Specification) -> tuple[Row, Label, float]:
-    label: Label = 1.0 if is_regressor(learner.model) else (specification.classes or ("a",))[0]
+def _try_out(learner: ServedLearner, specification: Specification) -> None:
+    """Learn opposite labels of one row, so that parameters which only a step uses are refused before there is a log."""
+    labels: tuple[Label, ...] = (1.0, -1.0) if is_regressor(learner.model) else specification.classes or ("a", "b")
     row: Row = {"a": 1.0} if not isinstance(learner, EstimatorLearner) or learner.buckets else np.ones(1)
-    return row, label, 1.0
+    try:
+        for label in (labels[0], labels[-1]) * 2:
+            learner.predict(row)
+            learner.learn(row, label, 1.0)
+    except RosenblattError:
+        raise
+    except Exception as error:
+        allowed = f"values that {specification.learner} can compute with ({type(error).__name__}: {error})"
+        raise InvalidParameter("parameters", dict(specification.parameters), allowed) from error
 
 
 def _estimator(specification: Specification) -> EstimatorLearner:
@@ -625,6 +634,9 @@ def _parameter(name: str, value: object) -> Any:
                 name, value, f'"perceptron" or one of {", ".join(rules.KINDS)}, as {{"PA1": {{"C": 0.1}}}}'
             )
         ((kind, fields),) = value.items()
+        for field, number in fields.items():
+            if isinstance(number, bool) or not isinstance(number, int | float) or not abs(number) <= LARGEST_VALUE:
+                raise InvalidParameterType(name, value, f"a rule whose {field} is a number of at most {LARGEST_VALUE:g}")
         try:
             return rules.KINDS[kind](**fields)
         except TypeError:
