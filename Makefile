@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint bench reproduce fuzz kill figures clean
+.PHONY: demo test lint bench reproduce fuzz kill fuzz-server kill-server figures clean
 
 demo: .venv/plot
 	$(BIN)/python examples/demo.py
@@ -27,6 +27,12 @@ fuzz: .venv/test
 
 kill: .venv/test
 	$(BIN)/python -m bench.kill $(ARGS)
+
+fuzz-server: .venv/test
+	$(BIN)/python -m bench.serve_fuzz $(ARGS)
+
+kill-server: .venv/test
+	$(BIN)/python -m bench.serve_kill $(ARGS)
 
 figures: .venv/plot
 	$(BIN)/python examples/figures.py

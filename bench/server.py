@@ -90,6 +90,7 @@ class Server:
         self.environment = os.environ | {"PYTHONUNBUFFERED": "1"} | (environment or {})
         self.process: subprocess.Popen[bytes] | None = None
         self.output = folder.parent / f"{folder.name}.output"
+        self.connections: list[Connection] = []
         self.port = 0
         self.seconds = 0.0  # from the start of the process to its being ready
 
@@ -136,8 +137,9 @@ class Server:
             return output.read()
 
     def connect(self, **options: Any) -> Connection:
-        """Return a new connection."""
-        return Connection(self.port, **options)
+        """Return a new connection, which is closed when the server ends."""
+        self.connections.append(Connection(self.port, **options))
+        return self.connections[-1]
 
     def kill(self) -> None:
         """End it with SIGKILL."""
@@ -153,7 +155,10 @@ class Server:
             return 0
         process.send_signal(number)
         try:
-            return process.wait(within)
+            code = process.wait(within)
+            while self.connections:
+                self.connections.pop().close()
+            return code
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait(30)
