@@ -292,6 +292,31 @@ def test_the_keyboard_is_enough(server, opened):
     expect(text(page, "figure-seen")).to_have_text("4")
 
 
+# The texts that are seen and whose contrast is less than the 4.5 of WCAG 2.1 (AA).
+PALE_TEXTS = r"""() => {
+  const parts = (color) => color.match(/[\d.]+/g).map(Number);
+  const linear = (part) => (part <= 10.03 ? part / 3294.6 : ((part / 255 + 0.055) / 1.055) ** 2.4);
+  const luminance = ([r, g, b]) => 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);
+  const background = (e) => {
+    const color = parts(getComputedStyle(e).backgroundColor);
+    return color[3] === 0 ? background(e.parentElement) : color;
+  };
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT, (node) => (node.data.trim() ? 1 : 2));
+  const pale = [];
+  while (texts.nextNode()) {
+    const e = texts.currentNode.parentElement;
+    if (!e.checkVisibility() || e.closest(":disabled, .visually-hidden")) continue;
+    const style = getComputedStyle(e);
+    const [low, high] = [parts(e instanceof SVGElement ? style.fill : style.color), background(e)]
+      .map(luminance).sort((one, other) => one - other);
+    if ((high + 0.05) / (low + 0.05) < 4.5) pale.push(texts.currentNode.data);
+  }
+  return pale;
+}"""
+NAMELESS_FIELDS = """[...document.querySelectorAll("input, select, textarea")]
+  .filter((e) => !e.labels.length && !e.getAttribute("aria-label")).map((e) => e.id)"""
+
+
 @in_a_browser
 @pytest.mark.parametrize(("width", "scheme"), [(320, "dark"), (360, "light"), (1280, "dark")])
 def test_it_fits_a_telephone_and_both_themes(server, opened, width, scheme):
@@ -311,6 +336,8 @@ def test_it_fits_a_telephone_and_both_themes(server, opened, width, scheme):
     page.press("#state-seq", "Enter")
     expect(text(page, "then-label")).to_have_text("No label yet")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.evaluate(PALE_TEXTS) == []
+    assert page.evaluate(NAMELESS_FIELDS) == []
     luminance = (
         sum(map(int, re.findall(r"\d+", page.evaluate("getComputedStyle(document.body).backgroundColor"))[:3])) / 765
     )

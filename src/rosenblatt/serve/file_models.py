@@ -176,7 +176,7 @@ class FileLearner(EstimatorLearner):
         return row
 
     def check_label(self, label: object, limits: Limits) -> Label:
-        if self._regressor:
+        if self.regression:
             return super().check_label(label, limits)
         if isinstance(label, bool) and isinstance(self.classes[0], str):
             label = str(label).lower()  # as JSON has it in a file

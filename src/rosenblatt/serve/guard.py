@@ -53,15 +53,15 @@ class Rule(NamedTuple):
     scope : str or None
         The scope that a token must have; None is no token at all.
     limits : mapping of bytes to str
-        The content types that a body may have, and the limit on the size of each. What `import_bytes` limits is handed on
-        piece by piece as it comes, everything else whole.
+        The content types that a body may have, and the limit on the size of each; none where there is no body. What
+        `import_bytes` limits is handed on piece by piece as it comes, everything else whole.
     """
 
     scope: str | None
     limits: Mapping[bytes, str] = {JSON: "body_bytes"}
 
 
-_OPEN, _PREDICT, _ADMINISTER = Rule(None), Rule("predict"), Rule("administer")
+_OPEN, _PREDICT, _ADMINISTER = Rule(None, {}), Rule("predict", {}), Rule("administer")
 _EXAMPLES = {JSON: "body_bytes", NDJSON: "body_bytes"}
 # Model names and names of files of the page are written as {name}. HEAD needs what GET needs; what is not here needs
 # "administer".
@@ -77,7 +77,7 @@ RULES: dict[str, dict[str, Rule]] = {
     "/models/{name}": {
         "GET": _PREDICT,
         "PUT": Rule("administer", {JSON: "body_bytes", FILE: "import_bytes"}),
-        "DELETE": _ADMINISTER,
+        "DELETE": Rule("administer", {}),
     },
     "/models/{name}/learn": {"POST": Rule("learn", _EXAMPLES)},
     "/models/{name}/predict": {"POST": Rule("predict", _EXAMPLES)},
@@ -158,7 +158,8 @@ class Guard:
         limit = rule.limits.get(content_type) or rule.limits.get(media_type(content_type))
         if limit is None:
             allowed = " or ".join(kind.decode() for kind in rule.limits)
-            detail = f"the Content-Type of this request must be {allowed}, in UTF-8; got {_shown(content_type)}"
+            needed = f"the Content-Type of this request must be {allowed}, in UTF-8" if allowed else "this takes no body"
+            detail = f"{needed}; got {_shown(content_type)}"
             raise RefusedRequest(problem(415, "unsupported-media-type", "The content type is not supported", detail))
         if headers.get(b"content-encoding", b"identity").lower() != b"identity":
             detail = f"bodies must not be compressed; got Content-Encoding {_shown(headers[b'content-encoding'])}"

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from rosenblatt.errors import Conflict, LimitExceeded, RosenblattError, UnknownEntry
+from rosenblatt.errors import Conflict, InvalidParameter, LimitExceeded, RosenblattError, UnknownEntry
 from rosenblatt.serve.log import LoggedAnswer, SnapshotRecord, first_chain
 from rosenblatt.serve.served_model import ServedModel
 from rosenblatt.serve.snapshots import remove_files, superfluous
@@ -107,11 +107,8 @@ class LearnJob(ModelJob):
         writer.check_alive(model)
         if self.key is not None and (logged := read.answer(model.record.id, self.key)) is not None:
             if logged.digest != self.digest:
-                raise Conflict(
-                    f"the Idempotency-Key was used for another request, entry {logged.seq}",
-                    value=self.key,
-                    hint="use a new key",
-                )
+                used = f"a new one: entry {logged.seq} was another request with it"
+                raise InvalidParameter("Idempotency-Key", self.key, used)
             self._logged = logged
             return None
         writer.check_room(model, self.examples)

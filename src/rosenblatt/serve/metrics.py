@@ -136,7 +136,6 @@ class Metrics:
         model = ("model",)
         self.requests = Counter("requests_total", "Requests by route and status.", ("route", "status"))
         self.request_seconds = Histogram("request_seconds", "Time from a complete head to the answer.", ("route",))
-        self.held_bytes = Gauge("held_bytes", "Size of the bodies of all requests without an answer yet.")
         self.open_streams = Gauge("open_streams", "Streams of events that are open.")
         self.examples_learned = Counter("examples_learned_total", "Examples learned since the start.", model)
         self.mistakes = Counter("mistakes_total", "Mistakes of the learner since the start.", model)

@@ -276,7 +276,7 @@ def learn(learner: ServedLearner, examples: Sequence[Example], history: History,
     for place, (row, label, weight, received) in enumerate(examples):
         if not weight:
             continue  # an example of weight zero is not there
-        before = learner.mistakes
+        before, updates = learner.mistakes, learner.updates
         try:
             predicted = learner.predict(row)
             learner.learn(row, label, weight)
@@ -284,7 +284,7 @@ def learn(learner: ServedLearner, examples: Sequence[Example], history: History,
             error.row = place
             refused.append((place, error))
             continue
-        wrong = predicted != label
+        wrong = learner.updates > updates if learner.regression else predicted != label
         learned += 1
         history.add(seq, time, label, learner.mistakes - before, wrong)
         if wrong:

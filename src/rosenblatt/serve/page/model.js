@@ -19,7 +19,8 @@ const WRONG = 10; // wrong predictions
 
 export class ModelView {
   #name = null;
-  #model = null; // the description, with `recent` once an event has brought it
+  #opening = 0; // counts the models that were opened, to know an answer that comes too late
+  #model = null; // the description, with `recent` once an event has brought it; null until it has come
   #points = []; // of the chart
   #finePoints = []; // one for each window that the server has
   #state = null; // an earlier log entry that is looked at; null is the latest
@@ -31,18 +32,18 @@ export class ModelView {
     hover: (point) => this.#read(point),
     pick: (point) => this.#setState(point.seq),
   });
-  #refreshDescription = paced(1500, () => this.#loadDescription());
-  #refreshHistory = paced(1000, () => this.#loadHistory());
+  #refreshDescription = paced(700, () => this.#loadDescription());
+  #refreshHistory = paced(700, () => this.#loadHistory());
   #refreshLabels = paced(4000, () => this.#loadLabels());
-  #refreshWeights = paced(3000, () => this.#loadWeights());
+  #refreshWeights = paced(2000, () => this.#loadWeights());
   #showWeights = settled(250, () => this.#refreshWeights(true));
 
   /**
    * `recent(name)` returns what events said of late of a model; `missing(name)` is called when the server does not have it,
-   * `deleted(name)` when it was deleted here.
+   * `failed(name, problem)` when it cannot be shown, `deleted(name)` when it was deleted here.
    */
-  constructor({ recent, missing, deleted }) {
-    Object.assign(this, { recent, missing, deleted });
+  constructor({ recent, missing, failed, deleted }) {
+    Object.assign(this, { recent, missing, failed, deleted });
     new IntersectionObserver(([entry]) => {
       this.#weightsVisible = entry.isIntersecting;
       if (this.#weightsVisible && this.#weightsStale) this.#refreshWeights(true);
@@ -68,8 +69,14 @@ export class ModelView {
     return this.#name;
   }
 
+  /** Whether the model that was opened is there to be seen. */
+  get shown() {
+    return this.#model !== null;
+  }
+
   /** Show a model; null shows none. */
   async open(name) {
+    const opening = (this.#opening += 1);
     this.#name = name;
     this.#model = null;
     this.#points = this.#finePoints = [];
@@ -83,9 +90,20 @@ export class ModelView {
     byId("weights-label").value = "";
     byId("labels-filter").value = "";
     for (const list of ["weights", "wrongs", "labels-rows", "table-rows"]) byId(list).replaceChildren();
-    await this.#loadDescription();
-    if (this.#name !== name || !this.#model) return;
-    this.#model.recent ??= this.recent(name);
+    let description;
+    try {
+      description = await getJson(modelPath(name));
+    } catch (problem) {
+      if (this.#opening !== opening || problem.status === 401) return;
+      if (problem.status === 404) this.missing(name);
+      else this.failed(name, problem);
+      return;
+    }
+    if (this.#opening === opening) this.#begin(description);
+  }
+
+  #begin(description) {
+    this.#model = { ...description, recent: this.recent(description.name) };
     this.#trial.open(this.#model);
     this.#showModel();
     this.#chart.mark(null);
@@ -120,24 +138,25 @@ export class ModelView {
 
   /** Load from the server, unless the page moved on to another model meanwhile; a problem is shown at `place`. */
   async #load(place, path, show) {
-    const name = this.#name;
-    if (name === null) return;
+    const [name, opening] = [this.#name, this.#opening];
+    if (!this.#model) return;
+    let answer;
     try {
-      const answer = await path(name);
-      if (this.#name !== name) return;
-      showProblem(byId(place), null);
-      show(answer);
+      answer = await path(name);
     } catch (problem) {
-      if (this.#name !== name) return;
+      if (this.#opening !== opening) return;
       if (problem.status === 404 && place === "model-problem") this.missing(name);
       else if (problem.status !== 401) showProblem(byId(place), problem);
+      return;
     }
+    if (this.#opening !== opening) return;
+    showProblem(byId(place), null);
+    show(answer);
   }
 
   async #loadDescription() {
     await this.#load("model-problem", (name) => getJson(modelPath(name)), (description) => {
-      if (this.#model) this.#take({ ...description, recent: this.#model.recent });
-      else this.#model = { ...description, recent: null };
+      this.#take({ ...description, recent: this.#model.recent });
     });
   }
 
@@ -211,7 +230,7 @@ export class ModelView {
   }
 
   async #loadLabels() {
-    if (!byId("labels-panel").open || !this.#model) return;
+    if (!byId("labels-panel").open) return;
     await this.#load("labels-problem", (name) => getJson(modelPath(name, "history", { labels: true })), (history) => {
       const windows = coarsen(history.windows, LABEL_POINTS);
       const labels = new Map();
@@ -336,7 +355,7 @@ export class ModelView {
 
   async #loadWeights() {
     this.#weightsStale = !this.#weightsVisible;
-    if (!this.#model || this.#weightsStale) return;
+    if (this.#weightsStale) return;
     const [at, typed] = [this.#state, this.#weightLabel];
     const ask = async (name) => {
       const { classes } = at === null ? this.#model : await getJson(modelPath(name, "", { at }));

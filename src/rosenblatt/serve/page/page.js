@@ -50,6 +50,11 @@ const chosenName = () => {
 const view = new ModelView({
   recent: (name) => models.get(name)?.recent ?? null,
   missing: (name) => leave(name, `There is no model “${name}”`),
+  failed(name, problem) {
+    write(byId("missing-heading"), `“${name}” cannot be shown now`);
+    write(byId("missing-text"), problem.sentence);
+    byId("missing").hidden = false;
+  },
   deleted: (name) => leave(name, `“${name}” was deleted`),
 });
 
@@ -60,6 +65,7 @@ function leave(name, heading) {
   if (chosenName() === name) history.replaceState(null, "", "#/");
   view.open(null);
   write(byId("missing-heading"), heading);
+  write(byId("missing-text"), "Choose one from the list, or make a new one.");
   byId("missing").hidden = false;
 }
 
@@ -68,7 +74,7 @@ function route() {
   byId("welcome").hidden = name !== "" || !listed || !byId("missing").hidden;
   document.title = name ? `${name} – rosenblatt` : "rosenblatt";
   if (name !== "") byId("missing").hidden = true;
-  if (name === (view.name ?? "")) return;
+  if (name === (view.name ?? "") && (name === "" || view.shown)) return;
   view.open(name === "" ? null : name);
   showModels();
 }
