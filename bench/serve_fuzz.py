@@ -30,7 +30,7 @@ from urllib.parse import quote
 
 from bench.fuzz import GOLDEN, change, change_model, change_value
 from bench.serve_kill import file_of
-from bench.server import Connection, Server
+from bench.server import Server
 from rosenblatt.serve import replay
 
 HANG = 10.0  # seconds for an answer or a close
@@ -383,20 +383,27 @@ class Report:
         print(f"seed {self.seed}: slowest {self.slowest[0]:.2f} s ({self.slowest[1]}); {len(self.failures)} failures")
 
 
-def prepare(connection: Connection) -> str:
-    """Create the models and return the id of a prediction of another one."""
+def prepare(server: Server) -> str:
+    """Create the models and return the id of a prediction of another one; compile what other learners need."""
+    connection = server.connect(timeout=600)
+    learners = [({"learner": "Perceptron", "hashing": 64}, "application/json")]
+    learners += [(path.read_bytes(), "application/octet-stream") for path in sorted(GOLDEN.glob("*.model"))]
+    for body, content_type in learners:
+        if connection.request("PUT", f"/models/{SCRATCH}", body, Content_Type=content_type).status < 300:
+            connection.request("POST", f"/models/{SCRATCH}/learn", LEARN)
+            connection.request("POST", f"/models/{SCRATCH}/predict", LEARN)
+            connection.ask("DELETE", f"/models/{SCRATCH}")
     for name in (MODEL, OTHER):
         connection.ask("PUT", f"/models/{name}", CREATE)
         connection.ask("POST", f"/models/{name}/learn", LEARN)
-    return connection.ask("POST", f"/models/{OTHER}/predict", {"examples": [{"x": {"a": 1}}]}).json()["predictions"][0][
-        "id"
-    ]
+    answer = connection.ask("POST", f"/models/{OTHER}/predict", {"examples": [{"x": {"a": 1}}]})
+    return answer.json()["predictions"][0]["id"]
 
 
 def fuzz_bytes(server: Server, report: Report, numbers: range) -> None:
     """Send the requests of these numbers, and look at the server after each block of them."""
     connection = server.connect()
-    id = prepare(connection)
+    id = prepare(server)
     memory = server.resident_bytes()
     neighbour = connection.ask("GET", f"/models/{OTHER}/file").body
     for block in range(numbers.start, numbers.stop, BLOCK):
@@ -520,7 +527,7 @@ def main() -> int:
     print(f"seed {seed}, folder {place}", flush=True)
     with Server(place / "folder").start() as server:
         if given.only is not None:
-            case = make(given.only, seed, prepare(server.connect()))
+            case = make(given.only, seed, prepare(server))
             print(case.kind, case.content[:2000], send(server.port, case), server.said().decode(), sep="\n")
             return 0
         fuzz_bytes(server, report, range(given.times * 9 // 10))

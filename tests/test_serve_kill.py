@@ -1,5 +1,7 @@
 """A server that is killed under load has all that it acknowledged, once, and the models that its log says."""
 
+import json
+
 import pytest
 
 pytest.importorskip("fastapi")
@@ -7,6 +9,7 @@ pytest.importorskip("fastapi")
 from bench import serve_kill
 from bench.serve_kill import Request, World, Wrong, check_entry, check_log, file_of, kill_many, replay
 from bench.server import Server
+from rosenblatt import serve
 from rosenblatt.online import OnlinePerceptron
 
 TIMES = 20
@@ -59,6 +62,13 @@ def test_a_replay_follows_the_words_of_the_log():
     assert file_of(replay(log)) == file_of(expected)
     with pytest.raises(Wrong, match="seq"):
         replay(log[:2] + log[3:])
+
+
+@pytest.mark.timeout(120)
+def test_set_backs_after_set_backs_are_replayed_once():
+    """If each set-back replayed those before it, a log of two hundred would not end."""
+    log = logged({"learn": EXAMPLES}, *({"set_back": {"to": seq}} for seq in range(2, 202)), {"learn": EXAMPLES[:1]})
+    assert file_of(serve.replay(json.dumps(entry) for entry in log)) == file_of(replay(log))
 
 
 def test_the_check_sees_what_is_lost_doubled_invented_or_changed():
