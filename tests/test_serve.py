@@ -31,7 +31,7 @@ from rosenblatt.serve.learners import Specification, make_learner
 from rosenblatt.serve.log import ModelRecord
 from rosenblatt.serve.served_model import ServedModel
 from rosenblatt.serve.snapshots import superfluous
-from rosenblatt.serve.state import CREATE, Entry, create, read_examples, write_specification
+from rosenblatt.serve.state import CREATE, Entry, Lineage, create, lineage, read_examples, write_specification
 from rosenblatt.serve.text import TextFeatures
 
 
@@ -620,3 +620,35 @@ def test_rules_and_files_of_other_kinds_are_refused(tmp_path):
     Perceptron().fit([[0.0], [1.0]], [0, 1]).save(tmp_path / "small.model", resume=False)
     with pytest.raises(rosenblatt.errors.RosenblattError, match="prediction only"):
         make_learner(Specification(file=(tmp_path / "small.model").read_bytes()), Limits())
+
+
+@given(st.lists(st.integers(0, 30), min_size=1, max_size=40), st.sets(st.integers(1, 41)), st.data())
+def test_the_lineage_of_a_state_is_what_replaying_step_by_step_learns(draws, snapshots, data):
+    """Entry n sets back to a drawn entry where the draw is an earlier one, and learns otherwise."""
+    set_backs = {seq: draw for seq, draw in enumerate(draws, 2) if 1 <= draw < seq}
+    learned = {1: [1]}  # the entries that each state has learned from, by definition
+    for seq in range(2, len(draws) + 2):
+        learned[seq] = learned[set_backs[seq]] if seq in set_backs else [*learned[seq - 1], seq]
+    seq = data.draw(st.integers(1, len(draws) + 1))
+    path = lineage(seq, set_backs, snapshots)
+    before = [] if path.snapshot is None else learned[path.snapshot]
+    assert [*before, *(entry for part in path.ranges for entry in part)] == learned[seq]
+    assert path.snapshot is None or path.snapshot in snapshots
+    if seq in snapshots:
+        assert path == Lineage(seq, [range(seq + 1, seq + 1)])
+
+
+def test_an_entry_cannot_set_back_to_itself():
+    with pytest.raises(rosenblatt.errors.InvalidData, match="not before it"):
+        lineage(5, {3: 3})
+
+
+def test_a_hundred_set_backs_are_as_good_as_one(ask, name):
+    path = made(ask, name)
+    ask("POST", f"{path}/learn", {"examples": drawn_examples(5)})
+    file = ask("GET", f"{path}/file").body
+    for seq in range(2, 102):
+        assert ask("POST", f"{path}/set-back", {"to": seq}).json()["seq"] == seq + 1
+    log = ask("GET", f"{path}/log").body
+    assert model_bytes(replay(log.splitlines())) == ask("GET", f"{path}/file").body == file
+    assert ask("POST", f"{path}-again/log", log, Content_Type="application/x-ndjson").status == 201

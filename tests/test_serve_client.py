@@ -518,6 +518,16 @@ def test_the_log_gives_the_model_again_here_and_on_the_server(served, name, tmp_
         served.import_log(name + "i", tmp_path / "log.jsonl.gz")
 
 
+def test_scores_that_overflow_are_null_and_explaining_them_is_refused(served, name):
+    remote = served.create(name, "Perceptron", hashing=64, classes=["x", "y"])
+    remote.learn_one({"a": 1e100, "b": 1e100}, "x", 1e150)
+    row = {"a": 1e100, "b": -1e100}
+    assert remote.score_one(row) == {"x": None, "y": None}
+    assert remote.predict_one(row) in ("x", "y")
+    with pytest.raises(errors.NumericOverflow):
+        remote.explain_one(row)
+
+
 def test_threads_share_a_client_and_nothing_is_lost_or_learned_twice(served, name):
     remote = served.create(name)
     done = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from rosenblatt.errors import Conflict, InvalidParameter, LimitExceeded, RosenblattError, UnknownEntry
@@ -123,7 +123,8 @@ class LearnJob(ModelJob):
         if self._entry is None:
             assert self._logged is not None
             place = self.model.record.id, self._logged.seq
-            return Learned.from_json(self._logged.outcome or writer.outcomes[place])
+            known = self._logged.outcome or writer.outcomes.get(place)
+            return Learned(place[1], *writer.states.outcome(*place)) if known is None else Learned.from_json(known)
         seq = self._entry.seq
         learned = Learned(seq, *self.model.learn(self.examples, seq, self._entry.time))
         if self.key is not None:
@@ -141,16 +142,17 @@ class CreateJob(Job):
         Its name.
     state : State
         Its state after the entries.
-    entries : sequence of Entry
+    entries : function that returns an iterator over Entry
         The entries, the first of which creates it.
+    time : int
+        When the last of them was written.
     exist_ok : bool
         Whether a model of this name that was made of the same is an answer too.
     """
 
-    def __init__(self, name: str, state: State, entries: Sequence[Entry], exist_ok: bool = True):
+    def __init__(self, name: str, state: State, entries: Callable[[], Iterator[Entry]], time: int, exist_ok: bool = True):
         super().__init__()
-        self.name, self.state, self.entries, self.exist_ok = name, state, entries, exist_ok
-        self.size = sum(len(entry.payload) for entry in entries)
+        self.name, self.state, self.entries, self.time, self.exist_ok = name, state, entries, time, exist_ok
         self._model: ServedModel | None = None
         self._created = False
 
@@ -165,10 +167,12 @@ class CreateJob(Job):
             raise LimitExceeded("models", len(writer.models) + 1, writer.limits.models)
         record = writer.log.add_model(self.name)
         chain = first_chain(self.name)
-        for entry in self.entries:
+        size = 0
+        for entry in self.entries():
+            size += len(entry.payload)
             chain = writer.log.add(record.id, entry, None, chain)
-        self._model = ServedModel(record, self.state, chain, self.entries[-1].time)
-        self._model.log_bytes = self.size
+        self._model = ServedModel(record, self.state, chain, self.time)
+        self._model.log_bytes = self._model.bytes_since = size
         self._created = True
         writer.models[self.name] = self._model
         return self._model

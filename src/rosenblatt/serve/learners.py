@@ -24,6 +24,7 @@ from rosenblatt.errors import (
     InvalidParameter,
     InvalidParameterType,
     LimitExceeded,
+    NumericOverflow,
     RosenblattError,
     UnknownLabel,
     UnsupportedOperation,
@@ -469,7 +470,11 @@ class EstimatorLearner(ServedLearner):
         else:
             products = {place: float(column[place]) * float(value) for place, value in enumerate(row) if value}
         ranked = dict(sorted(products.items(), key=lambda item: -abs(item[1])))
-        return Explanation(label, math.fsum([intercept, *ranked.values()]), intercept, ranked)
+        try:
+            score = math.fsum([intercept, *ranked.values()])
+        except (ValueError, OverflowError):  # infinite contributions of both signs, or a sum that is
+            raise NumericOverflow("the contributions to the score are too large to add up") from None
+        return Explanation(label, score, intercept, ranked)
 
     def weights(self, label: Label) -> tuple[dict[str | int, float], float]:
         column, intercept = self._column(label)

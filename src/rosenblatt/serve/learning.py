@@ -243,4 +243,5 @@ async def predict_lines(service: Service, model: ServedModel, state: Published, 
         number = await service.store.store(model.record.id, body)
         for prediction, identifier in zip(predictions[start:], service.store.ids(number, len(part)), strict=False):
             prediction["id"] = identifier
-    return Response(b"".join(to_json(prediction) + b"\n" for prediction in predictions), media_type=LINES)
+    lines_out = (to_json(prediction, inf_nan_mode="null") + b"\n" for prediction in predictions)
+    return Response(b"".join(lines_out), media_type=LINES)

@@ -6,7 +6,7 @@ end was cut off without a word, as if the last commits had never been; the numbe
 a checksum that includes that of the entry before, so that no entry can change, vanish or move unnoticed.
 
     meta        format, and the number of commits
-    models      a name for each model
+    models      a name for each model, and its last entry
     log         the entries: model, seq (1, 2, 3, …), time, kind, key, chain (checksum), payload (JSON)
     outcomes    what an entry did, to answer a request that is sent again; derived from the log
     labelled    predictions that have got their label
@@ -40,7 +40,7 @@ from rosenblatt.serve.folder import (
     damage_named,
     flush_folder,
 )
-from rosenblatt.serve.state import Entry
+from rosenblatt.serve.state import SET_BACK, Entry, set_back_target
 
 DELETED = "(deleted) "  # before its number, the name of a model whose entries are being removed
 _ENTRY_TYPES = {(int, int, str, bytes, kind) for kind in (str, type(None))}  # of the fields of an entry
@@ -49,11 +49,13 @@ _PAGES_BEFORE_CHECKPOINT = 4_000  # of 4 KiB: what is written twice goes to the 
 _TABLES = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 INSERT INTO meta VALUES ('format', 1), ('commits', 0);
-CREATE TABLE models (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT UNIQUE, created INTEGER NOT NULL);
+CREATE TABLE models (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT UNIQUE, created INTEGER NOT NULL, seq INTEGER, chain BLOB);
 CREATE TABLE log (
     entry INTEGER PRIMARY KEY AUTOINCREMENT, model INTEGER NOT NULL, seq INTEGER NOT NULL, time INTEGER NOT NULL,
     kind TEXT NOT NULL, key TEXT, digest BLOB, chain BLOB NOT NULL, payload BLOB NOT NULL);
 CREATE UNIQUE INDEX log_by_seq ON log (model, seq);
+CREATE INDEX log_by_set_back ON log (model, seq) WHERE kind = 'set_back';
 CREATE UNIQUE INDEX log_by_key ON log (model, key) WHERE key IS NOT NULL;
 CREATE TABLE outcomes (model INTEGER, seq INTEGER, outcome TEXT, PRIMARY KEY (model, seq)) WITHOUT ROWID;
 CREATE TABLE labelled (prediction TEXT PRIMARY KEY, model INTEGER NOT NULL, seq INTEGER NOT NULL) WITHOUT ROWID;
@@ -284,6 +286,10 @@ class Log:
         )
         return chain
 
+    def set_last(self, model: int, seq: int, chain: bytes) -> None:
+        """Note the last entry of a model, within a transaction: where an index is damaged, it may not be found."""
+        self._database.execute("UPDATE models SET seq = ?, chain = ? WHERE id = ?", (seq, chain, model))
+
     def add_outcomes(self, outcomes: Iterable[tuple[int, int, str]]) -> None:
         """Add what entries did, (model, seq, JSON) each, within a transaction."""
         self._database.executemany("INSERT OR IGNORE INTO outcomes VALUES (?, ?, ?)", outcomes)
@@ -373,12 +379,15 @@ class LogReader:
 
     def last(self, model: int) -> tuple[int, bytes, int]:
         """Return seq, chain and time of the last entry of a model."""
-        row = self._database.execute(
-            "SELECT seq, chain, time FROM log WHERE model = ? ORDER BY seq DESC LIMIT 1", (model,)
-        ).fetchone()
-        if row is None:
-            raise DamagedLog("it has no entries", path=self.path, model=str(model), hint=WAY_OUT)
-        return row
+        entry = "SELECT seq, chain, time FROM log WHERE model = ? ORDER BY seq DESC LIMIT 1"
+        with damage_named(self.path):
+            found = self._database.execute(entry, (model,)).fetchone()
+            noted = self._database.execute("SELECT seq, chain FROM models WHERE id = ?", (model,)).fetchone()
+        if found is None or noted is None or found[:2] != noted:
+            seq = None if noted is None or type(noted[0]) is not int else noted[0]
+            problem = "its last entry is not there, or has changed"
+            raise DamagedLog(problem, path=self.path, model=str(model), entry=seq, hint=WAY_OUT)
+        return found
 
     def chain(self, model: int, seq: int) -> bytes:
         """Return the chain of an entry; before the first, what stands for the name of the model."""
@@ -430,13 +439,18 @@ class LogReader:
             if expected != end + 1:
                 raise DamagedLog("the entry is missing", path=self.path, model=str(model), entry=expected, hint=WAY_OUT)
 
-    def snapshots(self, model: int, most_seq: int | None = None) -> list[SnapshotRecord]:
-        """Return the snapshots of a model up to an entry, the newest first."""
-        rows = self._database.execute(
-            "SELECT model, seq, time, digest, bytes, history FROM snapshots WHERE model = ? AND seq <= ? ORDER BY seq DESC",
-            (model, 1 << 62 if most_seq is None else most_seq),
-        )
-        return [SnapshotRecord(*row) for row in rows]
+    def set_backs(self, model: int) -> dict[int, int]:
+        """Return the entries that set a model back, each with the entry whose state it is set back to."""
+        query = "SELECT seq FROM log WHERE model = ? AND kind = ?"
+        with damage_named(self.path):
+            seqs = [seq for (seq,) in self._database.execute(query, (model, SET_BACK))]
+        return {seq: set_back_target(next(self.entries(model, seq, seq))) for seq in seqs}
+
+    def snapshots(self, model: int) -> list[SnapshotRecord]:
+        """Return the snapshots of a model, the newest first."""
+        query = "SELECT model, seq, time, digest, bytes, history FROM snapshots WHERE model = ? ORDER BY seq DESC"
+        with damage_named(self.path):
+            return [SnapshotRecord(*row) for row in self._database.execute(query, (model,))]
 
     def answer(self, model: int, key: str) -> LoggedAnswer | None:
         """Return the entry that a request with this key made, if there is one."""
@@ -451,10 +465,10 @@ class LogReader:
         row = self._database.execute("SELECT seq FROM labelled WHERE prediction = ?", (prediction,)).fetchone()
         return None if row is None else row[0]
 
-    def size(self, model: int) -> int:
-        """Return the bytes of all payloads of a model."""
-        query = "SELECT coalesce(sum(length(payload)), 0) FROM log WHERE model = ?"
-        return self._database.execute(query, (model,)).fetchone()[0]
+    def size(self, model: int, after: int = 0) -> int:
+        """Return the bytes of all payloads of a model after an entry."""
+        query = "SELECT coalesce(sum(length(payload)), 0) FROM log WHERE model = ? AND seq > ?"
+        return self._database.execute(query, (model, after)).fetchone()[0]
 
     def integrity(self) -> list[str]:
         """Return what SQLite finds wrong with the file; an empty list if nothing."""

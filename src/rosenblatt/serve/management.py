@@ -9,8 +9,6 @@ from fastapi.responses import StreamingResponse
 
 from rosenblatt.errors import (
     Conflict,
-    FormatError,
-    InvalidData,
     InvalidParameter,
     LimitExceeded,
     UnknownLabel,
@@ -27,15 +25,13 @@ from rosenblatt.serve.service import BINARY, LINES, answer, describe, iso, only,
 from rosenblatt.serve.state import (
     CREATE,
     Entry,
-    State,
     create,
-    entry_from_line,
     entry_to_line,
     parse_json,
     read_specification,
-    run_entries,
     write_specification,
 )
+from rosenblatt.serve.uploads import UploadedLog
 
 router = make_router()
 
@@ -68,7 +64,7 @@ async def create_model(request: Request, name: ModelName, body: shapes.ModelSett
     del learner
     entry = Entry(1, now(), CREATE, write_specification(specification))
     state = await service.slowly(partial(create, entry))
-    made = await service.writer.do(CreateJob(name, state, [entry]))
+    made = await service.writer.do(CreateJob(name, state, lambda: iter([entry]), entry.time))
     assert isinstance(made, tuple)
     model, created = made
     return answer(describe(model, model.published), 201 if created else 200)
@@ -241,31 +237,14 @@ async def export_log(
 async def import_log(request: Request, name: ModelName) -> Response:
     """Create a model from an exported log."""
     service = service_of(request)
-    name, content = model_name(request), await request.body()
+    name = model_name(request)
     if name in service.models:
         raise Conflict(f"there is a model {name} already", value=name)
-
-    def read() -> tuple[State, list[Entry]]:
-        lines = [line for line in content.split(b"\n") if line and not line.isspace()]
-        entries = [entry_from_line(line, number) for number, line in enumerate(lines, 1)]
-        if not entries:
-            raise InvalidData("the body has no entries")
-        for number, entry in enumerate(entries, 1):
-            if entry.seq != number:
-                raise FormatError(f"entry {number} is missing: there is {entry.seq}", line=number)
-        specification = read_specification(parse_json(entries[0].payload)) if entries[0].kind == CREATE else None
-        if specification is not None:
-            make_learner(specification, service.limits)
-
-        def state_at(seq: int) -> State:
-            if not 1 <= seq <= len(entries):
-                raise FormatError(f"there is no entry {seq} to set back to")
-            return run_entries(entries[:seq], state_at)
-
-        return state_at(len(entries)), entries
-
-    state, entries = await service.slowly(read)
-    if 2 * state.learner.size() > service.limits.model_bytes:
-        raise LimitExceeded("model_bytes", 2 * state.learner.size(), service.limits.model_bytes)
-    await service.writer.do(CreateJob(name, state, entries, exist_ok=False))
-    return answer({"seq": entries[-1].seq, "entries": len(entries)}, 201)
+    with UploadedLog(service.folder) as log:
+        async for piece in request.stream():
+            log.write(piece)
+        state, last = await service.slowly(partial(log.replay, service.limits))
+        if 2 * state.learner.size() > service.limits.model_bytes:
+            raise LimitExceeded("model_bytes", 2 * state.learner.size(), service.limits.model_bytes)
+        await service.writer.do(CreateJob(name, state, log.entries, last.time, exist_ok=False))
+    return answer({"seq": last.seq, "entries": last.seq}, 201)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from rosenblatt.serve.history import HistoryView
 from rosenblatt.serve.learners import ServedLearner, Specification
 from rosenblatt.serve.log import ModelRecord
-from rosenblatt.serve.state import Example, Outcome, State, learn, learn_again
+from rosenblatt.serve.state import Example, Outcome, State, learn_again, learn_examples
 
 
 class Published(NamedTuple):
@@ -88,7 +88,7 @@ class ServedModel:
     def learn(self, examples: Sequence[Example], seq: int, time: int) -> Outcome:
         """Learn from the examples of an entry with the learner that is not published."""
         self.catch_up()
-        outcome = learn(self._back, examples, self.history, seq, time)
+        outcome = learn_examples(self._back, examples, self.history, seq, time)
         self._new.append((examples, outcome))
         return outcome
 

@@ -19,7 +19,6 @@ from rosenblatt.errors import DamagedLog, InvalidParameter, OutputError
 from rosenblatt.online.perceptron import OnlinePerceptron
 from rosenblatt.serve.app import HotRoutes, make_app
 from rosenblatt.serve.guard import LOOPBACK_HOSTS, Guard
-from rosenblatt.serve.jobs import Learned
 from rosenblatt.serve.limits import Limits
 from rosenblatt.serve.log import Log, ModelRecord
 from rosenblatt.serve.metrics import Metrics
@@ -28,7 +27,6 @@ from rosenblatt.serve.protocol import with_limits
 from rosenblatt.serve.served_model import ServedModel
 from rosenblatt.serve.service import Service
 from rosenblatt.serve.snapshots import remove_strangers
-from rosenblatt.serve.state import Entry, Outcome
 from rosenblatt.serve.tokens import Tokens
 from rosenblatt.serve.writer import Writer
 
@@ -87,26 +85,18 @@ def load_models(writer: Writer, note: Callable[[str], None]) -> None:
 
 
 def _load(writer: Writer, record: ModelRecord) -> ServedModel:
-    replayed = examples = 0
-
-    def keep(entry: Entry, outcome: Outcome) -> None:
-        nonlocal replayed, examples
-        replayed += len(entry.payload)
-        examples += outcome.learned
-        if entry.key is not None:
-            writer.outcomes[record.id, entry.seq] = Learned(entry.seq, *outcome).to_json()
-
+    read = writer.log.read
     try:
-        state = writer.states.at(record.id, None, keep)
+        state = writer.states.at(record.id)
     except DamagedLog as error:
         error.model = record.name
         raise
-    _, chain, time = writer.log.read.last(record.id)
+    _, chain, time = read.last(record.id)
     model = ServedModel(record, state, chain, time)
-    model.snapshots = tuple(sorted(snapshot.seq for snapshot in writer.log.read.snapshots(record.id)))
-    model.examples_since, model.bytes_since = examples, replayed
-    model.snapshot_seq = model.seq if not replayed else 0
-    model.log_bytes = writer.log.read.size(record.id)
+    model.snapshots = tuple(sorted(snapshot.seq for snapshot in read.snapshots(record.id)))
+    model.snapshot_seq = max(model.snapshots, default=0)
+    model.bytes_since = read.size(record.id, model.snapshot_seq)
+    model.log_bytes = read.size(record.id)
     return model
 
 

@@ -137,8 +137,8 @@ def service_of(request: Request) -> Service:
 
 
 def answer(value: object, status: int = 200) -> Response:
-    """Return an answer of JSON."""
-    return Response(to_json(value), status, media_type=JSON)
+    """Return an answer of JSON; a number that is not finite, which JSON does not have, is null."""
+    return Response(to_json(value, inf_nan_mode="null"), status, media_type=JSON)
 
 
 def iso(milliseconds: int) -> str:

@@ -15,7 +15,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from time import perf_counter
+from time import monotonic, perf_counter
 
 from rosenblatt.errors import Conflict, LearningPaused, LimitExceeded, RosenblattError, UnknownModel
 from rosenblatt.modelfile.parts import Parts
@@ -31,6 +31,7 @@ from rosenblatt.serve.state import Entry, Example
 MOST_TOGETHER = 1_000  # requests in a commit
 MOST_BYTES_TOGETHER = 16 << 20
 SNAPSHOT_BYTES = 128 << 20  # of the log since the last snapshot
+TIDY_SECONDS = 2.0  # between two looks at work that can wait, however much there is to learn
 WAIT = 0.05  # seconds between two looks at work that can wait
 
 
@@ -66,6 +67,7 @@ class Writer:
         self._saver = ThreadPoolExecutor(1, "snapshots")
         self._broken: str | None = None
         self._stopping = False
+        self._tidied, self._flushed = monotonic(), -1
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
 
     # In the thread of the loop
@@ -158,7 +160,7 @@ class Writer:
                     model.catch_up()
             if self._stopping and self._queue.empty():
                 break
-            if not jobs:
+            if not jobs or monotonic() - self._tidied > TIDY_SECONDS:
                 self._idle()
         self._saver.shutdown()
         for model in self.models.values():
@@ -198,6 +200,8 @@ class Writer:
             with self._commit():
                 for job in jobs:
                     changed |= self._write(job)
+                for model in changed:
+                    self.log.set_last(model.record.id, model.seq, model.chain)
             self.paused = None
         except (sqlite3.Error, OSError, RosenblattError) as error:
             self.models = models
@@ -294,13 +298,16 @@ class Writer:
 
     def _idle(self) -> None:
         """Do what can wait."""
+        self._tidied = monotonic()
         with suppress(sqlite3.Error, OSError, RosenblattError):
             if self.outcomes:
                 with self._commit():
                     pass
             if self.purging:
                 self.purging = self.log.purge()
-            self.log.flush()
+            if self._flushed != self.log.commits:
+                self._flushed = self.log.commits
+                self.log.flush()
 
     # Snapshots
 
