@@ -5,7 +5,7 @@ the model that its log says, to the byte.
     python -m bench.serve_kill --times 20
 
 Clients learn (one example, a batch, JSON lines), predict and send the label later, create models and set them back, all at
-once, until the server is killed; one kill in six hits it again while it starts, and one end in ten is SIGTERM. A client whose
+once, until the server is killed; one kill in six hits it again while it starts, one end in ten is SIGTERM. A client whose
 answer did not come sends the same request with the same key again after the restart. Before that, for each model,
 
 - the exported log must have every acknowledged request at the `seq` of its answer, with the examples that were sent; no key
