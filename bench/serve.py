@@ -272,19 +272,20 @@ def starting(folder: Path | None, repeat: int, requests: int = 2_000) -> Result:
 
 @cache
 def rare_batches() -> list[bytes]:
-    """Return requests of 500 rows of 10 names, two million different names in all, twice as many as there are buckets."""
+    """Return requests of 500 rows of 10 names, half of which no other row has: more names in all than there are buckets."""
     rng = np.random.default_rng(0)
     requests = []
-    for first in range(0, 2_000_000, 10 * BATCH):
-        labels = rng.random(BATCH) < 0.5
-        body = [
-            {"x": {f"name={first + 10 * i + j}": 1 for j in range(10)}, "y": bool(label)} for i, label in enumerate(labels)
+    for first in range(0, 5 * HASHING // 4, 5 * BATCH):
+        labels, frequent = rng.random(BATCH) < 0.5, rng.integers(VOCABULARY, size=(BATCH, 5))
+        names = [
+            [*(f"word={j}" for j in frequent[i]), *(f"rare={first + 5 * i + j}" for j in range(5))] for i in range(BATCH)
         ]
+        body = [{"x": dict.fromkeys(row, 1), "y": bool(label)} for row, label in zip(names, labels, strict=True)]
         requests.append(request_bytes("POST", "/models/m/learn", json.dumps({"examples": body}).encode()))
     return requests
 
 
-def memory(folder: Path | None, repeat: int, millions: tuple[float, ...] = (1, 2)) -> Result:
+def memory(folder: Path | None, repeat: int, millions: tuple[float, ...] = (0.5, 1)) -> Result:
     """The memory at the end / that at the first mark."""
     found: list[float] = []
     problem, done = "", 0

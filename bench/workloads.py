@@ -133,7 +133,7 @@ WORKLOADS = (
     Workload("serve-predict-latency-single", serve.predict_latency, ("single",), Target(20, 5, "ms", "≤")),
     Workload("serve-vw-daemon", serve.against_vw_daemon, (), Target(None, 1)),
     Workload("serve-start", serve.starting, (), Target(10, 2, "s", "≤")),
-    Workload("serve-memory", serve.memory, ((1, 2),), Target(1.1, 1, "×", "≤")),
+    Workload("serve-memory", serve.memory, ((0.5, 1),), Target(1.1, 1, "×", "≤")),
     Workload("serve-memory-full", serve.memory, ((1, 2, 5, 10),), Target(1.1, 1, "×", "≤"), long=True),
     Workload("import", comparisons.importing, (), Target(0.7, None, "s", "≤")),
     Workload("first-fit-dense", comparisons.first_fit, ("dense float64, two classes",), Target(1.5, 0.5, "s", "≤")),
