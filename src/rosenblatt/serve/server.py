@@ -91,6 +91,9 @@ def _load(writer: Writer, record: ModelRecord) -> ServedModel:
     except DamagedLog as error:
         error.model = record.name
         raise
+    except Exception as error:
+        problem = f"its entries cannot be applied: {type(error).__name__}: {error}"
+        raise DamagedLog(problem, path=writer.log.path, model=record.name) from error
     _, chain, time = read.last(record.id)
     model = ServedModel(record, state, chain, time)
     model.snapshots = tuple(sorted(snapshot.seq for snapshot in read.snapshots(record.id)))
