@@ -194,16 +194,16 @@ async def predict_all(
     """Return the predictions of examples, in one state; other requests are served in between."""
     model.pin(state.learner, 1)
     service.metrics.predictions.add(len(raw), model.name)
-    place, turn_ends = 0, perf_counter() + TURN_SECONDS
+    found: list[dict[str, Any]] = []
+    turn_ends = perf_counter() + TURN_SECONDS
     try:
-        found = []
-        for place, example in enumerate(raw):
+        for example in raw:
             found.append(predict_example(state.learner, example, service.limits, top, explain))
             if perf_counter() > turn_ends:
                 turn_ends = await next_turn()
         return found
     except RosenblattError as error:
-        error.row = place
+        error.row = len(found)
         raise
     finally:
         model.pin(state.learner, -1)
