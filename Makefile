@@ -2,12 +2,12 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint bench reproduce fuzz kill figures clean
+.PHONY: demo test lint bench reproduce fuzz kill fuzz-server kill-server figures clean
 
 demo: .venv/plot
 	$(BIN)/python examples/demo.py
 
-test: .venv/test lint
+test: .venv/test .venv/browser lint
 	$(BIN)/python -m pytest -n 2 --dist worksteal # a file stays with one process, which compiles its kernels once
 
 lint: .venv/test
@@ -28,11 +28,26 @@ fuzz: .venv/test
 kill: .venv/test
 	$(BIN)/python -m bench.kill $(ARGS)
 
+fuzz-server: .venv/test
+	$(BIN)/python -m bench.serve_fuzz $(ARGS)
+
+kill-server: .venv/test
+	$(BIN)/python -m bench.serve_kill $(ARGS)
+
 figures: .venv/plot
 	$(BIN)/python examples/figures.py
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
+
+# The browser of tests/test_serve_page.py, tried once: where it cannot be installed, its tests are skipped.
+APT := DEBIAN_FRONTEND=noninteractive timeout 300 apt-get -qq -o Acquire::Retries=1 -o Acquire::http::Timeout=20
+
+.venv/browser: | .venv/bin/python
+	@command -v chromium || command -v chromium-browser \
+	|| { test "$$(id -u)" = 0 && $(APT) update && $(APT) install --yes --no-install-recommends chromium; } \
+	|| echo "no Chromium, and it cannot be installed here: the tests of the server's page will be skipped"
+	@touch $@
 
 .venv/%: .venv/bin/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'

@@ -90,6 +90,7 @@ class Server:
         self.environment = os.environ | {"PYTHONUNBUFFERED": "1"} | (environment or {})
         self.process: subprocess.Popen[bytes] | None = None
         self.output = folder.parent / f"{folder.name}.output"
+        self.connections: list[Connection] = []
         self.port = 0
         self.seconds = 0.0  # from the start of the process to its being ready
 
@@ -114,12 +115,11 @@ class Server:
             if not self.port and (found := ADDRESS.search(self.said())):
                 self.port = int(found[2])
             if self.port:
-                connection = Connection(self.port)
-                with contextlib.suppress(OSError, http.client.HTTPException):
+                failures = contextlib.suppress(OSError, http.client.HTTPException)
+                with failures, contextlib.closing(Connection(self.port)) as connection:
                     if connection.request("GET", "/readyz").status == 200:
                         self.seconds = time.monotonic() - self.began
                         return
-                connection.close()
             time.sleep(0.005)
         self.kill()
         raise ServerEnded(f"not ready after {within} s: {self.said()[-2000:]!r}")
@@ -137,8 +137,9 @@ class Server:
             return output.read()
 
     def connect(self, **options: Any) -> Connection:
-        """Return a new connection."""
-        return Connection(self.port, **options)
+        """Return a new connection, which is closed when the server ends."""
+        self.connections.append(Connection(self.port, **options))
+        return self.connections[-1]
 
     def kill(self) -> None:
         """End it with SIGKILL."""
@@ -154,7 +155,10 @@ class Server:
             return 0
         process.send_signal(number)
         try:
-            return process.wait(within)
+            code = process.wait(within)
+            while self.connections:
+                self.connections.pop().close()
+            return code
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait(30)

@@ -128,3 +128,28 @@ def test_the_readme_leads_to_every_page():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     for page in PAGES[1:]:
         assert f"{page.name})" in readme, f"README.md does not lead to {page.name}"
+
+
+def test_the_page_on_serving_has_every_limit_as_it_is_and_every_route():
+    limits, app = pytest.importorskip("rosenblatt.serve.limits"), pytest.importorskip("rosenblatt.serve.app")
+    page = (ROOT / "docs" / "serving.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \| (.+?) \| (.+?) \| .+ \|$", page, re.MULTILINE)
+    found = {name: (default, status) for name, default, status in rows}
+    expected = {name: limit_text(name, value) for name, value in limits.Limits()._asdict().items()}
+    assert {name: default for name, (default, _) in found.items()} == expected
+    for name, status in limits.STATUS.items():
+        assert found[name][1] == str(status), f"{name} is answered with {status}"
+    for route in [route for router in app.ROUTERS for route in router.routes]:
+        path = route.path.replace("{name}", "NAME")
+        assert "/page/" in path or f"{next(iter(route.methods))} {path}`" in page, f"{path} is not on the page"
+
+
+def limit_text(name, value):
+    """A limit as the page shows it."""
+    if value is None:
+        return "none"
+    for unit, text in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
+        if name.endswith("_bytes") and value % unit == 0:
+            return f"{value // unit} {text}"
+    unit = " s" if name.endswith("_seconds") else " days" if name.endswith("_days") else ""
+    return f"{value:,.0f}{unit}"

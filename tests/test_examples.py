@@ -57,3 +57,12 @@ def test_a_treebank_becomes_a_tagger_and_a_parser(tmp_path, capsys):
     assert "LAS 100.00" in said
     assert "nsubj" in said
     assert (tmp_path / "tree.png").stat().st_size > 3_000
+
+
+def test_a_spam_filter_behind_a_server_that_is_killed_loses_nothing(capsys):
+    pytest.importorskip("fastapi")
+    pytest.importorskip("uvloop")
+    runpy.run_path(str(EXAMPLES / "spam_server.py"))["main"]()
+    said = capsys.readouterr().out
+    assert "400 messages, 400 learned" in said
+    assert "lost: 0; the replayed log gives the same bytes: True" in said

@@ -31,6 +31,19 @@ STEPS = {  # statements, which run one after the other in one process, and what 
         ],
         HEAVY | {"pyarrow"},
     ),
+    "a client of a server": (
+        [
+            "from rosenblatt.serve import Client",
+            "model = Client('http://127.0.0.1:9', retries=0).model('m')",
+            """
+try:
+    model.learn_many([{'a': 1.0}, 'win money'], ['x', 'y'])
+except OSError as error:
+    assert error.learned == 0
+""",
+        ],
+        HEAVY | {"fastapi", "pyarrow", "starlette", "uvicorn"},
+    ),
     "arrays": (
         [
             "import numpy as np, rosenblatt",

@@ -62,7 +62,7 @@ def serve(
         raise MissingDependency(error.name or "fastapi", "serve", "servers") from None
     console = Console(json, quiet)
     if check:
-        return _check(Path(folder), console)
+        return _check_folder(Path(folder), console)
     from rosenblatt.serve.limits import Limits
     from rosenblatt.serve.server import Started
     from rosenblatt.serve.server import serve as run
@@ -98,7 +98,7 @@ def _bytes(name: str, mebibytes: float | None) -> int | None:
     return None if mebibytes is None else int(mebibytes * _MIB)
 
 
-def _check(folder: Path, console: Console) -> int:
+def _check_folder(folder: Path, console: Console) -> int:
     from rosenblatt.serve.check import check_folder
 
     found = check_folder(folder, lambda what: console.note(f"checking {what}"))

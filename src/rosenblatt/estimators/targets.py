@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rosenblatt.engine.rows import numpy_array
-from rosenblatt.errors import InvalidData, InvalidDataType, InvalidParameter, shown
+from rosenblatt.errors import InvalidData, InvalidDataType, InvalidParameter, InvalidParameterType, shown
 
 _SEQUENCES = (list, tuple, np.ndarray)
 FEW = 2**16  # integers in a range this small are looked up in a table, which is several times faster than a search
@@ -136,7 +136,10 @@ def live_rows(weight: NDArray | None, rows: int) -> NDArray:
 
 def weights_of_classes(class_weight: Mapping[object, float], classes: NDArray) -> NDArray:
     """One weight a class from a dictionary; 1 for those it does not name."""
-    weight = np.array([class_weight.get(name, 1.0) for name in classes.tolist()], dtype=np.float64)
+    try:
+        weight = np.array([float(class_weight.get(name, 1.0)) for name in classes.tolist()])
+    except (TypeError, ValueError):
+        raise InvalidParameterType("class_weight", class_weight, "a dictionary from classes to numbers") from None
     if not np.isfinite(weight).all() or (weight < 0).any() or not (weight > 0).any():
         raise InvalidParameter("class_weight", class_weight, "finite and not negative, with one above zero")
     return weight

@@ -263,6 +263,8 @@ class NamedWeights:
         now = Weights(last, drift, np.zeros(1, np.int64), np.zeros(1, np.int64))
         later = with_more_classes(now, Binary(2) if classes == 3 else Joint(classes - 1), Joint(classes))
         columns = later.w if later.drift is None else np.hstack([later.w, later.drift])
+        if self.buckets is None:
+            columns[len(self.names) : -1] = 0.0  # rows without a feature: not −0, which a model that was loaded has not
         self.set_weights(columns, classes)
 
     def _admit(self, row: dict, clock: int) -> None:

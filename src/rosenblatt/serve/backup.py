@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rosenblatt.errors import DamagedLog, OutputError
-from rosenblatt.serve.log import ACKNOWLEDGED, LOG, SNAPSHOTS, AcknowledgedCommits, LogReader, damage_named, flush_folder
+from rosenblatt.serve.folder import ACKNOWLEDGED, LOG, SNAPSHOTS, AcknowledgedCommits, damage_named, flush_folder
+from rosenblatt.serve.log import LogReader
 from rosenblatt.serve.predictions import PREDICTIONS
 from rosenblatt.serve.tokens import FILE as TOKENS
 

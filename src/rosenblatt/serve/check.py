@@ -13,9 +13,10 @@ from xxhash import xxh64
 
 from rosenblatt.errors import DamagedLog, RosenblattError
 from rosenblatt.modelfile import container
-from rosenblatt.serve.log import LOG, FolderLock, LogReader, ModelRecord, check_files
+from rosenblatt.serve.folder import LOG, FolderLock, check_files
+from rosenblatt.serve.log import LogReader, ModelRecord, SnapshotRecord
 from rosenblatt.serve.snapshots import States
-from rosenblatt.serve.state import State, apply, create
+from rosenblatt.serve.state import State, apply, create, lineage
 
 
 class Checked(NamedTuple):
@@ -66,7 +67,7 @@ def check_folder(folder: Path, progress: Callable[[str], None] | None = None) ->
                 except RosenblattError as error:
                     problems.append(f"model {record.name}: {error}")
                     continue
-                entries += state.seq
+                entries += read.last(record.id)[0]
                 examples += state.learner.seen
                 snapshots += compared
                 problems += wrong
@@ -78,27 +79,33 @@ def _replay(folder: Path, read: LogReader, record: ModelRecord) -> tuple[State, 
     states = States(folder, read, use_snapshots=False)
     snapshots = {snapshot.seq: snapshot for snapshot in read.snapshots(record.id)}
     problems: list[str] = []
+    for _ in read.entries(record.id):  # also those that the model was set back over
+        pass
     state: State | None = None
-    for entry in read.entries(record.id):
-        if state is None:
-            state = create(entry)
-        else:
-            state, _ = apply(state, entry, lambda seq: states.at(record.id, seq))
-        snapshot = snapshots.get(entry.seq)
-        if snapshot is None:
-            continue
-        name = f"snapshot {snapshot.file} of model {record.name}"
-        if digest_of(state) != snapshot.digest:
-            problems.append(f"{name}: replaying the log gives another model")
-        elif json.loads(json.dumps(state.history.to_json())) != json.loads(snapshot.history):
-            problems.append(f"{name}: replaying the log gives another history")
-        else:
-            try:
-                states.load(snapshot)
-            except (RosenblattError, OSError) as error:
-                problems.append(f"{name}: {error}")
+    left = set(snapshots)
+    for part in lineage(read.last(record.id)[0], read.set_backs(record.id)).ranges:
+        for entry in read.entries(record.id, part[0], part[-1]):
+            state = create(entry) if state is None else apply(state, entry)[0]
+            if entry.seq in left:
+                left.remove(entry.seq)
+                problems += _compare(states, state, snapshots[entry.seq])
     assert state is not None
-    return state, len(snapshots), problems
+    for seq in left:
+        problems += _compare(states, states.at(record.id, seq), snapshots[seq])
+    return state, len(snapshots), [f"model {record.name}: {problem}" for problem in problems]
+
+
+def _compare(states: States, state: State, snapshot: SnapshotRecord) -> list[str]:
+    """Return what is wrong with a snapshot of a state."""
+    if digest_of(state) != snapshot.digest:
+        return [f"snapshot {snapshot.file}: replaying the log gives another model"]
+    if json.loads(json.dumps(state.history.to_json())) != json.loads(snapshot.history):
+        return [f"snapshot {snapshot.file}: replaying the log gives another history"]
+    try:
+        states.load(snapshot)
+    except (RosenblattError, OSError) as error:
+        return [f"snapshot {snapshot.file}: {error}"]
+    return []
 
 
 def digest_of(state: State) -> str:

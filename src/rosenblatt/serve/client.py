@@ -40,6 +40,7 @@ from rosenblatt.serve.connection import JSON, JSON_LINES, MODEL_FILE, Request, S
 from rosenblatt.serve.json_rows import Label, batches, label_json, label_key, row_json, weight_json
 
 BATCH_ROWS, BATCH_BYTES = 1000, 4 << 20  # of a request that learns or predicts many; a server takes ten times as much
+_LONG = 600.0  # seconds that a whole model or log may take
 _PIECE = 1 << 20  # bytes of a file that are in memory at a time
 _MOST_CONTRIBUTIONS = 1_000_000  # more than a row of a server has features
 _MOST_WEIGHTS = 10_000  # that a server shows
@@ -55,7 +56,7 @@ class Acknowledgement(NamedTuple):
     Attributes
     ----------
     seq : int
-        The number of the log entry that holds the examples, the last one where they took several.
+        The number of the log entry that holds the examples, the last one where they took several; 0 if there were none.
     learned : int
         How many examples were learned.
     mistakes : int
@@ -100,8 +101,8 @@ class Client:
     Parameters
     ----------
     url : str
-        Where the server is: "http://localhost:8000", or "https://…" behind a proxy. Proxies of the environment are not
-        used.
+        Where the server is: "http://localhost:8000", or "https://…" behind a proxy with TLS, whose certificate is checked
+        (the variable SSL_CERT_FILE names other authorities than those of the system). HTTP_PROXY is not used.
     token : str, optional
         The token, where the server wants one.
     timeout : float, default=30.0
@@ -207,7 +208,7 @@ class Client:
             wanted: dict[str, object] = {"learner": learner, "parameters": chosen, "hashing": hashing}
             wanted |= {"classes": None if classes is None else list(classes), "text": None if text is None else dict(text)}
             body, kind = json.dumps(wanted, default=_plain_parameter).encode(), JSON
-        answer = self._connection.send(Request("PUT", model._path, body, kind))
+        answer = self._connection.send(Request("PUT", model._path, body, kind, seconds=_LONG))
         if answer.status == 200 and not answer.lost and not exist_ok:
             raise Conflict(f"there is a model {name!r} already", hint="exist_ok=True takes it as it is")
         return model
@@ -255,7 +256,7 @@ class Client:
         model = self.model(name)
         with Input(path) as stream:
             body = b"".join(iter(lambda: stream.read(_PIECE), b""))
-        self._connection.send(Request("POST", f"{model._path}/log", body, JSON_LINES, once=True))
+        self._connection.send(Request("POST", f"{model._path}/log", body, JSON_LINES, once=True, seconds=_LONG))
         return model
 
 
@@ -484,10 +485,10 @@ class RemoteState:
     def _download(self, what: str, path: str | os.PathLike[str]) -> None:
         def receive(response: HTTPResponse) -> bytes:
             with output(path) as file:
-                _copy(response, file)
+                _copy_body(response, file)
             return b""
 
-        self._connection.send(Request("GET", self._path + what + self._query()), receive)
+        self._connection.send(Request("GET", self._path + what + self._query(), seconds=_LONG), receive)
 
 
 class RemoteModel(RemoteState):
@@ -759,7 +760,7 @@ def _json(answer: ServerAnswer) -> dict[str, Any]:
     return json.loads(answer.body)
 
 
-def _copy(response: HTTPResponse, file: IO[bytes]) -> None:
+def _copy_body(response: HTTPResponse, file: IO[bytes]) -> None:
     while piece := response.read(_PIECE):
         file.write(piece)
     if response.length:  # `read(n)` does not say that a body was cut off

@@ -38,6 +38,7 @@ class Request(NamedTuple):
     content_type: str = JSON
     key: str | None = None  # the Idempotency-Key
     once: bool = False  # not to be sent again where it may have been done
+    seconds: float = 0.0  # that the answer may take, where it is more than the timeout of the client
 
 
 class ServerAnswer(NamedTuple):
@@ -192,6 +193,8 @@ class ServerConnection:
         receive: Callable[[http.client.HTTPResponse], bytes] | None,
     ) -> tuple[http.client.HTTPResponse, bytes]:
         """Send a request over a connection and return the response with its body."""
+        if connection.http.sock is not None:
+            connection.http.sock.settimeout(max(self._timeout, request.seconds))
         headers = dict(self._headers)
         if request.body is not None:
             headers["Content-Type"] = request.content_type

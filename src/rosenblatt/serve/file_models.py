@@ -19,7 +19,15 @@ from rosenblatt.data.reading import Chunk, Reading
 from rosenblatt.data.svmlight import Svmlight
 from rosenblatt.data.svmlight.parser import SvmlightParser
 from rosenblatt.data.vw import Vw
-from rosenblatt.errors import InvalidData, InvalidDataType, LimitExceeded, UnreadableModel, UnsupportedOperation, shown
+from rosenblatt.errors import (
+    FormatError,
+    InvalidData,
+    InvalidDataType,
+    LimitExceeded,
+    UnreadableModel,
+    UnsupportedOperation,
+    shown,
+)
 from rosenblatt.estimators.explanation import Explanation
 from rosenblatt.modelfile.parts import Parts
 from rosenblatt.serve.learners import EstimatorLearner, Label, ServedLearner
@@ -72,6 +80,27 @@ def rows_of(reading: Reading, examples: list[Mapping[str, object]]) -> Chunk:
         raise InvalidData("text holds half of a surrogate pair, which is not a character") from None
 
 
+class EncodedRow:
+    """A row as the reading of a model has made it; its length is the number of its non-zeros.
+
+    Parameters
+    ----------
+    matrix : CSR matrix of shape (1, columns)
+        The row.
+    """
+
+    def __init__(self, matrix: csr_matrix):
+        self.matrix = matrix
+
+    def __len__(self) -> int:
+        return int(self.matrix.nnz)
+
+    @property
+    def width(self) -> int:
+        """The number of columns."""
+        return int(self.matrix.shape[1])
+
+
 def serve_file_model(model: FileModel) -> FileLearner:
     """Return a model from files as a learner that the server can use, after a trial with a copy of it.
 
@@ -90,7 +119,7 @@ def serve_file_model(model: FileModel) -> FileLearner:
         If its learner cannot learn one example at a time.
     """
     learner = FileLearner(model)
-    nothing = csr_matrix((1, learner.features), dtype=np.float64)
+    nothing = EncodedRow(csr_matrix((1, learner.features), dtype=np.float64))
     learner.copy().learn(nothing, (learner.classes or [0.0])[0], 1.0)
     return learner
 
@@ -133,18 +162,21 @@ class FileLearner(EstimatorLearner):
         if isinstance(x, dict) and len(x) > limits.features:
             raise LimitExceeded("features", len(x), limits.features)
         try:
-            row = rows_of(self.file_model.reading, [example]).X
+            row = EncodedRow(rows_of(self.file_model.reading, [example]).X)
+        except FormatError as error:  # which advises options of reading files, and there is no file
+            where = "" if error.column is None else f"column {error.column!r}: "
+            raise InvalidData(where + error.problem, column=error.column) from error
         except InvalidData as error:
             error.row = None  # this is one example; which of the request it is, the caller knows
             raise
-        if row.shape[1] > self.features and can_widen(self._model):
-            needed = self.size(new_names=row.shape[1] - self.features)
+        if row.width > self.features and can_widen(self._model):
+            needed = self.size(new_names=row.width - self.features)
             if needed > limits.model_bytes:
                 raise LimitExceeded("model_bytes", needed, limits.model_bytes)
         return row
 
     def check_label(self, label: object, limits: Limits) -> Label:
-        if self._regressor:
+        if self.regression:
             return super().check_label(label, limits)
         if isinstance(label, bool) and isinstance(self.classes[0], str):
             label = str(label).lower()  # as JSON has it in a file
@@ -162,17 +194,16 @@ class FileLearner(EstimatorLearner):
             if not self._takes_weights:
                 raise UnsupportedOperation(f"{type(self._model).__name__} takes no weights of examples")
             extra["sample_weight"] = np.array([weight])
-        width = row.shape[1]
-        if width > self.features and can_widen(self._model):
-            self._model.widen(max(width, int(_GROWTH * self.features)))
-            self._note_width(width)
+        if row.width > self.features and can_widen(self._model):
+            self._model.widen(max(row.width, int(_GROWTH * self.features)))
+            self._note_width(row.width)
         self._model.partial_fit(self._matrix(row), np.array([label]), **extra)
 
     def _matrix(self, row: Any) -> Any:
-        return match_columns(row, self.features)[0]
+        return match_columns(row.matrix, self.features)[0]
 
     def explain(self, row: Any, label: Label) -> Explanation:
-        _, score, intercept, features, _, _ = explain_row(self.file_model, Chunk(row), 0, label_text(label))
+        _, score, intercept, features, _, _ = explain_row(self.file_model, Chunk(row.matrix), 0, label_text(label))
         return Explanation(label, score, intercept, dict(features))
 
     def weights(self, label: Label) -> tuple[dict[str | int, float], float]:
@@ -208,7 +239,7 @@ class FileLearner(EstimatorLearner):
         """Count the columns that these rows have more than the model."""
         if not can_widen(self._model):
             return 0
-        return max((max(row.shape[1] - self.features, 0) for row in rows), default=0)
+        return max((max(row.width - self.features, 0) for row in rows), default=0)
 
     def copy(self) -> FileLearner:
         return FileLearner(self.file_model)

@@ -24,6 +24,8 @@ from rosenblatt.errors import (
     InvalidParameter,
     InvalidParameterType,
     LimitExceeded,
+    NumericOverflow,
+    RosenblattError,
     UnknownLabel,
     UnsupportedOperation,
     shown,
@@ -98,6 +100,11 @@ class ServedLearner(ABC):
 
     def __init__(self, text: TextFeatures):
         self.text = text
+
+    @property
+    def regression(self) -> bool:
+        """Whether it predicts numbers. A prediction is then wrong if it was so far off that the weights had to change."""
+        return False
 
     # Before an example is accepted
 
@@ -337,7 +344,10 @@ class EstimatorLearner(ServedLearner):
             str, int
         ] = {}  # of names: twice the column, plus one for the opposite sign; a function of the name
         self._grows = getattr(model, "unknown_class", None) == "grow"
-        self._regressor = is_regressor(model)
+
+    @property
+    def regression(self) -> bool:
+        return is_regressor(self._model)
 
     def named_row(self, x: dict[str, float]) -> Row:
         if self.buckets is None:
@@ -371,7 +381,7 @@ class EstimatorLearner(ServedLearner):
         return x
 
     def check_label(self, label: object, limits: Limits) -> Label:
-        if self._regressor:
+        if self.regression:
             if isinstance(label, bool) or not isinstance(label, int | float) or not abs(label) <= LARGEST_VALUE:
                 raise InvalidDataType(f"y must be a number of at most {LARGEST_VALUE:g}; got {shown(label)}")
             return float(label)
@@ -411,7 +421,7 @@ class EstimatorLearner(ServedLearner):
 
     def learn(self, row: Row, label: Label, weight: float) -> None:
         options: dict[str, Any] = {}
-        if not hasattr(self._model, "classes_") and not self._regressor and self._classes is not None:
+        if not hasattr(self._model, "classes_") and not self.regression and self._classes is not None:
             options["classes"] = np.array(self._classes)
         if weight != 1.0:
             options["sample_weight"] = np.array([weight])
@@ -428,7 +438,7 @@ class EstimatorLearner(ServedLearner):
         return label.item() if isinstance(label, np.generic) else label
 
     def scores(self, row: Row) -> dict[Label, float]:
-        if not self._fitted or self._regressor or not hasattr(self._model, "decision_function"):
+        if not self._fitted or self.regression or not hasattr(self._model, "decision_function"):
             return {}
         found = np.ravel(self._model.decision_function(self._matrix(row))).tolist()
         classes = self.classes
@@ -441,7 +451,7 @@ class EstimatorLearner(ServedLearner):
         if not hasattr(self._model, "coef_"):
             raise UnsupportedOperation(f"{type(self._model).__name__} has no weights of features")
         coef, intercept = np.atleast_2d(self._model.coef_), np.ravel(self._model.intercept_)
-        if self._regressor:
+        if self.regression:
             return coef[0], float(intercept[0])
         if label not in self.classes:
             raise UnknownLabel(label, self.classes)
@@ -460,7 +470,11 @@ class EstimatorLearner(ServedLearner):
         else:
             products = {place: float(column[place]) * float(value) for place, value in enumerate(row) if value}
         ranked = dict(sorted(products.items(), key=lambda item: -abs(item[1])))
-        return Explanation(label, math.fsum([intercept, *ranked.values()]), intercept, ranked)
+        try:
+            score = math.fsum([intercept, *ranked.values()])
+        except (ValueError, OverflowError):  # infinite contributions of both signs, or a sum that is
+            raise NumericOverflow("the contributions to the score are too large to add up") from None
+        return Explanation(label, score, intercept, ranked)
 
     def weights(self, label: Label) -> tuple[dict[str | int, float], float]:
         column, intercept = self._column(label)
@@ -531,15 +545,23 @@ def make_learner(specification: Specification, limits: Limits) -> ServedLearner:
     if 2 * learner.size() > limits.model_bytes:
         raise LimitExceeded("model_bytes", 2 * learner.size(), limits.model_bytes)
     if specification.file is None:
-        trial = learner.copy()  # parameters are checked when a learner begins
-        trial.learn(*_trial_example(trial, specification))
+        _try_out(learner.copy(), specification)
     return learner
 
 
-def _trial_example(learner: ServedLearner, specification: Specification) -> tuple[Row, Label, float]:
-    label: Label = 1.0 if is_regressor(learner.model) else (specification.classes or ("a",))[0]
+def _try_out(learner: ServedLearner, specification: Specification) -> None:
+    """Learn opposite labels of one row, so that parameters which only a step uses are refused before there is a log."""
+    labels: tuple[Label, ...] = (1.0, -1.0) if is_regressor(learner.model) else specification.classes or ("a", "b")
     row: Row = {"a": 1.0} if not isinstance(learner, EstimatorLearner) or learner.buckets else np.ones(1)
-    return row, label, 1.0
+    try:
+        for label in (labels[0], labels[-1]) * 2:
+            learner.predict(row)
+            learner.learn(row, label, 1.0)
+    except RosenblattError:
+        raise
+    except Exception as error:
+        allowed = f"values that {specification.learner} can compute with ({type(error).__name__}: {error})"
+        raise InvalidParameter("parameters", dict(specification.parameters), allowed) from error
 
 
 def _estimator(specification: Specification) -> EstimatorLearner:
@@ -604,8 +626,8 @@ def serve_model(model: Any, specification: Specification) -> ServedLearner:
         model._resumable()
         return EstimatorLearner(model, specification.hashing, specification.classes, specification.text)
     raise UnsupportedOperation(
-        f"a {type(model).__name__} cannot be served; an OnlinePerceptron, estimators with partial_fit, and models that were "
-        "trained from files can"
+        f"a {type(model).__name__} cannot be served; an OnlinePerceptron, estimators with partial_fit, and models "
+        "that were trained from files can"
     )
 
 
@@ -617,6 +639,9 @@ def _parameter(name: str, value: object) -> Any:
                 name, value, f'"perceptron" or one of {", ".join(rules.KINDS)}, as {{"PA1": {{"C": 0.1}}}}'
             )
         ((kind, fields),) = value.items()
+        for field, number in fields.items():
+            if isinstance(number, bool) or not isinstance(number, int | float) or not abs(number) <= LARGEST_VALUE:
+                raise InvalidParameterType(name, value, f"a rule whose {field} is a number of at most {LARGEST_VALUE:g}")
         try:
             return rules.KINDS[kind](**fields)
         except TypeError:

@@ -6,7 +6,7 @@ end was cut off without a word, as if the last commits had never been; the numbe
 a checksum that includes that of the entry before, so that no entry can change, vanish or move unnoticed.
 
     meta        format, and the number of commits
-    models      a name for each model
+    models      a name for each model, and its last entry
     log         the entries: model, seq (1, 2, 3, …), time, kind, key, chain (checksum), payload (JSON)
     outcomes    what an entry did, to answer a request that is sent again; derived from the log
     labelled    predictions that have got their label
@@ -15,7 +15,6 @@ a checksum that includes that of the entry before, so that no entry can change, 
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import sqlite3
@@ -26,30 +25,37 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
 
-from xxhash import xxh3_128_digest, xxh64_hexdigest
+from xxhash import xxh3_128_digest
 
-from rosenblatt.errors import DamagedLog, FolderInUse, OutputError, RosenblattError, UnreadableModel
-from rosenblatt.serve.state import Entry
+from rosenblatt.errors import DamagedLog, OutputError, RosenblattError
+from rosenblatt.serve.folder import (
+    ACKNOWLEDGED,
+    LOG,
+    SNAPSHOTS,
+    WAY_OUT,
+    AcknowledgedCommits,
+    FolderLock,
+    check_files,
+    connect,
+    damage_named,
+    flush_folder,
+)
+from rosenblatt.serve.state import SET_BACK, Entry, set_back_target
 
-FORMAT = 1
-LOG, ACKNOWLEDGED, LOCK, SNAPSHOTS = "log.sqlite", "acknowledged", "lock", "snapshots"
+DELETED = "(deleted) "  # before its number, the name of a model whose entries are being removed
+_ENTRY_TYPES = {(int, int, str, bytes, kind) for kind in (str, type(None))}  # of the fields of an entry
 _PAGES_BEFORE_CHECKPOINT = 4_000  # of 4 KiB: what is written twice goes to the disk in larger pieces
-_WAIT = 10.0  # seconds for a lock of a backup
-_MAGIC = b"SQLite format 3\0"
-_NO_DAMAGE = {
-    sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN,
-    sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_INTERRUPT,
-}  # fmt: skip
-_SLOT = 48  # bytes of a line in the file of acknowledged commits, which has two
 
 _TABLES = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 INSERT INTO meta VALUES ('format', 1), ('commits', 0);
-CREATE TABLE models (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT UNIQUE, created INTEGER NOT NULL);
+CREATE TABLE models (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT UNIQUE, created INTEGER NOT NULL, seq INTEGER, chain BLOB);
 CREATE TABLE log (
     entry INTEGER PRIMARY KEY AUTOINCREMENT, model INTEGER NOT NULL, seq INTEGER NOT NULL, time INTEGER NOT NULL,
     kind TEXT NOT NULL, key TEXT, digest BLOB, chain BLOB NOT NULL, payload BLOB NOT NULL);
 CREATE UNIQUE INDEX log_by_seq ON log (model, seq);
+CREATE INDEX log_by_set_back ON log (model, seq) WHERE kind = 'set_back';
 CREATE UNIQUE INDEX log_by_key ON log (model, key) WHERE key IS NOT NULL;
 CREATE TABLE outcomes (model INTEGER, seq INTEGER, outcome TEXT, PRIMARY KEY (model, seq)) WITHOUT ROWID;
 CREATE TABLE labelled (prediction TEXT PRIMARY KEY, model INTEGER NOT NULL, seq INTEGER NOT NULL) WITHOUT ROWID;
@@ -132,210 +138,6 @@ def chain_of(before: bytes, model: int, entry: Entry) -> bytes:
     return xxh3_128_digest(before + xxh3_128_digest(head) + xxh3_128_digest(entry.payload))
 
 
-class FolderLock:
-    """A lock on a folder, held as long as the process lives or until it is closed.
-
-    Parameters
-    ----------
-    folder : Path
-        The folder.
-
-    Raises
-    ------
-    FolderInUse
-        If another process has it.
-    """
-
-    def __init__(self, folder: Path):
-        self._file = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(self._file)
-            raise FolderInUse(folder) from None
-
-    def close(self) -> None:
-        """Let other processes have the folder."""
-        os.close(self._file)
-
-
-class AcknowledgedCommits:
-    """The file with the number of the last commit that was acknowledged, on two lines that are written in turns.
-
-    It is handed to the system before anybody is told of the commit, so that it survives the process. The disk gets it a
-    little later: that the commit itself is on the disk is what SQLite has promised.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    """
-
-    def __init__(self, path: Path):
-        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-
-    def write(self, commits: int) -> None:
-        """Say that a commit is acknowledged.
-
-        Parameters
-        ----------
-        commits : int
-            Its number.
-        """
-        os.pwrite(self._file, self._line(commits), (commits % 2) * _SLOT)
-
-    def reset(self, commits: int) -> None:
-        """Say it on both lines.
-
-        Parameters
-        ----------
-        commits : int
-            The number of the commit.
-        """
-        os.pwrite(self._file, 2 * self._line(commits), 0)
-
-    @staticmethod
-    def _line(commits: int) -> bytes:
-        number = f"{commits:020d}".encode()
-        return (b"commit " + number + b" " + xxh64_hexdigest(number).encode()).ljust(_SLOT - 1) + b"\n"
-
-    def flush(self) -> None:
-        """Wait until the disk has it."""
-        os.fsync(self._file)
-
-    def close(self) -> None:
-        """Close the file."""
-        os.close(self._file)
-
-    @staticmethod
-    def read(path: Path) -> int:
-        """Return the number of the last commit that was acknowledged.
-
-        Parameters
-        ----------
-        path : Path
-            The file.
-
-        Returns
-        -------
-        commits : int
-
-        Raises
-        ------
-        DamagedLog
-            If it is not there or neither line can be read.
-        """
-        try:
-            content = path.read_bytes()
-        except FileNotFoundError:
-            raise DamagedLog("the file is missing", path=path, hint=_WAY_OUT) from None
-        numbers = []
-        for start in (0, _SLOT):
-            parts = content[start : start + _SLOT].split()
-            if len(parts) == 3 and parts[2] == xxh64_hexdigest(parts[1]).encode():
-                numbers.append(int(parts[1]))
-        if not numbers:
-            raise DamagedLog("it does not say which commits were acknowledged", path=path, byte=0, hint=_WAY_OUT)
-        if len(content) != 2 * _SLOT:
-            raise DamagedLog("it was cut", path=path, byte=len(content), hint=_WAY_OUT)
-        return max(numbers)
-
-
-_WAY_OUT = "restore a backup, or open what is there with --accept-loss"
-
-
-def check_files(folder: Path) -> int:
-    """Check that the files of a log are whole and have every commit that was acknowledged; nothing is changed.
-
-    Parameters
-    ----------
-    folder : Path
-        The folder of a server that does not run.
-
-    Returns
-    -------
-    commits : int
-        The number of the last commit.
-
-    Raises
-    ------
-    DamagedLog
-        If something is missing; it names the file and the place.
-    """
-    path, acknowledged = folder / LOG, AcknowledgedCommits.read(folder / ACKNOWLEDGED)
-    if not path.exists():
-        raise DamagedLog(f"the file is missing; {acknowledged:,} commits were acknowledged", path=path, hint=_WAY_OUT)
-    size = path.stat().st_size
-    with open(path, "rb") as file:
-        head = file.read(100)
-    if len(head) < 100 or not head.startswith(_MAGIC):
-        raise DamagedLog("it is not a log of SQLite", path=path, byte=min(len(head), len(_MAGIC)), hint=_WAY_OUT)
-    page = int.from_bytes(head[16:18], "big") or 1
-    page = 65536 if page == 1 else page
-    if size % page:
-        raise DamagedLog(
-            f"it was cut: the last page of {page:,} bytes is not complete", path=path, byte=size, hint=_WAY_OUT
-        )
-    wal = Path(f"{path}-wal")
-    expected = int.from_bytes(head[28:32], "big")  # pages, as of the last time that SQLite wrote to this file
-    if not wal.exists() and size != expected * page:
-        place = min(size, expected * page)
-        raise DamagedLog(
-            f"it has {size:,} bytes, and {expected * page:,} were written", path=path, byte=place, hint=_WAY_OUT
-        )
-    with damage_named(path), closing(_connect(path, read_only=True)) as database:
-        pages = database.execute("PRAGMA page_count").fetchone()[0]
-        missing = set(range(size // page + 1, pages + 1)) - _pages_in_wal(wal, page)
-        if missing:
-            place = (min(missing) - 1) * page
-            raise DamagedLog(f"it was cut: {len(missing):,} pages are missing", path=path, byte=place, hint=_WAY_OUT)
-        values = dict(database.execute("SELECT name, value FROM meta"))
-        last = database.execute("SELECT max(entry) FROM log").fetchone()[0]
-    if not all(type(values.get(name)) is int for name in ("format", "commits")):
-        raise DamagedLog("it does not say which format and how many commits it has", path=path, hint=_WAY_OUT)
-    if values["format"] != FORMAT:
-        raise UnreadableModel(f"the log has format {values.get('format')}; this version reads {FORMAT}", path=path)
-    commits = int(values["commits"])
-    if commits < acknowledged:
-        place = wal.stat().st_size if wal.exists() else 0
-        raise DamagedLog(
-            f"its end is missing: it has commit {commits:,}, with entry {last or 0:,}, and commit {acknowledged:,} was "
-            "acknowledged; the file was cut, or the disk lost what it had confirmed",
-            path=wal,
-            byte=place,
-            hint=_WAY_OUT,
-        )
-    return commits
-
-
-def _pages_in_wal(path: Path, page: int) -> set[int]:
-    """Return the numbers of the pages that are in a write-ahead log."""
-    pages: set[int] = set()
-    if path.exists():
-        with open(path, "rb") as file:
-            salt = file.read(32)[16:24]
-            while len(frame := file.read(24)) == 24 and frame[8:16] == salt:  # frames after it are of an older log
-                pages.add(int.from_bytes(frame[:4], "big"))
-                file.seek(page, os.SEEK_CUR)
-    return pages
-
-
-@contextmanager
-def damage_named(path: Path) -> Iterator[None]:
-    """Raise a DamagedLog for what SQLite says of a damaged file."""
-    try:
-        yield
-    except sqlite3.DatabaseError as error:
-        if getattr(error, "sqlite_errorcode", 0) & 0xFF in _NO_DAMAGE:
-            raise
-        raise DamagedLog(f"SQLite cannot read it: {error}", path=path, hint=_WAY_OUT) from None
-
-
-def _connect(path: Path, read_only: bool = False) -> sqlite3.Connection:
-    uri = f"{path.absolute().as_uri()}?mode={'ro' if read_only else 'rw'}"
-    return sqlite3.connect(uri, timeout=_WAIT, isolation_level=None, check_same_thread=False, uri=True)
-
-
 class Log:
     """The log of a folder, opened by the one process that writes to it.
 
@@ -378,12 +180,12 @@ class Log:
     def begin_writing(self) -> None:
         """Open the log to write to it; before that, nothing in the folder is changed."""
         with damage_named(self.path):
-            database = _connect(self.path)
+            database = connect(self.path)
             database.execute("PRAGMA synchronous = FULL")
             database.execute(f"PRAGMA wal_autocheckpoint = {_PAGES_BEFORE_CHECKPOINT}")
             commits = database.execute("SELECT value FROM meta WHERE name = 'commits'").fetchone()
         if commits is None:
-            raise DamagedLog("it does not say how many commits it has", path=self.path, hint=_WAY_OUT)
+            raise DamagedLog("it does not say how many commits it has", path=self.path, hint=WAY_OUT)
         self.commits: int = commits[0]
         self.read.close()
         self._database, self.read = database, LogReader(self.path, database)
@@ -395,7 +197,7 @@ class Log:
         new = self.path.with_suffix(".new")
         new.unlink(missing_ok=True)
         os.close(os.open(new, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))  # SQLite's other files follow its mode
-        with closing(_connect(new)) as database:
+        with closing(connect(new)) as database:
             database.execute("PRAGMA auto_vacuum = INCREMENTAL")
             database.execute("PRAGMA journal_mode = WAL")
             database.execute("PRAGMA synchronous = FULL")
@@ -484,6 +286,10 @@ class Log:
         )
         return chain
 
+    def set_last(self, model: int, seq: int, chain: bytes) -> None:
+        """Note the last entry of a model, within a transaction: where an index is damaged, it may not be found."""
+        self._database.execute("UPDATE models SET seq = ?, chain = ? WHERE id = ?", (seq, chain, model))
+
     def add_outcomes(self, outcomes: Iterable[tuple[int, int, str]]) -> None:
         """Add what entries did, (model, seq, JSON) each, within a transaction."""
         self._database.executemany("INSERT OR IGNORE INTO outcomes VALUES (?, ?, ?)", outcomes)
@@ -502,8 +308,8 @@ class Log:
         self._database.executemany("DELETE FROM snapshots WHERE model = ? AND seq = ?", pairs)
 
     def remove_model(self, model: int) -> None:
-        """Let a model have no name any more, within a transaction; `purge` removes its entries."""
-        self._database.execute("UPDATE models SET name = NULL WHERE id = ?", (model,))
+        """Let a model have a name that none can have, within a transaction; `purge` removes its entries."""
+        self._database.execute("UPDATE models SET name = ? || id WHERE id = ?", (DELETED, model))
 
     def purge(self, most: int = 1000) -> bool:
         """Remove some of the entries of models that were deleted; return whether there may be more.
@@ -517,7 +323,7 @@ class Log:
         -------
         more : bool
         """
-        gone = self._database.execute("SELECT id FROM models WHERE name IS NULL LIMIT 1").fetchone()
+        gone = self._database.execute("SELECT id FROM models WHERE name = ? || id LIMIT 1", (DELETED,)).fetchone()
         if gone is None:
             return False
         with self.transaction() as database:
@@ -550,7 +356,7 @@ class LogReader:
     def __init__(self, path: Path, database: sqlite3.Connection | None = None):
         self.path = path
         with damage_named(path):
-            self._database = _connect(path, read_only=True) if database is None else database
+            self._database = connect(path, read_only=True) if database is None else database
 
     def __enter__(self) -> Self:
         return self
@@ -565,19 +371,23 @@ class LogReader:
     def models(self) -> list[ModelRecord]:
         """Return the models."""
         with damage_named(self.path):
-            rows = self._database.execute(
-                "SELECT id, name, created FROM models WHERE name IS NOT NULL ORDER BY id"
-            ).fetchall()
-        return [ModelRecord(*row) for row in rows]
+            rows = self._database.execute("SELECT id, name, created FROM models ORDER BY id").fetchall()
+        for number, name, created in rows:
+            if type(name) is not str or type(created) is not int:
+                raise DamagedLog("it has no name", path=self.path, model=str(number), hint=WAY_OUT)
+        return [ModelRecord(*row) for row in rows if row[1] != f"{DELETED}{row[0]}"]
 
     def last(self, model: int) -> tuple[int, bytes, int]:
         """Return seq, chain and time of the last entry of a model."""
-        row = self._database.execute(
-            "SELECT seq, chain, time FROM log WHERE model = ? ORDER BY seq DESC LIMIT 1", (model,)
-        ).fetchone()
-        if row is None:
-            raise DamagedLog("it has no entries", path=self.path, model=str(model), hint=_WAY_OUT)
-        return row
+        entry = "SELECT seq, chain, time FROM log WHERE model = ? ORDER BY seq DESC LIMIT 1"
+        with damage_named(self.path):
+            found = self._database.execute(entry, (model,)).fetchone()
+            noted = self._database.execute("SELECT seq, chain FROM models WHERE id = ?", (model,)).fetchone()
+        if found is None or noted is None or found[:2] != noted:
+            seq = None if noted is None or type(noted[0]) is not int else noted[0]
+            problem = "its last entry is not there, or has changed"
+            raise DamagedLog(problem, path=self.path, model=str(model), entry=seq, hint=WAY_OUT)
+        return found
 
     def chain(self, model: int, seq: int) -> bytes:
         """Return the chain of an entry; before the first, what stands for the name of the model."""
@@ -586,7 +396,7 @@ class LogReader:
             return first_chain(name[0] if name else "")
         row = self._database.execute("SELECT chain FROM log WHERE model = ? AND seq = ?", (model, seq)).fetchone()
         if row is None:
-            raise DamagedLog("the entry is missing", path=self.path, model=str(model), entry=seq, hint=_WAY_OUT)
+            raise DamagedLog("the entry is missing", path=self.path, model=str(model), entry=seq, hint=WAY_OUT)
         return row[0]
 
     def entries(self, model: int, first: int = 1, last: int | None = None) -> Iterator[Entry]:
@@ -617,23 +427,30 @@ class LogReader:
             )
             expected = first
             for *fields, stored in rows:
+                if tuple(map(type, fields)) not in _ENTRY_TYPES:
+                    raise DamagedLog("it is not an entry", path=self.path, model=str(model), entry=expected, hint=WAY_OUT)
                 entry = Entry(*fields)
                 chain = chain_of(chain, model, entry) if entry.seq == expected else b""
                 if chain != stored:
                     problem = "an entry is missing" if entry.seq != expected else "its checksum is wrong: it has changed"
-                    raise DamagedLog(problem, path=self.path, model=str(model), entry=expected, hint=_WAY_OUT)
+                    raise DamagedLog(problem, path=self.path, model=str(model), entry=expected, hint=WAY_OUT)
                 yield entry
                 expected += 1
             if expected != end + 1:
-                raise DamagedLog("the entry is missing", path=self.path, model=str(model), entry=expected, hint=_WAY_OUT)
+                raise DamagedLog("the entry is missing", path=self.path, model=str(model), entry=expected, hint=WAY_OUT)
 
-    def snapshots(self, model: int, most_seq: int | None = None) -> list[SnapshotRecord]:
-        """Return the snapshots of a model up to an entry, the newest first."""
-        rows = self._database.execute(
-            "SELECT model, seq, time, digest, bytes, history FROM snapshots WHERE model = ? AND seq <= ? ORDER BY seq DESC",
-            (model, 1 << 62 if most_seq is None else most_seq),
-        )
-        return [SnapshotRecord(*row) for row in rows]
+    def set_backs(self, model: int) -> dict[int, int]:
+        """Return the entries that set a model back, each with the entry whose state it is set back to."""
+        query = "SELECT seq FROM log WHERE model = ? AND kind = ?"
+        with damage_named(self.path):
+            seqs = [seq for (seq,) in self._database.execute(query, (model, SET_BACK))]
+        return {seq: set_back_target(next(self.entries(model, seq, seq))) for seq in seqs}
+
+    def snapshots(self, model: int) -> list[SnapshotRecord]:
+        """Return the snapshots of a model, the newest first."""
+        query = "SELECT model, seq, time, digest, bytes, history FROM snapshots WHERE model = ? ORDER BY seq DESC"
+        with damage_named(self.path):
+            return [SnapshotRecord(*row) for row in self._database.execute(query, (model,))]
 
     def answer(self, model: int, key: str) -> LoggedAnswer | None:
         """Return the entry that a request with this key made, if there is one."""
@@ -648,10 +465,10 @@ class LogReader:
         row = self._database.execute("SELECT seq FROM labelled WHERE prediction = ?", (prediction,)).fetchone()
         return None if row is None else row[0]
 
-    def size(self, model: int) -> int:
-        """Return the bytes of all payloads of a model."""
-        query = "SELECT coalesce(sum(length(payload)), 0) FROM log WHERE model = ?"
-        return self._database.execute(query, (model,)).fetchone()[0]
+    def size(self, model: int, after: int = 0) -> int:
+        """Return the bytes of all payloads of a model after an entry."""
+        query = "SELECT coalesce(sum(length(payload)), 0) FROM log WHERE model = ? AND seq > ?"
+        return self._database.execute(query, (model, after)).fetchone()[0]
 
     def integrity(self) -> list[str]:
         """Return what SQLite finds wrong with the file; an empty list if nothing."""
@@ -669,12 +486,3 @@ class LogReader:
         """
         with closing(sqlite3.connect(target)) as copy:
             self._database.backup(copy)  # in one step: one of several would begin again whenever the log is written to
-
-
-def flush_folder(folder: Path) -> None:
-    """Wait until the disk has the names of the files in a folder."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -13,7 +13,7 @@ import sqlite3
 import threading
 from collections import deque
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from secrets import token_hex
 from typing import Any, NamedTuple
@@ -25,7 +25,6 @@ from rosenblatt.serve.state import parse_json
 PREDICTIONS = "predictions.sqlite"
 _ID = re.compile(r"([0-9a-f]{8})-([0-9]{1,18})\.([0-9]{1,7})")
 _DAY = 86_400_000  # milliseconds
-_PURGE_EVERY = 1_000  # requests
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS predictions (
@@ -141,6 +140,16 @@ class PredictionStore:
             hint=f"rows are kept for {self._days:g} days, and only if the request does not say store: false",
         )
 
+    def tidy(self) -> None:
+        """Remove rows that are too old, and let the disk have the others; in any thread."""
+        with suppress(sqlite3.Error), closing(self._connect()) as database:
+            oldest = now() - int(self._days * _DAY)
+            first = database.execute("SELECT time FROM predictions ORDER BY request LIMIT 1").fetchone()
+            if first is not None and first[0] < oldest:
+                old = "SELECT request FROM predictions WHERE time < ? ORDER BY request LIMIT 1000"
+                database.execute(f"DELETE FROM predictions WHERE request IN ({old})", (oldest,))
+            database.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+
     def close(self) -> None:
         """Write what waits and stop."""
         self._stopping = True
@@ -151,19 +160,14 @@ class PredictionStore:
     # In its thread
 
     def _run(self) -> None:
-        database, since_purge = self._connect(), _PURGE_EVERY
+        database = self._connect()
+        database.execute("PRAGMA wal_autocheckpoint = 0")  # `tidy` does it, so that no prediction waits for the disk
         while not self._stopping or self._waiting:
             self._wake.wait()
             self._wake.clear()
             group = [self._waiting.popleft() for _ in range(len(self._waiting))]
             if group:
                 self._deliver(group, self._write(database, group))
-                since_purge += len(group)
-                if since_purge >= _PURGE_EVERY:
-                    since_purge = 0
-                    with suppress(sqlite3.Error):
-                        oldest = now() - int(self._days * _DAY)
-                        database.execute("DELETE FROM predictions WHERE time < ?", (oldest,))
         database.close()
 
     def _write(self, database: sqlite3.Connection, group: Sequence[_Waiting]) -> list[int | None]:

@@ -17,20 +17,22 @@ import uvloop
 
 from rosenblatt.errors import DamagedLog, InvalidParameter, OutputError
 from rosenblatt.online.perceptron import OnlinePerceptron
-from rosenblatt.serve.app import Service, make_app
+from rosenblatt.serve.app import HotRoutes, make_app
 from rosenblatt.serve.guard import LOOPBACK_HOSTS, Guard
 from rosenblatt.serve.limits import Limits
 from rosenblatt.serve.log import Log, ModelRecord
 from rosenblatt.serve.metrics import Metrics
 from rosenblatt.serve.predictions import PredictionStore
 from rosenblatt.serve.protocol import with_limits
+from rosenblatt.serve.served_model import ServedModel
+from rosenblatt.serve.service import Service
 from rosenblatt.serve.snapshots import remove_strangers
-from rosenblatt.serve.state import Entry, Outcome
 from rosenblatt.serve.tokens import Tokens
-from rosenblatt.serve.writer import Learned, ServedModel, Writer
+from rosenblatt.serve.writer import Writer
 
 SWITCH_SECONDS = 0.0005  # after which one thread lets another one run: a prediction waits no longer for a learner
 BACKLOG = 1024
+TIDY_SECONDS = 2.0
 
 
 class Started(NamedTuple):
@@ -83,26 +85,18 @@ def load_models(writer: Writer, note: Callable[[str], None]) -> None:
 
 
 def _load(writer: Writer, record: ModelRecord) -> ServedModel:
-    replayed = examples = 0
-
-    def keep(entry: Entry, outcome: Outcome) -> None:
-        nonlocal replayed, examples
-        replayed += len(entry.payload)
-        examples += outcome.learned
-        if entry.key is not None:
-            writer.outcomes[record.id, entry.seq] = Learned(entry.seq, *outcome).to_json()
-
+    read = writer.log.read
     try:
-        state = writer.states.at(record.id, None, keep)
+        state = writer.states.at(record.id)
     except DamagedLog as error:
         error.model = record.name
         raise
-    _, chain, time = writer.log.read.last(record.id)
+    _, chain, time = read.last(record.id)
     model = ServedModel(record, state, chain, time)
-    model.snapshots = tuple(sorted(snapshot.seq for snapshot in writer.log.read.snapshots(record.id)))
-    model.examples_since, model.bytes_since = examples, replayed
-    model.snapshot_seq = model.seq if not replayed else 0
-    model.log_bytes = writer.log.read.size(record.id)
+    model.snapshots = tuple(sorted(snapshot.seq for snapshot in read.snapshots(record.id)))
+    model.snapshot_seq = max(model.snapshots, default=0)
+    model.bytes_since = read.size(record.id, model.snapshot_seq)
+    model.log_bytes = read.size(record.id)
     return model
 
 
@@ -185,14 +179,19 @@ async def _serve(
 ) -> None:
     loop, metrics = asyncio.get_running_loop(), Metrics()
     writer = Writer(log, limits, loop, metrics)
-    load_models(writer, note)
-    _warm_up()
+    try:
+        load_models(writer, note)
+        _warm_up()
+    except BaseException:
+        writer.states.close()
+        raise
     store = PredictionStore(log.folder, limits.prediction_days)
     service = Service(log.folder, writer, store, limits, metrics)
     writer.start()
     config = uvicorn.Config(
-        Guard(make_app(service), tokens, limits, hosts, metrics), http=with_limits(limits), ws="none", lifespan="off",
-        log_level="warning", access_log=False, server_header=False, limit_concurrency=limits.connections,
+        Guard(HotRoutes(make_app(service)), tokens, limits, hosts, metrics), http=with_limits(limits), ws="none",
+        lifespan="off", log_level="error", access_log=False, proxy_headers=False, server_header=False,
+        limit_concurrency=limits.connections,
         timeout_keep_alive=int(limits.idle_seconds), timeout_graceful_shutdown=int(limits.stop_seconds), backlog=BACKLOG,
     )  # fmt: skip
     server = _Uvicorn(config)
@@ -208,12 +207,21 @@ async def _serve(
         name = f"[{address}]" if ":" in address else address
         examples = sum(model.published.learner.seen for model in service.models.values())
         loop.call_soon(started, Started(f"http://{name}:{port}", len(service.models), examples, tokens.needed()))
+    tidying = loop.create_task(_tidy(store))
     try:
         await server.serve(sockets=[listener])
     finally:
+        tidying.cancel()
         writer.stop()
         await asyncio.to_thread(writer.join)
         await asyncio.to_thread(store.close)
+
+
+async def _tidy(store: PredictionStore) -> None:
+    """Look after the rows of predictions from time to time."""
+    while True:
+        await asyncio.sleep(TIDY_SECONDS)
+        await asyncio.to_thread(store.tidy)
 
 
 @contextmanager

@@ -56,12 +56,27 @@ class ModelSettings(Shape):
     file: str | None = Field(None, description="A model file to start from, in base64.")
 
 
-class LearnExample(Shape):
-    """An example to learn from: with `x`, with `text`, or with the `id` of a prediction."""
+class RowExample(Shape):
+    """An example to learn from, with its features."""
 
-    x: Features | None = None
+    x: Features
     text: Text | None = None
-    id: str | None = Field(None, description="The id of a prediction, whose row is learned.", examples=["1f.0"])
+    y: LabelValue
+    w: Weight = 1.0
+
+
+class TextExample(Shape):
+    """An example to learn from, with its text."""
+
+    text: Text
+    y: LabelValue
+    w: Weight = 1.0
+
+
+class LateLabel(Shape):
+    """The label of a prediction, whose row is learned."""
+
+    id: str = Field(description="The id of a prediction.", examples=["5f0c2a9e-17.0"])
     y: LabelValue
     w: Weight = 1.0
 
@@ -69,7 +84,7 @@ class LearnExample(Shape):
 class LearnRequest(Shape):
     """Examples to learn from, in this order."""
 
-    examples: list[LearnExample] = Field(min_length=1)
+    examples: list[RowExample | TextExample | LateLabel] = Field(min_length=1)
     model_config = ConfigDict(
         extra="forbid",
         json_schema_extra={
@@ -95,17 +110,23 @@ class LearnAnswer(Shape):
     refused: list[Refusal] = []
 
 
-class PredictExample(Shape):
-    """An example to predict."""
+class RowToPredict(Shape):
+    """An example to predict, with its features."""
 
-    x: Features | None = None
+    x: Features
     text: Text | None = None
+
+
+class TextToPredict(Shape):
+    """An example to predict, with its text."""
+
+    text: Text
 
 
 class PredictRequest(Shape):
     """Examples to predict."""
 
-    examples: list[PredictExample] = Field(min_length=1)
+    examples: list[RowToPredict | TextToPredict] = Field(min_length=1)
     top: int | None = Field(None, ge=0, description="Answer the scores of so many labels, highest first; by default all.")
     explain: int = Field(0, ge=0, description="Answer so many contributions of features, largest first.")
     store: bool = Field(True, description="Keep the rows, so that their labels can be learned by id later.")

@@ -6,7 +6,7 @@ Snapshots save time and hold nothing that the log does not. One that is damaged 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
 from xxhash import xxh64_hexdigest
@@ -14,10 +14,11 @@ from xxhash import xxh64_hexdigest
 from rosenblatt.errors import DamagedLog, UnknownEntry, UnreadableModel
 from rosenblatt.modelfile import container, registry
 from rosenblatt.modelfile.parts import Parts
+from rosenblatt.serve.folder import SNAPSHOTS
 from rosenblatt.serve.history import History
 from rosenblatt.serve.learners import Specification, make_learner, serve_model
-from rosenblatt.serve.log import SNAPSHOTS, LogReader, SnapshotRecord, now
-from rosenblatt.serve.state import NO_LIMITS, Entry, Outcome, State, parse_json, read_specification, run_entries
+from rosenblatt.serve.log import LogReader, SnapshotRecord, now
+from rosenblatt.serve.state import NO_LIMITS, Outcome, State, apply, lineage, parse_json, read_specification, run_entries
 
 NEWEST = 3  # snapshots that are kept in any case
 
@@ -39,7 +40,11 @@ class States:
         self._folder, self._read, self._use_snapshots = folder / SNAPSHOTS, read, use_snapshots
         self.problems: list[str] = []  # with snapshots that were left out
 
-    def at(self, model: int, seq: int | None = None, note: Callable[[Entry, Outcome], None] | None = None) -> State:
+    def close(self) -> None:
+        """Close the log."""
+        self._read.close()
+
+    def at(self, model: int, seq: int | None = None) -> State:
         """Return a model after an entry.
 
         Parameters
@@ -48,8 +53,6 @@ class States:
             The number of the model.
         seq : int, optional
             The entry; None: the last.
-        note : function, optional
-            Is called with each entry since the snapshot and what it did.
 
         Returns
         -------
@@ -66,25 +69,43 @@ class States:
         seq = last if seq is None else seq
         if not 1 <= seq <= last:
             raise UnknownEntry(f"there is no entry {seq} of this model; it has entries 1 to {last}", value=seq)
-        state = self._nearest(model, seq)
-        rest = self._read.entries(model, 1 if state is None else state.seq + 1, seq)
-        return run_entries(rest, lambda earlier: self.at(model, earlier), state, note)
+        set_backs = self._read.set_backs(model)
+        records = {record.seq: record for record in self._read.snapshots(model)} if self._use_snapshots else {}
+        while True:
+            path = lineage(seq, set_backs, records)
+            state = None if path.snapshot is None else self._try(records.pop(path.snapshot))
+            if state is not None or path.snapshot is None:
+                rest = (entry for part in path.ranges if part for entry in self._read.entries(model, part[0], part[-1]))
+                return run_entries(rest, state)._replace(seq=seq)
+
+    def outcome(self, model: int, seq: int) -> Outcome:
+        """Return what an entry with examples did.
+
+        Parameters
+        ----------
+        model : int
+            The number of the model.
+        seq : int
+            The entry.
+
+        Returns
+        -------
+        outcome : Outcome
+        """
+        return apply(self.at(model, seq - 1), next(self._read.entries(model, seq, seq)))[1]
+
+    def _try(self, record: SnapshotRecord) -> State | None:
+        """Return the state of a snapshot; None, and a note, if it cannot be read."""
+        try:
+            return self.load(record)
+        except (UnreadableModel, DamagedLog, OSError, ValueError) as error:
+            self.problems.append(f"snapshot {record.file} is left out: {error}")
+            return None
 
     def specification(self, model: int) -> Specification:
         """Return what a model was made of."""
         entry = next(iter(self._read.entries(model, 1, 1)))
         return read_specification(parse_json(entry.payload, "the entry"))
-
-    def _nearest(self, model: int, seq: int) -> State | None:
-        """Return the state at the last snapshot up to an entry that can be read."""
-        if not self._use_snapshots:
-            return None
-        for record in self._read.snapshots(model, seq):
-            try:
-                return self.load(record)
-            except (UnreadableModel, DamagedLog, OSError, ValueError) as error:
-                self.problems.append(f"snapshot {record.file} is left out: {error}")
-        return None
 
     def load(self, record: SnapshotRecord) -> State:
         """Return the state of a snapshot.

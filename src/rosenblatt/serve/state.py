@@ -7,7 +7,8 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pydantic_core import from_json
@@ -250,7 +251,7 @@ def read_examples(learner: ServedLearner, examples: Sequence[object], limits: Li
         raise
 
 
-def learn(learner: ServedLearner, examples: Sequence[Example], history: History, seq: int, time: int) -> Outcome:
+def learn_examples(learner: ServedLearner, examples: Sequence[Example], history: History, seq: int, time: int) -> Outcome:
     """Predict each example, learn from it, and count.
 
     An example that cannot be learned from now, because its step would overflow or there would be too many classes, is left
@@ -276,7 +277,7 @@ def learn(learner: ServedLearner, examples: Sequence[Example], history: History,
     for place, (row, label, weight, received) in enumerate(examples):
         if not weight:
             continue  # an example of weight zero is not there
-        before = learner.mistakes
+        before, updates = learner.mistakes, learner.updates
         try:
             predicted = learner.predict(row)
             learner.learn(row, label, weight)
@@ -284,7 +285,7 @@ def learn(learner: ServedLearner, examples: Sequence[Example], history: History,
             error.row = place
             refused.append((place, error))
             continue
-        wrong = predicted != label
+        wrong = learner.updates > updates if learner.regression else predicted != label
         learned += 1
         history.add(seq, time, label, learner.mistakes - before, wrong)
         if wrong:
@@ -330,7 +331,7 @@ def create(entry: Entry) -> State:
     return State(specification, make_learner(specification, NO_LIMITS), History(), entry.seq)
 
 
-def apply(state: State, entry: Entry, state_at: Callable[[int], State]) -> tuple[State, Outcome]:
+def apply(state: State, entry: Entry) -> tuple[State, Outcome]:
     """Return the state after one more entry, and what the entry did. The state before is used up.
 
     Parameters
@@ -338,9 +339,7 @@ def apply(state: State, entry: Entry, state_at: Callable[[int], State]) -> tuple
     state : State
         The state before.
     entry : Entry
-        The next entry of the log.
-    state_at : function from int to State
-        Returns an earlier state, which it does not use any more.
+        An entry with examples.
 
     Returns
     -------
@@ -348,16 +347,100 @@ def apply(state: State, entry: Entry, state_at: Callable[[int], State]) -> tuple
         The state after it.
     outcome : Outcome
     """
-    if entry.seq != state.seq + 1:
-        raise InvalidData(f"the entry after {state.seq} must be {state.seq + 1}; it is {entry.seq}")
-    if entry.kind == LEARN:
-        examples = read_examples(state.learner, example_list(parse_json(entry.payload, "the entry")), NO_LIMITS)
-        outcome = learn(state.learner, examples, state.history, entry.seq, entry.time)
-        return state._replace(seq=entry.seq), outcome
-    if entry.kind == SET_BACK:
-        earlier = state_at(parse_json(entry.payload, "the entry")["to"])
-        return earlier._replace(seq=entry.seq), Outcome()
-    raise InvalidData(f"an entry must be {LEARN} or {SET_BACK}; it is {entry.kind!r:.40}")
+    examples = read_examples(state.learner, example_list(parse_json(entry.payload, "the entry")), NO_LIMITS)
+    outcome = learn_examples(state.learner, examples, state.history, entry.seq, entry.time)
+    return state._replace(seq=entry.seq), outcome
+
+
+def run_entries(entries: Iterable[Entry], state: State | None = None) -> State:
+    """Return the state after some entries, which create the model or have examples.
+
+    Parameters
+    ----------
+    entries : iterable of Entry
+        The entries that `lineage` names, in order.
+    state : State, optional
+        The state before the first of them; None: there is no model yet.
+
+    Returns
+    -------
+    state : State
+    """
+    for entry in entries:
+        state = create(entry) if state is None else apply(state, entry)[0]
+    assert state is not None
+    return state
+
+
+class Lineage(NamedTuple):
+    """The entries that lead to a state."""
+
+    snapshot: int | None  # the entry whose state is known, to begin with; None: begin with the first entry
+    ranges: list[range]  # of the entries to apply after it, in order
+
+
+def lineage(seq: int, set_backs: Mapping[int, int], snapshots: Collection[int] = ()) -> Lineage:
+    """Return the entries that lead to the state after an entry. Those that the model was set back over do not.
+
+    Parameters
+    ----------
+    seq : int
+        The entry.
+    set_backs : mapping of int to int
+        The entries that set the model back, each with the entry whose state it is set back to.
+    snapshots : collection of int
+        Entries whose states are known.
+
+    Returns
+    -------
+    lineage : Lineage
+
+    Raises
+    ------
+    InvalidData
+        If an entry sets the model back to itself or to a later one.
+    """
+    backs, known = sorted(set_backs), sorted(snapshots)
+    ranges: list[range] = []
+    while seq > 0:
+        before = bisect_left(backs, seq)
+        first = backs[before - 1] + 1 if before else 1  # of the entries up to seq with nothing between them
+        if seq in set_backs:
+            first = seq
+        nearest = bisect_right(known, seq) - 1
+        if nearest >= 0 and known[nearest] >= first:
+            return Lineage(known[nearest], [range(known[nearest] + 1, seq + 1), *ranges[::-1]])
+        if seq in set_backs:
+            if not 1 <= set_backs[seq] < seq:
+                raise InvalidData(f"entry {seq} sets the model back to entry {set_backs[seq]}, which is not before it")
+            seq = set_backs[seq]
+        else:
+            ranges.append(range(first, seq + 1))
+            seq = first - 1
+    return Lineage(None, ranges[::-1])
+
+
+def set_back_target(entry: Entry) -> int:
+    """Return the entry whose state an entry sets the model back to.
+
+    Parameters
+    ----------
+    entry : Entry
+        An entry that sets a model back.
+
+    Returns
+    -------
+    seq : int
+
+    Raises
+    ------
+    InvalidData
+        If it does not say.
+    """
+    values = parse_json(entry.payload, "the entry")
+    if not isinstance(values, dict) or type(values.get("to")) is not int or len(values) != 1:
+        raise InvalidData('set_back must be {"to": SEQ}')
+    return values["to"]
 
 
 # Logs as JSON lines
@@ -416,8 +499,6 @@ def entry_from_line(line: bytes, number: int) -> Entry:
     elif kinds[0] == LEARN:
         payload = json.dumps({"examples": content}, ensure_ascii=False, separators=(",", ":")).encode()
     else:
-        if not isinstance(content, dict) or type(content.get("to")) is not int or len(content) != 1:
-            raise FormatError('set_back must be {"to": SEQ}', line=number)
         payload = json.dumps(content).encode()
     return Entry(values["seq"], values["time"], kinds[0], payload, key)
 
@@ -441,48 +522,15 @@ def replay(lines: Iterable[bytes | str]) -> Any:
         If an entry is missing or cannot be applied.
     """
     entries: list[Entry] = []
-
-    def state_at(seq: int) -> State:
-        return run_entries(entries[:seq], state_at)
-
     for number, line in enumerate(lines, 1):
         content = line.encode() if isinstance(line, str) else line
         if content.strip():
             entries.append(entry_from_line(content, number))
+        if entries and entries[-1].seq != len(entries):
+            problem = f"an entry is missing: after entry {len(entries) - 1} comes {entries[-1].seq}"
+            raise DamagedLog(problem, path="the log", line=number)
     if not entries:
         raise DamagedLog("it has no entries", path="the log")
-    return state_at(len(entries)).learner.model
-
-
-def run_entries(
-    entries: Iterable[Entry],
-    state_at: Callable[[int], State],
-    state: State | None = None,
-    note: Callable[[Entry, Outcome], None] | None = None,
-) -> State:
-    """Return the state after some entries.
-
-    Parameters
-    ----------
-    entries : iterable of Entry
-        The entries, in order.
-    state_at : function from int to State
-        Returns an earlier state.
-    state : State, optional
-        The state before the first of them; None: there is no model yet.
-    note : function, optional
-        Is called with each entry and what it did.
-
-    Returns
-    -------
-    state : State
-    """
-    for entry in entries:
-        if state is None:
-            state = create(entry)
-        else:
-            state, outcome = apply(state, entry, state_at)
-            if note is not None:
-                note(entry, outcome)
-    assert state is not None
-    return state
+    set_backs = {entry.seq: set_back_target(entry) for entry in entries if entry.kind == SET_BACK}
+    ranges = lineage(len(entries), set_backs).ranges
+    return run_entries(entries[seq - 1] for each in ranges for seq in each).learner.model

@@ -12,386 +12,27 @@ import json
 import queue
 import sqlite3
 import threading
-from abc import ABC, abstractmethod
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from time import perf_counter
-from typing import NamedTuple
+from time import monotonic, perf_counter
 
-from rosenblatt.errors import Conflict, LearningPaused, LimitExceeded, RosenblattError, UnknownEntry, UnknownModel
+from rosenblatt.errors import Conflict, LearningPaused, LimitExceeded, RosenblattError, UnknownModel
 from rosenblatt.modelfile.parts import Parts
 from rosenblatt.serve.disk import DiskSpace
-from rosenblatt.serve.history import HistoryView
-from rosenblatt.serve.learners import ServedLearner, Specification
+from rosenblatt.serve.jobs import SNAPSHOT_EXAMPLES, DeleteJob, Job, ModelJob, SnapshotJob
 from rosenblatt.serve.limits import Limits
-from rosenblatt.serve.log import Log, LoggedAnswer, LogReader, ModelRecord, SnapshotRecord, first_chain, now
+from rosenblatt.serve.log import Log, LogReader, now
 from rosenblatt.serve.metrics import Metrics
-from rosenblatt.serve.snapshots import States, remove_files, save_snapshot, superfluous
-from rosenblatt.serve.state import CREATE, LEARN, SET_BACK, Entry, Example, Outcome, State, learn, learn_again
+from rosenblatt.serve.served_model import Published, ServedModel
+from rosenblatt.serve.snapshots import States, save_snapshot
+from rosenblatt.serve.state import Entry, Example
 
 MOST_TOGETHER = 1_000  # requests in a commit
 MOST_BYTES_TOGETHER = 16 << 20
-SNAPSHOT_EXAMPLES = 50_000  # learned since the last snapshot
 SNAPSHOT_BYTES = 128 << 20  # of the log since the last snapshot
+TIDY_SECONDS = 2.0  # between two looks at work that can wait, however much there is to learn
 WAIT = 0.05  # seconds between two looks at work that can wait
-
-
-class Published(NamedTuple):
-    """What is served of a model: it does not change any more."""
-
-    learner: ServedLearner
-    history: HistoryView
-    seq: int
-    changed: int  # milliseconds since 1970
-
-
-class ServedModel:
-    """A model of the server.
-
-    Parameters
-    ----------
-    record : ModelRecord
-        Its name and number.
-    state : State
-        Its state.
-    chain : bytes
-        The checksum of its last entry.
-    changed : int
-        When that was written.
-    """
-
-    def __init__(self, record: ModelRecord, state: State, chain: bytes, changed: int):
-        self.record = record
-        self.specification: Specification = state.specification
-        self.snapshots: tuple[int, ...] = ()
-        self.log_bytes = 0
-        self.failure: str | None = None  # an error that is a bug; the model predicts, and learns no more
-        # what follows belongs to the thread of the writer
-        self.seq, self.chain, self.time = state.seq, chain, changed
-        self.examples_since, self.bytes_since, self.snapshot_seq = 0, 0, 0
-        self._pins: Counter[int] = Counter()
-        self._free = threading.Event()  # the loop has published what it was told to
-        self.install(state)
-        self.published = self.publishable()
-        self._free.set()
-
-    @property
-    def name(self) -> str:
-        """The name."""
-        return self.record.name
-
-    # In the thread of the loop
-
-    def publish(self, published: Published) -> None:
-        """Serve another state from now on."""
-        self.published = published
-        self._free.set()
-
-    def pin(self, learner: ServedLearner, by: int) -> None:
-        """Say that a prediction that takes several steps of the loop has begun to use a learner (1), or has ended (−1)."""
-        self._pins[id(learner)] += by
-
-    # In the thread of the writer
-
-    def mark(self) -> tuple[int, bytes, int, int, int]:
-        """Return what a commit that fails must leave as it was."""
-        return self.seq, self.chain, self.time, self.log_bytes, self.bytes_since
-
-    def go_back(self, mark: tuple[int, bytes, int, int, int]) -> None:
-        """Return to what `mark` returned."""
-        self.seq, self.chain, self.time, self.log_bytes, self.bytes_since = mark
-
-    def install(self, state: State) -> None:
-        """Go on from a state, with two learners of its own."""
-        self._front, self._back = state.learner, state.learner.copy()
-        self.history = state.history
-        self._missed: list[tuple[Sequence[Example], Outcome]] = []
-        self._new: list[tuple[Sequence[Example], Outcome]] = []
-
-    def learn(self, examples: Sequence[Example], seq: int, time: int) -> Outcome:
-        """Learn from the examples of an entry with the learner that is not published."""
-        self.catch_up()
-        outcome = learn(self._back, examples, self.history, seq, time)
-        self._new.append((examples, outcome))
-        return outcome
-
-    def catch_up(self) -> None:
-        """Let the learner that is not published have all that the other one has."""
-        if not self._missed:
-            return
-        while not self._free.wait(1.0) or self._pins[id(self._back)]:
-            threading.Event().wait(0.001)
-        for examples, outcome in self._missed:
-            learn_again(self._back, examples, outcome)
-        self._missed = []
-
-    def publishable(self) -> Published:
-        """Return the newest state, to be published; if there are new examples, the learners change places."""
-        if self._new:
-            self._front, self._back = self._back, self._front
-            self._missed, self._new = self._new, []
-        self._free.clear()
-        return Published(self._front, self.history.view(), self.seq, self.time)
-
-    @property
-    def newest(self) -> ServedLearner:
-        """The learner that has all entries."""
-        return self._back if self._new else self._front
-
-
-class Job(ABC):
-    """A request that changes something: it is written to the log, and after the commit it takes effect."""
-
-    size = 0  # bytes that wait
-
-    def __init__(self) -> None:
-        self.done: asyncio.Future[object] = asyncio.get_running_loop().create_future()
-        self.error: BaseException | None = None
-
-    @abstractmethod
-    def write(self, writer: Writer) -> ServedModel | None:
-        """Write to the log, within a transaction, or raise before anything is written; return the model that changes."""
-
-    @abstractmethod
-    def apply(self, writer: Writer) -> object:
-        """Take effect after the commit; return the answer."""
-
-
-class ModelJob(Job):
-    """A job about a model that is there."""
-
-    model: ServedModel
-
-
-class Learned(NamedTuple):
-    """The answer to a request to learn."""
-
-    seq: int
-    learned: int
-    mistakes: int
-    wrong: int
-    refused: tuple[tuple[int, RosenblattError], ...] = ()
-
-    def to_json(self) -> str:
-        """Return it as JSON, to answer the request again; reasons are texts."""
-        refused = [[place, error.problem] for place, error in self.refused]
-        return json.dumps([self.seq, self.learned, self.mistakes, self.wrong, refused])
-
-    @classmethod
-    def from_json(cls, text: str) -> Learned:
-        """Return the answer that `to_json` described."""
-        seq, learned, mistakes, wrong, refused = json.loads(text)
-        return cls(
-            seq, learned, mistakes, wrong, tuple((place, RosenblattError(problem, row=place)) for place, problem in refused)
-        )
-
-
-class LearnJob(ModelJob):
-    """Learn from examples.
-
-    Parameters
-    ----------
-    model : ServedModel
-        The model.
-    examples : sequence of Example
-        The examples, checked.
-    payload : bytes
-        The same as JSON.
-    key : str, optional
-        The idempotency key of the request.
-    digest : bytes, optional
-        A checksum of the request, if it has a key.
-    predictions : sequence of str
-        The ids of the predictions that get their label.
-    """
-
-    def __init__(
-        self,
-        model: ServedModel,
-        examples: Sequence[Example],
-        payload: bytes,
-        key: str | None = None,
-        digest: bytes | None = None,
-        predictions: Sequence[str] = (),
-    ):
-        super().__init__()
-        self.model, self.examples, self.payload, self.key, self.digest = model, examples, payload, key, digest
-        self.predictions = predictions
-        self.size = len(payload)
-        self._entry: Entry | None = None
-        self._logged: LoggedAnswer | None = None  # of the same request, sent before
-
-    def write(self, writer: Writer) -> ServedModel | None:
-        model, read = self.model, writer.log.read
-        writer.check_alive(model)
-        if self.key is not None and (logged := read.answer(model.record.id, self.key)) is not None:
-            if logged.digest != self.digest:
-                raise Conflict(
-                    f"the Idempotency-Key was used for another request, entry {logged.seq}",
-                    value=self.key,
-                    hint="use a new key",
-                )
-            self._logged = logged
-            return None
-        writer.check_room(model, self.examples)
-        for prediction in self.predictions:
-            if (labelled := read.labelled(prediction)) is not None:
-                raise Conflict(f"the prediction {prediction} got its label before, in entry {labelled}", value=prediction)
-        self._entry = writer.add(model, LEARN, self.payload, self.key, self.digest)
-        writer.log.add_labelled(self.predictions, model.record.id, self._entry.seq)
-        return model
-
-    def apply(self, writer: Writer) -> object:
-        if self._entry is None:
-            assert self._logged is not None
-            place = self.model.record.id, self._logged.seq
-            return Learned.from_json(self._logged.outcome or writer.outcomes[place])
-        seq = self._entry.seq
-        learned = Learned(seq, *self.model.learn(self.examples, seq, self._entry.time))
-        if self.key is not None:
-            writer.outcomes[self.model.record.id, seq] = learned.to_json()
-        self.model.examples_since += learned.learned
-        return learned
-
-
-class CreateJob(Job):
-    """Create a model, or several entries of one at once.
-
-    Parameters
-    ----------
-    name : str
-        Its name.
-    state : State
-        Its state after the entries.
-    entries : sequence of Entry
-        The entries, the first of which creates it.
-    exist_ok : bool
-        Whether a model of this name that was made of the same is an answer too.
-    """
-
-    def __init__(self, name: str, state: State, entries: Sequence[Entry], exist_ok: bool = True):
-        super().__init__()
-        self.name, self.state, self.entries, self.exist_ok = name, state, entries, exist_ok
-        self.size = sum(len(entry.payload) for entry in entries)
-        self._model: ServedModel | None = None
-        self._created = False
-
-    def write(self, writer: Writer) -> ServedModel | None:
-        there = writer.models.get(self.name)
-        if there is not None:
-            if not self.exist_ok or there.specification != self.state.specification:
-                raise Conflict(f"there is a model {self.name} already, which was made of something else", value=self.name)
-            self._model = there
-            return None
-        if len(writer.models) >= writer.limits.models:
-            raise LimitExceeded("models", len(writer.models) + 1, writer.limits.models)
-        record = writer.log.add_model(self.name)
-        chain = first_chain(self.name)
-        for entry in self.entries:
-            chain = writer.log.add(record.id, entry, None, chain)
-        self._model = ServedModel(record, self.state, chain, self.entries[-1].time)
-        self._model.log_bytes = self.size
-        self._created = True
-        writer.models[self.name] = self._model
-        return self._model
-
-    def apply(self, writer: Writer) -> object:
-        assert self._model is not None
-        return self._model, self._created
-
-
-class DeleteJob(ModelJob):
-    """Delete a model.
-
-    Parameters
-    ----------
-    model : ServedModel
-        The model.
-    """
-
-    def __init__(self, model: ServedModel):
-        super().__init__()
-        self.model = model
-        self._snapshots: list[SnapshotRecord] = []
-
-    def write(self, writer: Writer) -> ServedModel | None:
-        writer.check_alive(self.model)
-        self._snapshots = writer.log.read.snapshots(self.model.record.id)
-        writer.log.remove_model(self.model.record.id)
-        del writer.models[self.model.name]
-        return None
-
-    def apply(self, writer: Writer) -> object:
-        remove_files(writer.log.folder, self._snapshots)
-        writer.purging = True
-        return None
-
-
-class SetBackJob(ModelJob):
-    """Set a model back to an earlier state.
-
-    Parameters
-    ----------
-    model : ServedModel
-        The model.
-    to : int
-        The entry after which it had that state.
-    """
-
-    def __init__(self, model: ServedModel, to: int):
-        super().__init__()
-        self.model, self.to = model, to
-        self._seq = 0
-
-    def write(self, writer: Writer) -> ServedModel | None:
-        writer.check_alive(self.model)
-        if not 1 <= self.to <= self.model.seq:
-            raise UnknownEntry(
-                f"there is no entry {self.to} of this model; it has entries 1 to {self.model.seq}", value=self.to
-            )
-        self._seq = writer.add(self.model, SET_BACK, json.dumps({"to": self.to}).encode()).seq
-        return self.model
-
-    def apply(self, writer: Writer) -> object:
-        model = self.model
-        model.install(writer.states.at(model.record.id, self.to))
-        model.examples_since += SNAPSHOT_EXAMPLES  # so that a start need not find that state again
-        return self._seq
-
-
-class SnapshotJob(ModelJob):
-    """Note a snapshot whose file has been written.
-
-    Parameters
-    ----------
-    model : ServedModel
-        The model.
-    record : SnapshotRecord
-        What was saved.
-    """
-
-    def __init__(self, model: ServedModel, record: SnapshotRecord):  # made by no request, so without a future
-        self.model, self.record, self.error = model, record, None
-        self._removed: list[SnapshotRecord] = []
-
-    def write(self, writer: Writer) -> ServedModel | None:
-        if writer.models.get(self.model.name) is not self.model:
-            self._removed = [self.record]
-            return None
-        known = writer.log.read.snapshots(self.model.record.id)
-        gone = superfluous([self.record.seq, *(record.seq for record in known)])
-        writer.log.add_snapshot(self.record)
-        writer.log.remove_snapshots(self.model.record.id, gone)
-        self._removed = [record for record in known if record.seq in gone]
-        kept = {self.record.seq, *(record.seq for record in known)} - set(gone)
-        self.model.snapshots = tuple(sorted(kept))
-        return None
-
-    def apply(self, writer: Writer) -> object:
-        remove_files(writer.log.folder, self._removed)
-        return None
 
 
 class Writer:
@@ -426,6 +67,7 @@ class Writer:
         self._saver = ThreadPoolExecutor(1, "snapshots")
         self._broken: str | None = None
         self._stopping = False
+        self._tidied, self._flushed = monotonic(), -1
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
 
     # In the thread of the loop
@@ -518,13 +160,14 @@ class Writer:
                     model.catch_up()
             if self._stopping and self._queue.empty():
                 break
-            if not jobs:
+            if not jobs or monotonic() - self._tidied > TIDY_SECONDS:
                 self._idle()
         self._saver.shutdown()
         for model in self.models.values():
             if model.seq != model.snapshot_seq and model.failure is None:
                 self._save_now(model)
         self._idle()
+        self.states.close()
 
     def _take(self) -> list[Job]:
         """Return the jobs that wait; wait for one, but not for ever."""
@@ -557,6 +200,8 @@ class Writer:
             with self._commit():
                 for job in jobs:
                     changed |= self._write(job)
+                for model in changed:
+                    self.log.set_last(model.record.id, model.seq, model.chain)
             self.paused = None
         except (sqlite3.Error, OSError, RosenblattError) as error:
             self.models = models
@@ -653,13 +298,16 @@ class Writer:
 
     def _idle(self) -> None:
         """Do what can wait."""
+        self._tidied = monotonic()
         with suppress(sqlite3.Error, OSError, RosenblattError):
             if self.outcomes:
                 with self._commit():
                     pass
             if self.purging:
                 self.purging = self.log.purge()
-            self.log.flush()
+            if self._flushed != self.log.commits:
+                self._flushed = self.log.commits
+                self.log.flush()
 
     # Snapshots
 
@@ -699,8 +347,3 @@ class Writer:
         learner = model.newest
         parts = learner.to_parts() if learner.seen else None
         return parts, json.dumps(model.history.to_json()), model.seq
-
-
-def first_entry(payload: bytes) -> Entry:
-    """Return the entry that creates a model."""
-    return Entry(1, now(), CREATE, payload)

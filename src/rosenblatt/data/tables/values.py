@@ -165,7 +165,9 @@ def as_booleans(column: Column) -> Numbers:
     if not pa.types.is_large_string(column.type):
         numbers, bad, missing = as_numbers(column)
         known = np.isnan(numbers) | (numbers == 0) | (numbers == 1)
-        return Numbers(numbers, {**bad, **{int(row): number_text(float(numbers[row])) for row in np.flatnonzero(~known)}}, missing)
+        return Numbers(
+            numbers, {**bad, **{int(row): number_text(float(numbers[row])) for row in np.flatnonzero(~known)}}, missing
+        )
     words = {"true": 1.0, "1": 1.0, "yes": 1.0, "false": 0.0, "0": 0.0, "no": 0.0}
     texts = [None if text is None else text.strip() for text in column.to_pylist()]
     numbers = np.array([np.nan if text is None else words.get(text.lower(), np.nan) for text in texts], np.float64)

@@ -23,7 +23,15 @@ export function coarsen(windows, most) {
   return merged;
 }
 
-const merge = (one, other) => ({ ...other, from_seq: one.from_seq, seen: one.seen + other.seen, wrong: one.wrong + other.wrong });
+function merge(one, other) {
+  const labels = new Map(Object.entries(one.labels ?? {}));
+  for (const [label, counts] of Object.entries(other.labels ?? {})) {
+    const before = labels.get(label) ?? { seen: 0, wrong: 0 };
+    labels.set(label, { seen: before.seen + counts.seen, wrong: before.wrong + counts.wrong });
+  }
+  const sums = { seen: one.seen + other.seen, wrong: one.wrong + other.wrong };
+  return { ...other, ...sums, from_seq: one.from_seq, labels: Object.fromEntries(labels) };
+}
 
 /**
  * Return points with running sums, one for each window: `seen` and `wrong` since the start, `windowSeen` and `windowWrong` in
@@ -133,7 +141,7 @@ export class ErrorChart {
 
   #scales() {
     const most = Math.max(...this.#points.map(windowShare), ...this.#points.map(overallShare), 0.01);
-    const high = [0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.75, 1].find((limit) => limit >= most - 1e-9) ?? 1;
+    const high = !this.#points.length ? 1 : [0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.75, 1].find((limit) => limit >= most - 1e-9) ?? 1;
     const seen = this.#points.at(-1)?.seen || 1;
     const right = this.#width - MARGIN.right;
     const bottom = HEIGHT - MARGIN.bottom;

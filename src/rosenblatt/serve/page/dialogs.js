@@ -1,6 +1,6 @@
 // Questions that must be answered first: is that what you want, which token, what shall the new model be.
 
-import { byId, element, showProblem } from "./elements.js";
+import { byId, showProblem } from "./elements.js";
 import { readLabels } from "./examples.js";
 import { access, modelPath, send, sendJson, token } from "./server.js";
 
@@ -74,8 +74,7 @@ export function askForTokens(again) {
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
 /** Ask for a new model; `made(name)` is called when the server has it. */
-export function askForModels(learners, made) {
-  byId("create-learner").append(...learners.map((name) => element("option", {}, name)));
+export function askForModels(made) {
   for (const opener of ["create-open", "welcome-create"]) {
     byId(opener).addEventListener("click", () => {
       showProblem(byId("create-problem"), null);
@@ -115,9 +114,9 @@ function showParts() {
   const file = byId("create-from-file").checked;
   byId("create-file-part").hidden = !file;
   byId("create-learner-part").hidden = file;
-  const online = byId("create-learner").value === "OnlinePerceptron";
-  byId("create-classes-part").hidden = online;
-  byId("create-hashing-note").textContent = online
+  const [learner] = byId("create-learner").selectedOptions;
+  byId("create-classes-part").hidden = learner.parentElement.dataset.labels === "come";
+  byId("create-hashing-note").textContent = learner.value === "OnlinePerceptron"
     ? "(optional; so many buckets, and the model does not grow with new names)"
     : "(number of buckets, for texts and named features; empty: examples are lists of numbers)";
 }

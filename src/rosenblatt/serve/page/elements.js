@@ -61,7 +61,7 @@ const moment = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle
 
 export const count = (number) => grouped.format(number);
 
-export const compact = (number) => (Math.abs(number) < 10000 ? grouped.format(number) : short.format(number));
+export const compact = (number) => (Math.abs(number) < 100_000 ? grouped.format(number) : short.format(number));
 
 /** "1 example", "2,000 examples". */
 export const counted = (number, one, many = `${one}s`) => `${count(number)} ${number === 1 ? one : many}`;
@@ -74,8 +74,9 @@ export function share(part, whole) {
 
 export function percent(fraction) {
   const hundredths = 100 * fraction;
-  const digits = hundredths === 0 || hundredths >= 99.95 ? 0 : hundredths < 1 ? 2 : 1;
-  return `${hundredths.toFixed(digits)} %`;
+  if (hundredths > 0 && hundredths < 0.005) return "< 0.01 %";
+  if (hundredths < 100 && hundredths >= 99.95) return "> 99.9 %";
+  return `${hundredths.toFixed(hundredths === 0 || hundredths === 100 ? 0 : hundredths < 1 ? 2 : 1)} %`;
 }
 
 /** Return a weight or a score with four significant digits and its sign. */

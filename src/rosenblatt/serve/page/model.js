@@ -3,13 +3,14 @@
 import { coarsen, describePoint, describeState, drawSparkline, ErrorChart, overallShare, placeOf, pointsOf, windowShare } from "./chart.js";
 import { askFirst } from "./dialogs.js";
 import { byId, bytes, count, counted, element, labelKey, labelText, percent, share, showBars, showList, showProblem, time, write } from "./elements.js";
-import { describeExample, readLabel } from "./examples.js";
+import { describeExample } from "./examples.js";
 import { paced, settled } from "./refresh.js";
 import { download, getJson, modelPath, send, sendJson } from "./server.js";
 import { showSuggestions, Trial } from "./trial.js";
 
-const POINTS = 100; // of the chart
-const PHONE_POINTS = 40;
+const POINTS = 50; // of the chart
+const PHONE_POINTS = 25;
+const LABEL_POINTS = 20; // of the small line of each label
 const WEIGHTS = 12; // of each label
 const WEIGHTS_OF_ONE = 40; // where one label is chosen
 const COLUMNS = 4; // labels whose weights are shown at once
@@ -18,7 +19,8 @@ const WRONG = 10; // wrong predictions
 
 export class ModelView {
   #name = null;
-  #model = null; // the description, with `recent` once an event has brought it
+  #opening = 0; // counts the models that were opened, to know an answer that comes too late
+  #model = null; // the description, with `recent` once an event has brought it; null until it has come
   #points = []; // of the chart
   #finePoints = []; // one for each window that the server has
   #state = null; // an earlier log entry that is looked at; null is the latest
@@ -30,18 +32,18 @@ export class ModelView {
     hover: (point) => this.#read(point),
     pick: (point) => this.#setState(point.seq),
   });
-  #refreshDescription = paced(1500, () => this.#loadDescription());
-  #refreshHistory = paced(1000, () => this.#loadHistory());
+  #refreshDescription = paced(700, () => this.#loadDescription());
+  #refreshHistory = paced(700, () => this.#loadHistory());
   #refreshLabels = paced(4000, () => this.#loadLabels());
-  #refreshWeights = paced(3000, () => this.#loadWeights());
+  #refreshWeights = paced(2000, () => this.#loadWeights());
   #showWeights = settled(250, () => this.#refreshWeights(true));
 
   /**
    * `recent(name)` returns what events said of late of a model; `missing(name)` is called when the server does not have it,
-   * `deleted(name)` when it was deleted here.
+   * `failed(name, problem)` when it cannot be shown, `deleted(name)` when it was deleted here.
    */
-  constructor({ recent, missing, deleted }) {
-    Object.assign(this, { recent, missing, deleted });
+  constructor({ recent, missing, failed, deleted }) {
+    Object.assign(this, { recent, missing, failed, deleted });
     new IntersectionObserver(([entry]) => {
       this.#weightsVisible = entry.isIntersecting;
       if (this.#weightsVisible && this.#weightsStale) this.#refreshWeights(true);
@@ -67,8 +69,14 @@ export class ModelView {
     return this.#name;
   }
 
+  /** Whether the model that was opened is there to be seen. */
+  get shown() {
+    return this.#model !== null;
+  }
+
   /** Show a model; null shows none. */
   async open(name) {
+    const opening = (this.#opening += 1);
     this.#name = name;
     this.#model = null;
     this.#points = this.#finePoints = [];
@@ -78,13 +86,24 @@ export class ModelView {
     byId("model").hidden = true;
     if (name === null) return;
     for (const place of ["model-problem", "chart-problem", "state-problem", "labels-problem", "weights-problem"]) showProblem(byId(place), null);
-    for (const place of ["state-done", "weights-at", "download-status"]) write(byId(place), "");
+    for (const place of ["state-done", "labels-more", "weights-more", "weights-at", "download-status"]) write(byId(place), "");
     byId("weights-label").value = "";
     byId("labels-filter").value = "";
     for (const list of ["weights", "wrongs", "labels-rows", "table-rows"]) byId(list).replaceChildren();
-    await this.#loadDescription();
-    if (this.#name !== name || !this.#model) return;
-    this.#model.recent ??= this.recent(name);
+    let description;
+    try {
+      description = await getJson(modelPath(name));
+    } catch (problem) {
+      if (this.#opening !== opening || problem.status === 401) return;
+      if (problem.status === 404) this.missing(name);
+      else this.failed(name, problem);
+      return;
+    }
+    if (this.#opening === opening) this.#begin(description);
+  }
+
+  #begin(description) {
+    this.#model = { ...description, recent: this.recent(description.name) };
     this.#trial.open(this.#model);
     this.#showModel();
     this.#chart.mark(null);
@@ -100,38 +119,44 @@ export class ModelView {
   update(summary) {
     if (!this.#model || summary.name !== this.#name) return;
     if (summary.seq === this.#model.seq && this.#model.recent) return;
-    this.#model = { ...this.#model, ...summary };
-    this.#showModel();
-    this.#trial.changed(this.#model);
+    const { classes, ...changes } = summary; // an event has their number, a description their names: those come with the next
+    this.#take({ ...this.#model, ...changes });
     this.#refreshDescription();
+  }
+
+  /** Show newer facts of the model, and ask for the rest of what changed with them. */
+  #take(model) {
+    const learned = model.seq !== this.#model.seq;
+    this.#model = model;
+    this.#showModel();
+    this.#trial.changed(model);
+    if (!learned) return;
     this.#refreshHistory();
-    if (this.#state === null) this.#refreshWeights();
     this.#refreshLabels();
+    if (this.#state === null) this.#refreshWeights();
   }
 
   /** Load from the server, unless the page moved on to another model meanwhile; a problem is shown at `place`. */
   async #load(place, path, show) {
-    const name = this.#name;
-    if (name === null) return;
+    const [name, opening] = [this.#name, this.#opening];
+    if (!this.#model) return;
+    let answer;
     try {
-      const answer = await path(name);
-      if (this.#name !== name) return;
-      showProblem(byId(place), null);
-      show(answer);
+      answer = await path(name);
     } catch (problem) {
-      if (this.#name !== name) return;
+      if (this.#opening !== opening) return;
       if (problem.status === 404 && place === "model-problem") this.missing(name);
       else if (problem.status !== 401) showProblem(byId(place), problem);
+      return;
     }
+    if (this.#opening !== opening) return;
+    showProblem(byId(place), null);
+    show(answer);
   }
 
   async #loadDescription() {
     await this.#load("model-problem", (name) => getJson(modelPath(name)), (description) => {
-      const before = this.#model;
-      this.#model = { ...description, recent: before?.recent ?? null };
-      if (!before) return;
-      this.#showModel();
-      this.#trial.changed(this.#model);
+      this.#take({ ...description, recent: this.#model.recent });
     });
   }
 
@@ -143,19 +168,21 @@ export class ModelView {
     write(byId("figure-recent"), model.recent ? share(model.recent.wrong, model.recent.seen) : "–");
     write(byId("figure-recent-of"), model.recent?.seen ? `${count(model.recent.wrong)} of the last ${count(model.recent.seen)}` : "");
     write(byId("figure-classes"), count(model.classes.length));
-    write(byId("figure-features"), count(model.features ?? 0));
+    write(byId("figure-features"), count(model.features));
     write(byId("figure-seq"), count(model.seq));
     byId("state-seq").max = model.seq;
+    if (model.failure) showProblem(byId("model-problem"), new Error(`This model cannot learn: ${model.failure}`));
     const facts = [
       ["Wrong predictions", `${count(model.wrong)} (predicted before learning, by the model as it is served)`],
       ["Mistakes", `${count(model.mistakes)} (the learner's own count: a tie is a mistake)`],
       ["Updates", `${count(model.updates)} (changes of the weights)`],
-      ["Memory", bytes(model.memory_bytes ?? 0)],
+      ["Memory", bytes(model.memory_bytes)],
+      ["Log", bytes(model.log_bytes)],
       ["Labels", abridgeLabels(model.classes)],
-      ["Parameters", Object.entries(model.parameters ?? {}).map(([name, value]) => `${name} = ${JSON.stringify(value)}`).join(", ") || "as the learner has them"],
+      ["Parameters", Object.entries(model.parameters).map(([name, value]) => `${name} = ${JSON.stringify(value)}`).join(", ") || "as the learner has them"],
       ["Created", time(model.created)],
       ["Changed", time(model.changed)],
-      ["Snapshots", model.snapshots?.length ? `${counted(model.snapshots.length, "snapshot")}, the last after log entry ${count(model.snapshots.at(-1))}` : "none yet"],
+      ["Snapshots", model.snapshots.length ? `${counted(model.snapshots.length, "snapshot")}, the last after log entry ${count(model.snapshots.at(-1))}` : "none yet"],
     ];
     showList(byId("facts"), facts, {
       key: ([name]) => name,
@@ -163,6 +190,7 @@ export class ModelView {
       update: (row, [, text]) => write(row.lastElementChild, text),
     });
     showSuggestions(byId("weights-known"), model.classes, this.#weightLabel);
+    this.#showState();
   }
 
   // Errors over time
@@ -202,8 +230,9 @@ export class ModelView {
   }
 
   async #loadLabels() {
-    if (!byId("labels-panel").open || !this.#model) return;
-    await this.#load("labels-problem", (name) => getJson(modelPath(name, "history", { labels: true })), ({ windows }) => {
+    if (!byId("labels-panel").open) return;
+    await this.#load("labels-problem", (name) => getJson(modelPath(name, "history", { labels: true })), (history) => {
+      const windows = coarsen(history.windows, LABEL_POINTS);
       const labels = new Map();
       windows.forEach((window, index) => {
         for (const [label, { seen, wrong }] of Object.entries(window.labels ?? {})) {
@@ -325,15 +354,19 @@ export class ModelView {
   // Weights
 
   async #loadWeights() {
-    const { classes } = this.#model ?? {};
     this.#weightsStale = !this.#weightsVisible;
-    if (!classes || this.#weightsStale) return;
+    if (this.#weightsStale) return;
     const [at, typed] = [this.#state, this.#weightLabel];
-    const label = typed === "" ? null : labelKey(readLabel(typed, classes));
-    const labels = label !== null ? [label] : classes.length <= COLUMNS ? [null] : classes.slice(0, COLUMNS).map(labelKey);
-    const top = label === null ? WEIGHTS : WEIGHTS_OF_ONE;
-    const ask = (name) => Promise.all(labels.map((each) => getJson(modelPath(name, "weights", { top, label: each, at }))));
-    await this.#load("weights-problem", ask, (answers) => {
+    const ask = async (name) => {
+      const { classes } = at === null ? this.#model : await getJson(modelPath(name, "", { at }));
+      const keys = classes.map(labelKey);
+      const found = keys.includes(typed) ? [typed] : keys.filter((key) => key.includes(typed));
+      const labels = found.slice(0, COLUMNS);
+      const top = labels.length === 1 ? WEIGHTS_OF_ONE : WEIGHTS;
+      const answers = await Promise.all(labels.map((label) => getJson(modelPath(name, "weights", { top, label, at }))));
+      return { found, top, answers };
+    };
+    await this.#load("weights-problem", ask, ({ found, top, answers }) => {
       const columns = answers.flatMap(({ weights, intercepts }) =>
         Object.entries(weights).map(([name, pairs]) => ({ name, pairs, intercept: intercepts?.[name] })));
       showList(byId("weights"), columns, {
@@ -346,18 +379,17 @@ export class ModelView {
         },
       });
       write(byId("weights-at"), at === null ? "" : `As they were after log entry ${count(at)}.`);
-      write(byId("weights-more"), this.#describeWeights(columns, label, top));
+      write(byId("weights-more"), this.#describeWeights(columns, found.length, top));
     });
   }
 
-  #describeWeights(columns, label, top) {
+  #describeWeights(columns, labels, top) {
+    if (this.#weightLabel !== "" && labels === 0) return "No label has this in its name.";
     if (!columns.some(({ pairs }) => pairs.length)) return "No weight yet.";
-    const { classes, features } = this.#model;
+    const { features } = this.#model;
     const parts = [];
     if (features > top) parts.push(`The ${top} largest of ${counted(features, "feature")}.`);
-    if (label === null && columns.length < classes.length) {
-      parts.push(`${columns.length} of ${counted(classes.length, "label")}; type another label to see its weights.`);
-    }
+    if (columns.length < labels) parts.push(`${columns.length} of ${counted(labels, "label")}; type a label to see its weights.`);
     return parts.join(" ");
   }
 

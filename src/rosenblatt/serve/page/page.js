@@ -6,7 +6,6 @@ import { EventStream } from "./events.js";
 import { ModelView } from "./model.js";
 import { getJson } from "./server.js";
 
-const LEARNERS = ["OnlinePerceptron"];
 const LISTED = 200;
 
 const models = new Map(); // from name to what is known of the model
@@ -51,6 +50,11 @@ const chosenName = () => {
 const view = new ModelView({
   recent: (name) => models.get(name)?.recent ?? null,
   missing: (name) => leave(name, `There is no model “${name}”`),
+  failed(name, problem) {
+    write(byId("missing-heading"), `“${name}” cannot be shown now`);
+    write(byId("missing-text"), problem.sentence);
+    byId("missing").hidden = false;
+  },
   deleted: (name) => leave(name, `“${name}” was deleted`),
 });
 
@@ -61,6 +65,7 @@ function leave(name, heading) {
   if (chosenName() === name) history.replaceState(null, "", "#/");
   view.open(null);
   write(byId("missing-heading"), heading);
+  write(byId("missing-text"), "Choose one from the list, or make a new one.");
   byId("missing").hidden = false;
 }
 
@@ -69,7 +74,7 @@ function route() {
   byId("welcome").hidden = name !== "" || !listed || !byId("missing").hidden;
   document.title = name ? `${name} – rosenblatt` : "rosenblatt";
   if (name !== "") byId("missing").hidden = true;
-  if (name === (view.name ?? "")) return;
+  if (name === (view.name ?? "") && (name === "" || view.shown)) return;
   view.open(name === "" ? null : name);
   showModels();
 }
@@ -137,7 +142,7 @@ askForTokens(() => {
   if (name) view.open(name);
 });
 
-askForModels(LEARNERS, (name) => {
+askForModels((name) => {
   if (chosenName() === name) route();
   else location.hash = `#/${encodeURIComponent(name)}`;
 });

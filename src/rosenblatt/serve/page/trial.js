@@ -16,7 +16,7 @@ export class Trial {
   #predicted = null; // its label; that of a regressor is a number, and no class
   #id = null; // of the stored prediction, by which its label is taught
   #state = null; // an earlier log entry to compare with
-  #refresh = paced(2000, () => this.#predictNow(false));
+  #refresh = paced(1000, () => this.#predictNow(false));
   #compare = settled(250, () => this.#predictThen());
 
   constructor() {

@@ -1,0 +1,274 @@
+"""What the writer can be asked to do: each job writes to the log, and takes effect after the commit."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from rosenblatt.errors import Conflict, InvalidParameter, LimitExceeded, RosenblattError, UnknownEntry
+from rosenblatt.serve.log import LoggedAnswer, SnapshotRecord, first_chain
+from rosenblatt.serve.served_model import ServedModel
+from rosenblatt.serve.snapshots import remove_files, superfluous
+from rosenblatt.serve.state import LEARN, SET_BACK, Entry, Example, State
+
+SNAPSHOT_EXAMPLES = 50_000  # learned since the last snapshot
+
+if TYPE_CHECKING:
+    from rosenblatt.serve.writer import Writer
+
+
+class Job(ABC):
+    """A request that changes something: it is written to the log, and after the commit it takes effect."""
+
+    size = 0  # bytes that wait
+
+    def __init__(self) -> None:
+        self.done: asyncio.Future[object] = asyncio.get_running_loop().create_future()
+        self.error: BaseException | None = None
+
+    @abstractmethod
+    def write(self, writer: Writer) -> ServedModel | None:
+        """Write to the log, within a transaction, or raise before anything is written; return the model that changes."""
+
+    @abstractmethod
+    def apply(self, writer: Writer) -> object:
+        """Take effect after the commit; return the answer."""
+
+
+class ModelJob(Job):
+    """A job about a model that is there."""
+
+    model: ServedModel
+
+
+class Learned(NamedTuple):
+    """The answer to a request to learn."""
+
+    seq: int
+    learned: int
+    mistakes: int
+    wrong: int
+    refused: tuple[tuple[int, RosenblattError], ...] = ()
+
+    def to_json(self) -> str:
+        """Return it as JSON, to answer the request again; reasons are texts."""
+        refused = [[place, error.problem] for place, error in self.refused]
+        return json.dumps([self.seq, self.learned, self.mistakes, self.wrong, refused])
+
+    @classmethod
+    def from_json(cls, text: str) -> Learned:
+        """Return the answer that `to_json` described."""
+        seq, learned, mistakes, wrong, refused = json.loads(text)
+        return cls(
+            seq, learned, mistakes, wrong, tuple((place, RosenblattError(problem, row=place)) for place, problem in refused)
+        )
+
+
+class LearnJob(ModelJob):
+    """Learn from examples.
+
+    Parameters
+    ----------
+    model : ServedModel
+        The model.
+    examples : sequence of Example
+        The examples, checked.
+    payload : bytes
+        The same as JSON.
+    key : str, optional
+        The idempotency key of the request.
+    digest : bytes, optional
+        A checksum of the request, if it has a key.
+    predictions : sequence of str
+        The ids of the predictions that get their label.
+    """
+
+    def __init__(
+        self,
+        model: ServedModel,
+        examples: Sequence[Example],
+        payload: bytes,
+        key: str | None = None,
+        digest: bytes | None = None,
+        predictions: Sequence[str] = (),
+    ):
+        super().__init__()
+        self.model, self.examples, self.payload, self.key, self.digest = model, examples, payload, key, digest
+        self.predictions = predictions
+        self.size = len(payload)
+        self._entry: Entry | None = None
+        self._logged: LoggedAnswer | None = None  # of the same request, sent before
+
+    def write(self, writer: Writer) -> ServedModel | None:
+        model, read = self.model, writer.log.read
+        writer.check_alive(model)
+        if self.key is not None and (logged := read.answer(model.record.id, self.key)) is not None:
+            if logged.digest != self.digest:
+                used = f"a new one: entry {logged.seq} was another request with it"
+                raise InvalidParameter("Idempotency-Key", self.key, used)
+            self._logged = logged
+            return None
+        writer.check_room(model, self.examples)
+        for prediction in self.predictions:
+            if (labelled := read.labelled(prediction)) is not None:
+                raise Conflict(f"the prediction {prediction} got its label before, in entry {labelled}", value=prediction)
+        self._entry = writer.add(model, LEARN, self.payload, self.key, self.digest)
+        writer.log.add_labelled(self.predictions, model.record.id, self._entry.seq)
+        return model
+
+    def apply(self, writer: Writer) -> object:
+        if self._entry is None:
+            assert self._logged is not None
+            place = self.model.record.id, self._logged.seq
+            known = self._logged.outcome or writer.outcomes.get(place)
+            return Learned(place[1], *writer.states.outcome(*place)) if known is None else Learned.from_json(known)
+        seq = self._entry.seq
+        learned = Learned(seq, *self.model.learn(self.examples, seq, self._entry.time))
+        if self.key is not None:
+            writer.outcomes[self.model.record.id, seq] = learned.to_json()
+        self.model.examples_since += learned.learned
+        return learned
+
+
+class CreateJob(Job):
+    """Create a model, or several entries of one at once.
+
+    Parameters
+    ----------
+    name : str
+        Its name.
+    state : State
+        Its state after the entries.
+    entries : function that returns an iterator over Entry
+        The entries, the first of which creates it.
+    time : int
+        When the last of them was written.
+    exist_ok : bool
+        Whether a model of this name that was made of the same is an answer too.
+    """
+
+    def __init__(self, name: str, state: State, entries: Callable[[], Iterator[Entry]], time: int, exist_ok: bool = True):
+        super().__init__()
+        self.name, self.state, self.entries, self.time, self.exist_ok = name, state, entries, time, exist_ok
+        self._model: ServedModel | None = None
+        self._created = False
+
+    def write(self, writer: Writer) -> ServedModel | None:
+        there = writer.models.get(self.name)
+        if there is not None:
+            if not self.exist_ok or there.specification != self.state.specification:
+                raise Conflict(f"there is a model {self.name} already, which was made of something else", value=self.name)
+            self._model = there
+            return None
+        if len(writer.models) >= writer.limits.models:
+            raise LimitExceeded("models", len(writer.models) + 1, writer.limits.models)
+        record = writer.log.add_model(self.name)
+        chain = first_chain(self.name)
+        size = 0
+        for entry in self.entries():
+            size += len(entry.payload)
+            chain = writer.log.add(record.id, entry, None, chain)
+        self._model = ServedModel(record, self.state, chain, self.time)
+        self._model.log_bytes = self._model.bytes_since = size
+        self._created = True
+        writer.models[self.name] = self._model
+        return self._model
+
+    def apply(self, writer: Writer) -> object:
+        assert self._model is not None
+        return self._model, self._created
+
+
+class DeleteJob(ModelJob):
+    """Delete a model.
+
+    Parameters
+    ----------
+    model : ServedModel
+        The model.
+    """
+
+    def __init__(self, model: ServedModel):
+        super().__init__()
+        self.model = model
+        self._snapshots: list[SnapshotRecord] = []
+
+    def write(self, writer: Writer) -> ServedModel | None:
+        writer.check_alive(self.model)
+        self._snapshots = writer.log.read.snapshots(self.model.record.id)
+        writer.log.remove_model(self.model.record.id)
+        del writer.models[self.model.name]
+        return None
+
+    def apply(self, writer: Writer) -> object:
+        remove_files(writer.log.folder, self._snapshots)
+        writer.purging = True
+        return None
+
+
+class SetBackJob(ModelJob):
+    """Set a model back to an earlier state.
+
+    Parameters
+    ----------
+    model : ServedModel
+        The model.
+    to : int
+        The entry after which it had that state.
+    """
+
+    def __init__(self, model: ServedModel, to: int):
+        super().__init__()
+        self.model, self.to = model, to
+        self._seq = 0
+
+    def write(self, writer: Writer) -> ServedModel | None:
+        writer.check_alive(self.model)
+        if not 1 <= self.to <= self.model.seq:
+            raise UnknownEntry(
+                f"there is no entry {self.to} of this model; it has entries 1 to {self.model.seq}", value=self.to
+            )
+        self._seq = writer.add(self.model, SET_BACK, json.dumps({"to": self.to}).encode()).seq
+        return self.model
+
+    def apply(self, writer: Writer) -> object:
+        model = self.model
+        model.install(writer.states.at(model.record.id, self.to))
+        model.examples_since += SNAPSHOT_EXAMPLES  # so that a start need not find that state again
+        return self._seq
+
+
+class SnapshotJob(ModelJob):
+    """Note a snapshot whose file has been written.
+
+    Parameters
+    ----------
+    model : ServedModel
+        The model.
+    record : SnapshotRecord
+        What was saved.
+    """
+
+    def __init__(self, model: ServedModel, record: SnapshotRecord):  # made by no request, so without a future
+        self.model, self.record, self.error = model, record, None
+        self._removed: list[SnapshotRecord] = []
+
+    def write(self, writer: Writer) -> ServedModel | None:
+        if writer.models.get(self.model.name) is not self.model:
+            self._removed = [self.record]
+            return None
+        known = writer.log.read.snapshots(self.model.record.id)
+        gone = superfluous([self.record.seq, *(record.seq for record in known)])
+        writer.log.add_snapshot(self.record)
+        writer.log.remove_snapshots(self.model.record.id, gone)
+        self._removed = [record for record in known if record.seq in gone]
+        kept = {self.record.seq, *(record.seq for record in known)} - set(gone)
+        self.model.snapshots = tuple(sorted(kept))
+        return None
+
+    def apply(self, writer: Writer) -> object:
+        remove_files(writer.log.folder, self._removed)
+        return None

@@ -1,0 +1,247 @@
+"""The routes to learn and to predict."""
+
+import asyncio
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from fastapi import Request, Response
+from pydantic_core import to_json
+from xxhash import xxh3_128_digest
+
+from rosenblatt.errors import (
+    Conflict,
+    InvalidData,
+    InvalidDataType,
+    InvalidParameter,
+    RosenblattError,
+    UnsupportedOperation,
+    shown,
+)
+from rosenblatt.serve import shapes
+from rosenblatt.serve.jobs import Learned, LearnJob
+from rosenblatt.serve.learners import Row, ServedLearner, label_text
+from rosenblatt.serve.limits import Limits
+from rosenblatt.serve.routing import At, Key, ModelName, lines_too, make_router, route
+from rosenblatt.serve.served_model import Published, ServedModel
+from rosenblatt.serve.service import (
+    LINES,
+    Service,
+    answer,
+    check_rows,
+    is_lines,
+    only,
+    parse_lines,
+    service_of,
+)
+from rosenblatt.serve.state import (
+    Example,
+    example_list,
+    parse_json,
+    read_example,
+)
+
+AT_ONCE = 64  # rows between two looks at other requests
+LINES_IN_ENTRY = 1_000
+BYTES_IN_ENTRY = 1 << 20
+LONGEST_KEY = 200
+
+
+router = make_router()
+
+
+@route(
+    router,
+    "POST",
+    "/models/{name}/learn",
+    response_model=shapes.LearnAnswer,
+    openapi_extra=lines_too("example"),
+    tags=["learn"],
+)
+async def learn(request: Request, name: ModelName, body: shapes.LearnRequest, key: Key = None) -> Response:
+    """Learn from examples.
+
+    The answer comes when they are on the disk and have been learned. With the header Idempotency-Key a request can be sent
+    again and is learned once. An example may have the id of a prediction instead of a row.
+    """
+    service = service_of(request)
+    model, content = service.find(request), await request.body()
+    key = request.headers.get("idempotency-key")
+    if key is not None and not 1 <= len(key) <= LONGEST_KEY:
+        raise InvalidParameter("Idempotency-Key", key, f"1 to {LONGEST_KEY} characters")
+    if is_lines(request):
+        return await learn_lines(service, model, content, key)
+    document = only(parse_json(content), {"examples"})
+    raw = example_list(document)
+    check_rows(raw, service.limits)
+    job = await learn_job(service, model, raw, content, key)
+    learned = await service.writer.do(job)
+    assert isinstance(learned, Learned)
+    return learn_answer(service, model, learned, len(raw))
+
+
+async def learn_job(
+    service: Service, model: ServedModel, raw: list[Any], content: bytes, key: str | None, first: int = 0
+) -> LearnJob:
+    """Return the job of learning from examples, after they have been checked; `first` is the place of the first."""
+    learner, limits, store = model.published.learner, service.limits, service.store
+    examples: list[Example] = []
+    predictions: list[str] = []
+    place = 0
+    try:
+        for place, example in enumerate(raw):
+            if isinstance(example, dict) and "id" in example:
+                if "x" in example or "text" in example:
+                    raise InvalidData("an example with the id of a prediction has its row already: leave out x and text")
+                example = raw[place] = {**store.row(model.record.id, example["id"]), **example}
+                predictions.append(example["id"])
+            examples.append(read_example(learner, example, limits))
+            if place % AT_ONCE == AT_ONCE - 1:
+                await asyncio.sleep(0)
+    except RosenblattError as error:
+        error.row = first + place
+        raise
+    if len(set(predictions)) < len(predictions):
+        raise Conflict("two examples have the id of the same prediction")
+    payload = json.dumps({"examples": raw}, ensure_ascii=False).encode() if predictions else content
+    digest = None if key is None else xxh3_128_digest(content)
+    return LearnJob(model, examples, payload, key, digest, predictions)
+
+
+def learn_answer(service: Service, model: ServedModel, learned: Learned, count: int) -> Response:
+    """Return the answer to a request to learn; if nothing could be learned, that is an error."""
+    service.metrics.examples_learned.add(learned.learned, model.name)
+    service.metrics.mistakes.add(learned.mistakes, model.name)
+    service.metrics.examples_refused.add(len(learned.refused), model.name)
+    if learned.refused and len(learned.refused) == count:
+        raise learned.refused[0][1]
+    values: dict[str, object] = {name: getattr(learned, name) for name in ("seq", "learned", "mistakes", "wrong")}
+    if learned.refused:
+        values["refused"] = [{"row": place, "detail": str(error)} for place, error in learned.refused]
+    return answer(values)
+
+
+async def learn_lines(service: Service, model: ServedModel, content: bytes, key: str | None) -> Response:
+    """Learn from JSON lines, some at a time; all are checked before the first is learned."""
+    lines = await parse_lines(content, service.limits.rows * 100)
+    jobs: list[LearnJob] = []
+    start = size = 0
+    for place, (line, _) in enumerate([*lines, (b"", None)]):
+        if place == len(lines) or place - start == LINES_IN_ENTRY or size + len(line) > BYTES_IN_ENTRY:
+            part = lines[start:place]
+            payload = b'{"examples":[' + b",".join(text for text, _ in part) + b"]}"
+            own_key = None if key is None else f"{key}#{len(jobs)}"
+            jobs.append(await learn_job(service, model, [value for _, value in part], payload, own_key, start))
+            start, size = place, 0
+        size += len(line)
+    results = await asyncio.gather(*(service.writer.do(job) for job in jobs), return_exceptions=True)
+    seq = learned = mistakes = wrong = first = 0
+    refused: list[tuple[int, RosenblattError]] = []
+    for job, result in zip(jobs, results, strict=True):
+        if isinstance(result, BaseException):
+            if isinstance(result, RosenblattError):
+                result.hint = f"{learned:,} examples were learned before"
+            raise result
+        assert isinstance(result, Learned)
+        seq, learned = result.seq, learned + result.learned
+        mistakes, wrong = mistakes + result.mistakes, wrong + result.wrong
+        refused += [(first + place, error) for place, error in result.refused]
+        first += len(job.examples)
+    return learn_answer(service, model, Learned(seq, learned, mistakes, wrong, tuple(refused)), first)
+
+
+@route(
+    router,
+    "POST",
+    "/models/{name}/predict",
+    response_model=shapes.PredictAnswer,
+    openapi_extra=lines_too("example"),
+    tags=["predict"],
+)
+async def predict(request: Request, name: ModelName, body: shapes.PredictRequest, at: At = None) -> Response:
+    """Predict examples.
+
+    A prediction has the label, the scores, an id under which the true label can be learned later, and, with `explain`, what
+    the features contributed. Predictions never wait for learning.
+    """
+    service = service_of(request)
+    model, content = service.find(request), await request.body()
+    if is_lines(request):
+        return await predict_lines(service, model, await service.published(request, model), content)
+    document = only(parse_json(content), {"examples", "top", "explain", "store"})
+    raw = example_list(document)
+    check_rows(raw, service.limits)
+    state = await service.published(request, model)
+    options = document.get("top"), document.get("explain", 0)
+    for option, value in zip(("top", "explain"), options, strict=True):
+        if value is not None and (type(value) is not int or value < 0):
+            raise InvalidParameter(option, value, "a whole number from 0 on")
+    store = document.get("store", True)
+    if not isinstance(store, bool):
+        raise InvalidParameter("store", store, "true or false")
+    predictions = await predict_all(service, model, state, raw, *options)
+    request_number = await service.store.store(model.record.id, content) if store else None
+    for prediction, identifier in zip(predictions, service.store.ids(request_number, len(predictions)), strict=True):
+        prediction["id"] = identifier
+    return answer({"predictions": predictions, "seq": state.seq})
+
+
+async def predict_all(
+    service: Service, model: ServedModel, state: Published, raw: Sequence[Any], top: int | None, explain: int
+) -> list[dict[str, Any]]:
+    """Return the predictions of examples, in one state; other requests are served in between."""
+    model.pin(state.learner, 1)
+    service.metrics.predictions.add(len(raw), model.name)
+    place = 0
+    try:
+        found = []
+        for place, example in enumerate(raw):
+            found.append(predict_example(state.learner, example, service.limits, top, explain))
+            if place % AT_ONCE == AT_ONCE - 1:
+                await asyncio.sleep(0)
+        return found
+    except RosenblattError as error:
+        error.row = place
+        raise
+    finally:
+        model.pin(state.learner, -1)
+
+
+def predict_example(
+    learner: ServedLearner, example: object, limits: Limits, top: int | None, explain: int
+) -> dict[str, Any]:
+    """Return the prediction of an example."""
+    if not isinstance(example, dict) or not example.keys() <= {"x", "text"}:
+        raise InvalidDataType(f'an example to predict must be {{"x": …}} or {{"text": …}}; got {shown(example)}')
+    row: Row = learner.read_row(example, limits)
+    label = learner.predict(row)
+    scores = {} if label is None else learner.scores(row)
+    if top is not None:
+        scores = dict(sorted(scores.items(), key=lambda item: -item[1])[:top])
+    prediction: dict[str, Any] = {
+        "label": label,
+        "scores": {label_text(each): score for each, score in scores.items()},
+        "id": None,
+    }
+    if explain and label is not None:
+        try:
+            why = learner.explain(row, label)
+        except UnsupportedOperation:
+            return prediction
+        prediction["intercept"] = why.intercept
+        prediction["contributions"] = [*why.contributions.items()][:explain]
+    return prediction
+
+
+async def predict_lines(service: Service, model: ServedModel, state: Published, content: bytes) -> Response:
+    """Predict JSON lines; the answer is as many lines."""
+    lines = await parse_lines(content, service.limits.rows * 100)
+    predictions = await predict_all(service, model, state, [value for _, value in lines], None, 0)
+    for start in range(0, len(lines), LINES_IN_ENTRY):
+        part = lines[start : start + LINES_IN_ENTRY]
+        body = b'{"examples":[' + b",".join(text for text, _ in part) + b"]}"
+        number = await service.store.store(model.record.id, body)
+        for prediction, identifier in zip(predictions[start:], service.store.ids(number, len(part)), strict=False):
+            prediction["id"] = identifier
+    lines_out = (to_json(prediction, inf_nan_mode="null") + b"\n" for prediction in predictions)
+    return Response(b"".join(lines_out), media_type=LINES)

@@ -1,0 +1,250 @@
+"""The routes to create, describe, set back, export and delete models."""
+
+from collections.abc import AsyncIterator
+from functools import partial
+from typing import Annotated
+
+from fastapi import Query, Request, Response
+from fastapi.responses import StreamingResponse
+
+from rosenblatt.errors import (
+    Conflict,
+    InvalidParameter,
+    LimitExceeded,
+    UnknownLabel,
+)
+from rosenblatt.modelfile import container
+from rosenblatt.serve import shapes
+from rosenblatt.serve.history import Window
+from rosenblatt.serve.jobs import CreateJob, DeleteJob, SetBackJob
+from rosenblatt.serve.learners import label_text, make_learner
+from rosenblatt.serve.learning import BYTES_IN_ENTRY
+from rosenblatt.serve.log import LogReader, now
+from rosenblatt.serve.routing import At, ModelName, make_router, route
+from rosenblatt.serve.service import BINARY, LINES, answer, describe, iso, only, service_of, whole_number
+from rosenblatt.serve.state import (
+    CREATE,
+    Entry,
+    create,
+    entry_to_line,
+    parse_json,
+    read_specification,
+    write_specification,
+)
+from rosenblatt.serve.uploads import UploadedLog
+
+router = make_router()
+
+
+@route(router, "GET", "/models", response_model=shapes.ModelList, tags=["models"])
+async def list_models(request: Request) -> Response:
+    """List all models."""
+    models = service_of(request).models
+    return answer({"models": [describe(models[name], models[name].published) for name in sorted(models)]})
+
+
+@route(
+    router, "PUT", "/models/{name}", response_model=shapes.ModelDescription, status_code=201, tags=["models"],
+    responses={200: {"model": shapes.ModelDescription, "description": "It was there already, made of the same."}},
+    openapi_extra={"requestBody": {"content": {BINARY: {"schema": {"type": "string", "format": "binary"}}}}},
+)  # fmt: skip
+async def create_model(request: Request, name: ModelName, body: shapes.ModelSettings) -> Response:
+    """Create a model.
+
+    The body says which learner and parameters it has, or is a model file to start from, which can also be a member of the
+    body, in base64. Creating the same model twice is no error.
+    """
+    service = service_of(request)
+    name, content = model_name(request), await request.body()
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() == BINARY:
+        specification = read_specification({})._replace(learner="file", file=content)
+    else:
+        specification = read_specification(parse_json(content) if content.strip() else {})
+    learner = await service.slowly(partial(make_learner, specification, service.limits))
+    del learner
+    entry = Entry(1, now(), CREATE, write_specification(specification))
+    state = await service.slowly(partial(create, entry))
+    made = await service.writer.do(CreateJob(name, state, lambda: iter([entry]), entry.time))
+    assert isinstance(made, tuple)
+    model, created = made
+    return answer(describe(model, model.published), 201 if created else 200)
+
+
+def model_name(request: Request) -> str:
+    """Return the name that the path of a request has, if a model may have it."""
+    name = request.path_params["name"]
+    letters = name.replace("-", "").replace("_", "").replace(".", "")
+    if not (name.isascii() and name[:1].isalnum() and len(name) <= 64 and letters.isalnum()):
+        raise InvalidParameter("name", name, "1 to 64 letters, digits and . _ -, beginning with a letter or a digit")
+    return name
+
+
+@route(router, "GET", "/models/{name}", response_model=shapes.ModelDescription, tags=["models"])
+async def describe_model(request: Request, name: ModelName, at: At = None) -> Response:
+    """Describe a model."""
+    service = service_of(request)
+    model = service.find(request)
+    return answer(describe(model, await service.published(request, model)))
+
+
+@route(router, "DELETE", "/models/{name}", status_code=204, tags=["models"])
+async def delete_model(request: Request, name: ModelName) -> Response:
+    """Delete a model, with its log."""
+    service = service_of(request)
+    await service.writer.do(DeleteJob(service.find(request)))
+    return Response(status_code=204)
+
+
+@route(router, "GET", "/models/{name}/history", response_model=shapes.HistoryAnswer, tags=["models"])
+async def show_history(
+    request: Request,
+    name: ModelName,
+    labels: Annotated[bool, Query(description="Count by label too.")] = False,
+    at: At = None,
+) -> Response:
+    """Show how well a model has been doing, and what it last predicted wrongly."""
+    service = service_of(request)
+    state = await service.published(request, service.find(request))
+    by_label = request.query_params.get("labels", "false")
+    if by_label not in ("true", "false", "1", "0"):
+        raise InvalidParameter("labels", by_label, "true or false")
+    windows = [window_values(window, by_label in ("true", "1")) for window in state.history.windows]
+    last = [
+        {
+            **{name: value for name, value in example._asdict().items() if name != "example"},
+            "time": iso(example.time),
+            **example.example,
+        }
+        for example in state.history.last_wrong
+    ]
+    return answer({"seq": state.seq, "windows": windows, "last_wrong": last})
+
+
+def window_values(window: Window, by_label: bool) -> dict[str, object]:
+    """Return a window as values of JSON."""
+    values = {**window._asdict(), "time": iso(window.time)}
+    if not by_label:
+        del values["labels"]
+        return values
+    names = ("seen", "mistakes", "wrong")
+    values["labels"] = {label: dict(zip(names, counts, strict=True)) for label, counts in window.labels.items()}
+    return values
+
+
+@route(router, "GET", "/models/{name}/weights", response_model=shapes.WeightsAnswer, tags=["models"])
+async def show_weights(
+    request: Request,
+    name: ModelName,
+    top: Annotated[int, Query(ge=1, le=10_000, description="How many of each label.")] = 20,
+    label: Annotated[str | None, Query(description="Of this label only.")] = None,
+    at: At = None,
+) -> Response:
+    """Show the heaviest weights."""
+    service = service_of(request)
+    model = service.find(request)
+    count = min(whole_number(request, "top", 1, 20) or 20, 10_000)
+    state = await service.published(request, model)
+    wanted = request.query_params.get("label")
+    labels = [each for each in state.learner.classes if wanted is None or label_text(each) == wanted]
+    if wanted is not None and not labels:
+        raise UnknownLabel(wanted, state.learner.classes)
+    learner = await service.copy(model, state.learner)
+    found = await service.slowly(lambda: {label_text(each): learner.weights(each) for each in labels[:100]})
+    weights = {
+        label: sorted(values.items(), key=lambda item: -abs(item[1]))[:count] for label, (values, _) in found.items()
+    }
+    return answer({"seq": state.seq, "weights": weights, "intercepts": {each: value for each, (_, value) in found.items()}})
+
+
+@route(router, "POST", "/models/{name}/set-back", response_model=shapes.SetBackAnswer, tags=["models"])
+async def set_back(request: Request, name: ModelName, body: shapes.SetBackRequest) -> Response:
+    """Set a model back to an earlier state.
+
+    That is an entry of the log too: nothing is lost, and the model can be set back to the state before it.
+    """
+    service = service_of(request)
+    model = service.find(request)
+    to = only(parse_json(await request.body()), {"to"}).get("to")
+    if type(to) is not int:
+        raise InvalidParameter("to", to, "the number of an entry")
+    return answer({"seq": await service.writer.do(SetBackJob(model, to)), "to": to})
+
+
+@route(
+    router, "GET", "/models/{name}/file", tags=["models"], response_class=Response,
+    responses={200: {"content": {BINARY: {"schema": {"type": "string", "format": "binary"}}}, "description": "The file."}},
+)  # fmt: skip
+async def download_file(request: Request, name: ModelName, at: At = None) -> Response:
+    """Download the model as a file, for `rosenblatt.load`."""
+    service = service_of(request)
+    model = service.find(request)
+    state = await service.published(request, model)
+    if not state.learner.seen:
+        raise Conflict(f"the model {model.name} has not learned anything yet, so it has no file")
+    learner = await service.copy(model, state.learner)
+
+    def content() -> bytes:
+        parts = learner.model.to_parts()
+        return b"".join(bytes(block) for block in container.blocks(parts.facts, parts.arrays))
+
+    found = await service.slowly(content)
+    name = f'attachment; filename="{model.name}-{state.seq}.model"'
+    return Response(found, media_type=BINARY, headers={"Content-Disposition": name, "X-Seq": str(state.seq)})
+
+
+@route(
+    router, "GET", "/models/{name}/log", tags=["log"], response_class=Response,
+    responses={200: {"content": {LINES: {"schema": {"type": "string"}}}, "description": "One entry a line."}},
+)  # fmt: skip
+async def export_log(
+    request: Request,
+    name: ModelName,
+    first: Annotated[int, Query(alias="from", ge=1, description="The first entry.")] = 1,
+    to: Annotated[int | None, Query(ge=1, description="The last entry.")] = None,
+) -> Response:
+    """Export the log as JSON lines.
+
+    It is all that is needed to make the same model again: with `POST` to another server, or with `rosenblatt.serve.replay`.
+    """
+    service = service_of(request)
+    model = service.find(request)
+    begin, end = whole_number(request, "from", 1, 1) or 1, whole_number(request, "to", 1, model.published.seq)
+    end = min(end or model.published.seq, model.published.seq)
+
+    async def lines() -> AsyncIterator[bytes]:
+        with LogReader(service.writer.log.path) as read:
+            entries = read.entries(model.record.id, begin, end)
+
+            def some() -> bytes:
+                block, size = [], 0
+                for entry in entries:
+                    block.append(entry_to_line(entry) + b"\n")
+                    size += len(block[-1])
+                    if size > BYTES_IN_ENTRY:
+                        break
+                return b"".join(block)
+
+            while block := await service.slowly(some):
+                yield block
+
+    return StreamingResponse(lines() if begin <= end else iter(()), media_type=LINES)
+
+
+@route(
+    router, "POST", "/models/{name}/log", response_model=shapes.ImportAnswer, status_code=201, tags=["log"],
+    openapi_extra={"requestBody": {"required": True, "content": {LINES: {"schema": {"type": "string"}}}}},
+)  # fmt: skip
+async def import_log(request: Request, name: ModelName) -> Response:
+    """Create a model from an exported log."""
+    service = service_of(request)
+    name = model_name(request)
+    if name in service.models:
+        raise Conflict(f"there is a model {name} already", value=name)
+    with UploadedLog(service.folder) as log:
+        async for piece in request.stream():
+            log.write(piece)
+        state, last = await service.slowly(partial(log.replay, service.limits))
+        if 2 * state.learner.size() > service.limits.model_bytes:
+            raise LimitExceeded("model_bytes", 2 * state.learner.size(), service.limits.model_bytes)
+        await service.writer.do(CreateJob(name, state, log.entries, last.time, exist_ok=False))
+    return answer({"seq": last.seq, "entries": last.seq}, 201)

@@ -1,0 +1,237 @@
+"""What the routes of the server share: the models, the thread that writes, and how requests are read and answered."""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from fastapi import Request, Response
+from pydantic_core import to_json
+
+from rosenblatt.errors import (
+    FormatError,
+    InvalidData,
+    InvalidDataType,
+    InvalidParameter,
+    LimitExceeded,
+    UnknownModel,
+    shown,
+)
+from rosenblatt.serve.events import Feed
+from rosenblatt.serve.learners import ServedLearner
+from rosenblatt.serve.limits import Limits
+from rosenblatt.serve.log import LogReader
+from rosenblatt.serve.metrics import Metrics
+from rosenblatt.serve.predictions import PredictionStore
+from rosenblatt.serve.served_model import Published, ServedModel
+from rosenblatt.serve.snapshots import States
+from rosenblatt.serve.state import (
+    State,
+    parse_json,
+)
+from rosenblatt.serve.writer import Writer
+
+JSON, LINES, BINARY = "application/json", "application/x-ndjson", "application/octet-stream"
+STATES_KEPT = 4  # earlier states that were asked for
+T = TypeVar("T")
+
+
+class Service:
+    """What the routes work with.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder.
+    writer : Writer
+        The thread that writes.
+    store : PredictionStore
+        The rows of predictions.
+    limits : Limits
+        What a request may have.
+    metrics : Metrics
+        What is counted.
+    """
+
+    def __init__(self, folder: Path, writer: Writer, store: PredictionStore, limits: Limits, metrics: Metrics):
+        self.folder, self.writer, self.store, self.limits, self.metrics = folder, writer, store, limits, metrics
+        self.models: dict[str, ServedModel] = dict(writer.models)  # as far as they are committed
+        writer.changed = self.changed
+        self.feed = Feed()
+        self.stopping = False
+        self._earlier: OrderedDict[tuple[int, int], Published] = OrderedDict()
+        self._slow = ThreadPoolExecutor(2, "requests")  # what would keep other requests waiting
+        self._one_state = asyncio.Semaphore(1)
+
+    def changed(self, model: ServedModel, deleted: bool) -> None:
+        """Take note of a model that has changed or was deleted."""
+        if not deleted:
+            self.models[model.name] = model
+        elif self.models.get(model.name) is model:
+            del self.models[model.name]
+            self.metrics.remove_model(model.name)
+        self.feed.changed(model.name)
+
+    def stop(self) -> None:
+        """Say that the server is about to stop, and end what would never end."""
+        self.stopping = True
+        self.feed.stop()
+
+    def find(self, request: Request) -> ServedModel:
+        """Return the model that the path of a request names."""
+        name = request.path_params["name"]
+        model = self.models.get(name)
+        if model is None:
+            raise UnknownModel(name)
+        return model
+
+    async def slowly(self, function: Callable[[], T]) -> T:
+        """Return what a function returns, which runs in another thread."""
+        return await asyncio.get_running_loop().run_in_executor(self._slow, function)
+
+    async def published(self, request: Request, model: ServedModel) -> Published:
+        """Return the state of a model that a request asks for."""
+        seq = whole_number(request, "at", 1)
+        if seq is None or seq == model.published.seq:
+            return model.published
+        place = model.record.id, seq
+        async with self._one_state:
+            if place not in self._earlier:
+                state = await self.slowly(partial(self._state_at, model.record.id, seq))
+                time = (
+                    model.record.created
+                    if state.seq == 1
+                    else state.history.view().windows[-1].time
+                    if state.history.view().windows
+                    else model.record.created
+                )
+                self._earlier[place] = Published(state.learner, state.history.view(), seq, time)
+                while len(self._earlier) > STATES_KEPT:
+                    self._earlier.popitem(last=False)
+            self._earlier.move_to_end(place)
+            return self._earlier[place]
+
+    def _state_at(self, model: int, seq: int) -> State:
+        with LogReader(self.writer.log.path) as read:
+            return States(self.folder, read).at(model, seq)
+
+    async def copy(self, model: ServedModel, learner: ServedLearner) -> ServedLearner:
+        """Return a copy of a published learner, which may be used for as long as it takes."""
+        model.pin(learner, 1)
+        try:
+            return await self.slowly(learner.copy)
+        finally:
+            model.pin(learner, -1)
+
+
+def service_of(request: Request) -> Service:
+    """Return what the routes work with."""
+    return request.app.state.service
+
+
+# Parts of requests and answers
+
+
+def answer(value: object, status: int = 200) -> Response:
+    """Return an answer of JSON; a number that is not finite, which JSON does not have, is null."""
+    return Response(to_json(value, inf_nan_mode="null"), status, media_type=JSON)
+
+
+def iso(milliseconds: int) -> str:
+    """Return a time as text of ISO 8601."""
+    moment = datetime.fromtimestamp(milliseconds / 1000, UTC)
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{milliseconds % 1000:03d}Z"
+
+
+def whole_number(request: Request, name: str, low: int, default: int | None = None) -> int | None:
+    """Return a whole number of the query."""
+    text = request.query_params.get(name)
+    if text is None:
+        return default
+    if not (text.isascii() and text.isdigit()) or len(text) > 15 or int(text) < low:
+        raise InvalidParameter(name, text, f"a whole number from {low} on")
+    return int(text)
+
+
+def describe(model: ServedModel, state: Published) -> dict[str, object]:
+    """Return the description of a model in a state."""
+    learner = state.learner
+    description = {
+        "name": model.name,
+        "learner": type(learner.model).__name__,
+        "parameters": model.specification.to_json()["parameters"],
+        "hashing": model.specification.hashing,
+        "classes": learner.classes,
+        "seq": state.seq,
+        "seen": learner.seen,
+        "mistakes": learner.mistakes,
+        "updates": learner.updates,
+        "wrong": state.history.wrong,
+        "features": learner.features,
+        "memory_bytes": 2 * learner.size(),
+        "log_bytes": model.log_bytes,
+        "created": iso(model.record.created),
+        "changed": iso(state.changed),
+        "snapshots": list(model.snapshots),
+    }
+    return description if model.failure is None else {**description, "failure": model.failure}
+
+
+def summarize(model: ServedModel) -> dict[str, object]:
+    """Return what a stream of events tells of a model."""
+    state = model.published
+    windows = state.history.windows[-2:]
+    return {
+        "name": model.name,
+        "learner": type(state.learner.model).__name__,
+        "seq": state.seq,
+        "seen": state.learner.seen,
+        "mistakes": state.learner.mistakes,
+        "wrong": state.history.wrong,
+        "classes": len(state.learner.classes),
+        "recent": {"seen": sum(each.seen for each in windows), "wrong": sum(each.wrong for each in windows)},
+    }
+
+
+def only(document: object, allowed: set[str]) -> dict[str, Any]:
+    """Return an object of JSON that has these members only."""
+    if not isinstance(document, dict):
+        raise InvalidDataType(f"the body must be an object of JSON; got {shown(document)}")
+    for name in document:
+        if name not in allowed:
+            raise InvalidData(f"the body has no member {shown(name)}; it may have {', '.join(sorted(allowed))}")
+    return document
+
+
+def is_lines(request: Request) -> bool:
+    """Whether the body of a request is JSON lines."""
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower() == LINES
+
+
+def check_rows(examples: Sequence[object], limits: Limits) -> None:
+    """Raise an error if a request has more examples than it may."""
+    if len(examples) > limits.rows:
+        raise LimitExceeded("rows", len(examples), limits.rows)
+
+
+async def parse_lines(body: bytes, most: int) -> list[tuple[bytes, Any]]:
+    """Return the lines of a body that are not blank, each with its value."""
+    found: list[tuple[bytes, Any]] = []
+    for number, line in enumerate(body.split(b"\n"), 1):
+        if line and not line.isspace():
+            try:
+                found.append((line, parse_json(line, f"line {number}")))
+            except FormatError as error:
+                error.line = number
+                raise
+            if len(found) > most:
+                raise LimitExceeded("rows", len(found), most)
+        if number % 500 == 0:
+            await asyncio.sleep(0)
+    if not found:
+        raise InvalidData("the body has no examples")
+    return found
