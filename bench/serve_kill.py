@@ -4,8 +4,8 @@ the model that its log says, to the byte.
     make kill-server                    # 200 times
     python -m bench.serve_kill --times 20
 
-Clients learn (one example, or a batch), predict and send the label later, create models and set them back, all at once,
-until the server is killed; one kill in six hits it again while it starts, and one end in ten is SIGTERM. A client whose
+Clients learn (one example, a batch, JSON lines), predict and send the label later, create models and set them back, all at
+once, until the server is killed; one kill in six hits it again while it starts, one end in ten is SIGTERM. A client whose
 answer did not come sends the same request with the same key again after the restart. Before that, for each model,
 
 - the exported log must have every acknowledged request at the `seq` of its answer, with the examples that were sent; no key
@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import argparse
 import http.client
+import json
 import random
 import subprocess
 import sys
@@ -37,6 +38,7 @@ CLIENTS = 6
 MODELS = 4  # at once
 LONGEST_LOG = 1200  # entries; a model with more is deleted, so that replaying it does not take long
 LONGEST_LOAD = 0.8  # seconds until a kill
+LINES_IN_ENTRY = 1000  # of JSON lines
 WORDS = [f"word={number}" for number in range(300)]
 LABELS = ["ham", "spam", "é", 3, True]
 CREATIONS: list[dict[str, Any]] = [
@@ -130,10 +132,19 @@ class Request(NamedTuple):
 
 
 class Acknowledged(NamedTuple):
-    """A request and the seq of its answer."""
+    """A request and the seq of its answer; None if only the last part of a longer request was told."""
 
     request: Request
-    seq: int
+    seq: int | None
+
+
+def parts_of(request: Request) -> list[Request]:
+    """Return the entries that a request becomes: JSON lines become one for every thousand, each with a key of its own."""
+    if request.kind != "learn lines":
+        return [request]
+    examples = request.entry["learn"]
+    parts = [examples[i : i + LINES_IN_ENTRY] for i in range(0, len(examples), LINES_IN_ENTRY)]
+    return [request._replace(key=f"{request.key}#{i}", entry={"learn": part}) for i, part in enumerate(parts)]
 
 
 class World:
@@ -156,7 +167,8 @@ class World:
                 self.acknowledged.setdefault(request.model, [])
                 self.set_backs_without_answer.setdefault(request.model, [])
                 self.predicted.setdefault(request.model, [])
-            self.acknowledged[request.model].append(Acknowledged(request, seq))
+            *parts, last = parts_of(request)
+            self.acknowledged[request.model] += [*(Acknowledged(part, None) for part in parts), Acknowledged(last, seq)]
             self.counts[request.kind] += 1
 
     def remove(self, name: str) -> None:
@@ -198,8 +210,10 @@ class Client:
 
     def send(self, connection: Connection, request: Request) -> None:
         """Send a request and note its answer; while the server stops it may say so."""
-        key = {"Idempotency_Key": request.key} if request.key else {}
-        answer = connection.request(request.method, request.path, request.body, **key)
+        headers = {"Idempotency_Key": request.key} if request.key else {}
+        if request.kind == "learn lines":
+            headers["Content_Type"] = "application/x-ndjson"
+        answer = connection.request(request.method, request.path, request.body, **headers)
         if answer.status == 503:
             raise ConnectionError("the server stops")
         self.world.add(request, good(answer, request.path).json()["seq"])
@@ -239,9 +253,14 @@ class Client:
         if kind < 0.4:
             examples = [self.example()]
             return self.learn("learn one", model, examples, examples)
-        if kind < 0.6:
+        if kind < 0.57:
             examples = [self.example() for _ in range(self.draw.randint(2, 60))]
             return self.learn("learn many", model, examples, examples)
+        if kind < 0.6:
+            few = [self.example() for _ in range(self.draw.randint(2, 60))]
+            examples = few * (LINES_IN_ENTRY // len(few) + 1) if self.draw.random() < 0.1 else few
+            request = self.learn("learn lines", model, examples, examples)
+            return request._replace(body=b"".join(json.dumps(example).encode() + b"\n" for example in examples))
         if kind < 0.8:
             rows = [self.row() for _ in range(self.draw.randint(1, 4))]
             body = {"examples": [{"x": row} for row in rows]}
@@ -266,7 +285,7 @@ class Client:
                 [{"x": row, "y": y} for (_, row), y in zip(taken, labels, strict=True)],
             )  # fmt: skip
         with self.world.lock:
-            to = self.draw.randint(1, max(one.seq for one in self.world.acknowledged[model]))
+            to = self.draw.randint(1, max(one.seq or 1 for one in self.world.acknowledged[model]))
         path = f"/models/{model}/set-back"
         return Request("set back", model, "POST", path, {"to": to}, "", {"set_back": {"to": to}})
 
@@ -283,17 +302,18 @@ def good(answer: Answer, path: str) -> Answer:
 
 def check_log(world: World, name: str, log: list[Entry], unanswered: list[Request]) -> None:
     """Hold the log of a model against what clients sent and what was acknowledged."""
-    for request, seq in world.acknowledged.get(name, []):
+    by_key = {entry["key"]: entry["seq"] for entry in log if "key" in entry}
+    unknown = {entry["seq"]: entry for entry in log}
+    for request, told in world.acknowledged.get(name, []):
+        seq = by_key.get(request.key, len(log) + 1) if told is None else told
         if seq > len(log):
-            raise Wrong(f"{name}: the log ends at {len(log)}, but {seq} was acknowledged: {request}")
+            raise Wrong(f"{name}: the log ends at {len(log)} and has not what was acknowledged as {told}: {request}")
         check_entry(name, log[seq - 1], request)
+        unknown.pop(seq, None)
     keys = [entry["key"] for entry in log if "key" in entry]
     if len(set(keys)) < len(keys):
         raise Wrong(f"{name}: keys are in the log twice: {[key for key, n in Counter(keys).items() if n > 1]}")
-    unknown = {entry["seq"]: entry for entry in log}
-    for _, seq in world.acknowledged.get(name, []):
-        unknown.pop(seq, None)
-    waiting = {request.key: request for request in unanswered if request.model == name}
+    waiting = {part.key: part for request in unanswered if request.model == name for part in parts_of(request)}
     unsure = list(world.set_backs_without_answer.get(name, []))
     for seq, entry in unknown.items():
         if "set_back" in entry and entry["set_back"]["to"] in unsure:

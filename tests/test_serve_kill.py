@@ -22,7 +22,13 @@ def test_a_server_killed_at_random_moments_has_lost_nothing(tmp_path, monkeypatc
     folder.mkdir()
     counts = kill_many(folder, TIMES, seed=1, check_every=TIMES).counts
     assert counts["SIGKILL"] + counts["SIGTERM"] == TIMES
-    assert min(counts[kind] for kind in ("create", "learn one", "learn many", "late label", "predict", "set back")) > 0
+    assert (
+        min(
+            counts[kind]
+            for kind in ("create", "learn one", "learn many", "learn lines", "late label", "predict", "set back")
+        )
+        > 0
+    )
 
 
 def test_two_servers_on_one_folder_are_refused(tmp_path):
