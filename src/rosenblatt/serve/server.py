@@ -194,7 +194,6 @@ async def _serve(
     config = uvicorn.Config(
         Guard(HotRoutes(make_app(service)), tokens, limits, hosts, metrics), http=with_limits(limits), ws="none",
         lifespan="off", log_level="error", access_log=False, proxy_headers=False, server_header=False,
-        limit_concurrency=limits.connections,
         timeout_keep_alive=int(limits.idle_seconds), timeout_graceful_shutdown=int(limits.stop_seconds), backlog=BACKLOG,
     )  # fmt: skip
     server = _Uvicorn(config)
@@ -205,13 +204,13 @@ async def _serve(
 
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop)
-    if started is not None:
-        address, port = listener.getsockname()[:2]
-        name = f"[{address}]" if ":" in address else address
-        examples = sum(model.published.learner.seen for model in service.models.values())
-        loop.call_soon(started, Started(f"http://{name}:{port}", len(service.models), examples, tokens.needed()))
     tidying = loop.create_task(_tidy(store))
     try:
+        if started is not None:
+            address, port = listener.getsockname()[:2]
+            name = f"[{address}]" if ":" in address else address
+            examples = sum(model.published.learner.seen for model in service.models.values())
+            started(Started(f"http://{name}:{port}", len(service.models), examples, tokens.needed()))
         await server.serve(sockets=[listener])
     finally:
         tidying.cancel()
