@@ -194,6 +194,16 @@ def test_bits_flipped_anywhere(folders, place, end, file):
     assert refused > (0 if (end, file) == ("killed", "log.sqlite") else FLIPS // 4)  # there the other file has its pages
 
 
+def test_bits_flipped_in_the_heads_of_pages(folders, place):
+    """Where one bit hides a whole page: how many rows it has, and where they are."""
+    content = folders["stopped"].files["log.sqlite"]
+    for page in range(LAST, len(content), LAST):
+        for at in range(page, page + 16):
+            for bit in range(8):
+                flipped = content[:at] + bytes([content[at] ^ (1 << bit)]) + content[at + 1 :]
+                trial(folders["stopped"], place, **{"log.sqlite": flipped})
+
+
 def test_snapshots_that_are_damaged_or_gone_change_nothing(folders, tmp_path):
     folder = folders["stopped"]
     names = [name for name in folder.files if name.startswith("snapshots/")]
