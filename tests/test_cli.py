@@ -23,6 +23,7 @@ import typer
 from rosenblatt import errors as library_errors
 from rosenblatt.cli import app, console, errors, files, main, options
 from rosenblatt.cli.errors import Code
+from rosenblatt.serve.log import Log
 
 ROOT = Path(__file__).parents[1]
 SESSIONS = sorted((ROOT / "tests" / "cli").glob("*.toml"))
@@ -429,6 +430,7 @@ EVERY_RESULT = (
     "convert rows.svm - --to svmlight", "tag tag.model words --columns form,tag",
     "tag tag.model --test words --columns form,tag --json",
     "certify rows.svm", "feasible matrix", "trace", "trace --json", "doctor",
+    "serve served --check", "serve served --check --json", "backup served copy",
     "token add folder --scope predict", "token list folder", "token list folder --json",
 )  # fmt: skip
 
@@ -440,6 +442,8 @@ def every_input(tmp_path, monkeypatch):
     Path("rows.svm").write_text("1 1:1\n-1 2:1\n" * 3)
     Path("words").write_text("a X\nb Y\n\n")
     Path("matrix").write_text("1 0\n0 1\n")
+    with Log(Path("served")) as log:
+        log.begin_writing()
     assert ran("train rows.svm -q").code == 0
     assert ran("tag tag.model --train words --columns form,tag --epochs 1 -q").code == 0
 

@@ -19,7 +19,10 @@ from rosenblatt.cli.console import Console
 from rosenblatt.cli.errors import Code, Failure
 
 NEEDED = ("numpy", "scipy", "scikit-learn", "numba", "llvmlite", "threadpoolctl")
-EXTRAS = {"cli": ("typer",), "tables": ("pyarrow",), "plot": ("matplotlib",), "onnx": ("onnx",)}
+EXTRAS = {
+    "cli": ("typer",), "tables": ("pyarrow",), "plot": ("matplotlib",), "onnx": ("onnx",),
+    "serve": ("fastapi", "httptools", "uvicorn", "uvloop"),
+}  # fmt: skip
 
 
 What = Annotated[

@@ -137,8 +137,9 @@ ROUTERS = (learning.router, management.router, router)
 async def not_found(request: Request, error: Exception) -> Response:
     """Answer what no route answers."""
     status = error.status_code if isinstance(error, HTTPException) else 500
-    title = {404: "There is nothing here", 405: "This cannot be done here"}.get(status, "The request cannot be fulfilled")
-    answered = problem(status, title.lower().replace(" ", "-"), title, f"{request.method} {request.url.path[:200]}")
+    known = {404: ("not-found", "There is nothing here"), 405: ("method-not-allowed", "This cannot be done here")}
+    kind, title = known.get(status, ("bad-request", "The request cannot be fulfilled"))
+    answered = problem(status, kind, title, f"{request.method} {request.url.path[:200]}")
     if isinstance(error, HTTPException):
         answered.headers.update(error.headers or {})
     return answered

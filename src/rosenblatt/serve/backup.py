@@ -72,7 +72,7 @@ def _copy(folder: Path, part: Path) -> BackedUp:
     size = 0
     with closing(sqlite3.connect(part / LOG)) as database, damage_named(part / LOG):
         commits = database.execute("SELECT value FROM meta WHERE name = 'commits'").fetchone()[0]
-    with LogReader(part / LOG) as copied:
+    with LogReader(part / LOG, sqlite3.connect(part / LOG)) as copied:  # which removes its files when it is closed
         records = copied.models()
         for record in records:
             for snapshot in copied.snapshots(record.id):

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Sequence
+from time import perf_counter
 from typing import Any
 
 from fastapi import Request, Response
@@ -26,10 +27,12 @@ from rosenblatt.serve.routing import At, Key, ModelName, lines_too, make_router,
 from rosenblatt.serve.served_model import Published, ServedModel
 from rosenblatt.serve.service import (
     LINES,
+    TURN_SECONDS,
     Service,
     answer,
     check_rows,
     is_lines,
+    next_turn,
     only,
     parse_lines,
     service_of,
@@ -41,7 +44,6 @@ from rosenblatt.serve.state import (
     read_example,
 )
 
-AT_ONCE = 64  # rows between two looks at other requests
 LINES_IN_ENTRY = 1_000
 BYTES_IN_ENTRY = 1 << 20
 LONGEST_KEY = 200
@@ -87,7 +89,7 @@ async def learn_job(
     learner, limits, store = model.published.learner, service.limits, service.store
     examples: list[Example] = []
     predictions: list[str] = []
-    place = 0
+    place, turn_ends = 0, perf_counter() + TURN_SECONDS
     try:
         for place, example in enumerate(raw):
             if isinstance(example, dict) and "id" in example:
@@ -96,8 +98,8 @@ async def learn_job(
                 example = raw[place] = {**store.row(model.record.id, example["id"]), **example}
                 predictions.append(example["id"])
             examples.append(read_example(learner, example, limits))
-            if place % AT_ONCE == AT_ONCE - 1:
-                await asyncio.sleep(0)
+            if perf_counter() > turn_ends:
+                turn_ends = await next_turn()
     except RosenblattError as error:
         error.row = first + place
         raise
@@ -192,16 +194,16 @@ async def predict_all(
     """Return the predictions of examples, in one state; other requests are served in between."""
     model.pin(state.learner, 1)
     service.metrics.predictions.add(len(raw), model.name)
-    place = 0
+    found: list[dict[str, Any]] = []
+    turn_ends = perf_counter() + TURN_SECONDS
     try:
-        found = []
-        for place, example in enumerate(raw):
+        for example in raw:
             found.append(predict_example(state.learner, example, service.limits, top, explain))
-            if place % AT_ONCE == AT_ONCE - 1:
-                await asyncio.sleep(0)
+            if perf_counter() > turn_ends:
+                turn_ends = await next_turn()
         return found
     except RosenblattError as error:
-        error.row = place
+        error.row = len(found)
         raise
     finally:
         model.pin(state.learner, -1)

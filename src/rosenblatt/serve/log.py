@@ -27,7 +27,7 @@ from typing import NamedTuple, Self
 
 from xxhash import xxh3_128_digest
 
-from rosenblatt.errors import DamagedLog, OutputError, RosenblattError
+from rosenblatt.errors import DamagedLog, OutputError
 from rosenblatt.serve.folder import (
     ACKNOWLEDGED,
     LOG,
@@ -245,12 +245,15 @@ class Log:
 
     @contextmanager
     def savepoint(self) -> Iterator[None]:
-        """Undo what the block writes, within a transaction, if an error of the library or a contradiction ends it."""
+        """Undo what the block writes, within a transaction, if an error ends it."""
         self._database.execute("SAVEPOINT part")
         try:
             yield
-        except (RosenblattError, sqlite3.IntegrityError):
-            self._database.execute("ROLLBACK TO part")
+        except BaseException:
+            if self._database.in_transaction:  # a full disk may have ended it
+                self._database.execute("ROLLBACK TO part")
+                self._database.execute("RELEASE part")
+            raise
         self._database.execute("RELEASE part")
 
     def add_model(self, name: str) -> ModelRecord:

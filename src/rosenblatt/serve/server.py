@@ -91,6 +91,9 @@ def _load(writer: Writer, record: ModelRecord) -> ServedModel:
     except DamagedLog as error:
         error.model = record.name
         raise
+    except Exception as error:
+        problem = f"its entries cannot be applied: {type(error).__name__}: {error}"
+        raise DamagedLog(problem, path=writer.log.path, model=record.name) from error
     _, chain, time = read.last(record.id)
     model = ServedModel(record, state, chain, time)
     model.snapshots = tuple(sorted(snapshot.seq for snapshot in read.snapshots(record.id)))
@@ -191,7 +194,6 @@ async def _serve(
     config = uvicorn.Config(
         Guard(HotRoutes(make_app(service)), tokens, limits, hosts, metrics), http=with_limits(limits), ws="none",
         lifespan="off", log_level="error", access_log=False, proxy_headers=False, server_header=False,
-        limit_concurrency=limits.connections,
         timeout_keep_alive=int(limits.idle_seconds), timeout_graceful_shutdown=int(limits.stop_seconds), backlog=BACKLOG,
     )  # fmt: skip
     server = _Uvicorn(config)
@@ -202,13 +204,13 @@ async def _serve(
 
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop)
-    if started is not None:
-        address, port = listener.getsockname()[:2]
-        name = f"[{address}]" if ":" in address else address
-        examples = sum(model.published.learner.seen for model in service.models.values())
-        loop.call_soon(started, Started(f"http://{name}:{port}", len(service.models), examples, tokens.needed()))
     tidying = loop.create_task(_tidy(store))
     try:
+        if started is not None:
+            address, port = listener.getsockname()[:2]
+            name = f"[{address}]" if ":" in address else address
+            examples = sum(model.published.learner.seen for model in service.models.values())
+            started(Started(f"http://{name}:{port}", len(service.models), examples, tokens.needed()))
         await server.serve(sockets=[listener])
     finally:
         tidying.cancel()

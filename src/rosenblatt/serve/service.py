@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from time import perf_counter
 from typing import Any, TypeVar
 
 from fastapi import Request, Response
@@ -36,6 +37,7 @@ from rosenblatt.serve.state import (
 from rosenblatt.serve.writer import Writer
 
 JSON, LINES, BINARY = "application/json", "application/x-ndjson", "application/octet-stream"
+TURN_SECONDS = 0.002  # that one request may take before others are looked at
 STATES_KEPT = 4  # earlier states that were asked for
 T = TypeVar("T")
 
@@ -218,9 +220,16 @@ def check_rows(examples: Sequence[object], limits: Limits) -> None:
         raise LimitExceeded("rows", len(examples), limits.rows)
 
 
+async def next_turn() -> float:
+    """Let other requests have their turn; return when the next one should be over."""
+    await asyncio.sleep(0)
+    return perf_counter() + TURN_SECONDS
+
+
 async def parse_lines(body: bytes, most: int) -> list[tuple[bytes, Any]]:
     """Return the lines of a body that are not blank, each with its value."""
     found: list[tuple[bytes, Any]] = []
+    turn_ends = await next_turn()
     for number, line in enumerate(body.split(b"\n"), 1):
         if line and not line.isspace():
             try:
@@ -230,8 +239,8 @@ async def parse_lines(body: bytes, most: int) -> list[tuple[bytes, Any]]:
                 raise
             if len(found) > most:
                 raise LimitExceeded("rows", len(found), most)
-        if number % 500 == 0:
-            await asyncio.sleep(0)
+        if perf_counter() > turn_ends:
+            turn_ends = await next_turn()
     if not found:
         raise InvalidData("the body has no examples")
     return found

@@ -154,7 +154,11 @@ class Writer:
         while True:
             jobs = self._take()
             if jobs:
-                self._round(jobs)
+                try:
+                    self._round(jobs)
+                except Exception as error:  # a bug; what was committed is in the log, and a start will apply it
+                    self._broken = f"{type(error).__name__}: {error}"
+                    self._deliver([(job, None, error) for job in jobs], [])
             for model in [*self.models.values()]:
                 if self._queue.empty():
                     model.catch_up()
@@ -231,17 +235,18 @@ class Writer:
     def _write(self, job: Job) -> dict[ServedModel, None]:
         """Write a job to the log, or nothing of it; return the model that changes, if any."""
         mark = job.model.mark() if isinstance(job, ModelJob) else None
-        with self.log.savepoint():
-            try:
+        try:
+            with self.log.savepoint():
                 changed = job.write(self)
-                return {} if changed is None else {changed: None}
-            except (RosenblattError, sqlite3.IntegrityError) as error:
-                contradiction = Conflict(f"the request contradicts what is in the log: {error}")
-                job.error = error if isinstance(error, RosenblattError) else contradiction
-                if isinstance(job, ModelJob) and mark is not None:
-                    job.model.go_back(mark)
-                raise
-        return {}
+        except Exception as error:
+            if isinstance(error, sqlite3.Error) and not isinstance(error, sqlite3.IntegrityError):
+                raise  # of the disk, not of this job
+            contradiction = Conflict(f"the request contradicts what is in the log: {error}")
+            job.error = contradiction if isinstance(error, sqlite3.IntegrityError) else error
+            if isinstance(job, ModelJob) and mark is not None:
+                job.model.go_back(mark)
+            return {}
+        return {} if changed is None else {changed: None}
 
     def _refusal(self, error: Exception) -> RosenblattError:
         """Return what to answer where nothing could be committed."""
