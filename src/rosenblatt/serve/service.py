@@ -38,6 +38,7 @@ from rosenblatt.serve.writer import Writer
 
 JSON, LINES, BINARY = "application/json", "application/x-ndjson", "application/octet-stream"
 TURN_SECONDS = 0.002  # that one request may take before others are looked at
+RECENT = 100  # examples, at least, of which is told how many were wrong lately
 STATES_KEPT = 4  # earlier states that were asked for
 T = TypeVar("T")
 
@@ -185,8 +186,12 @@ def describe(model: ServedModel, state: Published) -> dict[str, object]:
 
 def summarize(model: ServedModel) -> dict[str, object]:
     """Return what a stream of events tells of a model."""
-    state = model.published
-    windows = state.history.windows[-2:]
+    state, windows, recent = model.published, [], 0
+    for window in reversed(state.history.windows):
+        windows.append(window)
+        recent += window.seen
+        if recent >= RECENT:
+            break
     return {
         "name": model.name,
         "learner": type(state.learner.model).__name__,
@@ -195,7 +200,7 @@ def summarize(model: ServedModel) -> dict[str, object]:
         "mistakes": state.learner.mistakes,
         "wrong": state.history.wrong,
         "classes": len(state.learner.classes),
-        "recent": {"seen": sum(each.seen for each in windows), "wrong": sum(each.wrong for each in windows)},
+        "recent": {"seen": recent, "wrong": sum(each.wrong for each in windows)},
     }
 
 
