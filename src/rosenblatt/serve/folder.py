@@ -175,7 +175,8 @@ def check_files(folder: Path) -> int:
         )
     with damage_named(path), closing(connect(path, read_only=True)) as database:
         pages = database.execute("PRAGMA page_count").fetchone()[0]
-        missing = set(range(size // page + 1, pages + 1)) - _pages_in_wal(wal, page)
+        lock = (1 << 30) // page + 1  # the page of SQLite's lock, which is never written
+        missing = set(range(size // page + 1, pages + 1)) - _pages_in_wal(wal, page) - {lock}
         if missing:
             place = (min(missing) - 1) * page
             raise DamagedLog(f"it was cut: {len(missing):,} pages are missing", path=path, byte=place, hint=WAY_OUT)
