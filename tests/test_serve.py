@@ -415,6 +415,7 @@ def test_without_room_on_the_disk_it_predicts_and_does_not_learn(tmp_path):
         assert connection.ask("POST", "/models/m/predict", {"examples": [{"x": {"w1": 1}}]}).json()["seq"] == 2
         assert connection.request("GET", "/readyz").status == 503
         assert connection.request("GET", "/healthz").status == 200
+        assert connection.request("DELETE", "/models/m").status == 204  # which makes room
 
 
 # What is shown

@@ -24,6 +24,7 @@ class Job(ABC):
     """A request that changes something: it is written to the log, and after the commit it takes effect."""
 
     size = 0  # bytes that wait
+    needs_room = True  # on the disk
 
     def __init__(self) -> None:
         self.done: asyncio.Future[object] = asyncio.get_running_loop().create_future()
@@ -191,6 +192,8 @@ class DeleteJob(ModelJob):
         The model.
     """
 
+    needs_room = False
+
     def __init__(self, model: ServedModel):
         super().__init__()
         self.model = model
@@ -251,6 +254,8 @@ class SnapshotJob(ModelJob):
     record : SnapshotRecord
         What was saved.
     """
+
+    needs_room = False
 
     def __init__(self, model: ServedModel, record: SnapshotRecord):  # made by no request, so without a future
         self.model, self.record, self.error = model, record, None

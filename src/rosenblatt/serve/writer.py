@@ -200,13 +200,12 @@ class Writer:
                 raise LearningPaused(
                     self._broken or self.log.failure or "", hint="look at the disk, then restart the server"
                 )
-            self._disk.check(sum(job.size for job in jobs))
+            self._refuse_without_room(jobs)
             with self._commit():
                 for job in jobs:
-                    changed |= self._write(job)
+                    changed |= {} if job.error else self._write(job)
                 for model in changed:
                     self.log.set_last(model.record.id, model.seq, model.chain)
-            self.paused = None
         except (sqlite3.Error, OSError, RosenblattError) as error:
             self.models = models
             for model, mark in marks:
@@ -231,6 +230,16 @@ class Writer:
         for model in changed:
             if model.examples_since >= SNAPSHOT_EXAMPLES or model.bytes_since >= SNAPSHOT_BYTES:
                 self._save(model)
+
+    def _refuse_without_room(self, jobs: Sequence[Job]) -> None:
+        """Refuse the jobs that need room if there is none; a model can be deleted all the same."""
+        try:
+            self._disk.check(sum(job.size for job in jobs))
+            self.paused = None
+        except RosenblattError as error:
+            self.paused = error.problem
+            for job in jobs:
+                job.error = error if job.needs_room else None
 
     def _write(self, job: Job) -> dict[ServedModel, None]:
         """Write a job to the log, or nothing of it; return the model that changes, if any."""
@@ -308,6 +317,10 @@ class Writer:
             if self.outcomes:
                 with self._commit():
                     pass
+            if self.paused and not self._broken:  # is there room again?
+                self._disk.check(0)
+                with self._commit():
+                    self.paused = None
             if self.purging:
                 self.purging = self.log.purge()
             if self._flushed != self.log.commits:
