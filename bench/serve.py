@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -178,7 +179,10 @@ def vw_daemon() -> Iterator[int]:
     with tempfile.TemporaryDirectory() as place:
         file = Path(place) / "port"
         process = subprocess.Popen(
-            [sys.executable, "-c", DAEMON, str(file)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            [sys.executable, "-c", DAEMON, str(file)],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # it starts a process of its own, which ends with it
         )
         try:
             deadline = time.monotonic() + 60
@@ -188,7 +192,7 @@ def vw_daemon() -> Iterator[int]:
                 time.sleep(0.01)
             yield int(file.read_text())
         finally:
-            process.kill()
+            os.killpg(process.pid, signal.SIGKILL)
             process.wait(30)
 
 
