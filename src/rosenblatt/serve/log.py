@@ -378,7 +378,23 @@ class LogReader:
         for number, name, created in rows:
             if type(name) is not str or type(created) is not int:
                 raise DamagedLog("it has no name", path=self.path, model=str(number), hint=WAY_OUT)
+        for number in self._numbers_in_log():
+            if number not in {row[0] for row in rows}:
+                problem = "it has entries, and is not in the list of models"
+                raise DamagedLog(problem, path=self.path, model=str(number), hint=WAY_OUT)
         return [ModelRecord(*row) for row in rows if row[1] != f"{DELETED}{row[0]}"]
+
+    def _numbers_in_log(self) -> Iterator[int]:
+        """Yield the numbers of the models that have entries, each by one step of the index."""
+        number = -1
+        with damage_named(self.path):
+            while True:
+                query = "SELECT min(model) FROM log WHERE model > ?"
+                found = self._database.execute(query, (number,)).fetchone()[0]
+                if found is None:
+                    return
+                number = found
+                yield number
 
     def last(self, model: int) -> tuple[int, bytes, int]:
         """Return seq, chain and time of the last entry of a model."""

@@ -34,6 +34,10 @@ from rosenblatt.serve.state import (
 from rosenblatt.serve.uploads import UploadedLog
 
 router = make_router()
+LOG = (  # an example of a log
+    '{"seq":1,"time":1794829914691,"create":{"learner":"OnlinePerceptron"}}\n'
+    '{"seq":2,"time":1794829914768,"learn":[{"x":{"free":1},"y":"spam"},{"text":"see you","y":"ham"}]}\n'
+)
 
 
 @route(router, "GET", "/models", response_model=shapes.ModelList, tags=["models"])
@@ -232,7 +236,7 @@ async def export_log(
 
 @route(
     router, "POST", "/models/{name}/log", response_model=shapes.ImportAnswer, status_code=201, tags=["log"],
-    openapi_extra={"requestBody": {"required": True, "content": {LINES: {"schema": {"type": "string"}}}}},
+    openapi_extra={"requestBody": {"required": True, "content": {LINES: {"schema": {"type": "string"}, "example": LOG}}}},
 )  # fmt: skip
 async def import_log(request: Request, name: ModelName) -> Response:
     """Create a model from an exported log."""

@@ -97,9 +97,10 @@ class LimitedProtocol(HttpToolsProtocol):
                 self.refusal = self._too_large_head(size)
                 raise ValueError  # ends the parser, and uvicorn calls send_400_response
         super().on_headers_complete()
+        self.cycle.__class__ = _Answer
         if self.scope["http_version"] == "1.0":
             self.cycle.waiting_for_100_continue = False
-            self.cycle.__class__ = _UnchunkedCycle
+            self.cycle.__class__ = _UnchunkedAnswer
         self._await(_BODY)
 
     def on_body(self, body: bytes) -> None:
@@ -233,7 +234,16 @@ def with_limits(limits: Limits) -> type[LimitedProtocol]:
     return type("LimitedProtocol", (LimitedProtocol,), dict(facts))
 
 
-class _UnchunkedCycle(RequestResponseCycle):
+class _Answer(RequestResponseCycle):
+    """An answer that nobody waits for any more, because the client has gone, is not sent."""
+
+    async def send(self, message: ASGISendEvent) -> None:
+        if self.transport.is_closing():
+            self.disconnected = True
+        await super().send(message)
+
+
+class _UnchunkedAnswer(_Answer):
     """The answer to a client that speaks HTTP/1.0: it knows no chunks, so an answer of unknown size ends with the
     connection."""
 
