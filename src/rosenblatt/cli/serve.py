@@ -10,44 +10,51 @@ import typer
 from rosenblatt.cli import options as opts
 from rosenblatt.cli.console import Console
 from rosenblatt.cli.errors import Code
-from rosenblatt.errors import InvalidParameter, MissingDependency
+from rosenblatt.errors import MissingDependency
 
 _MIB = 1 << 20
+_MOST_MIB = 1 << 40
 
 
 def serve(
     folder: Annotated[str, typer.Argument(help="The folder of the models and their log; it is made if there is none.")],
-    host: Annotated[
-        str, opts.option("--host", "ADDRESS", "Listen at this address. Other than this machine needs tokens.")
-    ] = "127.0.0.1",
-    port: Annotated[int, opts.option("--port", "N", "Listen at this port; 0: any that is free.")] = 8000,
-    check: Annotated[
-        bool, opts.option("--check", None, "Do not serve: verify the log, the snapshots and the replay.")
-    ] = False,
-    allow_host: Annotated[
-        list[str] | None, opts.option("--allow-host", "NAME", "A name that a reverse proxy sends as Host.")
-    ] = None,
-    max_body: Annotated[float | None, opts.option("--max-body", "MIB", "Refuse larger requests.")] = None,
-    max_rows: Annotated[int | None, opts.option("--max-rows", "N", "Refuse requests with more examples.")] = None,
-    max_models: Annotated[int | None, opts.option("--max-models", "N", "Refuse more models.")] = None,
-    max_model_memory: Annotated[
-        float | None, opts.option("--max-model-memory", "MIB", "Refuse to let a model grow larger.")
-    ] = None,
-    max_disk: Annotated[
-        float | None, opts.option("--max-disk", "MIB", "Refuse to learn when the folder is larger.")
-    ] = None,
-    min_free_disk: Annotated[
-        float | None, opts.option("--min-free-disk", "MIB", "Refuse to learn with less free space.")
-    ] = None,
-    prediction_days: Annotated[
-        float | None, opts.option("--prediction-days", "DAYS", "Keep predicted rows for late labels.")
-    ] = None,
-    accept_loss: Annotated[
-        bool, opts.option("--accept-loss", None, "Serve what is left of a log whose end is missing.")
-    ] = False,
+    host: Annotated[str, opts.option(
+        "--host", "ADDRESS", "Listen at this address. One that other machines can reach needs tokens."
+    )] = "127.0.0.1",
+    port: Annotated[int, opts.option(
+        "--port", "N", "Listen at this port; 0: any that is free.", min=0, max=65535
+    )] = 8000,
+    check: Annotated[bool, opts.option(
+        "--check", None, "Do not serve: verify the log, the snapshots and the replay."
+    )] = False,
+    allow_host: Annotated[list[str] | None, opts.option(
+        "--allow-host", "NAME", "A name that a reverse proxy on this machine sends as Host; repeatable."
+    )] = None,
+    max_body: Annotated[float | None, opts.option("--max-body", "MIB", "Refuse larger requests. [default: 32]", min=0)] = None,
+    max_rows: Annotated[int | None, opts.option(
+        "--max-rows", "N", "Refuse requests with more examples. [default: 10,000]", min=1
+    )] = None,
+    max_models: Annotated[int | None, opts.option(
+        "--max-models", "N", "Refuse to create more than N models. [default: 100]", min=1
+    )] = None,
+    max_model_memory: Annotated[float | None, opts.option(
+        "--max-model-memory", "MIB", "Refuse to let a model grow larger. [default: 1024]", min=0
+    )] = None,
+    max_disk: Annotated[float | None, opts.option(
+        "--max-disk", "MIB", "Refuse to learn when the folder is larger.", min=0
+    )] = None,
+    min_free_disk: Annotated[float | None, opts.option(
+        "--min-free-disk", "MIB", "Refuse to learn with less free space. [default: 256]", min=0
+    )] = None,
+    prediction_days: Annotated[float | None, opts.option(
+        "--prediction-days", "DAYS", "Keep predicted rows this long for late labels. [default: 30]", min=0
+    )] = None,
+    accept_loss: Annotated[bool, opts.option(
+        "--accept-loss", None, "Serve what is left of a log whose end is missing."
+    )] = False,
     json: opts.Json = False,
     quiet: opts.Quiet = False,
-) -> int:
+) -> int:  # fmt: skip
     """Serve models that learn one example at a time, over HTTP, and lose nothing.
 
     A request to learn is answered when it is on the disk. The page at the address shows the models and how they learn.
@@ -68,9 +75,9 @@ def serve(
     from rosenblatt.serve.server import serve as run
 
     given: dict[str, Any] = {
-        "body_bytes": _bytes("max_body", max_body), "rows": max_rows, "models": max_models,
-        "model_bytes": _bytes("max_model_memory", max_model_memory), "disk_bytes": _bytes("max_disk", max_disk),
-        "disk_free_bytes": _bytes("min_free_disk", min_free_disk), "prediction_days": prediction_days,
+        "body_bytes": _bytes(max_body), "rows": max_rows, "models": max_models,
+        "model_bytes": _bytes(max_model_memory), "disk_bytes": _bytes(max_disk),
+        "disk_free_bytes": _bytes(min_free_disk), "prediction_days": prediction_days,
     }  # fmt: skip
     limits = Limits()._replace(**{name: value for name, value in given.items() if value is not None})
 
@@ -92,10 +99,8 @@ def serve(
     return Code.DONE
 
 
-def _bytes(name: str, mebibytes: float | None) -> int | None:
-    if mebibytes is not None and not 0 <= mebibytes < 1 << 40:
-        raise InvalidParameter(name, mebibytes, "a number of MiB from 0 on")
-    return None if mebibytes is None else int(mebibytes * _MIB)
+def _bytes(mebibytes: float | None) -> int | None:
+    return None if mebibytes is None else int(min(mebibytes, _MOST_MIB) * _MIB)
 
 
 def _check_folder(folder: Path, console: Console) -> int:

@@ -73,7 +73,7 @@ async def show_metrics(request: Request) -> Response:
     metrics = service.metrics
     for name, model in service.models.items():
         metrics.model_bytes.set(2 * model.published.learner.size(), name)
-    metrics.log_bytes.set(service.writer.log.path.stat().st_size)
+    metrics.log_bytes.set(service.writer.log.disk_bytes())
     metrics.queue_bytes.set(service.writer.queued_bytes)
     metrics.open_streams.set(service.feed.streams)
     metrics.learning_paused.set(service.writer.paused is not None)

@@ -69,7 +69,6 @@ def back_up(folder: Path, target: Path) -> BackedUp:
 def _copy(folder: Path, part: Path) -> BackedUp:
     with LogReader(folder / LOG) as read:
         _copy_database(read, part / LOG)
-    size = 0
     with closing(sqlite3.connect(part / LOG)) as database, damage_named(part / LOG):
         commits = database.execute("SELECT value FROM meta WHERE name = 'commits'").fetchone()[0]
     with LogReader(part / LOG, sqlite3.connect(part / LOG)) as copied:  # which removes its files when it is closed

@@ -170,7 +170,7 @@ class FileLearner(EstimatorLearner):
             error.row = None  # this is one example; which of the request it is, the caller knows
             raise
         if row.width > self.features and can_widen(self._model):
-            needed = self.size(new_names=row.width - self.features)
+            needed = 2 * self.size(new_names=row.width - self.features)
             if needed > limits.model_bytes:
                 raise LimitExceeded("model_bytes", needed, limits.model_bytes)
         return row

@@ -244,7 +244,7 @@ class _Request:
         methods = RULES.get(route, {})
         rule = methods.get("GET" if method == "HEAD" else method, _ADMINISTER)
         guard.check_head(method, rule, headers)
-        if rule is _ADMINISTER and methods and method not in methods:
+        if methods and method not in methods and not (method == "HEAD" and "GET" in methods):
             raise RefusedRequest(_method_not_allowed(method, methods))
         limit = guard.check_body(rule, headers)
         if limit is None:

@@ -100,6 +100,7 @@ class LearnJob(ModelJob):
         self.model, self.examples, self.payload, self.key, self.digest = model, examples, payload, key, digest
         self.predictions = predictions
         self.size = len(payload)
+        self.repeated = False  # whether it was learned before
         self._entry: Entry | None = None
         self._logged: LoggedAnswer | None = None  # of the same request, sent before
 
@@ -107,7 +108,7 @@ class LearnJob(ModelJob):
         model, read = self.model, writer.log.read
         writer.check_alive(model)
         if self.key is not None and (logged := read.answer(model.record.id, self.key)) is not None:
-            if logged.digest != self.digest:
+            if logged.digest not in (None, self.digest):  # entries of an imported log have none
                 used = f"a new one: entry {logged.seq} was another request with it"
                 raise InvalidParameter("Idempotency-Key", self.key, used)
             self._logged = logged
@@ -123,6 +124,7 @@ class LearnJob(ModelJob):
     def apply(self, writer: Writer) -> object:
         if self._entry is None:
             assert self._logged is not None
+            self.repeated = True
             place = self.model.record.id, self._logged.seq
             known = self._logged.outcome or writer.outcomes.get(place)
             return Learned(place[1], *writer.states.outcome(*place)) if known is None else Learned.from_json(known)

@@ -79,7 +79,8 @@ async def learn(request: Request, name: ModelName, body: shapes.LearnRequest, ke
     job = await learn_job(service, model, raw, content, key)
     learned = await service.writer.do(job)
     assert isinstance(learned, Learned)
-    return learn_answer(service, model, learned, len(raw))
+    count_learned(service, job, learned)
+    return learn_answer(learned, len(raw))
 
 
 async def learn_job(
@@ -110,11 +111,17 @@ async def learn_job(
     return LearnJob(model, examples, payload, key, digest, predictions)
 
 
-def learn_answer(service: Service, model: ServedModel, learned: Learned, count: int) -> Response:
+def count_learned(service: Service, job: LearnJob, learned: Learned) -> None:
+    """Count what a job learned, unless it was learned before."""
+    if not job.repeated:
+        metrics, name = service.metrics, job.model.name
+        metrics.examples_learned.add(learned.learned, name)
+        metrics.mistakes.add(learned.mistakes, name)
+        metrics.examples_refused.add(len(learned.refused), name)
+
+
+def learn_answer(learned: Learned, count: int) -> Response:
     """Return the answer to a request to learn; if nothing could be learned, that is an error."""
-    service.metrics.examples_learned.add(learned.learned, model.name)
-    service.metrics.mistakes.add(learned.mistakes, model.name)
-    service.metrics.examples_refused.add(len(learned.refused), model.name)
     if learned.refused and len(learned.refused) == count:
         raise learned.refused[0][1]
     values: dict[str, object] = {name: getattr(learned, name) for name in ("seq", "learned", "mistakes", "wrong")}
@@ -145,11 +152,12 @@ async def learn_lines(service: Service, model: ServedModel, content: bytes, key:
                 result.hint = f"{learned:,} examples were learned before"
             raise result
         assert isinstance(result, Learned)
+        count_learned(service, job, result)
         seq, learned = result.seq, learned + result.learned
         mistakes, wrong = mistakes + result.mistakes, wrong + result.wrong
         refused += [(first + place, error) for place, error in result.refused]
         first += len(job.examples)
-    return learn_answer(service, model, Learned(seq, learned, mistakes, wrong, tuple(refused)), first)
+    return learn_answer(Learned(seq, learned, mistakes, wrong, tuple(refused)), first)
 
 
 @route(

@@ -25,13 +25,13 @@ class Limits(NamedTuple):
     text_characters : int
         Length of an example's text; longer ones are answered with 422.
     label_characters : int
-        Length of a label, or of a feature's name; longer ones are answered with 422.
+        Length of a label; longer ones are answered with 422.
     models : int
         Models in the folder; another one is answered with 507.
     classes : int
         Different labels of a model; another one is answered with 422.
     model_bytes : int
-        Memory that one model may take; learning that would take more is answered with 507.
+        Memory that one model may take, both of its copies; learning that would take more is answered with 507.
     disk_free_bytes : int
         Space that must stay free on the disk; learning is answered with 507 while there is less.
     disk_bytes : int or None

@@ -93,7 +93,7 @@ class LoggedAnswer(NamedTuple):
     """The entry that a request with the same key made before."""
 
     seq: int
-    digest: bytes
+    digest: bytes | None  # of the request; None in an imported log
     outcome: str | None  # JSON
 
 
@@ -338,6 +338,11 @@ class Log:
                 database.execute("DELETE FROM models WHERE id = ?", gone)
         self._database.execute("PRAGMA incremental_vacuum(1000)").fetchall()
         return True
+
+    def disk_bytes(self) -> int:
+        """Return the bytes of the log on the disk, with what SQLite has not put into its place yet."""
+        files = (self.path, self.path.with_name(f"{self.path.name}-wal"))
+        return sum(file.stat().st_size for file in files if file.exists())
 
     def flush(self) -> None:
         """Wait until the disk has the number of the last acknowledged commit."""

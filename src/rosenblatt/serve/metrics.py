@@ -139,7 +139,9 @@ class Metrics:
         self.open_streams = Gauge("open_streams", "Streams of events that are open.")
         self.examples_learned = Counter("examples_learned_total", "Examples learned since the start.", model)
         self.mistakes = Counter("mistakes_total", "Mistakes of the learner since the start.", model)
-        self.examples_refused = Counter("examples_refused_total", "Examples that could not be used.", model)
+        self.examples_refused = Counter(
+            "examples_refused_total", "Examples that could not be learned when their turn came.", model
+        )
         self.predictions = Counter("predictions_total", "Predictions since the start.", model)
         self.commits = Counter("commits_total", "Commits of the log.")
         self.commit_seconds = Histogram("commit_seconds", "Time that a commit of the log took.")
