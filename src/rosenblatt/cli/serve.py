@@ -30,7 +30,9 @@ def serve(
     allow_host: Annotated[list[str] | None, opts.option(
         "--allow-host", "NAME", "A name that a reverse proxy on this machine sends as Host; repeatable."
     )] = None,
-    max_body: Annotated[float | None, opts.option("--max-body", "MIB", "Refuse larger requests. [default: 32]", min=0)] = None,
+    max_body: Annotated[float | None, opts.option(
+        "--max-body", "MIB", "Refuse larger requests. [default: 32]", min=0
+    )] = None,
     max_rows: Annotated[int | None, opts.option(
         "--max-rows", "N", "Refuse requests with more examples. [default: 10,000]", min=1
     )] = None,
