@@ -476,6 +476,90 @@ def test_hashes_are_what_the_documentation_says():
         model.learn_one({2.5: 1}, "y")
 
 
+class Word(str):
+    """Text, but not exactly a str."""
+
+
+PLAIN_NAMES = st.one_of(st.text(max_size=50), st.text("abc", max_size=150), st.integers(), st.binary(max_size=140))
+NAMES = st.one_of(PLAIN_NAMES, st.booleans(), st.tuples(PLAIN_NAMES, PLAIN_NAMES), st.builds(Word, st.text(max_size=9)))
+
+
+@given(NAMES, st.integers(2, 2**31))
+def test_compiled_code_hashes_as_python_does(name, buckets):
+    for bits in (32, 64):
+        found = hashing.COMPILED[bits](id(name), buckets)
+        if found == -1:
+            assert not isinstance(name, (int, bytes)) or type(name) is bool or len(hashing.name_bytes(name)) > hashing.BLOCK
+        else:
+            assert found == hashing.code(name, buckets, bits)
+    if type(name) is str:
+        assert hashing.COMPILED[32](id(name), buckets) >= 0
+        assert (hashing.COMPILED[64](id(name), buckets) >= 0) == (len(name.encode()) <= hashing.BLOCK)
+
+
+def test_a_name_that_has_no_utf8_is_refused():
+    model = OnlinePerceptron(hashing=8)
+    model.learn_many([{"a": 1}, {"b": 1}], ["x", "y"])
+    assert hashing.COMPILED[32](id("\ud800"), 8) == -1
+    with pytest.raises(UnicodeEncodeError):
+        model.predict_one({"\ud800": 1.0})
+
+
+def hashed_rows(count, seed):
+    """Rows of real numbers, with names of every kind; so many that not all are remembered."""
+    rng = np.random.default_rng(seed)
+    names = [
+        *(f"w{i}" for i in range(30)),
+        *(f"ö{i}" for i in range(5)),
+        ("pair", 1),
+        b"bytes",
+        7,
+        -8,
+        True,
+        Word("x"),
+        "l" * 200,
+    ]
+    for _ in range(count):
+        chosen = rng.choice(len(names), 6, replace=False)
+        yield {names[j]: float(rng.standard_normal()) for j in chosen} | {"zero": 0.0}, int(rng.integers(3))
+
+
+@pytest.mark.parametrize("bits", [32, 64])
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("keep", ["last", "average"])
+def test_a_hashed_score_is_the_sum_in_the_order_of_the_row(bits, classes, keep):
+    """To the last bit, whichever names are remembered."""
+    model = OnlinePerceptron(hashing=16, hash_bits=bits, keep=keep)
+    for row, label in hashed_rows(100, 1):
+        model.learn_one(row, label % classes)
+    w, vectors = model._weights.w, model._weights.vectors
+    for row, _ in hashed_rows(30, 2):
+        total = np.zeros(w.shape[1])
+        for name, value in row.items():
+            code = hashing.code(name, 16, bits)
+            total += (-value if code & 1 else value) * w[code >> 1]
+        total += w[-1]
+        score = total[:vectors] - total[vectors:] / model.n_seen_ if keep == "average" else total
+        assert [model.score_one(row)[label] for label in model.classes_[-vectors:]] == score.tolist()
+
+
+@pytest.mark.parametrize("bits", [32, 64])
+@pytest.mark.parametrize("params", [{"keep": "average"}, {"rule": rules.PA1(1.0)}])
+def test_predictions_and_files_in_between_leave_no_trace_in_a_hashed_model(tmp_path, bits, params):
+    one, other = (OnlinePerceptron(hashing=16, hash_bits=bits, **params) for _ in range(2))
+    for i, (row, label) in enumerate(hashed_rows(120, 3)):
+        one.learn_one(row, label)
+        other.learn_one(row, label)
+        for unseen, _ in hashed_rows(i % 3, 4 + i):
+            other.predict_one(unseen)
+        if i % 25 == 24:
+            other.save(tmp_path / "middle")
+            other = rosenblatt.load(tmp_path / "middle")
+    one.save(tmp_path / "one")
+    other.save(tmp_path / "other")
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "other").read_bytes()
+
+
 @pytest.mark.parametrize("bits", [32, 64])
 def test_hashed_weights_keep_their_names(bits):
     """As long as names are remembered, each tells what a row of it alone is scored."""
@@ -650,15 +734,22 @@ def test_a_name_that_cannot_be_compared_is_another_name():
     assert names.codes([Clumsy(1)]).tolist() == [-1]
 
 
-def test_reading_a_row_holds_on_to_nothing():
-    model = OnlinePerceptron()
-    name, value = "".join(["na", "me"]), float("2.5")
+@pytest.mark.parametrize("params", [{}, {"hashing": 64}])
+@pytest.mark.parametrize("name", ["".join(["na", "me"]), "".join(["n", "ä", "me"]), 10**30, bytes([5, 6]), ("pair", "a")])
+def test_reading_a_row_holds_on_to_nothing(params, name):
+    model = OnlinePerceptron(**params)
+    value = float("2.5")
     row = {name: value}
-    model.learn_many([{}, {"name": 1.0}], ["x", "y"])
+    model.learn_many([{}, {"other": 1.0}], ["x", "y"])
     before = sys.getrefcount(name), sys.getrefcount(value), sys.getrefcount(row)
     for _ in range(100):
         model.predict_one(row)
-        model.learn_one(row, "y")
+    assert (sys.getrefcount(name), sys.getrefcount(value), sys.getrefcount(row)) == before
+    model.learn_one({name: 1.0}, "x")
+    before = sys.getrefcount(name), sys.getrefcount(value), sys.getrefcount(row)
+    for _ in range(100):
+        model.predict_one(row)
+        model.learn_one(row, "x")
     assert (sys.getrefcount(name), sys.getrefcount(value), sys.getrefcount(row)) == before
 
 
