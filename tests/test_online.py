@@ -183,6 +183,42 @@ def test_the_third_class_finds_the_one_vector_as_two():
     assert model.score_one({"a": 1, "b": 2}) == {"x": 0.0, "y": -2.0, "z": 2.0}
 
 
+@pytest.mark.parametrize("keep", ["last", "average"])
+@pytest.mark.parametrize("params", [{}, {"hashing": 2**10}, {"max_features": 20}])
+def test_many_new_classes_move_the_weights_few_times(tmp_path, keep, params):
+    """Each third example brings a class; the others go back to an earlier one."""
+    rng = np.random.default_rng(6)
+    count, X = 700, rng.integers(-3, 4, (2100, 9)).astype(float)
+    y = [i // 3 if i % 3 == 0 else int(rng.integers(i // 3 + 1)) for i in range(3 * count)]
+    model, arrays = OnlinePerceptron(keep=keep, **params), []
+    for i, (x, label) in enumerate(zip(X, y, strict=True)):
+        model.learn_one(dict(zip("abcdefghi", x.tolist(), strict=True)), label)
+        if not arrays or model._weights.w is not arrays[-1]:
+            arrays.append(model._weights.w)
+        if i == 1000:
+            model.save(tmp_path / "model")
+            model = rosenblatt.load(tmp_path / "model")
+    assert len(arrays) <= 4 + math.log2(count)
+    coefs, _, engine = streamed(X, y, np.ones(len(y)), {"keep": keep})
+    assert (model.n_mistakes_, model.n_updates_) == (engine.n_mistakes_, engine.n_updates_)
+    for label, coef in zip(model.classes_, coefs, strict=True):
+        assert model.weights_of(label) == {"abcdefghi"[j]: value for j, value in enumerate(coef.tolist()) if value}
+    model.save(tmp_path / "model")
+    assert rosenblatt.load(tmp_path / "model")._weights.room == count
+
+
+def test_a_new_class_that_fails_leaves_the_room_for_the_next():
+    model = OnlinePerceptron(keep="average")
+    model.learn_many([{"a": float(i), "b": 1.0} for i in range(4)], LABELS)
+    before = all_of(model)
+    with pytest.raises(ValueError, match="too long"):
+        model.learn_one({"a": 1.0}, "fifth", 1e200)
+    assert all_of(model) == before
+    model.learn_one({"a": 1.0}, "sixth")
+    assert model.classes_ == (*LABELS, "sixth")
+    assert not model._weights.w[:, 5:6].any()
+
+
 @given(streams(classes=2))
 def test_the_average_is_exact(stream):
     X, y = stream
@@ -534,7 +570,7 @@ def test_a_hashed_score_is_the_sum_in_the_order_of_the_row(bits, classes, keep):
         model.learn_one(row, label % classes)
     w, vectors = model._weights.w, model._weights.vectors
     for row, _ in hashed_rows(30, 2):
-        total = np.zeros(w.shape[1])
+        total = np.zeros(w.shape[1])  # for two or three classes, without room for more
         for name, value in row.items():
             code = hashing.code(name, 16, bits)
             total += (-value if code & 1 else value) * w[code >> 1]
@@ -651,7 +687,7 @@ def test_the_limit_is_never_exceeded_and_the_smallest_go_first(stream, limit, ke
 
 
 @pytest.mark.parametrize("keep", ["last", "average"])
-@pytest.mark.parametrize("classes", [2, 5])
+@pytest.mark.parametrize("classes", [2, 3, 5, 12, 13])
 def test_memory_is_what_the_documentation_says(keep, classes):
     limit, rng = 100, np.random.default_rng(0)
     model = OnlinePerceptron(max_features=limit, keep=keep)
@@ -659,7 +695,8 @@ def test_memory_is_what_the_documentation_says(keep, classes):
         model.learn_one({f"w{j}": 1.0 for j in rng.integers(0, 2000, 12)}, i % classes)
         assert model.n_features_ <= limit
     weights = model._weights
-    assert weights.w.nbytes == 8 * (limit + 1) * (1 if classes == 2 else classes) * (2 if keep == "average" else 1)
+    vectors = {2: 1, 3: 3, 5: 6, 12: 12, 13: 24}[classes]
+    assert weights.w.nbytes == 8 * (limit + 1) * vectors * (2 if keep == "average" else 1)
     assert weights.names.table.nbytes <= 64 * limit
     assert len(weights.names.known) == model.n_features_ > limit * 0.8
 
@@ -948,7 +985,8 @@ def all_of(model):
     if not model.classes_:
         return counts
     names = weights.names.known, weights.names.codes(weights.names.known).tolist(), weights.names.positions
-    return (model.classes_, dict(model._numbers), counts, copy.deepcopy(names), weights.w.shape, weights.w.tobytes())
+    shape = weights.vectors, *weights.w.shape
+    return (model.classes_, dict(model._numbers), counts, copy.deepcopy(names), shape, weights.w.tobytes())
 
 
 @pytest.mark.parametrize("example", FAILING.values(), ids=FAILING)

@@ -161,8 +161,9 @@ def measure(x, size, weights, clock):
 
 @gil_jit
 def measure_all(x, size, weights, products):
-    """Do the same for many weight vectors: add the products with the first columns to `products`, which must be zero
-    before. Return whether all values and results are valid: False where `measure` returns NaN."""
+    """Do the same for many weight vectors: add the products with them to the first row of `products` (1 or 2, vectors),
+    which must be zero before, and those with their drifts to the second, if there is one. Return whether all values and
+    results are valid: False where `measure` returns NaN."""
     w, columns, items = word(weights, WEIGHTS), word(weights, COLUMNS), stack_memory()
     names, position = word(weights, NAMES), np.int64(0)
     while True:
@@ -175,14 +176,18 @@ def measure_all(x, size, weights, products):
                 return False
             if code >= 0:
                 v = -v if code & 1 else v
-                for k in range(products.size):
-                    products[k] += v * real(w, columns * (code >> 1) + k)
+                for half in range(len(products)):
+                    at = columns * (code >> 1) + columns // 2 * half
+                    for k in range(products.shape[1]):
+                        products[half, k] += v * real(w, at + k)
         if count < TOGETHER:
             break
     fine = True
-    for k in range(products.size):
-        products[k] += real(w, columns * word(weights, LAST) + k)
-        fine = fine and abs(products[k]) <= LARGEST
+    for half in range(len(products)):
+        at = columns * word(weights, LAST) + columns // 2 * half
+        for k in range(products.shape[1]):
+            products[half, k] += real(w, at + k)
+            fine = fine and abs(products[half, k]) <= LARGEST
     return fine
 
 

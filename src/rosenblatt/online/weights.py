@@ -46,6 +46,15 @@ class _Block(NamedTuple):
     address: int
 
 
+def room_for(vectors: int, room: int) -> int:
+    """Return for how many weight vectors there is room once there are so many, if there was room for `room` before: it is
+    doubled when it is used up, so that new classes take time in proportion to the size of the weights."""
+    room = 3 if room == 1 < vectors else room
+    while room < vectors:
+        room *= 2
+    return room
+
+
 class NamedWeights:
     """One weight vector for two classes, one a class for more; where an average is wanted, the drifts from which it follows
     are further columns beside them, so that a feature is looked up once for both."""
@@ -60,8 +69,25 @@ class NamedWeights:
         self.bits = bits
         self.names = Names()
         self._make_block()
-        # (slots + 1, columns); the last is the intercept, the constant times the weight of the constant
+        # (slots + 1, columns); the last row is the intercept, the constant times the weight of the constant. With an
+        # average, the second half of the columns are the drifts. Columns without a vector, in either half, are zero.
         self.set_weights(np.zeros(((buckets or 0) + 1, 2 if average else 1)), 1)
+
+    @property
+    def last(self) -> NDArray:
+        """The weights, (slots + 1, vectors)."""
+        return self.w[:, : self.vectors]
+
+    @property
+    def drift(self) -> NDArray:
+        """Their drifts, where an average is wanted."""
+        half = self.w.shape[1] // 2
+        return self.w[:, half : half + self.vectors]
+
+    @property
+    def room(self) -> int:
+        """The number of weight vectors for which there is room."""
+        return self.w.shape[1] // (2 if self.average else 1)
 
     def set_weights(self, w: NDArray, vectors: int) -> None:
         """Set the array of weights and the number of weight vectors in it."""
@@ -94,8 +120,8 @@ class NamedWeights:
         names = [encode_name(name) for name in self.names.known]
         parts = Parts({"positions": self.names.positions})
         parts.put_json("names", names)
-        w = self.w if self.buckets is not None else np.concatenate([self.w[: len(names)], self.w[-1:]])
-        parts.put("weights", w)
+        w = np.hstack([self.last, self.drift]) if self.average else self.last
+        parts.put("weights", w if self.buckets is not None else np.concatenate([w[: len(names)], w[-1:]]))
         return parts
 
     def set_from_parts(self, parts: Parts, classes: int) -> None:
@@ -126,7 +152,8 @@ class NamedWeights:
             if value != value and self.buckets is not None:
                 value = self._measure(x, 0)
             return value if value == value else None
-        return self._products(x, self.vectors)
+        products = self._products(x, 1)
+        return None if products is None else products[0]
 
     def predict_score(self, x: RowLike, clock: int) -> Any:
         """Return the score of a row by the weights that predict: the last, or their average over so many examples."""
@@ -138,14 +165,13 @@ class NamedWeights:
             if value != value:
                 raise _overflow()
             return value
-        columns = 2 * self.vectors if self.average else self.vectors
-        products = self._products(x, columns)
+        halves = 2 if self.average else 1
+        products = self._products(x, halves)
         if products is None:
-            products = self._products(self.read_and_score(x)[0], columns)
+            products = self._products(self.read_and_score(x)[0], halves)
         if products is None:
             raise _overflow()
-        last = products[: self.vectors]
-        return last - products[self.vectors :] / clock if self.average else last
+        return products[0] - products[1] / clock if self.average else products[0]
 
     def read_and_score(self, x: RowLike) -> tuple[Any, Any]:
         """Return the row that x stands for, and its score by the last weights."""
@@ -158,9 +184,10 @@ class NamedWeights:
             raise _overflow()
         return row, value
 
-    def _products(self, x: RowLike, columns: int) -> NDArray | None:
-        """Return the products of a row with the first columns of the weights; None if it is not plain."""
-        products = np.zeros(columns)
+    def _products(self, x: RowLike, halves: int) -> NDArray | None:
+        """Return the products of a row with the weights, (halves, vectors): of two halves, the second are those with their
+        drifts. None if the row is not plain."""
+        products = np.zeros((halves, self.vectors))
         if isinstance(x, dict):
             if measure_all(id(x), NAMED, self.address, products):
                 return products
@@ -248,8 +275,7 @@ class NamedWeights:
 
     def predicting(self, clock: int) -> NDArray:
         """Return the weights that predict, (slots + 1, vectors), after so many examples."""
-        last = self.w[:, : self.vectors]
-        return last - self.w[:, self.vectors :] / clock if self.average and clock else last
+        return self.last - self.drift / clock if self.average and clock else self.last
 
     # Changing
 
@@ -276,15 +302,18 @@ class NamedWeights:
         """Add the weights of a class; `classes` counts it."""
         if classes < 3:
             return
-        last, drift = self.w[:, : self.vectors], self.w[:, self.vectors :] if self.average else None
+        w, room = self.w, room_for(classes, self.room)
         if classes == 3:
-            last, drift = last[:, 0], None if drift is None else drift[:, 0]
-        now = Weights(last, drift, np.zeros(1, np.int64), np.zeros(1, np.int64))
-        later = with_more_classes(now, Binary(2) if classes == 3 else Joint(classes - 1), Joint(classes))
-        columns = later.w if later.drift is None else np.hstack([later.w, later.drift])
-        if self.buckets is None:
-            columns[len(self.names) : -1] = 0.0  # rows without a feature: not −0, which a model that was loaded has not
-        self.set_weights(columns, classes)
+            now = Weights(self.last[:, 0], self.drift[:, 0] if self.average else None, *np.zeros((2, 1), np.int64))
+            later = with_more_classes(now, Binary(2), Joint(3))
+            w = later.w if later.drift is None else np.hstack([later.w, later.drift])
+            if self.buckets is None:
+                w[len(self.names) : -1] = 0.0  # rows without a feature: not −0, which a model that was loaded has not
+        elif room > self.room:
+            wider = np.zeros((len(w), w.shape[1] // self.room, room))
+            wider[:, :, : self.room] = w.reshape(len(w), -1, self.room)
+            w = wider.reshape(len(w), -1)
+        self.set_weights(w, classes)
 
     def _admit(self, row: dict, clock: int) -> None:
         """Give slots to the features of a row where those are limited, as far as there are any; after `clock` examples."""
@@ -322,9 +351,9 @@ class NamedWeights:
         that slots stay in the order in which features came."""
         assert self.limit is not None
         used = len(self.names)
-        predicting = self.w[:used, : self.vectors]
+        predicting = self.last[:used]
         if self.average and clock:  # clock times the average: equal where averages are, on integers
-            predicting = clock * predicting - self.w[:used, self.vectors :]
+            predicting = clock * predicting - self.drift[:used]
         size = np.abs(predicting).max(axis=1)
         codes = self.names.codes(row)
         present = codes[codes >= 0] >> 1
