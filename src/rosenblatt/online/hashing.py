@@ -33,8 +33,8 @@ from rosenblatt.online.objects import (
 # Of BLAKE2b: the bytes of a block, the first words of the state, and the order in which ten rounds take the words
 BLOCK = 128
 _START, _I1, _I2, _I3, _I4, _I5, _I6, _I7 = (
-    U(word)
-    for word in (
+    U(number)
+    for number in (
         0x6A09E667F3BCC908, 0xBB67AE8584CAA73B, 0x3C6EF372FE94F82B, 0xA54FF53A5F1D36F1,
         0x510E527FADE682D1, 0x9B05688C2B3E6C1F, 0x1F83D9ABFB41BD6B, 0x5BE0CD19137E2179,
     )
