@@ -183,6 +183,42 @@ def test_the_third_class_finds_the_one_vector_as_two():
     assert model.score_one({"a": 1, "b": 2}) == {"x": 0.0, "y": -2.0, "z": 2.0}
 
 
+@pytest.mark.parametrize("keep", ["last", "average"])
+@pytest.mark.parametrize("params", [{}, {"hashing": 2**10}, {"max_features": 20}])
+def test_many_new_classes_move_the_weights_few_times(tmp_path, keep, params):
+    """Each third example brings a class; the others go back to an earlier one."""
+    rng = np.random.default_rng(6)
+    count, X = 700, rng.integers(-3, 4, (2100, 9)).astype(float)
+    y = [i // 3 if i % 3 == 0 else int(rng.integers(i // 3 + 1)) for i in range(3 * count)]
+    model, arrays = OnlinePerceptron(keep=keep, **params), []
+    for i, (x, label) in enumerate(zip(X, y, strict=True)):
+        model.learn_one(dict(zip("abcdefghi", x.tolist(), strict=True)), label)
+        if not arrays or model._weights.w is not arrays[-1]:
+            arrays.append(model._weights.w)
+        if i == 1000:
+            model.save(tmp_path / "model")
+            model = rosenblatt.load(tmp_path / "model")
+    assert len(arrays) <= 4 + math.log2(count)
+    coefs, _, engine = streamed(X, y, np.ones(len(y)), {"keep": keep})
+    assert (model.n_mistakes_, model.n_updates_) == (engine.n_mistakes_, engine.n_updates_)
+    for label, coef in zip(model.classes_, coefs, strict=True):
+        assert model.weights_of(label) == {"abcdefghi"[j]: value for j, value in enumerate(coef.tolist()) if value}
+    model.save(tmp_path / "model")
+    assert rosenblatt.load(tmp_path / "model")._weights.room == count
+
+
+def test_a_new_class_that_fails_leaves_the_room_for_the_next():
+    model = OnlinePerceptron(keep="average")
+    model.learn_many([{"a": float(i), "b": 1.0} for i in range(4)], LABELS)
+    before = all_of(model)
+    with pytest.raises(ValueError, match="too long"):
+        model.learn_one({"a": 1.0}, "fifth", 1e200)
+    assert all_of(model) == before
+    model.learn_one({"a": 1.0}, "sixth")
+    assert model.classes_ == (*LABELS, "sixth")
+    assert not model._weights.w[:, 5:6].any()
+
+
 @given(streams(classes=2))
 def test_the_average_is_exact(stream):
     X, y = stream
@@ -476,6 +512,90 @@ def test_hashes_are_what_the_documentation_says():
         model.learn_one({2.5: 1}, "y")
 
 
+class Word(str):
+    """Text, but not exactly a str."""
+
+
+PLAIN_NAMES = st.one_of(st.text(max_size=50), st.text("abc", max_size=150), st.integers(), st.binary(max_size=140))
+NAMES = st.one_of(PLAIN_NAMES, st.booleans(), st.tuples(PLAIN_NAMES, PLAIN_NAMES), st.builds(Word, st.text(max_size=9)))
+
+
+@given(NAMES, st.integers(2, 2**31))
+def test_compiled_code_hashes_as_python_does(name, buckets):
+    for bits in (32, 64):
+        found = hashing.COMPILED[bits](id(name), buckets)
+        if found == -1:
+            assert not isinstance(name, (int, bytes)) or type(name) is bool or len(hashing.name_bytes(name)) > hashing.BLOCK
+        else:
+            assert found == hashing.code(name, buckets, bits)
+    if type(name) is str:
+        assert hashing.COMPILED[32](id(name), buckets) >= 0
+        assert (hashing.COMPILED[64](id(name), buckets) >= 0) == (len(name.encode()) <= hashing.BLOCK)
+
+
+def test_a_name_that_has_no_utf8_is_refused():
+    model = OnlinePerceptron(hashing=8)
+    model.learn_many([{"a": 1}, {"b": 1}], ["x", "y"])
+    assert hashing.COMPILED[32](id("\ud800"), 8) == -1
+    with pytest.raises(UnicodeEncodeError):
+        model.predict_one({"\ud800": 1.0})
+
+
+def hashed_rows(count, seed):
+    """Rows of real numbers, with names of every kind; so many that not all are remembered."""
+    rng = np.random.default_rng(seed)
+    names = [
+        *(f"w{i}" for i in range(30)),
+        *(f"ö{i}" for i in range(5)),
+        ("pair", 1),
+        b"bytes",
+        7,
+        -8,
+        True,
+        Word("x"),
+        "l" * 200,
+    ]
+    for _ in range(count):
+        chosen = rng.choice(len(names), 6, replace=False)
+        yield {names[j]: float(rng.standard_normal()) for j in chosen} | {"zero": 0.0}, int(rng.integers(3))
+
+
+@pytest.mark.parametrize("bits", [32, 64])
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("keep", ["last", "average"])
+def test_a_hashed_score_is_the_sum_in_the_order_of_the_row(bits, classes, keep):
+    """To the last bit, whichever names are remembered."""
+    model = OnlinePerceptron(hashing=16, hash_bits=bits, keep=keep)
+    for row, label in hashed_rows(100, 1):
+        model.learn_one(row, label % classes)
+    w, vectors = model._weights.w, model._weights.vectors
+    for row, _ in hashed_rows(30, 2):
+        total = np.zeros(w.shape[1])  # for two or three classes, without room for more
+        for name, value in row.items():
+            code = hashing.code(name, 16, bits)
+            total += (-value if code & 1 else value) * w[code >> 1]
+        total += w[-1]
+        score = total[:vectors] - total[vectors:] / model.n_seen_ if keep == "average" else total
+        assert [model.score_one(row)[label] for label in model.classes_[-vectors:]] == score.tolist()
+
+
+@pytest.mark.parametrize("bits", [32, 64])
+@pytest.mark.parametrize("params", [{"keep": "average"}, {"rule": rules.PA1(1.0)}])
+def test_predictions_and_files_in_between_leave_no_trace_in_a_hashed_model(tmp_path, bits, params):
+    one, other = (OnlinePerceptron(hashing=16, hash_bits=bits, **params) for _ in range(2))
+    for i, (row, label) in enumerate(hashed_rows(120, 3)):
+        one.learn_one(row, label)
+        other.learn_one(row, label)
+        for unseen, _ in hashed_rows(i % 3, 4 + i):
+            other.predict_one(unseen)
+        if i % 25 == 24:
+            other.save(tmp_path / "middle")
+            other = rosenblatt.load(tmp_path / "middle")
+    one.save(tmp_path / "one")
+    other.save(tmp_path / "other")
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "other").read_bytes()
+
+
 @pytest.mark.parametrize("bits", [32, 64])
 def test_hashed_weights_keep_their_names(bits):
     """As long as names are remembered, each tells what a row of it alone is scored."""
@@ -567,7 +687,7 @@ def test_the_limit_is_never_exceeded_and_the_smallest_go_first(stream, limit, ke
 
 
 @pytest.mark.parametrize("keep", ["last", "average"])
-@pytest.mark.parametrize("classes", [2, 5])
+@pytest.mark.parametrize("classes", [2, 3, 5, 12, 13])
 def test_memory_is_what_the_documentation_says(keep, classes):
     limit, rng = 100, np.random.default_rng(0)
     model = OnlinePerceptron(max_features=limit, keep=keep)
@@ -575,7 +695,8 @@ def test_memory_is_what_the_documentation_says(keep, classes):
         model.learn_one({f"w{j}": 1.0 for j in rng.integers(0, 2000, 12)}, i % classes)
         assert model.n_features_ <= limit
     weights = model._weights
-    assert weights.w.nbytes == 8 * (limit + 1) * (1 if classes == 2 else classes) * (2 if keep == "average" else 1)
+    vectors = {2: 1, 3: 3, 5: 6, 12: 12, 13: 24}[classes]
+    assert weights.w.nbytes == 8 * (limit + 1) * vectors * (2 if keep == "average" else 1)
     assert weights.names.table.nbytes <= 64 * limit
     assert len(weights.names.known) == model.n_features_ > limit * 0.8
 
@@ -650,15 +771,22 @@ def test_a_name_that_cannot_be_compared_is_another_name():
     assert names.codes([Clumsy(1)]).tolist() == [-1]
 
 
-def test_reading_a_row_holds_on_to_nothing():
-    model = OnlinePerceptron()
-    name, value = "".join(["na", "me"]), float("2.5")
+@pytest.mark.parametrize("params", [{}, {"hashing": 64}])
+@pytest.mark.parametrize("name", ["".join(["na", "me"]), "".join(["n", "ä", "me"]), 10**30, bytes([5, 6]), ("pair", "a")])
+def test_reading_a_row_holds_on_to_nothing(params, name):
+    model = OnlinePerceptron(**params)
+    value = float("2.5")
     row = {name: value}
-    model.learn_many([{}, {"name": 1.0}], ["x", "y"])
+    model.learn_many([{}, {"other": 1.0}], ["x", "y"])
     before = sys.getrefcount(name), sys.getrefcount(value), sys.getrefcount(row)
     for _ in range(100):
         model.predict_one(row)
-        model.learn_one(row, "y")
+    assert (sys.getrefcount(name), sys.getrefcount(value), sys.getrefcount(row)) == before
+    model.learn_one({name: 1.0}, "x")
+    before = sys.getrefcount(name), sys.getrefcount(value), sys.getrefcount(row)
+    for _ in range(100):
+        model.predict_one(row)
+        model.learn_one(row, "x")
     assert (sys.getrefcount(name), sys.getrefcount(value), sys.getrefcount(row)) == before
 
 
@@ -857,7 +985,8 @@ def all_of(model):
     if not model.classes_:
         return counts
     names = weights.names.known, weights.names.codes(weights.names.known).tolist(), weights.names.positions
-    return (model.classes_, dict(model._numbers), counts, copy.deepcopy(names), weights.w.shape, weights.w.tobytes())
+    shape = weights.vectors, *weights.w.shape
+    return (model.classes_, dict(model._numbers), counts, copy.deepcopy(names), shape, weights.w.tobytes())
 
 
 @pytest.mark.parametrize("example", FAILING.values(), ids=FAILING)

@@ -24,6 +24,7 @@ from rosenblatt.errors import InvalidData
 from rosenblatt.online.objects import (
     append,
     as_number,
+    call,
     equal,
     next_item,
     prefetch_object,
@@ -40,8 +41,9 @@ LARGEST = np.finfo(np.float64).max
 LARGEST_VALUE = 1e100  # of a feature, and of a step: no sum of their products, however long the stream, is infinite
 LOW = 2**32 - 1
 
-# The words of a block of names: address of the table, its number of entries minus one, how many names are positions
-TABLE, MASK, POSITIONS = range(3)
+# The words of a block of names: address of the table, its number of entries minus one, how many names are positions, the
+# number of buckets (0: names that are not in the table have no code), and the address of the function that computes a code
+TABLE, MASK, POSITIONS, BUCKETS, HASH = range(5)
 # The words of a block of weights: addresses of the block of names and of the array, its last row, its number of columns
 NAMES, WEIGHTS, LAST, COLUMNS = range(4)
 NAMED = -1  # the size of a row that is a dictionary
@@ -56,7 +58,10 @@ VALUES, CODES = 8 * TOGETHER, 16 * TOGETHER  # bytes from the start of the memor
 @gil_jit
 def look_up(x, size, position, names, items):
     """Write names, values and codes of the next items of a row to the address `items`; return (how many, the position after
-    them). There are −1 if a value is not a number, or too large. The code of a name that is not in the table is −1.
+    them). There are −1 if a value is not a number, or too large.
+
+    The code of a name that is not in the table is −1; but if its value is not zero, and compiled code can hash the name
+    into a bucket, it is −2 − the code that follows from the hash.
 
     x is the address of the row: a dictionary, where `size` is NAMED; or an array of `size` numbers, which have the slots
     0, 1, 2, …; or, for a size of −2 − n, an array of n addresses of names, whose values count as 0.
@@ -98,8 +103,17 @@ def look_up(x, size, position, names, items):
                 code = entry & LOW
                 break
             place = (place + 1) & mask
+        if code < 0 and word(names, BUCKETS) and real(items + VALUES, j) != 0.0:
+            code = -2 - call(word(names, HASH), name, word(names, BUCKETS))
         put_word(items + CODES, j, code)
     return count, position
+
+
+@gil_jit
+def code_at(items, j):
+    """Return the code of an item, whether its name is in the table or hashed; −1 if it has none."""
+    code = word(items + CODES, j)
+    return code if code >= -1 else -2 - code
 
 
 @gil_jit
@@ -119,18 +133,20 @@ def measure(x, size, weights, clock):
     out.
 
     With a `clock` above 0, w is the average over so many examples, for which the drift is a column beside the weight. NaN
-    if a value is not a number, or too large, or the result is not finite.
+    if a value is not a number, or too large, or the result is not finite, or a name must be hashed that compiled code
+    cannot hash.
     """
     w, columns, items = word(weights, WEIGHTS), word(weights, COLUMNS), stack_memory()
-    total, drift, position = 0.0, 0.0, np.int64(0)
+    names, total, drift, position = word(weights, NAMES), 0.0, 0.0, np.int64(0)
     while True:
-        count, position = look_up(x, size, position, word(weights, NAMES), items)
+        count, position = look_up(x, size, position, names, items)
         if count < 0:
             return nan
         for j in range(count):
-            code = word(items + CODES, j)
+            code, v = code_at(items, j), real(items + VALUES, j)
+            if code < 0 and v != 0.0 and word(names, BUCKETS):
+                return nan
             if code >= 0:
-                v = real(items + VALUES, j)
                 v = -v if code & 1 else v
                 total += v * real(w, columns * (code >> 1))
                 if clock > 0:
@@ -145,27 +161,33 @@ def measure(x, size, weights, clock):
 
 @gil_jit
 def measure_all(x, size, weights, products):
-    """Do the same for many weight vectors: add the products with the first columns to `products`, which must be zero
-    before. Return whether all values and results are valid: False where `measure` returns NaN."""
+    """Do the same for many weight vectors: add the products with them to the first row of `products` (1 or 2, vectors),
+    which must be zero before, and those with their drifts to the second, if there is one. Return whether all values and
+    results are valid: False where `measure` returns NaN."""
     w, columns, items = word(weights, WEIGHTS), word(weights, COLUMNS), stack_memory()
-    position = np.int64(0)
+    names, position = word(weights, NAMES), np.int64(0)
     while True:
-        count, position = look_up(x, size, position, word(weights, NAMES), items)
+        count, position = look_up(x, size, position, names, items)
         if count < 0:
             return False
         for j in range(count):
-            code = word(items + CODES, j)
+            code, v = code_at(items, j), real(items + VALUES, j)
+            if code < 0 and v != 0.0 and word(names, BUCKETS):
+                return False
             if code >= 0:
-                v = real(items + VALUES, j)
                 v = -v if code & 1 else v
-                for k in range(products.size):
-                    products[k] += v * real(w, columns * (code >> 1) + k)
+                for half in range(len(products)):
+                    at = columns * (code >> 1) + columns // 2 * half
+                    for k in range(products.shape[1]):
+                        products[half, k] += v * real(w, at + k)
         if count < TOGETHER:
             break
     fine = True
-    for k in range(products.size):
-        products[k] += real(w, columns * word(weights, LAST) + k)
-        fine = fine and abs(products[k]) <= LARGEST
+    for half in range(len(products)):
+        at = columns * word(weights, LAST) + columns // 2 * half
+        for k in range(products.shape[1]):
+            products[half, k] += real(w, at + k)
+            fine = fine and abs(products[half, k]) <= LARGEST
     return fine
 
 
@@ -197,7 +219,7 @@ def push(x, size, weights, known, gains, loses, tau, late, constant):
     while True:
         count, position = look_up(x, size, position, names, items)
         for j in range(count):
-            code, v = word(items + CODES, j), real(items + VALUES, j)
+            code, v = code_at(items, j), real(items + VALUES, j)
             if code < 0 and known and v != 0.0:
                 code = 2 * slots
                 insert(names, word(items, j), short_hash_of(word(items, j)), code)
@@ -222,6 +244,61 @@ def unknown_names(x, names, result):
                 append(result, word(items, j))
         if count < TOGETHER:
             return
+
+
+@gil_jit
+def remember(x, names, known):
+    """Put the names of a row that are not in the table, but for those of value zero, into it and on the list at address
+    `known`, each with the code that its hash says. The table must have room for them. Return False at the first that
+    compiled code cannot hash."""
+    position, items = np.int64(0), stack_memory()
+    while True:
+        count, position = look_up(x, np.int64(NAMED), position, names, items)
+        for j in range(count):
+            if word(items + CODES, j) < 0 and real(items + VALUES, j) != 0.0:
+                if code_at(items, j) < 0:
+                    return False
+                insert(names, word(items, j), short_hash_of(word(items, j)), code_at(items, j))
+                append(known, word(items, j))
+        if count < TOGETHER:
+            return True
+
+
+@gil_jit
+def length_in_buckets(x, names, work, size):
+    """Return ‖x‖², where the values of names that share a bucket are added up first; NaN where `measure` returns it.
+
+    `work` has two words in each of its rows, which must be zero before. The first `size` rows, a power of two that is at
+    least twice the number of names, are a table: a bucket plus one, and the sum of its values. The others are a list: the
+    place of an item in that table, and its value.
+    """
+    table, mask, items = work.ctypes.data, size - 1, stack_memory()
+    position, end = np.int64(0), size
+    while True:
+        count, position = look_up(x, np.int64(NAMED), position, names, items)
+        if count < 0:
+            return nan
+        for j in range(count):
+            code, v = code_at(items, j), real(items + VALUES, j)
+            if v == 0.0:
+                continue
+            if code < 0:
+                return nan
+            v = -v if code & 1 else v
+            bucket, place = (code >> 1) + 1, (code >> 1) & mask
+            while word(table, 2 * place) != 0 and word(table, 2 * place) != bucket:
+                place = (place + 1) & mask
+            put_word(table, 2 * place, bucket)
+            put_real(table, 2 * place + 1, real(table, 2 * place + 1) + v)
+            put_word(table, 2 * end, place)
+            put_real(table, 2 * end + 1, v)
+            end += 1
+        if count < TOGETHER:
+            break
+    total = 0.0
+    for row in range(size, end):
+        total += real(table, 2 * row + 1) * real(table, 2 * word(table, 2 * row) + 1)
+    return total
 
 
 @gil_jit
@@ -277,7 +354,8 @@ class Names:
     def _set_table(self, size: int, old: NDArray | None = None) -> None:
         """Make a table of this size with the entries of the old one."""
         table = np.zeros((size, 2), np.int64)
-        block = np.array([table.ctypes.data, size - 1, self.positions])
+        block = self.block.copy()
+        block[[TABLE, MASK]] = table.ctypes.data, size - 1
         if old is not None:
             transfer(old, block.ctypes.data)
         self.block[:] = block  # before the old table is freed
@@ -287,6 +365,11 @@ class Names:
         """Let the first names be the positions 0, 1, 2, … up to this number."""
         self.positions = count
         self.block[POSITIONS] = count
+
+    def set_buckets(self, buckets: int, code: int) -> None:
+        """Let names that are not known have a code too, that the compiled function at the address `code` computes from the
+        name and the number of buckets; −1 if it cannot."""
+        self.block[[BUCKETS, HASH]] = buckets, code
 
     def __len__(self) -> int:
         return len(self.known)
@@ -301,7 +384,7 @@ class Names:
 
     def __setstate__(self, state: tuple[list[Any], list[int], int]) -> None:
         known, codes, positions = state
-        self.block = np.zeros(3, np.int64)
+        self.block = np.zeros(5, np.int64)
         self.address = self.block.ctypes.data
         self.set_positions(positions)
         self.forget()

@@ -1,11 +1,11 @@
-"""Functions with which compiled code reads Python objects: the next item of a dictionary, the hash of a key, the number in
-a value. Others read and write memory at an address.
+"""Functions with which compiled code reads Python objects: the next item of a dictionary, the hash of a key, the text of a
+name, the number in a value. Others read and write memory at an address.
 
 An object is passed as its address, `id(object)`, by a caller that keeps a reference to it and does not change it meanwhile.
 Most of these call CPython's C API (the stable ABI), whose functions are found by name when the code is loaded, so compiled
-code that calls them is cached like any other. The hash of a str and the number in a float are read where CPython stores
-them, without a call. The caller must hold the global interpreter lock: `gil_jit` compiles it so. With NUMBA_DISABLE_JIT=1
-the same functions are written in Python.
+code that calls them is cached like any other. The hash and the text of a str and the number in a float are read where
+CPython stores them, without a call. The caller must hold the global interpreter lock: `gil_jit` compiles it so. With
+NUMBA_DISABLE_JIT=1 the same functions are written in Python.
 """
 
 from __future__ import annotations
@@ -31,10 +31,32 @@ def _word(item: object, index: int) -> int:
     return ctypes.c_int64.from_address(id(item) + 8 * index).value
 
 
+class _Derived(str):
+    """Text whose characters are not in the object itself, as in any subclass of str."""
+
+
+def _ascii_bits() -> int:
+    """Return the two bits of the fifth word of a str that say that it is ASCII and that the object itself has the
+    characters; −1, which no str has, if they are not where CPython 3.11 to 3.15 have them."""
+    texts = "".join(["ab", "cdefg"]), "".join(["\xe4b", "cdefg"]), _Derived("abcdefg")
+    for compact in (1 << 5, 1 << 19):
+        bits = compact | compact << 1
+        if [_word(text, 4) & bits for text in texts] == [bits, compact, compact << 1]:
+            return bits
+    return -1
+
+
+# The characters of a str with these bits are TEXT bytes from its address on, those of a bytes BYTES. The third word of both
+# is their number.
+ASCII, TEXT, BYTES, SIZE = _ascii_bits(), (40 if sys.version_info >= (3, 12) else 48), 32, 2
+_letters = int.from_bytes(b"abcdefg\0", "little")
 _array = np.zeros(1)
-if (_word("a", 1), _word("a", 3), _word(2.5, 2), _word(_array, 2)) != (
-    id(str), hash("a"), np.float64(2.5).view(np.int64), _array.ctypes.data,
-):  # fmt: skip
+if (
+    (_word("a", 1), _word("a", 3), _word(2.5, 2), _word(_array, 2))
+    != (id(str), hash("a"), np.float64(2.5).view(np.int64), _array.ctypes.data)
+    or (_word("abcdefg", TEXT // 8), _word("abcdefg", SIZE)) != (_letters, 7)
+    or (_word(b"abcdefg", BYTES // 8), _word(b"abcdefg", SIZE)) != (_letters, 7)
+):
     raise ImportError(
         "rosenblatt.online needs CPython with the global interpreter lock (GIL), whose objects it reads in memory; "
         f"this is {sys.implementation.name} {sys.version}"
@@ -48,6 +70,17 @@ def without_dispatch(function: Any, *kinds: Any) -> Any:
         return function
     function.compile(kinds)
     return function.overloads[kinds].entry_point
+
+
+def address_of(function: Any) -> int:
+    """Compile a function of two integers and return the address for `call`: a kernel that calls it so does not contain it
+    and is compiled in less time."""
+    if config.DISABLE_JIT:
+        return id(function)
+    kinds = types.int64, types.int64
+    function.compile(kinds)
+    compiled = function.overloads[kinds]
+    return compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)
 
 
 if config.DISABLE_JIT:
@@ -77,6 +110,10 @@ if config.DISABLE_JIT:
             return float(item) if type(item) in (float, int, bool) or isinstance(item, float) else nan
         except OverflowError:
             return nan
+
+    def call(function, one, other):
+        """Call the function at an address with two integers; it returns an integer and raises nothing."""
+        return _at(function)(one, other)
 
     def append(items, item):
         """Put an object at the end of a list."""
@@ -112,6 +149,24 @@ if config.DISABLE_JIT:
         except Exception:
             hash_ = -1
         return hash_ * _GOLDEN % 2**64 >> 33
+
+    def text_of(name):
+        """(the address of the UTF-8 text of a str, an int or a bytes, the address of the object that holds it, that object
+        if it was made for this and must be released, else 0); zeros if the name is of another type or cannot be encoded."""
+        item = _at(name)
+        try:
+            text = item if type(item) is bytes else str(item).encode() if type(item) in (str, int) else None
+        except ValueError:
+            text = None
+        if text is None:
+            return 0, 0, 0
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(text))
+        return id(text) + BYTES, id(text), id(text)
+
+    def release(item):
+        """Drop the reference to an object, unless its address is 0."""
+        if item:
+            ctypes.pythonapi.Py_DecRef(ctypes.py_object(_at(item)))
 
     _memory = ctypes.create_string_buffer(8 * STACK_WORDS)
 
@@ -218,6 +273,63 @@ else:
             return builder.load(answer)
 
         return types.float64(types.int64), emit
+
+    @intrinsic
+    def text_of(typingctx, name):
+        def emit(context, builder, signature, arguments):
+            name = arguments[0]
+            text, owner, made = (cgutils.alloca_once_value(builder, WORD(0)) for _ in range(3))
+
+            def found(item, offset):
+                builder.store(item, owner)
+                builder.store(builder.add(item, WORD(offset)), text)
+
+            def convert(function, offset):
+                item = builder.ptrtoint(_call(builder, function, OBJECT, name), WORD)
+                with builder.if_else(builder.icmp_signed("!=", item, WORD(0)), likely=True) as (done, failed):
+                    with done:
+                        found(item, offset)
+                        builder.store(item, made)
+                    with failed:
+                        _call(builder, "PyErr_Clear", ir.VoidType())
+
+            kind = _kind(builder, name)
+            with builder.if_then(_is_kind(context, builder, kind, "Unicode"), likely=True):
+                state = builder.and_(_load(builder, name, WORD(4), WORD), WORD(ASCII))
+                with builder.if_else(builder.icmp_signed("==", state, WORD(ASCII)), likely=True) as (plain, other):
+                    with plain:
+                        found(name, TEXT)
+                    with other:
+                        convert("PyUnicode_AsUTF8String", BYTES)
+            with builder.if_then(_is_kind(context, builder, kind, "Bytes"), likely=False):
+                found(name, BYTES)
+            with builder.if_then(_is_kind(context, builder, kind, "Long"), likely=False):
+                convert("PyObject_Str", TEXT)
+            parts = [builder.load(part) for part in (text, owner, made)]
+            return context.make_tuple(builder, signature.return_type, parts)
+
+        return types.UniTuple(types.int64, 3)(types.int64), emit
+
+    @intrinsic
+    def release(typingctx, item):
+        def emit(context, builder, signature, arguments):
+            with builder.if_then(builder.icmp_signed("!=", arguments[0], WORD(0)), likely=False):
+                _call(builder, "Py_DecRef", ir.VoidType(), arguments[0])
+            return context.get_dummy_value()
+
+        return types.void(types.int64), emit
+
+    @intrinsic
+    def call(typingctx, function, one, other):
+        kinds = types.int64, types.int64
+
+        def emit(context, builder, signature, arguments):
+            convention = context.call_conv
+            signature_ = convention.get_function_type(types.int64, kinds)
+            callee = builder.inttoptr(arguments[0], signature_.as_pointer())
+            return convention.call_function(builder, callee, types.int64, kinds, arguments[1:])[1]
+
+        return types.int64(types.int64, *kinds), emit
 
     @intrinsic
     def append(typingctx, items, item):

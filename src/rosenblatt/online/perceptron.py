@@ -106,9 +106,11 @@ class OnlinePerceptron(Learned, LearnerSaveLoadMixin, NamedParameters, Intercept
     Notes
     -----
     Memory: 16 bytes for each weight vector and feature that ever took part in an update (half of it is room to grow; with
-    `max_features`, 8 bytes), twice that with `keep="average"`; two classes have one weight vector, more have one each. And
-    for each feature its name, 8 bytes that point to it, and 32 to 64 bytes of table. Features that never took part in an
-    update take none.
+    `max_features`, 8 bytes), twice that with `keep="average"`; two classes have one weight vector, three have one each, and
+    more have one each and room for at most as many again, so that n new classes take time in proportion to n. And for each
+    feature its name, 8 bytes that point to it, and 32 to 64 bytes of table. Features that never took part in an update take
+    none. With `hashing`, 8 bytes for each weight vector and bucket, and for each name that is remembered the same as for a
+    feature. A model file has no room to grow.
 
     Examples
     --------
@@ -506,23 +508,23 @@ class OnlinePerceptron(Learned, LearnerSaveLoadMixin, NamedParameters, Intercept
 
     def _check_classes(self, labels: Iterable[tuple[int | None, Hashable]]) -> None:
         """Refuse the first of some labels, each with its row, that cannot be a class or would be one too many."""
-        known = dict.fromkeys(self._numbers)
+        added: dict[Hashable, None] = {}
         for row, label in labels:
             try:
-                new = label not in known
+                new = label not in self._numbers and label not in added
             except TypeError:
                 raise InvalidDataType(f"a label must be hashable; got {shown(label)}", row=row) from None
             if not new:
                 continue
             if label is None or label != label:
                 raise InvalidData(f"a label must not be None or NaN; got {label!r}", row=row)
-            if len(known) == self.max_classes:
+            if len(self._numbers) + len(added) == self.max_classes:
                 raise InvalidData(
                     f"the label {shown(label)} would be one class more than max_classes={self.max_classes}; the classes "
-                    f"are {list(known)}",
+                    f"are {[*self._numbers, *added]}",
                     row=row,
                 )
-            known[label] = None
+            added[label] = None
 
     def _column(self, label: Hashable) -> tuple[NDArray, float]:
         """Return the weights that predict, and the sign with which they speak for a label."""

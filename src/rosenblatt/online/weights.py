@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from math import nan
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import int64
@@ -23,16 +23,36 @@ from rosenblatt.online import hashing
 from rosenblatt.online.names import (
     LARGEST_VALUE,
     NAMED,
+    NAMES,
     Names,
     length,
+    length_in_buckets,
     measure,
     measure_all,
     push,
+    remember,
 )
-from rosenblatt.online.objects import without_dispatch
+from rosenblatt.online.objects import address_of, without_dispatch
 from rosenblatt.online.rows import Row, RowLike, numeric_row, read_row
 
 FEWEST = 64  # slots to begin with
+
+
+class _Block(NamedTuple):
+    """A block of weights with a table of names of its own, on which it holds."""
+
+    names: Names
+    words: NDArray
+    address: int
+
+
+def room_for(vectors: int, room: int) -> int:
+    """Return for how many weight vectors there is room once there are so many, if there was room for `room` before: it is
+    doubled when it is used up, so that new classes take time in proportion to the size of the weights."""
+    room = 3 if room == 1 < vectors else room
+    while room < vectors:
+        room *= 2
+    return room
 
 
 class NamedWeights:
@@ -49,18 +69,37 @@ class NamedWeights:
         self.bits = bits
         self.names = Names()
         self._make_block()
-        # (slots + 1, columns); the last is the intercept, the constant times the weight of the constant
+        # (slots + 1, columns); the last row is the intercept, the constant times the weight of the constant. With an
+        # average, the second half of the columns are the drifts. Columns without a vector, in either half, are zero.
         self.set_weights(np.zeros(((buckets or 0) + 1, 2 if average else 1)), 1)
+
+    @property
+    def last(self) -> NDArray:
+        """The weights, (slots + 1, vectors)."""
+        return self.w[:, : self.vectors]
+
+    @property
+    def drift(self) -> NDArray:
+        """Their drifts, where an average is wanted."""
+        half = self.w.shape[1] // 2
+        return self.w[:, half : half + self.vectors]
+
+    @property
+    def room(self) -> int:
+        """The number of weight vectors for which there is room."""
+        return self.w.shape[1] // (2 if self.average else 1)
 
     def set_weights(self, w: NDArray, vectors: int) -> None:
         """Set the array of weights and the number of weight vectors in it."""
         w = np.require(w, np.float64, ["C", "W"])  # compiled code, which gets its address, relies on that
         self.block[1:] = w.ctypes.data, len(w) - 1, w.shape[1]  # before the old array is freed
         self.w, self.vectors = w, vectors
-        self.usual = self.buckets is None and vectors == 1  # one weight vector, and a slot for each name
+        self.usual = vectors == 1  # two classes
 
     def _make_block(self) -> None:
         """Make the block of words that tells compiled code the addresses of names and weights."""
+        if self.buckets is not None:
+            self.names.set_buckets(self.buckets, address_of(hashing.COMPILED[self.bits]))
         self.block = np.array([self.names.address, 0, 0, 0])
         self.address = self.block.ctypes.data
         if NamedWeights.measure is None:
@@ -81,8 +120,8 @@ class NamedWeights:
         names = [encode_name(name) for name in self.names.known]
         parts = Parts({"positions": self.names.positions})
         parts.put_json("names", names)
-        w = self.w if self.buckets is not None else np.concatenate([self.w[: len(names)], self.w[-1:]])
-        parts.put("weights", w)
+        w = np.hstack([self.last, self.drift]) if self.average else self.last
+        parts.put("weights", w if self.buckets is not None else np.concatenate([w[: len(names)], w[-1:]]))
         return parts
 
     def set_from_parts(self, parts: Parts, classes: int) -> None:
@@ -110,9 +149,11 @@ class NamedWeights:
         if self.usual:
             named = isinstance(x, dict)  # the usual case by far, so without a further call
             value = self.measure(id(x), NAMED, self.address, 0) if named else self._measure(x, 0)
+            if value != value and self.buckets is not None:
+                value = self._measure(x, 0)
             return value if value == value else None
-        products = self._products(x, self.vectors)
-        return products if products is None or self.vectors > 1 else float(products[0])
+        products = self._products(x, 1)
+        return None if products is None else products[0]
 
     def predict_score(self, x: RowLike, clock: int) -> Any:
         """Return the score of a row by the weights that predict: the last, or their average over so many examples."""
@@ -124,16 +165,13 @@ class NamedWeights:
             if value != value:
                 raise _overflow()
             return value
-        columns = 2 * self.vectors if self.average else self.vectors
-        products = self._products(x, columns)
+        halves = 2 if self.average else 1
+        products = self._products(x, halves)
         if products is None:
-            products = self._products(self.read_and_score(x)[0], columns)
+            products = self._products(self.read_and_score(x)[0], halves)
         if products is None:
             raise _overflow()
-        value = products[: self.vectors]
-        if self.average:
-            value = value - products[self.vectors :] / clock
-        return value if self.vectors > 1 else float(value[0])
+        return products[0] - products[1] / clock if self.average else products[0]
 
     def read_and_score(self, x: RowLike) -> tuple[Any, Any]:
         """Return the row that x stands for, and its score by the last weights."""
@@ -146,13 +184,18 @@ class NamedWeights:
             raise _overflow()
         return row, value
 
-    def _products(self, x: RowLike, columns: int) -> NDArray | None:
-        """Return the products of a row with the first columns of the weights; None if it is not plain."""
-        products = np.zeros(columns)
+    def _products(self, x: RowLike, halves: int) -> NDArray | None:
+        """Return the products of a row with the weights, (halves, vectors): of two halves, the second are those with their
+        drifts. None if the row is not plain."""
+        products = np.zeros((halves, self.vectors))
         if isinstance(x, dict):
-            if not measure_all(id(x), NAMED, self.address, products):
+            if measure_all(id(x), NAMED, self.address, products):
+                return products
+            own = self._own_block(x)
+            if own is None:
                 return None
-            return products if self.buckets is None else products + self._unknown_products(x, self.w[:, :columns])
+            products[:] = 0.0
+            return products if measure_all(id(x), NAMED, own.address, products) else None
         row = self._numbers(x)
         if row is None or not measure_all(id(row), len(row), self.address, products):
             return None
@@ -161,7 +204,10 @@ class NamedWeights:
     def _measure(self, x: RowLike, clock: int) -> float:
         """Return what `measure` returns, for either kind of row; NaN for anything else."""
         if isinstance(x, dict):
-            return self.measure(id(x), NAMED, self.address, clock)
+            value = self.measure(id(x), NAMED, self.address, clock)
+            if value != value and (own := self._own_block(x)) is not None:
+                value = self.measure(id(x), NAMED, own.address, clock)
+            return value
         row = self._numbers(x)
         return nan if row is None else self.measure(id(row), len(row), self.address, clock)
 
@@ -181,7 +227,7 @@ class NamedWeights:
         """Return the row with text as one feature for each value; refuse values that are no numbers, or too large."""
         if isinstance(row, dict):
             # where the kernel for scores is compiled anyway, it saves compiling the one for lengths
-            plain = self.score(row) is not None if self.usual else length(id(row)) >= 0.0
+            plain = self.score(row) is not None if self.usual and self.buckets is None else length(id(row)) >= 0.0
             return row if plain else numeric_row(row)
         if not (np.abs(row) <= LARGEST_VALUE).all():
             numeric_row(dict(enumerate(row.tolist())))
@@ -192,13 +238,18 @@ class NamedWeights:
         in_order = self.buckets is None and self.limit is None
         return in_order and (size <= self.names.positions or len(self.names) == self.names.positions)
 
-    def _unknown_products(self, row: dict, w: NDArray) -> Any:
-        """Return what the features whose names are not remembered add to the products of a row."""
-        total: Any = 0.0
-        for name in self.names.unknown(row):
-            code = self.code(name)
-            total = total + (-float(row[name]) if code & 1 else float(row[name])) * w[code >> 1]
-        return total
+    def _own_block(self, row: dict) -> _Block | None:
+        """Return a block with the names of a row alone, some of which compiled code cannot hash. None if names are not
+        hashed, or the row is not plain."""
+        if self.buckets is None or not length(id(row)) >= 0.0:
+            return None
+        names = [name for name, value in row.items() if value != 0]
+        codes = self.names.codes(names).tolist()
+        own = Names()
+        own.add(names, [self.code(name) if code < 0 else code for name, code in zip(names, codes, strict=True)])
+        block = self.block.copy()
+        block[NAMES] = own.address
+        return _Block(own, block, block.ctypes.data)
 
     def length(self, row: Row) -> float:
         """Compute ‖(row, constant)‖²."""
@@ -212,16 +263,11 @@ class NamedWeights:
 
     def _length_in_buckets(self, row: dict) -> float:
         """Compute ‖row‖², where the values of names that share a bucket are added up first."""
-        sums: dict[int, float] = {}
-        signed = []
-        for (name, value), known in zip(row.items(), self.names.codes(row).tolist(), strict=True):
-            code = known if known >= 0 else self.code(name)
-            signed.append((code >> 1, -float(value) if code & 1 else float(value)))
-            sums[code >> 1] = sums.get(code >> 1, 0.0) + signed[-1][1]
-        total = 0.0
-        for bucket, value in signed:
-            total += value * sums[bucket]
-        return total
+        size = 2 << len(row).bit_length()
+        squared = length_in_buckets(id(row), self.names.address, np.zeros((size + len(row), 2), np.int64), size)
+        if squared != squared and (own := self._own_block(row)) is not None:
+            squared = length_in_buckets(id(row), own.names.address, np.zeros((size + len(row), 2), np.int64), size)
+        return squared
 
     def code(self, name: Hashable) -> int:
         """Return twice the slot of a feature, plus one where it counts with the opposite sign; −1 if it has none."""
@@ -229,8 +275,7 @@ class NamedWeights:
 
     def predicting(self, clock: int) -> NDArray:
         """Return the weights that predict, (slots + 1, vectors), after so many examples."""
-        last = self.w[:, : self.vectors]
-        return last - self.w[:, self.vectors :] / clock if self.average and clock else last
+        return self.last - self.drift / clock if self.average and clock else self.last
 
     # Changing
 
@@ -257,25 +302,30 @@ class NamedWeights:
         """Add the weights of a class; `classes` counts it."""
         if classes < 3:
             return
-        last, drift = self.w[:, : self.vectors], self.w[:, self.vectors :] if self.average else None
+        w, room = self.w, room_for(classes, self.room)
         if classes == 3:
-            last, drift = last[:, 0], None if drift is None else drift[:, 0]
-        now = Weights(last, drift, np.zeros(1, np.int64), np.zeros(1, np.int64))
-        later = with_more_classes(now, Binary(2) if classes == 3 else Joint(classes - 1), Joint(classes))
-        columns = later.w if later.drift is None else np.hstack([later.w, later.drift])
-        if self.buckets is None:
-            columns[len(self.names) : -1] = 0.0  # rows without a feature: not −0, which a model that was loaded has not
-        self.set_weights(columns, classes)
+            now = Weights(self.last[:, 0], self.drift[:, 0] if self.average else None, *np.zeros((2, 1), np.int64))
+            later = with_more_classes(now, Binary(2), Joint(3))
+            w = later.w if later.drift is None else np.hstack([later.w, later.drift])
+            if self.buckets is None:
+                w[len(self.names) : -1] = 0.0  # rows without a feature: not −0, which a model that was loaded has not
+        elif room > self.room:
+            wider = np.zeros((len(w), w.shape[1] // self.room, room))
+            wider[:, :, : self.room] = w.reshape(len(w), -1, self.room)
+            w = wider.reshape(len(w), -1)
+        self.set_weights(w, classes)
 
     def _admit(self, row: dict, clock: int) -> None:
         """Give slots to the features of a row where those are limited, as far as there are any; after `clock` examples."""
-        unknown = self.names.unknown(row)
         if self.buckets is not None:
-            if len(self.names) + len(unknown) > self.buckets:
+            if len(self.names) + len(row) > self.buckets and len(self.names) + len(self.names.unknown(row)) > self.buckets:
                 self.names.forget()
+            self.names.make_room(len(row))
+            if not remember(id(row), self.names.address, id(self.names.known)):
                 unknown = self.names.unknown(row)
-            self.names.add(unknown, map(self.code, unknown))
+                self.names.add(unknown, map(self.code, unknown))
         elif self.limit is not None:
+            unknown = self.names.unknown(row)
             if len(self.names) + len(unknown) > self.limit:
                 self._forget(row, len(self.names) + len(unknown) - self.limit, clock)
                 del unknown[self.limit - len(self.names) :]
@@ -301,9 +351,9 @@ class NamedWeights:
         that slots stay in the order in which features came."""
         assert self.limit is not None
         used = len(self.names)
-        predicting = self.w[:used, : self.vectors]
+        predicting = self.last[:used]
         if self.average and clock:  # clock times the average: equal where averages are, on integers
-            predicting = clock * predicting - self.w[:used, self.vectors :]
+            predicting = clock * predicting - self.drift[:used]
         size = np.abs(predicting).max(axis=1)
         codes = self.names.codes(row)
         present = codes[codes >= 0] >> 1

@@ -38,6 +38,7 @@ from rosenblatt.online import hashing
 from rosenblatt.online.names import LARGEST_VALUE, length
 from rosenblatt.online.perceptron import OnlinePerceptron
 from rosenblatt.online.rows import numeric_row
+from rosenblatt.online.weights import room_for
 from rosenblatt.serve.limits import Limits
 from rosenblatt.serve.text import TextFeatures
 from rosenblatt.workflow.model import FileModel
@@ -312,7 +313,8 @@ class NamedLearner(ServedLearner):
         elif known > slots:
             slots = 2 * known
         classes = len(model.classes_) + new_labels
-        columns = (classes if classes > 2 else 1) * (2 if model.keep == "average" else 1)
+        room = room_for(classes if classes > 2 else 1, 1 if model._weights is None else model._weights.room)
+        columns = room * (2 if model.keep == "average" else 1)
         return 8 * slots * columns + (NAME_BYTES + 32) * known
 
     def new_names(self, rows: Iterable[Row]) -> int:

@@ -21,12 +21,12 @@ from rosenblatt.data.parsing.decimals import CERTAIN, DOUBTFUL, NONE, left, numb
 from rosenblatt.data.parsing.line_parser import COUNT, DOUBTS, OWN, PLACE, ROWS, WHERE, WRONG
 from rosenblatt.data.parsing.swar import U, byte, first, line_end, start, word
 from rosenblatt.engine.jit import exact, inlined
+from rosenblatt.engine.murmur import LOW, add_block, finish
 
 BARE, WEIGHTED = OWN, OWN + 1  # how many rows have no label, and an importance, in `state`
 
 BAR, LABEL, STRUCTURED, LONG, UNLABELLED, TOUCHING, NAMESPACE, SCALE, VALUE, FINITE = range(1, 11)
 
-LOW = U(0xFFFFFFFF)
 SEPARATORS = b" \t\r"  # the bytes that `_separates` knows: at least one is before each feature
 
 
@@ -39,37 +39,15 @@ class LineOptions(NamedTuple):
     features: bool  # whether to read them; without, rows are empty
 
 
-@inlined
-def _scramble(k):
-    k = (k * U(0xCC9E2D51)) & LOW
-    k = ((k << U(15)) | (k >> U(17))) & LOW
-    return (k * U(0x1B873593)) & LOW
-
-
 @exact
 def murmur(text, begin, end, seed):
     """MurmurHash3 of 32 bits of the bytes between two places."""
     h = U(seed) & LOW
     place = begin
     while place + 4 <= end:
-        h ^= _scramble(word(text, place) & LOW)
-        h = ((h << U(13)) | (h >> U(19))) & LOW
-        h = (h * U(5) + U(0xE6546B64)) & LOW
+        h = add_block(h, word(text, place) & LOW)
         place += 4
-    if place < end:
-        h ^= _scramble(word(text, place) & ((U(1) << U(8 * (end - place))) - U(1)))
-    h ^= U(end - begin)
-    h ^= h >> U(16)
-    h = (h * U(0x85EBCA6B)) & LOW
-    h ^= h >> U(13)
-    h = (h * U(0xC2B2AE35)) & LOW
-    return h ^ (h >> U(16))
-
-
-@exact
-def murmur_of(data):
-    """Return the MurmurHash3 of 32 bits, with seed 0, of an array of bytes without its last eight, which are padding."""
-    return murmur(start(data), 0, len(data) - 8, 0)
+    return finish(h, word(text, place) & ((U(1) << U(8 * (end - place))) - U(1)), end - begin)
 
 
 @exact
