@@ -22,6 +22,7 @@ from rosenblatt.errors import (
 )
 from rosenblatt.serve import learning, management, shapes
 from rosenblatt.serve.learning import learn, predict
+from rosenblatt.serve.metrics import CONTENT_TYPE
 from rosenblatt.serve.problem_details import from_error, problem
 from rosenblatt.serve.routing import make_router, route
 from rosenblatt.serve.service import (
@@ -77,7 +78,7 @@ async def show_metrics(request: Request) -> Response:
     metrics.queue_bytes.set(service.writer.queued_bytes)
     metrics.open_streams.set(service.feed.streams)
     metrics.learning_paused.set(service.writer.paused is not None)
-    return Response(metrics.render(), media_type="text/plain; version=0.0.4")
+    return Response(metrics.render(), media_type=CONTENT_TYPE)
 
 
 @route(router, "GET", "/healthz", response_model=shapes.Status, tags=["server"])

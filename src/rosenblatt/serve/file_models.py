@@ -24,13 +24,12 @@ from rosenblatt.errors import (
     InvalidData,
     InvalidDataType,
     LimitExceeded,
-    UnreadableModel,
     UnsupportedOperation,
     shown,
 )
 from rosenblatt.estimators.explanation import Explanation
 from rosenblatt.modelfile.parts import Parts
-from rosenblatt.serve.learners import EstimatorLearner, Label, ServedLearner
+from rosenblatt.serve.learners import EstimatorLearner, Label
 from rosenblatt.serve.limits import Limits
 from rosenblatt.serve.text import TextFeatures
 from rosenblatt.workflow.explanation import explain_row, is_explainable
@@ -247,11 +246,6 @@ class FileLearner(EstimatorLearner):
     def to_parts(self) -> Parts:
         parts = self.file_model.to_parts()
         return Parts(parts.facts, {name: np.array(array) for name, array in parts.arrays.items()})
-
-    def with_model(self, model: object) -> ServedLearner:
-        if not isinstance(model, FileModel):
-            raise UnreadableModel(f"it holds a {type(model).__name__}, not a model that was trained from files")
-        return FileLearner(model)
 
     def _note_width(self, width: int) -> None:
         """Keep the number of features in the facts of the training, as training from files does."""
