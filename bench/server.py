@@ -66,6 +66,9 @@ class Connection:
             self.http.request(method, path, body, sent)
             answer = self.http.getresponse()
             return Answer(answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read())
+        except AttributeError as error:  # what http.client makes of an answer that ends while its socket is closed
+            self.http.close()
+            raise http.client.IncompleteRead(b"") from error
         except BaseException:
             self.http.close()
             raise
