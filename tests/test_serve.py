@@ -508,20 +508,39 @@ def test_two_servers_cannot_have_one_folder(server):
     second = run("serve", server.folder, "--port", "0")
     assert second.returncode == 3
     assert "another server uses this folder" in second.stderr
-    assert run("serve", server.folder, "--check").returncode == 3
+    checked = run("serve", server.folder, "--check")
+    assert checked.returncode == 3
+    assert f"rosenblatt backup {server.folder} COPY" in checked.stderr
 
 
 def test_an_address_that_others_can_reach_needs_tokens(tmp_path):
     refused = run("serve", tmp_path / "folder", "--host", "0.0.0.0", "--port", "0")
     assert refused.returncode == 2
+    assert "host 0.0.0.0 can be reached by other machines" in refused.stderr
     assert "rosenblatt token add" in refused.stderr
     assert not (tmp_path / "folder" / "log.sqlite").exists()
+    unknown = run("serve", tmp_path / "folder", "--host", "no-such-host.invalid", "--port", "0")
+    assert unknown.returncode == 5
+    assert "cannot listen at no-such-host.invalid" in unknown.stderr
 
 
 def test_a_port_that_is_taken_is_named(server, tmp_path):
     refused = run("serve", tmp_path / "folder", "--port", server.port)
     assert refused.returncode == 5
-    assert str(server.port) in refused.stderr
+    assert refused.stderr == f"error: port {server.port} of 127.0.0.1 is in use\ntry: --port 0 takes any free port\n"
+    assert not (tmp_path / "folder").exists()
+
+
+@pytest.mark.parametrize("command", [["serve", "--check"], ["backup", "COPY"]])
+def test_what_is_not_the_folder_of_a_server_is_named(command, tmp_path):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "file").write_bytes(b"")
+    words = {"missing": "there is no such folder", "empty": "it has no log.sqlite", "file": "this is a file, not a folder"}
+    for name, expected in words.items():
+        refused = run(command[0], tmp_path / name, *(tmp_path / "copy" if word == "COPY" else word for word in command[1:]))
+        assert refused.returncode == 3
+        assert expected in refused.stderr
+    assert "this is a file, not a folder" in run("serve", tmp_path / "file", "--port", "0").stderr
 
 
 def test_a_backup_of_a_running_server_is_a_folder_to_serve(server, ask, name, tmp_path):
