@@ -316,6 +316,7 @@ def test_a_model_file_is_a_start(ask, name, tmp_path):
         ({"classes": ["a", "a"]}, "classes"),
         ({"text": {"words": 9}}, "words"),
         ({"text": {"word": 1}}, "word"),
+        ({"lerner": "AROW"}, "lerner"),
     ],
 )
 def test_a_model_that_cannot_be_made_is_refused_with_the_parameter(ask, settings, parameter):
@@ -349,7 +350,7 @@ def test_a_model_that_would_be_too_large_is_refused_before_it_is_made(ask):
         ({"x": {"a": 1}, "y": "b", "w": True}, "w must be a number"),
         ({"x": {"a": 1}, "y": "b", "z": 1}, "'z'"),
         ({"y": "b"}, "x"),
-        ({"text": 5, "y": "b"}, "text must be text"),
+        ({"text": 5, "y": "b"}, '"text" must be a string; got 5'),
         ({"x": [1], "text": "a", "y": "b"}, "list of numbers"),
         ([], "object"),
     ],
@@ -373,10 +374,50 @@ def test_a_body_that_is_not_examples_is_refused(ask, name, body):
     assert ask("GET", path).json()["seq"] == 1
 
 
+def test_refusals_say_what_is_wrong_and_what_to_do(ask, name):
+    path = made(ask, name)
+
+    def refusal(*request, **headers):
+        answered = ask(*request, **headers)
+        assert answered.status >= 400
+        return answered.json()["detail"], answered.json().get("hint", "")
+
+    assert refusal("PUT", path, {"lerner": "AROW"})[0].startswith(
+        "the body has an unknown member 'lerner'; allowed are learner,"
+    )
+    detail, hint = refusal("PUT", path, {"hashing": 1024})
+    assert detail == f"there is a model {name} already, and it differs: hashing is null, the request has 1024"
+    assert hint == "choose another name or delete it"
+    log = ask("GET", f"{path}/log").body
+    imported = refusal("POST", f"{path}/log", log, Content_Type="application/x-ndjson")
+    assert imported == (f"there is a model {name} already", "choose another name or delete it")
+    assert "lists those there are" in refusal("GET", "/models/no-such-model")[1]
+    detail, hint = refusal("POST", f"{path}/learn", {"x": {"a": 1}, "y": "b"})
+    assert detail == "unknown member 'x' in the body; it may have examples"
+    assert hint == 'send {"examples": [{"x": …, "y": …}]}'
+    assert refusal("POST", f"{path}/learn", {"examples": [{"x": {}, "label": "b"}]})[1] == 'the label is "y"'
+    assert "no classes yet" in refusal("GET", f"{path}/weights?label=a")[0]
+    assert refusal("GET", "/nothing")[0] == "there is no route GET /nothing; GET /openapi.json lists them"
+    form = refusal("POST", f"{path}/learn", b"a=1", Content_Type="application/x-www-form-urlencoded")
+    assert form[1] == "send the header Content-Type: application/json"
+    learners = refusal("PUT", "/models/unmade", {"learner": "Perceptrn"})[0]
+    assert "OnlinePerceptron, " in learners
+    assert "DeltaRule" not in learners
+    vectors = made(ask, f"{name}-vectors", learner="Perceptron")
+    assert '"hashing": 262144' in refusal("POST", f"{vectors}/learn", {"examples": [{"x": {"a": 1}, "y": "b"}]})[1]
+
+
+def test_the_entry_of_an_imported_log_that_cannot_be_applied_is_a_fact(ask, name):
+    lines = [b'{"seq":1,"time":1,"create":{}}', b'{"seq":2,"time":2,"learn":[{"x":{"a":null},"y":"b"}]}']
+    refused = ask("POST", f"/models/{name}/log", b"\n".join(lines), Content_Type="application/x-ndjson")
+    assert (refused.status, refused.json()["entry"], refused.json()["row"]) == (422, 2, 0)
+
+
 def test_requests_have_limits(ask, name):
     path = made(ask, name)
     many = ask("POST", f"{path}/learn", {"examples": [{"x": {"a": 1}, "y": "b"}] * 51})
     assert (many.status, many.json()["limit"]) == (413, "rows")
+    assert "rosenblatt serve --max-rows N" in many.json()["hint"]
     wide = {str(column): 1 for column in range(Limits().features + 1)}
     assert ask("POST", f"{path}/predict", {"examples": [{"x": wide}]}).json()["limit"] == "features"
     label = ask("POST", f"{path}/learn", {"examples": [{"x": {"a": 1}, "y": "b" * 1001}]})

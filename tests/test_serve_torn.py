@@ -164,7 +164,7 @@ def test_the_number_of_acknowledged_commits_cut_or_gone(folders, place, end):
     for cut in range(len(content)):
         assert trial(folders[end], place, acknowledged=content[:cut]) is not None
     assert "--accept-loss" in trial(folders[end], place, acknowledged=None).hint
-    with pytest.raises(DamagedLog, match="restore a backup$"):  # a check cannot accept anything
+    with pytest.raises(DamagedLog, match=r"restore a backup$"):  # a check cannot accept anything
         check_folder(place)
     assert trial(folders[end], place, acknowledged=bytes(len(content))) is not None
     assert trial(folders[end], place, acknowledged=content + b"x") is not None
@@ -174,7 +174,7 @@ def test_the_number_of_acknowledged_commits_cut_or_gone(folders, place, end):
 def test_the_log_gone(folders, place, end):
     gone = {name: None for name in folders[end].files if name.startswith("log.sqlite")}
     assert trial(folders[end], place, **gone).hint == "restore a backup"
-    with pytest.raises(DamagedLog, match="the file is missing; restore a backup$"):
+    with pytest.raises(DamagedLog, match=r"the file is missing; restore a backup$"):
         Log(place, accept_loss=True)
     assert trial(folders[end], place, **{"log.sqlite": None}) is not None
     assert trial(folders[end], place, **{"log.sqlite": b""}) is not None

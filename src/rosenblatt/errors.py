@@ -69,6 +69,7 @@ class RosenblattError(Exception):
     """
 
     learned: int | None = None  # examples that a server had learned before it refused one of many
+    entry: int | None = None  # of a log, where it is about one
 
     def __init__(
         self,
@@ -225,7 +226,8 @@ class UnknownLabel(InvalidData):
 
     def __init__(self, label: object, classes: Collection, **facts: Any):
         known = ", ".join(shown(known) for known in list(classes)[:20]) + (", …" if len(classes) > 20 else "")
-        super().__init__(f"the label {shown(label)} is not one of the known classes: {known}", **facts)
+        reason = f"is not one of the known classes: {known}" if known else "is not known: the model has no classes yet"
+        super().__init__(f"the label {shown(label)} {reason}", **facts)
         self.label, self.classes = label, classes
 
 

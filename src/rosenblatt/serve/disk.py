@@ -56,7 +56,7 @@ class DiskSpace:
         self._used += 2 * more
         if self._used > most:
             self._measured = -_MEASURE_EVERY
-            raise LimitExceeded("disk_bytes", self._used, most, hint="delete a model, or raise the limit")
+            raise LimitExceeded("disk_bytes", self._used, most, hint="delete a model")
 
 
 def used_bytes(folder: Path) -> int:
