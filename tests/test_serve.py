@@ -563,6 +563,8 @@ def test_an_address_that_others_can_reach_needs_tokens(tmp_path):
     unknown = run("serve", tmp_path / "folder", "--host", "no-such-host.invalid", "--port", "0")
     assert unknown.returncode == 5
     assert "cannot listen at no-such-host.invalid" in unknown.stderr
+    no_port = run("serve", tmp_path / "folder", "--port", "99999")
+    assert (no_port.returncode, no_port.stderr) == (2, "error: port must be a whole number from 0 to 65535; got 99999\n")
 
 
 def test_a_port_that_is_taken_is_named(server, tmp_path):

@@ -33,6 +33,7 @@ from rosenblatt.serve.writer import Writer
 
 SWITCH_SECONDS = 0.0005  # after which one thread lets another one run: a prediction waits no longer for a learner
 BACKLOG = 1024
+LAST_PORT = 65_535
 TIDY_SECONDS = 2.0
 
 
@@ -149,7 +150,7 @@ def serve(
     DamagedLog
         If the log is damaged.
     InvalidParameter
-        If the address needs tokens and there are none.
+        If there is no such port, or the address needs tokens and there are none.
     OutputError
         If it cannot listen there, or the folder cannot be made.
     """
@@ -248,10 +249,14 @@ class Endpoint(NamedTuple):
 
 def resolve_host(host: str, port: int) -> Endpoint:
     """Return the address of a name."""
+    if not 0 <= port <= LAST_PORT:
+        raise InvalidParameter("port", port, f"a whole number from 0 to {LAST_PORT}")
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     except OSError as error:
         raise OutputError(f"cannot listen at {host}, port {port}: {error.strerror}", None, error.errno) from None
+    except UnicodeError:
+        raise OutputError(f"cannot listen at {host}: it is not a name of a machine", None) from None
     return Endpoint(host, port, family, address)
 
 

@@ -125,7 +125,7 @@ def read_specification(values: object) -> Specification:
     if not isinstance(learner, str):
         raise InvalidParameter("learner", learner, "the name of a learner")
     if not isinstance(parameters, dict | None):
-        raise InvalidParameter("parameters", parameters, "an object")
+        raise InvalidParameter("parameters", parameters, "a JSON object")
     buckets = values.get("hashing")
     if buckets is not None and (type(buckets) is not int or not 2 <= buckets <= 1 << 31):
         raise InvalidParameter("hashing", buckets, "null or a whole number from 2 to 2**31")
@@ -137,7 +137,7 @@ def read_specification(values: object) -> Specification:
         classes = tuple(classes)
     text = values.get("text")
     if not isinstance(text, dict | None):
-        raise InvalidParameter("text", text, "an object")
+        raise InvalidParameter("text", text, "a JSON object")
     file = values.get("file")
     if file is not None:
         try:
@@ -212,7 +212,7 @@ def read_example(learner: ServedLearner, example: object, limits: Limits) -> Exa
         If it cannot be learned from.
     """
     if not isinstance(example, dict):
-        raise InvalidDataType(f"an example must be an object; got {shown(example)}")
+        raise InvalidDataType(f"an example must be a JSON object; got {shown(example)}")
     if not example.keys() <= EXAMPLE_KEYS:
         unknown = sorted(example.keys() - EXAMPLE_KEYS)[0]
         hint = 'the label is "y"' if unknown.lower() in LABEL_WORDS else None
