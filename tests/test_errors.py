@@ -51,7 +51,11 @@ ERRORS = [
         "pictures need the package matplotlib, which is not installed; pip install 'rosenblatt[plot]'",
     ),
     (LimitExceeded("rows", 12_000, 10_000, row=3), ValueError, "rows must be at most 10,000; got 12,000"),
-    (UnknownModel("mail"), LookupError, "there is no model 'mail'"),
+    (
+        UnknownModel("mail"),
+        LookupError,
+        "there is no model 'mail'; create it with PUT /models/NAME; GET /models lists those there are",
+    ),
     (UnknownEntry("the log has no entry 9"), LookupError, "the log has no entry 9"),
     (Conflict("the prediction has its label"), ValueError, "the prediction has its label"),
     (

@@ -316,6 +316,7 @@ def test_a_model_file_is_a_start(ask, name, tmp_path):
         ({"classes": ["a", "a"]}, "classes"),
         ({"text": {"words": 9}}, "words"),
         ({"text": {"word": 1}}, "word"),
+        ({"lerner": "AROW"}, "lerner"),
     ],
 )
 def test_a_model_that_cannot_be_made_is_refused_with_the_parameter(ask, settings, parameter):
@@ -349,7 +350,7 @@ def test_a_model_that_would_be_too_large_is_refused_before_it_is_made(ask):
         ({"x": {"a": 1}, "y": "b", "w": True}, "w must be a number"),
         ({"x": {"a": 1}, "y": "b", "z": 1}, "'z'"),
         ({"y": "b"}, "x"),
-        ({"text": 5, "y": "b"}, "text must be text"),
+        ({"text": 5, "y": "b"}, '"text" must be a string; got 5'),
         ({"x": [1], "text": "a", "y": "b"}, "list of numbers"),
         ([], "object"),
     ],
@@ -373,10 +374,50 @@ def test_a_body_that_is_not_examples_is_refused(ask, name, body):
     assert ask("GET", path).json()["seq"] == 1
 
 
+def test_refusals_say_what_is_wrong_and_what_to_do(ask, name):
+    path = made(ask, name)
+
+    def refusal(*request, **headers):
+        answered = ask(*request, **headers)
+        assert answered.status >= 400
+        return answered.json()["detail"], answered.json().get("hint", "")
+
+    assert refusal("PUT", path, {"lerner": "AROW"})[0].startswith(
+        "the body has an unknown member 'lerner'; allowed are learner,"
+    )
+    detail, hint = refusal("PUT", path, {"hashing": 1024})
+    assert detail == f"there is a model {name} already, and it differs: hashing is null, the request has 1024"
+    assert hint == "choose another name or delete it"
+    log = ask("GET", f"{path}/log").body
+    imported = refusal("POST", f"{path}/log", log, Content_Type="application/x-ndjson")
+    assert imported == (f"there is a model {name} already", "choose another name or delete it")
+    assert "lists those there are" in refusal("GET", "/models/no-such-model")[1]
+    detail, hint = refusal("POST", f"{path}/learn", {"x": {"a": 1}, "y": "b"})
+    assert detail == "unknown member 'x' in the body; it may have examples"
+    assert hint == 'send {"examples": [{"x": …, "y": …}]}'
+    assert refusal("POST", f"{path}/learn", {"examples": [{"x": {}, "label": "b"}]})[1] == 'the label is "y"'
+    assert "no classes yet" in refusal("GET", f"{path}/weights?label=a")[0]
+    assert refusal("GET", "/nothing")[0] == "there is no route GET /nothing; GET /openapi.json lists them"
+    form = refusal("POST", f"{path}/learn", b"a=1", Content_Type="application/x-www-form-urlencoded")
+    assert form[1] == "send the header Content-Type: application/json"
+    learners = refusal("PUT", "/models/unmade", {"learner": "Perceptrn"})[0]
+    assert "OnlinePerceptron, " in learners
+    assert "DeltaRule" not in learners
+    vectors = made(ask, f"{name}-vectors", learner="Perceptron")
+    assert '"hashing": 262144' in refusal("POST", f"{vectors}/learn", {"examples": [{"x": {"a": 1}, "y": "b"}]})[1]
+
+
+def test_the_entry_of_an_imported_log_that_cannot_be_applied_is_a_fact(ask, name):
+    lines = [b'{"seq":1,"time":1,"create":{}}', b'{"seq":2,"time":2,"learn":[{"x":{"a":null},"y":"b"}]}']
+    refused = ask("POST", f"/models/{name}/log", b"\n".join(lines), Content_Type="application/x-ndjson")
+    assert (refused.status, refused.json()["entry"], refused.json()["row"]) == (422, 2, 0)
+
+
 def test_requests_have_limits(ask, name):
     path = made(ask, name)
     many = ask("POST", f"{path}/learn", {"examples": [{"x": {"a": 1}, "y": "b"}] * 51})
     assert (many.status, many.json()["limit"]) == (413, "rows")
+    assert "rosenblatt serve --max-rows N" in many.json()["hint"]
     wide = {str(column): 1 for column in range(Limits().features + 1)}
     assert ask("POST", f"{path}/predict", {"examples": [{"x": wide}]}).json()["limit"] == "features"
     label = ask("POST", f"{path}/learn", {"examples": [{"x": {"a": 1}, "y": "b" * 1001}]})
@@ -508,20 +549,41 @@ def test_two_servers_cannot_have_one_folder(server):
     second = run("serve", server.folder, "--port", "0")
     assert second.returncode == 3
     assert "another server uses this folder" in second.stderr
-    assert run("serve", server.folder, "--check").returncode == 3
+    checked = run("serve", server.folder, "--check")
+    assert checked.returncode == 3
+    assert f"rosenblatt backup {server.folder} COPY" in checked.stderr
 
 
 def test_an_address_that_others_can_reach_needs_tokens(tmp_path):
     refused = run("serve", tmp_path / "folder", "--host", "0.0.0.0", "--port", "0")
     assert refused.returncode == 2
+    assert "host 0.0.0.0 can be reached by other machines" in refused.stderr
     assert "rosenblatt token add" in refused.stderr
     assert not (tmp_path / "folder" / "log.sqlite").exists()
+    unknown = run("serve", tmp_path / "folder", "--host", "no-such-host.invalid", "--port", "0")
+    assert unknown.returncode == 5
+    assert "cannot listen at no-such-host.invalid" in unknown.stderr
+    no_port = run("serve", tmp_path / "folder", "--port", "99999")
+    assert (no_port.returncode, no_port.stderr) == (2, "error: port must be a whole number from 0 to 65535; got 99999\n")
 
 
 def test_a_port_that_is_taken_is_named(server, tmp_path):
     refused = run("serve", tmp_path / "folder", "--port", server.port)
     assert refused.returncode == 5
-    assert str(server.port) in refused.stderr
+    assert refused.stderr == f"error: port {server.port} of 127.0.0.1 is in use\ntry: --port 0 takes any free port\n"
+    assert not (tmp_path / "folder").exists()
+
+
+@pytest.mark.parametrize("command", [["serve", "--check"], ["backup", "COPY"]])
+def test_what_is_not_the_folder_of_a_server_is_named(command, tmp_path):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "file").write_bytes(b"")
+    words = {"missing": "there is no such folder", "empty": "it has no log.sqlite", "file": "this is a file, not a folder"}
+    for name, expected in words.items():
+        refused = run(command[0], tmp_path / name, *(tmp_path / "copy" if word == "COPY" else word for word in command[1:]))
+        assert refused.returncode == 3
+        assert expected in refused.stderr
+    assert "this is a file, not a folder" in run("serve", tmp_path / "file", "--port", "0").stderr
 
 
 def test_a_backup_of_a_running_server_is_a_folder_to_serve(server, ask, name, tmp_path):

@@ -161,6 +161,30 @@ def test_nobody_there_is_an_error_that_names_the_address():
     with pytest.raises(errors.ServerUnavailable, match=url) as caught:
         Client(url, retries=1, backoff=0.001).models()
     assert isinstance(caught.value, OSError)
+    assert caught.value.problem == f"{url} cannot be reached (2 attempts): Connection refused"
+
+
+def test_what_cannot_be_sent_is_refused_before_it_is():
+    with scripted(answer()) as (client, script):
+        with pytest.raises(errors.InvalidParameter, match="leave out parameters, hashing"):
+            client.create("m", parameters={"keep": "last"}, hashing=64, file="any.model")
+        with pytest.raises(errors.InvalidParameter, match="got None: the row of this prediction was not stored"):
+            client.model("m").learn_label(None, "x")
+        assert not script.requests
+
+
+def test_a_token_that_is_missing_is_an_argument_of_the_client():
+    refused = problem(401, "unauthorized", "this server needs a token", hint="rosenblatt token add")
+    with scripted(refused) as (client, _), pytest.raises(errors.ServerRefused) as caught:
+        client.models()
+    assert caught.value.hint == "pass token= to Client; rosenblatt token add"
+
+
+def test_the_facts_of_a_refusal_are_attributes():
+    refused = problem(422, "invalid-data", "no", entry=3, learned=7)
+    with scripted(refused) as (client, _), pytest.raises(errors.InvalidData) as caught:
+        client.models()
+    assert (caught.value.entry, caught.value.learned) == (3, 7)
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 409, 413, 422, 500, 507])

@@ -439,7 +439,11 @@ def test_tokens_take_effect_while_the_server_runs(tmp_path):
     with serving(tmp_path, Limits()) as served:
         assert ask(served).status == 200
         text, token = add_token(tmp_path, ["predict"], name="dashboard")
-        assert ask(served).kind == "unauthorized"
+        refused = ask(served)
+        assert refused.kind == "unauthorized"
+        assert "rosenblatt token add FOLDER --scope predict" in json.loads(refused.body)["hint"]
+        refused = ask(served, headers={"Authorization": text})
+        assert json.loads(refused.body)["detail"] == "the header must be Authorization: Bearer TOKEN"
         bearer = {"Authorization": f"bearer {text}"}
         assert ask(served, headers=bearer).status == 200
         refused = ask(served, "POST", LEARN, b"{}", {**JSON, **bearer})

@@ -3,7 +3,9 @@ It is never shorter, and a refusal changes nothing."""
 
 import os
 import random
+import sqlite3
 import tempfile
+from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,6 +15,7 @@ pytest.importorskip("fastapi")
 
 from bench.server import Server
 from rosenblatt.errors import DamagedLog
+from rosenblatt.serve.check import check_folder
 from rosenblatt.serve.log import Log
 
 LAST = 4096  # bytes of a file that are cut off, one after the other
@@ -160,7 +163,9 @@ def test_the_number_of_acknowledged_commits_cut_or_gone(folders, place, end):
     content = folders[end].files["acknowledged"]
     for cut in range(len(content)):
         assert trial(folders[end], place, acknowledged=content[:cut]) is not None
-    assert trial(folders[end], place, acknowledged=None) is not None
+    assert "--accept-loss" in trial(folders[end], place, acknowledged=None).hint
+    with pytest.raises(DamagedLog, match=r"restore a backup$"):  # a check cannot accept anything
+        check_folder(place)
     assert trial(folders[end], place, acknowledged=bytes(len(content))) is not None
     assert trial(folders[end], place, acknowledged=content + b"x") is not None
 
@@ -168,7 +173,9 @@ def test_the_number_of_acknowledged_commits_cut_or_gone(folders, place, end):
 @pytest.mark.parametrize("end", ["stopped", "killed"])
 def test_the_log_gone(folders, place, end):
     gone = {name: None for name in folders[end].files if name.startswith("log.sqlite")}
-    assert trial(folders[end], place, **gone) is not None
+    assert trial(folders[end], place, **gone).hint == "restore a backup"
+    with pytest.raises(DamagedLog, match=r"the file is missing; restore a backup$"):
+        Log(place, accept_loss=True)
     assert trial(folders[end], place, **{"log.sqlite": None}) is not None
     assert trial(folders[end], place, **{"log.sqlite": b""}) is not None
 
@@ -192,6 +199,18 @@ def test_bits_flipped_anywhere(folders, place, end, file):
         flipped = content[:at] + bytes([content[at] ^ (1 << draw.randrange(8))]) + content[at + 1 :]
         refused += trial(folders[end], place, **{file: flipped}) is not None
     assert refused > (0 if (end, file) == ("killed", "log.sqlite") else FLIPS // 4)  # there the other file has its pages
+
+
+def test_an_entry_that_has_changed_is_named_with_its_model(folders, tmp_path):
+    folder = folders["stopped"].write(tmp_path / "folder")
+    with closing(sqlite3.connect(folder / "log.sqlite")) as database, database:
+        database.execute(
+            "UPDATE log SET time = time + 1 WHERE seq = 2 AND model = (SELECT id FROM models WHERE name = 'm1')"
+        )
+    with pytest.raises(DamagedLog) as refusal:
+        open_and_read(folder)
+    assert (refusal.value.model, refusal.value.entry, refusal.value.hint) == ("m1", 2, "restore a backup")
+    assert refusal.value.problem.startswith("model 'm1', entry 2: ")
 
 
 def test_bits_flipped_in_the_heads_of_pages(folders, place):

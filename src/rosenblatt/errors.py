@@ -69,6 +69,7 @@ class RosenblattError(Exception):
     """
 
     learned: int | None = None  # examples that a server had learned before it refused one of many
+    entry: int | None = None  # of a log, where it is about one
 
     def __init__(
         self,
@@ -140,12 +141,14 @@ class InvalidParameter(RosenblattError, ValueError):
         The name of the parameter.
     value : object
         Its value.
-    allowed : str
+    allowed : str or None
         What is allowed, as the end of "must be".
+    problem : str, optional
+        What is wrong, where "must be" and "got" do not say it well.
     """
 
-    def __init__(self, parameter: str, value: object, allowed: str, **facts: Any):
-        problem = f"{parameter} must be {allowed}; got {shown(value)}"
+    def __init__(self, parameter: str, value: object, allowed: str | None, problem: str | None = None, **facts: Any):
+        problem = problem or f"{parameter} must be {allowed}; got {shown(value)}"
         super().__init__(problem, parameter=parameter, value=value, allowed=allowed, **facts)
 
 
@@ -223,7 +226,8 @@ class UnknownLabel(InvalidData):
 
     def __init__(self, label: object, classes: Collection, **facts: Any):
         known = ", ".join(shown(known) for known in list(classes)[:20]) + (", …" if len(classes) > 20 else "")
-        super().__init__(f"the label {shown(label)} is not one of the known classes: {known}", **facts)
+        reason = f"is not one of the known classes: {known}" if known else "is not known: the model has no classes yet"
+        super().__init__(f"the label {shown(label)} {reason}", **facts)
         self.label, self.classes = label, classes
 
 
@@ -282,21 +286,21 @@ class UnreadableCertificate(RosenblattError, ValueError):
 
 
 class OutputError(RosenblattError, OSError):
-    """A file that cannot be written.
+    """A file that cannot be written, or a port at which a server cannot listen.
 
     Parameters
     ----------
     problem : str
         What is wrong.
-    path : path
-        The file.
+    path : path or None
+        The file; None for a port.
     errno : int, optional
         That of the OSError behind it.
     """
 
-    def __init__(self, problem: str, path: str | os.PathLike[str], errno: int | None = None, **facts: Any):
+    def __init__(self, problem: str, path: str | os.PathLike[str] | None, errno: int | None = None, **facts: Any):
         super().__init__(problem, path=path, **facts)
-        self.errno, self.filename = errno, os.fspath(path)
+        self.errno, self.filename = errno, None if path is None else os.fspath(path)
 
     def __reduce__(self) -> Any:
         return OutputError, (self.problem, self.filename, self.errno)
@@ -357,6 +361,7 @@ class UnknownModel(RosenblattError, LookupError):
     """
 
     def __init__(self, name: str, **facts: Any):
+        facts.setdefault("hint", "create it with PUT /models/NAME; GET /models lists those there are")
         super().__init__(f"there is no model {shown(name)}", value=name, **facts)
         self.name = name
 

@@ -140,7 +140,9 @@ async def not_found(request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 500
     known = {404: ("not-found", "There is nothing here"), 405: ("method-not-allowed", "This cannot be done here")}
     kind, title = known.get(status, ("bad-request", "The request cannot be fulfilled"))
-    answered = problem(status, kind, title, f"{request.method} {request.url.path[:200]}")
+    asked = f"{request.method} {request.url.path[:200]}"
+    detail = f"there is no route {asked}; GET /openapi.json lists them" if status == 404 else asked
+    answered = problem(status, kind, title, detail)
     if isinstance(error, HTTPException):
         answered.headers.update(error.headers or {})
     return answered

@@ -10,7 +10,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rosenblatt.errors import DamagedLog, OutputError
-from rosenblatt.serve.folder import ACKNOWLEDGED, LOG, SNAPSHOTS, AcknowledgedCommits, damage_named, flush_folder
+from rosenblatt.serve.folder import (
+    ACKNOWLEDGED,
+    LOG,
+    RESTORE,
+    SNAPSHOTS,
+    AcknowledgedCommits,
+    damage_named,
+    flush_folder,
+    require_log,
+)
 from rosenblatt.serve.log import LogReader
 from rosenblatt.serve.predictions import PREDICTIONS
 from rosenblatt.serve.tokens import FILE as TOKENS
@@ -45,8 +54,9 @@ def back_up(folder: Path, target: Path) -> BackedUp:
     OutputError
         If the copy cannot be written.
     """
+    require_log(folder)
     if not (folder / LOG).exists():
-        raise DamagedLog("there is no log in this folder", path=folder / LOG)
+        raise DamagedLog("the file is missing", path=folder / LOG, hint=RESTORE)
     if target.exists():
         raise OutputError("it is there already; name a new folder", target)
     part = target.with_name(target.name + ".part")

@@ -13,7 +13,7 @@ from xxhash import xxh64
 
 from rosenblatt.errors import DamagedLog, RosenblattError
 from rosenblatt.modelfile import container
-from rosenblatt.serve.folder import LOG, FolderLock, check_files
+from rosenblatt.serve.folder import LOG, FolderLock, check_files, require_log
 from rosenblatt.serve.log import LogReader, ModelRecord, SnapshotRecord
 from rosenblatt.serve.snapshots import States
 from rosenblatt.serve.state import State, apply, create, lineage
@@ -50,10 +50,10 @@ def check_folder(folder: Path, progress: Callable[[str], None] | None = None) ->
     DamagedLog
         If the files are not whole.
     """
-    if not (folder / LOG).exists():
-        raise DamagedLog("there is no log in this folder", path=folder / LOG)
+    require_log(folder)
     tell = progress or (lambda text: None)
-    with closing(FolderLock(folder)):
+    copy = f"back it up and check the copy: rosenblatt backup {folder} COPY; rosenblatt serve COPY --check"
+    with closing(FolderLock(folder, copy)):
         check_files(folder)
         with LogReader(folder / LOG) as read:
             tell("the database")
@@ -65,7 +65,8 @@ def check_folder(folder: Path, progress: Callable[[str], None] | None = None) ->
                 try:
                     state, compared, wrong = _replay(folder, read, record)
                 except RosenblattError as error:
-                    problems.append(f"model {record.name}: {error}")
+                    named = isinstance(error, DamagedLog) and error.model is not None
+                    problems.append(str(error) if named else f"model {record.name}: {error}")
                     continue
                 entries += read.last(record.id)[0]
                 examples += state.learner.seen

@@ -33,6 +33,7 @@ from rosenblatt.errors import (
     UnknownLabel,
     UnknownModel,
     UnsupportedOperation,
+    shown,
 )
 from rosenblatt.estimators.explanation import Explanation
 from rosenblatt.online.rows import RowLike, RowsLike, items, read_rows, read_weights
@@ -40,6 +41,7 @@ from rosenblatt.serve.connection import JSON, JSON_LINES, MODEL_FILE, Request, S
 from rosenblatt.serve.json_rows import Label, batches, label_json, label_key, row_json, weight_json
 
 BATCH_ROWS, BATCH_BYTES = 1000, 4 << 20  # of a request that learns or predicts many; a server takes ten times as much
+_DEFAULT_LEARNER = "OnlinePerceptron"
 _LONG = 600.0  # seconds that a whole model or log may take
 _PIECE = 1 << 20  # bytes of a file that are in memory at a time
 _MOST_CONTRIBUTIONS = 1_000_000  # more than a row of a server has features
@@ -158,7 +160,7 @@ class Client:
     def create(
         self,
         name: str,
-        learner: str = "OnlinePerceptron",
+        learner: str = _DEFAULT_LEARNER,
         parameters: Mapping[str, object] | None = None,
         *,
         hashing: int | None = None,
@@ -201,6 +203,11 @@ class Client:
         """
         model = self.model(name)
         if file is not None:
+            others = {"learner": learner != _DEFAULT_LEARNER, "parameters": parameters, "hashing": hashing is not None}
+            others |= {"classes": classes is not None, "text": text is not None}
+            if given := [name for name, is_given in others.items() if is_given]:
+                problem = f"a model that starts from a file is as the file says: leave out {', '.join(given)}"
+                raise InvalidParameter("file", os.fspath(file), None, problem)
             with open(file, "rb") as stream:
                 body, kind = stream.read(), MODEL_FILE
         else:
@@ -614,7 +621,7 @@ class RemoteModel(RemoteState):
         Conflict
             The label of this prediction was learned before.
         """
-        return self._learn([_example("id", json.dumps(str(id)), y, w)])
+        return self._learn([_example("id", _id_json(id), y, w)])
 
     def learn_labels(self, ids: Iterable[str], y: Iterable[Hashable], w: ArrayLike | None = None) -> Acknowledgement:
         """Learn the labels of rows that were predicted before, as `learn_many` does.
@@ -632,7 +639,7 @@ class RemoteModel(RemoteState):
         -------
         acknowledgement : Acknowledgement
         """
-        return self._learn_labelled([("id", json.dumps(str(id))) for id in ids], "there are", "ids", y, w)
+        return self._learn_labelled([("id", _id_json(id)) for id in ids], "there are", "ids", y, w)
 
     # States in time
 
@@ -754,6 +761,13 @@ def _rows_json(X: Rows) -> Iterable[tuple[str, str]]:
 def _example(key: str, text: str, y: Hashable, w: float) -> bytes:
     weight = "" if w == 1.0 else f',"w":{weight_json(w)}'
     return f'{{"{key}":{text},"y":{label_json(y)}{weight}}}'.encode()
+
+
+def _id_json(id: object) -> str:
+    if not isinstance(id, str):
+        reason = ": the row of this prediction was not stored" if id is None else ""
+        raise InvalidParameter("id", id, "a string", f"id must be a string; got {shown(id)}{reason}")
+    return json.dumps(id)
 
 
 def _json(answer: ServerAnswer) -> dict[str, Any]:

@@ -126,7 +126,7 @@ class ServerConnection:
             The server refused the request; the type says why.
         """
         lost = False
-        problem, wait = "", 0.0
+        problem, wait, reached = "", 0.0, True
         for attempt in range(self._retries + 1):
             if attempt:
                 longest = min(self._backoff * 2 ** (attempt - 1), LONGEST_BACKOFF)
@@ -154,7 +154,7 @@ class ServerConnection:
                 ) from error
             except (OSError, http.client.HTTPException) as error:
                 self._disconnect()
-                problem, wait = _reason(error), 0.0
+                problem, wait, reached = _reason(error, sent), 0.0, sent
                 if sent and request.once:
                     raise ServerUnavailable(
                         f"{self.url} did not answer ({problem}), so that it is not known whether {request.method} "
@@ -174,10 +174,14 @@ class ServerConnection:
                     raise error_of(response.status, body)
                 return ServerAnswer(response.status, body, lost)
             problem, wait = _problem_of(body).get("detail") or "it answers 503", _retry_after(response)
+            reached = True
+        attempts = self._retries + 1
+        counted = f"{attempts} attempt{'s' if attempts > 1 else ''}"
+        failed = f"did not do what was asked in {counted}; the last failed because" if reached else ""
         raise ServerUnavailable(
-            f"{self.url} did not do what was asked in {self._retries + 1} attempts; the last failed because {problem}",
+            f"{self.url} {failed or f'cannot be reached ({counted}):'} {problem}",
             self.url,
-            self._retries + 1,
+            attempts,
             hint="start the server, or wait and try again",
         )
 
@@ -249,13 +253,15 @@ def error_of(status: int, body: bytes) -> RosenblattError:
     if not isinstance(facts.get("row", 0), int):
         del facts["row"]
     cls = _error_types().get(kind)
+    if status == 401:
+        facts["hint"] = "; ".join(["pass token= to Client", *([str(facts["hint"])] if "hint" in facts else [])])
     if cls is None:
         return ServerRefused(detail, status, kind, **facts)
     error = cls.__new__(cls, detail)
     RosenblattError.__init__(error, detail, **facts)
     known = {"type", "title", "status", "detail", "instance", *_FACTS}
     for name, value in problem.items():  # what a type has beside the facts that all have
-        if name not in known and name.isidentifier() and not name.startswith("_") and not hasattr(error, name):
+        if name not in known and name.isidentifier() and not name.startswith("_") and getattr(error, name, None) is None:
             setattr(error, name, value)
     return error
 
@@ -283,7 +289,9 @@ def _retry_after(response: http.client.HTTPResponse) -> float:
     return min(float(text), LONGEST_RETRY_AFTER) if text.isascii() and text.isdigit() else 0.0
 
 
-def _reason(error: Exception) -> str:
+def _reason(error: Exception, connected: bool) -> str:
+    """Return why there was no answer."""
     if isinstance(error, TimeoutError):
         return "it did not answer in time"
-    return f"the connection failed: {str(error) or type(error).__name__}"
+    words = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    return f"the connection failed: {words}" if connected else words

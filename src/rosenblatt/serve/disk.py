@@ -47,7 +47,9 @@ class DiskSpace:
         if free < self._limits.disk_free_bytes:
             least = self._limits.disk_free_bytes
             problem = f"the disk would have {max(free, 0):,} bytes free, and {least:,} must stay free"
-            raise LearningPaused(problem, hint="make room on the disk")
+            raise LearningPaused(
+                problem, hint="make room on the disk, or let less stay free: rosenblatt serve --min-free-disk MIB"
+            )
         most = self._limits.disk_bytes
         if most is None:
             return
@@ -56,7 +58,7 @@ class DiskSpace:
         self._used += 2 * more
         if self._used > most:
             self._measured = -_MEASURE_EVERY
-            raise LimitExceeded("disk_bytes", self._used, most, hint="delete a model, or raise the limit")
+            raise LimitExceeded("disk_bytes", self._used, most, hint="delete a model")
 
 
 def used_bytes(folder: Path) -> int:

@@ -260,7 +260,7 @@ def _object_of(reading: Reading, example: Mapping[str, object]) -> dict[str, obj
     x, text = example.get("x"), example.get("text")
     if text is not None:
         if not isinstance(text, str):
-            raise InvalidDataType(f"text must be text; got {shown(text)}")
+            raise InvalidDataType(f'"text" must be a string; got {shown(text)}')
         schema = getattr(reading, "schema", None)
         if schema is None or schema.only_text is None:
             raise InvalidData("this model does not learn from text alone", hint='give {"x": {…}} with its columns')

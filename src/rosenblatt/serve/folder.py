@@ -21,6 +21,8 @@ _NO_DAMAGE = {
     sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN,
     sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_INTERRUPT,
 }  # fmt: skip
+RESTORE = "restore a backup"
+RESTORE_OR_ACCEPT = f"{RESTORE}, or open what is there with --accept-loss"  # where nothing but the end is missing
 _SLOT = 48  # bytes of a line in the file of acknowledged commits, which has two
 
 
@@ -31,6 +33,8 @@ class FolderLock:
     ----------
     folder : Path
         The folder.
+    hint : str, optional
+        What to do if another process has it.
 
     Raises
     ------
@@ -38,13 +42,13 @@ class FolderLock:
         If another process has it.
     """
 
-    def __init__(self, folder: Path):
+    def __init__(self, folder: Path, hint: str | None = None):
         self._file = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             os.close(self._file)
-            raise FolderInUse(folder) from None
+            raise FolderInUse(folder, **({} if hint is None else {"hint": hint})) from None
 
     def close(self) -> None:
         """Let other processes have the folder."""
@@ -100,13 +104,15 @@ class AcknowledgedCommits:
         os.close(self._file)
 
     @staticmethod
-    def read(path: Path) -> int:
+    def read(path: Path, hint: str = RESTORE) -> int:
         """Return the number of the last commit that was acknowledged.
 
         Parameters
         ----------
         path : Path
             The file.
+        hint : str
+            What to do if it cannot be read.
 
         Returns
         -------
@@ -120,29 +126,38 @@ class AcknowledgedCommits:
         try:
             content = path.read_bytes()
         except FileNotFoundError:
-            raise DamagedLog("the file is missing", path=path, hint=WAY_OUT) from None
+            raise DamagedLog("the file is missing", path=path, hint=hint) from None
         numbers = []
         for start in (0, _SLOT):
             parts = content[start : start + _SLOT].split()
             if len(parts) == 3 and parts[2] == xxh64_hexdigest(parts[1]).encode():
                 numbers.append(int(parts[1]))
         if not numbers:
-            raise DamagedLog("it does not say which commits were acknowledged", path=path, byte=0, hint=WAY_OUT)
+            raise DamagedLog("it does not say which commits were acknowledged", path=path, byte=0, hint=hint)
         if len(content) != 2 * _SLOT:
-            raise DamagedLog("it was cut", path=path, byte=len(content), hint=WAY_OUT)
+            raise DamagedLog("it was cut", path=path, byte=len(content), hint=hint)
         return max(numbers)
 
 
-WAY_OUT = "restore a backup, or open what is there with --accept-loss"
+def require_log(folder: Path) -> None:
+    """Raise a DamagedLog if a folder is not there, or is not that of a server."""
+    if not folder.exists():
+        raise DamagedLog("there is no such folder", path=folder)
+    if not folder.is_dir():
+        raise DamagedLog("this is a file, not a folder", path=folder)
+    if not (folder / LOG).exists() and not (folder / ACKNOWLEDGED).exists():
+        raise DamagedLog(f"no server has used this folder: it has no {LOG}", path=folder)
 
 
-def check_files(folder: Path) -> int:
+def check_files(folder: Path, hint: str = RESTORE) -> int:
     """Check that the files of a log are whole and have every commit that was acknowledged; nothing is changed.
 
     Parameters
     ----------
     folder : Path
         The folder of a server that does not run.
+    hint : str
+        What to do if nothing but the end of the log is missing, or the file that says where it ends.
 
     Returns
     -------
@@ -154,24 +169,24 @@ def check_files(folder: Path) -> int:
     DamagedLog
         If something is missing; it names the file and the place.
     """
-    path, acknowledged = folder / LOG, AcknowledgedCommits.read(folder / ACKNOWLEDGED)
+    path, acknowledged = folder / LOG, AcknowledgedCommits.read(folder / ACKNOWLEDGED, hint)
     if not path.exists():
-        raise DamagedLog(f"the file is missing; {acknowledged:,} commits were acknowledged", path=path, hint=WAY_OUT)
+        raise DamagedLog(f"the file is missing; {acknowledged:,} commits were acknowledged", path=path, hint=RESTORE)
     size = path.stat().st_size
     with open(path, "rb") as file:
         head = file.read(100)
     if len(head) < 100 or not head.startswith(_MAGIC):
-        raise DamagedLog("it is not a log of SQLite", path=path, byte=min(len(head), len(_MAGIC)), hint=WAY_OUT)
+        raise DamagedLog("it is not a log of SQLite", path=path, byte=min(len(head), len(_MAGIC)), hint=RESTORE)
     page = int.from_bytes(head[16:18], "big") or 1
     page = 65536 if page == 1 else page
     if size % page:
-        raise DamagedLog(f"it was cut: the last page of {page:,} bytes is not complete", path=path, byte=size, hint=WAY_OUT)
+        raise DamagedLog(f"it was cut: the last page of {page:,} bytes is not complete", path=path, byte=size, hint=RESTORE)
     wal = Path(f"{path}-wal")
     expected = int.from_bytes(head[28:32], "big")  # pages, as of the last time that SQLite wrote to this file
     if not (wal.exists() and wal.stat().st_size) and size != expected * page:
         place = min(size, expected * page)
         raise DamagedLog(
-            f"it has {size:,} bytes, and {expected * page:,} were written", path=path, byte=place, hint=WAY_OUT
+            f"it has {size:,} bytes, and {expected * page:,} were written", path=path, byte=place, hint=RESTORE
         )
     with damage_named(path), closing(connect(path, read_only=True)) as database:
         pages = database.execute("PRAGMA page_count").fetchone()[0]
@@ -179,11 +194,11 @@ def check_files(folder: Path) -> int:
         missing = set(range(size // page + 1, pages + 1)) - _pages_in_wal(wal, page) - {lock}
         if missing:
             place = (min(missing) - 1) * page
-            raise DamagedLog(f"it was cut: {len(missing):,} pages are missing", path=path, byte=place, hint=WAY_OUT)
+            raise DamagedLog(f"it was cut: {len(missing):,} pages are missing", path=path, byte=place, hint=RESTORE)
         values = dict(database.execute("SELECT name, value FROM meta"))
         last = database.execute("SELECT max(entry) FROM log").fetchone()[0]
     if not all(type(values.get(name)) is int for name in ("format", "commits")):
-        raise DamagedLog("it does not say which format and how many commits it has", path=path, hint=WAY_OUT)
+        raise DamagedLog("it does not say which format and how many commits it has", path=path, hint=RESTORE)
     if values["format"] != FORMAT:
         raise UnreadableModel(f"the log has format {values.get('format')}; this version reads {FORMAT}", path=path)
     commits = int(values["commits"])
@@ -194,7 +209,7 @@ def check_files(folder: Path) -> int:
             "acknowledged; the file was cut, or the disk lost what it had confirmed",
             path=wal,
             byte=place,
-            hint=WAY_OUT,
+            hint=hint,
         )
     return commits
 
@@ -219,7 +234,7 @@ def damage_named(path: Path) -> Iterator[None]:
     except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # the latter from text in SQLite's own messages
         if getattr(error, "sqlite_errorcode", 0) & 0xFF in _NO_DAMAGE:
             raise
-        raise DamagedLog(f"SQLite cannot read it: {error}", path=path, hint=WAY_OUT) from None
+        raise DamagedLog(f"SQLite cannot read it: {error}", path=path, hint=RESTORE) from None
 
 
 def connect(path: Path, read_only: bool = False) -> sqlite3.Connection:

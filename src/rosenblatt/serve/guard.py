@@ -160,7 +160,10 @@ class Guard:
             allowed = " or ".join(kind.decode() for kind in rule.limits)
             needed = f"the Content-Type of this request must be {allowed}, in UTF-8" if allowed else "this takes no body"
             detail = f"{needed}; got {_shown(content_type)}"
-            raise RefusedRequest(problem(415, "unsupported-media-type", "The content type is not supported", detail))
+            first = next(iter(rule.limits), None)
+            hint = "send no body" if first is None else f"send the header Content-Type: {first.decode()}"
+            title = "The content type is not supported"
+            raise RefusedRequest(problem(415, "unsupported-media-type", title, detail, hint=hint))
         if headers.get(b"content-encoding", b"identity").lower() != b"identity":
             detail = f"bodies must not be compressed; got Content-Encoding {_shown(headers[b'content-encoding'])}"
             raise RefusedRequest(problem(415, "unsupported-media-type", "The content type is not supported", detail))
@@ -318,19 +321,23 @@ class _Request:
 
 def _check_token(known: TokenList, scope: str, authorization: bytes | None) -> None:
     """Refuse a request without a token that is valid and has the scope."""
-    title = "A valid token is needed"
+    title, hint = "A valid token is needed", f"rosenblatt token add FOLDER --scope {scope} makes one"
     if authorization is None:
         detail = "this server needs a token: send the header Authorization: Bearer TOKEN"
-        raise RefusedRequest(problem(401, "unauthorized", title, detail, hint="rosenblatt token add FOLDER makes one"))
+        raise RefusedRequest(problem(401, "unauthorized", title, detail, hint=hint))
     scheme, _, text = authorization.partition(b" ")
-    token = known.find(text.strip()) if scheme.lower() == b"bearer" else None
+    if scheme.lower() != b"bearer":
+        detail = "the header must be Authorization: Bearer TOKEN"
+        raise RefusedRequest(problem(401, "unauthorized", title, detail, hint=hint))
+    token = known.find(text.strip())
     if token is None:
-        raise RefusedRequest(problem(401, "unauthorized", title, "the token is not one of this server's, or was removed"))
+        detail = "the token is not one of this server's, or was removed"
+        raise RefusedRequest(problem(401, "unauthorized", title, detail, hint=hint))
     if token.has_expired():
-        raise RefusedRequest(problem(401, "unauthorized", title, f"the token {token.id} has expired"))
+        raise RefusedRequest(problem(401, "unauthorized", title, f"the token {token.id} has expired", hint=hint))
     if not token.allows(scope):
         detail = f"the token {token.id} allows {', '.join(token.scopes)}; this request needs {scope}"
-        raise RefusedRequest(problem(403, "forbidden", "The token does not allow this", detail, scope=scope))
+        raise RefusedRequest(problem(403, "forbidden", "The token does not allow this", detail, scope=scope, hint=hint))
 
 
 def _method_not_allowed(method: str, methods: Collection[str]) -> Response:

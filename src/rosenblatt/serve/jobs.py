@@ -9,12 +9,14 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from rosenblatt.errors import Conflict, InvalidParameter, LimitExceeded, RosenblattError, UnknownEntry
+from rosenblatt.serve.learners import Specification
 from rosenblatt.serve.log import LoggedAnswer, SnapshotRecord, first_chain
 from rosenblatt.serve.served_model import ServedModel
 from rosenblatt.serve.snapshots import remove_files, superfluous
 from rosenblatt.serve.state import LEARN, SET_BACK, Entry, Example, State
 
 SNAPSHOT_EXAMPLES = 50_000  # learned since the last snapshot
+LONGEST_SETTING = 100  # characters of a setting that a message shows
 
 if TYPE_CHECKING:
     from rosenblatt.serve.writer import Writer
@@ -136,6 +138,25 @@ class LearnJob(ModelJob):
         return learned
 
 
+def model_exists(name: str, differences: Sequence[str] = ()) -> Conflict:
+    """Return the error of a name that is taken, by a model that differs so."""
+    problem = f"there is a model {name} already" + (f", and it differs: {'; '.join(differences)}" if differences else "")
+    return Conflict(problem, value=name, hint="choose another name or delete it")
+
+
+def differences(there: Specification, wanted: Specification) -> list[str]:
+    """Return which settings of two specifications differ, in words."""
+    old, new = there.to_json(), wanted.to_json()
+    pairs = {name: (_short_json(old[name]), _short_json(new[name])) for name in old if old[name] != new[name]}
+    found = [f"{name} is {value}, the request has {other}" for name, (value, other) in pairs.items()]
+    return found + (["it started from another model file, or from none"] if there.file != wanted.file else [])
+
+
+def _short_json(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= LONGEST_SETTING else f"{text[:LONGEST_SETTING]}…"
+
+
 class CreateJob(Job):
     """Create a model, or several entries of one at once.
 
@@ -162,8 +183,10 @@ class CreateJob(Job):
     def write(self, writer: Writer) -> ServedModel | None:
         there = writer.models.get(self.name)
         if there is not None:
-            if not self.exist_ok or there.specification != self.state.specification:
-                raise Conflict(f"there is a model {self.name} already, which was made of something else", value=self.name)
+            if not self.exist_ok:
+                raise model_exists(self.name)
+            if there.specification != self.state.specification:
+                raise model_exists(self.name, differences(there.specification, self.state.specification))
             self._model = there
             return None
         if len(writer.models) >= writer.limits.models:

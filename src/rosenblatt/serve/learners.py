@@ -133,7 +133,7 @@ class ServedLearner(ABC):
         x, text = example.get("x"), example.get("text")
         if text is not None:
             if not isinstance(text, str):
-                raise InvalidDataType(f"text must be text; got {shown(text)}")
+                raise InvalidDataType(f'"text" must be a string; got {shown(text)}')
             if len(text) > limits.text_characters:
                 raise LimitExceeded("text_characters", len(text), limits.text_characters)
             words = self.text.row(text)
@@ -362,7 +362,8 @@ class EstimatorLearner(ServedLearner):
         width = getattr(self._model, "n_features_in_", None)
         if width is None:
             raise InvalidDataType(
-                "this model takes lists of numbers, not named features", settings={"hashing": DEFAULT_BUCKETS}
+                "this model takes lists of numbers, not named features",
+                hint=f'create a model with "hashing": {DEFAULT_BUCKETS} to use names or text',
             )
         places = {str(name): place for place, name in enumerate(range(width) if names is None else names)}
         vector = np.zeros(width)
@@ -569,8 +570,9 @@ def _try_out(learner: ServedLearner, specification: Specification) -> None:
 def _estimator(specification: Specification) -> EstimatorLearner:
     name = specification.learner
     if name not in registry.PUBLIC or name not in registry.LEARNERS:
-        allowed = [DEFAULT_LEARNER, *(known for known in registry.LEARNERS if known in registry.PUBLIC)]
-        raise InvalidParameter("learner", name, f"one of {', '.join(allowed)}")
+        public = [known for known in registry.LEARNERS if known in registry.PUBLIC]
+        allowed = [known for known in public if hasattr(registry.learner_class(known)(), "partial_fit")]
+        raise InvalidParameter("learner", name, f"one of {', '.join([DEFAULT_LEARNER, *allowed])}")
     kind = registry.learner_class(name)
     parameters = {key: _parameter(key, value) for key, value in specification.parameters.items()}
     for key in ONE_PROCESS:

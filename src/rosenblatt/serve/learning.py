@@ -73,7 +73,7 @@ async def learn(request: Request, name: ModelName, body: shapes.LearnRequest, ke
         raise InvalidParameter("Idempotency-Key", key, f"1 to {LONGEST_KEY} characters")
     if is_lines(request):
         return await learn_lines(service, model, content, key)
-    document = only(parse_json(content), {"examples"})
+    document = only(parse_json(content), ("examples",), 'send {"examples": [{"x": …, "y": …}]}')
     raw = example_list(document)
     check_rows(raw, service.limits)
     job = await learn_job(service, model, raw, content, key)
@@ -149,7 +149,7 @@ async def learn_lines(service: Service, model: ServedModel, content: bytes, key:
     for job, result in zip(jobs, results, strict=True):
         if isinstance(result, BaseException):
             if isinstance(result, RosenblattError):
-                result.hint = f"{learned:,} examples were learned before"
+                result.learned = learned
             raise result
         assert isinstance(result, Learned)
         count_learned(service, job, result)
@@ -178,7 +178,7 @@ async def predict(request: Request, name: ModelName, body: shapes.PredictRequest
     model, content = service.find(request), await request.body()
     if is_lines(request):
         return await predict_lines(service, model, await service.published(request, model), content)
-    document = only(parse_json(content), {"examples", "top", "explain", "store"})
+    document = only(parse_json(content), ("examples", "top", "explain", "store"), 'send {"examples": [{"x": …}]}')
     raw = example_list(document)
     check_rows(raw, service.limits)
     state = await service.published(request, model)

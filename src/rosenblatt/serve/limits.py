@@ -82,6 +82,12 @@ class Limits(NamedTuple):
     prediction_days: float = 30.0
 
 
+# The option of `rosenblatt serve` that changes a limit.
+OPTIONS = {
+    "body_bytes": "--max-body MIB", "rows": "--max-rows N", "models": "--max-models N",
+    "model_bytes": "--max-model-memory MIB", "disk_bytes": "--max-disk MIB",
+}  # fmt: skip
+
 # The status code of an answer that refuses more than a limit allows. The limits in seconds have their own answers.
 STATUS = {
     "body_bytes": 413, "import_bytes": 413, "head_bytes": 431, "rows": 413, "features": 422, "text_characters": 422,

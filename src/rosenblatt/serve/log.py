@@ -20,7 +20,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
@@ -31,8 +31,9 @@ from rosenblatt.errors import DamagedLog, OutputError
 from rosenblatt.serve.folder import (
     ACKNOWLEDGED,
     LOG,
+    RESTORE,
+    RESTORE_OR_ACCEPT,
     SNAPSHOTS,
-    WAY_OUT,
     AcknowledgedCommits,
     FolderLock,
     check_files,
@@ -171,7 +172,9 @@ class Log:
             if not self.path.exists() and (not acknowledged.exists() or AcknowledgedCommits.read(acknowledged) == 0):
                 self._make()
             elif not accept_loss:
-                check_files(folder)
+                check_files(folder, RESTORE_OR_ACCEPT)
+            elif not self.path.exists():
+                raise DamagedLog("the file is missing", path=self.path, hint=RESTORE)
             self.read = LogReader(self.path)
         except BaseException:
             self._lock.close()
@@ -185,7 +188,7 @@ class Log:
             database.execute(f"PRAGMA wal_autocheckpoint = {_PAGES_BEFORE_CHECKPOINT}")
             commits = database.execute("SELECT value FROM meta WHERE name = 'commits'").fetchone()
         if commits is None:
-            raise DamagedLog("it does not say how many commits it has", path=self.path, hint=WAY_OUT)
+            raise DamagedLog("it does not say how many commits it has", path=self.path, hint=RESTORE)
         self.commits: int = commits[0]
         self.read.close()
         self._database, self.read = database, LogReader(self.path, database)
@@ -382,12 +385,21 @@ class LogReader:
             rows = self._database.execute("SELECT id, name, created FROM models ORDER BY id").fetchall()
         for number, name, created in rows:
             if type(name) is not str or type(created) is not int:
-                raise DamagedLog("it has no name", path=self.path, model=str(number), hint=WAY_OUT)
+                raise self._damage("it has no name", number)
         for number in self._numbers_in_log():
             if number not in {row[0] for row in rows}:
                 problem = "it has entries, and is not in the list of models"
-                raise DamagedLog(problem, path=self.path, model=str(number), hint=WAY_OUT)
+                raise self._damage(problem, number)
         return [ModelRecord(*row) for row in rows if row[1] != f"{DELETED}{row[0]}"]
+
+    def _damage(self, problem: str, model: int, entry: int | None = None) -> DamagedLog:
+        """Return an error that names the model, by its number if its name cannot be read."""
+        name: object = None
+        with suppress(sqlite3.Error, UnicodeDecodeError):
+            found = self._database.execute("SELECT name FROM models WHERE id = ?", (model,)).fetchone()
+            name = found[0] if found else None
+        known = name if isinstance(name, str) else str(model)
+        return DamagedLog(problem, path=self.path, model=known, entry=entry, hint=RESTORE)
 
     def _numbers_in_log(self) -> Iterator[int]:
         """Yield the numbers of the models that have entries, each by one step of the index."""
@@ -410,7 +422,7 @@ class LogReader:
         if found is None or noted is None or found[:2] != noted:
             seq = None if noted is None or type(noted[0]) is not int else noted[0]
             problem = "its last entry is not there, or has changed"
-            raise DamagedLog(problem, path=self.path, model=str(model), entry=seq, hint=WAY_OUT)
+            raise self._damage(problem, model, seq)
         return found
 
     def chain(self, model: int, seq: int) -> bytes:
@@ -420,7 +432,7 @@ class LogReader:
             return first_chain(name[0] if name else "")
         row = self._database.execute("SELECT chain FROM log WHERE model = ? AND seq = ?", (model, seq)).fetchone()
         if row is None:
-            raise DamagedLog("the entry is missing", path=self.path, model=str(model), entry=seq, hint=WAY_OUT)
+            raise self._damage("the entry is missing", model, seq)
         return row[0]
 
     def entries(self, model: int, first: int = 1, last: int | None = None) -> Iterator[Entry]:
@@ -452,16 +464,16 @@ class LogReader:
             expected = first
             for *fields, stored in rows:
                 if tuple(map(type, fields)) not in _ENTRY_TYPES:
-                    raise DamagedLog("it is not an entry", path=self.path, model=str(model), entry=expected, hint=WAY_OUT)
+                    raise self._damage("it is not an entry", model, expected)
                 entry = Entry(*fields)
                 chain = chain_of(chain, model, entry) if entry.seq == expected else b""
                 if chain != stored:
                     problem = "an entry is missing" if entry.seq != expected else "its checksum is wrong: it has changed"
-                    raise DamagedLog(problem, path=self.path, model=str(model), entry=expected, hint=WAY_OUT)
+                    raise self._damage(problem, model, expected)
                 yield entry
                 expected += 1
             if expected != end + 1:
-                raise DamagedLog("the entry is missing", path=self.path, model=str(model), entry=expected, hint=WAY_OUT)
+                raise self._damage("the entry is missing", model, expected)
 
     def set_backs(self, model: int) -> dict[int, int]:
         """Return the entries that set a model back, each with the entry whose state it is set back to."""

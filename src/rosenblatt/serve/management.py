@@ -16,7 +16,7 @@ from rosenblatt.errors import (
 from rosenblatt.modelfile import container
 from rosenblatt.serve import shapes
 from rosenblatt.serve.history import Window
-from rosenblatt.serve.jobs import CreateJob, DeleteJob, SetBackJob
+from rosenblatt.serve.jobs import CreateJob, DeleteJob, SetBackJob, model_exists
 from rosenblatt.serve.learners import label_text, make_learner
 from rosenblatt.serve.learning import BYTES_IN_ENTRY
 from rosenblatt.serve.log import LogReader, now
@@ -168,7 +168,7 @@ async def set_back(request: Request, name: ModelName, body: shapes.SetBackReques
     """
     service = service_of(request)
     model = service.find(request)
-    to = only(parse_json(await request.body()), {"to"}).get("to")
+    to = only(parse_json(await request.body()), ("to",)).get("to")
     if type(to) is not int:
         raise InvalidParameter("to", to, "the number of an entry")
     return answer({"seq": await service.writer.do(SetBackJob(model, to)), "to": to})
@@ -243,7 +243,7 @@ async def import_log(request: Request, name: ModelName) -> Response:
     service = service_of(request)
     name = model_name(request)
     if name in service.models:
-        raise Conflict(f"there is a model {name} already", value=name)
+        raise model_exists(name)
     with UploadedLog(service.folder) as log:
         async for piece in request.stream():
             log.write(piece)

@@ -16,6 +16,7 @@ from starlette.responses import Response
 
 from rosenblatt import errors
 from rosenblatt.errors import RosenblattError, shown
+from rosenblatt.serve.limits import OPTIONS
 from rosenblatt.serve.limits import STATUS as LIMIT_STATUS
 
 MEDIA_TYPE = "application/problem+json"
@@ -23,7 +24,7 @@ TYPE = "urn:rosenblatt:problem:"
 RETRY_SECONDS = 1  # after a refusal that passes by itself
 _LONGEST_TEXT = 1_000  # characters of a text that an answer repeats
 _LARGEST_INTEGER = 2**63
-_OWN_FACTS = ("limit", "most", "learner", "other", "other_value", "label", "model", "entry")  # of single types
+_OWN_FACTS = ("limit", "most", "learner", "other", "other_value", "label", "model", "entry", "learned")  # of single types
 
 # The first type that fits decides: the status and the title.
 ANSWERS: tuple[tuple[type[RosenblattError], int, str], ...] = (
@@ -105,15 +106,18 @@ def from_error(error: RosenblattError) -> Answer:
         The status code and the response.
     """
     status, title = next((status, title) for kind, status, title in ANSWERS if isinstance(error, kind))
-    detail = error.problem
+    detail, hint = error.problem, error.hint
     if isinstance(error, errors.LimitExceeded):
         status = error.status or LIMIT_STATUS.get(error.limit, status)
+        if error.limit in OPTIONS:
+            option = f"rosenblatt serve {OPTIONS[error.limit]} sets another limit"
+            hint = option if hint is None else f"{hint}; {option}"
     elif isinstance(error, errors.LearningPaused):
         status = error.status
     elif isinstance(error, errors.OutputError):  # its problem may name a folder
         detail = f"the server cannot write its files: {os.strerror(error.errno) if error.errno else 'unknown reason'}"
     facts = {
-        "hint": error.hint, "settings": error.settings or None, "parameter": error.parameter, "value": error.value,
+        "hint": hint, "settings": error.settings or None, "parameter": error.parameter, "value": error.value,
         "allowed": error.allowed, "row": error.row, "line": error.line, "column": error.column,
         **{name: getattr(error, name) for name in _OWN_FACTS if hasattr(error, name)},
     }  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import ipaddress
 import signal
 import socket
@@ -32,6 +33,7 @@ from rosenblatt.serve.writer import Writer
 
 SWITCH_SECONDS = 0.0005  # after which one thread lets another one run: a prediction waits no longer for a learner
 BACKLOG = 1024
+LAST_PORT = 65_535
 TIDY_SECONDS = 2.0
 
 
@@ -88,8 +90,7 @@ def _load(writer: Writer, record: ModelRecord) -> ServedModel:
     read = writer.log.read
     try:
         state = writer.states.at(record.id)
-    except DamagedLog as error:
-        error.model = record.name
+    except DamagedLog:
         raise
     except Exception as error:
         problem = f"its entries cannot be applied: {type(error).__name__}: {error}"
@@ -149,22 +150,26 @@ def serve(
     DamagedLog
         If the log is damaged.
     InvalidParameter
-        If the address needs tokens and there are none.
+        If there is no such port, or the address needs tokens and there are none.
     OutputError
-        If it cannot listen there.
+        If it cannot listen there, or the folder cannot be made.
     """
     limits = limits or Limits()
+    if folder.exists() and not folder.is_dir():
+        raise OutputError("this is a file, not a folder", folder)
+    endpoint = resolve_host(host, port)
     local, tokens = is_loopback(host), Tokens(folder)
     needed = tokens.needed()
     if not local and not needed:
         raise InvalidParameter(
-            "host", host, "an address of this machine alone, or the folder must have tokens",
+            "host", host, None,
+            f"host {host} can be reached by other machines, so the folder must have tokens, and it has none",
             hint=f"make one: rosenblatt token add {folder} --scope administer",
         )  # fmt: skip
     sys.setswitchinterval(SWITCH_SECONDS)
     with (
+        listening(endpoint) as listener,  # first, so that no folder is made where it cannot listen
         Log(folder, accept_loss) as log,
-        listening(host, port) as listener,
         asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
     ):
         allowed = None if needed and not local else LOOPBACK_HOSTS | {host} | set(hosts)
@@ -226,19 +231,46 @@ async def _tidy(store: PredictionStore) -> None:
         await asyncio.to_thread(store.tidy)
 
 
-@contextmanager
-def listening(host: str, port: int) -> Iterator[socket.socket]:
-    """Listen at an address, as long as the block runs."""
+class Endpoint(NamedTuple):
+    """Where to listen, and the address that it is."""
+
+    host: str
+    port: int
+    family: socket.AddressFamily
+    address: tuple[object, ...]
+
+    def refusal(self, error: OSError) -> OutputError:
+        """Return the error that says why it is not possible."""
+        if error.errno == errno.EADDRINUSE:
+            problem = f"port {self.port} of {self.host} is in use"
+            return OutputError(problem, None, error.errno, hint="--port 0 takes any free port")
+        return OutputError(f"cannot listen at {self.host}, port {self.port}: {error.strerror}", None, error.errno)
+
+
+def resolve_host(host: str, port: int) -> Endpoint:
+    """Return the address of a name."""
+    if not 0 <= port <= LAST_PORT:
+        raise InvalidParameter("port", port, f"a whole number from 0 to {LAST_PORT}")
     try:
-        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        listener = socket.socket(family, kind)
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    except OSError as error:
+        raise OutputError(f"cannot listen at {host}, port {port}: {error.strerror}", None, error.errno) from None
+    except UnicodeError:
+        raise OutputError(f"cannot listen at {host}: it is not a name of a machine", None) from None
+    return Endpoint(host, port, family, address)
+
+
+@contextmanager
+def listening(endpoint: Endpoint) -> Iterator[socket.socket]:
+    """Listen at an address, as long as the block runs."""
+    listener = socket.socket(endpoint.family, socket.SOCK_STREAM)
+    try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(address)
+        listener.bind(endpoint.address)
         listener.listen(BACKLOG)
     except OSError as error:
-        raise OutputError(
-            f"cannot listen at {host}, port {port}: {error.strerror}", f"{host}:{port}", error.errno
-        ) from None
+        listener.close()
+        raise endpoint.refusal(error) from None
     try:
         yield listener
     finally:

@@ -204,13 +204,13 @@ def summarize(model: ServedModel) -> dict[str, object]:
     }
 
 
-def only(document: object, allowed: set[str]) -> dict[str, Any]:
-    """Return an object of JSON that has these members only."""
+def only(document: object, allowed: tuple[str, ...], hint: str | None = None) -> dict[str, Any]:
+    """Return a JSON object that has these members only."""
     if not isinstance(document, dict):
-        raise InvalidDataType(f"the body must be an object of JSON; got {shown(document)}")
+        raise InvalidDataType(f"the body must be a JSON object; got {shown(document)}", hint=hint)
     for name in document:
         if name not in allowed:
-            raise InvalidData(f"the body has no member {shown(name)}; it may have {', '.join(sorted(allowed))}")
+            raise InvalidData(f"unknown member {shown(name)} in the body; it may have {', '.join(allowed)}", hint=hint)
     return document
 
 
@@ -222,7 +222,7 @@ def is_lines(request: Request) -> bool:
 def check_rows(examples: Sequence[object], limits: Limits) -> None:
     """Raise an error if a request has more examples than it may."""
     if len(examples) > limits.rows:
-        raise LimitExceeded("rows", len(examples), limits.rows)
+        raise LimitExceeded("rows", len(examples), limits.rows, hint="send less in one request")
 
 
 async def next_turn() -> float:
@@ -243,7 +243,7 @@ async def parse_lines(body: bytes, most: int) -> list[tuple[bytes, Any]]:
                 error.line = number
                 raise
             if len(found) > most:
-                raise LimitExceeded("rows", len(found), most)
+                raise LimitExceeded("rows", len(found), most, hint="send less in one request")
         if perf_counter() > turn_ends:
             turn_ends = await next_turn()
     if not found:

@@ -27,7 +27,7 @@ Time = Annotated[str, Field(description="Date and time, UTC.", examples=["2026-1
 
 
 class Shape(BaseModel):
-    """An object of JSON without further members."""
+    """A JSON object without further members."""
 
     model_config = ConfigDict(extra="forbid")
 

@@ -31,6 +31,7 @@ from rosenblatt.serve.text import TextFeatures
 CREATE, LEARN, SET_BACK = "create", "learn", "set_back"
 NO_LIMITS = Limits(*(1 << 62 for _ in Limits._fields))  # what was accepted once is applied whatever the limits are now
 EXAMPLE_KEYS = {"x", "text", "y", "w", "id"}
+LABEL_WORDS = {"y", "label", "target", "class"}  # what others call a label
 
 
 class Entry(NamedTuple):
@@ -114,16 +115,17 @@ def read_specification(values: object) -> Specification:
         If it has something else, or of another type.
     """
     if not isinstance(values, dict):
-        raise InvalidDataType(f"the body must be an object of JSON; got {shown(values)}")
+        raise InvalidDataType(f"the body must be a JSON object; got {shown(values)}")
     for name in values:
         if name not in Specification._fields:
-            allowed = f"one of {', '.join(Specification._fields)}"
-            raise InvalidParameter("body", name, allowed)
+            allowed = ", ".join(Specification._fields)
+            problem = f"the body has an unknown member {shown(name)}; allowed are {allowed}"
+            raise InvalidParameter(name, values[name], allowed, problem)
     learner, parameters = values.get("learner", Specification().learner), values.get("parameters")
     if not isinstance(learner, str):
         raise InvalidParameter("learner", learner, "the name of a learner")
     if not isinstance(parameters, dict | None):
-        raise InvalidParameter("parameters", parameters, "an object")
+        raise InvalidParameter("parameters", parameters, "a JSON object")
     buckets = values.get("hashing")
     if buckets is not None and (type(buckets) is not int or not 2 <= buckets <= 1 << 31):
         raise InvalidParameter("hashing", buckets, "null or a whole number from 2 to 2**31")
@@ -135,7 +137,7 @@ def read_specification(values: object) -> Specification:
         classes = tuple(classes)
     text = values.get("text")
     if not isinstance(text, dict | None):
-        raise InvalidParameter("text", text, "an object")
+        raise InvalidParameter("text", text, "a JSON object")
     file = values.get("file")
     if file is not None:
         try:
@@ -210,9 +212,11 @@ def read_example(learner: ServedLearner, example: object, limits: Limits) -> Exa
         If it cannot be learned from.
     """
     if not isinstance(example, dict):
-        raise InvalidDataType(f"an example must be an object; got {shown(example)}")
+        raise InvalidDataType(f"an example must be a JSON object; got {shown(example)}")
     if not example.keys() <= EXAMPLE_KEYS:
-        raise InvalidData(f"an example has x, text, y, w or id; got {shown(sorted(example.keys() - EXAMPLE_KEYS)[0])}")
+        unknown = sorted(example.keys() - EXAMPLE_KEYS)[0]
+        hint = 'the label is "y"' if unknown.lower() in LABEL_WORDS else None
+        raise InvalidData(f"an example has x, text, y, w or id; got {shown(unknown)}", hint=hint)
     if "y" not in example:
         raise InvalidData('an example to learn from must have its label, "y"')
     weight = example.get("w", 1.0)

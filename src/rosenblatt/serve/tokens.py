@@ -183,7 +183,7 @@ def remove_token(folder: str | os.PathLike[str], id: str) -> Token:
     """
     number = id.split("_")[1] if id.startswith(f"{_PREFIX.decode()}_") else id
     if not list_tokens(folder):  # nothing is written into a folder without tokens
-        raise InvalidParameter("id", number, "the id of a token; the folder has none")
+        raise InvalidParameter("id", number, None, "the folder has no tokens")
     with _changing(Path(folder)) as tokens:
         if number not in tokens:
             raise InvalidParameter("id", number, f"the id of a token: {', '.join(tokens)}")
@@ -209,20 +209,24 @@ def parse_expiry(text: str, now: datetime | None = None) -> datetime | None:
     Raises
     ------
     InvalidParameter
-        If the text is none of these.
+        If the text is none of these, or the time has passed.
     """
     if text == "never":
         return None
     now = (now or datetime.now(UTC)).replace(microsecond=0)
     try:
         if found := re.fullmatch(r"([0-9]{1,6})([hd])", text):
-            return now + timedelta(**{_UNITS[found[2]]: int(found[1])})
-        if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text):
-            return datetime.fromisoformat(text).replace(tzinfo=UTC) + timedelta(days=1)
-        time = datetime.fromisoformat(text)
-        return (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC).replace(microsecond=0)
+            time = now + timedelta(**{_UNITS[found[2]]: int(found[1])})
+        elif re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text):
+            time = datetime.fromisoformat(text).replace(tzinfo=UTC) + timedelta(days=1)
+        else:
+            time = datetime.fromisoformat(text)
+            time = (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC).replace(microsecond=0)
     except (ValueError, OverflowError):
         raise InvalidParameter("expires", text, "30d, 12h, a day such as 2027-01-31, or never") from None
+    if time <= now:
+        raise InvalidParameter("expires", text, "in the future")
+    return time
 
 
 class TokenList(NamedTuple):

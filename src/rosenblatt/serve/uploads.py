@@ -117,7 +117,7 @@ class UploadedLog:
                 try:
                     state = self._start(entry, limits) if state is None else apply(state, entry)[0]
                 except RosenblattError as error:
-                    error.hint = f"it is in entry {entry.seq} of the log"
+                    error.entry = entry.seq
                     raise
         assert state is not None
         return state._replace(seq=last.seq), last

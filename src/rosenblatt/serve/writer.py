@@ -8,6 +8,7 @@ the next ones. So a prediction never waits for learning, and never sees half of 
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import queue
 import sqlite3
@@ -257,15 +258,17 @@ class Writer:
             return {}
         return {} if changed is None else {changed: None}
 
-    def _refusal(self, error: Exception) -> RosenblattError:
+    def _refusal(self, error: sqlite3.Error | OSError | RosenblattError) -> RosenblattError:
         """Return what to answer where nothing could be committed."""
         if isinstance(error, sqlite3.Error):
             code = getattr(error, "sqlite_errorcode", 0)
             if code == sqlite3.SQLITE_IOERR_FSYNC or code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
                 self._broken = f"the log cannot be written any more: {error}"
-            error = LearningPaused(f"the log cannot be written now: {error}", hint="make room on the disk")
-        elif not isinstance(error, RosenblattError):
-            error = LearningPaused(f"the log cannot be written now: {error.strerror or error}")  # type: ignore[attr-defined]  # an OSError
+            hint = "make room on the disk" if code & 0xFF == sqlite3.SQLITE_FULL else None
+            error = LearningPaused(f"the log cannot be written now: {error}", hint=hint)
+        elif isinstance(error, OSError) and not isinstance(error, RosenblattError):
+            hint = "make room on the disk" if error.errno == errno.ENOSPC else None
+            error = LearningPaused(f"the log cannot be written now: {error.strerror or error}", hint=hint)
         self.paused = error.problem
         return error
 

@@ -1,4 +1,4 @@
-// What somebody typed, as an example: text, named numbers, or numbers in order. And an example as somebody may type it.
+// What somebody typed, as an example: text, named features, or numbers in order. And an example as somebody may type it.
 
 import { counted, cut, labelKey } from "./elements.js";
 
@@ -7,7 +7,7 @@ const partsOf = (text) => text.split(/[,;\s]+/).filter((part) => part !== "");
 
 /**
  * Return {example, words}: what the server is sent, and how it was read. `form` is "text", "names", "numbers", or "any": then
- * braces begin named numbers, brackets or numbers with a comma are numbers in order, and everything else is text.
+ * braces begin named features, brackets or numbers with a comma are numbers in order, and everything else is text.
  */
 export function readExample(typed, form) {
   const trimmed = typed.trim();
@@ -23,7 +23,7 @@ export function readExample(typed, form) {
 }
 
 function readNames(text) {
-  const x = readJson(text, "named numbers are written like {\"free\": 1, \"length\": 0.4}");
+  const x = readJson(text, "named features are written like {\"free\": 1, \"length\": 0.4}");
   if (x === null || typeof x !== "object" || Array.isArray(x)) {
     throw new Error("Named numbers are written like {\"free\": 1, \"length\": 0.4}; this is JSON, but no object.");
   }
