@@ -31,7 +31,7 @@ from rosenblatt.serve.learners import Specification, make_learner
 from rosenblatt.serve.log import ModelRecord
 from rosenblatt.serve.served_model import ServedModel
 from rosenblatt.serve.snapshots import superfluous
-from rosenblatt.serve.state import CREATE, Entry, Lineage, create, lineage, read_examples, write_specification
+from rosenblatt.serve.state import CREATE, LEARN, Entry, Lineage, apply, create, lineage, read_examples, write_specification
 from rosenblatt.serve.text import TextFeatures
 
 
@@ -715,3 +715,22 @@ def test_a_hundred_set_backs_are_as_good_as_one(ask, name):
     log = ask("GET", f"{path}/log").body
     assert model_bytes(replay(log.splitlines())) == ask("GET", f"{path}/file").body == file
     assert ask("POST", f"{path}-again/log", log, Content_Type="application/x-ndjson").status == 201
+
+
+@pytest.mark.parametrize("bad", [{"x": "text", "y": "b"}, {"x": {"a": 1}}, {"x": {"a": 1}, "y": None}])
+def test_an_imported_log_has_no_entry_that_cannot_be_learned_even_if_it_was_set_back_over(ask, name, bad):
+    entries = [{"create": {}}, {"learn": [{"x": {"a": 1}, "y": "b"}, bad]}, {"set_back": {"to": 1}}]
+    log = b"\n".join(json.dumps({"seq": seq, "time": 0, **entry}).encode() for seq, entry in enumerate(entries, 1))
+    refused = ask("POST", f"/models/{name}/log", log, Content_Type="application/x-ndjson")
+    assert (refused.status, refused.json()["entry"], refused.json()["row"]) == (422, 2, 1)
+    assert ask("GET", f"/models/{name}").status == 404
+    twice = b"\n".join(json.dumps({"seq": seq, "time": 0, "create": {}}).encode() for seq in (1, 2))
+    assert ask("POST", f"/models/{name}/log", twice, Content_Type="application/x-ndjson").status == 400
+
+
+def test_replaying_leaves_out_what_cannot_be_read():
+    state = create(Entry(1, 0, CREATE, write_specification(Specification())))
+    raw = [{"x": "text", "y": "b"}, {"x": {"a": 1}, "y": "b"}, {"x": {"a": 1}}]
+    state, outcome = apply(state, Entry(2, 0, LEARN, json.dumps({"examples": raw}).encode()))
+    assert (outcome.learned, [place for place, _ in outcome.refused]) == (1, [0, 2])
+    assert state.learner.seen == 1

@@ -225,7 +225,7 @@ class DeleteJob(ModelJob):
         self._snapshots: list[SnapshotRecord] = []
 
     def write(self, writer: Writer) -> ServedModel | None:
-        writer.check_alive(self.model)
+        writer.check_present(self.model)
         self._snapshots = writer.log.read.snapshots(self.model.record.id)
         writer.log.remove_model(self.model.record.id)
         del writer.models[self.model.name]

@@ -27,7 +27,7 @@ from typing import NamedTuple, Self
 
 from xxhash import xxh3_128_digest
 
-from rosenblatt.errors import DamagedLog, OutputError
+from rosenblatt.errors import DamagedLog, OutputError, UnknownModel
 from rosenblatt.serve.folder import (
     ACKNOWLEDGED,
     LOG,
@@ -428,8 +428,10 @@ class LogReader:
     def chain(self, model: int, seq: int) -> bytes:
         """Return the chain of an entry; before the first, what stands for the name of the model."""
         if seq == 0:
-            name = self._database.execute("SELECT name FROM models WHERE id = ?", (model,)).fetchone()
-            return first_chain(name[0] if name else "")
+            found = self._database.execute("SELECT name FROM models WHERE id = ?", (model,)).fetchone()
+            if found is None or found[0] == f"{DELETED}{model}":
+                raise UnknownModel(str(model))  # it was deleted meanwhile
+            return first_chain(found[0])
         row = self._database.execute("SELECT chain FROM log WHERE model = ? AND seq = ?", (model, seq)).fetchone()
         if row is None:
             raise self._damage("the entry is missing", model, seq)

@@ -53,6 +53,9 @@ class Example(NamedTuple):
     received: Mapping[str, object]
 
 
+NO_EXAMPLE = Example({}, "", 0.0, {})  # stands for one that cannot be read
+
+
 class Outcome(NamedTuple):
     """What an entry did to a model."""
 
@@ -351,9 +354,20 @@ def apply(state: State, entry: Entry) -> tuple[State, Outcome]:
         The state after it.
     outcome : Outcome
     """
-    examples = read_examples(state.learner, example_list(parse_json(entry.payload, "the entry")), NO_LIMITS)
+    examples: list[Example] = []
+    refused: list[tuple[int, RosenblattError]] = []
+    for place, example in enumerate(example_list(parse_json(entry.payload, "the entry"))):
+        try:
+            examples.append(read_example(state.learner, example, NO_LIMITS))
+        except RosenblattError as error:  # only in a log that another program made: a server checks before it writes
+            refused.append((place, error))
+            examples.append(NO_EXAMPLE)
     outcome = learn_examples(state.learner, examples, state.history, entry.seq, entry.time)
-    return state._replace(seq=entry.seq), outcome
+    return state._replace(seq=entry.seq), outcome._replace(refused=tuple(sorted([*outcome.refused, *refused], key=_place)))
+
+
+def _place(refused: tuple[int, RosenblattError]) -> int:
+    return refused[0]
 
 
 def run_entries(entries: Iterable[Entry], state: State | None = None) -> State:

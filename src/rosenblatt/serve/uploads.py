@@ -13,13 +13,19 @@ from rosenblatt.errors import FormatError, InvalidData, LearningPaused, Rosenbla
 from rosenblatt.serve.learners import make_learner
 from rosenblatt.serve.limits import Limits
 from rosenblatt.serve.state import (
+    CREATE,
+    LEARN,
+    NO_LIMITS,
     SET_BACK,
     Entry,
     State,
     apply,
     create,
     entry_from_line,
+    example_list,
     lineage,
+    parse_json,
+    read_examples,
     set_back_target,
 )
 
@@ -113,17 +119,17 @@ class UploadedLog:
         for entry in self.entries():
             if entry.seq > part[-1]:
                 part = next(ranges, part)
-            if entry.seq in part:
-                try:
-                    state = self._start(entry, limits) if state is None else apply(state, entry)[0]
-                except RosenblattError as error:
-                    error.entry = entry.seq
-                    raise
+            try:
+                if state is None:
+                    state = create(entry)
+                    make_learner(state.specification, limits)
+                elif entry.kind == CREATE:
+                    raise FormatError("only the first entry of a log creates the model")
+                elif entry.kind == LEARN:  # also where the model was set back over it: it may be set back to it
+                    read_examples(state.learner, example_list(parse_json(entry.payload)), NO_LIMITS)
+                    state = apply(state, entry)[0] if entry.seq in part else state
+            except RosenblattError as error:
+                error.entry = entry.seq
+                raise
         assert state is not None
         return state._replace(seq=last.seq), last
-
-    @staticmethod
-    def _start(entry: Entry, limits: Limits) -> State:
-        state = create(entry)
-        make_learner(state.specification, limits)
-        return state

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import json
+import logging
 import queue
 import sqlite3
 import threading
@@ -34,6 +35,9 @@ MOST_BYTES_TOGETHER = 16 << 20
 SNAPSHOT_BYTES = 128 << 20  # of the log since the last snapshot
 TIDY_SECONDS = 2.0  # between two looks at work that can wait, however much there is to learn
 WAIT = 0.05  # seconds between two looks at work that can wait
+
+
+_logger = logging.getLogger(__name__)
 
 
 class Writer:
@@ -117,10 +121,14 @@ class Writer:
 
     # For jobs, in the thread of the writer
 
-    def check_alive(self, model: ServedModel) -> None:
-        """Raise an error if a model is not there any more, or cannot learn."""
+    def check_present(self, model: ServedModel) -> None:
+        """Raise an error if a model is not there any more."""
         if self.models.get(model.name) is not model:
             raise UnknownModel(model.name)
+
+    def check_alive(self, model: ServedModel) -> None:
+        """Raise an error if a model is not there any more, or cannot learn."""
+        self.check_present(model)
         if model.failure is not None:
             raise LearningPaused(f"the model {model.name} cannot learn: {model.failure}", hint="restart the server")
 
@@ -158,6 +166,7 @@ class Writer:
                 try:
                     self._round(jobs)
                 except Exception as error:  # a bug; what was committed is in the log, and a start will apply it
+                    _logger.error("the writer stops because of a bug", exc_info=error)
                     self._broken = f"{type(error).__name__}: {error}"
                     self._deliver([(job, None, error) for job in jobs], [])
             for model in [*self.models.values()]:
@@ -274,6 +283,7 @@ class Writer:
 
     def _fail(self, job: Job, error: Exception) -> None:
         """Let a model whose entry could not be applied learn no more; it goes on predicting."""
+        _logger.error("an entry could not be applied because of a bug", exc_info=error)
         if isinstance(job, ModelJob):
             job.model.failure = f"{type(error).__name__}: {error}"
 
