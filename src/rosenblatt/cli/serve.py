@@ -22,7 +22,7 @@ def serve(
         "--host", "ADDRESS", "Listen at this address. One that other machines can reach needs tokens."
     )] = "127.0.0.1",
     port: Annotated[int, opts.option(
-        "--port", "N", "Listen at this port; 0: any that is free.", min=0, max=65535
+        "--port", "N", "Listen at this port; 0: any that is free."
     )] = 8000,
     check: Annotated[bool, opts.option(
         "--check", None, "Do not serve: verify the log, the snapshots and the replay."
@@ -31,25 +31,25 @@ def serve(
         "--allow-host", "NAME", "A name that a reverse proxy on this machine sends as Host; repeatable."
     )] = None,
     max_body: Annotated[float | None, opts.option(
-        "--max-body", "MIB", "Refuse larger requests. [default: 32]", min=0
+        "--max-body", "MIB", "Refuse larger requests; 32 by default.", min=0
     )] = None,
     max_rows: Annotated[int | None, opts.option(
-        "--max-rows", "N", "Refuse requests with more examples. [default: 10,000]", min=1
+        "--max-rows", "N", "Refuse requests with more examples; 10,000 by default.", min=1
     )] = None,
     max_models: Annotated[int | None, opts.option(
-        "--max-models", "N", "Refuse to create more than N models. [default: 100]", min=1
+        "--max-models", "N", "Refuse to create more than N models; 100 by default.", min=1
     )] = None,
     max_model_memory: Annotated[float | None, opts.option(
-        "--max-model-memory", "MIB", "Refuse to let a model grow larger. [default: 1024]", min=0
+        "--max-model-memory", "MIB", "Refuse to let a model grow larger; 1024 by default.", min=0
     )] = None,
     max_disk: Annotated[float | None, opts.option(
         "--max-disk", "MIB", "Refuse to learn when the folder is larger.", min=0
     )] = None,
     min_free_disk: Annotated[float | None, opts.option(
-        "--min-free-disk", "MIB", "Refuse to learn with less free space. [default: 256]", min=0
+        "--min-free-disk", "MIB", "Refuse to learn with less free space; 256 by default.", min=0
     )] = None,
     prediction_days: Annotated[float | None, opts.option(
-        "--prediction-days", "DAYS", "Keep predicted rows this long for late labels. [default: 30]", min=0
+        "--prediction-days", "DAYS", "Keep predicted rows this long for late labels; 30 by default.", min=0
     )] = None,
     accept_loss: Annotated[bool, opts.option(
         "--accept-loss", None, "Serve what is left of a log whose end is missing."
