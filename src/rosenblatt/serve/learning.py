@@ -40,7 +40,6 @@ from rosenblatt.serve.service import (
 from rosenblatt.serve.state import (
     Example,
     example_list,
-    parse_json,
     read_example,
 )
 
@@ -73,7 +72,7 @@ async def learn(request: Request, name: ModelName, body: shapes.LearnRequest, ke
         raise InvalidParameter("Idempotency-Key", key, f"1 to {LONGEST_KEY} characters")
     if is_lines(request):
         return await learn_lines(service, model, content, key)
-    document = only(parse_json(content), ("examples",), 'send {"examples": [{"x": …, "y": …}]}')
+    document = only(await service.parse(content), ("examples",), 'send {"examples": [{"x": …, "y": …}]}')
     raw = example_list(document)
     check_rows(raw, service.limits)
     job = await learn_job(service, model, raw, content, key)
@@ -178,7 +177,7 @@ async def predict(request: Request, name: ModelName, body: shapes.PredictRequest
     model, content = service.find(request), await request.body()
     if is_lines(request):
         return await predict_lines(service, model, await service.published(request, model), content)
-    document = only(parse_json(content), ("examples", "top", "explain", "store"), 'send {"examples": [{"x": …}]}')
+    document = only(await service.parse(content), ("examples", "top", "explain", "store"), 'send {"examples": [{"x": …}]}')
     raw = example_list(document)
     check_rows(raw, service.limits)
     state = await service.published(request, model)
@@ -190,7 +189,7 @@ async def predict(request: Request, name: ModelName, body: shapes.PredictRequest
     if not isinstance(store, bool):
         raise InvalidParameter("store", store, "true or false")
     predictions = await predict_all(service, model, state, raw, *options)
-    request_number = await service.store.store(model.record.id, content) if store else None
+    request_number = service.store.store(model.record.id, content) if store else None
     for prediction, identifier in zip(predictions, service.store.ids(request_number, len(predictions)), strict=True):
         prediction["id"] = identifier
     return answer({"predictions": predictions, "seq": state.seq})
@@ -250,7 +249,7 @@ async def predict_lines(service: Service, model: ServedModel, state: Published, 
     for start in range(0, len(lines), LINES_IN_ENTRY):
         part = lines[start : start + LINES_IN_ENTRY]
         body = b'{"examples":[' + b",".join(text for text, _ in part) + b"]}"
-        number = await service.store.store(model.record.id, body)
+        number = service.store.store(model.record.id, body)
         for prediction, identifier in zip(predictions[start:], service.store.ids(number, len(part)), strict=False):
             prediction["id"] = identifier
     lines_out = (to_json(prediction, inf_nan_mode="null") + b"\n" for prediction in predictions)

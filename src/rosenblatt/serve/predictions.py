@@ -6,17 +6,13 @@ survives the process, and reaches the disk a little later. If they cannot be wri
 
 from __future__ import annotations
 
-import asyncio
 import os
 import re
 import sqlite3
-import threading
-from collections import deque
-from collections.abc import Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from secrets import token_hex
-from typing import Any, NamedTuple
+from typing import Any
 
 from rosenblatt.errors import UnknownEntry, shown
 from rosenblatt.serve.log import now
@@ -33,14 +29,8 @@ CREATE TABLE IF NOT EXISTS predictions (
 """
 
 
-class _Waiting(NamedTuple):
-    model: int
-    body: bytes
-    done: asyncio.Future[int | None]
-
-
 class PredictionStore:
-    """The rows of predictions, written by a thread of its own.
+    """The rows of predictions. `store` and `row` are called in one thread, `tidy` in any.
 
     Parameters
     ----------
@@ -55,12 +45,8 @@ class PredictionStore:
         if not self._path.exists():
             os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
         self._word = token_hex(4)  # numbers may be given again after a power failure; the ids are others then
-        self._reader = self._connect()
-        self._waiting: deque[_Waiting] = deque()
-        self._wake = threading.Event()
-        self._stopping = False
-        self._thread = threading.Thread(target=self._run, name="predictions", daemon=True)
-        self._thread.start()
+        self._database = self._connect()
+        self._database.execute("PRAGMA wal_autocheckpoint = 0")  # `tidy` does it, so that no prediction waits for the disk
 
     def _connect(self) -> sqlite3.Connection:
         database = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
@@ -69,8 +55,10 @@ class PredictionStore:
         database.execute(_TABLES)
         return database
 
-    async def store(self, model: int, body: bytes) -> int | None:
+    def store(self, model: int, body: bytes) -> int | None:
         """Store the examples of a request; return its number, or None if that cannot be done.
+
+        It takes less time than handing them to another thread, since nothing waits for the disk.
 
         Parameters
         ----------
@@ -83,10 +71,12 @@ class PredictionStore:
         -------
         request : int or None
         """
-        done = asyncio.get_running_loop().create_future()
-        self._waiting.append(_Waiting(model, body, done))
-        self._wake.set()
-        return await done
+        try:
+            return self._database.execute(
+                "INSERT INTO predictions (word, model, time, body) VALUES (?, ?, ?, ?)", (self._word, model, now(), body)
+            ).lastrowid
+        except sqlite3.Error:
+            return None
 
     def ids(self, request: int | None, count: int) -> list[str | None]:
         """Return the ids of the predictions of a request.
@@ -128,7 +118,7 @@ class PredictionStore:
         parts = _ID.fullmatch(prediction) if isinstance(prediction, str) else None
         if parts is not None:
             word, request, place = parts[1], int(parts[2]), int(parts[3])
-            found = self._reader.execute(
+            found = self._database.execute(
                 "SELECT word, model, body FROM predictions WHERE request = ?", (request,)
             ).fetchone()
             if found is not None and found[:2] == (word, model):
@@ -151,48 +141,5 @@ class PredictionStore:
             database.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 
     def close(self) -> None:
-        """Write what waits and stop."""
-        self._stopping = True
-        self._wake.set()
-        self._thread.join()
-        self._reader.close()
-
-    # In its thread
-
-    def _run(self) -> None:
-        database = self._connect()
-        database.execute("PRAGMA wal_autocheckpoint = 0")  # `tidy` does it, so that no prediction waits for the disk
-        while not self._stopping or self._waiting:
-            self._wake.wait()
-            self._wake.clear()
-            group = [self._waiting.popleft() for _ in range(len(self._waiting))]
-            if group:
-                self._deliver(group, self._write(database, group))
-        database.close()
-
-    def _write(self, database: sqlite3.Connection, group: Sequence[_Waiting]) -> list[int | None]:
-        numbers: list[int | None] = []
-        try:
-            database.execute("BEGIN IMMEDIATE")
-            for waiting in group:
-                cursor = database.execute(
-                    "INSERT INTO predictions (word, model, time, body) VALUES (?, ?, ?, ?)",
-                    (self._word, waiting.model, now(), waiting.body),
-                )
-                numbers.append(cursor.lastrowid)
-            database.execute("COMMIT")
-        except sqlite3.Error:
-            with suppress(sqlite3.Error):
-                database.execute("ROLLBACK")
-            return [None] * len(group)
-        return numbers
-
-    @staticmethod
-    def _deliver(group: Sequence[_Waiting], numbers: Sequence[int | None]) -> None:
-        def resolve() -> None:
-            for waiting, number in zip(group, numbers, strict=True):
-                if not waiting.done.done():
-                    waiting.done.set_result(number)
-
-        with suppress(RuntimeError):  # the loop has been closed
-            group[0].done.get_loop().call_soon_threadsafe(resolve)
+        """Close the database."""
+        self._database.close()

@@ -221,7 +221,7 @@ async def _serve(
         tidying.cancel()
         writer.stop()
         await asyncio.to_thread(writer.join)
-        await asyncio.to_thread(store.close)
+        store.close()
 
 
 async def _tidy(store: PredictionStore) -> None:

@@ -39,6 +39,7 @@ from rosenblatt.serve.writer import Writer
 JSON, LINES, BINARY = "application/json", "application/x-ndjson", "application/octet-stream"
 TURN_SECONDS = 0.002  # that one request may take before others are looked at
 RECENT = 100  # examples, at least, of which is told how many were wrong lately
+LONG_BODY = 1 << 15  # bytes
 STATES_KEPT = 4  # earlier states that were asked for
 T = TypeVar("T")
 
@@ -69,6 +70,7 @@ class Service:
         self._earlier: OrderedDict[tuple[int, int], Published] = OrderedDict()
         self._slow = ThreadPoolExecutor(2, "requests")  # what would keep other requests waiting
         self._one_state = asyncio.Semaphore(1)
+        self._one_long_body = asyncio.Lock()
 
     def changed(self, model: ServedModel, deleted: bool) -> None:
         """Take note of a model that has changed or was deleted."""
@@ -95,6 +97,15 @@ class Service:
     async def slowly(self, function: Callable[[], T]) -> T:
         """Return what a function returns, which runs in another thread."""
         return await asyncio.get_running_loop().run_in_executor(self._slow, function)
+
+    async def parse(self, content: bytes) -> Any:
+        """Return the value of a body of JSON; between two long ones, other requests have their turn."""
+        if len(content) < LONG_BODY:
+            return parse_json(content)
+        async with self._one_long_body:
+            value = parse_json(content)
+            await asyncio.sleep(0)
+            return value
 
     async def published(self, request: Request, model: ServedModel) -> Published:
         """Return the state of a model that a request asks for."""
