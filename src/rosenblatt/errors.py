@@ -341,14 +341,12 @@ class LimitExceeded(RosenblattError, ValueError):
         How much there would be.
     allowed : int
         How much there may be.
-    status : int, optional
-        The status code of the answer; by default that of the limit.
     """
 
-    def __init__(self, limit: str, value: int, allowed: int, status: int | None = None, **facts: Any):
+    def __init__(self, limit: str, value: int, allowed: int, **facts: Any):
         problem = f"{limit} must be at most {allowed:,}; got {value:,}"
         super().__init__(problem, parameter=limit, value=value, allowed=f"at most {allowed:,}", **facts)
-        self.limit, self.most, self.status = limit, allowed, status
+        self.limit, self.most = limit, allowed
 
 
 class UnknownModel(RosenblattError, LookupError):

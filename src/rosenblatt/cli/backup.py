@@ -9,6 +9,7 @@ import typer
 
 from rosenblatt.cli import options as opts
 from rosenblatt.cli.console import Console
+from rosenblatt.cli.serve import require_packages
 
 
 def backup(
@@ -18,6 +19,7 @@ def backup(
     quiet: opts.Quiet = False,
 ) -> None:
     """Copy the folder of a server as it is at one moment, while it runs; `rosenblatt serve` can open the copy."""
+    require_packages()
     from rosenblatt.serve.backup import back_up
 
     found = back_up(Path(folder), Path(target))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -62,13 +63,7 @@ def serve(
     A request to learn is answered when it is on the disk. The page at the address shows the models and how they learn.
     Ctrl-C and SIGTERM finish what was accepted.
     """
-    try:
-        import fastapi  # noqa: F401  # only to say what is missing before anything else is imported
-        import httptools  # noqa: F401
-        import uvicorn  # noqa: F401
-        import uvloop  # noqa: F401
-    except ImportError as error:
-        raise MissingDependency(error.name or "fastapi", "serve", "servers") from None
+    require_packages()
     console = Console(json, quiet)
     if check:
         return _check_folder(Path(folder), console)
@@ -99,6 +94,13 @@ def serve(
 
     run(Path(folder), host, port, limits, accept_loss, tuple(allow_host or ()), started, console.note)
     return Code.DONE
+
+
+def require_packages() -> None:
+    """Raise an error that names the extra if a package that the server needs is not installed."""
+    for package in ("fastapi", "httptools", "uvicorn", "uvloop"):
+        if find_spec(package) is None:
+            raise MissingDependency(package, "serve", "servers")
 
 
 def _bytes(mebibytes: float | None) -> int | None:

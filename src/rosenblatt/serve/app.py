@@ -214,5 +214,5 @@ class HotRoutes:
         try:
             response = await function(Request(scope, receive), "", None)
         except RosenblattError as error:
-            response = from_error(error).response
+            response = from_error(error)
         await response(scope, receive, send)

@@ -13,7 +13,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import re
 import uuid
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from http.client import HTTPResponse, IncompleteRead
@@ -37,8 +36,9 @@ from rosenblatt.errors import (
 )
 from rosenblatt.estimators.explanation import Explanation
 from rosenblatt.online.rows import RowLike, RowsLike, items, read_rows, read_weights
-from rosenblatt.serve.connection import JSON, JSON_LINES, MODEL_FILE, Request, ServerAnswer, ServerConnection
+from rosenblatt.serve.connection import Request, ServerAnswer, ServerConnection
 from rosenblatt.serve.json_rows import Label, batches, label_json, label_key, row_json, weight_json
+from rosenblatt.serve.wire import JSON, JSON_LINES, MODEL_FILE, check_name
 
 BATCH_ROWS, BATCH_BYTES = 1000, 4 << 20  # of a request that learns or predicts many; a server takes ten times as much
 _DEFAULT_LEARNER = "OnlinePerceptron"
@@ -46,7 +46,6 @@ _LONG = 600.0  # seconds that a whole model or log may take
 _PIECE = 1 << 20  # bytes of a file that are in memory at a time
 _MOST_CONTRIBUTIONS = 1_000_000  # more than a row of a server has features
 _MOST_WEIGHTS = 10_000  # that a server shows
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 Row = RowLike | str  # text, where the model learns from text
 Rows = RowsLike | Sequence[str]
@@ -283,9 +282,7 @@ class RemoteState:
     """
 
     def __init__(self, connection: ServerConnection, name: str, seq: int | None = None):
-        if not isinstance(name, str) or not _NAME.fullmatch(name):
-            allowed = "1 to 64 letters, digits, '.', '_' and '-', of which the first is a letter or a digit"
-            raise InvalidParameter("name", name, allowed)
+        check_name(name)
         if seq is not None and (isinstance(seq, bool) or not isinstance(seq, int) or seq < 1):
             raise InvalidParameter("seq", seq, "a whole number ≥ 1")
         self.name, self.seq = name, seq

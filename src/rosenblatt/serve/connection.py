@@ -20,13 +20,12 @@ from urllib.parse import urlsplit
 
 from rosenblatt import errors
 from rosenblatt.errors import InvalidParameter, RosenblattError, ServerRefused, ServerUnavailable
+from rosenblatt.serve.wire import JSON, PROBLEM, problem_kind
 
-JSON, MODEL_FILE, JSON_LINES = "application/json", "application/octet-stream", "application/x-ndjson"
 LONGEST_BACKOFF = 5.0  # seconds between two attempts,
 LONGEST_RETRY_AFTER = 60.0  # and where the server says how long
 _STALE_AFTER = 60.0  # seconds; a server closes connections that are idle for longer, so a new one is opened
 _FACTS = ("hint", "settings", "parameter", "value", "allowed", "line", "column", "row")
-_PROBLEM = "urn:rosenblatt:problem:"
 
 
 class Request(NamedTuple):
@@ -247,7 +246,7 @@ class _ThreadConnection:
 def error_of(status: int, body: bytes) -> RosenblattError:
     """Return the error that problem details (RFC 9457) describe, as the type that the library raises for it."""
     problem = _problem_of(body)
-    kind = str(problem.get("type", "")).removeprefix(_PROBLEM)
+    kind = str(problem.get("type", "")).removeprefix(PROBLEM)
     detail = str(problem.get("detail") or problem.get("title") or f"the server answered {status} without a reason")
     facts = {name: problem[name] for name in _FACTS if problem.get(name) is not None}
     if not isinstance(facts.get("row", 0), int):
@@ -269,9 +268,9 @@ def error_of(status: int, body: bytes) -> RosenblattError:
 def _error_types() -> dict[str, type[RosenblattError]]:
     """Return the types of errors by what problem details call them: InvalidData is "invalid-data"."""
     found = {}
-    for name, value in vars(errors).items():
+    for value in vars(errors).values():
         if isinstance(value, type) and issubclass(value, RosenblattError) and not issubclass(value, OSError):
-            found["".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in name).lstrip("-")] = value
+            found[problem_kind(value)] = value
     return found
 
 

@@ -15,6 +15,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from rosenblatt.errors import LimitExceeded, RosenblattError, shown
+from rosenblatt.serve import wire
 from rosenblatt.serve.limits import Limits
 from rosenblatt.serve.metrics import Metrics
 from rosenblatt.serve.problem_details import from_error, problem
@@ -27,7 +28,7 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "[::1]"})
-JSON, NDJSON, FILE = b"application/json", b"application/x-ndjson", b"application/octet-stream"
+JSON, NDJSON, FILE = wire.JSON.encode(), wire.JSON_LINES.encode(), wire.MODEL_FILE.encode()
 SECURITY_HEADERS = [
     (
         b"content-security-policy",
@@ -313,7 +314,7 @@ class _Request:
         if isinstance(error, RefusedRequest):
             return error.response
         if isinstance(error, RosenblattError):
-            return from_error(error).response
+            return from_error(error)
         _logger.error("%s %r could not be answered", self.scope["method"], self.scope["path"], exc_info=error)
         detail = "the server could not answer because of a bug in it; its log says more"
         return problem(500, "internal-error", "Internal error", detail)

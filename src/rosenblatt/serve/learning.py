@@ -26,12 +26,11 @@ from rosenblatt.serve.limits import Limits
 from rosenblatt.serve.routing import At, Key, ModelName, lines_too, make_router, route
 from rosenblatt.serve.served_model import Published, ServedModel
 from rosenblatt.serve.service import (
-    LINES,
     TURN_SECONDS,
     Service,
     answer,
+    body_type,
     check_rows,
-    is_lines,
     next_turn,
     only,
     parse_lines,
@@ -42,6 +41,7 @@ from rosenblatt.serve.state import (
     example_list,
     read_example,
 )
+from rosenblatt.serve.wire import JSON_LINES
 
 LINES_IN_ENTRY = 1_000
 BYTES_IN_ENTRY = 1 << 20
@@ -70,7 +70,7 @@ async def learn(request: Request, name: ModelName, body: shapes.LearnRequest, ke
     key = request.headers.get("idempotency-key")
     if key is not None and not 1 <= len(key) <= LONGEST_KEY:
         raise InvalidParameter("Idempotency-Key", key, f"1 to {LONGEST_KEY} characters")
-    if is_lines(request):
+    if body_type(request) == JSON_LINES:
         return await learn_lines(service, model, content, key)
     document = only(await service.parse(content), ("examples",), 'send {"examples": [{"x": …, "y": …}]}')
     raw = example_list(document)
@@ -175,7 +175,7 @@ async def predict(request: Request, name: ModelName, body: shapes.PredictRequest
     """
     service = service_of(request)
     model, content = service.find(request), await request.body()
-    if is_lines(request):
+    if body_type(request) == JSON_LINES:
         return await predict_lines(service, model, await service.published(request, model), content)
     document = only(await service.parse(content), ("examples", "top", "explain", "store"), 'send {"examples": [{"x": …}]}')
     raw = example_list(document)
@@ -253,4 +253,4 @@ async def predict_lines(service: Service, model: ServedModel, state: Published, 
         for prediction, identifier in zip(predictions[start:], service.store.ids(number, len(part)), strict=False):
             prediction["id"] = identifier
     lines_out = (to_json(prediction, inf_nan_mode="null") + b"\n" for prediction in predictions)
-    return Response(b"".join(lines_out), media_type=LINES)
+    return Response(b"".join(lines_out), media_type=JSON_LINES)

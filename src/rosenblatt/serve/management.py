@@ -21,7 +21,7 @@ from rosenblatt.serve.learners import label_text, make_learner
 from rosenblatt.serve.learning import BYTES_IN_ENTRY
 from rosenblatt.serve.log import LogReader, now
 from rosenblatt.serve.routing import At, ModelName, make_router, route
-from rosenblatt.serve.service import BINARY, LINES, answer, describe, iso, only, service_of, whole_number
+from rosenblatt.serve.service import answer, body_type, describe, iso, only, service_of, whole_number
 from rosenblatt.serve.state import (
     CREATE,
     Entry,
@@ -32,8 +32,11 @@ from rosenblatt.serve.state import (
     write_specification,
 )
 from rosenblatt.serve.uploads import UploadedLog
+from rosenblatt.serve.wire import JSON_LINES, MODEL_FILE, check_name
 
 router = make_router()
+TEXT = {"type": "string"}
+BINARY = {**TEXT, "format": "binary"}
 LOG = (  # an example of a log
     '{"seq":1,"time":1794829914691,"create":{"learner":"OnlinePerceptron"}}\n'
     '{"seq":2,"time":1794829914768,"learn":[{"x":{"free":1},"y":"spam"},{"text":"see you","y":"ham"}]}\n'
@@ -50,7 +53,7 @@ async def list_models(request: Request) -> Response:
 @route(
     router, "PUT", "/models/{name}", response_model=shapes.ModelDescription, status_code=201, tags=["models"],
     responses={200: {"model": shapes.ModelDescription, "description": "It was there already, made of the same."}},
-    openapi_extra={"requestBody": {"content": {BINARY: {"schema": {"type": "string", "format": "binary"}}}}},
+    openapi_extra={"requestBody": {"content": {MODEL_FILE: {"schema": BINARY}}}},
 )  # fmt: skip
 async def create_model(request: Request, name: ModelName, body: shapes.ModelSettings) -> Response:
     """Create a model.
@@ -59,8 +62,8 @@ async def create_model(request: Request, name: ModelName, body: shapes.ModelSett
     body, in base64. Creating the same model twice is no error.
     """
     service = service_of(request)
-    name, content = model_name(request), await request.body()
-    if request.headers.get("content-type", "").partition(";")[0].strip().lower() == BINARY:
+    name, content = check_name(request.path_params["name"]), await request.body()
+    if body_type(request) == MODEL_FILE:
         specification = read_specification({})._replace(learner="file", file=content)
     else:
         specification = read_specification(parse_json(content) if content.strip() else {})
@@ -72,15 +75,6 @@ async def create_model(request: Request, name: ModelName, body: shapes.ModelSett
     assert isinstance(made, tuple)
     model, created = made
     return answer(describe(model, model.published), 201 if created else 200)
-
-
-def model_name(request: Request) -> str:
-    """Return the name that the path of a request has, if a model may have it."""
-    name = request.path_params["name"]
-    letters = name.replace("-", "").replace("_", "").replace(".", "")
-    if not (name.isascii() and name[:1].isalnum() and len(name) <= 64 and letters.isalnum()):
-        raise InvalidParameter("name", name, "1 to 64 letters, digits and . _ -, beginning with a letter or a digit")
-    return name
 
 
 @route(router, "GET", "/models/{name}", response_model=shapes.ModelDescription, tags=["models"])
@@ -176,7 +170,7 @@ async def set_back(request: Request, name: ModelName, body: shapes.SetBackReques
 
 @route(
     router, "GET", "/models/{name}/file", tags=["models"], response_class=Response,
-    responses={200: {"content": {BINARY: {"schema": {"type": "string", "format": "binary"}}}, "description": "The file."}},
+    responses={200: {"content": {MODEL_FILE: {"schema": BINARY}}, "description": "The file."}},
 )  # fmt: skip
 async def download_file(request: Request, name: ModelName, at: At = None) -> Response:
     """Download the model as a file, for `rosenblatt.load`."""
@@ -193,12 +187,12 @@ async def download_file(request: Request, name: ModelName, at: At = None) -> Res
 
     found = await service.slowly(content)
     name = f'attachment; filename="{model.name}-{state.seq}.model"'
-    return Response(found, media_type=BINARY, headers={"Content-Disposition": name, "X-Seq": str(state.seq)})
+    return Response(found, media_type=MODEL_FILE, headers={"Content-Disposition": name, "X-Seq": str(state.seq)})
 
 
 @route(
     router, "GET", "/models/{name}/log", tags=["log"], response_class=Response,
-    responses={200: {"content": {LINES: {"schema": {"type": "string"}}}, "description": "One entry a line."}},
+    responses={200: {"content": {JSON_LINES: {"schema": TEXT}}, "description": "One entry a line."}},
 )  # fmt: skip
 async def export_log(
     request: Request,
@@ -231,17 +225,17 @@ async def export_log(
             while block := await service.slowly(some):
                 yield block
 
-    return StreamingResponse(lines() if begin <= end else iter(()), media_type=LINES)
+    return StreamingResponse(lines() if begin <= end else iter(()), media_type=JSON_LINES)
 
 
 @route(
     router, "POST", "/models/{name}/log", response_model=shapes.ImportAnswer, status_code=201, tags=["log"],
-    openapi_extra={"requestBody": {"required": True, "content": {LINES: {"schema": {"type": "string"}, "example": LOG}}}},
+    openapi_extra={"requestBody": {"required": True, "content": {JSON_LINES: {"schema": TEXT, "example": LOG}}}},
 )  # fmt: skip
 async def import_log(request: Request, name: ModelName) -> Response:
     """Create a model from an exported log."""
     service = service_of(request)
-    name = model_name(request)
+    name = check_name(request.path_params["name"])
     if name in service.models:
         raise model_exists(name)
     with UploadedLog(service.folder) as log:

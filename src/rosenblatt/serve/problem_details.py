@@ -9,8 +9,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import re
-from typing import NamedTuple
 
 from starlette.responses import Response
 
@@ -18,9 +16,8 @@ from rosenblatt import errors
 from rosenblatt.errors import RosenblattError, shown
 from rosenblatt.serve.limits import OPTIONS
 from rosenblatt.serve.limits import STATUS as LIMIT_STATUS
+from rosenblatt.serve.wire import PROBLEM, PROBLEM_JSON, problem_kind
 
-MEDIA_TYPE = "application/problem+json"
-TYPE = "urn:rosenblatt:problem:"
 RETRY_SECONDS = 1  # after a refusal that passes by itself
 _LONGEST_TEXT = 1_000  # characters of a text that an answer repeats
 _LARGEST_INTEGER = 2**63
@@ -50,13 +47,6 @@ ANSWERS: tuple[tuple[type[RosenblattError], int, str], ...] = (
 )
 
 
-class Answer(NamedTuple):
-    """A status code and the response that has it."""
-
-    status: int
-    response: Response
-
-
 def problem(status: int, kind: str, title: str, detail: str, **facts: object) -> Response:
     """Return a response with problem details.
 
@@ -79,7 +69,7 @@ def problem(status: int, kind: str, title: str, detail: str, **facts: object) ->
     starlette.responses.Response
         The response; 401 names the scheme of the token, and 503 and 507 say when to try again.
     """
-    members: dict[str, object] = {"type": TYPE + kind, "title": title, "status": status, "detail": _shortened(detail)}
+    members: dict[str, object] = {"type": PROBLEM + kind, "title": title, "status": status, "detail": _shortened(detail)}
     for name, value in facts.items():
         if value is not None and not isinstance(value, os.PathLike):
             members.setdefault(name, json_value(value))
@@ -89,11 +79,11 @@ def problem(status: int, kind: str, title: str, detail: str, **facts: object) ->
     elif status in (503, 507):
         headers["Retry-After"] = str(RETRY_SECONDS)
     content = json.dumps(members, ensure_ascii=False).encode("utf-8", "backslashreplace")
-    return Response(content, status, headers, MEDIA_TYPE)
+    return Response(content, status, headers, PROBLEM_JSON)
 
 
-def from_error(error: RosenblattError) -> Answer:
-    """Return the status code and the response for an error of the library.
+def from_error(error: RosenblattError) -> Response:
+    """Return the response for an error of the library.
 
     Parameters
     ----------
@@ -102,13 +92,13 @@ def from_error(error: RosenblattError) -> Answer:
 
     Returns
     -------
-    Answer
-        The status code and the response.
+    starlette.responses.Response
+        The response.
     """
     status, title = next((status, title) for kind, status, title in ANSWERS if isinstance(error, kind))
     detail, hint = error.problem, error.hint
     if isinstance(error, errors.LimitExceeded):
-        status = error.status or LIMIT_STATUS.get(error.limit, status)
+        status = LIMIT_STATUS.get(error.limit, status)
         if error.limit in OPTIONS:
             option = f"rosenblatt serve {OPTIONS[error.limit]} sets another limit"
             hint = option if hint is None else f"{hint}; {option}"
@@ -121,12 +111,7 @@ def from_error(error: RosenblattError) -> Answer:
         "allowed": error.allowed, "row": error.row, "line": error.line, "column": error.column,
         **{name: getattr(error, name) for name in _OWN_FACTS if hasattr(error, name)},
     }  # fmt: skip
-    return Answer(status, problem(status, problem_kind(type(error)), title, detail, **facts))
-
-
-def problem_kind(error: type[RosenblattError]) -> str:
-    """Return the kind of problem for a type of error: "limit-exceeded" for `LimitExceeded`."""
-    return re.sub(r"(?<!^)(?=[A-Z])", "-", error.__name__).lower()
+    return problem(status, problem_kind(type(error)), title, detail, **facts)
 
 
 def json_value(value: object) -> object:

@@ -63,7 +63,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self.sweeper.start(self)
         if len(self.connections) > self.limits.connections:
             error = LimitExceeded("connections", len(self.connections), self.limits.connections, hint="try again later")
-            self.close_with(from_error(error).response)
+            self.close_with(from_error(error))
 
     def data_received(self, data: bytes) -> None:
         """Parse what the client sent."""
@@ -186,7 +186,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def _too_large_head(self, size: int) -> Response:
         error = LimitExceeded("head_bytes", size, self.limits.head_bytes, hint="send less in headers and in the URL")
-        return from_error(error).response
+        return from_error(error)
 
 
 class Sweeper:

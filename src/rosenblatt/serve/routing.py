@@ -14,12 +14,11 @@ from rosenblatt.errors import (
     RosenblattError,
 )
 from rosenblatt.serve.problem_details import from_error
-from rosenblatt.serve.service import LINES
+from rosenblatt.serve.wire import JSON_LINES, NAME
 
-NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 Endpoint = Callable[..., Awaitable[Response]]
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
-ModelName = Annotated[str, InPath(pattern=NAME, description="The name of a model.", examples=["spam"])]
+ModelName = Annotated[str, InPath(pattern=f"^{NAME}$", description="The name of a model.", examples=["spam"])]
 At = Annotated[int | None, Query(ge=1, description="The state after this entry of the log; by default the newest.")]
 Key = Annotated[str | None, Header(alias="Idempotency-Key", description="A request with the same key is learned once.")]
 _PROBLEM = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
@@ -40,7 +39,7 @@ class DirectRoute(APIRoute):
             try:
                 return await endpoint(request, *shown)
             except RosenblattError as error:
-                return from_error(error).response
+                return from_error(error)
 
         return handle
 
@@ -67,4 +66,4 @@ def route(router: APIRouter, method: str, path: str, **options: Any) -> Callable
 
 def lines_too(shape: str) -> dict[str, Any]:
     """Return what OpenAPI says of a body that may also be JSON lines."""
-    return {"requestBody": {"content": {LINES: {"schema": {"type": "string", "description": f"One {shape} a line."}}}}}
+    return {"requestBody": {"content": {JSON_LINES: {"schema": {"type": "string", "description": f"One {shape} a line."}}}}}

@@ -34,9 +34,9 @@ from rosenblatt.serve.state import (
     State,
     parse_json,
 )
+from rosenblatt.serve.wire import JSON
 from rosenblatt.serve.writer import Writer
 
-JSON, LINES, BINARY = "application/json", "application/x-ndjson", "application/octet-stream"
 TURN_SECONDS = 0.002  # that one request may take before others are looked at
 RECENT = 100  # examples, at least, of which is told how many were wrong lately
 LONG_BODY = 1 << 15  # bytes
@@ -225,9 +225,9 @@ def only(document: object, allowed: tuple[str, ...], hint: str | None = None) ->
     return document
 
 
-def is_lines(request: Request) -> bool:
-    """Whether the body of a request is JSON lines."""
-    return request.headers.get("content-type", "").partition(";")[0].strip().lower() == LINES
+def body_type(request: Request) -> str:
+    """Return the media type of the body of a request, which the guard has let through."""
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 def check_rows(examples: Sequence[object], limits: Limits) -> None:
