@@ -32,7 +32,7 @@ def facts_of(response):
         (errors.LimitExceeded("rows", 12, 10, row=3), 413, {"limit": "rows", "value": 12, "most": 10, "row": 3}),
         (errors.LimitExceeded("features", 12, 10), 422, {"detail": "features must be at most 10; got 12"}),
         (errors.LimitExceeded("model_bytes", 12, 10), 507, {"limit": "model_bytes"}),
-        (errors.LimitExceeded("rows", 12, 10, status=400), 400, {"limit": "rows"}),
+        (errors.LimitExceeded("queued_bytes", 12, 10), 503, {"limit": "queued_bytes"}),
         (errors.UnknownModel("mail"), 404, {"value": "mail", "detail": "there is no model 'mail'"}),
         (errors.UnknownEntry("the log has no entry 9"), 404, {"detail": "the log has no entry 9"}),
         (errors.Conflict("there is another"), 409, {}),
@@ -116,8 +116,8 @@ def samples(text):
     for line in text.splitlines():
         if line.startswith("# "):
             _, word, name, rest = line.split(" ", 3)
-            assert word in ("HELP", "PROBLEM")
-            if word == "PROBLEM":
+            assert word in ("HELP", "TYPE")
+            if word == "TYPE":
                 kinds[name] = rest
         else:
             name, _, value = line.rpartition(" ")
