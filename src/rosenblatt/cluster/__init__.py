@@ -1,0 +1,1 @@
+"""One learner on many machines: iterative parameter mixing on a Dask cluster."""
