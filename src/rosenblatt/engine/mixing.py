@@ -258,8 +258,9 @@ class MixingTrainer:
         shares = mixing_shares(self.mixing, reports)
         self.model.add_change(self.shards.mix(shares))
         self.epochs.append(MixedEpoch(shares, reports))
-        seen, mistakes, updates = (sum(report[i] for report in reports) for i in range(3))
-        return Progress(seen, mistakes, updates, -1), all(report.converged for report in reports)
+        mistakes, updates = sum(report.mistakes for report in reports), sum(report.updates for report in reports)
+        visited = sum(report.seen for report in reports)
+        return Progress(visited, mistakes, updates, -1), all(report.converged for report in reports)
 
     def size(self) -> float:
         """Return the norm of all weights."""

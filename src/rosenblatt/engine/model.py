@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from rosenblatt import rules
 from rosenblatt.conditions import RunConditions
 from rosenblatt.engine import problems
+from rosenblatt.engine.mixing import WeightChange, table_change
 from rosenblatt.engine.problems import JOINT, MOVE, Binary, OneVsOne, Problem, columns, counters, decide, visible, winner
 from rosenblatt.engine.rows import Matrix, Rows, is_sparse
 from rosenblatt.engine.train import Pocket
@@ -20,6 +21,7 @@ from rosenblatt.engine.weights import (
     WeightBound,
     Weights,
     in_layout_of,
+    norm,
     weights_of,
     with_features,
     with_more_classes,
@@ -156,6 +158,52 @@ class LinearModel:
         twin.bound, twin._known = WeightBound(), None
         return twin
 
+    # Mixing: see `engine.mixing`
+
+    def norm(self) -> float:
+        """Return the norm of all weights."""
+        return norm(self.weights.w)
+
+    def weights_now(self) -> NDArray:
+        """Return the last weights, as they are changed in place."""
+        return self.weights.w
+
+    def change_since(self, start: LinearModel) -> WeightChange:
+        """Return what has changed since this model was a copy of another one; features may have come since then."""
+        self.add_pending()
+        weights, before = self.weights, start.weights
+        counts = np.concatenate([weights.clock - before.clock, weights.tally - before.tally])
+        w = _growth(weights.w, before.w)
+        drift = None
+        if weights.drift is not None and before.drift is not None:
+            drift = _growth(weights.drift, before.drift)
+        return WeightChange({"weights": table_change(w, drift, int(weights.clock[0]))}, counts)
+
+    def add_change(self, change: WeightChange) -> None:
+        """Go over to the mixture of which this is the change; features that are new in it become known."""
+        table, counts = change.tables["weights"], change.counts
+        vectors = 1 if self.weights.w.ndim == 1 else self.weights.w.shape[1]
+        end = len(table.w) if table.keys is None else int(table.keys[0].max(initial=-1)) + 1
+        if (features := -(-end // vectors) - 1) > len(self.weights.w) - 1:
+            self.weights = self.with_features(features).weights
+        w, drift, tally, clock = self.weights = self.weights.copy()
+        clock += counts[0]
+        tally += counts[1:]
+        added, passed = table.w, table.passed
+        at: Any = ...
+        if table.keys is None:
+            added = _constant_last(added, w.shape)
+            passed = None if passed is None else _constant_last(passed, w.shape)
+        else:
+            rows, columns = np.divmod(table.keys[0], vectors)
+            at = (rows - 1,) if w.ndim == 1 else (rows - 1, columns)  # row 0 of a change is the constant's, the last here
+        then = w[at].astype(np.float64)
+        w[at] = then + added
+        if drift is not None and passed is not None:
+            drift[at] += clock[0] * (w[at] - then) + passed
+        self.conditions = self.conditions._replace(mixed=True)
+        self.bound, self._known = WeightBound(), None
+
     def remember(self, X: Matrix, moves: NDArray) -> None:
         """Keep the mistakes made on rows of X, which vote from now on."""
         if self.votes is not None:
@@ -225,6 +273,23 @@ class LinearModel:
             model.pocket.fewest = None if fewest is None else parts.whole("pocket/fewest")
         model.conditions = _conditions(parts, w, own_rule)
         return model
+
+
+def _growth(now: NDArray, before: NDArray) -> NDArray:
+    """What was added to weights, in float64, with the constant's first: so that new features come at the end."""
+    grown = np.zeros(now.shape)
+    grown[0] = now[-1].astype(np.float64) - before[-1]
+    grown[1:] = now[:-1]
+    grown[1 : len(before)] -= before[:-1]
+    return grown.ravel()
+
+
+def _constant_last(flat: NDArray, shape: tuple[int, ...]) -> NDArray:
+    """Numbers for weights of this shape, of which those of the constant come first and those of the last features may be
+    missing."""
+    whole = np.zeros(shape)
+    whole.reshape(-1)[: len(flat)] = flat
+    return np.roll(whole, -1, axis=0)
 
 
 def nothing_pending() -> None:
