@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from rosenblatt import rules
 from rosenblatt.conditions import RunConditions
 from rosenblatt.engine import problems
+from rosenblatt.engine.mixing import WeightChange, table_change
 from rosenblatt.engine.problems import JOINT, MOVE, Binary, OneVsOne, Problem, columns, counters, decide, visible, winner
 from rosenblatt.engine.rows import Matrix, Rows, is_sparse
 from rosenblatt.engine.train import Pocket
@@ -20,6 +21,7 @@ from rosenblatt.engine.weights import (
     WeightBound,
     Weights,
     in_layout_of,
+    norm,
     weights_of,
     with_features,
     with_more_classes,
@@ -27,7 +29,7 @@ from rosenblatt.engine.weights import (
 )
 from rosenblatt.errors import DamagedModel, InvalidData
 from rosenblatt.modelfile.parts import Parts
-from rosenblatt.modelfile.values import MOST, decode_record, encode_record
+from rosenblatt.modelfile.values import MOST, decode_record, encode_record, encode_value
 
 AVERAGES = ("auto", "average")  # what may be kept of the weights that predicts by their average
 Init: TypeAlias = tuple[ArrayLike | None, ArrayLike | None]  # coef and intercept to start from
@@ -105,13 +107,14 @@ class LinearModel:
         coef, intercept = coef_and_intercept(self.problem, w, self.constant)
         return int(np.count_nonzero(winner(decide(self.problem, X @ coef.T + intercept)) != labels))
 
-    def extend_average(self, X: Matrix, labels: NDArray) -> None:
-        """Count 1, 2, 4, … further epochs in the average, in which the weights do not change, until it makes no more errors
-        on these rows than the last weights do. Once the weights have converged, a longer run has this average."""
-        rows, least = X.shape[0], None
-        while (errors := self.errors(X, labels, self.predicting())) and self.seen + rows < MOST:
-            least = self.errors(X, labels, self.weights.w) if least is None else least
-            if errors <= least:
+    def extend_average(self, rows: int, errors: Callable[[NDArray], int]) -> None:
+        """Count 1, 2, 4, … further epochs of so many rows in the average, in which the weights do not change, until it
+        makes no more errors on these rows than the last weights do. `errors(w)` counts those of weights. Once the weights
+        have converged, a longer run has this average."""
+        least = None
+        while (wrong := errors(self.predicting())) and self.seen + rows < MOST:
+            least = errors(self.weights.w) if least is None else least
+            if wrong <= least:
                 break
             self.weights.clock[0] += rows
             rows *= 2
@@ -156,6 +159,56 @@ class LinearModel:
         twin.bound, twin._known = WeightBound(), None
         return twin
 
+    # Mixing: see `engine.mixing`
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the weights and of what their average needs."""
+        return self.weights.w.nbytes + (0 if self.weights.drift is None else self.weights.drift.nbytes)
+
+    def norm(self) -> float:
+        """Return the norm of all weights."""
+        return norm(self.weights.w)
+
+    def weights_now(self) -> NDArray:
+        """Return the last weights, as they are changed in place."""
+        return self.weights.w
+
+    def change_since(self, start: LinearModel) -> WeightChange:
+        """Return what has changed since this model was a copy of another one; features may have come since then."""
+        self.add_pending()
+        weights, before = self.weights, start.weights
+        counts = np.concatenate([weights.clock - before.clock, weights.tally - before.tally])
+        w = _growth(weights.w, before.w)
+        drift = None
+        if weights.drift is not None and before.drift is not None:
+            drift = _growth(weights.drift, before.drift)
+        return WeightChange({"weights": table_change(w, drift, int(weights.clock[0]))}, counts)
+
+    def add_change(self, change: WeightChange) -> None:
+        """Go over to the mixture of which this is the change; features that are new in it become known."""
+        table, counts = change.tables["weights"], change.counts
+        vectors = 1 if self.weights.w.ndim == 1 else self.weights.w.shape[1]
+        end = len(table.w) if table.keys is None else int(table.keys[0].max(initial=-1)) + 1
+        if (features := -(-end // vectors) - 1) > len(self.weights.w) - 1:
+            self.weights = self.with_features(features).weights
+        w, drift, tally, clock = self.weights = self.weights.copy()
+        clock += counts[0]
+        tally += counts[1:]
+        added, passed = table.w, table.passed
+        at: Any = ...
+        if table.keys is None:
+            added = _constant_last(added, w.shape)
+            passed = None if passed is None else _constant_last(passed, w.shape)
+        else:
+            rows, columns = np.divmod(table.keys[0], vectors)
+            at = (rows - 1,) if w.ndim == 1 else (rows - 1, columns)  # row 0 of a change is the constant's, the last here
+        then = w[at].astype(np.float64)
+        w[at] = then + added
+        if drift is not None and passed is not None:
+            drift[at] += clock[0] * (w[at] - then) + passed
+        self.bound, self._known = WeightBound(), None
+
     def remember(self, X: Matrix, moves: NDArray) -> None:
         """Keep the mistakes made on rows of X, which vote from now on."""
         if self.votes is not None:
@@ -195,6 +248,8 @@ class LinearModel:
             "weighted": conditions.weighted,
             "mixed": conditions.mixed,
         }
+        if conditions.weighted_updates is not None:
+            parts.facts["terms"]["weighted_updates"] = encode_value(conditions.weighted_updates)
         return parts
 
     @classmethod
@@ -227,6 +282,23 @@ class LinearModel:
         return model
 
 
+def _growth(now: NDArray, before: NDArray) -> NDArray:
+    """What was added to weights, in float64, with the constant's first: so that new features come at the end."""
+    grown = np.zeros(now.shape)
+    grown[0] = now[-1].astype(np.float64) - before[-1]
+    grown[1:] = now[:-1]
+    grown[1 : len(before)] -= before[:-1]
+    return grown.ravel()
+
+
+def _constant_last(flat: NDArray, shape: tuple[int, ...]) -> NDArray:
+    """Numbers for weights of this shape, of which those of the constant come first and those of the last features may be
+    missing."""
+    whole = np.zeros(shape)
+    whole.reshape(-1)[: len(flat)] = flat
+    return np.roll(whole, -1, axis=0)
+
+
 def nothing_pending() -> None:
     """Do nothing: the drift is complete, as no run of learning is going on."""
 
@@ -252,7 +324,8 @@ def _conditions(parts: Parts, w: NDArray, own_rule: Callable[[], tuple | None]) 
     rule = terms.facts["rule"]
     rule = own_rule() if rule == "own" else None if rule is None else decode_record(rule, rules.KINDS)
     flags = {name: terms.flag(name) for name in ("in_turn", "weighted", "mixed")}
-    return RunConditions(start, rule, terms.whole("batch", 1, 2 * MOST - 1), **flags)
+    weighted_updates = terms.real("weighted_updates") if "weighted_updates" in terms.facts else None
+    return RunConditions(start, rule, terms.whole("batch", 1, 2 * MOST - 1), **flags, weighted_updates=weighted_updates)
 
 
 def _put_weights(parts: Parts, name: str, w: NDArray) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 import warnings
 from abc import abstractmethod
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -381,7 +382,7 @@ class Linear(Classifier):
     def _extend_average(self, X: Matrix, labels: NDArray) -> None:
         """Complete the average of a run that ended without mistakes on these rows; labels are numbers of classes."""
         if self.keep == "auto":
-            self._model.extend_average(X, labels)
+            self._model.extend_average(X.shape[0], partial(self._model.errors, X, labels))
 
     _widens = True
 
