@@ -128,6 +128,18 @@ def fit(
         return _fit_arrays(job, estimator, data, y, sample_weight)
 
 
+def fit_sentence_files(
+    estimator: StructuredEstimator, paths: list[str], column: str | None, names: Sequence[str] | None, *,
+    client: Client | str | None = None, shards: int | None = None, mixing: str | None = None,
+    checkpoint: str | PathLike | None = None, resume: bool = False, watch: Watch = lambda progress: None,
+) -> Any:  # fmt: skip
+    """Return a tagger or parser fitted to files, whose columns have these names where they are not CoNLL-U."""
+    options = RunOptions("changed" if mixing is None else mixing, checkpoint, resume)
+    options.check()
+    with connect(client) as connection:
+        return sentences.fit(Job(connection, shards, options, watch), estimator, paths, column, names)
+
+
 class Job:
     """A fit that was asked for: where, in how many shards, and how they are mixed."""
 
