@@ -476,11 +476,14 @@ def is_compressed(path: str) -> bool:
 
 def first_line(piece: FilePiece) -> int:
     """Return the number of the first line of a piece, from 1; where it is not known, the line ends before are counted."""
-    if piece.line is not None:
-        return piece.line
-    count = 1
+    return 1 + count_line_ends(FilePiece(piece.path, 0, piece.begin)) if piece.line is None else piece.line
+
+
+def count_line_ends(piece: FilePiece) -> int:
+    """Return the number of line ends in a piece of a file."""
+    count = 0
     buffer = memoryview(bytearray(_PART))
-    with open_binary(FilePiece(piece.path, 0, piece.begin)) as file:
+    with open_binary(piece) as file:
         while got := file.readinto(buffer):
             count += int(np.count_nonzero(np.frombuffer(buffer[:got], np.uint8) == LF))
     return count
@@ -753,9 +756,9 @@ def parse_threads(most: int) -> Iterator[None]:
         PARSE_THREADS.reset(token)
 
 
-def text_lines(text: io.TextIOBase, name: str, most: int) -> Iterator[str]:
-    """Yield the lines of a text with their ends; raise FormatError if one is too long."""
-    for number, line in enumerate(iter(partial(text.readline, most + 1), ""), 1):
+def text_lines(text: io.TextIOBase, name: str, most: int, first: int = 1) -> Iterator[str]:
+    """Yield the lines of a text, which are numbered from `first`, with their ends; raise FormatError if one is too long."""
+    for number, line in enumerate(iter(partial(text.readline, most + 1), ""), first):
         if len(line) > most:
             raise too_long("a line", len(line), most, name, number)
         yield line
