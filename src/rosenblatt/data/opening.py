@@ -176,16 +176,22 @@ def _is_file(source: Source) -> bool:
 
 def size_of(paths: Sequence[Source]) -> int | None:
     """Return the size of these files and pieces in bytes; None where it is unknown, as of a pipe."""
-    return sum(map(_size_of_source, paths)) if rereadable(paths) else None
+    sizes = [_size_of_source(path) for path in paths] if rereadable(paths) else [None]
+    return None if None in sizes else sum(size for size in sizes if size is not None)
 
 
-def _size_of_source(source: Any) -> int:
-    return source.end - source.begin if isinstance(source, FilePiece) else size_of_file(source)
+def _size_of_source(source: Any) -> int | None:
+    if isinstance(source, FilePiece):
+        return source.end - source.begin
+    return remote.size_of_url(source) if remote.is_url(source) else os.path.getsize(source)
 
 
-def size_of_file(path: str | os.PathLike[str]) -> int:
-    """Return the size of a file, or of what is behind a URL, in bytes."""
-    return remote.size_of_url(str(path)) if remote.is_url(path) else os.path.getsize(path)
+def size_of_file(path: str) -> int:
+    """Return the size of a file, or of what is behind a URL, in bytes; OSError where it is unknown."""
+    size = _size_of_source(path)
+    if size is None:
+        raise OSError(f"the size of {path!r} is unknown, as its server does not tell it; copy the file first")
+    return size
 
 
 class Input(io.BufferedIOBase):
