@@ -14,7 +14,7 @@ from rosenblatt.cluster import collections as dask_collections
 from rosenblatt.cluster import files, sentences
 from rosenblatt.cluster.connection import connect
 from rosenblatt.cluster.dask_shards import DaskShards, Watch
-from rosenblatt.cluster.linear_run import LinearRun, check_linear, labels_of_arrays
+from rosenblatt.cluster.linear_run import LinearRun, check_linear, labels_of_arrays, not_mixable
 from rosenblatt.cluster.rows import MemoryShard
 from rosenblatt.cluster.run import RunOptions, seed_of
 from rosenblatt.data.formats import reading_for
@@ -115,7 +115,7 @@ def fit(
         if isinstance(estimator, StructuredEstimator):
             return sentences.fit(job, estimator, data, y)
         if not isinstance(estimator, Linear):
-            raise files.not_mixable(estimator)
+            raise not_mixable(estimator)
         if is_paths(data):
             return _fit_files(job, estimator, data, y, sample_weight, stream)
         if dask_collections.is_collection(data):
@@ -152,7 +152,7 @@ def is_paths(data: object) -> bool:
     return bool(several) and all(isinstance(one, str | PathLike) for one in several)
 
 
-def _fit_arrays(job: Job, estimator: Linear, X: Any, y: ArrayLike, weight: ArrayLike | None) -> Any:
+def _fit_arrays(job: Job, estimator: Linear, X: Any, y: Any, weight: ArrayLike | None) -> Any:
     """The estimator fitted to rows in memory, which are dealt to the shards one by one."""
     learner: Any = clone(estimator)
     count = SHARDS if job.shards is None else job.shards
