@@ -118,9 +118,11 @@ class TransitionModel(ParserModel):
         return other
 
     def copy_for_shard(self, shard: int) -> Self:
-        """Return the same model, which explores in its own way."""
+        """Return the same model, which explores in its own way. At first it uses labels as it meets them, as ever."""
         other = self.copy()
         other.seed = shard_seed(self.seed, shard)
+        if self.seen == 0:
+            other.uses = np.zeros_like(self.uses)
         return other
 
     def restart(self, average: bool, prune: float, seed: int) -> TransitionModel:
