@@ -16,10 +16,11 @@ class RunConditions(NamedTuple):
     in_turn: bool = True  # whether no row came again before all others had
     weighted: bool = False  # whether rows had weights other than 1
     mixed: bool = False  # whether the rule changed on the way, or the weights by other means
+    weighted_updates: float | None = None  # Σ μk of a run in shards, each update weighted by its shard's share
 
     def further(self, rule: Any, batch: int, in_turn: bool, weighted: bool) -> RunConditions:
         """The conditions after a stretch of learning under these."""
-        mixed = self.mixed or (self.rule is not None and self.rule != rule)
+        mixed = self.mixed or self.weighted_updates is not None or (self.rule is not None and self.rule != rule)
         return RunConditions(
             self.start, rule, max(self.batch, batch), self.in_turn and in_turn, self.weighted or weighted, mixed
         )

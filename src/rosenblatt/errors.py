@@ -31,6 +31,7 @@ shows `missing='fill'` where the command line shows `--missing fill`.
       LearningPaused             (RuntimeError) a server that does not learn now: its disk is full, or it stops
       FolderInUse                (RuntimeError) a folder that another server uses
       ServerUnavailable          (OSError)      a server that does not answer, or is busy at every attempt
+      ClusterUnavailable         (OSError)      a cluster whose scheduler or workers do not answer any more
       ServerRefused                             an answer of a server that no other type stands for: status, kind
 
 Two warnings have types of their own:
@@ -456,6 +457,24 @@ class ServerUnavailable(RosenblattError, OSError):
     def __init__(self, problem: str, url: str, attempts: int, **facts: Any):
         super().__init__(problem, **facts)
         self.url, self.attempts = url, attempts
+
+
+class ClusterUnavailable(RosenblattError, OSError):
+    """The scheduler of a cluster or its workers do not answer any more.
+
+    Parameters
+    ----------
+    problem : str
+        What does not answer.
+    address : str
+        Where the scheduler is, or was.
+    hint : str, optional
+        What to do about it.
+    """
+
+    def __init__(self, problem: str, address: str, hint: str | None = None):
+        super().__init__(problem, hint=hint)
+        self.address = address
 
 
 class ServerRefused(RosenblattError):

@@ -6,6 +6,10 @@ vector separates the rows with margin γ, and none is longer than R, then Σ μ�
 R²/γ², for any shards and any mixtures: ⟨w, u⟩ grows by at least γ Σ μᵢ kᵢ in an epoch, and since ‖·‖² is convex, ‖w‖²
 grows by at most R² Σ μᵢ kᵢ. Mixed once, after separate runs, the weights need not separate anything.
 
+Shares μ are equal ("uniform") or in proportion to the updates ("mistakes"). Either way a weight that one shard alone has
+changed moves by that shard's share of a step, which holds back rare features. "changed" takes for each weight the mean over
+the shards that have changed it: no mixture in the sense of the theorem, and closer to one machine where features are rare.
+
 The average is the mean of the weights after every visit of every shard, each visit counted once whatever the mixture: with
 one shard it is the ordinary average. Shard i has seen cᵢ examples at its end, those before the epoch included; δᵢ is what
 it added to w and eᵢ what it added to the drift. The sum of the weights after its nᵢ visits is then nᵢw + cᵢδᵢ − eᵢ, and
@@ -29,7 +33,7 @@ from rosenblatt.engine.loop import Progress
 from rosenblatt.engine.train import NO_LIMIT, Visits
 
 FAN_IN = 8  # changes that are added up at once
-MIXINGS = ("uniform", "mistakes")
+MIXINGS = ("uniform", "mistakes", "changed")
 
 
 class Change(Protocol):
@@ -45,6 +49,12 @@ class Change(Protocol):
     def plus(self, others: Sequence[Self]) -> Self:
         """Return the sum of this change and others, added in this order."""
 
+    def counted(self) -> Self:
+        """Return the change of a shard, with a count of one at each weight that it has changed."""
+
+    def mean(self) -> Self:
+        """Return a sum of counted changes with each weight divided by its count: the mean of the shards that changed it."""
+
 
 class TableChange(NamedTuple):
     """What changed in a table of weights.
@@ -55,6 +65,7 @@ class TableChange(NamedTuple):
     keys: tuple[NDArray, ...] | None  # arrays of equal length, which together name a weight; ascending, each name once
     w: NDArray  # (n,) float64: δᵢ, or Σ μᵢ δᵢ
     passed: NDArray | None  # (n,) float64: Σ (eᵢ − cᵢδᵢ); None where no average is kept
+    shards: NDArray | None = None  # (n,) float64: how many shards have changed each weight, where that is counted
 
 
 class WeightChange(NamedTuple):
@@ -66,7 +77,7 @@ class WeightChange(NamedTuple):
     @property
     def nbytes(self) -> int:
         """The bytes of all arrays."""
-        arrays = [part for table in self.tables.values() for part in (*(table.keys or ()), table.w, table.passed)]
+        arrays = [part for table in self.tables.values() for part in (*(table.keys or ()), *table[1:])]
         return sum(array.nbytes for array in arrays if array is not None) + self.counts.nbytes
 
     def scaled(self, share: float) -> WeightChange:
@@ -81,6 +92,21 @@ class WeightChange(NamedTuple):
         names = dict.fromkeys(name for change in changes for name in change.tables)
         tables = {name: add_tables([change.tables[name] for change in changes if name in change.tables]) for name in names}
         return WeightChange(tables, np.sum([change.counts for change in changes], axis=0))
+
+    def counted(self) -> WeightChange:
+        """Return the change of a shard, with a count of one at each weight that it has changed."""
+        return self._replace(
+            tables={name: table._replace(shards=(table.w != 0).astype(np.float64)) for name, table in self.tables.items()}
+        )
+
+    def mean(self) -> WeightChange:
+        """Return a sum of counted changes with each weight divided by its count."""
+        return self._replace(
+            tables={
+                name: table._replace(w=table.w / np.maximum(table.shards, 1.0), shards=None)
+                for name, table in self.tables.items()
+            }
+        )
 
 
 def table_change(w: NDArray, drift: NDArray | None, clock: int) -> TableChange:
@@ -109,22 +135,26 @@ def add_tables(tables: Sequence[TableChange]) -> TableChange:
         return np.add.reduceat(np.concatenate(parts)[order], first) if len(order) else np.empty(0)
 
     passed = [table.passed for table in tables if table.passed is not None]
+    shards = [table.shards for table in tables if table.shards is not None]
     return TableChange(
-        tuple(part[first] for part in keys), sums([table.w for table in tables]), sums(passed) if passed else None
-    )
+        tuple(part[first] for part in keys), sums([table.w for table in tables]),
+        sums(passed) if passed else None, sums(shards) if shards else None,
+    )  # fmt: skip
 
 
 def _add_in_place(tables: Sequence[TableChange]) -> TableChange:
     """The sum of changes of which one at least has all weights; a table may have grown at its end."""
     ends = [len(table.w) if table.keys is None else int(table.keys[0].max(initial=-1)) + 1 for table in tables]
-    has_average = tables[0].passed is not None
-    w, passed = np.zeros(max(ends)), np.zeros(max(ends)) if has_average else None
-    for table in tables:
-        where: Any = slice(len(table.w)) if table.keys is None else table.keys[0]
-        w[where] += table.w
-        if passed is not None and table.passed is not None:
-            passed[where] += table.passed
-    return TableChange(None, w, passed)
+    whole: list[NDArray | None] = []
+    for name in ("w", "passed", "shards"):
+        parts = [getattr(table, name) for table in tables]
+        total = None if parts[0] is None else np.zeros(max(ends))
+        whole.append(total)
+        for table, part in zip(tables, parts, strict=True):
+            if total is not None:
+                total[slice(len(part)) if table.keys is None else table.keys[0]] += part
+    w, passed, shards = whole
+    return TableChange(None, np.zeros(0) if w is None else w, passed, shards)
 
 
 def tree(changes: int, fan_in: int = FAN_IN) -> list[list[range]]:
@@ -228,7 +258,7 @@ class Shards(Protocol):
 def mixing_shares(mixing: str, reports: Sequence[ShardReport]) -> list[float]:
     """Return the share of each shard: equal ones, or in proportion to the updates; equal too where there are none."""
     updates = [report.updates for report in reports]
-    if mixing == "uniform" or not any(updates):
+    if mixing != "mistakes" or not any(updates):
         return [1 / len(reports)] * len(reports)
     return [count / sum(updates) for count in updates]
 

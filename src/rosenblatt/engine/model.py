@@ -29,7 +29,7 @@ from rosenblatt.engine.weights import (
 )
 from rosenblatt.errors import DamagedModel, InvalidData
 from rosenblatt.modelfile.parts import Parts
-from rosenblatt.modelfile.values import MOST, decode_record, encode_record
+from rosenblatt.modelfile.values import MOST, decode_record, encode_record, encode_value
 
 AVERAGES = ("auto", "average")  # what may be kept of the weights that predicts by their average
 Init: TypeAlias = tuple[ArrayLike | None, ArrayLike | None]  # coef and intercept to start from
@@ -107,13 +107,14 @@ class LinearModel:
         coef, intercept = coef_and_intercept(self.problem, w, self.constant)
         return int(np.count_nonzero(winner(decide(self.problem, X @ coef.T + intercept)) != labels))
 
-    def extend_average(self, X: Matrix, labels: NDArray) -> None:
-        """Count 1, 2, 4, … further epochs in the average, in which the weights do not change, until it makes no more errors
-        on these rows than the last weights do. Once the weights have converged, a longer run has this average."""
-        rows, least = X.shape[0], None
-        while (errors := self.errors(X, labels, self.predicting())) and self.seen + rows < MOST:
-            least = self.errors(X, labels, self.weights.w) if least is None else least
-            if errors <= least:
+    def extend_average(self, rows: int, errors: Callable[[NDArray], int]) -> None:
+        """Count 1, 2, 4, … further epochs of so many rows in the average, in which the weights do not change, until it
+        makes no more errors on these rows than the last weights do. `errors(w)` counts those of weights. Once the weights
+        have converged, a longer run has this average."""
+        least = None
+        while (wrong := errors(self.predicting())) and self.seen + rows < MOST:
+            least = errors(self.weights.w) if least is None else least
+            if wrong <= least:
                 break
             self.weights.clock[0] += rows
             rows *= 2
@@ -160,6 +161,11 @@ class LinearModel:
 
     # Mixing: see `engine.mixing`
 
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the weights and of what their average needs."""
+        return self.weights.w.nbytes + (0 if self.weights.drift is None else self.weights.drift.nbytes)
+
     def norm(self) -> float:
         """Return the norm of all weights."""
         return norm(self.weights.w)
@@ -201,7 +207,6 @@ class LinearModel:
         w[at] = then + added
         if drift is not None and passed is not None:
             drift[at] += clock[0] * (w[at] - then) + passed
-        self.conditions = self.conditions._replace(mixed=True)
         self.bound, self._known = WeightBound(), None
 
     def remember(self, X: Matrix, moves: NDArray) -> None:
@@ -243,6 +248,8 @@ class LinearModel:
             "weighted": conditions.weighted,
             "mixed": conditions.mixed,
         }
+        if conditions.weighted_updates is not None:
+            parts.facts["terms"]["weighted_updates"] = encode_value(conditions.weighted_updates)
         return parts
 
     @classmethod
@@ -317,7 +324,8 @@ def _conditions(parts: Parts, w: NDArray, own_rule: Callable[[], tuple | None]) 
     rule = terms.facts["rule"]
     rule = own_rule() if rule == "own" else None if rule is None else decode_record(rule, rules.KINDS)
     flags = {name: terms.flag(name) for name in ("in_turn", "weighted", "mixed")}
-    return RunConditions(start, rule, terms.whole("batch", 1, 2 * MOST - 1), **flags)
+    weighted_updates = terms.real("weighted_updates") if "weighted_updates" in terms.facts else None
+    return RunConditions(start, rule, terms.whole("batch", 1, 2 * MOST - 1), **flags, weighted_updates=weighted_updates)
 
 
 def _put_weights(parts: Parts, name: str, w: NDArray) -> None:

@@ -642,12 +642,16 @@ class Classifier(ClassifierMixin, Estimator):
             self._learn_labelled(plan, LabelledRows(X, rows, labels, weight, live), known, stages)
         return self
 
-    def _partial_fit_numbers(self, X: Matrix, labels: NDArray, classes: int) -> Any:
-        """The same for rows that need no checks: X is CSR of finite float64 with sorted indices, and the labels are the
-        numbers of this many classes."""
+    def _partial_fit_numbers(
+        self, X: Matrix, labels: NDArray, classes: int, weight: NDArray | None = None, order: NDArray | None = None
+    ) -> Any:
+        """The same for rows that need no checks: X is an array or a CSR matrix of finite floats, with sorted indices, and
+        the labels are the numbers of this many classes. The rows of `order`, whose weights are not 0, are learned; by
+        default all of them, as they come."""
         with all_or_nothing(self):
             self.n_features_in_ = X.shape[1]
-            data = LabelledRows(X, as_rows(X), labels, None, np.arange(len(labels)))
+            order = targets.live_rows(weight, len(labels)) if order is None else order
+            data = LabelledRows(X, as_rows(X), labels, weight, order)
             self._learn_labelled(self._plan_to_stream(), data, np.arange(classes), [(0, classes)])
         return self
 

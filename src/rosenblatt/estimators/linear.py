@@ -6,7 +6,8 @@ from __future__ import annotations
 import math
 import warnings
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -381,9 +382,10 @@ class Linear(Classifier):
     def _extend_average(self, X: Matrix, labels: NDArray) -> None:
         """Complete the average of a run that ended without mistakes on these rows; labels are numbers of classes."""
         if self.keep == "auto":
-            self._model.extend_average(X, labels)
+            self._model.extend_average(X.shape[0], partial(self._model.errors, X, labels))
 
     _widens = True
+    _mixes: ClassVar[bool] = True  # whether models of several shards can be mixed: see `engine.mixing`
 
     def _with_features(self, model: LinearModel, features: int) -> LinearModel:
         return model.with_features(features)

@@ -25,7 +25,8 @@ from xxhash import xxh64
 from rosenblatt import rules
 from rosenblatt.engine.hashtable import mix
 from rosenblatt.engine.loop import Progress
-from rosenblatt.engine.train import NO_LIMIT, Epoch, EpochTrainer, Limits, NumericFailure, Visits
+from rosenblatt.engine.resuming import ResumedTrainer
+from rosenblatt.engine.train import NO_LIMIT, EpochTrainer, Limits, NumericFailure, Visits
 from rosenblatt.engine.weights import has_read_only
 from rosenblatt.errors import (
     DamagedModel,
@@ -159,58 +160,6 @@ class Interruption(NamedTuple):
 
     data: str  # the fingerprint of what was learned from
     converged: bool  # whether the epoch in which it was interrupted left nothing to learn
-
-
-class ResumedTrainer:
-    """A trainer whose first epochs are read from a record, and not learned again.
-
-    The loop that trains sees all epochs, so that orders of visit and reasons to stop are those of a training that was never
-    interrupted.
-    """
-
-    def __init__(self, trainer: EpochTrainer, record: Sequence[Epoch] = (), converged: bool = False):
-        self.trainer, self.record = trainer, record
-        self.converged = converged  # after the last epoch
-        self.epochs = 0  # so far, those of the record included
-
-    @property
-    def recorded(self) -> int:
-        """The number of epochs that are not learned again."""
-        return len(self.record)
-
-    @property
-    def visits(self) -> Visits:
-        """Which sentences are visited, and in which order."""
-        return self.trainer.visits
-
-    @property
-    def seen(self) -> int:
-        """Examples visited so far."""
-        return self.trainer.seen - sum(epoch.seen for epoch in self.record[self.epochs :])
-
-    def epoch(self, order: NDArray, budget: int = NO_LIMIT) -> tuple[Progress, bool]:
-        """Visit these sentences once, or read from the record what came of it."""
-        self.epochs += 1
-        if self.epochs > self.recorded:
-            done, self.converged = self.trainer.epoch(order, budget)
-            return done, self.converged
-        epoch = self.record[self.epochs - 1]
-        return Progress(
-            epoch.seen, epoch.mistakes, epoch.updates, -1, epoch.loss
-        ), self.converged and self.epochs == self.recorded
-
-    def size(self) -> float:
-        """Return the norm of the weights."""
-        return self.trainer.size() if self.epochs > self.recorded else self.record[self.epochs - 1].norm
-
-    def validation_error(self, compute: Callable[[], float]) -> float:
-        """Return the validation error after the last epoch."""
-        known = self.record[self.epochs - 1].validation_error if self.epochs <= self.recorded else None
-        return compute() if known is None else known
-
-    def weights_now(self) -> NDArray:
-        """Return the weights as they are."""
-        return self.trainer.weights_now()
 
 
 @with_parameters

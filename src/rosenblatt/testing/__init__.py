@@ -1,7 +1,7 @@
 """Tools to test learners: laws, reference implementations, and strategies that draw data.
 
 - `laws`: behavioural checks for any scikit-learn classifier: `laws.check(MyLearner())`.
-- `reference`: the perceptron as a textbook writes it, in plain numpy, to compare with.
+- `reference`: the perceptron as a textbook writes it, alone and in shards, in plain numpy, to compare with.
 - `structured`: the same for structured learners, by brute force over all structures.
 - `rational`: linear separability decided with fractions.
 - `strategies`: data for tests with hypothesis.

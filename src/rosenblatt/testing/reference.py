@@ -167,6 +167,79 @@ def learn(
     return Run(path, begin, mistakes, sum(counts.values()), right)
 
 
+class MixedRun(NamedTuple):
+    """The result of learning in shards: the weights after each visit of each shard, those after each mixture, and for each
+    epoch the updates and mistakes of the shards and their shares in the mixture."""
+
+    path: list[NDArray]
+    mixed: list[NDArray]
+    updates: list[list[int]]
+    mistakes: list[list[int]]
+    shares: list[list[float]]
+
+    @property
+    def last(self) -> NDArray:
+        return self.mixed[-1]
+
+    @property
+    def total(self) -> NDArray:
+        """The sum of the weights after every visit of every shard."""
+        return np.sum(self.path, axis=0)
+
+    @property
+    def weighted_updates(self) -> float:
+        """Σ Σ μk: the updates of all shards in all epochs, each weighted by the share of its shard in the mixture."""
+        return sum(float(np.dot(mu, k)) for mu, k in zip(self.shares, self.updates, strict=True))
+
+
+def learn_in_shards(
+    X: NDArray,
+    labels: Sequence[int],
+    classes: int,
+    epochs: Iterable[Sequence[Sequence[int]]],
+    shares: Callable[[list[int]], Sequence[float]] = lambda updates: [1 / len(updates)] * len(updates),
+    *,
+    multiclass: str = "joint",
+    step: Callable[..., float] = perceptron(),  # noqa: B008  a pure function
+    constant: float = 1.0,
+) -> MixedRun:
+    """Have each shard make one epoch from the common weights, mix what they come to, and again (McDonald, Hall and Mann
+    2010).
+
+    The steps must not depend on the number of the update: each shard counts from 1 in each epoch.
+
+    Parameters
+    ----------
+    X, labels, classes, multiclass, step, constant
+        As in `learn`.
+    epochs : iterable of sequences of sequences of int
+        For each epoch the rows that each shard visits, by number.
+    shares : callable, optional
+        The mixture of an epoch, from the updates that each shard made in it; by default all shards have the same share.
+
+    Returns
+    -------
+    MixedRun
+        The weights after each visit and after each mixture, and the counts.
+    """
+    w = np.zeros((width(multiclass, classes), X.shape[1] + 1))
+    found = MixedRun([], [], [], [], [])
+    for parts in epochs:
+        runs = [
+            learn(X, labels, classes, [part], multiclass=multiclass, step=step, constant=constant, start=w)
+            for part in parts
+        ]
+        updates = [run.updates for run in runs]
+        mixture = list(shares(updates))
+        w = np.sum([share * run.last for share, run in zip(mixture, runs, strict=True)], axis=0)
+        found.path.extend(weights for run in runs for weights in run.path)
+        found.mixed.append(w)
+        found.updates.append(updates)
+        found.mistakes.append([run.mistakes for run in runs])
+        found.shares.append(mixture)
+    return found
+
+
 def learn_worst_first(
     X: NDArray,
     labels: Sequence[int],

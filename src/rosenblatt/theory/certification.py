@@ -44,6 +44,7 @@ class Certified:
     bound: float  # ∞ where none applies
     reason: str  # why none applies; "" where one does
     converged: bool  # whether the run ended because nothing was left to learn
+    weighted_updates: float | None = None  # of a run in shards: each update weighted by its shard's share in the mixture
 
     @property
     def separable(self) -> bool | None:
@@ -52,8 +53,10 @@ class Certified:
         return True if low > 0 else False if high <= 0 else None
 
     @property
-    def count(self) -> int:
-        """The updates or the wrong predictions, whichever the bound is about."""
+    def count(self) -> float:
+        """The updates, weighted where shards were mixed, or the wrong predictions, whichever the bound is about."""
+        if self.weighted_updates is not None:
+            return self.weighted_updates
         return self.n_updates if self.counted == "updates" else self.n_mistakes
 
     @property
@@ -74,6 +77,8 @@ class Certified:
             None: f"Whether the rows are separable is undecided, γ < {high:.2g}",
         }[self.separable]
         made = f"{rows}: {self.count:,} {self.counted}"
+        if self.weighted_updates is not None:
+            made = f"{rows}: {self.count:,.1f} updates, weighted by the mixture of shards"
         if not self.theorem:
             return f"{made}, and no bound applies: {self.reason}."
         most = f"{math.floor(self.bound * _ROUNDING):,}" if self.bound < 1e9 else f"{self.bound:.3g}"
@@ -104,7 +109,10 @@ def certify(X: MatrixLike, y: ArrayLike, constant: float, ran: Ran) -> Certified
         reason = ""
     except NoBound as none:
         theorem, bound, reason = "", math.inf, str(none)
-    return Certified(ran.mistakes, ran.updates, counted, longest, between, theorem, bound, reason, ran.converged)
+    weighted = ran.conditions.weighted_updates
+    return Certified(
+        ran.mistakes, ran.updates, counted, longest, between, theorem, bound, reason, ran.converged, weighted
+    )  # fmt: skip
 
 
 def _bracket_margin(
@@ -135,6 +143,13 @@ def _promise(A: Matrix, ran: Ran, radius: float, found: Margin | None, between: 
         raise NoBound("the parameters of the rule changed during training, or coef_ or intercept_ was set")
     if conditions.weighted:
         raise NoBound("rows had different weights (sample_weight or class_weight)")
+    if conditions.weighted_updates is not None:
+        if found is None or conditions.start is not None or name != "Perceptron" or conditions.batch > 1:
+            raise NoBound(
+                "shards were mixed, and the theorem of McDonald, Hall and Mann is about separable rows and the perceptron, "
+                "row by row, from weights of zero"
+            )
+        return "McDonald, Hall and Mann", rule.bound(radius, found.lower)
     if found is not None and conditions.start is None:
         bound = rule.bound(radius, found.lower, min(conditions.batch, A.shape[0]))
         if bound == math.inf:

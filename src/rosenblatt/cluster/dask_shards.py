@@ -1,0 +1,250 @@
+"""Shards on the workers of a Dask cluster: see `engine.mixing.Shards`.
+
+Workers come and go. Dask repeats what a lost worker had computed; what Dask cannot repeat, because it was sent from here
+(the model, the setup, rows in memory), is sent again. Whatever is repeated gives the same bits, so nothing of this shows in
+the result.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from concurrent.futures import CancelledError
+from time import perf_counter
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+from distributed import Client, Future, as_completed
+from distributed.comm import CommClosedError
+from distributed.scheduler import KilledWorker
+from numpy.typing import NDArray
+
+from rosenblatt.cluster import tasks
+from rosenblatt.cluster.sums import Sum
+from rosenblatt.cluster.tasks import Assignment
+from rosenblatt.engine.mixing import ShardReport, tree
+from rosenblatt.errors import ClusterUnavailable
+
+_MOST_LOSSES = 20  # of work, in one epoch or while loading, before it is given up
+_PATIENCE = 60.0  # seconds to wait for a worker, or for the scheduler
+_LOST = (KilledWorker, CancelledError, asyncio.CancelledError, CommClosedError, TimeoutError, ConnectionError)
+
+
+class NewLabels(Exception):
+    """Labels that the first rows did not have: training starts again with all of them."""
+
+    def __init__(self, labels: Sequence[NDArray]):
+        super().__init__("there are labels that the first rows did not have")
+        self.labels = labels
+
+
+class ShardProgress(NamedTuple):
+    """How far an epoch is.
+
+    Attributes
+    ----------
+    epoch : int
+        The number of the epoch, from 1; 0 while shards are loaded.
+    done : int
+        The shards that have finished it.
+    shards : int
+        The shards there are.
+    seen : int
+        The examples visited in the epochs before.
+    mistakes : int
+        Those of them that were predicted wrong when they were visited.
+    seconds : float
+        The time since training began.
+    """
+
+    epoch: int
+    done: int
+    shards: int
+    seen: int
+    mistakes: int
+    seconds: float
+
+
+Watch = Callable[[ShardProgress], object]
+
+
+class DaskShards:
+    """Shards on the workers of a cluster.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        The connection to the scheduler.
+    loads : sequence of callables
+        Each sends a shard to the cluster, or has a worker load it, and returns its future.
+    watch : callable
+        Called with a `ShardProgress` whenever a shard is done.
+    """
+
+    def __init__(self, client: Client, loads: Sequence[Callable[[Client], Future]], watch: Watch = lambda progress: None):
+        self.client, self.loads, self.watch = client, loads, watch
+        self.address = str(client.scheduler.address) if client.scheduler is not None else "?"
+        self.setup: Any = None
+        self.mixing = "uniform"
+        self.sum: Sum | None = None  # of the last epoch
+        self.seen = self.mistakes = 0
+        self.began = perf_counter()
+        self._losses = 0
+        self._shards: list[Future] = []
+        self._start: tuple[Any, int] = (None, 0)  # the model and the number of the epoch under way
+        self._run = ""
+        self._sent_setup: Future | None = None
+        self._base: tuple[int, Future] | None = None  # epochs, the model after them
+        self._changes: list[Future] = []
+        self._change: Any = None  # the last one, not yet sent
+        self._bytes = 0  # of the changes sent since the base
+
+    def __len__(self) -> int:
+        return len(self.loads)
+
+    def summaries(self) -> list[Any]:
+        """Load all shards, and return what each says of its examples."""
+        return self._persist(self._summaries)
+
+    def begin(self, setup: Any, mixing: str, seen: int = 0, mistakes: int = 0) -> None:
+        """Begin a run with this setup, in which so many examples have been seen before."""
+        self.setup, self.mixing, self._run = setup, mixing, uuid4().hex
+        self.seen, self.mistakes = seen, mistakes
+        self._forget_sent()
+
+    def learn(self, model: Any, number: int, order: NDArray) -> list[ShardReport]:
+        """Have each shard make the epoch with this number from the weights of the model; workers add up what changed."""
+        self._start = model, number
+        self.sum = self._persist(self._learn)
+        if self.sum.new_labels:
+            raise NewLabels(self.sum.new_labels)
+        self.seen += sum(report.seen for report in self.sum.reports)
+        self.mistakes += sum(report.mistakes for report in self.sum.reports)
+        return self.sum.reports
+
+    def mix(self, shares: Sequence[float]) -> Any:
+        """Return the change of the mixture."""
+        assert self.sum is not None, "learn comes first"
+        self._change = self.sum.mixed(self.mixing)
+        self.sum = self.sum._replace(change=None)
+        return self._change
+
+    def count_errors(self, w: NDArray) -> int:
+        """Return how many rows of all shards the weights w do not predict."""
+
+        def count() -> int:
+            assignment, sent = self._assignment()
+            weights = self._scatter(w)
+            shards = self._present_shards()
+            futures = [self._submit(tasks.count_errors, one, self._setup(), assignment, weights, *sent) for one in shards]
+            return sum(self._results(futures))
+
+        return self._persist(count)
+
+    # Work that may be lost
+
+    def _persist(self, work: Callable[[], Any]) -> Any:
+        """Do some work until it succeeds, or until too much of it was lost."""
+        self._losses = 0
+        while True:
+            try:
+                return work()
+            except _LOST as loss:
+                self._losses += 1
+                if self._losses > _MOST_LOSSES:
+                    raise ClusterUnavailable(
+                        f"workers were lost {_MOST_LOSSES} times during one epoch, the last time with: {loss}",
+                        self.address,
+                        "give workers more memory, or use more shards, which are smaller",
+                    ) from loss
+                self._forget_sent()
+                self._await_workers()
+
+    def _await_workers(self) -> None:
+        try:
+            self.client.wait_for_workers(1, timeout=_PATIENCE)
+        except Exception as failure:  # what Dask raises where a scheduler is gone depends on when it is noticed
+            raise ClusterUnavailable(
+                f"the scheduler at {self.address} has no worker, or does not answer any more: {failure!r}", self.address
+            ) from failure
+
+    def _forget_sent(self) -> None:
+        """Send setup and model again when they are needed next."""
+        self._sent_setup, self._base, self._changes, self._bytes = None, None, [], 0
+
+    def _scatter(self, value: Any) -> Future:
+        return self.client.scatter(value, broadcast=True, hash=False)
+
+    def _submit(self, function: Callable, *args: Any) -> Future:
+        return self.client.submit(function, *args, pure=False)
+
+    def _setup(self) -> Future:
+        if self._sent_setup is None:
+            self._sent_setup = self._scatter(self.setup)
+        return self._sent_setup
+
+    def _present_shards(self) -> list[Future]:
+        """The shards, those that were lost loaded again."""
+        if not self._shards:
+            self._shards = [load(self.client) for load in self.loads]
+        for i, future in enumerate(self._shards):
+            if future.status in ("cancelled", "lost") or (
+                future.status == "error" and isinstance(future.exception(), _LOST)
+            ):
+                self._shards[i] = self.loads[i](self.client)
+        return self._shards
+
+    def _assignment(self) -> tuple[Assignment, list[Future]]:
+        """Which epoch is to be learned, and the futures of the model from which it begins."""
+        model, number = self._start
+        if self._base is not None and self._change is not None:
+            self._bytes += self._change.nbytes
+            if self._bytes >= getattr(model, "nbytes", 0):
+                self._base = None
+            else:
+                self._changes.append(self._scatter(self._change))
+        self._change = None
+        if self._base is None:
+            self._base, self._changes, self._bytes = (number - 1, self._scatter(model)), [], 0
+        base, sent = self._base
+        return Assignment(self._run, number, base), [sent, *self._changes]
+
+    def _summaries(self) -> list[Any]:
+        return self._results([self._submit(tasks.summary_of, shard) for shard in self._present_shards()], 0)
+
+    def _learn(self) -> Sum:
+        assignment, sent = self._assignment()
+        setup, shards = self._setup(), self._present_shards()
+        learned = [self._submit(tasks.learn_shard, shard, setup, i, assignment, *sent) for i, shard in enumerate(shards)]
+        levels = tree(len(learned))
+        sums = [self._submit(tasks.add_learned, self.mixing, *(learned[i] for i in group)) for group in levels[0]]
+        for level in levels[1:]:
+            sums = [self._submit(tasks.add_up, *(sums[i] for i in group)) for group in level]
+        self._wait(learned, assignment.number)
+        del learned
+        return self._results(sums)[0]
+
+    def _results(self, futures: list[Future], epoch: int | None = None) -> list[Any]:
+        """Return the results in the order of the futures."""
+        self._wait(futures, epoch)
+        return self.client.gather(futures)
+
+    def _wait(self, futures: list[Future], epoch: int | None) -> None:
+        """Wait for tasks, and show how many are done; the first error is raised, and the other tasks are cancelled."""
+        done = 0
+        try:
+            for batch in as_completed(futures).batches():
+                if wrong := [future for future in batch if future.status != "finished"]:
+                    raise self._failure(wrong)
+                done += len(batch)
+                if epoch is not None:
+                    seconds = perf_counter() - self.began
+                    self.watch(ShardProgress(epoch, done, len(futures), self.seen, self.mistakes, seconds))
+        except BaseException:
+            self.client.cancel(futures)
+            raise
+
+    def _failure(self, wrong: Sequence[Future]) -> BaseException:
+        """The error of tasks: that of the data before that of a worker, which is repeated."""
+        errors = [future.exception() if future.status == "error" else CancelledError(future.status) for future in wrong]
+        return next((error for error in errors if not isinstance(error, _LOST)), errors[0])
