@@ -127,7 +127,9 @@ class TaggerModel(StructuredModel):
         """Return the same model, sharing nothing that learning changes."""
         model = super().copy()
         model.tags, model.vocabulary = list(self.tags), dict(self.vocabulary)
-        model.nodes = TagWeights(*(part.copy() for part in self.nodes))
+        keys, w, drift, counts = self.nodes
+        used = counts[USED]  # what is only reserved is not copied
+        model.nodes = TagWeights(keys[:used].copy(), w[:used].copy(), drift[:used].copy(), counts.copy())
         model.pairs = StepWeights(*(part.copy() for part in self.pairs))
         model.triples = None if self.triples is None else StepWeights(*(part.copy() for part in self.triples))
         model.table = None if self.table is None else self.table.copy()
