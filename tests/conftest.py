@@ -31,3 +31,14 @@ def pytest_collection_modifyitems(config, items):
 @pytest.fixture(scope="session")
 def data_folder(request):
     return Path(request.config.getoption("--data"))
+
+
+@pytest.fixture(scope="module")
+def client():
+    """A client of a cluster of two worker processes on this machine."""
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50) as here,
+        distributed.Client(here) as found,
+    ):
+        yield found

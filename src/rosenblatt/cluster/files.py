@@ -17,14 +17,14 @@ from distributed import Client, Future
 from rosenblatt.cluster import tasks
 from rosenblatt.cluster.connection import connect
 from rosenblatt.cluster.dask_shards import DaskShards, Watch
-from rosenblatt.cluster.linear_run import Agreement, LinearRun, check_linear, labels_of_files
+from rosenblatt.cluster.linear_run import Agreement, LinearRun, check_linear, labels_of_files, not_mixable
 from rosenblatt.cluster.rows import StreamShard
 from rosenblatt.cluster.run import Finished, RunOptions
 from rosenblatt.data.opening import FilePiece, rereadable, size_of
 from rosenblatt.data.pieces import cut_files
 from rosenblatt.data.reading import Reading
 from rosenblatt.engine.train import Limits
-from rosenblatt.errors import IncompatibleParameters, InvalidData, InvalidParameter, UnsupportedOperation
+from rosenblatt.errors import IncompatibleParameters, InvalidData, InvalidParameter
 from rosenblatt.estimators.interface import Learner
 from rosenblatt.estimators.linear import Linear
 from rosenblatt.estimators.plan import PATIENCE
@@ -136,15 +136,6 @@ def _check(files: Sequence[str], learner: Learner, options: Options) -> None:
         )  # fmt: skip
 
 
-def not_mixable(learner: object) -> UnsupportedOperation:
-    """Return the error for a learner whose weights cannot be mixed."""
-    return UnsupportedOperation(
-        f"{type(learner).__name__} cannot be trained in shards: its state is more than weights that can be mixed",
-        hint="Perceptron, PassiveAggressiveClassifier, MIRA, PAUM, SequenceTagger, TransitionParser, GraphParser and "
-        "StructuredPerceptron can",
-    )
-
-
 def shards_of_bytes(size: int) -> int:
     """Return the number of shards for so many bytes of files."""
     return max(SHARDS, -(-size // _SHARD_BYTES))
@@ -218,7 +209,7 @@ class FileWork:
         return [make(pieces) for pieces in self.shares]
 
     def _limits(self, agreement: Agreement) -> Limits:
-        """When to stop: after the passes asked for, or without an update; there is no other reason in training from files."""
+        """When to stop: after the passes asked for, or without an update."""
         default = STREAMED_PASSES
         if not self.stream:
             default = max(LOADED_PASSES, min(PATIENCE // max(agreement.examples, 1), _MOST_PASSES))

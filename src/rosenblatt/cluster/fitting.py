@@ -14,7 +14,7 @@ from rosenblatt.cluster import collections as dask_collections
 from rosenblatt.cluster import files, sentences
 from rosenblatt.cluster.connection import connect
 from rosenblatt.cluster.dask_shards import DaskShards, Watch
-from rosenblatt.cluster.linear_run import LinearRun, check_linear, labels_of_arrays
+from rosenblatt.cluster.linear_run import LinearRun, check_linear, labels_of_arrays, not_mixable
 from rosenblatt.cluster.rows import MemoryShard
 from rosenblatt.cluster.run import RunOptions, seed_of
 from rosenblatt.data.formats import reading_for
@@ -115,7 +115,7 @@ def fit(
         if isinstance(estimator, StructuredEstimator):
             return sentences.fit(job, estimator, data, y)
         if not isinstance(estimator, Linear):
-            raise files.not_mixable(estimator)
+            raise not_mixable(estimator)
         if is_paths(data):
             return _fit_files(job, estimator, data, y, sample_weight, stream)
         if dask_collections.is_collection(data):
@@ -202,15 +202,13 @@ def _fit_rows(job: Job, learner: Linear, loads: Sequence[Callable[[Client], Futu
     finished = run.fit(summaries, labels_of_arrays, lambda _: learner._limits(learner._plan(), None))
     fitted: Any = run.learner
     if names and (own := names.pop()) is not None:
-            fitted.feature_names_in_ = np.array(own, object)
+        fitted.feature_names_in_ = np.array(own, object)
     fitted.mixing_ = finished.report
     fitted._tell(finished.reason)
     return fitted
 
 
-def _fit_files(
-    job: Job, estimator: Linear, paths: Any, target: str | None, weight: object, stream: bool | None
-) -> Any:
+def _fit_files(job: Job, estimator: Linear, paths: Any, target: str | None, weight: object, stream: bool | None) -> Any:
     """The estimator fitted to files; its `max_iter` is the number of passes, if it is not the default."""
     if weight is not None:
         raise InvalidParameter("sample_weight", weight, "None with files, which hold the weights of their rows")
@@ -232,5 +230,5 @@ def fit_alone(learner: Any, X: Any, y: Any, weight: Any) -> Any:
 def _fit_shard(learner: Any, shard: MemoryShard) -> Any:
     fitted = fit_alone(learner, shard.X, shard.y, shard.weight)
     if shard.names is not None:
-            fitted.feature_names_in_ = np.array(shard.names, object)
+        fitted.feature_names_in_ = np.array(shard.names, object)
     return fitted

@@ -24,8 +24,19 @@ from rosenblatt.estimators.linear import Linear
 from rosenblatt.workflow.labels import Labels
 
 
+def not_mixable(learner: object) -> UnsupportedOperation:
+    """Return the error for a learner whose weights cannot be mixed."""
+    return UnsupportedOperation(
+        f"{type(learner).__name__} cannot be trained in shards: its state is more than weights that can be mixed",
+        hint="Perceptron, PassiveAggressiveClassifier, MIRA, PAUM, SequenceTagger, TransitionParser, GraphParser and "
+        "StructuredPerceptron can",
+    )
+
+
 def check_linear(learner: Linear) -> None:
     """Refuse what cannot be learned in shards."""
+    if not learner._mixes:
+        raise not_mixable(learner)
     params = learner.get_params()
     for name, allowed in (("keep", ("auto", "average", "last")), ("order", ("shuffle", "cyclic"))):
         if getattr(learner, name) not in allowed:

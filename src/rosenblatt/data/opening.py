@@ -28,11 +28,12 @@ from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, NamedTuple, Protocol
+from typing import IO, Any, NamedTuple, Protocol, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rosenblatt.data import remote
 from rosenblatt.errors import FormatError, InvalidData, InvalidParameter, MissingDependency
 from rosenblatt.modelfile.atomic import atomic_write
 
@@ -41,6 +42,7 @@ LF = ord("\n")
 ROOM = 16  # bytes behind the end of a piece, so that eight can be read at once from any place in it
 MOST_ERRORS = 100  # that readers remember of what they left out
 MAX_LINE: ContextVar[int] = ContextVar("MAX_LINE", default=1 << 26)  # bytes that one line, field or sentence may have
+PARSE_THREADS: ContextVar[int | None] = ContextVar("PARSE_THREADS", default=None)  # that a reader may start
 MAX_COLUMNS = 1 << 20  # that a table may have
 _XZ_MEMORY = 1 << 28  # bytes that the dictionary of an xz file may need; xz -9 makes files that need a quarter of it
 REQUEST = 1 << 17  # bytes asked of a decompressor at once, and so the most that an error may swallow
@@ -49,8 +51,31 @@ PAUSE = 10  # milliseconds without a byte after which a pipe has paused
 
 DAMAGE = (EOFError, OSError, zlib.error, lzma.LZMAError)  # but an OSError with a number is the machine's trouble
 
-Source = str | os.PathLike[str] | IO[bytes]
+
+class FilePiece(NamedTuple):
+    """Whole records of a file, which readers take in place of its path; `pieces.cut_files` makes them.
+
+    Attributes
+    ----------
+    path : str
+        The file: a local path or a URL of fsspec.
+    begin, end : int
+        The records whose first byte is one of begin, …, end − 1: for text all bytes of the piece, for Parquet and Arrow
+        the row groups and the record batches that begin there.
+    line : int, optional
+        The number of its first line, from 1; without it the lines before are counted when an error names a line.
+    """
+
+    path: str
+    begin: int
+    end: int
+    line: int | None = None
+
+
+Source = str | os.PathLike[str] | FilePiece | IO[bytes]
+FileSource = str | FilePiece
 Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+FileSources = Paths | FilePiece | Iterable[FileSource]
 
 
 class Digest(Protocol):
@@ -82,16 +107,39 @@ def paths(patterns: Paths) -> list[str]:
     found: list[str] = []
     for pattern in [patterns] if isinstance(patterns, str | os.PathLike) else patterns:
         found += _files(os.fspath(pattern))
+    _check_found(found)
+    return found
+
+
+def files_or_pieces(sources: FileSources) -> list[FileSource]:
+    """Return the files that `paths` finds, with pieces of files as they are. Pieces that follow each other in a file are
+    joined to one, so that they are read as the file is."""
+    given = [sources] if isinstance(sources, str | os.PathLike | FilePiece) else sources
+    found: list[FileSource] = []
+    for source in given:
+        if not isinstance(source, FilePiece):
+            found += _files(os.fspath(source))
+        elif found and isinstance(last := found[-1], FilePiece) and (last.path, last.end) == (source.path, source.begin):
+            found[-1] = last._replace(end=source.end)
+        else:
+            found.append(source)
+    _check_found(found)
+    return found
+
+
+def _check_found(found: Sequence[FileSource]) -> None:
+    """Raise an error if there is no file, or if standard input is there twice."""
     if not found:
         raise FileNotFoundError("no file was given; name a file, a folder, a pattern, or - for standard input")
     if found.count("-") > 1:
         raise InvalidData("- stands for standard input, which can be read only once", hint="give - once")
-    return found
 
 
 def _files(path: str) -> list[str]:
     if path == "-":
         return [path]
+    if remote.is_url(path):
+        return remote.urls_of(path)
     if os.path.isdir(path):
         with os.scandir(path) as entries:
             names = sorted(entry.path for entry in entries if entry.is_file() and not entry.name.startswith("."))
@@ -116,12 +164,28 @@ def check_on_error(on_error: str) -> None:
 
 def rereadable(paths: Iterable[Source]) -> bool:
     """Return whether these files can be read more than once; standard input and named pipes cannot."""
-    return all(isinstance(path, str | os.PathLike) and path != "-" and os.path.isfile(path) for path in paths)
+    return all(map(_is_file, paths))
 
 
-def size_of(paths: Sequence[Any]) -> int | None:
-    """Return the size of these files in bytes; None where it is unknown, as of a pipe."""
-    return sum(map(os.path.getsize, paths)) if rereadable(paths) else None
+def _is_file(source: Source) -> bool:
+    path = source.path if isinstance(source, FilePiece) else source
+    if remote.is_url(path):
+        return remote.is_file_url(str(path))
+    return isinstance(path, str | os.PathLike) and path != "-" and os.path.isfile(path)
+
+
+def size_of(paths: Sequence[Source]) -> int | None:
+    """Return the size of these files and pieces in bytes; None where it is unknown, as of a pipe."""
+    return sum(map(_size_of_source, paths)) if rereadable(paths) else None
+
+
+def _size_of_source(source: Any) -> int:
+    return source.end - source.begin if isinstance(source, FilePiece) else size_of_file(source)
+
+
+def size_of_file(path: str | os.PathLike[str]) -> int:
+    """Return the size of a file, or of what is behind a URL, in bytes."""
+    return remote.size_of_url(str(path)) if remote.is_url(path) else os.path.getsize(path)
 
 
 class Input(io.BufferedIOBase):
@@ -129,8 +193,8 @@ class Input(io.BufferedIOBase):
 
     Parameters
     ----------
-    source : str, path or binary file
-        What to read; "-" is standard input.
+    source : str, path, FilePiece or binary file
+        What to read; "-" is standard input. A path may be a URL of fsspec.
     digest : bool or hash
         A hash that is updated with all bytes read, before decompression; True makes one of SHA-256.
     max_line : int, optional
@@ -149,7 +213,11 @@ class Input(io.BufferedIOBase):
     bytes_read : int
         Bytes read so far, before decompression.
     total_bytes : int or None
-        The size of the file; None where it is unknown, as of a pipe.
+        The size of the file or piece; None where it is unknown, as of a pipe.
+    piece : FilePiece or None
+        The piece, where it is not a whole file.
+    starts_file : bool
+        Whether its first byte is that of the file; false for a piece behind it.
     digest : hash or None
         The hash.
     paused : bool
@@ -170,9 +238,11 @@ class Input(io.BufferedIOBase):
         self.max_line = MAX_LINE.get() if max_line is None else max_line
         self._raw = _Raw(source, digest, on_wait)
         self._failure: FormatError | None = None
+        self.piece = source if isinstance(source, FilePiece) else None
+        self.starts_file = self.piece is None or self.piece.begin == 0
         suffix = Path(self.name).suffix
-        kind = next((kind for kind in KINDS if kind.matches(self._raw.head)), None)
-        if kind is None and suffix in SUFFIXES and self._raw.head and isinstance(source, str | os.PathLike):
+        kind = next((kind for kind in KINDS if kind.matches(self._raw.head)), None) if self.starts_file else None
+        if kind is None and suffix in SUFFIXES and self._raw.head and self.starts_file and is_named(source):
             self._failure = self._damage(f"its name ends with {suffix}, and what it holds is not compressed")
         self._stream: Any = self._raw if kind is None else kind.reader(self._raw)
         self._most = REQUEST if kind else sys.maxsize
@@ -289,9 +359,9 @@ class _Raw(io.RawIOBase):
     def __init__(self, source: Source, digest: bool | Digest, on_wait: Callable[[], object] | None = None):
         self.bytes_read = 0
         self.digest: Digest | None = (hashlib.sha256() if digest else None) if isinstance(digest, bool) else digest
-        self._owned = isinstance(source, str | os.PathLike) and source != "-"
-        self._file: Any = _open(source) if isinstance(source, str | os.PathLike) else source
-        self.total_bytes = _size(self._file)
+        self._owned = is_named(source) and source != "-"
+        self._file: Any = open_binary(source) if is_named(source) else source
+        self.total_bytes = size_of([source]) if _is_beyond(source) else _size(self._file)
         file: Any = self._file
         self._take = file.readinto1 if hasattr(file, "readinto1") else file.readinto  # what is there, without waiting
         self._poll = _poll(file) if self.total_bytes is None else None
@@ -348,13 +418,72 @@ class _Raw(io.RawIOBase):
             self._file.close()
 
 
-def _open(path: str | os.PathLike[str]) -> Any:
-    if path == "-":
+def is_named(source: Source) -> TypeGuard[str | os.PathLike[str] | FilePiece]:
+    """Return whether a source is a path or a piece of a file, and not an open file."""
+    return isinstance(source, str | os.PathLike | FilePiece)
+
+
+def _is_beyond(source: Source) -> bool:
+    """Return whether the size of a source is not that of an open local file."""
+    return isinstance(source, FilePiece) or remote.is_url(source)
+
+
+def open_binary(source: str | os.PathLike[str] | FilePiece) -> Any:
+    """Open a file to read its bytes as they are, without a buffer; "-" is standard input."""
+    if isinstance(source, FilePiece):
+        return _ByteRange(source)
+    if source == "-":
         return sys.stdin.buffer
+    if remote.is_url(source):
+        return remote.open_url(str(source))
     try:
-        return open(path, "rb", buffering=0)
+        return open(source, "rb", buffering=0)
     except IsADirectoryError:
-        raise IsADirectoryError(f"{os.fspath(path)!r} is a folder, not a file; name a file in it") from None
+        raise IsADirectoryError(f"{os.fspath(source)!r} is a folder, not a file; name a file in it") from None
+
+
+class _ByteRange(io.RawIOBase):
+    """The bytes of a piece of a file, of which nothing else is read."""
+
+    def __init__(self, piece: FilePiece):
+        self._file = open_binary(piece.path)
+        self._file.seek(piece.begin)
+        self._left = piece.end - piece.begin
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        view = memoryview(buffer).cast("B")[: self._left]
+        got = self._file.readinto(view)
+        if not got and len(view):
+            raise EOFError(f"{self._left:,} bytes are missing at its end; has the file changed since it was cut?")
+        self._left -= got
+        return got
+
+    def close(self) -> None:
+        if not self.closed:
+            super().close()
+            self._file.close()
+
+
+def is_compressed(path: str) -> bool:
+    """Return whether the first bytes of a file, or its name, say that it is compressed."""
+    with open_binary(path) as file:
+        head = file.read(HEAD)
+    return any(kind.matches(head) for kind in KINDS) or (bool(head) and Path(path).suffix in SUFFIXES)
+
+
+def first_line(piece: FilePiece) -> int:
+    """Return the number of the first line of a piece, from 1; where it is not known, the line ends before are counted."""
+    if piece.line is not None:
+        return piece.line
+    count = 1
+    buffer = memoryview(bytearray(_PART))
+    with open_binary(FilePiece(piece.path, 0, piece.begin)) as file:
+        while got := file.readinto(buffer):
+            count += int(np.count_nonzero(np.frombuffer(buffer[:got], np.uint8) == LF))
+    return count
 
 
 def _poll(file: Any) -> Any:
@@ -377,6 +506,8 @@ def _size(file: Any) -> int | None:
 
 def name_of(source: Any) -> str:
     """Return what messages call a source: its path, or the name that an open file has."""
+    if isinstance(source, FilePiece):
+        return source.path
     if source == "-":
         return "<stdin>"
     name = source if isinstance(source, str | os.PathLike) else getattr(source, "name", None)
@@ -510,6 +641,7 @@ class ByteStream(Protocol):
     name: str
     max_line: int
     live: bool
+    starts_file: bool
 
     def readinto(self, buffer: Any, /) -> int:
         """Fill the buffer, unless the stream ends, and return the number of bytes put into it."""
@@ -527,7 +659,7 @@ def pieces(stream: ByteStream, size: int, spare: list[NDArray[np.uint8]] | None 
     spare = [] if spare is None else spare
     size = min(size, stream.max_line)
     rest = np.empty(0, np.uint8)  # the beginning of a line that goes on
-    mark = len(BOM)
+    mark = len(BOM) if stream.starts_file else 0
     ended = False
     fill = stream.readinto_until_pause if stream.live else stream.readinto
     while not ended:
@@ -601,6 +733,24 @@ def line_limit(max_line: int) -> Iterator[None]:
         yield
     finally:
         MAX_LINE.reset(token)
+
+
+@contextmanager
+def parse_threads(most: int) -> Iterator[None]:
+    """Limit the threads that parse each of the files opened in this block.
+
+    Parameters
+    ----------
+    most : int
+        The number of threads; with 1 a file is parsed by the thread that asks for its rows.
+    """
+    if most < 1:
+        raise InvalidParameter("most", most, "a number of threads, at least 1")
+    token = PARSE_THREADS.set(most)
+    try:
+        yield
+    finally:
+        PARSE_THREADS.reset(token)
 
 
 def text_lines(text: io.TextIOBase, name: str, most: int) -> Iterator[str]:

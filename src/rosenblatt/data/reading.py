@@ -19,6 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse as sp
 
+from rosenblatt.data.cutting import line_ends
+from rosenblatt.data.opening import FileSource
 from rosenblatt.errors import FormatError, InvalidData
 from rosenblatt.modelfile.parts import Parts
 
@@ -194,6 +196,23 @@ class RowReading:
         """
         return self
 
+    def record_ends(self, path: str, size: int) -> list[int]:
+        """Return places where lines end, at which a file can be cut.
+
+        Parameters
+        ----------
+        path : str
+            The file, which is not compressed.
+        size : int
+            How many bytes they are apart, about.
+
+        Returns
+        -------
+        list of int
+            The places, ascending; the last is the end of the file.
+        """
+        return line_ends(path, size)
+
     def concatenate(self, batches: Sequence[Chunk]) -> Chunk:
         """Return all rows as one chunk.
 
@@ -237,14 +256,14 @@ class Reading(Protocol):
         """The number of columns of X; None where it is known only when all rows are read."""
 
     def batches(
-        self, paths: Sequence[str], *, labelled: bool = True, on_error: str = "error", texts: bool = False
+        self, paths: Sequence[FileSource], *, labelled: bool = True, on_error: str = "error", texts: bool = False
     ) -> Batches:
         """Return an iterator over the batches of these files, in order.
 
         Parameters
         ----------
-        paths : sequence of str
-            The files; "-" is standard input.
+        paths : sequence of str or FilePiece
+            The files, or pieces of them; "-" is standard input.
         labelled : bool
             Whether rows without a label are errors. If not, the rows are to be predicted: those of a pipe are handed over
             where it pauses, so that they can be answered before the next one is there.
@@ -272,13 +291,13 @@ class Reading(Protocol):
         Reading
         """
 
-    def labels(self, paths: Sequence[str], *, on_error: str = "error") -> tuple[int, NDArray]:
+    def labels(self, paths: Sequence[FileSource], *, on_error: str = "error") -> tuple[int, NDArray]:
         """Return the number of rows and the distinct labels, in one pass over the files.
 
         Parameters
         ----------
-        paths : sequence of str
-            The files; "-" is standard input.
+        paths : sequence of str or FilePiece
+            The files, or pieces of them; "-" is standard input.
         on_error : {"error", "skip"}
             Whether a row that cannot be read is an error or left out.
 
@@ -288,6 +307,22 @@ class Reading(Protocol):
             The number of rows.
         labels : array
             The distinct labels.
+        """
+
+    def record_ends(self, path: str, size: int) -> list[int]:
+        """Return places where records end, at which a file can be cut into pieces.
+
+        Parameters
+        ----------
+        path : str
+            The file, which is not compressed.
+        size : int
+            How many bytes they are apart, about.
+
+        Returns
+        -------
+        list of int
+            The places, ascending; the last is the end of the file.
         """
 
     def with_labels(self, labels: NDArray) -> Reading:

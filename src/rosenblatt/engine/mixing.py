@@ -302,21 +302,28 @@ class MixingTrainer:
 
 
 class LocalShards:
-    """Shards of rows that are in this process: `learn_part(model, rows)` learns rows into a copy of the model, and returns
-    the copy, what was done and whether nothing is left. With more than one process they are learned side by side."""
+    """Shards of rows that are in this process: `learn_part(model, part)` learns a part of the rows from the weights of the
+    model, which stays as it is, and returns what was done and what changed. A part is what `take` makes of the numbers of
+    its rows; by default these. With more than one process they are learned side by side, and only parts are sent."""
 
-    def __init__(self, learn_part: Callable[[Any, NDArray], tuple[ShardReport, Any]], shards: int, processes: int = 1):
-        self.learn_part, self.count, self.processes = learn_part, shards, processes
+    def __init__(
+        self,
+        learn_part: Callable[[Any, Any], tuple[ShardReport, Any]],
+        shards: int,
+        processes: int = 1,
+        take: Callable[[NDArray], Any] = lambda rows: rows,
+    ):
+        self.learn_part, self.count, self.processes, self.take = learn_part, shards, processes, take
         self.changes: list[Any] = []
 
     def learn(self, model: Any, number: int, order: NDArray) -> list[ShardReport]:
         """Cut the order into as many parts as there are shards, and learn each from the weights of the model."""
-        parts = [part for part in np.array_split(order, self.count) if len(part)]
+        parts = [self.take(part) for part in np.array_split(order, self.count) if len(part)]
         done = list(self._run(model, parts))
         self.changes = [change for _, change in done]
         return [report for report, _ in done]
 
-    def _run(self, model: Any, parts: Sequence[NDArray]) -> Iterator[tuple[ShardReport, Any]]:
+    def _run(self, model: Any, parts: Sequence) -> Iterator[tuple[ShardReport, Any]]:
         if self.processes == 1:
             return (self.learn_part(model, part) for part in parts)
         from joblib import Parallel, delayed

@@ -7,7 +7,7 @@ import math
 import warnings
 from abc import abstractmethod
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -385,6 +385,7 @@ class Linear(Classifier):
             self._model.extend_average(X.shape[0], partial(self._model.errors, X, labels))
 
     _widens = True
+    _mixes: ClassVar[bool] = True  # whether models of several shards can be mixed: see `engine.mixing`
 
     def _with_features(self, model: LinearModel, features: int) -> LinearModel:
         return model.with_features(features)

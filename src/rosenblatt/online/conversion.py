@@ -152,6 +152,7 @@ class OnlineToBatch(Linear, InterceptParameters):
     keep = "vote"
     order = "cyclic"
     max_iter = 1
+    _mixes = False
     tol = None
     _exact = False  # the moves are added up in another order
     _problems = {"joint": Joint, "ovr": OneVsRest}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from numbers import Integral
@@ -23,8 +23,10 @@ from numpy.typing import NDArray
 from xxhash import xxh64
 
 from rosenblatt import rules
+from rosenblatt.engine.hashtable import mix
+from rosenblatt.engine.loop import Progress
 from rosenblatt.engine.resuming import ResumedTrainer
-from rosenblatt.engine.train import EpochTrainer, Limits, NumericFailure, Visits
+from rosenblatt.engine.train import NO_LIMIT, EpochTrainer, Limits, NumericFailure, Visits
 from rosenblatt.engine.weights import has_read_only
 from rosenblatt.errors import (
     DamagedModel,
@@ -100,8 +102,8 @@ def margin_offset(rule: Rule, margin: float) -> float:
 class StructuredModel:
     """What a structured learner has learned.
 
-    A subclass counts what it has `seen` and its `updates`; it has `weights()` and their `norm()`, `to_parts(resume)`, which
-    is called after `freeze`, and `from_parts(parts)`.
+    A subclass counts what it has `seen` and its `updates`; it has `weights_now()` and their `norm()`, can be mixed (see
+    `engine.mixing.Mixable`), and has `to_parts(resume)`, which is called after `freeze`, and `from_parts(parts)`.
     """
 
     only_predicts = False  # whether it comes from a file that holds no more
@@ -123,8 +125,8 @@ class StructuredModel:
         return self._frozen[1]
 
 
-class StructuredTrainer:
-    """What learns from a corpus into a model: see `engine.train.EpochTrainer`. `epoch` visits the sentences."""
+class StructuredTrainer(ABC):
+    """What learns from a corpus into a model: see `engine.train.EpochTrainer`."""
 
     def __init__(self, model: StructuredModel, visits: Visits):
         self.model: Any = model
@@ -135,13 +137,22 @@ class StructuredTrainer:
         """Examples visited so far."""
         return self.model.seen
 
+    @abstractmethod
+    def epoch(self, order: NDArray, budget: int = NO_LIMIT) -> tuple[Progress, bool]:
+        """Visit these sentences once; return what was done, and whether nothing is left to learn."""
+
     def size(self) -> float:
         """Return the norm of the weights."""
         return self.model.norm()
 
     def weights_now(self) -> NDArray:
         """Return the weights as they are."""
-        return self.model.weights()
+        return self.model.weights_now()
+
+
+def shard_seed(seed: int, shard: int) -> int:
+    """Return a random seed for each shard, of which the first has that of the whole."""
+    return seed if shard == 0 else int(mix(np.uint64(seed), np.uint64(shard)))
 
 
 class Interruption(NamedTuple):
@@ -210,6 +221,20 @@ class StructuredEstimator(Estimator, OrderParameters, EpochParameters, Validatio
     @abstractmethod
     def _predict(self, model: Any, X: Sequence) -> list:
         """Return an answer for each example, by the weights of the model that predict."""
+
+    # In shards: see `rosenblatt.structured.shards`
+
+    @abstractmethod
+    def _shard_corpus(self, X: Sequence, y: Sequence) -> tuple[Any, Any]:
+        """Return the examples of a shard as numbers, and what the common model must know of them; as small as may be."""
+
+    @abstractmethod
+    def _common_model(self, plan: Plan, names: Sequence) -> Any:
+        """Return a model that has learned nothing and knows what all shards need."""
+
+    @abstractmethod
+    def _shard_trainer(self, model: Any, corpus: Any, visits: Visits, shard: int) -> StructuredTrainer:
+        """Return what learns from the shard with this number, from 0, into a copy of the common model."""
 
     def _search_name(self) -> str:
         """Return how answers are searched for, in the words of the parameters; a model should be used as it was trained."""

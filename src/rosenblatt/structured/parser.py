@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 
 from rosenblatt.engine.blocks import available_threads
 from rosenblatt.engine.jit import jit
+from rosenblatt.engine.train import EpochTrainer, Visits
 from rosenblatt.errors import DamagedModel, InvalidData, InvalidDataType, InvalidParameter, InvalidParameterType, shown
 from rosenblatt.estimators.callbacks import with_callbacks
 from rosenblatt.estimators.parameters import Anything, Flag, Number, parameter, with_parameters
 from rosenblatt.estimators.plan import Plan
 from rosenblatt.modelfile.parts import Parts
 from rosenblatt.structured import trees
-from rosenblatt.structured.base import StructuredEstimator, StructuredModel, check_examples
+from rosenblatt.structured.base import StructuredEstimator, StructuredModel, StructuredTrainer, check_examples
 from rosenblatt.structured.features.fields import Fields, attribute_names, sentence_starts
 from rosenblatt.structured.features.templates import attributes_used
 from rosenblatt.structured.features.weight_table import OUTCOMES
@@ -57,6 +58,10 @@ class ParserModel(StructuredModel):
         other.labels, other.fields = dict(self.labels), self.fields.copy()
         return other
 
+    def copy_for_shard(self, shard: int) -> Self:
+        """Return the same model, for the shard with this number to learn into."""
+        return self.copy()
+
     def add_types(self, sentences: Sequence, labels: Mapping[str, int]) -> None:
         """Take in the words of sentences, and the names of labels, the known ones first."""
         self.fields.learn(sentences)
@@ -76,6 +81,15 @@ class ParserModel(StructuredModel):
         if len(self.labels) < len(labels):
             raise DamagedModel("labels must be distinct")
         self.seen = parts.whole("seen")
+
+
+class ParserNames(NamedTuple):
+    """What a shard's trees are made of, which a model that learns in shards must know from the beginning."""
+
+    types: dict[str, list[str]]  # of words and tags, by field
+    labels: list[str]
+    counts: dict[str, int]  # of unusual trees
+    uses: NDArray  # (labels,) uint8: the kinds of arcs that each is seen on; empty where that does not matter
 
 
 class TrainingTrees(NamedTuple):
@@ -139,6 +153,14 @@ class DependencyParser(StructuredEstimator):
         """Return a model that has learned nothing."""
 
     @abstractmethod
+    def _take_in(self, model: Any, trees: TrainingTrees) -> None:
+        """Let a model know the words and labels of a corpus, and count its unusual trees; they may be changed in place."""
+
+    @abstractmethod
+    def _tree_trainer(self, model: Any, corpus: ParserCorpus, visits: Visits) -> StructuredTrainer:
+        """Return what learns from a corpus of trees into a model that knows it."""
+
+    @abstractmethod
     def _settings(self, model: Any) -> list[tuple[str, object, object]]:
         """Return (name, then, now) of the parameters that must not change while a model learns."""
 
@@ -169,8 +191,7 @@ class DependencyParser(StructuredEstimator):
         values, starts = model.fields.values(X)
         if not self.labelled:
             labels, numbers = {"_": 0}, np.zeros_like(numbers)
-        if len(labels) > self._most_labels:
-            raise InvalidData(f"there are {len(labels)} labels; at most {self._most_labels} are supported")
+        self._check_labels(labels)
         if self.single_root and (several := first_invalid_tree(heads, starts, True)) >= 0:
             raise InvalidData(
                 f"sentence {several + 1} has more than one word with head 0", row=several, settings={"single_root": False}
@@ -179,6 +200,38 @@ class DependencyParser(StructuredEstimator):
 
     def _new_model(self, plan: Plan, corpus: TrainingTrees) -> Any:
         return corpus.model
+
+    def _trainer(self, model: Any, corpus: TrainingTrees, visits: Visits) -> EpochTrainer:
+        self._take_in(model, corpus)
+        return self._tree_trainer(model, corpus.corpus, visits)
+
+    def _shard_corpus(self, X: Sequence, y: Sequence) -> tuple[TrainingTrees, ParserNames]:
+        trees = self._corpus(X, y, begin=True)
+        model = trees.model
+        self._take_in(model, trees)
+        counts = {name: getattr(model, name) for name in self._tree_counts}
+        names = ParserNames(model.fields.types(), list(model.labels), counts, np.zeros(0, np.uint8))
+        return trees._replace(sentences=(), model=None), names
+
+    def _common_model(self, plan: Plan, names: Sequence[ParserNames]) -> Any:
+        model = self._blank_model(self._read_fields())
+        for part in names:
+            model.fields.learn_types(part.types)
+            for label in part.labels:
+                model.labels.setdefault(label, len(model.labels))
+            for name, count in part.counts.items():
+                setattr(model, name, getattr(model, name) + count)
+        self._check_labels(model.labels)
+        return model
+
+    def _shard_trainer(self, model: Any, corpus: TrainingTrees, visits: Visits, shard: int) -> StructuredTrainer:
+        numbers = np.array([model.labels[label] for label in corpus.labels], np.int32)
+        trees = corpus.corpus._replace(labels=numbers[corpus.corpus.labels])
+        return self._tree_trainer(model.copy_for_shard(shard), trees, visits)
+
+    def _check_labels(self, labels: Mapping[str, int]) -> None:
+        if len(labels) > self._most_labels:
+            raise InvalidData(f"there are {len(labels)} labels; at most {self._most_labels} are supported")
 
     @with_callbacks
     def fit(

@@ -16,8 +16,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rosenblatt.data.opening import LF, MOST_ERRORS, ROOM, Paths, Piece
-from rosenblatt.data.opening import paths as files_of
+from rosenblatt.data.opening import LF, MOST_ERRORS, ROOM, FileSources, Piece, files_or_pieces, name_of
 from rosenblatt.data.parsing.decimals import resolve
 from rosenblatt.data.parsing.parallel import SIZE, ParallelReader, Parsed, Problem
 from rosenblatt.data.parsing.sorting import put_in_order
@@ -224,7 +223,7 @@ class LineParser(ABC):
 
     def read(
         self,
-        paths: Paths,
+        paths: FileSources,
         on_error: str = "error",
         size: int = SIZE,
         threads: int | None = None,
@@ -233,15 +232,17 @@ class LineParser(ABC):
     ) -> ParallelReader[Chunk]:
         """Return an iterator over the rows of these files, in order."""
         how: dict[str, Any] = {"on_error": on_error, "size": size, "threads": threads, "digest": digest, "live": live}
-        return ParallelReader(files_of(paths), self, self.error, prepare=self.prepare, **how)
+        return ParallelReader(files_or_pieces(paths), self, self.error, prepare=self.prepare, **how)
 
-    def read_whole(self, paths: Paths, on_error: str) -> tuple[Chunk, ParallelReader[Chunk]]:
+    def read_whole(self, paths: FileSources, on_error: str) -> tuple[Chunk, ParallelReader[Chunk]]:
         """Return all rows of these files as one chunk, and the reader that read them."""
-        files = files_of(paths)
+        files = files_or_pieces(paths)
         with self.read(files, on_error) as batches:
             chunks = list(batches)
         if not chunks:
-            raise self.error("there are no rows to read", path=", ".join(files[:3]) + (", …" if len(files) > 3 else ""))
+            raise self.error(
+                "there are no rows to read", path=", ".join(map(name_of, files[:3])) + (", …" if len(files) > 3 else "")
+            )
         return concatenate(chunks), batches
 
 

@@ -2,7 +2,8 @@
 
 Each thread takes the next piece, one after the other, and then parses it while the others go on; a compiled parser releases
 the interpreter meanwhile. A few pieces are under way at any time and no more, so that memory is bounded by them and not by
-the files. What is wrong in a piece is raised when its turn comes, with the number of the line in its file.
+the files. What is wrong in a piece is raised when its turn comes, with the number of the line in its file. With one thread,
+the one that asks for the rows parses them.
 """
 
 from __future__ import annotations
@@ -19,7 +20,20 @@ import numpy as np
 from numpy.typing import NDArray
 from xxhash import xxh64
 
-from rosenblatt.data.opening import MAX_LINE, MOST_ERRORS, Input, Piece, Source, check_on_error, name_of, pieces, size_of
+from rosenblatt.data.opening import (
+    MAX_LINE,
+    MOST_ERRORS,
+    PARSE_THREADS,
+    FilePiece,
+    Input,
+    Piece,
+    Source,
+    check_on_error,
+    first_line,
+    name_of,
+    pieces,
+    size_of,
+)
 from rosenblatt.errors import FormatError, InvalidParameter, UnsupportedOperation
 
 SIZE = 1 << 21  # bytes of text in a piece: it and its rows stay in the cache of a core
@@ -95,6 +109,7 @@ class ParallelReader(Generic[Batch]):
         for name, value in (("size", size), ("threads", threads)):
             if value < 1:
                 raise InvalidParameter(name, value, "1 or more")
+        threads = min(threads, PARSE_THREADS.get() or threads)
         self.skipped = 0
         self.errors: list[FormatError] = []
         self.total_bytes = size_of(paths)
@@ -113,8 +128,12 @@ class ParallelReader(Generic[Batch]):
         self._under_way: deque[Future] = deque()
         self._window = threads + 2
         self._source, self._line = (0, name_of(paths[0])), 1  # the file that has the turn: its number and its name
+        self._first_lines: dict[int, FilePiece | int] = {
+            number: path for number, path in enumerate(paths) if isinstance(path, FilePiece)
+        }
         self._reading = self._source  # and the one that is being read
-        self._threads: ThreadPoolExecutor | None = ThreadPoolExecutor(threads, "rosenblatt-parse")
+        self._closed = False
+        self._threads = ThreadPoolExecutor(threads, "rosenblatt-parse") if threads > 1 else None
         try:
             self._input = self._open(paths[0])  # so that a file that is not there is an error of this call
         except BaseException:
@@ -125,7 +144,7 @@ class ParallelReader(Generic[Batch]):
         return self
 
     def __next__(self) -> Batch:
-        while self._threads is not None:
+        while not self._closed:
             outcome = self._next()
             if outcome is None:
                 break
@@ -149,9 +168,10 @@ class ParallelReader(Generic[Batch]):
 
     def close(self) -> None:
         """Close the files; there are no more batches."""
-        threads, self._threads = self._threads, None
-        if threads is not None:
-            threads.shutdown(cancel_futures=True)
+        if not self._closed:
+            self._closed = True
+            if self._threads is not None:
+                self._threads.shutdown(cancel_futures=True)
             self._under_way.clear()
             self._ready.clear()
             self._pieces.close()
@@ -219,6 +239,8 @@ class ParallelReader(Generic[Batch]):
         return self._threads.submit(self._work)
 
     def _next(self) -> Any:
+        if self._threads is None:
+            return self._work()[1]
         while self._turn not in self._ready:
             while len(self._under_way) < self._window and not (self._under_way and self._has_paused()):
                 self._under_way.append(self._begin())
@@ -235,7 +257,7 @@ class ParallelReader(Generic[Batch]):
 
     def _note(self, result: Parsed) -> None:
         for line, column, text, error, settings in result.problems:
-            reason = error(text, path=self._source[1], line=self._line + line, column=column, settings=settings)
+            reason = error(text, path=self._source[1], line=self._line_in_file(line), column=column, settings=settings)
             if not self._skip:
                 self.close()
                 raise reason
@@ -244,10 +266,18 @@ class ParallelReader(Generic[Batch]):
         self.skipped += result.skipped
         self._line += result.lines
 
+    def _line_in_file(self, line: int = 0) -> int:
+        """Return the number in the file of a line of the piece that has the turn; the lines before are counted once."""
+        number = self._source[0]
+        first = self._first_lines.get(number, 1)
+        if isinstance(first, FilePiece):
+            first = self._first_lines[number] = first_line(first)
+        return first - 1 + self._line + line
+
     def _locate(self, failure: BaseException) -> BaseException:
         """Return the error of a file that cannot be read further with the line where it ends."""
         if isinstance(failure, FormatError) and failure.line is None:
-            place: Any = {"path": self._source[1], "line": self._line}
+            place: Any = {"path": self._source[1], "line": self._line_in_file()}
             located = self._error(failure.problem, **place, hint=failure.hint, settings=failure.settings)
             located.__cause__ = failure
             return located

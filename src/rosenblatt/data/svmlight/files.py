@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy import sparse as sp
 
 from rosenblatt.data import opening
-from rosenblatt.data.opening import Paths, output
+from rosenblatt.data.opening import FileSource, FileSources, output
 from rosenblatt.data.parsing.line_parser import Data
 from rosenblatt.data.parsing.parallel import SIZE, ParallelReader
 from rosenblatt.data.reading import Chunk, RowReading, csr
@@ -25,7 +25,7 @@ MOST_BITS = 30  # buckets are columns, counted with 32 bits
 
 
 def read(
-    paths: Paths,
+    paths: FileSources,
     *,
     features: int | None = None,
     zero_based: bool | str = "auto",
@@ -79,7 +79,7 @@ def read(
     """
     if zero_based not in (True, False, "auto"):
         raise InvalidParameter("zero_based", zero_based, "True, False or 'auto'")
-    files = opening.paths(paths)
+    files = opening.files_or_pieces(paths)
     parser = SvmlightParser(features, zero_based, text, qid=qid)
     try:
         whole, batches = parser.read_whole(files, on_error)
@@ -95,7 +95,7 @@ def read(
 
 
 def chunks(
-    paths: Paths,
+    paths: FileSources,
     *,
     features: int | None = None,
     zero_based: bool = False,
@@ -171,7 +171,7 @@ class Svmlight(RowReading):
 
     def batches(
         self,
-        paths: Sequence[str],
+        paths: Sequence[FileSource],
         *,
         labelled: bool = True,
         on_error: str = "error",
@@ -182,8 +182,8 @@ class Svmlight(RowReading):
 
         Parameters
         ----------
-        paths : sequence of str
-            The files; "-" is standard input.
+        paths : sequence of str or FilePiece
+            The files, or pieces of them; "-" is standard input.
         labelled : bool
             Whether rows without a label are errors.
         on_error : {"error", "skip"}
@@ -200,13 +200,13 @@ class Svmlight(RowReading):
         how: dict[str, Any] = {"labelled": labelled, "on_error": on_error, "digest": digest, "texts": texts}
         return chunks(paths, zero_based=True, text=self.text, hashing=self.hashing, **how)
 
-    def labels(self, paths: Sequence[str], *, on_error: str = "error") -> tuple[int, NDArray]:
+    def labels(self, paths: Sequence[FileSource], *, on_error: str = "error") -> tuple[int, NDArray]:
         """Return the number of rows and the distinct labels. With on_error="skip" it takes longer.
 
         Parameters
         ----------
-        paths : sequence of str
-            The files; "-" is standard input.
+        paths : sequence of str or FilePiece
+            The files, or pieces of them; "-" is standard input.
         on_error : {"error", "skip"}
             Whether a row that cannot be read is an error or left out.
 
@@ -288,7 +288,7 @@ class Svmlight(RowReading):
         return cls(text, parts.whole("hashing", 1, MOST_BITS) if "hashing" in parts.facts else None)
 
 
-def labels(paths: Paths, *, size: int = SIZE) -> tuple[int, NDArray]:
+def labels(paths: FileSources, *, size: int = SIZE) -> tuple[int, NDArray]:
     """Return the number of rows of these files and their distinct labels.
 
     Only the first word of each line is looked at: lines that are wrong, or have no label, are counted too.
@@ -309,7 +309,7 @@ def labels(paths: Paths, *, size: int = SIZE) -> tuple[int, NDArray]:
     """
     rows = 0
     distinct: set[bytes] = set()
-    for found, count in ParallelReader(opening.paths(paths), first_words, SvmlightError, size=size):
+    for found, count in ParallelReader(opening.files_or_pieces(paths), first_words, SvmlightError, size=size):
         rows += count
         distinct.update(word for word in found if b":" not in word)
     if all(map(is_number, distinct)):

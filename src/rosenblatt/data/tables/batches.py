@@ -7,7 +7,7 @@ A file is opened with what is known: what the user said about it, and, once a ta
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
 from typing import NamedTuple
@@ -19,7 +19,7 @@ from xxhash import xxh64
 
 from rosenblatt.data import opening
 from rosenblatt.data.formats import START, TABLES, format_of_suffix
-from rosenblatt.data.opening import MOST_ERRORS
+from rosenblatt.data.opening import MOST_ERRORS, FilePiece, FileSource
 from rosenblatt.data.reading import RowTexts
 from rosenblatt.data.tables.arrow import Column, number_array
 from rosenblatt.data.tables.delimited import Delimited, first_records
@@ -50,13 +50,15 @@ class _Place(NamedTuple):
     file: str | None  # None for rows of no file
     has_lines: bool  # whether places are lines, or rows
     trim: bool = False  # whether blanks around categories and labels are dropped, as in delimited text
+    number_in_file: Callable[[int], int] = int  # of a line or row of what was read, which may be a piece of the file
 
 
 def open_source(
     path: str, stream: opening.Input, options: TableOptions, known: Schema | None, labelled: bool, size: int
 ) -> Source:
-    """Return the file as a source of rows, with names for its columns."""
-    head = stream.peek_line(START) if stream.live else stream.peek(START)
+    """Return the file, or a piece of it, as a source of rows, with names for its columns. How a piece is laid out, the
+    beginning of the file tells."""
+    head = _head(path, stream)
     form = detect_form(path, head, options.format, options.delimiter, options.quote)
     nameless = format_of_suffix(path, TABLES) is None
     if known is not None and options.delimiter is None:
@@ -64,12 +66,15 @@ def open_source(
         if form.format == known.form.format or (options.format is None and nameless and alike):
             form = known.form  # with the delimiter and the quotes of the file learned from
     if form.format in ("parquet", "arrow"):
-        from rosenblatt.data.tables.columnar import open_arrow, open_parquet
+        from rosenblatt.data.tables.columnar import Arrow, open_parquet
 
-        return open_arrow(stream, form, size) if form.format == "arrow" else open_parquet(stream, form, path, size)
+        return Arrow(stream, form, size) if form.format == "arrow" else open_parquet(stream, form, path, size)
     check_encoding(head, stream.name)
     if form.format == "jsonl":
         return JsonLines(stream, form, size)
+    if stream.piece is not None:
+        with opening.Input(path) as whole:
+            return _open_piece(stream, open_source(path, whole, options, known, labelled, START), size)
     if known is None:
         return _open_unknown(stream, form, options, size)
     if nameless and not labelled and known.only_text is not None:
@@ -84,6 +89,23 @@ def open_source(
         columns = ", ".join(f"{column.name} ({column.kind})" for column in known.columns)
         raise TableError(f"{found}: {columns}", path=stream.name, line=1)
     source.begin(names, known.header)
+    return source
+
+
+def _head(path: str, stream: opening.Input) -> bytes:
+    """Return the first bytes of a file, of which the stream may be a piece."""
+    if stream.piece is None:
+        return stream.peek_line(START) if stream.live else stream.peek(START)
+    with opening.Input(path) as whole:
+        return whole.read(START)
+
+
+def _open_piece(stream: opening.Input, whole: Source, size: int) -> Source:
+    """Return a piece of a file of delimited text, or of plain lines, that is laid out as the whole is."""
+    if isinstance(whole, Lines):
+        return Lines(stream, whole.form, size, whole.names[0])
+    source = Delimited(stream, whole.form, size, enough=0)
+    source.begin(whole.names, whole.header)
     return source
 
 
@@ -155,7 +177,7 @@ class TableBatches:
 
     def __init__(
         self,
-        paths: Sequence[str],
+        paths: Sequence[FileSource],
         options: TableOptions,
         schema: Schema | None,
         labelled: bool,
@@ -193,14 +215,15 @@ class TableBatches:
         """Return XXH64, in hexadecimal, of all bytes read so far before decompression, file after file."""
         return self._digest.hexdigest()
 
-    def _read(self, paths: Sequence[str]) -> Generator[TableBatch, None, None]:
+    def _read(self, paths: Sequence[FileSource]) -> Generator[TableBatch, None, None]:
         before = rows = 0
         for path in paths:
             live = self.schema is not None and not self._labelled
             with opening.Input(path, digest=self._digest, live=live) as stream:
-                source = open_source(path, stream, self._options, self.schema, self._labelled, self._size)
+                name = path.path if isinstance(path, FilePiece) else path
+                source = open_source(name, stream, self._options, self.schema, self._labelled, self._size)
                 try:
-                    for piece in self._pieces(source):
+                    for piece in self._located_pieces(source):
                         self.bytes_read = before + stream.bytes_read
                         batch = self._check(piece, source)
                         rows += batch.rows
@@ -210,8 +233,19 @@ class TableBatches:
                         pass
                 finally:
                     self.bytes_read = before = before + stream.bytes_read
-        if not rows and not self.skipped:
+        if not rows and not self.skipped and not any(isinstance(path, FilePiece) for path in paths):
             raise TableError(EMPTY, path=opening.name_of(paths[0]))
+
+    def _located_pieces(self, source: Source) -> Iterator[Piece]:
+        """Yield the pieces of a source; its errors name lines and rows of the file."""
+        try:
+            yield from self._pieces(source)
+        except TableError as error:
+            if error.line is not None:
+                error.line = source.number_in_file(error.line)
+            if error.row is not None:
+                error.row = source.number_in_file(error.row + 1) - 1
+            raise
 
     def _pieces(self, source: Source) -> Iterator[Piece]:
         """Return the pieces of a source, after its columns were compared with the schema, or have made one."""
@@ -248,15 +282,17 @@ class TableBatches:
         return schema
 
     def _compare(self, source: Source, names: list[str], required: list[ColumnKind], sample: pa.Table) -> None:
-        """Raise TableError where the columns of a file are not those that the schema requires."""
+        """Raise TableError where the columns of a file are not those that the schema requires. Of a piece of a file its
+        values do not tell: they are checked row by row."""
         schema, counts = self.schema, Counter(names)
         assert schema is not None
         missing = [column for column in required if not counts[column.name]]
-        if source.stream.paused and not source.names:  # later objects of JSON may have keys that the first ones lack
+        partial = source.stream.piece is not None
+        if (source.stream.paused or partial) and not source.names:  # later objects of JSON may have keys that these lack
             missing = []
         wrong = [f"column {column.name} ({column.kind}) is missing" for column in missing]
         wrong += [f"column {column.name} is there twice" for column in required if counts[column.name] > 1]
-        present = [column for column in required if counts[column.name]]
+        present = [column for column in required if counts[column.name] and not partial]
         found = mismatches([column.kind for column in present], [sample[column.name] for column in present])
         wrong += [f"column {present[at].name} ({present[at].kind}) holds {what}" for at, what in found.items()]
         if wrong:
@@ -267,7 +303,7 @@ class TableBatches:
 
     def _check(self, piece: Piece, source: Source) -> TableBatch:
         """Return the rows of a piece of a file that can be read; the others are left out, or raise."""
-        place = _Place(source.stream.name, source.has_lines, trim=isinstance(source, Delimited))
+        place = _Place(source.stream.name, source.has_lines, isinstance(source, Delimited), source.number_in_file)
         return self._checked(piece, place, self._keep_texts(piece, source))
 
     def _checked(self, piece: Piece, place: _Place, texts: RowTexts | None = None) -> TableBatch:
@@ -275,7 +311,8 @@ class TableBatches:
         room = MOST_ERRORS - len(self.errors) if self._skip else 1
         skip = {"on_error": "skip"}
         errors = [
-            TableError(problem, path=file, line=line, settings=skip) for line, problem in piece.broken[: max(room, 1)]
+            TableError(problem, path=file, line=place.number_in_file(line), settings=skip)
+            for line, problem in piece.broken[: max(room, 1)]
         ]
         if schema is None:
             raise errors[0] if errors else TableError(EMPTY, path=file)
@@ -293,7 +330,7 @@ class TableBatches:
                 bad.setdefault(row, (name, fault))
         for row in sorted(bad)[:room]:
             name, (problem, settings, hint) = bad[row]
-            number = piece.line(row)
+            number = place.number_in_file(piece.line(row))
             line, at = (number, None) if place.has_lines else (None, number - 1)
             errors.append(TableError(problem, path=file, line=line, row=at, column=name, hint=hint, settings=settings))
         errors.sort(key=lambda error: error.line or error.row or 0)

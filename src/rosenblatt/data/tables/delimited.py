@@ -12,7 +12,7 @@ import csv
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from itertools import chain, islice
+from itertools import accumulate, chain, islice
 from types import MappingProxyType
 from typing import Any
 
@@ -21,8 +21,9 @@ import pyarrow as pa
 import pyarrow.csv
 from numpy.typing import NDArray
 
-from rosenblatt.data.opening import MAX_COLUMNS, Input, too_long
-from rosenblatt.data.tables.sources import Form, Piece, Source, TableError, drop_invalid, whole_lines
+from rosenblatt.data.cutting import holds, line_ends
+from rosenblatt.data.opening import BOM, MAX_COLUMNS, FilePiece, Input, size_of_file, too_long
+from rosenblatt.data.tables.sources import SIZE, Form, Piece, Source, TableError, drop_invalid, whole_lines
 from rosenblatt.engine.jit import jit
 
 HEAD = 50  # records that are looked at to decide what the first one is
@@ -88,16 +89,16 @@ def first_records(data: bytes, form: Form, file: str) -> list[list[str]]:
 
 class Delimited(Source):
     """Delimited text. Whether its first record, in `head`, is a header must be said with `begin` before it is read.
-    At least `enough` records are in the head, if there are so many."""
+    At least `enough` records are in the head, if there are so many. A piece of a file has no header but at its start."""
 
     def __init__(self, stream: Input, form: Form, size: int, enough: int = HEAD):
         super().__init__(stream, form, size)
         self._codes = ord(form.delimiter), ord(form.quote) if form.quote else -1
-        self._records = self._cut()
+        self._records = self.record_blocks()
         self._first = b""
         self._header: bytes | None = None  # the record that names the columns
         self.head: list[list[str]] = []
-        for block in self._records:
+        for block in self._records if enough else ():
             self._first += block
             self.head = first_records(self._first, form, stream.name)
             if len(self.head) >= enough or len(self._first) >= _ENOUGH:
@@ -106,21 +107,57 @@ class Delimited(Source):
     def begin(self, names: Sequence[str], header: bool) -> None:
         """Name the columns; the first record is left out if it is a header."""
         self.names, self.header = list(names), header
-        first = drop_invalid(self._first.split(b"\n", 1)[0], 1).broken if header else []
+        first = drop_invalid(self._first.split(b"\n", 1)[0], 1).broken if header and self.stream.starts_file else []
         if first:
             line, problem = first[0]
             raise TableError(problem, path=self.stream.name, line=line)
 
     def __iter__(self) -> Iterator[Piece]:
-        line, skip = 1, int(self.header)
-        first, self._first = self._first, b""
-        for data in (block for source in ([first] if first else [], self._records) for block in source):
+        line, skip = 1, int(self.header and self.stream.starts_file)
+        for data in self._blocks():
             yield self._piece(data, line, skip)
             line += data.count(b"\n")
             skip = 0
 
-    def _cut(self) -> Iterator[bytes]:
-        """Yield the file in blocks of whole records."""
+    def record_ends(self, size: int) -> list[int]:
+        """The first record, which may be a header, is not cut off alone: a piece at the start of a file has it."""
+        path = self.stream.name
+        with Input(path) as stream:
+            mark = len(BOM) if stream.peek(len(BOM)) == BOM else 0
+            source = Delimited(stream, self.form, min(size, SIZE), enough=1)
+            first = mark + source._first_end()
+            if self.form.quote and holds(path, self.form.quote.encode()):
+                ends = list(accumulate(map(len, source._blocks()), initial=mark))[1:]
+            else:
+                ends = line_ends(path, size)
+        total = size_of_file(path)
+        chosen = [0]
+        for end in ends:
+            if end >= max(first, chosen[-1] + size) and end < total:
+                chosen.append(end)
+        return [*chosen[1:], total]
+
+    def _first_end(self) -> int:
+        """Return where the first record ends, or the next one begins, in what is there of the file."""
+        _, lines, data = self._scan(self._first)
+        if len(lines) < 2:
+            return len(data)
+        at = 0
+        for _ in range(lines[1]):
+            at = data.index(b"\n", at) + 1
+        return at
+
+    def _blocks(self) -> Iterator[bytes]:
+        """Yield the whole file in blocks of whole records."""
+        first, self._first = self._first, b""
+        return chain([first] if first else [], self._records)
+
+    def count_before(self, piece: FilePiece) -> int:
+        with Input(FilePiece(piece.path, 0, piece.begin)) as stream:
+            return sum(block.count(b"\n") for block in Delimited(stream, self.form, SIZE, enough=0).record_blocks())
+
+    def record_blocks(self) -> Iterator[bytes]:
+        """Yield the bytes of the file, without a byte order mark, in blocks of whole records."""
         rest, line, waiting, size = b"", 1, list[bytes](), 0
         for block in chain(whole_lines(self.stream, self.size), [b""]):
             waiting.append(block)
@@ -168,11 +205,11 @@ class Delimited(Source):
         def line_of(record: int) -> int:
             return lines[int(begins()[record])]
 
-        if not data.strip():
+        if not data.strip(b"\r\n"):
             return Piece(pa.table({}), line_of, broken)
         try:
             table = pa.csv.read_csv(
-                pa.BufferReader(data),
+                pa.BufferReader(BOM + data if data.startswith(BOM) else data),  # Arrow passes over one
                 pa.csv.ReadOptions(use_threads=False, block_size=len(data) + 1, column_names=self.names),
                 pa.csv.ParseOptions(
                     delimiter=self.form.delimiter,

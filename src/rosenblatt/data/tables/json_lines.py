@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.json
 
 from rosenblatt.data.json_text import what_is_wrong
-from rosenblatt.data.opening import MAX_COLUMNS, Input
+from rosenblatt.data.opening import BOM, MAX_COLUMNS, Input
 from rosenblatt.data.tables.sources import Form, Piece, Source, TableError, not_utf8, whole_lines
 from rosenblatt.data.tables.values import number_text
 
@@ -33,7 +33,7 @@ class JsonLines(Source):
     def __iter__(self) -> Iterator[Piece]:
         line = 1
         for data in whole_lines(self.stream, self.size):
-            if line == 1 and data.lstrip().startswith(b"["):
+            if line == 1 and self.stream.starts_file and data.lstrip().startswith(b"["):
                 hint = "give one object a line, without brackets and commas around them, as jq -c '.[]' writes it"
                 raise TableError("this is a JSON array", path=self.stream.name, line=1, hint=hint)
             piece = self._piece(data, line)
@@ -51,12 +51,14 @@ class JsonLines(Source):
         options = pa.json.ParseOptions(explicit_schema=schema, newlines_in_values=False)
         try:
             data.decode()
+            if data.startswith(BOM):  # which Arrow passes over: that of the file was dropped before
+                return self._one_by_one(data, line)
             table = pa.json.read_json(
                 pa.BufferReader(data), pa.json.ReadOptions(use_threads=False, block_size=len(data) + 1), options
             )
             dates = [field.name for field in table.schema if pa.types.is_temporal(field.type)]
             whole = table.num_rows == data.count(b"\n") + (not data.endswith(b"\n"))
-            if whole and not dates and not any(map(_may_be_rounded, table.columns)):
+            if whole and table.num_columns and not dates and not any(map(_may_be_rounded, table.columns)):
                 found = {name: _usable(table[name]) for name in table.column_names}
                 wrong = {name: nested for name, (_, nested) in found.items() if nested}
                 return Piece(
@@ -74,7 +76,7 @@ class JsonLines(Source):
             if not text.strip():
                 continue
             try:
-                row = json.loads(text.decode("utf-8-sig" if number == 1 else "utf-8"))
+                row = json.loads(text.decode("utf-8-sig" if number == 1 and self.stream.starts_file else "utf-8"))
                 json.dumps(row, ensure_ascii=False).encode()
             except UnicodeDecodeError as reason:
                 broken.append((number, _encoding_problem(text, reason)))

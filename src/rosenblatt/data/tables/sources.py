@@ -12,8 +12,9 @@ from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from rosenblatt.data.cutting import line_ends
 from rosenblatt.data.formats import DELIMITERS, START, TABLES, format_of_start, format_of_suffix
-from rosenblatt.data.opening import Input, pieces
+from rosenblatt.data.opening import FilePiece, Input, first_line, pieces
 from rosenblatt.data.tables.arrow import pa, text_array
 from rosenblatt.errors import FormatError
 
@@ -151,10 +152,27 @@ class Source(ABC):
         self.stream, self.form, self.size = stream, form, size
         self.header = True  # whether the columns have names of their own
         self.names: list[str] = []
+        self._before: int | None = None  # the lines, or rows, of the file before this piece of it
 
     @abstractmethod
     def __iter__(self) -> Iterator[Piece]:
         """Yield the pieces, in order."""
+
+    def number_in_file(self, number: int) -> int:
+        """Return the number in the file of a line of this source, or of a row where there are no lines, both from 1."""
+        if self.stream.piece is None or self.stream.starts_file:
+            return number
+        if self._before is None:
+            self._before = self.count_before(self.stream.piece)
+        return self._before + number
+
+    def record_ends(self, size: int) -> list[int]:
+        """Return places about `size` bytes apart where records of the file end, at which it can be cut; here, lines."""
+        return line_ends(self.stream.name, size)
+
+    def count_before(self, piece: FilePiece) -> int:
+        """Return the number of lines, or rows, of the file before this piece of it."""
+        return first_line(piece) - 1
 
 
 def _encode_all(texts: list[str]) -> list[bytes]:

@@ -25,9 +25,10 @@ from numpy.typing import NDArray
 
 from rosenblatt.data import opening
 from rosenblatt.data.formats import TABLES
+from rosenblatt.data.opening import FileSource
 from rosenblatt.data.reading import Chunk
 from rosenblatt.data.tables.arrow import to_numpy
-from rosenblatt.data.tables.batches import TableBatch, TableBatches, TableOptions
+from rosenblatt.data.tables.batches import TableBatch, TableBatches, TableOptions, open_source
 from rosenblatt.data.tables.encoders import ENCODERS, CategoryEncoder, ColumnEncoder, NumberEncoder, TextEncoder
 from rosenblatt.data.tables.schema import ColumnChoice, Reference, Schema, is_character
 from rosenblatt.data.tables.sources import SIZE
@@ -176,7 +177,7 @@ class Table:
 
     def batches(
         self,
-        paths: Sequence[str],
+        paths: Sequence[FileSource],
         *,
         labelled: bool = True,
         on_error: str = "error",
@@ -187,8 +188,8 @@ class Table:
 
         Parameters
         ----------
-        paths : sequence of str
-            The files; "-" is standard input.
+        paths : sequence of str or FilePiece
+            The files, or pieces of them; "-" is standard input.
         labelled : bool
             Whether rows must have a label.
         on_error : {"error", "skip"}
@@ -205,7 +206,7 @@ class Table:
         """
         if self._schema is not None and labelled and self._schema.target is None:
             raise UnsupportedOperation("this table was fitted without labels", settings={"labelled": False})
-        return TableBatches(opening.paths(paths), self._options, self._schema, labelled, on_error, size, texts)
+        return TableBatches(opening.files_or_pieces(paths), self._options, self._schema, labelled, on_error, size, texts)
 
     def batch_of_objects(self, rows: Sequence[Mapping[str, object]]) -> TableBatch:
         """Return rows to be predicted, given as objects of JSON, as a batch: what a file of JSON lines with them would be.
@@ -256,13 +257,13 @@ class Table:
             raise InvalidData(problem, settings={"min_count": 1})
         return fitted
 
-    def labels(self, paths: Sequence[str], *, on_error: str = "error") -> tuple[int, NDArray]:
+    def labels(self, paths: Sequence[FileSource], *, on_error: str = "error") -> tuple[int, NDArray]:
         """Return the number of rows of these files, and their distinct labels.
 
         Parameters
         ----------
-        paths : sequence of str
-            The files; "-" is standard input.
+        paths : sequence of str or FilePiece
+            The files, or pieces of them; "-" is standard input.
         on_error : {"error", "skip"}
             Whether a row that cannot be read is an error or left out.
 
@@ -279,6 +280,24 @@ class Table:
             rows += batch.rows
             found |= set(batch.columns[target].unique().to_pylist())
         return rows, np.array(sorted(found), np.float64 if self._known.labels == "number" else object)
+
+    def record_ends(self, path: str, size: int) -> list[int]:
+        """Return places where records end, at which a file can be cut.
+
+        Parameters
+        ----------
+        path : str
+            The file, which is not compressed.
+        size : int
+            How many bytes they are apart, about.
+
+        Returns
+        -------
+        list of int
+            The places, ascending; the last is the end of the file.
+        """
+        with opening.Input(path) as stream:
+            return open_source(path, stream, self._options, self._schema, True, SIZE).record_ends(size)
 
     def with_labels(self, labels: NDArray) -> Table:
         """Return itself: what labels are was decided by `fit`.

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rosenblatt.data.opening import Paths, Piece
+from rosenblatt.data.opening import FileSource, FileSources, Piece
 from rosenblatt.data.parsing.decimals import places_of, resolve
 from rosenblatt.data.parsing.line_parser import UNSORTED, Data, LineParser, Room
 from rosenblatt.data.parsing.parallel import SIZE, ParallelReader
@@ -28,7 +28,9 @@ class VwError(FormatError):
     """A file that is not Vowpal Wabbit text of the simple kind; `path`, `line` and `column` say where."""
 
 
-def read(paths: Paths, *, bits: int = 18, hashing: str = "strings", labelled: bool = True, on_error: str = "error") -> Data:
+def read(
+    paths: FileSources, *, bits: int = 18, hashing: str = "strings", labelled: bool = True, on_error: str = "error"
+) -> Data:
     """Read X and y of all rows of these files.
 
     Parameters
@@ -70,7 +72,7 @@ def read(paths: Paths, *, bits: int = 18, hashing: str = "strings", labelled: bo
 
 
 def chunks(
-    paths: Paths,
+    paths: FileSources,
     *,
     bits: int = 18,
     hashing: str = "strings",
@@ -126,7 +128,7 @@ class Vw(RowReading):
 
     def batches(
         self,
-        paths: Sequence[str],
+        paths: Sequence[FileSource],
         *,
         labelled: bool = True,
         on_error: str = "error",
@@ -137,8 +139,8 @@ class Vw(RowReading):
 
         Parameters
         ----------
-        paths : sequence of str
-            The files; "-" is standard input.
+        paths : sequence of str or FilePiece
+            The files, or pieces of them; "-" is standard input.
         labelled : bool
             Whether rows without a label are errors.
         on_error : {"error", "skip"}
@@ -155,13 +157,13 @@ class Vw(RowReading):
         parser = replace(self.parser(labelled), texts=texts)
         return parser.read(paths, on_error, digest=digest, live=not labelled)
 
-    def labels(self, paths: Sequence[str], *, on_error: str = "error") -> tuple[int, NDArray]:
+    def labels(self, paths: Sequence[FileSource], *, on_error: str = "error") -> tuple[int, NDArray]:
         """Return the number of rows and the distinct labels.
 
         Parameters
         ----------
-        paths : sequence of str
-            The files; "-" is standard input.
+        paths : sequence of str or FilePiece
+            The files, or pieces of them; "-" is standard input.
         on_error : {"error", "skip"}
             Whether a row that cannot be read is an error or left out.
 
@@ -235,7 +237,7 @@ class Vw(RowReading):
         return VwParser(LineOptions(np.uint64(self.features - 1), labelled, self.hashing == "strings", True))
 
 
-def labels(paths: Paths, *, on_error: str = "error", size: int = SIZE) -> tuple[int, NDArray[np.float64]]:
+def labels(paths: FileSources, *, on_error: str = "error", size: int = SIZE) -> tuple[int, NDArray[np.float64]]:
     """Return the number of rows of these files and their distinct labels. Nothing behind the first bar is looked at.
 
     Parameters

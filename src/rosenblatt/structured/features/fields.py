@@ -49,6 +49,11 @@ class Fields:
         for number, _, words in self.parts:
             words.learn(columns[number])
 
+    def learn_types(self, types: Mapping[str, Sequence[str]]) -> None:
+        """Enter types, by field, that are new."""
+        for number, _, words in self.parts:
+            words.learn(types[self.fields[number]])
+
     def values(self, sentences: Sequence) -> tuple[NDArray, NDArray]:
         """Return the attributes of all words, (words, attributes) uint64, and where each sentence starts."""
         starts = sentence_starts(sentences)

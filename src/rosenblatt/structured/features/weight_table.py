@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from rosenblatt.engine.hashtable import ABSENT, capacity_for, claim, find, new_slots, resized
-from rosenblatt.engine.jit import exact, jit, prefetch
+from rosenblatt.engine.jit import exact, inlined, jit, prefetch
+from rosenblatt.engine.mixing import TableChange
 from rosenblatt.errors import DamagedModel
 from rosenblatt.modelfile.parts import Parts
 
@@ -35,8 +36,33 @@ class WeightTable(NamedTuple):
     used: NDArray  # (3,) int64: rows, places taken by lists, the longest list
 
     def copy(self) -> WeightTable:
-        """Return a table that shares nothing with this one."""
-        return WeightTable(*(part.copy() for part in self))
+        """Return a table that shares nothing with this one, without the room that is only reserved."""
+        rows, places, _ = self.used.tolist()
+        outcomes, w, drift = (part[:places].copy() for part in (self.outcomes, self.w, self.drift))
+        return WeightTable(self.slots.copy(), self.spans[:rows].copy(), outcomes, w, drift, self.used.copy())
+
+    def select(self, keys: NDArray) -> WeightTable:
+        """Return a copy with the weights of these features only, which are different from each other."""
+        rows = find_rows(self.slots, keys)
+        return _rebuild(keys[rows >= 0], *_take_lists(self, rows[rows >= 0]))
+
+    def change_since(self, start: WeightTable, clock: int) -> TableChange:
+        """Return what has changed since this table was a copy of another one, or of a selection of its features; `clock`
+        counts the examples seen. Lists only grow at their ends, so that the two agree in the order of outcomes."""
+        keys = row_keys(self.slots, self.used[0])
+        before = find_rows(start.slots, keys)
+        changed = _count_changes(self, start, before)
+        rows = np.flatnonzero(changed)
+        rows = rows[np.argsort(keys[rows])]
+        *names, w, passed = _list_changes(self, start, before, keys, rows, int(changed.sum()), float(clock))
+        return TableChange(tuple(names), w, passed)
+
+    def with_change(self, change: TableChange, clock: int) -> WeightTable:
+        """Return the mixture of which this is the change, after `clock` examples; this table may be changed in place."""
+        keys, outcomes = change.keys or ()
+        table = reserve(self, len(keys))
+        _mix_lists(table, keys, outcomes, change.w, change.passed, float(clock))
+        return table
 
     @property
     def nbytes(self) -> int:
@@ -136,15 +162,13 @@ def add_row(table, key):
 
 
 @jit
-def update_row(table, row, outcome, tau, clock):
-    """w[row, outcome] += tau and drift[row, outcome] += clock·tau; `reserve` must have made room."""
+def claim_weight(table, row, outcome):
+    """The place of a weight in the lists, which is 0 if it is new; `reserve` must have made room."""
     _, spans, outcomes, w, drift, used = table
     start, size = spans[row, 0], spans[row, 1]
     for at in range(start, start + size):
         if outcomes[at] == outcome:
-            w[at] += tau
-            drift[at] += clock * tau
-            return
+            return at
     if size == spans[row, 2]:
         moved = used[1]
         for i in range(size):
@@ -152,9 +176,18 @@ def update_row(table, row, outcome, tau, clock):
         spans[row, 0], spans[row, 2] = moved, 2 * size
         used[1] += 2 * size
         start = moved
-    outcomes[start + size], w[start + size], drift[start + size] = outcome, tau, clock * tau
+    outcomes[start + size], w[start + size], drift[start + size] = outcome, 0.0, 0.0
     spans[row, 1] = size + 1
     used[2] = max(used[2], size + 1)
+    return start + size
+
+
+@jit
+def update_row(table, row, outcome, tau, clock):
+    """w[row, outcome] += tau and drift[row, outcome] += clock·tau; `reserve` must have made room."""
+    at = claim_weight(table, row, outcome)
+    table.w[at] += tau
+    table.drift[at] += clock * tau
 
 
 @jit
@@ -208,6 +241,16 @@ def row_keys(slots, rows):
 
 
 @jit
+def find_rows(slots, keys):
+    """The row of each key, −1 where it has none."""
+    rows = np.empty(keys.size, np.int32)
+    for i in range(keys.size):
+        found = find(slots, keys[i])
+        rows[i] = np.int32(found) if found != ABSENT else np.int32(-1)
+    return rows
+
+
+@jit
 def _flatten(table):
     """The lists one after the other, without the room between them: (keys, sizes, outcomes, w, drift)."""
     slots, spans, outcomes, w, drift, used = table
@@ -234,6 +277,83 @@ def _rebuild(keys, sizes, outcomes, w, drift):
         start += sizes[row]
         longest = max(longest, sizes[row])
     return WeightTable(slots, spans, outcomes, w, drift, np.array([keys.size, start, longest]))
+
+
+# Mixing: see `engine.mixing`
+
+
+@jit
+def _take_lists(table, rows):
+    """The lists of these rows, one after the other: (sizes, outcomes, w, drift)."""
+    _, spans, outcomes, w, drift, _ = table
+    sizes = np.empty(rows.size, np.int64)
+    for i in range(rows.size):
+        sizes[i] = spans[rows[i], 1]
+    total = sizes.sum()
+    parts = np.empty(total, outcomes.dtype), np.empty(total, np.float32), np.empty(total)
+    to = 0
+    for i in range(rows.size):
+        first = spans[rows[i], 0]
+        for at in range(first, first + sizes[i]):
+            parts[0][to], parts[1][to], parts[2][to] = outcomes[at], w[at], drift[at]
+            to += 1
+    return sizes, *parts
+
+
+@jit
+def _count_changes(table, start, before):
+    """How many weights of each row differ from those of the row `before`, or from 0 where there was none."""
+    counts = np.zeros(before.size, np.int64)
+    for row in range(before.size):
+        first, size = table.spans[row, 0], table.spans[row, 1]
+        known, origin = (start.spans[before[row], 1], start.spans[before[row], 0]) if before[row] >= 0 else (0, 0)
+        for i in range(size):
+            w, drift = (start.w[origin + i], start.drift[origin + i]) if i < known else (np.float32(0.0), 0.0)
+            counts[row] += table.w[first + i] != w or table.drift[first + i] != drift
+    return counts
+
+
+@exact
+def _list_changes(table, start, before, keys, rows, total, clock):
+    """(keys, outcomes, growth of w, growth of drift − clock · growth of w) of what differs in these rows, in their order,
+    and in each row in the order of outcomes."""
+    names, outcomes = np.empty(total, np.uint64), np.empty(total, np.uint32)
+    grown, passed = np.empty(total), np.empty(total)
+    end = 0
+    for row in rows:
+        begin, first, size = end, table.spans[row, 0], table.spans[row, 1]
+        known, origin = (start.spans[before[row], 1], start.spans[before[row], 0]) if before[row] >= 0 else (0, 0)
+        for i in range(size):
+            w, drift = np.float64(table.w[first + i]), table.drift[first + i]
+            if i < known:
+                w -= np.float64(start.w[origin + i])
+                drift -= start.drift[origin + i]
+            if w != 0.0 or drift != 0.0:
+                outcome, at = np.uint32(table.outcomes[first + i]), end
+                while at > begin and outcomes[at - 1] > outcome:
+                    outcomes[at], grown[at], passed[at] = outcomes[at - 1], grown[at - 1], passed[at - 1]
+                    at -= 1
+                names[end], outcomes[at], grown[at], passed[at] = keys[row], outcome, w, drift - clock * w
+                end += 1
+    return names, outcomes, grown, passed
+
+
+@inlined
+def mix_weight(w, drift, at, grown, passed, clock):
+    """w[at] += grown, rounded once, and what the average needs: the step that was made, not the one that was asked for."""
+    was = np.float64(w[at])
+    w[at] = np.float32(was + grown)
+    drift[at] += clock * (np.float64(w[at]) - was) + passed
+
+
+@exact
+def _mix_lists(table, keys, outcomes, grown, passed, clock):
+    """Mix the growth of weights into a table that has room for it; features that are new come in the order of keys."""
+    row = 0
+    for i in range(keys.size):
+        if i == 0 or keys[i] != keys[i - 1]:
+            row = add_row(table, keys[i])
+        mix_weight(table.w, table.drift, claim_weight(table, row, outcomes[i]), grown[i], passed[i], clock)
 
 
 class WeightLists(NamedTuple):

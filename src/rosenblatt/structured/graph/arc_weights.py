@@ -12,9 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rosenblatt.engine.hashtable import capacity_for
-from rosenblatt.engine.jit import jit, prefetch
+from rosenblatt.engine.jit import exact, jit, prefetch
+from rosenblatt.engine.mixing import TableChange
 from rosenblatt.errors import DamagedModel
 from rosenblatt.modelfile.parts import Parts
+from rosenblatt.structured.features.weight_table import mix_weight
 
 _EMPTY = np.uint64(0)
 _ONE = np.uint64(1)
@@ -33,6 +35,19 @@ class ArcWeights(NamedTuple):
         """Return weights that share nothing with these."""
         slots = self.slots.copy()
         return ArcWeights(slots, slots.view(np.float32), self.drift.copy(), self.used.copy())
+
+    def change_since(self, start: ArcWeights, clock: int) -> TableChange:
+        """Return what has changed since these weights were a copy of others; `clock` counts the examples seen."""
+        names = np.sort(_changed_names(self, start))
+        *keys, w, passed = _list_changes(self, start, names, float(clock))
+        return TableChange(tuple(keys), w, passed)
+
+    def with_change(self, change: TableChange, clock: int) -> ArcWeights:
+        """Return the mixture of which this is the change, after `clock` examples; these weights may be changed in place."""
+        names, sides = change.keys or ()
+        table = _reserve(self, len(names))
+        _mix(table, names, sides, change.w, change.passed, float(clock))
+        return table
 
     def freeze(self, clock: int, average: bool, prune: float = 0.0) -> ArcWeights:
         """Return what predicts: the average over `clock` examples, or the last weights; |w| ≤ prune counts as 0."""
@@ -140,6 +155,62 @@ def _reserve(table, features):
             larger.slots[to, 1] = slots[at, 1]
             larger.drift[to, 0], larger.drift[to, 1] = drift[at, 0], drift[at, 1]
     return larger
+
+
+# Mixing: see `engine.mixing`
+
+
+@jit
+def _find(slots, name):
+    """The slot of a name, or an empty one, whose weights are 0."""
+    mask = np.uint64(slots.shape[0] - 1)
+    at = (name >> _ONE) & mask
+    while slots[at, 0] != _EMPTY and slots[at, 0] != name:
+        at = (at + _ONE) & mask
+    return at
+
+
+@jit
+def _changed_names(table, start):
+    """The names of features whose weights or drifts differ."""
+    slots, w, drift, used = table
+    names = np.empty(used[0], np.uint64)
+    to = 0
+    for at in range(slots.shape[0]):
+        if slots[at, 0] != _EMPTY:
+            was = _find(start.slots, slots[at, 0])
+            for side in range(2):
+                if w[at, 2 + side] != start.w[was, 2 + side] or drift[at, side] != start.drift[was, side]:
+                    names[to] = slots[at, 0]
+                    to += 1
+                    break
+    return names[:to].copy()
+
+
+@exact
+def _list_changes(table, start, names, clock):
+    """(names, sides, growth of w, growth of drift − clock · growth of w) of the weights of these names that differ."""
+    room = 2 * names.size
+    found, sides, grown, passed = np.empty(room, np.uint64), np.empty(room, np.uint32), np.empty(room), np.empty(room)
+    to = 0
+    for name in names:
+        at, was = _find(table.slots, name), _find(start.slots, name)
+        for side in range(2):
+            step = np.float64(table.w[at, 2 + side]) - np.float64(start.w[was, 2 + side])
+            drifted = table.drift[at, side] - start.drift[was, side]
+            if step != 0.0 or drifted != 0.0:
+                found[to], sides[to], grown[to], passed[to] = name, side, step, drifted - clock * step
+                to += 1
+    return found[:to].copy(), sides[:to].copy(), grown[:to].copy(), passed[:to].copy()
+
+
+@exact
+def _mix(table, names, sides, grown, passed, clock):
+    """Mix the growth of weights into a table that has room for it."""
+    weights = table.w[:, 2:]
+    for i in range(names.size):
+        at = _claim(table.slots, table.used, names[i])
+        mix_weight(weights, table.drift, (at, sides[i]), grown[i], passed[i], clock)
 
 
 @jit

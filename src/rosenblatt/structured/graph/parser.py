@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from rosenblatt.engine.jit import jit
 from rosenblatt.engine.loop import Progress
-from rosenblatt.engine.train import NO_LIMIT, EpochTrainer, Visits
+from rosenblatt.engine.mixing import WeightChange
+from rosenblatt.engine.train import NO_LIMIT, Visits
 from rosenblatt.errors import IncompatibleParameters, InvalidParameter
 from rosenblatt.estimators.parameters import Anything, Number, OneOf, parameter, with_parameters
 from rosenblatt.modelfile.parts import Parts
@@ -141,9 +142,32 @@ class GraphModel(ParserModel):
         """Return the Euclidean norm of the weights of arcs and labels."""
         return float(np.sqrt(arc_squared_norm(self.learning.scorer.weights) + squared_norm(self.learning.labels)))
 
-    def weights(self) -> NDArray:
+    def weights_now(self) -> NDArray:
         """Return the weights of arcs as they are."""
         return self.learning.scorer.weights.w[:, 2:]
+
+    def change_since(self, start: GraphModel) -> WeightChange:
+        """Return what has changed since this model was a copy of another one."""
+        arcs = {
+            name: now.weights.change_since(then.weights, self.seen)
+            for name, now, then in zip(("pruner", "scorer"), self.learning[:2], start.learning[:2], strict=True)
+        }
+        labels = self.learning.labels.change_since(start.learning.labels, self.seen)
+        return WeightChange({**arcs, "labels": labels}, self._counts() - start._counts())
+
+    def add_change(self, change: WeightChange) -> None:
+        """Go over to the mixture of which this is the change."""
+        self._frozen = None
+        self.seen, self.arc_updates, self.label_updates = (self._counts() + change.counts).tolist()
+        pruner, scorer = (
+            each._replace(weights=each.weights.with_change(change.tables[name], self.seen))
+            for name, each in zip(("pruner", "scorer"), self.learning[:2], strict=True)
+        )
+        labels = self.learning.labels.with_change(change.tables["labels"], self.seen)
+        self.learning = GraphWeights(pruner, scorer, labels)
+
+    def _counts(self) -> NDArray:
+        return np.array([self.seen, self.arc_updates, self.label_updates])
 
     def _predictor(self, average: bool, prune: float) -> GraphPredictor:
         pruner, scorer = (
@@ -369,12 +393,14 @@ class GraphParser(DependencyParser):
             ("decoder", model.decoder, self.decoder),
         ]
 
-    def _trainer(self, model: GraphModel, corpus: TrainingTrees, visits: Visits) -> EpochTrainer:
-        model.add_types(corpus.sentences, corpus.labels)
-        crossing, long = count_unusual(corpus.corpus.heads, corpus.corpus.starts, int(self.max_length))
+    def _take_in(self, model: GraphModel, trees: TrainingTrees) -> None:
+        model.add_types(trees.sentences, trees.labels)
+        crossing, long = count_unusual(trees.corpus.heads, trees.corpus.starts, int(self.max_length))
         model.n_nonprojective += int(crossing)
         model.n_too_long += int(long)
-        return GraphTrainer(self, model, corpus.corpus, visits)
+
+    def _tree_trainer(self, model: GraphModel, corpus: ParserCorpus, visits: Visits) -> GraphTrainer:
+        return GraphTrainer(self, model, corpus, visits)
 
     def _candidates(self) -> int:
         """Return the heads of a word that are scored in full, 0 for all; more than there can be is the same as all."""

@@ -8,7 +8,7 @@ import json
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from rosenblatt.modelfile.parts import Parts
 from rosenblatt.structured.base import StructuredModel
 
 Features = Mapping[Hashable, float]
+_NAME_BYTES = 48
 
 
 class NamedWeights(dict):
@@ -64,6 +65,15 @@ def total(values: Iterable[float]) -> float:
     return found if math.isfinite(found) else math.nan
 
 
+def sum_by_name(parts: Iterable[Features]) -> dict[Hashable, float]:
+    """Return the sum of the numbers of each name, rounded once, in the order in which the names are met."""
+    values: dict[Hashable, list[float]] = {}
+    for part in parts:
+        for name, value in part.items():
+            values.setdefault(name, []).append(value)
+    return {name: total(found) for name, found in values.items()}
+
+
 def direction(right: Features, wrong: Features) -> dict[Hashable, float]:
     """Return φ(right) − φ(wrong), without what cancels."""
     delta = dict(right)
@@ -74,6 +84,32 @@ def direction(right: Features, wrong: Features) -> dict[Hashable, float]:
         else:
             delta.pop(name, None)
     return {name: value for name, value in delta.items() if value != 0.0}
+
+
+class NamedChange(NamedTuple):
+    """What an epoch of a shard changed in a model by name, or the sum of several such changes: see `engine.mixing`."""
+
+    w: dict[Hashable, float]
+    passed: dict[Hashable, float]  # of the same names
+    counts: NDArray  # int64: examples seen, updates, refused pairs
+
+    @property
+    def nbytes(self) -> int:
+        """About how many bytes it takes to send it: two numbers and a short name for each weight."""
+        return _NAME_BYTES * len(self.w) + self.counts.nbytes
+
+    def scaled(self, share: float) -> NamedChange:
+        """Return the change of a shard that has this share in the mixture."""
+        return self._replace(w={name: share * grown for name, grown in self.w.items()})
+
+    def plus(self, others: Sequence[NamedChange]) -> NamedChange:
+        """Return the sum of this change and others: the exact sum of each weight, rounded once."""
+        changes = (self, *others)
+        return NamedChange(
+            sum_by_name([change.w for change in changes]),
+            sum_by_name([change.passed for change in changes]),
+            np.sum([change.counts for change in changes], axis=0),
+        )
 
 
 class NamedModel(StructuredModel):
@@ -112,7 +148,7 @@ class NamedModel(StructuredModel):
         """Return the Euclidean norm of the last weights."""
         return math.sqrt(total([weight * weight for weight in self.w.values()]))
 
-    def weights(self) -> NDArray:
+    def weights_now(self) -> NDArray:
         """Return the last weights."""
         return np.fromiter(self.w.values(), np.float64)
 
@@ -123,28 +159,28 @@ class NamedModel(StructuredModel):
         twin.seen, twin.updates, twin.refused = self.seen, self.updates, self.refused
         return twin
 
-    def branch(self) -> NamedModel:
-        """Return a model that begins with these weights and a clock of its own; its drift names what it has changed."""
-        twin = NamedModel()
-        twin.w, twin.updates = self.w.copy(), self.updates
-        return twin
+    # Mixing: see `engine.mixing`
 
-    def mix(self, branches: Sequence[NamedModel]) -> None:
-        """Go over to the mean of the weights of branches that learned side by side.
+    def change_since(self, start: NamedModel) -> NamedChange:
+        """Return what has changed since this model was a copy of another one."""
+        w, drift, then, drifted = self.w, self.drift, start.w, start.drift
+        names = [name for name in w if w[name] != then[name] or drift[name] != drifted.get(name, 0.0)]
+        grown = {name: w[name] - then[name] for name in names}
+        passed = {name: drift[name] - drifted.get(name, 0.0) - self.seen * grown[name] for name in names}
+        return NamedChange(grown, passed, self._counts() - start._counts())
 
-        What a branch has seen counts in the average as if it had come here. A branch that ended at w' after n examples,
-        with a drift d, passed through weights of sum n·w' − d, so that here the drift grows by n·(w − w') + d.
-        """
-        changed = dict.fromkeys(name for branch in branches for name in branch.drift)
-        for name in changed:
-            was, drift = self.w[name], self.drift.get(name, 0.0)
-            now = was + total([branch.w[name] - was for branch in branches]) / len(branches)
-            passed = [branch.seen * (now - branch.w[name]) + branch.drift.get(name, 0.0) for branch in branches]
+    def add_change(self, change: NamedChange) -> None:
+        """Go over to the mixture of which this is the change; names that are new come in the order of the shards."""
+        self._frozen = None
+        self.seen, self.updates, self.refused = (self._counts() + change.counts).tolist()
+        for name, grown in change.w.items():
+            was = self.w[name]
+            now = was + grown
             _set(self.w, name, now)
-            self.drift[name] = drift + self.seen * (now - was) + total(passed)
-        self.seen += sum(branch.seen for branch in branches)
-        self.updates += sum(branch.updates - self.updates for branch in branches)
-        self.refused += sum(branch.refused for branch in branches)
+            self.drift[name] = self.drift.get(name, 0.0) + (self.seen * (now - was) + change.passed[name])
+
+    def _counts(self) -> NDArray:
+        return np.array([self.seen, self.updates, self.refused])
 
     @contextmanager
     def unchanged_on_error(self) -> Iterator[None]:

@@ -11,8 +11,11 @@ from functools import partial
 from os import PathLike
 from typing import Any, ClassVar, Self
 
+from numpy.typing import NDArray
+
 from rosenblatt import rules
 from rosenblatt.engine.blocks import available_threads
+from rosenblatt.engine.mixing import LocalShards, MixingTrainer
 from rosenblatt.engine.train import EpochTrainer, NumericFailure, Visits
 from rosenblatt.errors import IncompatibleParameters, InvalidParameterType, NumericOverflow, UnsupportedOperation
 from rosenblatt.estimators.linear import Explanation
@@ -21,7 +24,7 @@ from rosenblatt.estimators.plan import Plan
 from rosenblatt.structured.base import StructuredEstimator, as_rule
 from rosenblatt.structured.search.named_weights import NamedModel, NamedWeights, direction, total
 from rosenblatt.structured.search.protocol import Input, Path, Search, count_parts, path_loss
-from rosenblatt.structured.search.trainer import Example, SearchTrainer, ShardTrainer, decode_all
+from rosenblatt.structured.search.trainer import Example, SearchTrainer, decode_all, learn_examples
 
 
 @with_parameters
@@ -176,8 +179,24 @@ class StructuredPerceptron(StructuredEstimator):
         return NamedModel()
 
     def _trainer(self, model: NamedModel, corpus: list[Example], visits: Visits) -> EpochTrainer:
-        trainer = SearchTrainer(self.search, as_rule(self.rule), float(self.margin), model, corpus, visits)
-        return trainer if self.shards == 1 else ShardTrainer(trainer, self.shards, available_threads(self.n_jobs))
+        learned_by = (self.search, as_rule(self.rule), float(self.margin))
+        if self.shards == 1:
+            return SearchTrainer(*learned_by, model, corpus, visits)
+
+        def take(rows: NDArray) -> dict[int, Example]:
+            return {i: corpus[i] for i in rows.tolist()}
+
+        processes = available_threads(self.n_jobs)
+        return MixingTrainer(model, LocalShards(partial(learn_examples, *learned_by), self.shards, processes, take), visits)
+
+    def _shard_corpus(self, X: Sequence, y: Sequence) -> tuple[list[Example], None]:
+        return self._corpus(X, y, begin=True), None
+
+    def _common_model(self, plan: Plan, names: Sequence[None]) -> NamedModel:
+        return NamedModel()
+
+    def _shard_trainer(self, model: NamedModel, corpus: list[Example], visits: Visits, shard: int) -> SearchTrainer:
+        return SearchTrainer(self.search, as_rule(self.rule), float(self.margin), model.copy(), corpus, visits)
 
     def _plan(self) -> Plan:
         plan = super()._plan()

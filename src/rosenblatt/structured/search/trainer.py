@@ -4,18 +4,19 @@ other, or in shards at once.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping, Sequence
+from time import perf_counter
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rosenblatt import rules
 from rosenblatt.engine.loop import Progress
+from rosenblatt.engine.mixing import ShardReport
 from rosenblatt.engine.train import NO_LIMIT, Visits
 from rosenblatt.errors import NumericOverflow
 from rosenblatt.structured.base import Rule, StructuredTrainer, rule_margin
-from rosenblatt.structured.search.named_weights import Features, NamedModel, NamedWeights, direction, total
+from rosenblatt.structured.search.named_weights import Features, NamedChange, NamedModel, NamedWeights, direction, total
 from rosenblatt.structured.search.protocol import Input, Path, Search, find_pair, path_loss
 
 Example = tuple[Input, Path]
@@ -91,40 +92,18 @@ class SearchTrainer(StructuredTrainer):
         return lead <= 0.0 or path_loss(self.search, gold, self.search.decode(x, w)) > 0
 
 
-class ShardTrainer(StructuredTrainer):
-    """What learns in shards: each learns an epoch from the same weights, and the next epoch begins from their mean.
-
-    Mixed after every epoch, the weights come to separate what can be separated (McDonald, Hall and Mann 2010); mixed once,
-    after separate runs, they need not.
-    """
-
-    def __init__(self, trainer: SearchTrainer, shards: int, processes: int):
-        super().__init__(trainer.model, trainer.visits)
-        self.trainer, self.shards = trainer, shards
-        self.processes = processes  # they change nothing but the time
-
-    def epoch(self, order: NDArray, budget: int = NO_LIMIT) -> tuple[Progress, bool]:
-        """Visit these examples once, in shards, and mix; return what was done, and whether nothing is left to learn."""
-        shards = [self._shard(part) for part in np.array_split(order, self.shards) if len(part)]
-        from joblib import Parallel, delayed
-
-        done = Parallel(n_jobs=self.processes)(delayed(_learn)(shard) for shard in shards)
-        self.model.mix([model for model, _ in done])
-        mistakes, updates = sum(one.mistakes for _, one in done), sum(one.updates for _, one in done)
-        return Progress(len(order), mistakes, updates, -1), updates == 0
-
-    def _shard(self, part: NDArray) -> SearchTrainer:
-        """Return what learns these examples, apart from the others."""
-        shard = copy.copy(self.trainer)
-        shard.model = self.trainer.model.branch()
-        shard.examples = {i: self.trainer.examples[i] for i in part.tolist()}
-        shard.visits = self.visits._replace(live=part)
-        return shard
-
-
-def _learn(trainer: SearchTrainer) -> tuple[NamedModel, Progress]:
-    done, _ = trainer.epoch(trainer.visits.live)
-    return trainer.model, done
+def learn_examples(
+    search: Search, rule: Rule, margin: float, model: NamedModel, examples: Mapping[int, Example]
+) -> tuple[ShardReport, NamedChange]:
+    """Learn some examples, by their numbers and in this order, into a copy of a model; return what was done and what has
+    changed."""
+    started = perf_counter()
+    visits = Visits(np.fromiter(examples, np.int64, len(examples)), "cyclic", np.random.default_rng(0))
+    trainer = SearchTrainer(search, rule, margin, model.copy(), examples, visits)
+    done, converged = trainer.epoch(visits.epoch())
+    change = trainer.model.change_since(model)
+    seconds = perf_counter() - started
+    return ShardReport(len(examples), done.mistakes, done.updates, seconds, change.nbytes, converged), change
 
 
 def decode_all(search: Search, w: NamedWeights, X: Sequence[Input], processes: int) -> list[Path]:

@@ -14,8 +14,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from rosenblatt.engine.hashtable import ABSENT, capacity_for, claim, find, new_slots, resized
+from rosenblatt.engine.hashtable import capacity_for, claim, new_slots, resized
 from rosenblatt.engine.jit import jit
+from rosenblatt.engine.mixing import TableChange, WeightChange, table_change
 from rosenblatt.errors import DamagedModel, InvalidData
 from rosenblatt.modelfile.parts import Parts
 from rosenblatt.modelfile.values import check_list
@@ -24,6 +25,7 @@ from rosenblatt.structured.features.weight_table import (
     FrozenTable,
     WeightLists,
     WeightTable,
+    find_rows,
     freeze_lists,
     index_lists,
     new_weight_table,
@@ -31,22 +33,12 @@ from rosenblatt.structured.features.weight_table import (
     squared_norm,
 )
 from rosenblatt.structured.features.words import texts_from_parts, texts_to_parts
-from rosenblatt.structured.tags import linear_chain, schemes
+from rosenblatt.structured.tags import linear_chain, node_changes, schemes
 from rosenblatt.structured.tags.linear_chain import SEEN, UPDATES, USED, StepWeights, TagWeights, TypeScores
 from rosenblatt.structured.tags.sources import Features, FeatureSource, TemplateSource, keys_of_types
 from rosenblatt.structured.tags.viterbi import k_best
 
 BLOCK = 4096  # tokens that a thread takes at once
-
-
-@jit
-def find_rows(slots, keys):
-    """The row of each key, −1 where it has none."""
-    rows = np.empty(keys.size, np.int32)
-    for i in range(keys.size):
-        found = find(slots, keys[i])
-        rows[i] = np.int32(found) if found != ABSENT else np.int32(-1)
-    return rows
 
 
 @jit
@@ -66,6 +58,27 @@ def add_tags(array: NDArray, tags: int) -> NDArray:
     where = np.array([*range(before), tags])
     result[np.ix_(*[where] * array.ndim)] = array
     return result
+
+
+def steps_since(now: StepWeights, start: StepWeights, clock: int) -> TableChange:
+    """Return what has changed in weights of pairs or triples; what is forbidden has not."""
+    allowed = np.isfinite(start.w)
+    w = np.zeros(now.w.shape)
+    w[allowed] = now.w[allowed].astype(np.float64) - start.w[allowed]
+    return table_change(w.ravel(), (now.drift - start.drift).ravel(), clock)
+
+
+def mix_steps(steps: StepWeights, change: TableChange, clock: int) -> None:
+    """Mix a change into weights of pairs or triples; what is forbidden stays so."""
+    places = np.arange(len(change.w)) if change.keys is None else change.keys[0]
+    allowed = np.isfinite(steps.w.ravel()[places])
+    places = places[allowed]
+    w, drift = steps.w.reshape(-1), steps.drift.reshape(-1)
+    then = w[places].astype(np.float64)
+    w[places] = then + change.w[allowed]
+    drift[places] += clock * (w[places] - then)
+    if change.passed is not None:
+        drift[places] += change.passed[allowed]
 
 
 class TaggerModel(StructuredModel):
@@ -138,6 +151,64 @@ class TaggerModel(StructuredModel):
         model.index_new_rows()
         return model
 
+    # Mixing: see `engine.mixing`
+
+    def copy_for(self, features: Features) -> TaggerModel:
+        """Return a copy that learns from these features, and has no weights of others and no words."""
+        model = StructuredModel.copy(self)
+        model.tags, model.vocabulary = list(self.tags), {}
+        rows = find_rows(self.slots, features.keys)
+        known = rows >= 0
+        used = int(np.count_nonzero(known))
+        keys, w = np.empty(len(rows), np.uint64), np.empty((len(rows), len(self.tags)), np.float32)  # room for all
+        keys[:used] = features.keys[known]
+        model.nodes = TagWeights(keys, w, np.empty(w.shape), np.array([used, self.seen, self.updates]))
+        node_changes.take_rows(self.nodes.w, self.nodes.drift, rows[known], w, model.nodes.drift)
+        model.pairs = StepWeights(*(part.copy() for part in self.pairs))
+        model.triples = None if self.triples is None else StepWeights(*(part.copy() for part in self.triples))
+        model.table = None if self.table is None else self.table.select(features.edge_keys)
+        model.slots, model.indexed = new_slots(16), 0
+        model.index_new_rows()
+        return model
+
+    def change_since(self, start: TaggerModel) -> WeightChange:
+        """Return what has changed since this model was a copy of another one, whole or for some features."""
+        (all_keys, w, drift, counts), (_, start_w, start_drift, before) = self.nodes, start.nodes
+        keys, clock = all_keys[: counts[USED]], self.seen
+        origin = find_rows(start.slots, keys)
+        changed = node_changes.count_row_changes(w, drift, start_w, start_drift, origin)
+        rows = np.flatnonzero(changed)
+        rows = rows[np.argsort(keys[rows])]
+        *names, grown, passed = node_changes.list_row_changes(
+            keys, w, drift, start_w, start_drift, origin, rows, int(changed.sum()), float(clock)
+        )
+        tables = {"nodes": TableChange(tuple(names), grown, passed), "pairs": steps_since(self.pairs, start.pairs, clock)}
+        if self.triples is not None and start.triples is not None:
+            tables["triples"] = steps_since(self.triples, start.triples, clock)
+        if self.table is not None and start.table is not None:
+            tables["edges"] = self.table.change_since(start.table, clock)
+        return WeightChange(tables, (counts - before)[[SEEN, UPDATES]])
+
+    def add_change(self, change: WeightChange) -> None:
+        """Go over to the mixture of which this is the change; rows of new features come in the order of their keys."""
+        self._frozen = None
+        counts = self.nodes.counts
+        counts[[SEEN, UPDATES]] += change.counts
+        tables, clock = change.tables, self.seen
+        keys, tags = tables["nodes"].keys or ()
+        rows, used = node_changes.number_rows(self.slots, keys, counts[USED])
+        if used > len(self.nodes.keys):
+            self.extend(used)
+        of_rows = (keys, tags, rows, tables["nodes"].w, tables["nodes"].passed, float(clock))
+        node_changes.mix_rows(*self.nodes[:3], counts[USED], *of_rows)
+        counts[USED] = used
+        self.index_new_rows()
+        mix_steps(self.pairs, tables["pairs"], clock)
+        if self.triples is not None:
+            mix_steps(self.triples, tables["triples"], clock)
+        if self.table is not None:
+            self.table = self.table.with_change(tables["edges"], clock)
+
     def norm(self) -> float:
         """Return the norm of all weights that are not −∞."""
         w = self.nodes.w[: self.nodes.counts[USED]]
@@ -149,7 +220,7 @@ class TaggerModel(StructuredModel):
             total += float(squared_norm(self.table))
         return total**0.5
 
-    def weights(self) -> NDArray:
+    def weights_now(self) -> NDArray:
         """Return the weights of features."""
         return self.nodes.w
 
@@ -205,9 +276,13 @@ class TaggerModel(StructuredModel):
 
     def make_room(self, features: Features, sentence: int) -> None:
         """Make room for half as many rows again, and for all features of a sentence at least."""
-        keys, w, drift, counts = self.nodes
         begin, end = features.indptr[features.starts[sentence : sentence + 2]]
-        room = int(max(counts[USED] + end - begin, 1024, len(keys) * 3 // 2))
+        self.extend(int(self.nodes.counts[USED] + end - begin))
+
+    def extend(self, rows: int) -> None:
+        """Make room for so many rows at least, and for half as many again as there was room for."""
+        keys, w, drift, counts = self.nodes
+        room = max(rows, 1024, len(keys) * 3 // 2)
 
         def larger(array: NDArray) -> NDArray:
             result = np.empty((room, *array.shape[1:]), array.dtype)  # what is not used is never touched

@@ -13,7 +13,7 @@ In all of them O is outside of chunks.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from typing import NamedTuple
 
 import numpy as np
@@ -137,7 +137,37 @@ def detect_scheme(sentences: Iterable[Sequence]) -> str | None:
     str or None
         One of `SCHEMES`; None if there is none.
     """
-    steps = {step for tags in sentences for step in zip([None, *tags], [*tags, None], strict=True)}
+    return scheme_of_steps(tag_steps(sentences))
+
+
+def tag_steps(sentences: Iterable[Sequence]) -> set[tuple]:
+    """Return which tags follow which in these sentences; None stands for what is beyond a sentence.
+
+    Parameters
+    ----------
+    sentences : iterable of sequences of str
+        The tags of each sentence.
+
+    Returns
+    -------
+    set of pairs
+    """
+    return {step for tags in sentences for step in zip([None, *tags], [*tags, None], strict=True)}
+
+
+def scheme_of_steps(steps: Set[tuple]) -> str | None:
+    """Return the scheme in which all these tags may follow each other.
+
+    Parameters
+    ----------
+    steps : set of pairs
+        As `tag_steps` returns them.
+
+    Returns
+    -------
+    str or None
+        One of `SCHEMES`; None if there is none.
+    """
     names = {tag for _, tag in steps if tag is not None}
     for scheme, needed in (("bilou", "LU"), ("iobes", "ES"), ("bio", "B"), ("iob1", "I")):
         if (

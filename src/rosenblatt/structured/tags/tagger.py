@@ -38,6 +38,7 @@ from rosenblatt.structured.base import (
     as_rule,
     check_examples,
     margin_offset,
+    shard_seed,
 )
 from rosenblatt.structured.features.fields import word_place
 from rosenblatt.structured.tags import schemes
@@ -108,6 +109,15 @@ class TaggedCorpus(NamedTuple):
     scheme: str | None
 
 
+class TaggerNames(NamedTuple):
+    """What a shard's sentences are made of, which a model that learns in shards must know from the beginning."""
+
+    source: FeatureSource | None  # None of no sentences
+    tags: list[Tag]
+    types: Sequence  # of tokens, or the names of features
+    steps: set[tuple]  # of tags, where they tell the scheme: see `schemes.tag_steps`
+
+
 class TaggerTrainer(StructuredTrainer):
     """What learns from a corpus of tagged sentences into a model."""
 
@@ -124,7 +134,6 @@ class TaggerTrainer(StructuredTrainer):
             np.uint64(model.seed),
             margin_offset(self.rule, float(tagger.margin)),
         )
-        model.add_types(corpus.features.types)
         self.corpus = model.corpus(corpus.features, corpus.tags)
 
     def epoch(self, order: NDArray, budget: int = NO_LIMIT) -> tuple[Progress, bool]:
@@ -406,7 +415,40 @@ class SequenceTagger(StructuredEstimator):
         return TaggerModel(corpus.source, corpus.scheme, self.markov == 2, corpus.features.edges.shape[1] > 0, seed)
 
     def _trainer(self, model: TaggerModel, corpus: TaggedCorpus, visits: Visits) -> TaggerTrainer:
+        model.add_types(corpus.features.types)
         return TaggerTrainer(self, model, corpus, visits)
+
+    def _shard_corpus(self, X: Sequence, y: Sequence) -> tuple[TaggedCorpus, TaggerNames]:
+        corpus = self._corpus(X, y, begin=True)
+        steps = schemes.tag_steps(y) if self.scheme == "auto" else set()
+        return corpus, TaggerNames(corpus.source if len(X) else None, corpus.names, corpus.features.types, steps)
+
+    def _common_model(self, plan: Plan, names: Sequence[TaggerNames]) -> TaggerModel:
+        sources = {source.kind: source for part in names if (source := part.source) is not None}
+        if len(sources) > 1:
+            found = " and in others of ".join(source.what for source in sources.values())
+            raise InvalidDataType(f"in some shards sentences are made of {found}; they must be the same in all")
+        source = next(iter(sources.values()), None) or self._source(self._source_type(()))
+        scheme = self.scheme
+        if scheme == "auto":
+            scheme = schemes.scheme_of_steps(set().union(*(part.steps for part in names)))
+        edges = isinstance(source, TemplateSource) and bool(source.history)
+        model = TaggerModel(source, scheme, self.markov == 2, edges, int(plan.rng().integers(2**62)))
+        for part in names:
+            model.add_types(part.types)
+        tags = list(dict.fromkeys(tag for part in names for tag in part.tags))
+        if len(tags) > MOST_TAGS:
+            raise InvalidData(f"there are {len(tags)} tags; a tagger takes at most {MOST_TAGS}")
+        model.grow(tags)
+        return model
+
+    def _shard_trainer(self, model: TaggerModel, corpus: TaggedCorpus, visits: Visits, shard: int) -> TaggerTrainer:
+        number_of = {tag: number for number, tag in enumerate(model.tags)}
+        numbers = np.array([number_of[tag] for tag in corpus.names], np.int32)
+        copy = model.copy_for(corpus.features)
+        copy.seed = shard_seed(model.seed, shard)
+        tagged = corpus._replace(names=model.tags, tags=numbers[corpus.tags], arrivals=[(0, len(model.tags))])
+        return TaggerTrainer(self, copy, tagged, visits)
 
     @property
     def classes_(self) -> NDArray:

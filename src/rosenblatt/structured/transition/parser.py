@@ -10,16 +10,17 @@ from numpy.typing import NDArray
 
 from rosenblatt.engine.hashtable import mix
 from rosenblatt.engine.loop import Progress
-from rosenblatt.engine.train import NO_LIMIT, EpochTrainer, Visits
+from rosenblatt.engine.mixing import WeightChange
+from rosenblatt.engine.train import NO_LIMIT, Visits
 from rosenblatt.estimators.parameters import Number, OneOf, parameter, with_parameters
 from rosenblatt.estimators.plan import Plan
 from rosenblatt.estimators.progress import Units
 from rosenblatt.modelfile.parts import Parts
-from rosenblatt.structured.base import WIDEST, Rule, StructuredTrainer, as_rule, margin_offset
+from rosenblatt.structured.base import WIDEST, Rule, StructuredTrainer, as_rule, margin_offset, shard_seed
 from rosenblatt.structured.features.fields import Fields
 from rosenblatt.structured.features.templates import expand_templates, template_list
 from rosenblatt.structured.features.weight_table import WeightLists, WeightTable, new_weight_table, squared_norm
-from rosenblatt.structured.parser import DependencyParser, ParserCorpus, ParserModel, TrainingTrees
+from rosenblatt.structured.parser import DependencyParser, ParserCorpus, ParserModel, ParserNames, TrainingTrees
 from rosenblatt.structured.transition import transitions
 from rosenblatt.structured.transition.beam import learn_beam, parse_beam
 from rosenblatt.structured.transition.greedy import TransitionOptions, learn_greedy, parse_greedy
@@ -116,6 +117,12 @@ class TransitionModel(ParserModel):
         other.uses, other.table = self.uses.copy(), self.table.copy()
         return other
 
+    def copy_for_shard(self, shard: int) -> Self:
+        """Return the same model, which explores in its own way."""
+        other = self.copy()
+        other.seed = shard_seed(self.seed, shard)
+        return other
+
     def restart(self, average: bool, prune: float, seed: int) -> TransitionModel:
         """Return a model that has learned nothing yet and begins with the weights that predict here."""
         lists, unit, _ = self.freeze(average, prune)
@@ -133,9 +140,22 @@ class TransitionModel(ParserModel):
         """Return the Euclidean norm of the weights."""
         return float(np.sqrt(squared_norm(self.table)))
 
-    def weights(self) -> NDArray:
+    def weights_now(self) -> NDArray:
         """Return the weights as they are."""
         return self.table.w[: self.table.used[1]]
+
+    def change_since(self, start: TransitionModel) -> WeightChange:
+        """Return what has changed since this model was a copy of another one."""
+        counts = np.array([self.seen - start.seen, self.updates - start.updates])
+        return WeightChange({"actions": self.table.change_since(start.table, self.seen)}, counts)
+
+    def add_change(self, change: WeightChange) -> None:
+        """Go over to the mixture of which this is the change."""
+        self._frozen = None
+        seen, updates = change.counts.tolist()
+        self.seen += seen
+        self.updates += updates
+        self.table = self.table.with_change(change.tables["actions"], self.seen)
 
     def add_types(self, sentences: Sequence, labels: Mapping[str, int]) -> None:
         """Take in the words of sentences, and the names of labels, the known ones first."""
@@ -297,12 +317,28 @@ class TransitionParser(DependencyParser):
         corpus.model.seed = int(plan.rng().integers(2**62))
         return corpus.model
 
-    def _trainer(self, model: TransitionModel, corpus: TrainingTrees, visits: Visits) -> EpochTrainer:
-        model.add_types(corpus.sentences, corpus.labels)
-        crossing, lifted = transitions.make_projective(corpus.corpus.heads, corpus.corpus.starts)
+    def _take_in(self, model: TransitionModel, trees: TrainingTrees) -> None:
+        model.add_types(trees.sentences, trees.labels)
+        crossing, lifted = transitions.make_projective(trees.corpus.heads, trees.corpus.starts)
         model.n_nonprojective += int(crossing)
         model.n_lifted += int(lifted)
-        return TransitionTrainer(self, model, corpus.corpus, visits)
+
+    def _tree_trainer(self, model: TransitionModel, corpus: ParserCorpus, visits: Visits) -> TransitionTrainer:
+        return TransitionTrainer(self, model, corpus, visits)
+
+    def _shard_corpus(self, X: Sequence, y: Sequence) -> tuple[TrainingTrees, ParserNames]:
+        trees, names = super()._shard_corpus(X, y)
+        uses = np.zeros(len(names.labels), np.uint8)
+        transitions.note_corpus_uses(*trees.corpus[1:], uses)
+        return trees, names._replace(uses=uses)
+
+    def _common_model(self, plan: Plan, names: Sequence[ParserNames]) -> TransitionModel:
+        model = super()._common_model(plan, names)
+        model.seed = int(plan.rng().integers(2**62))
+        model.uses = np.zeros(len(model.labels), np.uint8)
+        for part in names:
+            model.uses[[model.labels[label] for label in part.labels]] |= part.uses
+        return model
 
     @property
     def n_nonprojective_(self) -> int:

@@ -173,6 +173,17 @@ def note_uses(heads, labels, uses):
 
 
 @jit
+def note_corpus_uses(starts, heads, labels, uses):
+    """The same for all gold trees of a corpus, whose heads count from 1 with 0 for the root."""
+    for sentence in range(starts.size - 1):
+        start, n = starts[sentence], starts[sentence + 1] - starts[sentence]
+        tree = np.empty(n, np.int64)
+        for word in range(n):
+            tree[word] = heads[start + word] - 1 if heads[start + word] > 0 else n
+        note_uses(tree, labels[start : start + n], uses)
+
+
+@jit
 def write_usable(uses, usable):
     """Write which kinds of arcs each label may be on: those it has been seen on, and those that no label has been seen on.
     So every action that a configuration allows has a label. One that has not been seen at all waits, if others have."""

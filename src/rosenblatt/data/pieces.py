@@ -1,0 +1,68 @@
+"""Files are cut into pieces that end where records do, so that each piece can be read alone, by any process.
+
+Over all pieces exactly the rows of the files are read, in order, each once. Readers take pieces in place of paths:
+
+    reading = reading_for(files)
+    pieces = cut_files(files, reading, size=1 << 26)
+    for batch in reading.batches(pieces[:3]):
+        ...
+
+Only a few bytes at each cut are read. Delimited text is read once if it has quotes: what a line end means in the middle of
+it, only the text before can say. A compressed file is one piece.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from itertools import pairwise
+
+from rosenblatt.data import opening
+from rosenblatt.data.opening import FilePiece, Paths
+from rosenblatt.data.reading import Reading
+from rosenblatt.errors import InvalidData, InvalidParameter
+
+__all__ = ["FilePiece", "cut_files"]
+
+
+def cut_files(paths: Paths, reading: Reading, size: int) -> list[FilePiece]:
+    """Cut files of rows into pieces.
+
+    Parameters
+    ----------
+    paths : str, path, or iterable of these
+        The files: paths, URLs of fsspec, folders, patterns.
+    reading : Reading
+        How the files are read, fitted or not.
+    size : int
+        Bytes of a piece, about; a piece is longer where a record is, and the last one of a file is shorter. A piece of a
+        Parquet or Arrow file has at least one row group or record batch.
+
+    Returns
+    -------
+    list of FilePiece
+        The pieces, in the order of the files; an empty file has none.
+
+    Raises
+    ------
+    InvalidData
+        If a file can be read only once, as a pipe.
+    FormatError
+        If a quote in delimited text is not closed, or the format of a table cannot be detected.
+    """
+    return _cut(paths, size, lambda path: reading.record_ends(path, size))
+
+
+def _cut(paths: Paths, size: int, record_ends: Callable[[str], list[int]]) -> list[FilePiece]:
+    if size < 1:
+        raise InvalidParameter("size", size, "a number of bytes, at least 1")
+    return [piece for path in opening.paths(paths) for piece in _pieces_of(path, record_ends)]
+
+
+def _pieces_of(path: str, record_ends: Callable[[str], list[int]]) -> Iterable[FilePiece]:
+    if not opening.rereadable([path]):
+        name = opening.name_of(path)
+        raise InvalidData(
+            "it cannot be cut into pieces: a pipe can be read only once, and by one process", path=name, hint="name a file"
+        )
+    ends = [opening.size_of_file(path)] if opening.is_compressed(path) else record_ends(path)
+    return [FilePiece(path, begin, end) for begin, end in pairwise([0, *ends]) if begin < end]

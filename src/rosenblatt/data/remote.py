@@ -1,0 +1,93 @@
+"""Files behind URLs, such as s3://bucket/part-1.svm, are found and opened by fsspec; it is imported when the first URL
+is met, and never for a local path.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import IO, Any
+
+from rosenblatt.errors import MissingDependency
+
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+(::|://)")  # two letters at least: C:// is a drive
+_PATTERN = re.compile(r"[*?[]")
+
+
+def is_url(path: object) -> bool:
+    """Return whether a path is a URL of fsspec, such as memory://rows.svm."""
+    return isinstance(path, str) and "://" in path and _URL.match(path) is not None
+
+
+def open_url(url: str) -> IO[bytes]:
+    """Open a file to read; seek goes to any byte without reading those before it, where the protocol allows it."""
+    system, path = _locate(url)
+    _status(url)  # some file systems open a folder, or a file that is not there, and fail at the first read
+    return system.open(path, "rb")
+
+
+def size_of_url(url: str) -> int:
+    """Return the size of a file in bytes; OSError where the protocol does not tell it."""
+    size = _status(url)["size"]
+    if size is None:
+        raise OSError(f"the size of {url!r} is unknown: its server does not tell it; copy the file first")
+    return int(size)
+
+
+def is_file_url(url: str) -> bool:
+    """Return whether there is a file behind this URL."""
+    try:
+        return _status(url)["type"] == "file"
+    except OSError:
+        return False
+
+
+def urls_of(pattern: str) -> list[str]:
+    """Return the URLs that one names: its own, those of the files in a folder, or those that match a pattern, sorted."""
+    system, path = _locate(pattern)
+    try:
+        found = system.info(path)
+    except FileNotFoundError:
+        found = None
+    if found is not None and found["type"] != "directory":
+        return [pattern]
+    if found is not None:
+        entries = system.ls(path, detail=True)
+        names = [entry["name"] for entry in entries if entry["type"] == "file" and not _hidden(entry["name"])]
+        nothing = f"there are no files in the folder {pattern!r}; name one that has some, or a pattern"
+    elif _PATTERN.search(pattern):
+        names = [name for name, entry in system.glob(path, detail=True).items() if entry["type"] == "file"]
+        nothing = f"no file matches the pattern {pattern!r}"
+    else:
+        names, nothing = [], f"there is no file {pattern!r}"
+    if not names:
+        raise FileNotFoundError(nothing)
+    return sorted(system.unstrip_protocol(name) for name in names)
+
+
+def _hidden(name: str) -> bool:
+    return os.path.basename(name).startswith(".")
+
+
+def _status(url: str) -> dict[str, Any]:
+    """Return what the file system knows of a file; FileNotFoundError if there is none, IsADirectoryError for a folder."""
+    system, path = _locate(url)
+    try:
+        found = system.info(path)
+    except FileNotFoundError:
+        raise FileNotFoundError(f"there is no file {url!r}") from None
+    if found["type"] == "directory":
+        raise IsADirectoryError(f"{url!r} is a folder, not a file; name a file in it")
+    return found
+
+
+def _locate(url: str) -> tuple[Any, str]:
+    """Return the file system of a URL and the path in it."""
+    try:
+        from fsspec.core import url_to_fs
+    except ImportError:
+        raise MissingDependency("fsspec", "cluster", "URLs") from None
+    try:
+        return url_to_fs(url)
+    except ImportError as missing:  # of the package that knows the protocol, such as s3fs
+        raise MissingDependency(missing.name or "fsspec", "cluster", f"URLs such as {url!r}") from missing
