@@ -152,7 +152,7 @@ def is_paths(data: object) -> bool:
     return bool(several) and all(isinstance(one, str | PathLike) for one in several)
 
 
-def _fit_arrays(job: Job, estimator: Linear, X: Any, y: ArrayLike, weight: ArrayLike | None) -> Any:
+def _fit_arrays(job: Job, estimator: Linear, X: Any, y: Any, weight: ArrayLike | None) -> Any:
     """The estimator fitted to rows in memory, which are dealt to the shards one by one."""
     learner: Any = clone(estimator)
     count = SHARDS if job.shards is None else job.shards

@@ -9,7 +9,7 @@ import numpy as np
 
 from rosenblatt.cluster.collections import is_collection
 from rosenblatt.cluster.fitting import fit
-from rosenblatt.estimators.interface import ClassifierMixin, Learner, available_if, check_is_fitted
+from rosenblatt.estimators.interface import ClassifierMixin, Learner, available_if, check_is_fitted, clone
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -69,6 +69,10 @@ class Mixing(ClassifierMixin, Learner):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+    def __sklearn_clone__(self) -> Mixing:
+        params = self.get_params(deep=False)
+        return Mixing(**params | {"estimator": clone(self.estimator)})  # a client cannot be copied
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "estimator_")

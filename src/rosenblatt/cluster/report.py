@@ -91,7 +91,9 @@ def report_from_parts(parts: Parts) -> MixingReport:
         shards,
         mixing,
         [
-            MixedEpoch(own, [ShardReport(*row[:3], 0.0, row[3], bool(row[4])) for row in rows])
+            MixedEpoch(
+                own, [ShardReport(seen, wrong, moves, 0.0, size, bool(done)) for seen, wrong, moves, size, done in rows]
+            )
             for own, rows in zip(shares.tolist(), counts.tolist(), strict=True)
         ],
     )

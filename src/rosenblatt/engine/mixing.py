@@ -103,7 +103,9 @@ class WeightChange(NamedTuple):
         """Return a sum of counted changes with each weight divided by its count."""
         return self._replace(
             tables={
-                name: table._replace(w=table.w / np.maximum(table.shards, 1.0), shards=None)
+                name: table._replace(
+                    w=table.w / np.maximum(1.0 if table.shards is None else table.shards, 1.0), shards=None
+                )
                 for name, table in self.tables.items()
             }
         )
