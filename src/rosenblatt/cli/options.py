@@ -90,7 +90,7 @@ class ClusterOptions(NamedTuple):
     )] = None  # fmt: skip
     mixing: Annotated[Mixture | None, option(
         "--mixing", None,
-        "How the weights of shards are averaged: equally, by their mistakes, or each weight over the shards that changed it.",
+        "How the weights of shards are averaged: equally, by their mistakes, or each weight over those that changed it.",
     )] = None  # fmt: skip
 
 
