@@ -64,17 +64,20 @@ class _Watch:
 
     def __init__(self, console: Console, line: Progress, unit: str, done: Callable[[], None]):
         self.console, self.line, self.unit, self.done = console, line, unit, done
-        self.epoch, self.seen, self.mistakes, self.seconds = 0, 0, 0, 0.0
+        self.epoch = self.seen = self.mistakes = 0
 
     def __call__(self, progress: ShardProgress) -> None:
         self.done()
+        if progress.epoch != self.epoch:
+            self.line.began = self.line.clock()
         if progress.epoch > self.epoch and progress.seen > self.seen:
-            seen = progress.seen - self.seen
-            share = (progress.mistakes - self.mistakes) / seen
-            self.console.note(f"epoch {progress.epoch - 1}: {share:.2%} of {count_text(seen, self.unit)} predicted wrong")
+            seen, mistakes = progress.seen - self.seen, progress.mistakes - self.mistakes
+            done = f"epoch {progress.epoch - 1}: {count_text(mistakes, 'mistake')} in {count_text(seen, self.unit)}"
+            self.console.note(f"{done}, {progress.seconds:.1f} s")
         self.epoch, self.seen, self.mistakes = progress.epoch, progress.seen, progress.mistakes
-        what = {"epoch": progress.epoch} if progress.epoch else {"loading": ""}
-        self.line.update(progress.done, of=progress.shards, **what)
+        self.line.total = progress.shards
+        what = {"epoch": progress.epoch} if progress.epoch else {"loaded": ""}
+        self.line.update(progress.done, **what)
 
 
 def describe_shards(learner: Any) -> tuple[dict[str, Any], str]:
