@@ -58,10 +58,10 @@ def shown(
 ) -> Iterator[Callable[[ShardProgress], None]]:
     """Show shards as they finish, and each epoch when it is over; `done` is called when there is something to show."""
     with console.progress(unit="shards") as line:
-        yield _Watch(console, line, unit, done)
+        yield _ShardWatch(console, line, unit, done)
 
 
-class _Watch:
+class _ShardWatch:
     """Shows the shards of an epoch in one line, and the mistakes of each epoch in a note."""
 
     def __init__(self, console: Console, line: Progress, unit: str, done: Callable[[], None]):

@@ -154,14 +154,14 @@ def piece_size(size: int, shards: int) -> int:
     return min(max(-(-size // (shards * _PIECES)), 1), _PIECE_BYTES)
 
 
-def deal_pieces(pieces: Sequence[FilePiece], shards: int | None, asked: int | None) -> list[tuple[FilePiece, ...]]:
+def deal_pieces(pieces: Sequence[FilePiece], shards: int | None, wanted: int | None) -> list[tuple[FilePiece, ...]]:
     """Return the pieces of each shard, in turn; fewer shards where there are fewer pieces and no number was asked for."""
     if not pieces:
         raise InvalidData("there are no rows to learn from")
-    if asked is not None and asked > len(pieces):
+    if wanted is not None and wanted > len(pieces):
         names = ", ".join(sorted({piece.path for piece in pieces})[:3])
         raise InvalidParameter(
-            "shards", asked, f"at most {len(pieces)}: the files ({names}) cannot be cut into more pieces",
+            "shards", wanted, f"at most {len(pieces)}: the files ({names}) cannot be cut into more pieces",
             hint="compressed files are read as a whole, and tables by their row groups",
         )  # fmt: skip
     count = min(shards or len(pieces), len(pieces))

@@ -115,11 +115,11 @@ def fit(
     with connect(client) as connection:
         job = Job(connection, shards, options, watch)
         if isinstance(estimator, StructuredEstimator):
-            return sentences.fit(job, estimator, data, y)
+            return sentences.fit_sentences(job, estimator, data, y)
         if not isinstance(estimator, Linear):
             raise not_mixable(estimator)
         if is_paths(data):
-            return _fit_files(job, estimator, data, y, sample_weight, stream)
+            return _fit_row_files(job, estimator, data, y, sample_weight, stream)
         if dask_collections.is_collection(data):
             return _fit_collection(job, estimator, data, y, sample_weight)
         if y is None:
@@ -136,7 +136,7 @@ def fit_sentence_files(
     options = RunOptions("changed" if mixing is None else mixing, checkpoint, resume)
     options.check()
     with connect(client) as connection:
-        return sentences.fit(Job(connection, shards, options, watch), estimator, paths, column, names)
+        return sentences.fit_sentences(Job(connection, shards, options, watch), estimator, paths, column, names)
 
 
 class Job:
@@ -179,11 +179,11 @@ def _fit_arrays(job: Job, estimator: Linear, X: Any, y: Any, weight: ArrayLike |
     weights = targets.sample_weights(weight, len(y))
     names = tuple(learner.feature_names_in_) if hasattr(learner, "feature_names_in_") else None
     parts = [deal(X, y, weights, names, i, count) for i in range(min(count, len(y)))]
-    loads = [_sends(part) for part in parts]
+    loads = [_sends_rows(part) for part in parts]
     return _fit_rows(job, learner, loads)
 
 
-def _sends(shard: MemoryShard) -> Callable[[Client], Future]:
+def _sends_rows(shard: MemoryShard) -> Callable[[Client], Future]:
     return lambda client: client.scatter(shard, hash=False)
 
 
@@ -222,7 +222,7 @@ def _fit_rows(job: Job, learner: Linear, loads: Sequence[Callable[[Client], Futu
     return fitted
 
 
-def _fit_files(job: Job, estimator: Linear, paths: Any, target: str | None, weight: object, stream: bool | None) -> Any:
+def _fit_row_files(job: Job, estimator: Linear, paths: Any, target: str | None, weight: object, stream: bool | None) -> Any:
     """The estimator fitted to files; its `max_iter` is the number of passes, if it is not the default."""
     if weight is not None:
         raise InvalidParameter("sample_weight", weight, "None with files, which hold the weights of their rows")
