@@ -28,6 +28,7 @@ from rosenblatt.structured.base import StructuredEstimator
 from rosenblatt.workflow.training import Options
 
 SHARDS = 8  # by default, of data in memory
+_PATIENCE = 60  # seconds to wait for a worker that takes rows
 
 
 def fit(
@@ -184,7 +185,7 @@ def _fit_arrays(job: Job, estimator: Linear, X: Any, y: Any, weight: ArrayLike |
 
 
 def _sends_rows(shard: MemoryShard) -> Callable[[Client], Future]:
-    return lambda client: client.scatter(shard, hash=False)
+    return lambda client: client.scatter(shard, hash=False, timeout=_PATIENCE)
 
 
 def deal(X: Matrix, y: NDArray, weight: NDArray | None, names: tuple[str, ...] | None, i: int, shards: int) -> MemoryShard:
