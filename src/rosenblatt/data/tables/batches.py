@@ -25,7 +25,16 @@ from rosenblatt.data.tables.arrow import Column, number_array
 from rosenblatt.data.tables.delimited import Delimited, first_records
 from rosenblatt.data.tables.json_lines import JsonLines, object_columns
 from rosenblatt.data.tables.schema import KINDS, LABELS, SAMPLE, ColumnChoice, ColumnKind, Schema, infer_schema, is_number
-from rosenblatt.data.tables.sources import Form, Lines, Piece, Source, TableError, check_encoding, detect_form
+from rosenblatt.data.tables.sources import (
+    Form,
+    Lines,
+    Piece,
+    Source,
+    TableError,
+    check_encoding,
+    detect_table_format,
+    form_of,
+)
 from rosenblatt.data.tables.values import NUMBER, Check, Fault, as_text, check_columns, mismatches, plain
 from rosenblatt.errors import FormatError
 
@@ -59,12 +68,14 @@ def open_source(
     """Return the file, or a piece of it, as a source of rows, with names for its columns. How a piece is laid out, the
     beginning of the file tells."""
     head = _head(path, stream)
-    form = detect_form(path, head, options.format, options.delimiter, options.quote)
+    format = options.format or detect_table_format(path, head, options.delimiter)
     nameless = format_of_suffix(path, TABLES) is None
-    if known is not None and options.delimiter is None:
-        alike = form.format in ("csv", "tsv", "lines") and known.form.format in ("csv", "tsv")
-        if form.format == known.form.format or (options.format is None and nameless and alike):
-            form = known.form  # with the delimiter and the quotes of the file learned from
+    alike = known is not None and format in ("csv", "tsv", "lines") and known.form.format in ("csv", "tsv")
+    same = known is not None and (format == known.form.format or (options.format is None and nameless and alike))
+    if known is not None and same and options.delimiter is None:
+        form = known.form  # with the delimiter and the quotes of the file learned from
+    else:
+        form = form_of(format, head, options.delimiter, options.quote)
     if form.format in ("parquet", "arrow"):
         from rosenblatt.data.tables.columnar import Arrow, open_parquet
 
