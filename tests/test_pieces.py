@@ -33,7 +33,17 @@ from rosenblatt.data.tables import Table, TableError
 from rosenblatt.data.tables.batches import EMPTY
 from rosenblatt.data.tables.schema import ColumnError
 from rosenblatt.data.vw import Vw, VwError
-from rosenblatt.errors import FormatError, InvalidData, InvalidParameter, RosenblattError, UnknownColumn
+from rosenblatt.errors import (
+    FormatError,
+    InvalidData,
+    InvalidParameter,
+    MissingDependency,
+    OutputError,
+    RosenblattError,
+    UnknownColumn,
+    UnknownLabel,
+    UnsupportedOperation,
+)
 
 SIZES = st.sampled_from([1, 2, 3, 7, 20, 64, 1000])
 
@@ -338,6 +348,7 @@ BLOCK = st.sampled_from(
     size=SIZES,
     strict=st.booleans(),
 )
+@example(blocks=[WORD + "\n", "\ufeff" + WORD + "\n"], mark=True, end="", size=1, strict=True)
 def test_conllu_by_sentences(blocks, mark, end, size, strict):
     path = written("a.conllu", ("\ufeff" * mark + WORD + "\n" + "".join(blocks) + end).encode())
     check_sentences(lambda source: conllu.read(source, strict=strict, on_error="skip"), path, size)
@@ -515,6 +526,23 @@ def test_errors_of_readers_go_from_one_process_to_another(kind):
     assert isinstance(again, RosenblattError)
     assert {name: getattr(again, name) for name in made} == made
     assert (again.row, again.problem) == (error.row, "it is wrong")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MissingDependency("fsspec", "cluster", "URLs"),
+        OutputError("it is full", "a.model", 28, hint="make room"),
+        InvalidParameter("size", 0, "at least 1", hint="say how many bytes"),
+        UnsupportedOperation("it cannot be opened", path="s3://a"),
+        UnknownLabel("c", ["a", "b"], path="a.svm", line=3),
+    ],
+)
+def test_other_errors_keep_their_facts_too(error):
+    again = pickle.loads(pickle.dumps(error))
+    assert (type(again), str(again), vars(again)) == (type(error), str(error), vars(error))
+    for name in ("name", "errno", "filename"):
+        assert getattr(again, name, None) == getattr(error, name, None)
 
 
 def test_pieces_are_pickled_and_readings_for_them_found(tmp_path):
