@@ -6,6 +6,7 @@ of the files. How the files are cut depends on the files and the number of shard
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from os import PathLike
 from time import perf_counter
@@ -13,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from distributed import Client, Future
+from numpy.typing import NDArray
 
 from rosenblatt.cluster import tasks
 from rosenblatt.cluster.connection import connect
@@ -45,7 +47,7 @@ from rosenblatt.workflow.training import train as train_alone
 SHARDS = 8  # by default, the least
 _SHARD_BYTES = 1 << 27  # of files, by default, where that makes more shards
 _PIECES = 8  # of a shard, where the files are large enough
-_PIECE_BYTES = (1 << 18, 1 << 23)  # the least and the most that a piece has
+_PIECE_BYTES = 1 << 23  # the most that a piece has
 _MOST_PASSES = 1000
 
 
@@ -107,17 +109,18 @@ def train(
         If the scheduler or all workers are gone; the hint names the checkpoint.
     """
     began = perf_counter()
-    files = file_list(paths)
+    files = shared_paths(paths)
     learner = make_learner(*default_learner(options.task)) if learner is None else learner
     _check(files, learner, options)
     run_options = RunOptions(mixing, checkpoint, resume)
     run_options.check()
     stream = uses_stream(files, reading, options)
     with connect(client) as connection:
-        if shards == 1:
-            return connection.submit(train_alone, files, reading, learner, options, pure=False).result()
         work = FileWork(connection, files, reading, options, stream)
-        work.cut(shards)
+        if shards != 1:
+            work.cut(shards)
+        if len(work.shares) <= 1:  # one shard, or one piece, which cannot be cut
+            return connection.submit(train_alone, files, reading, learner, options, pure=False).result()
         fresh = copy_with_seed(learner, options.seed)
         return work.train(fresh, run_options, watch, began)
 
@@ -136,6 +139,11 @@ def _check(files: Sequence[str], learner: Learner, options: Options) -> None:
         )  # fmt: skip
 
 
+def shared_paths(paths: Paths) -> list[str]:
+    """Return the files that paths name, by absolute paths: workers need not run in the folder of this process."""
+    return [path if "://" in path else os.path.abspath(path) for path in file_list(paths)]
+
+
 def shards_of_bytes(size: int) -> int:
     """Return the number of shards for so many bytes of files."""
     return max(SHARDS, -(-size // _SHARD_BYTES))
@@ -143,19 +151,17 @@ def shards_of_bytes(size: int) -> int:
 
 def piece_size(size: int, shards: int) -> int:
     """Return the bytes of a piece, for so many bytes of files and so many shards."""
-    low, high = _PIECE_BYTES
-    wanted = -(-size // (shards * _PIECES))
-    return min(max(wanted, min(low, -(-size // shards))), high)
+    return min(max(-(-size // (shards * _PIECES)), 1), _PIECE_BYTES)
 
 
-def deal_pieces(pieces: Sequence[FilePiece], shards: int | None, asked: int | None) -> list[tuple[FilePiece, ...]]:
+def deal_pieces(pieces: Sequence[FilePiece], shards: int | None, wanted: int | None) -> list[tuple[FilePiece, ...]]:
     """Return the pieces of each shard, in turn; fewer shards where there are fewer pieces and no number was asked for."""
     if not pieces:
         raise InvalidData("there are no rows to learn from")
-    if asked is not None and asked > len(pieces):
+    if wanted is not None and wanted > len(pieces):
         names = ", ".join(sorted({piece.path for piece in pieces})[:3])
         raise InvalidParameter(
-            "shards", asked, f"at most {len(pieces)}: the files ({names}) cannot be cut into more pieces",
+            "shards", wanted, f"at most {len(pieces)}: the files ({names}) cannot be cut into more pieces",
             hint="compressed files are read as a whole, and tables by their row groups",
         )  # fmt: skip
     count = min(shards or len(pieces), len(pieces))
@@ -181,19 +187,22 @@ class FileWork:
 
     def train(self, learner: Linear, run_options: RunOptions, watch: Watch, began: float) -> FileModel:
         """Train and return the model."""
-        while True:
-            shards = DaskShards(self.client, self._loads(), watch)
-            run = LinearRun(learner, shards, run_options, self.options.seed, shuffle=self._shuffles())
+        shards = DaskShards(self.client, self._loads(), watch)
+        run = LinearRun(learner, shards, run_options, self.options.seed, shuffle=self._shuffles())
+
+        def renew(labels: NDArray) -> None:
+            """Read labels as words, in all shards, where some are."""
+            self.reading = self.reading.with_labels(labels.astype(object) if labels.dtype.kind in "UO" else labels)
+            shards.replace(self._loads())
+
+        summaries = run.agree()
+        if len({summary.labels.dtype.kind for summary in summaries if summary.rows}) > 1:
+            renew(labels_of_files([summary.labels for summary in summaries])[0])
             summaries = run.agree()
-            kinds = {summary.labels.dtype.kind for summary in summaries if summary.rows}
-            text = np.array(["a", "b"], object)
-            if len(kinds) == 1 or self.reading == (worded := self.reading.with_labels(text)):
-                break
-            self.reading = worded  # some shards have words as labels: all of them read labels as words
         labels = [summary.labels for summary in summaries if summary.rows]
-        counts = sum(int(summary.counts.sum()) for summary in summaries)
-        check_labels(np.concatenate(labels) if counts else None, learner, self.options, self.files)
-        finished = run.fit(summaries, labels_of_files, self._limits, sum_class_counts=True)
+        if labels:
+            check_labels(np.concatenate(labels), learner, self.options, self.files)
+        finished = run.fit(summaries, labels_of_files, self._limits, sum_class_counts=True, renew=renew)
         run.learner.mixing_ = finished.report
         return self._model(run, finished, began)
 

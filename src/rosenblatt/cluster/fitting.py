@@ -25,7 +25,6 @@ from rosenblatt.estimators.base import refuse_non_finite
 from rosenblatt.estimators.interface import Learner, clone
 from rosenblatt.estimators.linear import Linear
 from rosenblatt.structured.base import StructuredEstimator
-from rosenblatt.workflow.model import file_list
 from rosenblatt.workflow.training import Options
 
 SHARDS = 8  # by default, of data in memory
@@ -38,7 +37,7 @@ def fit(
     *,
     client: Client | str | None = None,
     shards: int | None = None,
-    mixing: str = "uniform",
+    mixing: str | None = None,
     sample_weight: Any = None,
     checkpoint: str | PathLike | None = None,
     resume: bool = False,
@@ -68,10 +67,11 @@ def fit(
     shards : int, optional
         The number of shards. By default it depends on the data alone: the partitions of a Dask collection, one for each
         128 MiB of files, at least 8; 8 for data in memory. With one shard a worker calls `estimator.fit`.
-    mixing : {"uniform", "mistakes", "changed"}
+    mixing : {"uniform", "mistakes", "changed"}, optional
         How weights are mixed: with equal shares; in proportion to the updates of the shards; or each weight as the mean
-        over the shards that have changed it, which is no mixture in the sense of the theorem, and better where features
-        are rare.
+        over the shards that have changed it. The first two have a theorem and converge on separable rows. The third has
+        none, and is more accurate where features are rare, as the words of text are. By default "uniform" for rows, and
+        "changed" for taggers, parsers and `StructuredPerceptron`.
     sample_weight : array or Dask array, optional
         The weight of each row.
     checkpoint : path, optional
@@ -107,22 +107,36 @@ def fit(
     >>> with cluster.connect("local") as client:  # doctest: +SKIP
     ...     model = cluster.fit(rosenblatt.Perceptron(), X, y, client=client, shards=4)
     """
+    if mixing is None:
+        mixing = "changed" if isinstance(estimator, StructuredEstimator) else "uniform"
     options = RunOptions(mixing, checkpoint, resume)
     options.check()
     check_shards(shards)
     with connect(client) as connection:
         job = Job(connection, shards, options, watch)
         if isinstance(estimator, StructuredEstimator):
-            return sentences.fit(job, estimator, data, y)
+            return sentences.fit_sentences(job, estimator, data, y)
         if not isinstance(estimator, Linear):
             raise not_mixable(estimator)
         if is_paths(data):
-            return _fit_files(job, estimator, data, y, sample_weight, stream)
+            return _fit_row_files(job, estimator, data, y, sample_weight, stream)
         if dask_collections.is_collection(data):
             return _fit_collection(job, estimator, data, y, sample_weight)
         if y is None:
             raise InvalidData("y must be given with rows in memory: a label for each row")
         return _fit_arrays(job, estimator, data, y, sample_weight)
+
+
+def fit_sentence_files(
+    estimator: StructuredEstimator, paths: list[str], column: str | None, names: Sequence[str] | None, *,
+    client: Client | str | None = None, shards: int | None = None, mixing: str | None = None,
+    checkpoint: str | PathLike | None = None, resume: bool = False, watch: Watch = lambda progress: None,
+) -> Any:  # fmt: skip
+    """Return a tagger or parser fitted to files, whose columns have these names where they are not CoNLL-U."""
+    options = RunOptions("changed" if mixing is None else mixing, checkpoint, resume)
+    options.check()
+    with connect(client) as connection:
+        return sentences.fit_sentences(Job(connection, shards, options, watch), estimator, paths, column, names)
 
 
 class Job:
@@ -165,11 +179,11 @@ def _fit_arrays(job: Job, estimator: Linear, X: Any, y: Any, weight: ArrayLike |
     weights = targets.sample_weights(weight, len(y))
     names = tuple(learner.feature_names_in_) if hasattr(learner, "feature_names_in_") else None
     parts = [deal(X, y, weights, names, i, count) for i in range(min(count, len(y)))]
-    loads = [_sends(part) for part in parts]
+    loads = [_sends_rows(part) for part in parts]
     return _fit_rows(job, learner, loads)
 
 
-def _sends(shard: MemoryShard) -> Callable[[Client], Future]:
+def _sends_rows(shard: MemoryShard) -> Callable[[Client], Future]:
     return lambda client: client.scatter(shard, hash=False)
 
 
@@ -208,13 +222,13 @@ def _fit_rows(job: Job, learner: Linear, loads: Sequence[Callable[[Client], Futu
     return fitted
 
 
-def _fit_files(job: Job, estimator: Linear, paths: Any, target: str | None, weight: object, stream: bool | None) -> Any:
+def _fit_row_files(job: Job, estimator: Linear, paths: Any, target: str | None, weight: object, stream: bool | None) -> Any:
     """The estimator fitted to files; its `max_iter` is the number of passes, if it is not the default."""
     if weight is not None:
         raise InvalidParameter("sample_weight", weight, "None with files, which hold the weights of their rows")
     passes = None if estimator.max_iter == type(estimator)().max_iter else estimator.max_iter
     options = Options(passes, estimator.order, seed_of(estimator), stream)
-    reading = reading_for(file_list(paths), **({} if target is None else {"target": target}))
+    reading = reading_for(files.shared_paths(paths), **({} if target is None else {"target": target}))
     model = files.train(
         paths, reading, estimator, options, client=job.client, shards=job.shards, mixing=job.options.mixing,
         checkpoint=job.options.checkpoint, resume=job.options.resume, watch=job.watch,

@@ -36,8 +36,13 @@ class ArcWeights(NamedTuple):
         slots = self.slots.copy()
         return ArcWeights(slots, slots.view(np.float32), self.drift.copy(), self.used.copy())
 
+    def branch(self) -> ArcWeights:
+        """Return a copy for a shard to learn into, whose drift is its own."""
+        slots = self.slots.copy()
+        return ArcWeights(slots, slots.view(np.float32), np.zeros(self.drift.shape), self.used.copy())
+
     def change_since(self, start: ArcWeights, clock: int) -> TableChange:
-        """Return what has changed since these weights were a copy of others; `clock` counts the examples seen."""
+        """Return what has changed since these weights were branched off; `clock` counts the examples seen."""
         names = np.sort(_changed_names(self, start))
         *keys, w, passed = _list_changes(self, start, names, float(clock))
         return TableChange(tuple(keys), w, passed)
@@ -161,7 +166,7 @@ def _reserve(table, features):
 
 
 @jit
-def _find(slots, name):
+def _find_arc(slots, name):
     """The slot of a name, or an empty one, whose weights are 0."""
     mask = np.uint64(slots.shape[0] - 1)
     at = (name >> _ONE) & mask
@@ -172,15 +177,15 @@ def _find(slots, name):
 
 @jit
 def _changed_names(table, start):
-    """The names of features whose weights or drifts differ."""
+    """The names of features whose weights differ, or did so."""
     slots, w, drift, used = table
     names = np.empty(used[0], np.uint64)
     to = 0
     for at in range(slots.shape[0]):
         if slots[at, 0] != _EMPTY:
-            was = _find(start.slots, slots[at, 0])
+            was = _find_arc(start.slots, slots[at, 0])
             for side in range(2):
-                if w[at, 2 + side] != start.w[was, 2 + side] or drift[at, side] != start.drift[was, side]:
+                if w[at, 2 + side] != start.w[was, 2 + side] or drift[at, side] != 0.0:
                     names[to] = slots[at, 0]
                     to += 1
                     break
@@ -189,17 +194,16 @@ def _changed_names(table, start):
 
 @exact
 def _list_changes(table, start, names, clock):
-    """(names, sides, growth of w, growth of drift − clock · growth of w) of the weights of these names that differ."""
+    """(names, sides, growth of w, drift − clock · growth of w) of the weights of these names that differ, or did so."""
     room = 2 * names.size
     found, sides, grown, passed = np.empty(room, np.uint64), np.empty(room, np.uint32), np.empty(room), np.empty(room)
     to = 0
     for name in names:
-        at, was = _find(table.slots, name), _find(start.slots, name)
+        at, was = _find_arc(table.slots, name), _find_arc(start.slots, name)
         for side in range(2):
             step = np.float64(table.w[at, 2 + side]) - np.float64(start.w[was, 2 + side])
-            drifted = table.drift[at, side] - start.drift[was, side]
-            if step != 0.0 or drifted != 0.0:
-                found[to], sides[to], grown[to], passed[to] = name, side, step, drifted - clock * step
+            if step != 0.0 or table.drift[at, side] != 0.0:
+                found[to], sides[to], grown[to], passed[to] = name, side, step, table.drift[at, side] - clock * step
                 to += 1
     return found[:to].copy(), sides[:to].copy(), grown[:to].copy(), passed[:to].copy()
 
