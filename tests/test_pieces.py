@@ -130,6 +130,7 @@ SVMLIGHT_LINE = st.one_of(
 
 
 @given(contents=st.lists(lines_of(SVMLIGHT_LINE), min_size=1, max_size=2), size=SIZES)
+@example(contents=[b"1 1:1\n\x1f\x8b\x08 1:1\n1 2:1\n"], size=1)  # the second line begins as gzip does
 def test_libsvm_text(contents, size):
     paths = [written("a.svm", content) for content in contents]
     with parse_threads(1):
@@ -205,6 +206,23 @@ def test_columns_are_those_of_the_header_of_each_file(tmp_path):
     pieces = check_cut(HEADER, [str(one), str(other)], 12)
     assert len(pieces) > 6
     assert Found(HEADER, [pieces[-2:]]).rows[0] == {"y": "b", "t": "blue words"}
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
+def test_a_piece_of_nothing_but_bad_rows(suffix, tmp_path):
+    """The first thousand rows say what a column holds; behind them every bad row is an error of its own."""
+    path = tmp_path / f"a{suffix}"
+    lines = ["ab"[i % 2] + (f",{i}" if i < 1100 else ",word") for i in range(1200)]
+    if suffix == ".csv":
+        path.write_text("y,n\n" + "\n".join(lines))
+    else:
+        path.write_text("".join(f'{{"y": "{line[0]}", "n": {json.dumps(line[2:])}}}\n' for line in lines))
+    table = Table("y", numeric="n")
+    table = table.fit(table.batches([str(path)], on_error="skip"))
+    pieces = check_cut(table, [str(path)], 400)
+    with pytest.raises(TableError, match="'word'") as raised:
+        list(table.batches(pieces[-1:]))
+    assert raised.value.line > 1101
 
 
 def test_a_piece_behind_the_first_needs_no_guess(tmp_path):

@@ -1,8 +1,9 @@
 """Open files to read and to write. Compression (gzip, bzip2, xz, zstd) is detected by the first bytes, not by the name.
 
-Everything that reads files begins here. `paths` turns what a user wrote (files, folders, patterns, "-") into the files in
-order; `Input` is one of them as a stream of bytes that knows its progress; `pieces` cuts a stream at line ends into pieces
-that are held one at a time; `output` writes beside the old version of a file and takes its place when complete.
+Everything that reads files begins here. `paths` turns what a user wrote (files, folders, patterns, URLs, "-") into the
+files in order; `Input` is one of them, or a `FilePiece` of one, as a stream of bytes that knows its progress; `pieces` cuts
+a stream at line ends into pieces that are held one at a time; `output` writes beside the old version of a file and takes
+its place when complete.
 
     for path in paths(["part-*.svm.gz", "-"]):
         with Input(path) as stream:
