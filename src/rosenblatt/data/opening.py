@@ -169,10 +169,11 @@ def rereadable(paths: Iterable[Source]) -> bool:
 
 
 def _is_file(source: Source) -> bool:
-    path = source.path if isinstance(source, FilePiece) else source
-    if remote.is_url(path):
-        return remote.is_file_url(str(path))
-    return isinstance(path, str | os.PathLike) and path != "-" and os.path.isfile(path)
+    if isinstance(source, FilePiece):
+        return True  # only files are cut
+    if remote.is_url(source):
+        return remote.is_file_url(str(source))
+    return isinstance(source, str | os.PathLike) and source != "-" and os.path.isfile(source)
 
 
 def size_of(paths: Sequence[Source]) -> int | None:
@@ -368,7 +369,7 @@ class _Raw(io.RawIOBase):
         self.digest: Digest | None = (hashlib.sha256() if digest else None) if isinstance(digest, bool) else digest
         self._owned = is_named(source) and source != "-"
         self._file: Any = open_binary(source) if is_named(source) else source
-        self.total_bytes = size_of([source]) if _is_beyond(source) else _size(self._file)
+        self.total_bytes = _size_of_source(source) if _is_beyond(source) else _size(self._file)
         file: Any = self._file
         self._take = file.readinto1 if hasattr(file, "readinto1") else file.readinto  # what is there, without waiting
         self._poll = _poll(file) if self.total_bytes is None else None
