@@ -38,7 +38,7 @@ def client():
     """A client of a cluster of two worker processes on this machine."""
     distributed = pytest.importorskip("distributed")
     with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50) as here,
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50) as here,
         distributed.Client(here) as found,
     ):
         yield found

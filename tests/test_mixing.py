@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rosenblatt import Perceptron, rules
-from rosenblatt.engine.mixing import LocalShards, MixedEpoch, MixingTrainer, ShardReport
+from rosenblatt.engine.mixing import LocalShards, MixedEpoch, MixingTrainer, ShardReport, add_changes
 from rosenblatt.engine.model import LinearModel, fresh
 from rosenblatt.engine.problems import Binary, Joint, OneVsRest
 from rosenblatt.engine.rows import Examples, as_rows, lengths
@@ -65,6 +65,13 @@ class FixedShards(LocalShards):
         done = list(self._run(model, self.parts))
         self.changes = [change for _, change in done]
         return [report for report, _ in done]
+
+
+class ChangedShards(FixedShards):
+    """The same, with each weight as the mean over the shards that have changed it."""
+
+    def mix(self, shares):
+        return add_changes([change.counted() for change in self.changes]).mean()
 
 
 def weights_and_sum(model):
@@ -125,6 +132,26 @@ def test_mixing_is_the_reference_to_the_last_bit(multiclass, data, margin, dense
     assert model.weights.w.dtype == dtype
     assert model.seen == len(naive.path)
     assert model.updates == sum(map(sum, naive.updates))
+
+
+@pytest.mark.parametrize("multiclass", PROBLEMS)
+@given(data=st.data(), dense=st.booleans())
+def test_the_mean_over_shards_that_changed_a_weight_is_the_reference(multiclass, data, dense):
+    """Two shards: a weight has been changed by both, by one or by none, and nothing is rounded."""
+    sample = data.draw(samples(classes=st.just(2) if multiclass == "binary" else None))
+    parts = data.draw(cuts(len(sample.labels), 2))
+    naive = reference.learn_in_shards(
+        sample.X, sample.labels, sample.classes, [parts] * 4, multiclass=multiclass, changed=True
+    )
+    X = sample.X if dense else sp.csr_array(sample.X)
+    found = setting(X, sample.labels, sample.classes, multiclass)
+    trainer = found.trainer(ChangedShards(found.learn_part, parts))
+    for updates in naive.updates:
+        done, _ = trainer.epoch(np.arange(0))
+        assert done.updates == sum(updates)
+    last, total = weights_and_sum(found.model)
+    np.testing.assert_array_equal(last, naive.last)
+    np.testing.assert_array_equal(total, naive.total)
 
 
 def pa1(aggressiveness):
@@ -343,6 +370,25 @@ def test_no_mixture_separates_the_example_of_the_paper_and_one_does_that_in_the_
     for name, expected in (("of McDonald, Hall and Mann", False), ("in the plane", True)):
         first, second, one, other = EXAMPLES[name]
         assert separating_shares(one, other, first + second) is expected
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [(((1, 1, 1),), ((1, 0, -1), (-1, -1, 0))), (((3, 1),), ((1, 0), (-2, -1)))],
+    ids=["smallest", "in the plane"],
+)
+def test_the_mean_over_shards_that_changed_a_weight_may_never_separate_what_can_be_separated(first, second):
+    """It is no mixture: every weight has shares of its own, and the theorem does not hold. Here the weights come back."""
+    assert mixes_to_a_separator(first, second)
+    X = np.array(first + second, np.float64)
+    found = setting(X, np.ones(len(X)), constant=0.0)
+    trainer = found.trainer(ChangedShards(found.learn_part, [range(len(first)), range(len(first), len(X))]))
+    reached = []
+    while (w := tuple(found.model.weights.w)) not in reached:
+        reached.append(w)
+        _, converged = trainer.epoch(np.arange(0))
+        assert not converged
+    assert len(reached) - reached.index(w) == 2, "and so for ever"
 
 
 def mixes_to_a_separator(first: Sequence[Point], second: Sequence[Point]) -> bool:

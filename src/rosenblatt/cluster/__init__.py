@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from rosenblatt.cluster.fitting import fit as fit
     from rosenblatt.cluster.mixing import Mixing as Mixing
     from rosenblatt.cluster.report import MixingReport as MixingReport
-    from rosenblatt.cluster.simulate import simulate as simulate
+    from rosenblatt.cluster.simulation import simulate as simulate
 
 _HOMES = {
     "Mixing": "mixing", "MixingReport": "report", "ShardProgress": "dask_shards", "connect": "connection", "fit": "fitting",
-    "simulate": "simulate", "train": "files",
+    "simulate": "simulation", "train": "files",
 }  # fmt: skip
 __all__ = ["Mixing", "MixingReport", "ShardProgress", "connect", "fit", "simulate", "train"]
 

@@ -14,8 +14,10 @@ from rosenblatt.cluster.report import MixingReport, report_from_parts, report_to
 from rosenblatt.errors import InvalidData, InvalidParameter, UnsupportedOperation
 from rosenblatt.modelfile import registry
 from rosenblatt.modelfile.parts import Parts
-from rosenblatt.modelfile.saving import SaveLoadMixin
+from rosenblatt.modelfile.saving import SaveLoadMixin, encode_parameter
 from rosenblatt.modelfile.values import decode_labels, encode_labels
+
+_MAY_CHANGE = ("max_iter", "max_seconds", "n_jobs", "random_state", "verbose")  # the seed is compared by itself
 
 
 class MixingCheckpoint(SaveLoadMixin):
@@ -94,6 +96,12 @@ def load_checkpoint(path: str | PathLike, learner: Any, shards: int, mixing: str
             raise InvalidParameter(name, value, f"the same as in the checkpoint {path}: {then[name]!r}")
     if type(found.learner) is not type(learner):
         raise UnsupportedOperation(f"{path} is of a {type(found.learner).__name__}, and this is a {type(learner).__name__}")
+    kept = found.learner.get_params(deep=False)
+    for name, value in learner.get_params(deep=False).items():
+        if name not in _MAY_CHANGE and encode_parameter(name, value) != encode_parameter(name, kept[name]):
+            raise InvalidParameter(name, value, f"the same as in the checkpoint {path}: {kept[name]!r}")
+    changed = {name: getattr(learner, name) for name in _MAY_CHANGE if name in kept}
+    found.learner.set_params(**changed)
     return found
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from rosenblatt.cluster.collections import is_collection
 from rosenblatt.cluster.fitting import fit
-from rosenblatt.estimators.interface import ClassifierMixin, Learner, available_if, check_is_fitted
+from rosenblatt.estimators.interface import ClassifierMixin, Learner, available_if, check_is_fitted, clone
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -28,7 +28,7 @@ class Mixing(ClassifierMixin, Learner):
         A client, the address of a scheduler, or "local"; by default the client there is, else worker processes here.
     shards : int, optional
         The number of shards; by default it depends on the data alone. One shard is ordinary training.
-    mixing : {"uniform", "mistakes", "changed"}
+    mixing : {"uniform", "mistakes", "changed"}, optional
         How the weights of shards are mixed: see `rosenblatt.cluster.fit`.
     checkpoint : path, optional
         A file that is written after every epoch.
@@ -56,7 +56,7 @@ class Mixing(ClassifierMixin, Learner):
         *,
         client: Client | str | None = None,
         shards: int | None = None,
-        mixing: str = "uniform",
+        mixing: str | None = None,
         checkpoint: str | PathLike | None = None,
     ):
         self.estimator = estimator
@@ -69,6 +69,10 @@ class Mixing(ClassifierMixin, Learner):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+    def __sklearn_clone__(self) -> Mixing:
+        params = self.get_params(deep=False)
+        return Mixing(**params | {"estimator": clone(self.estimator)})  # a client cannot be copied
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "estimator_")

@@ -104,7 +104,7 @@ def fit(job: Job, estimator: StructuredEstimator, data: Any, y: Any, names: Sequ
         count = shards_of_bytes(size) if job.shards is None else job.shards
         if count == 1:
             return job.client.submit(_fit_files, learner, columns, files, pure=False).result()
-        pieces = job.client.submit(cut_sentences, files, piece_size(size, count), pure=False).result()
+        pieces = job.client.submit(cut_sentences, files, piece_size(size, count), columns.names, pure=False).result()
         loads = [_reads(learner, columns, own) for own in deal_pieces(pieces, count, job.shards)]
     elif dask_collections.is_collection(data):
         parts = dask_collections.partitions(data, None, None, job.shards)

@@ -36,6 +36,7 @@ _OTHER_NAMES = {
     "theory.network": "Network",
 }
 _OTHER_MODELS = {
+    "cluster.checkpoint": "MixingCheckpoint",
     "online.conversion": "OnlineToBatch",
     "online.perceptron": "OnlinePerceptron",
     "structured.graph.parser": "GraphParser",

@@ -1,6 +1,6 @@
 """Plots of learners, of training from files, of tags and trees, and of theorems."""
 
-from rosenblatt.plot.learners import boundary, history, learning_curve, losses, network, passes, regret
+from rosenblatt.plot.learners import boundary, history, learning_curve, losses, mixing, network, passes, regret
 from rosenblatt.plot.structures import confusions, tree
 from rosenblatt.plot.theory import growth, lengths, proof, smoothing
 
@@ -12,6 +12,7 @@ __all__ = [
     "learning_curve",
     "lengths",
     "losses",
+    "mixing",
     "network",
     "passes",
     "proof",

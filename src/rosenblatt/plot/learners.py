@@ -30,6 +30,18 @@ class Trained(Protocol):
     stop_reason_: str
 
 
+class SimulatedEpochs(Protocol):
+    """The epochs of a training in shards, as `rosenblatt.cluster.simulate` returns them."""
+
+    @property
+    def shards(self) -> int:
+        """The number of shards."""
+
+    @property
+    def epochs(self) -> Sequence[Any]:
+        """What each epoch did."""
+
+
 class Classifier(Protocol):
     """What predicts classes."""
 
@@ -79,6 +91,56 @@ def history(clf: Trained, ax: Axes | None = None, bound: float | None = None) ->
     ax.margins(x=0.02)
     ax.legend(frameon=False)
     return ax
+
+
+def mixing(runs: Sequence[SimulatedEpochs], axes: Sequence[Axes] | None = None) -> Sequence[Axes]:
+    """Draw accuracy and time of a training against the number of shards.
+
+    The first panel has the accuracy after the first epoch, the last one and some in between. The second has the seconds of
+    all epochs: the slowest shard, with what adding, sending and scheduling come to on top of it, and the line of a training
+    that is S times as fast in S shards. A mark shows from where on more shards take longer.
+
+    Parameters
+    ----------
+    runs : sequence of Simulated
+        What `rosenblatt.cluster.simulate` returned.
+    axes : two matplotlib Axes, optional
+        Where to draw; new ones by default.
+
+    Returns
+    -------
+    two matplotlib Axes
+        Those of the accuracy and those of the time.
+    """
+    if not runs:
+        raise InvalidParameter("runs", runs, "one run or more, such as cluster.simulate(estimator, X, y)")
+    runs = sorted(runs, key=lambda run: run.shards)
+    accuracy, time = new_axes(1, 2, figsize=(10, 4)) if axes is None else axes
+    shards, last = [run.shards for run in runs], max(len(run.epochs) for run in runs)
+    shown = sorted({1, last, *(number for number in (2, 5, 10, 20, 50) if 2 * number <= last)})
+    for k, number in enumerate(shown):
+        reached = [100 * run.epochs[min(number, len(run.epochs)) - 1].accuracy for run in runs]
+        colour = COLOURS[(1 + k) % len(COLOURS)]
+        label = "after 1 epoch" if number == 1 else f"after {number} epochs"
+        accuracy.plot(shards, reached, color=colour, linewidth=1.8, marker=MARKERS[1 + k % 7], markersize=4, label=label)
+    accuracy.set(title="Accuracy", ylabel="test rows predicted (%)")
+    learning = np.array([sum(epoch.learning for epoch in run.epochs) for run in runs])
+    total = np.array([sum(epoch.seconds for epoch in run.epochs) for run in runs])
+    time.fill_between(shards, learning, total, color=SKY, alpha=0.4, linewidth=0, label="adding, sending, scheduling")
+    time.plot(shards, total, color=BLUE, linewidth=2.2, marker="o", markersize=4, label=f"{last} epochs")
+    time.plot(shards, learning, color=GREEN, linewidth=1.5, label="of them learning")
+    ideal = total[0] * shards[0] / np.array(shards)
+    time.plot(shards, ideal, color=GREY, linewidth=1, linestyle="--", label="S times as fast")
+    best = int(np.argmin(total))
+    words = f"fastest: {shards[best]:,} shards,\n{total[0] / total[best]:.3g} times as fast as {shards[0]:,}"
+    time.plot(shards[best], total[best], "o", color=VERMILION, markersize=9, zorder=3)
+    time.annotate(words, (shards[best], total[best]), (0, 14), textcoords="offset points", color=VERMILION, ha="center")
+    time.set(title="Time", ylabel="seconds", yscale="log")
+    for ax in (accuracy, time):
+        ax.set(xscale="log", xlabel="shards")
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.legend(frameon=False)
+    return accuracy, time
 
 
 def passes(history: Sequence[Mapping[str, Any]], ax: Axes | None = None) -> Axes:

@@ -202,6 +202,7 @@ def learn_in_shards(
     multiclass: str = "joint",
     step: Callable[..., float] = perceptron(),  # noqa: B008  a pure function
     constant: float = 1.0,
+    changed: bool = False,
 ) -> MixedRun:
     """Have each shard make one epoch from the common weights, mix what they come to, and again (McDonald, Hall and Mann
     2010).
@@ -216,6 +217,8 @@ def learn_in_shards(
         For each epoch the rows that each shard visits, by number.
     shares : callable, optional
         The mixture of an epoch, from the updates that each shard made in it; by default all shards have the same share.
+    changed : bool, default=False
+        Whether each weight becomes the mean over the shards that have changed it instead, or stays if none has.
 
     Returns
     -------
@@ -231,13 +234,25 @@ def learn_in_shards(
         ]
         updates = [run.updates for run in runs]
         mixture = list(shares(updates))
-        w = np.sum([share * run.last for share, run in zip(mixture, runs, strict=True)], axis=0)
+        if changed:
+            w = mean_of_changed(w, [run.last for run in runs])
+        else:
+            w = np.sum([share * run.last for share, run in zip(mixture, runs, strict=True)], axis=0)
         found.path.extend(weights for run in runs for weights in run.path)
         found.mixed.append(w)
         found.updates.append(updates)
         found.mistakes.append([run.mistakes for run in runs])
         found.shares.append(mixture)
     return found
+
+
+def mean_of_changed(before: NDArray, after: Sequence[NDArray]) -> NDArray:
+    """Return, weight by weight, the mean of those that are no longer what they were; what all agree on stays."""
+    mixed = before.copy()
+    for place in np.ndindex(before.shape):
+        if changed := [w[place] for w in after if w[place] != before[place]]:
+            mixed[place] = sum(changed) / len(changed)
+    return mixed
 
 
 def learn_worst_first(
