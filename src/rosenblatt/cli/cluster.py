@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -43,6 +44,7 @@ def connected(address: str, console: Console) -> Iterator[Client]:
     from rosenblatt.cluster import connect
     from rosenblatt.cluster.connection import dashboard
 
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what goes wrong is said once, by the error
     with connect(address) as client:
         workers = len(client.scheduler_info(n_workers=-1)["workers"])
         where = f", dashboard: {page}" if (page := dashboard(client)) else ""

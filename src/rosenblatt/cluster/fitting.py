@@ -25,7 +25,6 @@ from rosenblatt.estimators.base import refuse_non_finite
 from rosenblatt.estimators.interface import Learner, clone
 from rosenblatt.estimators.linear import Linear
 from rosenblatt.structured.base import StructuredEstimator
-from rosenblatt.workflow.model import file_list
 from rosenblatt.workflow.training import Options
 
 SHARDS = 8  # by default, of data in memory
@@ -229,7 +228,7 @@ def _fit_files(job: Job, estimator: Linear, paths: Any, target: str | None, weig
         raise InvalidParameter("sample_weight", weight, "None with files, which hold the weights of their rows")
     passes = None if estimator.max_iter == type(estimator)().max_iter else estimator.max_iter
     options = Options(passes, estimator.order, seed_of(estimator), stream)
-    reading = reading_for(file_list(paths), **({} if target is None else {"target": target}))
+    reading = reading_for(files.shared_paths(paths), **({} if target is None else {"target": target}))
     model = files.train(
         paths, reading, estimator, options, client=job.client, shards=job.shards, mixing=job.options.mixing,
         checkpoint=job.options.checkpoint, resume=job.options.resume, watch=job.watch,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from distributed import Client, Future
 
 from rosenblatt.cluster import collections as dask_collections
-from rosenblatt.cluster.files import deal_pieces, piece_size, shards_of_bytes
+from rosenblatt.cluster.files import deal_pieces, piece_size, shards_of_bytes, shared_paths
 from rosenblatt.cluster.run import Run, seed_of, set_history
 from rosenblatt.cluster.sums import Learned
 from rosenblatt.data import sentences as sentence_files
@@ -21,7 +21,6 @@ from rosenblatt.structured.base import StructuredEstimator, StructuredModel, che
 from rosenblatt.structured.parser import DependencyParser
 from rosenblatt.structured.shards import SentenceShard, common_model
 from rosenblatt.structured.tags.tagger import SequenceTagger
-from rosenblatt.workflow.model import file_list
 
 if TYPE_CHECKING:
     from rosenblatt.cluster.fitting import Job
@@ -99,13 +98,16 @@ def fit(job: Job, estimator: StructuredEstimator, data: Any, y: Any, names: Sequ
         columns = columns_of(learner, y, names)
         if isinstance(learner, SequenceTagger):
             learner.column = columns.tags
-        files = file_list(data)
+        files = shared_paths(data)
         size = size_of(files) or 0
         count = shards_of_bytes(size) if job.shards is None else job.shards
-        if count == 1:
+        shares: list[tuple[FilePiece, ...]] = []
+        if count > 1:
+            cut = job.client.submit(cut_sentences, files, piece_size(size, count), columns.names, pure=False)
+            shares = deal_pieces(cut.result(), count, job.shards)
+        if len(shares) <= 1:  # one shard, or one piece, which cannot be cut
             return job.client.submit(_fit_files, learner, columns, files, pure=False).result()
-        pieces = job.client.submit(cut_sentences, files, piece_size(size, count), columns.names, pure=False).result()
-        loads = [_reads(learner, columns, own) for own in deal_pieces(pieces, count, job.shards)]
+        loads = [_reads(learner, columns, own) for own in shares]
     elif dask_collections.is_collection(data):
         parts = dask_collections.partitions(data, None, None, job.shards)
         count = len(parts) if job.shards is None else job.shards
