@@ -18,15 +18,15 @@ import pyarrow as pa
 import pyarrow.ipc
 import pyarrow.parquet
 import pytest
-from hypothesis import example, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from xxhash import xxh64
 
-from rosenblatt.data import columns, conllu, opening
+from rosenblatt.data import columns, conllu, opening, sentences
 from rosenblatt.data.formats import reading_for
 from rosenblatt.data.opening import Input, files_or_pieces, first_line, parse_threads
 from rosenblatt.data.parsing.parallel import ParallelReader
-from rosenblatt.data.pieces import FilePiece, cut_files
+from rosenblatt.data.pieces import FilePiece, cut_files, cut_sentences
 from rosenblatt.data.svmlight import Svmlight, SvmlightError
 from rosenblatt.data.svmlight.parser import LabelError, SvmlightParser
 from rosenblatt.data.tables import Table, TableError
@@ -290,6 +290,109 @@ def test_row_groups_without_columns_and_damaged_files_are_not_cut(tmp_path):
         except TableError:
             continue
         assert sum(piece.end - piece.begin for piece in pieces) == end
+
+
+def sentences_of(read, sources):
+    """What sentences say of themselves, and the errors of those left out. These leave the blank lines before them to the
+    next sentence, where it is in the same piece; so blank lines count only if there is no error."""
+    found, errors = [], []
+    for source in sources:
+        reader = read(source)
+        found += [(str(sentence), sentence.before, sentence.path, sentence.line) for sentence in reader]
+        errors += [facts(error) for error in getattr(reader, "errors", ())]
+    if errors:
+        found = [(text.removeprefix(before), before.split(), *place) for text, before, *place in found]
+    return found, errors
+
+
+def check_sentences(read, path, size, names=None):
+    pieces = cut_sentences(path, size, names)
+    assert [piece.line for piece in pieces] == [first_line(piece._replace(line=None)) for piece in pieces]
+    whole = sentences_of(read, [path])
+    assert sentences_of(read, pieces) == whole
+    assert sentences_of(read, [piece._replace(line=None) for piece in pieces]) == whole
+    return pieces
+
+
+WORD = "1\tDogs\t_\tNOUN\t_\t_\t0\troot\t_\t_\n"
+BLOCK = st.sampled_from(
+    [
+        WORD + "\n",
+        "# a comment\n" + WORD + "2" + WORD[1:] + "\n",
+        (WORD + "\n").replace("\n", "\r\n"),
+        WORD + " \n",
+        WORD + "\u2003\n",  # a blank line of another kind
+        "\n",
+        "# comments only\n\n",
+        "7\tno\n\n",
+        "\ufeff" + WORD + "\n",
+        "\x00\n\n",
+    ]
+)
+
+
+@given(
+    blocks=st.lists(BLOCK),
+    mark=st.booleans(),
+    end=st.sampled_from(["", WORD, WORD.strip()]),
+    size=SIZES,
+    strict=st.booleans(),
+)
+def test_conllu_by_sentences(blocks, mark, end, size, strict):
+    path = written("a.conllu", ("\ufeff" * mark + WORD + "\n" + "".join(blocks) + end).encode())
+    check_sentences(lambda source: conllu.read(source, strict=strict, on_error="skip"), path, size)
+
+
+COLUMNS = ("form", "tag")
+COLUMN_BLOCK = ["Dogs NNS\nbark VBP\n\n", "a DT\n\n", "-DOCSTART- x\n\n", "\n", "-DOCSTART- x\nno DT\n\n", "b IN\r\n\r\n"]
+
+
+@given(blocks=st.lists(st.sampled_from([*COLUMN_BLOCK, "one\n\n"])), end=st.sampled_from(["", "a DT"]), size=SIZES)
+def test_columns_by_sentences(blocks, end, size):
+    """A document begins with the sentence behind its line, also where a piece does."""
+    text = "".join(blocks) + end
+    assume(not ("one" in text and "DOC" in text))  # a sentence left out leaves its document to the next one of its piece
+    path = written("a.txt", text.encode())
+    check_sentences(lambda source: columns.read(source, COLUMNS, on_error="skip"), path, size, COLUMNS)
+
+
+@given(blocks=st.lists(st.sampled_from(COLUMN_BLOCK), min_size=1), size=SIZES)
+def test_any_sentences_by_their_names(blocks, size):
+    path = written("a.txt", "".join(blocks).encode())
+    check_sentences(lambda source: sentences.read(source, COLUMNS), path, size, COLUMNS)
+    path = written("a.conllu", ("# first\n" + (WORD + "\n") * len(blocks)).encode())
+    check_sentences(sentences.read, path, size)
+
+
+@given(lines=st.lists(st.sampled_from(["a b c", "", "Dogs NNS", "bark VBP", "1\t2", "# no comment"])), size=SIZES)
+def test_plain_lines_are_plain_in_every_piece(lines, size):
+    """Also in pieces that alone would look like columns or like CoNLL-U."""
+    path = written("a.txt", ("Words as they are.\nAnd more\n" + "\n".join(lines)).encode())
+    pieces = check_sentences(sentences.read, path, size)
+    assert size > 2 or len(pieces) >= 2 + len([line for line in lines[:-1] if line])
+
+
+def test_errors_in_pieces_of_sentences_name_their_line(tmp_path):
+    path = tmp_path / "a.conllu"
+    path.write_text((WORD + "\n") * 9 + "7\tno\n\n")
+    pieces = cut_sentences(str(path), 40)
+    assert len(pieces) == 4
+    with pytest.raises(conllu.ConlluError, match="2 columns where there must be 10") as raised:
+        list(sentences.read(pieces[-1]))
+    assert (raised.value.path, raised.value.line) == (str(path), 19)
+    columns_file = tmp_path / "a.txt"
+    columns_file.write_text("Dogs NNS\nbark VBP\n\n" * 9)
+    with pytest.raises(FormatError, match="the columns have no names"):
+        cut_sentences(str(columns_file), 40)
+    packed = tmp_path / "a.conllu.gz"
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    assert cut_sentences([str(packed), str(path)], 10**6) == [
+        FilePiece(str(packed), 0, packed.stat().st_size, 1),
+        FilePiece(str(path), 0, path.stat().st_size, 1),
+    ]
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InvalidData, match="read only once"):
+        cut_sentences(str(tmp_path / "pipe"), 10)
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, bz2.compress])

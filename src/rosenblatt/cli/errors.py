@@ -91,7 +91,7 @@ OPTIONS: dict[str, str | Callable[[Any], str | None]] = {
     **{name: f"--{name}" for name in (
         "target", "text", "numeric", "ignore", "weight", "delimiter", "missing", "scale", "ngrams", "characters", "format",
         "passes", "order", "seed", "holdout", "classes", "learner", "folds", "label", "row", "positive", "beam", "column",
-        "columns", "method", "task", "threshold", "scope", "expires", "name",
+        "columns", "method", "task", "threshold", "scope", "expires", "name", "shards", "mixing",
     )},
     "categories": "--category",
     "hashing": "--hash-bits",
@@ -103,6 +103,7 @@ OPTIONS: dict[str, str | Callable[[Any], str | None]] = {
     "max_line": "--max-line",
     "max_updates": "--max-updates",
     "max_seconds": "--max-seconds",
+    "cluster": "--cluster",
     "header": _flag("--header", "--no-header"),
     "stream": _flag("--stream", "--load"),
     "on_error": lambda value: "--skip-errors" if value == "skip" else None,

@@ -68,6 +68,32 @@ Threshold = Annotated[
 SkipErrors = Annotated[bool, option("--skip-errors", None, "Skip rows that cannot be read, and say how many.")]
 
 
+class Mixture(StrEnum):
+    """Those of `rosenblatt.cluster.fit`."""
+
+    uniform = "uniform"
+    mistakes = "mistakes"
+    changed = "changed"
+
+
+class ClusterOptions(NamedTuple):
+    """Where training runs, and how what workers have learned is put together."""
+
+    cluster: Annotated[Text, option(
+        "--cluster", "ADDRESS",
+        "Train on a Dask cluster: the address of its scheduler, tcp://HOST:8786, or local for processes on this machine.",
+    )] = None  # fmt: skip
+    shards: Annotated[int | None, option(
+        "--shards", "N",
+        "Parts of the data that are learned side by side on a cluster; by default one for each 128 MiB, at least 8. The "
+        "model depends on this number, not on the number of workers.", min=1,
+    )] = None  # fmt: skip
+    mixing: Annotated[Mixture | None, option(
+        "--mixing", None,
+        "How the weights of shards are averaged: equally, by their mistakes, or each weight over those that changed it.",
+    )] = None  # fmt: skip
+
+
 class DataOptions(NamedTuple):
     """How files become rows."""
 

@@ -6,12 +6,14 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from rosenblatt.cli import options as opts
 from rosenblatt.cli import text
+from rosenblatt.cli.cluster import describe_shards, refuse_cluster_options, train_sentences
 from rosenblatt.cli.console import Console
 from rosenblatt.cli.errors import Code, Failure
 from rosenblatt.cli.files import check_plot, load_model, save_plot
@@ -23,12 +25,15 @@ if TYPE_CHECKING:
 TAGS = "upos,xpos"
 _KIND = ("taggers", "tags", "beam", "graph", "crossing", "suffixes")  # the options that say what is trained
 _FOLDS = 5
+_FIRST_SENTENCES = 1000  # that tell which columns have tags, where workers read the rest
 _COLUMNS = ("lemma", "upos", "xpos", "feats", "misc")  # that a parser may read as tags; others are the answer itself
 
 
+@opts.expand_groups
 def parse(
     context: typer.Context,
     model: text.Model,
+    parallel: opts.ClusterOptions,
     files: text.Files = None,
     train: text.Train = None,
     dev: text.Dev = None,
@@ -63,7 +68,9 @@ def parse(
     what is trained; the same command with --resume continues exactly there.
     """
     console = Console(json, quiet)
-    text.check_arguments(context, (*_KIND, "epochs", "seed", "resume", "start"))
+    text.check_arguments(context, (*_KIND, "epochs", "seed", "resume", "start", "cluster"))
+    if not parallel.cluster:
+        refuse_cluster_options(context)
     check_plot(plot)
     if graph or crossing:
         opts.refuse_options(context, ("beam",), "a graph-based parser has no beam")
@@ -73,7 +80,14 @@ def parse(
     lines: list[str] = []
     learner: Any
     warned: set[str] = set()
-    if train:
+    if train and parallel.cluster:
+        learner = _train_on_cluster(context, parallel, console)
+        facts |= _training_facts(learner, learner.n_seen_ // learner.n_iter_)
+        facts["cluster"], shards = describe_shards(learner)
+        made = f"{learner.n_updates_:,} updates in {learner.n_iter_} epochs of {shards}"
+        lines.append(f"{model}: {len(learner.labels_)} relations, {made}")
+        held = list(text.read_sentences(dev)) if dev else []
+    elif train:
         gold, held = list(text.read_sentences(train)), list(text.read_sentences(dev)) if dev else []
         learner, fit = _learner_to_train(context, gold, console)
         X, y = _examples(gold, learner)
@@ -113,6 +127,20 @@ def parse(
 
 
 # Training
+
+
+def _train_on_cluster(context: typer.Context, parallel: opts.ClusterOptions, console: Console) -> Any:
+    """The parser that workers have trained; which columns it reads, the first sentences decide."""
+    values = context.params
+    if values["start"]:
+        raise Failure("--from and --cluster cannot be used together", Code.USAGE, "train without --cluster")
+    if values["taggers"]:
+        raise Failure("--cluster trains the parser alone, without taggers", Code.USAGE, "--no-taggers, and rosenblatt tag")
+    first = list(islice(text.read_sentences(values["train"]), _FIRST_SENTENCES))
+    given = bool(opts.options_in_use(context, "tags"))
+    parser = _parser(values, ("form", *_tag_columns(first, values["tags"], given, console)))
+    parser.set_params(max_iter=values["epochs"], random_state=values["seed"])
+    return train_sentences(parallel, parser, values["train"], None, None, values["model"], values["resume"], console)
 
 
 def _learner_to_train(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -11,6 +11,7 @@ import typer
 
 from rosenblatt.cli import options as opts
 from rosenblatt.cli import text
+from rosenblatt.cli.cluster import describe_shards, refuse_cluster_options, train_sentences
 from rosenblatt.cli.console import Console, count_text
 from rosenblatt.cli.errors import Code, Failure
 from rosenblatt.cli.files import load_model
@@ -40,9 +41,11 @@ class Corpus(NamedTuple):
     places: list[text.Place]
 
 
+@opts.expand_groups
 def tag(
     context: typer.Context,
     model: text.Model,
+    parallel: opts.ClusterOptions,
     files: text.Files = None,
     train: text.Train = None,
     dev: text.Dev = None,
@@ -74,12 +77,22 @@ def tag(
     from rosenblatt.structured import SequenceTagger
 
     console = Console(json, quiet)
-    text.check_arguments(context, ("preset", "epochs", "seed", "resume", "start"))
+    text.check_arguments(context, ("preset", "epochs", "seed", "resume", "start", "cluster"))
+    if not parallel.cluster:
+        refuse_cluster_options(context)
     names = _column_names(columns)
     facts: dict[str, Any] = {"model": model}
     lines: list[str] = []
     measured: Corpus | None = None
-    if train:
+    if train and parallel.cluster:
+        tagger = _train_on_cluster(context, parallel, names, console)
+        measured = _read(test, names, tagger) if test else None
+        seen = tagger.n_seen_ // tagger.n_iter_
+        tags = [str(tag) for tag in tagger.classes_]
+        facts |= {"sentences": seen, "tags": tags, "column": tagger.column, "epochs": tagger.n_iter_}
+        facts["cluster"], shards = describe_shards(tagger)
+        lines.append(f"{model}: {count_text(len(tags), 'tag')}, trained on {count_text(seen, 'sentence')} in {shards}")
+    elif train:
         tagger, fit = _tagger_to_train(context, names)
         corpus = _read(train, names, tagger)
         held = _read(dev, names, tagger) if dev else None
@@ -119,6 +132,31 @@ def tag(
     return Code.DONE
 
 
+def _train_on_cluster(
+    context: typer.Context, parallel: opts.ClusterOptions, names: Sequence[str] | None, console: Console
+) -> SequenceTagger:
+    """The tagger that workers have trained."""
+    values = context.params
+    for option in ("dev", "start"):
+        if values[option]:
+            name = {"dev": "--dev", "start": "--from"}[option]
+            raise Failure(f"{name} and --cluster cannot be used together", Code.USAGE, "train without --cluster")
+    tagger = _new_tagger(values, names)
+    return train_sentences(parallel, tagger, values["train"], str(tagger.column), names, values["model"],
+                           values["resume"], console)  # fmt: skip
+
+
+def _new_tagger(values: Mapping[str, Any], names: Sequence[str] | None) -> SequenceTagger:
+    """The tagger that the options describe, which has learned nothing."""
+    from rosenblatt.structured import SequenceTagger
+
+    changes = {"max_iter": values["epochs"], "random_state": values["seed"], "verbose": int(not values["quiet"])}
+    make = {"fast": SequenceTagger.fast, "accurate": SequenceTagger.accurate, "chunking": SequenceTagger.chunking}
+    tagger = make[values["preset"].value](**changes)
+    tagger.column = values["column"] or (names[-1] if names else "upos")
+    return tagger
+
+
 def _column_names(columns: str | None) -> list[str] | None:
     """The names that --columns gives."""
     names = None if columns is None else [name.strip() for name in columns.split(",")]
@@ -137,9 +175,7 @@ def _tagger_to_train(context: typer.Context, names: Sequence[str] | None) -> tup
     model, column, start = values["model"], values["column"], values["start"]
     changes = {"max_iter": values["epochs"], "random_state": values["seed"], "verbose": int(not values["quiet"])}
     if not (values["resume"] or start):
-        make = {"fast": SequenceTagger.fast, "accurate": SequenceTagger.accurate, "chunking": SequenceTagger.chunking}
-        tagger = make[values["preset"].value](**changes)
-        tagger.column = column or (names[-1] if names else "upos")
+        tagger = _new_tagger(values, names)
         return tagger, tagger.fit
     before: SequenceTagger = load_model(start or model, SequenceTagger)
     opts.refuse_options(context, ("preset",), f"{start or model} keeps the templates that it was trained with")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rosenblatt.cli import options as opts
+from rosenblatt.cli.cluster import check_files, checkpoint_of, forget, refuse_cluster_options, train_rows
 from rosenblatt.cli.console import Console, Progress, Progressive, round_digits, wrap
 from rosenblatt.cli.errors import Code, Failure
 from rosenblatt.cli.files import check_plot, check_replaceable, check_writable, load_model, save_plot
@@ -33,6 +34,7 @@ def train(
     data: opts.Files,
     columns: opts.DataOptions,
     learning: opts.LearnerOptions,
+    parallel: opts.ClusterOptions,
     model: Annotated[opts.Text, opts.option("--model -m", "FILE", "Model file to write; by default DATA.model.")] = None,
     stream: Annotated[
         bool | None,
@@ -103,6 +105,10 @@ def train(
     if resume and start:
         raise Failure("--resume and --from cannot be used together: one continues an interrupted training, the other "
                       "starts a new one", Code.USAGE)  # fmt: skip
+    if parallel.cluster:
+        _check_cluster(context, files, probabilities, holdout, start)
+    else:
+        refuse_cluster_options(context)
     if classes and "-" not in files:
         raise Failure("--classes is for standard input only: files are read again if a new label comes late", Code.USAGE)
     if start and probabilities:
@@ -115,7 +121,9 @@ def train(
         opts.refuse_options(context, ("classes",), f"{start} has its classes, and learns new ones as they come")
         fixed = tuple(name for name in learning._fields if name not in ("passes", "order", "seed"))
         opts.refuse_options(context, (*columns._fields, *fixed), f"{start} keeps its columns and its learner")
-    before: FileModel | None = load_model(start or place, FileModel) if resume or start else None
+    before: FileModel | None = None
+    if (resume and not parallel.cluster) or start:
+        before = load_model(start or place, FileModel)
     if before is not None and resume:
         _check_same(context, before, columns, learning)
     options = Options(
@@ -136,6 +144,16 @@ def train(
         notes.append(f"the probabilities of {start} are dropped: they do not fit a model that has learned more")
     for note in notes:
         console.note(note)
+    if parallel.cluster:
+        with console.warnings_as_notes(), _explain_wait(console) as begun:
+            trained = train_rows(parallel, files, reading, learner, options, place, resume, console, begun)
+        if trained.training["stopped"] == "interrupted":
+            print(f"interrupted\n{checkpoint_of(place)} has what was learned so far; the same command with --resume "
+                  "continues exactly there", file=sys.stderr)  # fmt: skip
+            return Code.INTERRUPTED
+        trained.save(place, resume=not small)
+        forget(checkpoint_of(place))
+        return _finish(console, trained, place, plot, top)
     with (
         console.warnings_as_notes(), console.progressive() as table, console.progress(unit="rows") as line,
         _explain_wait(console) as begun,
@@ -150,17 +168,36 @@ def train(
             console.note(note)
     training = trained.training
     trained.save(place, resume=not small or training["stopped"] == "interrupted")
-    if plot:
-        from rosenblatt.plot import passes
-
-        save_plot(passes(training["history"]), plot)
     if training["stopped"] == "interrupted":
         print(f"\ninterrupted in pass {training['pass']} after {training['row']:,} of its rows\n"
               f"{place} has what was learned so far; the same command with --resume continues exactly there",
               file=sys.stderr)  # fmt: skip
         return Code.INTERRUPTED
+    return _finish(console, trained, place, plot, top)
+
+
+def _finish(console: Console, trained: FileModel, place: str, plot: str | None, top: int) -> Code:
+    """Show what was learned."""
+    if plot:
+        from rosenblatt.plot import passes
+
+        save_plot(passes(trained.training["history"]), plot)
     console.result(*_summary(trained, place, top))
     return Code.DONE
+
+
+def _check_cluster(
+    context: typer.Context, files: list[str], probabilities: bool, holdout: float, start: str | None
+) -> None:
+    """Refuse what training on a cluster cannot do."""
+    check_files(files)
+    for is_set, name, instead in (
+        (probabilities, "--probabilities", "train without --cluster"),
+        (holdout, "--holdout", "keep rows in a file of their own, and measure the model on it with rosenblatt evaluate"),
+        (start, "--from", "train a new model on all files"),
+    ):
+        if is_set:
+            raise Failure(f"{name} and --cluster cannot be used together", Code.USAGE, instead)
 
 
 def _check_same(
@@ -259,6 +296,7 @@ def _summary(model: FileModel, place: str, top: int) -> tuple[dict[str, Any], st
         "model": place, "learner": type(learner).__name__, "classes": labels, "features": model.features,
         "rows": rows, "passes": passes, "stopped": training["stopped"], "skipped": training.get("skipped", 0),
         "history": history, "seconds": seconds,
+        **({"cluster": training["cluster"]} if "cluster" in training else {}),
         **({} if model.probabilities is None else {"probabilities": model.probabilities.to_facts()}),
         "top_features": {entry.label: {weight.name: weight.value for weight in entry.weights} for entry in features},
     }  # fmt: skip
@@ -281,6 +319,8 @@ def _summary(model: FileModel, place: str, top: int) -> tuple[dict[str, Any], st
         lines.append(f"error on the rows held out: {history[-1]['error']:.4f}")
     if training["stopped"] == "converged":
         lines.append("converged: no update in the last pass")
+    if (cluster := training.get("cluster")) is not None:
+        lines.append(f"learned in {cluster['shards']} shards, mixing={cluster['mixing']}")
     if model.probabilities is not None:
         lines.append(f"probabilities: fitted to {model.probabilities.rows:,} rows held out in turn")
     if training.get("skipped"):

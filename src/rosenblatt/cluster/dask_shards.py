@@ -106,6 +106,10 @@ class DaskShards:
         """Load all shards, and return what each says of its examples."""
         return self._persist(self._summaries)
 
+    def replace(self, loads: Sequence[Callable[[Client], Future]]) -> None:
+        """Load other shards instead, as many as there are."""
+        self.loads, self._shards = loads, []
+
     def begin(self, setup: Any, mixing: str, seen: int = 0, mistakes: int = 0) -> None:
         """Begin a run with this setup, in which so many examples have been seen before."""
         self.setup, self.mixing, self._run = setup, mixing, uuid4().hex
@@ -233,7 +237,7 @@ class DaskShards:
         """Wait for tasks, and show how many are done; the first error is raised, and the other tasks are cancelled."""
         done = 0
         try:
-            for batch in as_completed(futures).batches():
+            for batch in as_completed(futures, loop=self.client.loop).batches():
                 if wrong := [future for future in batch if future.status != "finished"]:
                     raise self._failure(wrong)
                 done += len(batch)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from distributed import Client, Future
+from numpy.typing import NDArray
 
 from rosenblatt.cluster import tasks
 from rosenblatt.cluster.connection import connect
@@ -45,7 +46,7 @@ from rosenblatt.workflow.training import train as train_alone
 SHARDS = 8  # by default, the least
 _SHARD_BYTES = 1 << 27  # of files, by default, where that makes more shards
 _PIECES = 8  # of a shard, where the files are large enough
-_PIECE_BYTES = (1 << 18, 1 << 23)  # the least and the most that a piece has
+_PIECE_BYTES = 1 << 23  # the most that a piece has
 _MOST_PASSES = 1000
 
 
@@ -143,9 +144,7 @@ def shards_of_bytes(size: int) -> int:
 
 def piece_size(size: int, shards: int) -> int:
     """Return the bytes of a piece, for so many bytes of files and so many shards."""
-    low, high = _PIECE_BYTES
-    wanted = -(-size // (shards * _PIECES))
-    return min(max(wanted, min(low, -(-size // shards))), high)
+    return min(max(-(-size // (shards * _PIECES)), 1), _PIECE_BYTES)
 
 
 def deal_pieces(pieces: Sequence[FilePiece], shards: int | None, asked: int | None) -> list[tuple[FilePiece, ...]]:
@@ -181,19 +180,22 @@ class FileWork:
 
     def train(self, learner: Linear, run_options: RunOptions, watch: Watch, began: float) -> FileModel:
         """Train and return the model."""
-        while True:
-            shards = DaskShards(self.client, self._loads(), watch)
-            run = LinearRun(learner, shards, run_options, self.options.seed, shuffle=self._shuffles())
+        shards = DaskShards(self.client, self._loads(), watch)
+        run = LinearRun(learner, shards, run_options, self.options.seed, shuffle=self._shuffles())
+
+        def renew(labels: NDArray) -> None:
+            """Read labels as words, in all shards, where some are."""
+            self.reading = self.reading.with_labels(labels.astype(object) if labels.dtype.kind in "UO" else labels)
+            shards.replace(self._loads())
+
+        summaries = run.agree()
+        if len({summary.labels.dtype.kind for summary in summaries if summary.rows}) > 1:
+            renew(labels_of_files([summary.labels for summary in summaries])[0])
             summaries = run.agree()
-            kinds = {summary.labels.dtype.kind for summary in summaries if summary.rows}
-            text = np.array(["a", "b"], object)
-            if len(kinds) == 1 or self.reading == (worded := self.reading.with_labels(text)):
-                break
-            self.reading = worded  # some shards have words as labels: all of them read labels as words
         labels = [summary.labels for summary in summaries if summary.rows]
-        counts = sum(int(summary.counts.sum()) for summary in summaries)
-        check_labels(np.concatenate(labels) if counts else None, learner, self.options, self.files)
-        finished = run.fit(summaries, labels_of_files, self._limits, sum_class_counts=True)
+        if labels:
+            check_labels(np.concatenate(labels), learner, self.options, self.files)
+        finished = run.fit(summaries, labels_of_files, self._limits, sum_class_counts=True, renew=renew)
         run.learner.mixing_ = finished.report
         return self._model(run, finished, began)
 

@@ -38,7 +38,7 @@ def fit(
     *,
     client: Client | str | None = None,
     shards: int | None = None,
-    mixing: str = "uniform",
+    mixing: str | None = None,
     sample_weight: Any = None,
     checkpoint: str | PathLike | None = None,
     resume: bool = False,
@@ -68,10 +68,11 @@ def fit(
     shards : int, optional
         The number of shards. By default it depends on the data alone: the partitions of a Dask collection, one for each
         128 MiB of files, at least 8; 8 for data in memory. With one shard a worker calls `estimator.fit`.
-    mixing : {"uniform", "mistakes", "changed"}
+    mixing : {"uniform", "mistakes", "changed"}, optional
         How weights are mixed: with equal shares; in proportion to the updates of the shards; or each weight as the mean
-        over the shards that have changed it, which is no mixture in the sense of the theorem, and better where features
-        are rare.
+        over the shards that have changed it. The first two have a theorem and converge on separable rows. The third has
+        none, and is more accurate where features are rare, as the words of text are. By default "uniform" for rows, and
+        "changed" for taggers, parsers and `StructuredPerceptron`.
     sample_weight : array or Dask array, optional
         The weight of each row.
     checkpoint : path, optional
@@ -107,6 +108,8 @@ def fit(
     >>> with cluster.connect("local") as client:  # doctest: +SKIP
     ...     model = cluster.fit(rosenblatt.Perceptron(), X, y, client=client, shards=4)
     """
+    if mixing is None:
+        mixing = "changed" if isinstance(estimator, StructuredEstimator) else "uniform"
     options = RunOptions(mixing, checkpoint, resume)
     options.check()
     check_shards(shards)
@@ -123,6 +126,18 @@ def fit(
         if y is None:
             raise InvalidData("y must be given with rows in memory: a label for each row")
         return _fit_arrays(job, estimator, data, y, sample_weight)
+
+
+def fit_sentence_files(
+    estimator: StructuredEstimator, paths: list[str], column: str | None, names: Sequence[str] | None, *,
+    client: Client | str | None = None, shards: int | None = None, mixing: str | None = None,
+    checkpoint: str | PathLike | None = None, resume: bool = False, watch: Watch = lambda progress: None,
+) -> Any:  # fmt: skip
+    """Return a tagger or parser fitted to files, whose columns have these names where they are not CoNLL-U."""
+    options = RunOptions("changed" if mixing is None else mixing, checkpoint, resume)
+    options.check()
+    with connect(client) as connection:
+        return sentences.fit(Job(connection, shards, options, watch), estimator, paths, column, names)
 
 
 class Job:

@@ -112,9 +112,10 @@ class LinearRun(Run):
         labels_of: LabelsOf,
         limits: Callable[[Agreement], Limits],
         sum_class_counts: bool = False,
+        renew: Callable[[NDArray], None] = lambda labels: None,
     ) -> Finished:
         """Train; the classes of the learner are its labels in the end. With `sum_class_counts` it counts the rows of each
-        class in every epoch, as a stream does."""
+        class in every epoch, as a stream does. `renew` is told of labels that the first rows did not have."""
         more: list[NDArray] = [] if self.found is None or self.found.labels is None else [self.found.labels]
         while True:
             agreement = agree_on(summaries, more, labels_of)
@@ -122,6 +123,7 @@ class LinearRun(Run):
                 return self._fit(agreement, limits(agreement), sum_class_counts)
             except NewLabels as new:
                 more = [*more, *new.labels]
+                renew(labels_of(more)[0])
 
     def _fit(self, agreement: Agreement, limits: Limits, sum_class_counts: bool) -> Finished:
         learner, classes = self.learner, len(agreement.classes)

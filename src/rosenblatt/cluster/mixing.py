@@ -28,7 +28,7 @@ class Mixing(ClassifierMixin, Learner):
         A client, the address of a scheduler, or "local"; by default the client there is, else worker processes here.
     shards : int, optional
         The number of shards; by default it depends on the data alone. One shard is ordinary training.
-    mixing : {"uniform", "mistakes", "changed"}
+    mixing : {"uniform", "mistakes", "changed"}, optional
         How the weights of shards are mixed: see `rosenblatt.cluster.fit`.
     checkpoint : path, optional
         A file that is written after every epoch.
@@ -56,7 +56,7 @@ class Mixing(ClassifierMixin, Learner):
         *,
         client: Client | str | None = None,
         shards: int | None = None,
-        mixing: str = "uniform",
+        mixing: str | None = None,
         checkpoint: str | PathLike | None = None,
     ):
         self.estimator = estimator

@@ -41,7 +41,8 @@ class MixingReport(NamedTuple):
     def bound(self, radius: float, margin: float, delta: float = 0.0, rate: float = 1.0) -> float:
         """Return the most weighted updates on separable rows, from weights of zero: (R² + 2δ/η)/γ².
 
-        McDonald, Hall and Mann (2010), theorem 3: it holds for any shards and any mixtures.
+        McDonald, Hall and Mann (2010), theorem 3: it holds for any shards and any mixtures of them. For mixing="changed"
+        there is no bound: it is no mixture of shards, and there are separable rows on which it goes round for ever.
 
         Parameters
         ----------
@@ -55,7 +56,10 @@ class MixingReport(NamedTuple):
         Returns
         -------
         float
+            Infinity where there is no bound.
         """
+        if self.mixing == "changed":
+            return math.inf
         return (radius**2 + 2 * delta / rate) / margin**2
 
     def __str__(self) -> str:

@@ -155,6 +155,12 @@ class StreamShard(NamedTuple):
 
     def summary(self) -> RowSummary:
         """Return what the first rows are."""
+        try:
+            return self._first_rows()
+        except LabelError:  # the first label is a number, and another one is not
+            return self._with_all_labels().summary()
+
+    def _first_rows(self) -> RowSummary:
         for chunk in self._chunks(_Notes()):
             labels, counts = np.unique(_labels(chunk), return_counts=True)
             kind = (chunk.X.shape[1], chunk.X.dtype, not isinstance(chunk.X, np.ndarray))

@@ -118,7 +118,7 @@ class Run:
         except ClusterUnavailable as error:
             if self.options.checkpoint is not None and (history or record):
                 epochs = max(len(history), len(record))
-                hint = f"{self.options.checkpoint} has what was learned in {epochs} epochs; resume=True continues from it"
+                hint = f"{self.options.checkpoint} has what was learned in {epochs} epochs; resume from it"
                 raise ClusterUnavailable(error.problem, error.address, hint) from error
             raise
         done[: len(record)] = record

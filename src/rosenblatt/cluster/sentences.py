@@ -14,6 +14,7 @@ from rosenblatt.cluster.run import Run, seed_of, set_history
 from rosenblatt.cluster.sums import Learned
 from rosenblatt.data import sentences as sentence_files
 from rosenblatt.data.opening import FilePiece, size_of
+from rosenblatt.data.pieces import cut_sentences
 from rosenblatt.errors import InvalidData, InvalidParameter, RosenblattError, UnsupportedOperation
 from rosenblatt.estimators.interface import clone
 from rosenblatt.structured.base import StructuredEstimator, StructuredModel, check_pair, fingerprint
@@ -103,9 +104,7 @@ def fit(job: Job, estimator: StructuredEstimator, data: Any, y: Any, names: Sequ
         count = shards_of_bytes(size) if job.shards is None else job.shards
         if count == 1:
             return job.client.submit(_fit_files, learner, columns, files, pure=False).result()
-        from rosenblatt.data.pieces import cut_sentences
-
-        pieces = job.client.submit(cut_sentences, files, piece_size(size, count), pure=False).result()
+        pieces = job.client.submit(cut_sentences, files, piece_size(size, count), columns.names, pure=False).result()
         loads = [_reads(learner, columns, own) for own in deal_pieces(pieces, count, job.shards)]
     elif dask_collections.is_collection(data):
         parts = dask_collections.partitions(data, None, None, job.shards)

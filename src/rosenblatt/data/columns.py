@@ -95,8 +95,9 @@ def read(
 
     Parameters
     ----------
-    source : str, path or file
-        A path (compression is detected), or a file opened to read, binary or text; `parse` takes the text itself.
+    source : str, path, FilePiece or file
+        A path (compression is detected), a piece of a file, or a file opened to read, binary or text; `parse` takes the
+        text itself.
     columns : sequence of str
         The names of all columns of the file, in order.
     separator : str, optional

@@ -227,9 +227,9 @@ def read(source: Source, strict: bool = True, on_error: str = "error") -> lines.
 
     Parameters
     ----------
-    source : str, path or file
-        A path (compression is detected), or a file opened to read, binary or text; text opened without newline="" has lost
-        its CRLF before it comes here. `parse` takes the text itself.
+    source : str, path, FilePiece or file
+        A path (compression is detected), a piece of a file, or a file opened to read, binary or text; text opened without
+        newline="" has lost its CRLF before it comes here. `parse` takes the text itself.
     strict : bool
         False lets pass what can be understood though it is not CoNLL-U: several blank lines in a row, or blanks in them;
         comments among the words or without words; values that are empty or hold a blank where none may be.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from rosenblatt.data.opening import LF, open_binary, size_of_file
@@ -37,6 +38,39 @@ def _after_line(file: Any, place: int) -> int | None:
             return at + found + 1
         at += len(data)
     return None
+
+
+def block_ends(path: str, size: int, document: str) -> list[int]:
+    """Return places in a file of sentences about `size` bytes apart, each behind the first blank line after a sentence; the
+    last is the end of the file. Lines that begin a document, and further blank lines, go with the sentence behind them."""
+    return _ends(path, size, partial(_after_block, document=document.encode()))
+
+
+def _after_block(file: Any, place: int, document: bytes) -> int | None:
+    """Return the first place from here on behind a sentence of which at least a line is seen; None if there is none."""
+    at = _after_line(file, place)
+    if at is None:
+        return None
+    file.seek(at)
+    inside = False
+    for line in _lines(file):
+        at += len(line)
+        blank = line.decode("utf-8", "surrogateescape").isspace()
+        if blank and inside:
+            return at
+        inside = not blank and not line.startswith(document)
+    return None
+
+
+def _lines(file: Any) -> Iterator[bytes]:
+    """Yield the lines of a file from where it is, with their ends."""
+    rest = b""
+    while data := file.read(_STEP):
+        *lines, rest = (rest + data).split(b"\n")
+        for line in lines:
+            yield line + b"\n"
+    if rest:
+        yield rest
 
 
 def holds(path: str, byte: bytes) -> bool:

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from rosenblatt.data.opening import BOM, SUFFIXES, Input, rereadable
 from rosenblatt.data.reading import Reading
+from rosenblatt.data.remote import is_url
 from rosenblatt.errors import FormatError, IncompatibleParameters, InvalidParameter
 
 START = 1 << 16  # bytes of a file that are looked at
@@ -113,7 +114,7 @@ def detect_format(path: str | os.PathLike[str]) -> str:
     FormatError
         If neither tells the format, or if the file is a pipe without a known suffix.
     """
-    if path != "-":
+    if path != "-" and not is_url(path):
         os.stat(path)  # a file that cannot be there is no pipe
     found = format_of_suffix(path)
     problem = "the format cannot be detected: input from a pipe has no name that tells it"

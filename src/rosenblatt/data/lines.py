@@ -20,8 +20,10 @@ from rosenblatt.data.opening import (
     DAMAGE,
     MAX_LINE,
     MOST_ERRORS,
+    FilePiece,
     Input,
     check_on_error,
+    first_line,
     name_of,
     output,
     text_lines,
@@ -32,7 +34,7 @@ from rosenblatt.errors import FormatError, InvalidData, InvalidDataType, Invalid
 BOM = "\ufeff"
 _UTF_16 = ("\udcff\udcfe", "\udcfe\udcff")  # the byte order marks of UTF-16, read as UTF-8
 
-Source = str | os.PathLike[str] | IO[str] | IO[bytes]
+Source = str | os.PathLike[str] | FilePiece | IO[str] | IO[bytes]
 Kind = TypeVar("Kind", bound="BaseSentence")
 
 
@@ -180,7 +182,8 @@ class Reader(Generic[Kind]):
         self.skipped = 0
         self.errors: list[FormatError] = []
         self.file = name_of(source)
-        self._sentences = self._read(_lines(source), make, rest, error, on_error == "skip")
+        piece = source if isinstance(source, FilePiece) else FilePiece(self.file, 0, 0, line=1)
+        self._sentences = self._read(open_lines(source), piece, make, rest, error, on_error == "skip")
         next(self._sentences)  # so that a file that is not there is an error of this call, not of the first sentence
 
     def __iter__(self) -> Iterator[Kind]:
@@ -193,10 +196,10 @@ class Reader(Generic[Kind]):
         """Close the file before its end; there are no more sentences."""
         self._sentences.close()
 
-    def _read(self, lines, make, rest, error, skip):
+    def _read(self, lines, piece, make, rest, error, skip):
         with lines as stream:
             yield
-            for block in _blocks(stream, self.file, error):
+            for block in _blocks(stream, piece, error):
                 try:
                     check_text(block.lines, block.file, block.first, error)
                     sentence = make(block)
@@ -296,10 +299,15 @@ def _open_to_write(target: Source) -> Iterator[Callable[[str], Any]]:
         yield lambda text: stream.write(text.encode("utf-8"))
 
 
+def first_number(source: Source) -> int:
+    """Return the number in the file of the first line of a source, which may be a piece."""
+    return first_line(source) if isinstance(source, FilePiece) else 1
+
+
 @contextmanager
-def _lines(source: Source) -> Iterator[Iterable[str]]:
+def open_lines(source: Source) -> Iterator[Iterable[str]]:
     """Yield the lines of a source with their ends. A byte that is not UTF-8 is a lone surrogate, so that it has a line."""
-    if not isinstance(source, str | os.PathLike):
+    if not isinstance(source, str | os.PathLike | FilePiece):
         file: Any = source  # of text or of bytes, as only the file itself can say
         if _is_text(file):
             yield file
@@ -311,20 +319,21 @@ def _lines(source: Source) -> Iterator[Iterable[str]]:
             wrapped.detach()  # whoever opened the file closes it
         return
     with io.TextIOWrapper(Input(source), encoding="utf-8", errors="surrogateescape", newline="\n") as lines:
-        yield text_lines(lines, name_of(source), MAX_LINE.get())
+        yield text_lines(lines, name_of(source), MAX_LINE.get(), first_number(source))
 
 
 def _is_text(file: Any) -> bool:
     return hasattr(file, "encoding")
 
 
-def _blocks(lines: Iterable[str], file: str, error: type[FormatError]) -> Iterator[Block]:
+def _blocks(lines: Iterable[str], piece: FilePiece, error: type[FormatError]) -> Iterator[Block]:
+    """Yield the blocks of lines that are those of this piece of a file."""
     held: list[str] = []
-    first, mark, size, most = 1, "", 0, MAX_LINE.get()
+    file, first, mark, size, most = piece.path, first_line(piece), "", 0, MAX_LINE.get()
     try:
         stream = iter(lines)
         start = next(stream, "")
-        if start.startswith(BOM):
+        if start.startswith(BOM) and piece.begin == 0:
             start, mark = start[1:], BOM
         for line in chain([start] if start else [], stream):
             held.append(line)

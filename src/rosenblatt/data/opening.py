@@ -176,16 +176,22 @@ def _is_file(source: Source) -> bool:
 
 def size_of(paths: Sequence[Source]) -> int | None:
     """Return the size of these files and pieces in bytes; None where it is unknown, as of a pipe."""
-    return sum(map(_size_of_source, paths)) if rereadable(paths) else None
+    sizes = [_size_of_source(path) for path in paths] if rereadable(paths) else [None]
+    return None if None in sizes else sum(size for size in sizes if size is not None)
 
 
-def _size_of_source(source: Any) -> int:
-    return source.end - source.begin if isinstance(source, FilePiece) else size_of_file(source)
+def _size_of_source(source: Any) -> int | None:
+    if isinstance(source, FilePiece):
+        return source.end - source.begin
+    return remote.size_of_url(source) if remote.is_url(source) else os.path.getsize(source)
 
 
-def size_of_file(path: str | os.PathLike[str]) -> int:
-    """Return the size of a file, or of what is behind a URL, in bytes."""
-    return remote.size_of_url(str(path)) if remote.is_url(path) else os.path.getsize(path)
+def size_of_file(path: str) -> int:
+    """Return the size of a file, or of what is behind a URL, in bytes; OSError where it is unknown."""
+    size = _size_of_source(path)
+    if size is None:
+        raise OSError(f"the size of {path!r} is unknown, as its server does not tell it; copy the file first")
+    return size
 
 
 class Input(io.BufferedIOBase):
@@ -476,11 +482,14 @@ def is_compressed(path: str) -> bool:
 
 def first_line(piece: FilePiece) -> int:
     """Return the number of the first line of a piece, from 1; where it is not known, the line ends before are counted."""
-    if piece.line is not None:
-        return piece.line
-    count = 1
+    return 1 + count_line_ends(FilePiece(piece.path, 0, piece.begin)) if piece.line is None else piece.line
+
+
+def count_line_ends(piece: FilePiece) -> int:
+    """Return the number of line ends in a piece of a file."""
+    count = 0
     buffer = memoryview(bytearray(_PART))
-    with open_binary(FilePiece(piece.path, 0, piece.begin)) as file:
+    with open_binary(piece) as file:
         while got := file.readinto(buffer):
             count += int(np.count_nonzero(np.frombuffer(buffer[:got], np.uint8) == LF))
     return count
@@ -753,9 +762,9 @@ def parse_threads(most: int) -> Iterator[None]:
         PARSE_THREADS.reset(token)
 
 
-def text_lines(text: io.TextIOBase, name: str, most: int) -> Iterator[str]:
-    """Yield the lines of a text with their ends; raise FormatError if one is too long."""
-    for number, line in enumerate(iter(partial(text.readline, most + 1), ""), 1):
+def text_lines(text: io.TextIOBase, name: str, most: int, first: int = 1) -> Iterator[str]:
+    """Yield the lines of a text, which are numbered from `first`, with their ends; raise FormatError if one is too long."""
+    for number, line in enumerate(iter(partial(text.readline, most + 1), ""), first):
         if len(line) > most:
             raise too_long("a line", len(line), most, name, number)
         yield line

@@ -6,6 +6,9 @@ Over all pieces exactly the rows of the files are read, in order, each once. Rea
     pieces = cut_files(files, reading, size=1 << 26)
     for batch in reading.batches(pieces[:3]):
         ...
+    for piece in cut_sentences(treebanks, size=1 << 24):
+        for sentence in sentences.read(piece):
+            ...
 
 Only a few bytes at each cut are read. Delimited text is read once if it has quotes: what a line end means in the middle of
 it, only the text before can say. A compressed file is one piece.
@@ -13,15 +16,16 @@ it, only the text before can say. A compressed file is one piece.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 
 from rosenblatt.data import opening
 from rosenblatt.data.opening import FilePiece, Paths
 from rosenblatt.data.reading import Reading
+from rosenblatt.data.sentences import sentence_ends
 from rosenblatt.errors import InvalidData, InvalidParameter
 
-__all__ = ["FilePiece", "cut_files"]
+__all__ = ["FilePiece", "cut_files", "cut_sentences"]
 
 
 def cut_files(paths: Paths, reading: Reading, size: int) -> list[FilePiece]:
@@ -50,6 +54,39 @@ def cut_files(paths: Paths, reading: Reading, size: int) -> list[FilePiece]:
         If a quote in delimited text is not closed, or the format of a table cannot be detected.
     """
     return _cut(paths, size, lambda path: reading.record_ends(path, size))
+
+
+def cut_sentences(paths: Paths, size: int, columns: Sequence[str] | None = None) -> list[FilePiece]:
+    """Cut files of sentences into pieces, which know their first line.
+
+    Parameters
+    ----------
+    paths : str, path, or iterable of these
+        The files, of CoNLL-U, of columns or of plain lines of words: paths, URLs of fsspec, folders, patterns.
+    size : int
+        Bytes of a piece, about; a piece is longer where a sentence is, and the last one of a file is shorter.
+    columns : sequence of str, optional
+        The names of the columns of column files, as for `sentences.read`.
+
+    Returns
+    -------
+    list of FilePiece
+        The pieces, in the order of the files; an empty file has none.
+
+    Raises
+    ------
+    InvalidData
+        If a file can be read only once, as a pipe.
+    FormatError
+        If a file looks like columns and these have no names.
+    """
+    pieces = []
+    line = 1
+    for piece in _cut(paths, size, lambda path: sentence_ends(path, size, columns)):
+        line = line if piece.begin else 1
+        pieces.append(piece._replace(line=line))
+        line += opening.count_line_ends(piece)
+    return pieces
 
 
 def _cut(paths: Paths, size: int, record_ends: Callable[[str], list[int]]) -> list[FilePiece]:

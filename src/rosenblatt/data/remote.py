@@ -4,11 +4,12 @@ is met, and never for a local path.
 
 from __future__ import annotations
 
+import io
 import os
 import re
 from typing import IO, Any
 
-from rosenblatt.errors import MissingDependency
+from rosenblatt.errors import InvalidParameter, MissingDependency, UnsupportedOperation
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+(::|://)")  # two letters at least: C:// is a drive
 _PATTERN = re.compile(r"[*?[]")
@@ -22,23 +23,24 @@ def is_url(path: object) -> bool:
 def open_url(url: str) -> IO[bytes]:
     """Open a file to read; seek goes to any byte without reading those before it, where the protocol allows it."""
     system, path = _locate(url)
-    _status(url)  # some file systems open a folder, or a file that is not there, and fail at the first read
-    return system.open(path, "rb")
+    file = system.open(path, "rb")
+    if isinstance(file, io.BytesIO):  # whoever opens a file in memory is given the same one, with one position for all
+        return io.BytesIO(file.getvalue())
+    return file
 
 
-def size_of_url(url: str) -> int:
-    """Return the size of a file in bytes; OSError where the protocol does not tell it."""
-    size = _status(url)["size"]
-    if size is None:
-        raise OSError(f"the size of {url!r} is unknown: its server does not tell it; copy the file first")
-    return int(size)
+def size_of_url(url: str) -> int | None:
+    """Return the size of a file in bytes; None where its server does not tell it."""
+    system, path = _locate(url)
+    return system.info(path)["size"]
 
 
 def is_file_url(url: str) -> bool:
     """Return whether there is a file behind this URL."""
+    system, path = _locate(url)
     try:
-        return _status(url)["type"] == "file"
-    except OSError:
+        return system.info(path)["type"] == "file"
+    except FileNotFoundError:
         return False
 
 
@@ -69,18 +71,6 @@ def _hidden(name: str) -> bool:
     return os.path.basename(name).startswith(".")
 
 
-def _status(url: str) -> dict[str, Any]:
-    """Return what the file system knows of a file; FileNotFoundError if there is none, IsADirectoryError for a folder."""
-    system, path = _locate(url)
-    try:
-        found = system.info(path)
-    except FileNotFoundError:
-        raise FileNotFoundError(f"there is no file {url!r}") from None
-    if found["type"] == "directory":
-        raise IsADirectoryError(f"{url!r} is a folder, not a file; name a file in it")
-    return found
-
-
 def _locate(url: str) -> tuple[Any, str]:
     """Return the file system of a URL and the path in it."""
     try:
@@ -89,5 +79,7 @@ def _locate(url: str) -> tuple[Any, str]:
         raise MissingDependency("fsspec", "cluster", "URLs") from None
     try:
         return url_to_fs(url)
-    except ImportError as missing:  # of the package that knows the protocol, such as s3fs
-        raise MissingDependency(missing.name or "fsspec", "cluster", f"URLs such as {url!r}") from missing
+    except ImportError as missing:  # the package that knows the protocol, such as s3fs
+        raise UnsupportedOperation(f"the URL cannot be opened: {missing}", path=url) from missing
+    except ValueError as unknown:
+        raise InvalidParameter("path", url, "a local path or a URL of a protocol that fsspec knows") from unknown

@@ -12,12 +12,14 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import chain, islice, pairwise
 from typing import Any
 
 from rosenblatt.data import columns as column_files
 from rosenblatt.data import conllu, lines
-from rosenblatt.data.opening import Input, Source, name_of, text_lines, too_long
+from rosenblatt.data.cutting import block_ends, line_ends
+from rosenblatt.data.opening import FilePiece, Input, Source, name_of, text_lines, too_long
 from rosenblatt.errors import FormatError, InvalidData
 
 _SAMPLE = 100  # lines that are looked at to tell columns from plain text
@@ -36,8 +38,8 @@ def read(
 
     Parameters
     ----------
-    source : str, path or binary file
-        The file; "-" is standard input.
+    source : str, path, FilePiece or binary file
+        The file, or a piece of it; "-" is standard input.
     columns : sequence of str, optional
         The names of the columns of a column file; without them the file is CoNLL-U or plain lines of words.
     on_wait : callable, optional
@@ -54,31 +56,70 @@ def read(
         If the file is not what it looks like, or looks like columns without names.
     """
     name = name_of(source)
+    begun = source.path if isinstance(source, FilePiece) else source  # the beginning of the file tells what a piece is
     with (
-        Input(source, on_wait=on_wait) as stream,
+        Input(begun, on_wait=on_wait) as stream,
         io.TextIOWrapper(stream, "utf-8", errors="surrogateescape", newline="\n") as text,
     ):
         rest = text_lines(text, name, stream.max_line)
-        begin: list[str] = []
-        size = 0
-        for line in rest:
-            begin.append(line)
-            size += len(line)
-            if size > stream.max_line:
-                raise too_long("what stands before the first word", size, stream.max_line, name, 1)
-            if not _is_preamble(line):
-                break
+        begin = _beginning(stream, rest, name, 0 if columns is not None else _SAMPLE)
         if columns is not None:
             _refuse_conllu(begin, columns, name)
-            held: Any = _Peeked(name, begin, rest)
-            yield from column_files.read(held, columns)
+        read_one = _reader(begin, columns, name)
+        if not isinstance(source, FilePiece):
+            file: Any = _Peeked(name, begin, rest)
+            yield from read_one(file)
             return
-        for _ in range(_SAMPLE):
-            if not stream.has_more():  # a pipe that pauses gets its answer before more is awaited
-                break
-            begin += islice(rest, 1)
-        file: Any = _Peeked(name, begin, rest)
-        yield from conllu.read(file) if _is_conllu(begin, name) else _words(file)
+    yield from read_one(source)
+
+
+def sentence_ends(path: str, size: int, columns: Sequence[str] | None = None) -> list[int]:
+    """Return places where sentences end, at which a file can be cut.
+
+    Parameters
+    ----------
+    path : str
+        The file, which is not compressed.
+    size : int
+        How many bytes they are apart, about.
+    columns : sequence of str, optional
+        The names of the columns of a column file, as for `read`.
+
+    Returns
+    -------
+    list of int
+        The places, ascending; the last is the end of the file.
+    """
+    with Input(path) as stream, io.TextIOWrapper(stream, "utf-8", errors="surrogateescape", newline="\n") as text:
+        rest = text_lines(text, path, stream.max_line)
+        begin = _beginning(stream, rest, path, 0 if columns is not None else _SAMPLE)
+    plain = columns is None and not _is_conllu(begin, path)
+    return line_ends(path, size) if plain else block_ends(path, size, column_files.DOCUMENT)
+
+
+def _beginning(stream: Input, rest: Iterator[str], name: str, sample: int) -> list[str]:
+    """Return the lines up to the first that is neither blank nor a comment, and so many more."""
+    begin: list[str] = []
+    size = 0
+    for line in rest:
+        begin.append(line)
+        size += len(line)
+        if size > stream.max_line:
+            raise too_long("what stands before the first word", size, stream.max_line, name, 1)
+        if not _is_preamble(line):
+            break
+    for _ in range(sample):
+        if not stream.has_more():  # a pipe that pauses gets its answer before more is awaited
+            break
+        begin += islice(rest, 1)
+    return begin
+
+
+def _reader(begin: Sequence[str], columns: Sequence[str] | None, name: str) -> Callable[[lines.Source], Iterator[Any]]:
+    """Return what reads a file that begins with these lines."""
+    if columns is not None:
+        return partial(column_files.read, columns=columns)
+    return conllu.read if _is_conllu(begin, name) else _words
 
 
 def _refuse_conllu(begin: Sequence[str], columns: Sequence[str], name: str) -> None:
@@ -142,13 +183,15 @@ class _Peeked:
         return self._lines
 
 
-def _words(file: _Peeked) -> Iterator[conllu.Sentence]:
-    for number, line in enumerate(file, 1):
-        lines.check_text([line], file.name, number, FormatError)
-        if words := column_files.FIELD.findall(lines.body(line.removeprefix(lines.BOM))):
-            try:
-                sentence = conllu.Sentence.of(words)
-            except InvalidData as error:
-                raise FormatError(error.problem, path=file.name, line=number) from None
-            sentence.path, sentence.line = file.name, number
-            yield sentence
+def _words(source: lines.Source) -> Iterator[conllu.Sentence]:
+    name = name_of(source)
+    with lines.open_lines(source) as stream:
+        for number, line in enumerate(stream, lines.first_number(source)):
+            lines.check_text([line], name, number, FormatError)
+            if words := column_files.FIELD.findall(lines.body(line.removeprefix(lines.BOM))):
+                try:
+                    sentence = conllu.Sentence.of(words)
+                except InvalidData as error:
+                    raise FormatError(error.problem, path=name, line=number) from None
+                sentence.path, sentence.line = name, number
+                yield sentence

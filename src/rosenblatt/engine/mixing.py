@@ -8,7 +8,8 @@ grows by at most R² Σ μᵢ kᵢ. Mixed once, after separate runs, the weights
 
 Shares μ are equal ("uniform") or in proportion to the updates ("mistakes"). Either way a weight that one shard alone has
 changed moves by that shard's share of a step, which holds back rare features. "changed" takes for each weight the mean over
-the shards that have changed it: no mixture in the sense of the theorem, and closer to one machine where features are rare.
+the shards that have changed it: closer to one machine where features are rare, but no mixture in the sense of the theorem.
+There are separable rows on which it goes round for ever: {(3, 1)} and {(1, 0), (−2, −1)}, signed, in two shards.
 
 The average is the mean of the weights after every visit of every shard, each visit counted once whatever the mixture: with
 one shard it is the ordinary average. Shard i has seen cᵢ examples at its end, those before the epoch included; δᵢ is what
@@ -276,6 +277,8 @@ class MixingTrainer:
         mixing: str = "uniform",
         epochs_before: Sequence[MixedEpoch] = (),
     ):
+        if mixing == "changed" and isinstance(shards, LocalShards):
+            raise ValueError("LocalShards are mixed by shares, and mixing='changed' has none")
         self.model, self.shards, self.visits, self.mixing = model, shards, visits, mixing
         self.epochs = list(epochs_before)
 

@@ -102,8 +102,9 @@ def margin_offset(rule: Rule, margin: float) -> float:
 class StructuredModel:
     """What a structured learner has learned.
 
-    A subclass counts what it has `seen` and its `updates`; it has `weights_now()` and their `norm()`, can be mixed (see
-    `engine.mixing.Mixable`), and has `to_parts(resume)`, which is called after `freeze`, and `from_parts(parts)`.
+    A subclass counts what it has `seen` and its `updates`; it has `weights_now()` and their `norm()`, `to_parts(resume)`,
+    which is called after `freeze`, and `from_parts(parts)`. To be mixed (see `engine.mixing`) it has `branch`, a copy for a
+    shard to learn into whose drift begins at 0; `change_since(start)`, what a branch has changed; and `add_change(change)`.
     """
 
     only_predicts = False  # whether it comes from a file that holds no more
@@ -234,7 +235,7 @@ class StructuredEstimator(Estimator, OrderParameters, EpochParameters, Validatio
 
     @abstractmethod
     def _shard_trainer(self, model: Any, corpus: Any, visits: Visits, shard: int) -> StructuredTrainer:
-        """Return what learns from the shard with this number, from 0, into a copy of the common model."""
+        """Return what learns from the shard with this number, from 0, into a branch of the common model."""
 
     def _search_name(self) -> str:
         """Return how answers are searched for, in the words of the parameters; a model should be used as it was trained."""

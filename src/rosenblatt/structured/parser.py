@@ -44,7 +44,8 @@ class ParserCorpus(NamedTuple):
 
 
 class ParserModel(StructuredModel):
-    """What a parser has learned, and how it reads: its fields and its labels."""
+    """What a parser has learned, and how it reads: its fields and its labels. `branch(shard)` is a copy of it for the shard
+    with this number to learn into, with a drift of its own."""
 
     def __init__(self, fields: Fields):
         self.fields = fields
@@ -57,10 +58,6 @@ class ParserModel(StructuredModel):
         other = super().copy()
         other.labels, other.fields = dict(self.labels), self.fields.copy()
         return other
-
-    def copy_for_shard(self, shard: int) -> Self:
-        """Return the same model, for the shard with this number to learn into."""
-        return self.copy()
 
     def add_types(self, sentences: Sequence, labels: Mapping[str, int]) -> None:
         """Take in the words of sentences, and the names of labels, the known ones first."""
@@ -227,7 +224,7 @@ class DependencyParser(StructuredEstimator):
     def _shard_trainer(self, model: Any, corpus: TrainingTrees, visits: Visits, shard: int) -> StructuredTrainer:
         numbers = np.array([model.labels[label] for label in corpus.labels], np.int32)
         trees = corpus.corpus._replace(labels=numbers[corpus.corpus.labels])
-        return self._tree_trainer(model.copy_for_shard(shard), trees, visits)
+        return self._tree_trainer(model.branch(shard), trees, visits)
 
     def _check_labels(self, labels: Mapping[str, int]) -> None:
         if len(labels) > self._most_labels:

@@ -192,7 +192,7 @@ def fingerprint(files: Sequence[str], size: int) -> str:
     """Return the XXH64 of the first `size` bytes of some files, one after the other."""
     digest = xxh64()
     for file in files:
-        with open(file, "rb") as stream:
+        with opening.open_binary(file) as stream:
             while size and (data := stream.read(min(size, _READ_SIZE))):
                 digest.update(data)
                 size -= len(data)
@@ -227,7 +227,7 @@ def place_of_row(files: Sequence[str], reading: Reading, row: int) -> tuple[str 
 
 def file_sizes(files: Sequence[str]) -> list[list[Any]]:
     """Return [[name, bytes], …]; the bytes of a pipe are −1."""
-    return [[file, Path(file).stat().st_size if rereadable([file]) else -1] for file in files]
+    return [[file, -1 if (size := opening.size_of([file])) is None else size] for file in files]
 
 
 def learned_files(training: Mapping[str, Any]) -> list[tuple[str, int]]:
@@ -797,7 +797,7 @@ def uses_stream(files: Sequence[str], reading: Reading, options: Options) -> boo
         return options.stream
     if not rereadable(files):
         return not reading.needs_fit
-    text = sum(os.path.getsize(file) * _COMPRESSED.get(Path(file).suffix, 1) for file in files)  # about
+    text = sum(opening.size_of_file(file) * _COMPRESSED.get(Path(file).suffix, 1) for file in files)  # about
     return text > options.memory
 
 

@@ -232,6 +232,7 @@ class TableBatches:
                     while stream.read(1 << 20):
                         pass
                 finally:
+                    source.close()
                     self.bytes_read = before = before + stream.bytes_read
         if not rows and not self.skipped and not any(isinstance(path, FilePiece) for path in paths):
             raise TableError(EMPTY, path=opening.name_of(paths[0]))

@@ -119,12 +119,15 @@ class Parquet(Columnar):
     """The rows of a Parquet file, or of the row groups that begin in a piece of it."""
 
     def __init__(self, stream: Input, form: Form, size: int, path: str):
+        source: Any = open_binary(path) if is_url(path) else path
         try:
-            source = open_binary(path) if is_url(path) else path
             self._file = ParquetFile(source, buffer_size=1 << 20, pre_buffer=False)  # so that no row group is held whole
         except DAMAGE as reason:
+            if source is not path:
+                source.close()
             raise TableError(f"the file cannot be read as Parquet: {reason}", path=stream.name) from None
         super().__init__(stream, form, size, list(self._file.schema_arrow.names), self._read())
+        self.resources.callback(self._file.close, force=True)
 
     def part_begins(self) -> list[int]:
         """A row group begins where its first column does. Where that makes no sense all are said to begin at 0."""
@@ -154,10 +157,9 @@ class Parquet(Columnar):
         memory = sum(meta.row_group(group).total_byte_size for group in groups) / max(rows, 1)  # that a row takes
         count = max(1, min(1 << 16, int(self.size / max(memory, 1))))
         share = (self.stream.total_bytes or 0) / max(rows, 1)
-        with self._file as file:
-            for batch in file.iter_batches(batch_size=count, row_groups=groups):
-                self.stream.read(int(share * batch.num_rows))  # which says how far it is
-                yield batch
+        for batch in self._file.iter_batches(batch_size=count, row_groups=groups):
+            self.stream.read(int(share * batch.num_rows))  # which says how far it is
+            yield batch
 
 
 def _first_page(column: Any) -> int:
@@ -178,10 +180,9 @@ class Message(NamedTuple):
 
     begin: int
     kind: int
-    end: int
 
 
-_SCHEMA, _DICTIONARY, _RECORDS = 1, 2, 3  # kinds of messages
+_RECORDS = 3  # the kind of a record batch
 _MAGIC = b"ARROW1"
 
 
@@ -200,7 +201,7 @@ def messages(path: str) -> Iterator[Message]:
                 return
             if body < 0:
                 return
-            yield Message(place, kind, place + 8 + length + body)
+            yield Message(place, kind)
             place += 8 + length + body
 
 
@@ -219,11 +220,9 @@ class Arrow(Columnar):
     batches in a piece of one."""
 
     def __init__(self, stream: Input, form: Form, size: int):
-        source = _Readable(stream)
-        if stream.piece is not None and not stream.starts_file:
-            source = _Readable(Input(FilePiece(stream.name, 0, _records_begin(stream.name))), stream)
+        streams = [stream] if stream.starts_file else [_schema(stream.name), stream]
         try:
-            reader = ipc.open_stream(pa.PythonFile(source, mode="r"))
+            reader = ipc.open_stream(pa.PythonFile(_Readable(*streams), mode="r"))
         except DAMAGE as reason:
             raise TableError(f"the file cannot be read as Arrow: {reason}", path=stream.name) from None
         super().__init__(stream, form, size, list(reader.schema.names), iter(reader))
@@ -240,9 +239,13 @@ class Arrow(Columnar):
             return sum(batch.num_rows for batch in Arrow(stream, self.form, self.size)._batches)
 
 
-def _records_begin(path: str) -> int:
-    """Return where the first record batch begins: the schema and the dictionaries are before it."""
-    return next(message.begin for message in messages(path) if message.kind == _RECORDS)
+def _schema(path: str) -> Input:
+    """Return what stands in an Arrow file before its first record batch: the schema, and dictionaries."""
+    begin = next((message.begin for message in messages(path) if message.kind == _RECORDS), None)
+    if begin is None:
+        raise TableError("there are no record batches; has the file changed since it was cut?", path=path)
+    with Input(FilePiece(path, 0, begin)) as head:
+        return Input(io.BytesIO(head.read()))
 
 
 class _Readable(io.RawIOBase):
@@ -258,5 +261,5 @@ class _Readable(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         while not (got := self._streams[0].readinto(buffer)) and len(self._streams) > 1:
-            self._streams.pop(0).close()
+            self._streams.pop(0)
         return got

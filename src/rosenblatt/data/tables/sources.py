@@ -8,6 +8,7 @@ import re
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -152,11 +153,16 @@ class Source(ABC):
         self.stream, self.form, self.size = stream, form, size
         self.header = True  # whether the columns have names of their own
         self.names: list[str] = []
+        self.resources = ExitStack()  # what was opened beside the stream
         self._before: int | None = None  # the lines, or rows, of the file before this piece of it
 
     @abstractmethod
     def __iter__(self) -> Iterator[Piece]:
         """Yield the pieces, in order."""
+
+    def close(self) -> None:
+        """Close what was opened beside the stream."""
+        self.resources.close()
 
     def number_in_file(self, number: int) -> int:
         """Return the number in the file of a line of this source, or of a row where there are no lines, both from 1."""

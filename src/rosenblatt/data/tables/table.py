@@ -14,6 +14,7 @@ from __future__ import annotations
 import copy
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from functools import cached_property
 from itertools import accumulate
 from typing import Any, ClassVar
@@ -296,8 +297,11 @@ class Table:
         list of int
             The places, ascending; the last is the end of the file.
         """
-        with opening.Input(path) as stream:
-            return open_source(path, stream, self._options, self._schema, True, SIZE).record_ends(size)
+        with (
+            opening.Input(path) as stream,
+            closing(open_source(path, stream, self._options, self._schema, True, SIZE)) as source,
+        ):
+            return source.record_ends(size)
 
     def with_labels(self, labels: NDArray) -> Table:
         """Return itself: what labels are was decided by `fit`.

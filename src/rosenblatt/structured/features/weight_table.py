@@ -41,14 +41,21 @@ class WeightTable(NamedTuple):
         outcomes, w, drift = (part[:places].copy() for part in (self.outcomes, self.w, self.drift))
         return WeightTable(self.slots.copy(), self.spans[:rows].copy(), outcomes, w, drift, self.used.copy())
 
-    def select(self, keys: NDArray) -> WeightTable:
-        """Return a copy with the weights of these features only, which are different from each other."""
+    def branch(self) -> WeightTable:
+        """Return a copy for a shard to learn into, whose drift is its own."""
+        rows, places, _ = self.used.tolist()
+        lists = (self.outcomes[:places].copy(), self.w[:places].copy(), np.zeros(places))
+        return WeightTable(self.slots.copy(), self.spans[:rows].copy(), *lists, self.used.copy())
+
+    def branch_of(self, keys: NDArray) -> WeightTable:
+        """Return the same with the weights of these features only, which are different from each other."""
         rows = find_rows(self.slots, keys)
-        return _rebuild(keys[rows >= 0], *_take_lists(self, rows[rows >= 0]))
+        sizes, outcomes, w = _take_lists(self, rows[rows >= 0])
+        return _rebuild(keys[rows >= 0], sizes, outcomes, w, np.zeros(len(w)))
 
     def change_since(self, start: WeightTable, clock: int) -> TableChange:
-        """Return what has changed since this table was a copy of another one, or of a selection of its features; `clock`
-        counts the examples seen. Lists only grow at their ends, so that the two agree in the order of outcomes."""
+        """Return what has changed since this table was branched off; `clock` counts the examples seen. Lists only grow at
+        their ends, so that the two agree in the order of outcomes."""
         keys = row_keys(self.slots, self.used[0])
         before = find_rows(start.slots, keys)
         changed = _count_changes(self, start, before)
@@ -284,39 +291,39 @@ def _rebuild(keys, sizes, outcomes, w, drift):
 
 @jit
 def _take_lists(table, rows):
-    """The lists of these rows, one after the other: (sizes, outcomes, w, drift)."""
-    _, spans, outcomes, w, drift, _ = table
+    """The lists of these rows, one after the other: (sizes, outcomes, w)."""
+    spans, outcomes, w = table.spans, table.outcomes, table.w
     sizes = np.empty(rows.size, np.int64)
     for i in range(rows.size):
         sizes[i] = spans[rows[i], 1]
     total = sizes.sum()
-    parts = np.empty(total, outcomes.dtype), np.empty(total, np.float32), np.empty(total)
+    parts = np.empty(total, outcomes.dtype), np.empty(total, np.float32)
     to = 0
     for i in range(rows.size):
         first = spans[rows[i], 0]
         for at in range(first, first + sizes[i]):
-            parts[0][to], parts[1][to], parts[2][to] = outcomes[at], w[at], drift[at]
+            parts[0][to], parts[1][to] = outcomes[at], w[at]
             to += 1
     return sizes, *parts
 
 
 @jit
 def _count_changes(table, start, before):
-    """How many weights of each row differ from those of the row `before`, or from 0 where there was none."""
+    """How many weights of each row differ from those of the row `before`, or from 0 where there was none, or did so."""
     counts = np.zeros(before.size, np.int64)
     for row in range(before.size):
         first, size = table.spans[row, 0], table.spans[row, 1]
         known, origin = (start.spans[before[row], 1], start.spans[before[row], 0]) if before[row] >= 0 else (0, 0)
         for i in range(size):
-            w, drift = (start.w[origin + i], start.drift[origin + i]) if i < known else (np.float32(0.0), 0.0)
-            counts[row] += table.w[first + i] != w or table.drift[first + i] != drift
+            was = start.w[origin + i] if i < known else np.float32(0.0)
+            counts[row] += table.w[first + i] != was or table.drift[first + i] != 0.0
     return counts
 
 
 @exact
 def _list_changes(table, start, before, keys, rows, total, clock):
-    """(keys, outcomes, growth of w, growth of drift − clock · growth of w) of what differs in these rows, in their order,
-    and in each row in the order of outcomes."""
+    """(keys, outcomes, growth of w, drift − clock · growth of w) of what differs in these rows, in their order, and in each
+    row in the order of outcomes."""
     names, outcomes = np.empty(total, np.uint64), np.empty(total, np.uint32)
     grown, passed = np.empty(total), np.empty(total)
     end = 0
@@ -327,7 +334,6 @@ def _list_changes(table, start, before, keys, rows, total, clock):
             w, drift = np.float64(table.w[first + i]), table.drift[first + i]
             if i < known:
                 w -= np.float64(start.w[origin + i])
-                drift -= start.drift[origin + i]
             if w != 0.0 or drift != 0.0:
                 outcome, at = np.uint32(table.outcomes[first + i]), end
                 while at > begin and outcomes[at - 1] > outcome:

@@ -36,8 +36,13 @@ class ArcWeights(NamedTuple):
         slots = self.slots.copy()
         return ArcWeights(slots, slots.view(np.float32), self.drift.copy(), self.used.copy())
 
+    def branch(self) -> ArcWeights:
+        """Return a copy for a shard to learn into, whose drift is its own."""
+        slots = self.slots.copy()
+        return ArcWeights(slots, slots.view(np.float32), np.zeros(self.drift.shape), self.used.copy())
+
     def change_since(self, start: ArcWeights, clock: int) -> TableChange:
-        """Return what has changed since these weights were a copy of others; `clock` counts the examples seen."""
+        """Return what has changed since these weights were branched off; `clock` counts the examples seen."""
         names = np.sort(_changed_names(self, start))
         *keys, w, passed = _list_changes(self, start, names, float(clock))
         return TableChange(tuple(keys), w, passed)
@@ -172,7 +177,7 @@ def _find(slots, name):
 
 @jit
 def _changed_names(table, start):
-    """The names of features whose weights or drifts differ."""
+    """The names of features whose weights differ, or did so."""
     slots, w, drift, used = table
     names = np.empty(used[0], np.uint64)
     to = 0
@@ -180,7 +185,7 @@ def _changed_names(table, start):
         if slots[at, 0] != _EMPTY:
             was = _find(start.slots, slots[at, 0])
             for side in range(2):
-                if w[at, 2 + side] != start.w[was, 2 + side] or drift[at, side] != start.drift[was, side]:
+                if w[at, 2 + side] != start.w[was, 2 + side] or drift[at, side] != 0.0:
                     names[to] = slots[at, 0]
                     to += 1
                     break
@@ -189,7 +194,7 @@ def _changed_names(table, start):
 
 @exact
 def _list_changes(table, start, names, clock):
-    """(names, sides, growth of w, growth of drift − clock · growth of w) of the weights of these names that differ."""
+    """(names, sides, growth of w, drift − clock · growth of w) of the weights of these names that differ, or did so."""
     room = 2 * names.size
     found, sides, grown, passed = np.empty(room, np.uint64), np.empty(room, np.uint32), np.empty(room), np.empty(room)
     to = 0
@@ -197,9 +202,8 @@ def _list_changes(table, start, names, clock):
         at, was = _find(table.slots, name), _find(start.slots, name)
         for side in range(2):
             step = np.float64(table.w[at, 2 + side]) - np.float64(start.w[was, 2 + side])
-            drifted = table.drift[at, side] - start.drift[was, side]
-            if step != 0.0 or drifted != 0.0:
-                found[to], sides[to], grown[to], passed[to] = name, side, step, drifted - clock * step
+            if step != 0.0 or table.drift[at, side] != 0.0:
+                found[to], sides[to], grown[to], passed[to] = name, side, step, table.drift[at, side] - clock * step
                 to += 1
     return found[:to].copy(), sides[:to].copy(), grown[:to].copy(), passed[:to].copy()
 

@@ -123,6 +123,13 @@ class GraphModel(ParserModel):
         other.learning = GraphWeights(pruner, scorer, self.learning.labels.copy())
         return other
 
+    def branch(self, shard: int) -> Self:
+        """Return a copy for a shard to learn into, whose drift is its own."""
+        other = super().copy()
+        pruner, scorer = (each._replace(weights=each.weights.branch()) for each in self.learning[:2])
+        other.learning = GraphWeights(pruner, scorer, self.learning.labels.branch())
+        return other
+
     def restart(self, average: bool, prune: float, seed: int) -> GraphModel:
         """Return a model that has learned nothing yet and begins with the weights that predict here."""
         frozen: GraphPredictor = self.freeze(average, prune)
@@ -147,7 +154,7 @@ class GraphModel(ParserModel):
         return self.learning.scorer.weights.w[:, 2:]
 
     def change_since(self, start: GraphModel) -> WeightChange:
-        """Return what has changed since this model was a copy of another one."""
+        """Return what has changed since this model was branched off."""
         arcs = {
             name: now.weights.change_since(then.weights, self.seen)
             for name, now, then in zip(("pruner", "scorer"), self.learning[:2], start.learning[:2], strict=True)

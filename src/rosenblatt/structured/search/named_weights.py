@@ -92,6 +92,7 @@ class NamedChange(NamedTuple):
     w: dict[Hashable, float]
     passed: dict[Hashable, float]  # of the same names
     counts: NDArray  # int64: examples seen, updates, refused pairs
+    shards: dict[Hashable, float] | None = None  # how many shards have changed each weight, where that is counted
 
     @property
     def nbytes(self) -> int:
@@ -109,7 +110,17 @@ class NamedChange(NamedTuple):
             sum_by_name([change.w for change in changes]),
             sum_by_name([change.passed for change in changes]),
             np.sum([change.counts for change in changes], axis=0),
+            None if self.shards is None else sum_by_name([change.shards or {} for change in changes]),
         )
+
+    def counted(self) -> NamedChange:
+        """Return the change of a shard, with a count of one at each weight that it has changed."""
+        return self._replace(shards={name: float(grown != 0.0) for name, grown in self.w.items()})
+
+    def mean(self) -> NamedChange:
+        """Return a sum of counted changes with each weight divided by its count."""
+        counts = self.shards or {}
+        return self._replace(w={name: grown / max(counts[name], 1.0) for name, grown in self.w.items()}, shards=None)
 
 
 class NamedModel(StructuredModel):
@@ -161,12 +172,17 @@ class NamedModel(StructuredModel):
 
     # Mixing: see `engine.mixing`
 
+    def branch(self) -> NamedModel:
+        """Return a copy for a shard to learn into, whose drift is its own and names what it has changed."""
+        twin = NamedModel()
+        twin.w = self.w.copy()
+        twin.seen, twin.updates, twin.refused = self.seen, self.updates, self.refused
+        return twin
+
     def change_since(self, start: NamedModel) -> NamedChange:
-        """Return what has changed since this model was a copy of another one."""
-        w, drift, then, drifted = self.w, self.drift, start.w, start.drift
-        names = [name for name in w if w[name] != then[name] or drift[name] != drifted.get(name, 0.0)]
-        grown = {name: w[name] - then[name] for name in names}
-        passed = {name: drift[name] - drifted.get(name, 0.0) - self.seen * grown[name] for name in names}
+        """Return what has changed since this model was branched off."""
+        grown = {name: self.w[name] - start.w[name] for name in self.drift}
+        passed = {name: drift - self.seen * grown[name] for name, drift in self.drift.items()}
         return NamedChange(grown, passed, self._counts() - start._counts())
 
     def add_change(self, change: NamedChange) -> None:

@@ -196,7 +196,7 @@ class StructuredPerceptron(StructuredEstimator):
         return NamedModel()
 
     def _shard_trainer(self, model: NamedModel, corpus: list[Example], visits: Visits, shard: int) -> SearchTrainer:
-        return SearchTrainer(self.search, as_rule(self.rule), float(self.margin), model.copy(), corpus, visits)
+        return SearchTrainer(self.search, as_rule(self.rule), float(self.margin), model.branch(), corpus, visits)
 
     def _plan(self) -> Plan:
         plan = super()._plan()

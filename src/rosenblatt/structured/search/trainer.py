@@ -95,11 +95,11 @@ class SearchTrainer(StructuredTrainer):
 def learn_examples(
     search: Search, rule: Rule, margin: float, model: NamedModel, examples: Mapping[int, Example]
 ) -> tuple[ShardReport, NamedChange]:
-    """Learn some examples, by their numbers and in this order, into a copy of a model; return what was done and what has
+    """Learn some examples, by their numbers and in this order, into a branch of a model; return what was done and what has
     changed."""
     started = perf_counter()
     visits = Visits(np.fromiter(examples, np.int64, len(examples)), "cyclic", np.random.default_rng(0))
-    trainer = SearchTrainer(search, rule, margin, model.copy(), examples, visits)
+    trainer = SearchTrainer(search, rule, margin, model.branch(), examples, visits)
     done, converged = trainer.epoch(visits.epoch())
     change = trainer.model.change_since(model)
     seconds = perf_counter() - started

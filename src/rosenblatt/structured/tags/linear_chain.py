@@ -48,6 +48,10 @@ class StepWeights(NamedTuple):
     w: NDArray  # float32
     drift: NDArray  # float64
 
+    def branch(self) -> StepWeights:
+        """Return a copy for a shard to learn into, whose drift is its own."""
+        return StepWeights(self.w.copy(), np.zeros(self.drift.shape))
+
 
 class NumberedCorpus(NamedTuple):
     """Sentences whose features have numbers."""

@@ -20,7 +20,7 @@ from rosenblatt.engine.mixing import TableChange, WeightChange, table_change
 from rosenblatt.errors import DamagedModel, InvalidData
 from rosenblatt.modelfile.parts import Parts
 from rosenblatt.modelfile.values import check_list
-from rosenblatt.structured.base import StructuredModel
+from rosenblatt.structured.base import StructuredModel, shard_seed
 from rosenblatt.structured.features.weight_table import (
     FrozenTable,
     WeightLists,
@@ -65,7 +65,7 @@ def steps_since(now: StepWeights, start: StepWeights, clock: int) -> TableChange
     allowed = np.isfinite(start.w)
     w = np.zeros(now.w.shape)
     w[allowed] = now.w[allowed].astype(np.float64) - start.w[allowed]
-    return table_change(w.ravel(), (now.drift - start.drift).ravel(), clock)
+    return table_change(w.ravel(), now.drift.ravel(), clock)
 
 
 def mix_steps(steps: StepWeights, change: TableChange, clock: int) -> None:
@@ -127,7 +127,9 @@ class TaggerModel(StructuredModel):
         """Return the same model, sharing nothing that learning changes."""
         model = super().copy()
         model.tags, model.vocabulary = list(self.tags), dict(self.vocabulary)
-        model.nodes = TagWeights(*(part.copy() for part in self.nodes))
+        keys, w, drift, counts = self.nodes
+        used = counts[USED]  # what is only reserved is not copied
+        model.nodes = TagWeights(keys[:used].copy(), w[:used].copy(), drift[:used].copy(), counts.copy())
         model.pairs = StepWeights(*(part.copy() for part in self.pairs))
         model.triples = None if self.triples is None else StepWeights(*(part.copy() for part in self.triples))
         model.table = None if self.table is None else self.table.copy()
@@ -153,41 +155,42 @@ class TaggerModel(StructuredModel):
 
     # Mixing: see `engine.mixing`
 
-    def copy_for(self, features: Features) -> TaggerModel:
-        """Return a copy that learns from these features, and has no weights of others and no words."""
+    def branch(self, features: Features, shard: int) -> TaggerModel:
+        """Return a copy for a shard with these features to learn into: it has no weights of others and no words, its drift
+        is its own, and it drops out other features than other shards."""
         model = StructuredModel.copy(self)
-        model.tags, model.vocabulary = list(self.tags), {}
+        model.tags, model.vocabulary, model.seed = list(self.tags), {}, shard_seed(self.seed, shard)
         rows = find_rows(self.slots, features.keys)
         known = rows >= 0
         used = int(np.count_nonzero(known))
         keys, w = np.empty(len(rows), np.uint64), np.empty((len(rows), len(self.tags)), np.float32)  # room for all
         keys[:used] = features.keys[known]
-        model.nodes = TagWeights(keys, w, np.empty(w.shape), np.array([used, self.seen, self.updates]))
-        node_changes.take_rows(self.nodes.w, self.nodes.drift, rows[known], w, model.nodes.drift)
-        model.pairs = StepWeights(*(part.copy() for part in self.pairs))
-        model.triples = None if self.triples is None else StepWeights(*(part.copy() for part in self.triples))
-        model.table = None if self.table is None else self.table.select(features.edge_keys)
+        model.nodes = TagWeights(keys, w, np.zeros(w.shape), np.array([used, self.seen, self.updates]))
+        node_changes.take_rows(self.nodes.w, rows[known], w)
+        model.pairs = self.pairs.branch()
+        model.triples = None if self.triples is None else self.triples.branch()
+        model.table = None if self.table is None else self.table.branch_of(features.edge_keys)
         model.slots, model.indexed = new_slots(16), 0
         model.index_new_rows()
         return model
 
     def change_since(self, start: TaggerModel) -> WeightChange:
-        """Return what has changed since this model was a copy of another one, whole or for some features."""
-        (all_keys, w, drift, counts), (_, start_w, start_drift, before) = self.nodes, start.nodes
+        """Return what has changed since this model was branched off."""
+        (all_keys, w, drift, counts), (_, before, _, counts_before) = self.nodes, start.nodes
         keys, clock = all_keys[: counts[USED]], self.seen
         origin = find_rows(start.slots, keys)
-        changed = node_changes.count_row_changes(w, drift, start_w, start_drift, origin)
+        changed = node_changes.count_row_changes(w, drift, before, origin)
         rows = np.flatnonzero(changed)
         rows = rows[np.argsort(keys[rows])]
         *names, grown, passed = node_changes.list_row_changes(
-            keys, w, drift, start_w, start_drift, origin, rows, int(changed.sum()), float(clock)
+            keys, w, drift, before, origin, rows, int(changed.sum()), float(clock)
         )
         tables = {"nodes": TableChange(tuple(names), grown, passed), "pairs": steps_since(self.pairs, start.pairs, clock)}
         if self.triples is not None and start.triples is not None:
             tables["triples"] = steps_since(self.triples, start.triples, clock)
         if self.table is not None and start.table is not None:
             tables["edges"] = self.table.change_since(start.table, clock)
-        return WeightChange(tables, (counts - before)[[SEEN, UPDATES]])
+        return WeightChange(tables, (counts - counts_before)[[SEEN, UPDATES]])
 
     def add_change(self, change: WeightChange) -> None:
         """Go over to the mixture of which this is the change; rows of new features come in the order of their keys."""

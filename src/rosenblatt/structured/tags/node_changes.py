@@ -13,28 +13,28 @@ from rosenblatt.structured.features.weight_table import mix_weight
 
 
 @jit
-def take_rows(w, drift, rows, to_w, to_drift):
+def take_rows(w, rows, to):
     """Copy these rows into the first rows of other weights."""
     for i in range(rows.size):
         for tag in range(w.shape[1]):
-            to_w[i, tag], to_drift[i, tag] = w[rows[i], tag], drift[rows[i], tag]
+            to[i, tag] = w[rows[i], tag]
 
 
 @jit
-def count_row_changes(w, drift, start_w, start_drift, before):
-    """How many weights of each row differ from those of the row `before`, or from 0 where there was none."""
+def count_row_changes(w, drift, start, before):
+    """How many weights of each row differ from those of the row `before`, or from 0 where there was none, or did so."""
     counts = np.zeros(before.size, np.int64)
     for row in range(before.size):
         origin = before[row]
         for tag in range(w.shape[1]):
-            was, drifted = (start_w[origin, tag], start_drift[origin, tag]) if origin >= 0 else (np.float32(0.0), 0.0)
-            counts[row] += w[row, tag] != was or drift[row, tag] != drifted
+            was = start[origin, tag] if origin >= 0 else np.float32(0.0)
+            counts[row] += w[row, tag] != was or drift[row, tag] != 0.0
     return counts
 
 
 @exact
-def list_row_changes(keys, w, drift, start_w, start_drift, before, rows, total, clock):
-    """(keys, tags, growth of w, growth of drift − clock · growth of w) of what differs in these rows, in their order."""
+def list_row_changes(keys, w, drift, start, before, rows, total, clock):
+    """(keys, tags, growth of w, drift − clock · growth of w) of what differs in these rows, in their order."""
     names, tags, grown, passed = np.empty(total, np.uint64), np.empty(total, np.uint32), np.empty(total), np.empty(total)
     to = 0
     for row in rows:
@@ -42,8 +42,7 @@ def list_row_changes(keys, w, drift, start_w, start_drift, before, rows, total, 
         for tag in range(w.shape[1]):
             step, drifted = np.float64(w[row, tag]), drift[row, tag]
             if origin >= 0:
-                step -= np.float64(start_w[origin, tag])
-                drifted -= start_drift[origin, tag]
+                step -= np.float64(start[origin, tag])
             if step != 0.0 or drifted != 0.0:
                 names[to], tags[to], grown[to], passed[to] = keys[row], tag, step, drifted - clock * step
                 to += 1

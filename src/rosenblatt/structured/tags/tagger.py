@@ -38,7 +38,6 @@ from rosenblatt.structured.base import (
     as_rule,
     check_examples,
     margin_offset,
-    shard_seed,
 )
 from rosenblatt.structured.features.fields import word_place
 from rosenblatt.structured.tags import schemes
@@ -445,10 +444,8 @@ class SequenceTagger(StructuredEstimator):
     def _shard_trainer(self, model: TaggerModel, corpus: TaggedCorpus, visits: Visits, shard: int) -> TaggerTrainer:
         number_of = {tag: number for number, tag in enumerate(model.tags)}
         numbers = np.array([number_of[tag] for tag in corpus.names], np.int32)
-        copy = model.copy_for(corpus.features)
-        copy.seed = shard_seed(model.seed, shard)
         tagged = corpus._replace(names=model.tags, tags=numbers[corpus.tags], arrivals=[(0, len(model.tags))])
-        return TaggerTrainer(self, copy, tagged, visits)
+        return TaggerTrainer(self, model.branch(corpus.features, shard), tagged, visits)
 
     @property
     def classes_(self) -> NDArray:

@@ -117,10 +117,12 @@ class TransitionModel(ParserModel):
         other.uses, other.table = self.uses.copy(), self.table.copy()
         return other
 
-    def copy_for_shard(self, shard: int) -> Self:
-        """Return the same model, which explores in its own way."""
-        other = self.copy()
-        other.seed = shard_seed(self.seed, shard)
+    def branch(self, shard: int) -> Self:
+        """Return a copy for a shard to learn into, whose drift is its own and which explores in its own way. In the first
+        epoch it uses labels as it meets them, as ever."""
+        other = super().copy()
+        other.seed, other.table = shard_seed(self.seed, shard), self.table.branch()
+        other.uses = self.uses.copy() if self.seen else np.zeros_like(self.uses)
         return other
 
     def restart(self, average: bool, prune: float, seed: int) -> TransitionModel:
@@ -145,7 +147,7 @@ class TransitionModel(ParserModel):
         return self.table.w[: self.table.used[1]]
 
     def change_since(self, start: TransitionModel) -> WeightChange:
-        """Return what has changed since this model was a copy of another one."""
+        """Return what has changed since this model was branched off."""
         counts = np.array([self.seen - start.seen, self.updates - start.updates])
         return WeightChange({"actions": self.table.change_since(start.table, self.seen)}, counts)
 
