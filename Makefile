@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint bench reproduce fuzz kill fuzz-server kill-server figures clean
+.PHONY: demo test lint bench reproduce fuzz kill fuzz-server kill-server kill-cluster figures clean
 
 demo: .venv/plot
 	$(BIN)/python examples/demo.py
@@ -33,6 +33,9 @@ fuzz-server: .venv/test
 
 kill-server: .venv/test
 	$(BIN)/python -m bench.serve_kill $(ARGS)
+
+kill-cluster: .venv/test
+	$(BIN)/python -m bench.cluster_kill $(ARGS)
 
 figures: .venv/plot
 	$(BIN)/python examples/figures.py

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from bench import comparisons, defaults, files, online, serve, structured, theory
+from bench import cluster, comparisons, defaults, files, online, serve, structured, theory
 from bench.report import Result, Target
 
 
@@ -29,6 +29,12 @@ def averaging(source: str) -> Workload:
 
 def sparse(source: str, order: str, epochs: int, *target: float) -> Workload:
     return Workload(f"sparse-{source}-{order}", comparisons.sparse_rows, (source, order, epochs), Target(*target))
+
+
+def shard_accuracy(name: str, shards: int, mixing: str) -> Workload:
+    compare, settings = (cluster.tagger_accuracy, ()) if name == "tagger" else (cluster.row_accuracy, (name,))
+    target = {8: Target(-0.5, -0.2, "points"), 64: Target(-1.0, -0.5, "points")}[shards]
+    return Workload(f"cluster-accuracy-{name}-{shards}-{mixing}", compare, (*settings, shards, mixing), target)
 
 
 WORKLOADS = (
@@ -135,6 +141,19 @@ WORKLOADS = (
     Workload("serve-start", serve.starting, (), Target(10, 2, "s", "≤")),
     Workload("serve-memory", serve.memory, ((0.5, 1),), Target(1.1, 1, "×", "≤")),
     Workload("serve-memory-full", serve.memory, ((1, 2, 5, 10),), Target(1.1, 1, "×", "≤"), long=True),
+    Workload("cluster-scaling", cluster.scaling, (8,), Target(1.6, 1.9)),
+    Workload("cluster-overhead", cluster.overhead, (8,), Target(20, 5, "%", "≤")),
+    Workload("cluster-dask-ml", cluster.against_dask_ml, (), Target(3, 8)),
+    *(
+        shard_accuracy(name, shards, mixing)
+        for name in ("a9a", "newsgroups", "tagger")
+        for shards in (8, 64)
+        for mixing in ("uniform", "changed")
+    ),
+    Workload("cluster-memory", cluster.memory, (8,), Target(500, 300, "MB", "≤")),
+    Workload("cluster-memory-full", cluster.memory, (77,), Target(500, 300, "MB", "≤"), long=True),
+    Workload("cluster-kill-workers", cluster.killed, (50, 0), Target(50, None, ""), long=True),
+    Workload("cluster-kill-scheduler", cluster.killed, (0, 10), Target(10, None, ""), long=True),
     Workload("import", comparisons.importing, (), Target(0.7, None, "s", "≤")),
     Workload("first-fit-dense", comparisons.first_fit, ("dense float64, two classes",), Target(1.5, 0.5, "s", "≤")),
     Workload("first-fit-csr", comparisons.first_fit, ("CSR float32, three classes",), Target(1.5, 0.5, "s", "≤")),

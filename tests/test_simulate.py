@@ -10,6 +10,7 @@ matplotlib.use("Agg")
 from matplotlib import pyplot
 
 from rosenblatt import Perceptron, cluster, plot
+from rosenblatt.cluster import simulation
 from rosenblatt.cluster.rows import MemoryShard
 from rosenblatt.errors import InvalidData, InvalidParameter
 from rosenblatt.testing import reference
@@ -22,14 +23,15 @@ TWO = np.where(X @ [2, 1, -1] > 0, "up", "down")
 
 @pytest.fixture
 def fixed_times(monkeypatch):
-    """A shard takes half a second, and a quarter more for each of its rows."""
-    learn = MemoryShard.learn
+    """A shard takes half a second, and a quarter more for each of its rows; nothing else takes any time."""
+    learn, clock = MemoryShard.learn, [0.0]
 
     def learn_in_fixed_time(shard, *args):
-        done = learn(shard, *args)
-        return done._replace(report=done.report._replace(seconds=0.5 + 0.25 * len(shard.y)))
+        clock[0] += 0.5 + 0.25 * len(shard.y)
+        return learn(shard, *args)
 
     monkeypatch.setattr(MemoryShard, "learn", learn_in_fixed_time)
+    monkeypatch.setattr(simulation, "thread_time", lambda: clock[0])
 
 
 @pytest.mark.parametrize("keep", ["last", "average"])
@@ -68,13 +70,18 @@ def test_an_epoch_takes_as_long_as_its_slowest_shard(fixed_times):
     assert {epoch.learning for epoch in three.epochs} == {0.5 + 0.25 * 4}, "one of the three has four rows"
     assert all(epoch.seconds == epoch.learning for epoch in alone.epochs), "one shard sends nothing"
     for epoch in three.epochs:
-        assert epoch.seconds == epoch.scheduling + epoch.learning + epoch.adding + epoch.sending
-        assert epoch.adding > 0
+        assert epoch.seconds == epoch.scheduling + epoch.learning + epoch.sending
 
 
 def test_more_rows_take_longer_but_for_what_an_epoch_takes_without_rows(fixed_times):
     (run,) = cluster.simulate(Perceptron(), X[:10], TWO[:10], shards=[2], epochs=1, rows=1000)
     assert run.epochs[0].learning == 0.5 + 100 * 0.25 * 5
+
+
+def test_adding_takes_time_where_there_is_more_than_one_shard():
+    alone, nine = cluster.simulate(Perceptron(), X, TWO, shards=(1, 9), epochs=1)
+    assert alone.epochs[0].adding == 0.0 < nine.epochs[0].adding
+    assert nine.seconds == pytest.approx(sum(nine.epochs[0][-5:-1]))
 
 
 def test_messages_and_tasks_are_counted_along_the_tree():

@@ -3,10 +3,11 @@ process, and the time on as many workers as shards is computed from what was mea
 
     an epoch = its tasks in the scheduler + the slowest shard + adding up what changed + sending the mixture to all workers
 
-What is measured: the seconds of each shard and of each addition, and the bytes of each change. What is assumed: the latency
-and the bandwidth between two workers, and the time that the scheduler needs for a task. In each level of the sum the worker
-that adds has one of the changes and receives the others, one after the other. The mixture goes out as Dask sends it: in
-each round the workers that have it send it to as many others.
+What is measured: the processor time of each shard and of each addition, and the bytes of each change. The slowest shard is
+the one with the most rows, at the median pace of all: what disturbs this machine for a moment would not disturb a cluster.
+What is assumed: the latency and the bandwidth between two workers, and the time that the scheduler needs for a task. In
+each level of the sum the worker that adds has one of the changes and receives the others, one after the other. The mixture
+goes out as Dask sends it: in each round the workers that have it send it to as many others.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from time import perf_counter
+from time import thread_time
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -198,8 +199,9 @@ class MeasuredShards:
             self.shards[0].learn(self._setup, model, 1, 0)  # what is compiled or paged in now is not measured below
         else:
             self.accuracies.append(self.accuracy(model))
-        learned = [shard.learn(self._setup, model, number, i) for i, shard in enumerate(self.shards)]
-        slowest = Costs(learning=self._scaled(max(one.report.seconds for one in learned)))
+        done = [_timed(partial(shard.learn, self._setup, model, number, i)) for i, shard in enumerate(self.shards)]
+        learned, seconds = [one for one, _ in done], [taken for _, taken in done]
+        slowest = Costs(learning=self._slowest([one.report.seen for one in learned], seconds))
         if len(learned) == 1:
             self.sum, self.costs = add_shards(self.mixing, learned), [*self.costs, slowest]
             return self.sum.reports
@@ -214,12 +216,12 @@ class MeasuredShards:
         self.sum, self.costs = sums[0], [*self.costs, Costs(tasks * self.network.task).plus(*costs)]
         return self.sum.reports
 
-    def _scaled(self, seconds: float) -> float:
-        """The seconds of a shard with so many times its rows; what it takes without any row stays as it is."""
-        if self.times == 1.0:
-            return seconds
-        fixed = min(seconds, self._empty.learn(self._setup, self._model, 1, 0).report.seconds)
-        return fixed + self.times * (seconds - fixed)
+    def _slowest(self, rows: Sequence[int], seconds: Sequence[float]) -> float:
+        """The seconds of the largest shard, with so many times its rows; what it takes without any row stays as it is."""
+        without = sorted(_timed(partial(self._empty.learn, self._setup, self._model, 1, 0))[1] for _ in range(3))
+        fixed = min(without[1], *seconds)
+        pace = np.median((np.array(seconds) - fixed) / np.maximum(rows, 1))
+        return float(fixed + self.times * max(rows) * pace)
 
     def _add_level(self, groups: Sequence[Any], add: Callable[[Any], Sum]) -> tuple[list[Sum], Costs]:
         """Add up the groups of a level, side by side; a worker of each has one of its changes and receives the others."""
@@ -247,9 +249,9 @@ class MeasuredShards:
 
 
 def _timed(work: Callable[[], Any]) -> tuple[Any, float]:
-    """Do some work; what came of it, and the seconds that it took."""
-    began = perf_counter()
-    return work(), perf_counter() - began
+    """Do some work; what came of it, and the seconds of the processor that it took."""
+    began = thread_time()
+    return work(), thread_time() - began
 
 
 def simulate(
