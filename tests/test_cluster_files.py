@@ -175,3 +175,15 @@ def test_a_stream_resumes_from_its_checkpoint(client, data, tmp_path):
             data, reading_for(data), Perceptron(), options, client=client, shards=3, checkpoint=place, resume=resume
         )
     assert content(again, tmp_path) == content(whole, tmp_path)
+
+
+def test_a_file_that_cannot_be_cut_is_one_shard(client, data, tmp_path, monkeypatch):
+    import gzip
+
+    packed = tmp_path / "one.svm.gz"
+    packed.write_bytes(gzip.compress(Path(data[0]).read_bytes()))
+    monkeypatch.chdir(tmp_path)  # the workers are elsewhere
+    options = Options(passes=2)
+    trained = cluster.train("one.svm.gz", reading_for(["one.svm.gz"]), Perceptron(), options, client=client)
+    alone = workflow.train(str(packed), reading_for([str(packed)]), Perceptron(), options)
+    assert content(trained, tmp_path) == content(alone, tmp_path)

@@ -66,3 +66,13 @@ def test_a_spam_filter_behind_a_server_that_is_killed_loses_nothing(capsys):
     said = capsys.readouterr().out
     assert "400 messages, 400 learned" in said
     assert "lost: 0; the replayed log gives the same bytes: True" in said
+
+
+def test_a_worker_that_is_killed_leaves_the_model_as_it_is(tmp_path, capsys):
+    pytest.importorskip("distributed")
+    example = runpy.run_path(str(EXAMPLES / "cluster_training.py"))
+    example["make_files"](tmp_path)
+    example["main"](tmp_path, tmp_path)
+    said = capsys.readouterr().out
+    assert "epoch 5, 4 shards" in said
+    assert "killed in epoch 3; the model has the same bytes: True" in said

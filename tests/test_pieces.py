@@ -33,7 +33,17 @@ from rosenblatt.data.tables import Table, TableError
 from rosenblatt.data.tables.batches import EMPTY
 from rosenblatt.data.tables.schema import ColumnError
 from rosenblatt.data.vw import Vw, VwError
-from rosenblatt.errors import FormatError, InvalidData, InvalidParameter, RosenblattError, UnknownColumn
+from rosenblatt.errors import (
+    FormatError,
+    InvalidData,
+    InvalidParameter,
+    MissingDependency,
+    OutputError,
+    RosenblattError,
+    UnknownColumn,
+    UnknownLabel,
+    UnsupportedOperation,
+)
 
 SIZES = st.sampled_from([1, 2, 3, 7, 20, 64, 1000])
 
@@ -120,6 +130,7 @@ SVMLIGHT_LINE = st.one_of(
 
 
 @given(contents=st.lists(lines_of(SVMLIGHT_LINE), min_size=1, max_size=2), size=SIZES)
+@example(contents=[b"1 1:1\n\x1f\x8b\x08 1:1\n1 2:1\n"], size=1)  # the second line begins as gzip does
 def test_libsvm_text(contents, size):
     paths = [written("a.svm", content) for content in contents]
     with parse_threads(1):
@@ -195,6 +206,23 @@ def test_columns_are_those_of_the_header_of_each_file(tmp_path):
     pieces = check_cut(HEADER, [str(one), str(other)], 12)
     assert len(pieces) > 6
     assert Found(HEADER, [pieces[-2:]]).rows[0] == {"y": "b", "t": "blue words"}
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
+def test_a_piece_of_nothing_but_bad_rows(suffix, tmp_path):
+    """The first thousand rows say what a column holds; behind them every bad row is an error of its own."""
+    path = tmp_path / f"a{suffix}"
+    lines = ["ab"[i % 2] + (f",{i}" if i < 1100 else ",word") for i in range(1200)]
+    if suffix == ".csv":
+        path.write_text("y,n\n" + "\n".join(lines))
+    else:
+        path.write_text("".join(f'{{"y": "{line[0]}", "n": {json.dumps(line[2:])}}}\n' for line in lines))
+    table = Table("y", numeric="n")
+    table = table.fit(table.batches([str(path)], on_error="skip"))
+    pieces = check_cut(table, [str(path)], 400)
+    with pytest.raises(TableError, match="'word'") as raised:
+        list(table.batches(pieces[-1:]))
+    assert raised.value.line > 1101
 
 
 def test_a_piece_behind_the_first_needs_no_guess(tmp_path):
@@ -338,6 +366,7 @@ BLOCK = st.sampled_from(
     size=SIZES,
     strict=st.booleans(),
 )
+@example(blocks=[WORD + "\n", "\ufeff" + WORD + "\n"], mark=True, end="", size=1, strict=True)
 def test_conllu_by_sentences(blocks, mark, end, size, strict):
     path = written("a.conllu", ("\ufeff" * mark + WORD + "\n" + "".join(blocks) + end).encode())
     check_sentences(lambda source: conllu.read(source, strict=strict, on_error="skip"), path, size)
@@ -515,6 +544,23 @@ def test_errors_of_readers_go_from_one_process_to_another(kind):
     assert isinstance(again, RosenblattError)
     assert {name: getattr(again, name) for name in made} == made
     assert (again.row, again.problem) == (error.row, "it is wrong")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MissingDependency("fsspec", "cluster", "URLs"),
+        OutputError("it is full", "a.model", 28, hint="make room"),
+        InvalidParameter("size", 0, "at least 1", hint="say how many bytes"),
+        UnsupportedOperation("it cannot be opened", path="s3://a"),
+        UnknownLabel("c", ["a", "b"], path="a.svm", line=3),
+    ],
+)
+def test_other_errors_keep_their_facts_too(error):
+    again = pickle.loads(pickle.dumps(error))
+    assert (type(again), str(again), vars(again)) == (type(error), str(error), vars(error))
+    for name in ("name", "errno", "filename"):
+        assert getattr(again, name, None) == getattr(error, name, None)
 
 
 def test_pieces_are_pickled_and_readings_for_them_found(tmp_path):

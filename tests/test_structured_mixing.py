@@ -246,6 +246,29 @@ def test_the_mixture_and_the_average_are_those_of_the_definition(name, drawn):
     assert model.norm() == pytest.approx(np.sqrt(sum(w * w for place, w in last.items() if place[0] != "pruner")), rel=1e-5)
 
 
+@pytest.mark.parametrize("name", ["tagger", "graph", "transitions", "search"])
+def test_each_weight_can_be_the_mean_of_the_shards_that_changed_it(name):
+    estimator, (X, y) = LEARNERS[name]
+    shards = [SentenceShard(estimator, *part) for part in cut(X, y, [3, 1, len(X) - 4])]
+    model = common_model(estimator, [shard.names() for shard in shards])
+    for number in (1, 2):
+        start, ends, changes = last_and_average(model)[0], [], []
+        for i, shard in enumerate(shards):
+            changes.append(shard.learn(estimator, model, number, i, 0)[1].counted())
+            visits = Visits(np.arange(shard.size), estimator.order, np.random.default_rng([0, number, i]))
+            trainer = estimator._shard_trainer(model, shard._corpus, visits, i)
+            trainer.epoch(visits.epoch())
+            ends.append(start | last_and_average(trainer.model)[0])
+        model.add_change(add_changes(changes).mean())
+        expected = {}
+        for weight in {weight for end in ends for weight in end}:
+            steps = [Fraction(end.get(weight, 0)) - Fraction(start.get(weight, 0)) for end in ends]
+            changed = sum(step != 0 for step in steps)
+            expected[weight] = Fraction(start.get(weight, 0)) + sum(steps) / max(changed, 1)
+        close(last_and_average(model)[0], expected, 1e-6)
+        assert any(changed != 0 for changed in expected.values())
+
+
 def tag_features(x, z, markov, history):
     """φ(x, z) under TEMPLATES, and with `history` under HISTORY."""
     words, tags, count = [None, *x, None], [None, None, *z, None], {}

@@ -24,7 +24,7 @@ from xxhash import xxh64
 from rosenblatt import Perceptron
 from rosenblatt.data.tables import Table, TableError
 from rosenblatt.data.tables.encoders import CategoryEncoder
-from rosenblatt.data.tables.sources import detect_form
+from rosenblatt.data.tables.sources import form_of
 from rosenblatt.data.tables.values import as_numbers, has_leading_zeros, numbers_of, with_leading_zeros
 from rosenblatt.modelfile.parts import Parts
 
@@ -757,7 +757,7 @@ def test_the_mean_is_filled_in(scale, filled, tmp_path):
     ],
 )
 def test_the_delimiter_is_that_which_stands_in_every_line(content, delimiter):
-    assert detect_form("a.csv", content.encode(), None, None, None).delimiter == delimiter
+    assert form_of("csv", content.encode(), None, None).delimiter == delimiter
 
 
 def test_a_label_that_comes_again_is_no_header(tmp_path):

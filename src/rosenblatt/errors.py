@@ -116,7 +116,8 @@ def _rebuild(kind: type[RosenblattError], args: tuple, facts: dict[str, Any]) ->
     """An error as it was before it was pickled: joblib and Dask carry errors from one process to another."""
     error = kind.__new__(kind, *args)
     error.args = args
-    error.__dict__.update(facts)
+    for name, value in facts.items():
+        setattr(error, name, value)
     return error
 
 
@@ -304,7 +305,7 @@ class OutputError(RosenblattError, OSError):
         self.errno, self.filename = errno, None if path is None else os.fspath(path)
 
     def __reduce__(self) -> Any:
-        return OutputError, (self.problem, self.filename, self.errno)
+        return _rebuild, (type(self), self.args, {**self.__dict__, "errno": self.errno, "filename": self.filename})
 
 
 class MissingDependency(RosenblattError, ImportError):
@@ -325,6 +326,9 @@ class MissingDependency(RosenblattError, ImportError):
             f"{purpose} need the package {package}, which is not installed", hint=f"pip install 'rosenblatt[{extra}]'"
         )
         self.package, self.extra, self.name = package, extra, package
+
+    def __reduce__(self) -> Any:
+        return _rebuild, (type(self), self.args, {**self.__dict__, "name": self.name})
 
 
 class LimitExceeded(RosenblattError, ValueError):

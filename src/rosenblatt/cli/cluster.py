@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -43,6 +44,7 @@ def connected(address: str, console: Console) -> Iterator[Client]:
     from rosenblatt.cluster import connect
     from rosenblatt.cluster.connection import dashboard
 
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what goes wrong is said once, by the error
     with connect(address) as client:
         workers = len(client.scheduler_info(n_workers=-1)["workers"])
         where = f", dashboard: {page}" if (page := dashboard(client)) else ""
@@ -56,10 +58,10 @@ def shown(
 ) -> Iterator[Callable[[ShardProgress], None]]:
     """Show shards as they finish, and each epoch when it is over; `done` is called when there is something to show."""
     with console.progress(unit="shards") as line:
-        yield _Watch(console, line, unit, done)
+        yield _ShardWatch(console, line, unit, done)
 
 
-class _Watch:
+class _ShardWatch:
     """Shows the shards of an epoch in one line, and the mistakes of each epoch in a note."""
 
     def __init__(self, console: Console, line: Progress, unit: str, done: Callable[[], None]):

@@ -81,7 +81,7 @@ def parse(
     learner: Any
     warned: set[str] = set()
     if train and parallel.cluster:
-        learner = _train_on_cluster(context, parallel, console)
+        learner = _train_parser_on_cluster(context, parallel, console)
         facts |= _training_facts(learner, learner.n_seen_ // learner.n_iter_)
         facts["cluster"], shards = describe_shards(learner)
         made = f"{learner.n_updates_:,} updates in {learner.n_iter_} epochs of {shards}"
@@ -129,7 +129,7 @@ def parse(
 # Training
 
 
-def _train_on_cluster(context: typer.Context, parallel: opts.ClusterOptions, console: Console) -> Any:
+def _train_parser_on_cluster(context: typer.Context, parallel: opts.ClusterOptions, console: Console) -> Any:
     """The parser that workers have trained; which columns it reads, the first sentences decide."""
     values = context.params
     if values["start"]:

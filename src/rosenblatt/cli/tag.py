@@ -85,7 +85,7 @@ def tag(
     lines: list[str] = []
     measured: Corpus | None = None
     if train and parallel.cluster:
-        tagger = _train_on_cluster(context, parallel, names, console)
+        tagger = _train_tagger_on_cluster(context, parallel, names, console)
         measured = _read(test, names, tagger) if test else None
         seen = tagger.n_seen_ // tagger.n_iter_
         tags = [str(tag) for tag in tagger.classes_]
@@ -132,7 +132,7 @@ def tag(
     return Code.DONE
 
 
-def _train_on_cluster(
+def _train_tagger_on_cluster(
     context: typer.Context, parallel: opts.ClusterOptions, names: Sequence[str] | None, console: Console
 ) -> SequenceTagger:
     """The tagger that workers have trained."""

@@ -66,23 +66,32 @@ def _check_workers(client: Client) -> None:
     address = str(client.scheduler.address) if client.scheduler is not None else "?"
     try:
         client.wait_for_workers(1, timeout=_PATIENCE)
-        versions = client.run(version, on_error="return")
+        versions = {"scheduler": _scheduler_version(client), **client.run(version, on_error="return")}
     except (OSError, TimeoutError) as failure:
         raise ClusterUnavailable(
             f"the cluster at {address} has no workers", address, f"start one with: dask worker {address}"
         ) from failure
-    for worker, found in versions.items():
+    for place, found in versions.items():
         if found != __version__:
-            has = f"rosenblatt {found}" if isinstance(found, str) else f"no rosenblatt ({found})"
+            who = "the scheduler" if place == "scheduler" else f"the worker at {place}"
+            has = f"rosenblatt {found}" if isinstance(found, str) else f"no rosenblatt ({found!r})"
             raise ClusterUnavailable(
-                f"the worker at {worker} has {has}, and this process has rosenblatt {__version__}",
+                f"{who} has {has}, and this process has rosenblatt {__version__}",
                 address,
-                "install the same version on all machines",
+                "install the same version on all machines, the scheduler's too",
             )
 
 
+def _scheduler_version(client: Client) -> object:
+    """The version that the scheduler has, or the error that it has instead: it reads tasks, and must know their names."""
+    try:
+        return client.run_on_scheduler(version)
+    except (ImportError, AttributeError) as missing:
+        return missing
+
+
 def version() -> str:
-    """Return the version of this library that a worker has."""
+    """Return the version of this library that a process has."""
     return __version__
 
 

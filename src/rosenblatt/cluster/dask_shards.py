@@ -1,8 +1,7 @@
 """Shards on the workers of a Dask cluster: see `engine.mixing.Shards`.
 
 Workers come and go. Dask repeats what a lost worker had computed; what Dask cannot repeat, because it was sent from here
-(the model, the setup, rows in memory), is sent again. Whatever is repeated gives the same bits, so nothing of this shows in
-the result.
+(rows in memory), is sent again. Whatever is repeated gives the same bits, so nothing of this shows in the result.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from time import perf_counter
 from typing import Any, NamedTuple
 from uuid import uuid4
 
+import dask
 from distributed import Client, Future, as_completed
 from distributed.comm import CommClosedError
 from distributed.scheduler import KilledWorker
@@ -138,7 +138,7 @@ class DaskShards:
 
         def count() -> int:
             assignment, sent = self._assignment()
-            weights = self._scatter(w)
+            weights = self._send(w)
             shards = self._present_shards()
             futures = [self._submit(tasks.count_errors, one, self._setup(), assignment, weights, *sent) for one in shards]
             return sum(self._results(futures))
@@ -176,15 +176,18 @@ class DaskShards:
         """Send setup and model again when they are needed next."""
         self._sent_setup, self._base, self._changes, self._bytes = None, None, [], 0
 
-    def _scatter(self, value: Any) -> Future:
-        return self.client.scatter(value, broadcast=True, hash=False)
+    def _send(self, value: Any) -> Future:
+        """Send a value to the cluster as a task, which the scheduler can repeat; scattered, it would be lost with the
+        worker that has it, and to scatter while a worker dies may wait for ever."""
+        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TiB"}):  # a model is as large as it is
+            return self._submit(tasks.itself, value)
 
     def _submit(self, function: Callable, *args: Any) -> Future:
         return self.client.submit(function, *args, pure=False)
 
     def _setup(self) -> Future:
         if self._sent_setup is None:
-            self._sent_setup = self._scatter(self.setup)
+            self._sent_setup = self._send(self.setup)
         return self._sent_setup
 
     def _present_shards(self) -> list[Future]:
@@ -206,10 +209,10 @@ class DaskShards:
             if self._bytes >= getattr(model, "nbytes", 0):
                 self._base = None
             else:
-                self._changes.append(self._scatter(self._change))
+                self._changes.append(self._send(self._change))
         self._change = None
         if self._base is None:
-            self._base, self._changes, self._bytes = (number - 1, self._scatter(model)), [], 0
+            self._base, self._changes, self._bytes = (number - 1, self._send(model)), [], 0
         base, sent = self._base
         return Assignment(self._run, number, base), [sent, *self._changes]
 

@@ -6,6 +6,7 @@ of the files. How the files are cut depends on the files and the number of shard
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from os import PathLike
 from time import perf_counter
@@ -108,17 +109,18 @@ def train(
         If the scheduler or all workers are gone; the hint names the checkpoint.
     """
     began = perf_counter()
-    files = file_list(paths)
+    files = shared_paths(paths)
     learner = make_learner(*default_learner(options.task)) if learner is None else learner
     _check(files, learner, options)
     run_options = RunOptions(mixing, checkpoint, resume)
     run_options.check()
     stream = uses_stream(files, reading, options)
     with connect(client) as connection:
-        if shards == 1:
-            return connection.submit(train_alone, files, reading, learner, options, pure=False).result()
         work = FileWork(connection, files, reading, options, stream)
-        work.cut(shards)
+        if shards != 1:
+            work.cut(shards)
+        if len(work.shares) <= 1:  # one shard, or one piece, which cannot be cut
+            return connection.submit(train_alone, files, reading, learner, options, pure=False).result()
         fresh = copy_with_seed(learner, options.seed)
         return work.train(fresh, run_options, watch, began)
 
@@ -137,6 +139,11 @@ def _check(files: Sequence[str], learner: Learner, options: Options) -> None:
         )  # fmt: skip
 
 
+def shared_paths(paths: Paths) -> list[str]:
+    """Return the files that paths name, by absolute paths: workers need not run in the folder of this process."""
+    return [path if "://" in path else os.path.abspath(path) for path in file_list(paths)]
+
+
 def shards_of_bytes(size: int) -> int:
     """Return the number of shards for so many bytes of files."""
     return max(SHARDS, -(-size // _SHARD_BYTES))
@@ -147,14 +154,14 @@ def piece_size(size: int, shards: int) -> int:
     return min(max(-(-size // (shards * _PIECES)), 1), _PIECE_BYTES)
 
 
-def deal_pieces(pieces: Sequence[FilePiece], shards: int | None, asked: int | None) -> list[tuple[FilePiece, ...]]:
+def deal_pieces(pieces: Sequence[FilePiece], shards: int | None, wanted: int | None) -> list[tuple[FilePiece, ...]]:
     """Return the pieces of each shard, in turn; fewer shards where there are fewer pieces and no number was asked for."""
     if not pieces:
         raise InvalidData("there are no rows to learn from")
-    if asked is not None and asked > len(pieces):
+    if wanted is not None and wanted > len(pieces):
         names = ", ".join(sorted({piece.path for piece in pieces})[:3])
         raise InvalidParameter(
-            "shards", asked, f"at most {len(pieces)}: the files ({names}) cannot be cut into more pieces",
+            "shards", wanted, f"at most {len(pieces)}: the files ({names}) cannot be cut into more pieces",
             hint="compressed files are read as a whole, and tables by their row groups",
         )  # fmt: skip
     count = min(shards or len(pieces), len(pieces))

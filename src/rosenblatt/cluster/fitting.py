@@ -25,10 +25,10 @@ from rosenblatt.estimators.base import refuse_non_finite
 from rosenblatt.estimators.interface import Learner, clone
 from rosenblatt.estimators.linear import Linear
 from rosenblatt.structured.base import StructuredEstimator
-from rosenblatt.workflow.model import file_list
 from rosenblatt.workflow.training import Options
 
 SHARDS = 8  # by default, of data in memory
+_PATIENCE = 60  # seconds to wait for a worker that takes rows
 
 
 def fit(
@@ -116,11 +116,11 @@ def fit(
     with connect(client) as connection:
         job = Job(connection, shards, options, watch)
         if isinstance(estimator, StructuredEstimator):
-            return sentences.fit(job, estimator, data, y)
+            return sentences.fit_sentences(job, estimator, data, y)
         if not isinstance(estimator, Linear):
             raise not_mixable(estimator)
         if is_paths(data):
-            return _fit_files(job, estimator, data, y, sample_weight, stream)
+            return _fit_row_files(job, estimator, data, y, sample_weight, stream)
         if dask_collections.is_collection(data):
             return _fit_collection(job, estimator, data, y, sample_weight)
         if y is None:
@@ -137,7 +137,7 @@ def fit_sentence_files(
     options = RunOptions("changed" if mixing is None else mixing, checkpoint, resume)
     options.check()
     with connect(client) as connection:
-        return sentences.fit(Job(connection, shards, options, watch), estimator, paths, column, names)
+        return sentences.fit_sentences(Job(connection, shards, options, watch), estimator, paths, column, names)
 
 
 class Job:
@@ -180,12 +180,12 @@ def _fit_arrays(job: Job, estimator: Linear, X: Any, y: Any, weight: ArrayLike |
     weights = targets.sample_weights(weight, len(y))
     names = tuple(learner.feature_names_in_) if hasattr(learner, "feature_names_in_") else None
     parts = [deal(X, y, weights, names, i, count) for i in range(min(count, len(y)))]
-    loads = [_sends(part) for part in parts]
+    loads = [_sends_rows(part) for part in parts]
     return _fit_rows(job, learner, loads)
 
 
-def _sends(shard: MemoryShard) -> Callable[[Client], Future]:
-    return lambda client: client.scatter(shard, hash=False)
+def _sends_rows(shard: MemoryShard) -> Callable[[Client], Future]:
+    return lambda client: client.scatter(shard, hash=False, timeout=_PATIENCE)
 
 
 def deal(X: Matrix, y: NDArray, weight: NDArray | None, names: tuple[str, ...] | None, i: int, shards: int) -> MemoryShard:
@@ -223,13 +223,13 @@ def _fit_rows(job: Job, learner: Linear, loads: Sequence[Callable[[Client], Futu
     return fitted
 
 
-def _fit_files(job: Job, estimator: Linear, paths: Any, target: str | None, weight: object, stream: bool | None) -> Any:
+def _fit_row_files(job: Job, estimator: Linear, paths: Any, target: str | None, weight: object, stream: bool | None) -> Any:
     """The estimator fitted to files; its `max_iter` is the number of passes, if it is not the default."""
     if weight is not None:
         raise InvalidParameter("sample_weight", weight, "None with files, which hold the weights of their rows")
     passes = None if estimator.max_iter == type(estimator)().max_iter else estimator.max_iter
     options = Options(passes, estimator.order, seed_of(estimator), stream)
-    reading = reading_for(file_list(paths), **({} if target is None else {"target": target}))
+    reading = reading_for(files.shared_paths(paths), **({} if target is None else {"target": target}))
     model = files.train(
         paths, reading, estimator, options, client=job.client, shards=job.shards, mixing=job.options.mixing,
         checkpoint=job.options.checkpoint, resume=job.options.resume, watch=job.watch,

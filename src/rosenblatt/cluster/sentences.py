@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from distributed import Client, Future
 
 from rosenblatt.cluster import collections as dask_collections
-from rosenblatt.cluster.files import deal_pieces, piece_size, shards_of_bytes
+from rosenblatt.cluster.files import deal_pieces, piece_size, shards_of_bytes, shared_paths
 from rosenblatt.cluster.run import Run, seed_of, set_history
 from rosenblatt.cluster.sums import Learned
 from rosenblatt.data import sentences as sentence_files
@@ -21,7 +21,6 @@ from rosenblatt.structured.base import StructuredEstimator, StructuredModel, che
 from rosenblatt.structured.parser import DependencyParser
 from rosenblatt.structured.shards import SentenceShard, common_model
 from rosenblatt.structured.tags.tagger import SequenceTagger
-from rosenblatt.workflow.model import file_list
 
 if TYPE_CHECKING:
     from rosenblatt.cluster.fitting import Job
@@ -84,7 +83,7 @@ class Columns(NamedTuple):
         return X, y
 
 
-def fit(job: Job, estimator: StructuredEstimator, data: Any, y: Any, names: Sequence[str] | None = None) -> Any:
+def fit_sentences(job: Job, estimator: StructuredEstimator, data: Any, y: Any, names: Sequence[str] | None = None) -> Any:
     """Return a structured learner fitted to sentences in memory, to a bag of pairs or to files."""
     from rosenblatt.cluster.fitting import fit_alone, is_paths
 
@@ -99,13 +98,16 @@ def fit(job: Job, estimator: StructuredEstimator, data: Any, y: Any, names: Sequ
         columns = columns_of(learner, y, names)
         if isinstance(learner, SequenceTagger):
             learner.column = columns.tags
-        files = file_list(data)
+        files = shared_paths(data)
         size = size_of(files) or 0
         count = shards_of_bytes(size) if job.shards is None else job.shards
-        if count == 1:
-            return job.client.submit(_fit_files, learner, columns, files, pure=False).result()
-        pieces = job.client.submit(cut_sentences, files, piece_size(size, count), columns.names, pure=False).result()
-        loads = [_reads(learner, columns, own) for own in deal_pieces(pieces, count, job.shards)]
+        shares: list[tuple[FilePiece, ...]] = []
+        if count > 1:
+            cut = job.client.submit(cut_sentences, files, piece_size(size, count), columns.names, pure=False)
+            shares = deal_pieces(cut.result(), count, job.shards)
+        if len(shares) <= 1:  # one shard, or one piece, which cannot be cut
+            return job.client.submit(_fit_sentence_files, learner, columns, files, pure=False).result()
+        loads = [_reads(learner, columns, own) for own in shares]
     elif dask_collections.is_collection(data):
         parts = dask_collections.partitions(data, None, None, job.shards)
         count = len(parts) if job.shards is None else job.shards
@@ -120,7 +122,7 @@ def fit(job: Job, estimator: StructuredEstimator, data: Any, y: Any, names: Sequ
         count = min(SHARDS if job.shards is None else job.shards, len(X))
         if count == 1:
             return job.alone(fit_alone, learner, X, y, None)
-        loads = [_sends(learner, X[i::count], y[i::count]) for i in range(count)]
+        loads = [_sends_sentences(learner, X[i::count], y[i::count]) for i in range(count)]
     return _run(job, learner, loads)
 
 
@@ -160,7 +162,7 @@ def columns_of(learner: StructuredEstimator, tags: object, names: Sequence[str] 
     )
 
 
-def _sends(learner: StructuredEstimator, X: Sequence, y: Sequence) -> Callable[[Client], Future]:
+def _sends_sentences(learner: StructuredEstimator, X: Sequence, y: Sequence) -> Callable[[Client], Future]:
     """What sends sentences to a worker, which encodes them."""
 
     def send(client: Client) -> Future:
@@ -189,7 +191,7 @@ def _read_all(columns: Columns, sources: Sequence[Any]) -> tuple[list, list]:
     return [x for X, _ in parts for x in X], [answer for _, y in parts for answer in y]
 
 
-def _fit_files(learner: Any, columns: Columns, files: Sequence[str]) -> Any:
+def _fit_sentence_files(learner: Any, columns: Columns, files: Sequence[str]) -> Any:
     return learner.fit(*_read_all(columns, files))
 
 

@@ -68,9 +68,9 @@ def count_errors(shard: Any, setup: Any, assignment: Assignment, w: NDArray, bas
     return shard.errors(setup, common_model(assignment, base, changes), np.asarray(w))
 
 
-def itself(shard: Any) -> Any:
-    """Return a shard that is not loaded but read again in each epoch."""
-    return shard
+def itself(value: Any) -> Any:
+    """Return a value that was sent: a model, a change, or a shard that is read again in each epoch."""
+    return value
 
 
 def load_shard(shard: Any) -> Any:

@@ -1,8 +1,9 @@
 """Open files to read and to write. Compression (gzip, bzip2, xz, zstd) is detected by the first bytes, not by the name.
 
-Everything that reads files begins here. `paths` turns what a user wrote (files, folders, patterns, "-") into the files in
-order; `Input` is one of them as a stream of bytes that knows its progress; `pieces` cuts a stream at line ends into pieces
-that are held one at a time; `output` writes beside the old version of a file and takes its place when complete.
+Everything that reads files begins here. `paths` turns what a user wrote (files, folders, patterns, URLs, "-") into the
+files in order; `Input` is one of them, or a `FilePiece` of one, as a stream of bytes that knows its progress; `pieces` cuts
+a stream at line ends into pieces that are held one at a time; `output` writes beside the old version of a file and takes
+its place when complete.
 
     for path in paths(["part-*.svm.gz", "-"]):
         with Input(path) as stream:
@@ -168,10 +169,11 @@ def rereadable(paths: Iterable[Source]) -> bool:
 
 
 def _is_file(source: Source) -> bool:
-    path = source.path if isinstance(source, FilePiece) else source
-    if remote.is_url(path):
-        return remote.is_file_url(str(path))
-    return isinstance(path, str | os.PathLike) and path != "-" and os.path.isfile(path)
+    if isinstance(source, FilePiece):
+        return True  # only files are cut
+    if remote.is_url(source):
+        return remote.is_file_url(str(source))
+    return isinstance(source, str | os.PathLike) and source != "-" and os.path.isfile(source)
 
 
 def size_of(paths: Sequence[Source]) -> int | None:
@@ -367,7 +369,7 @@ class _Raw(io.RawIOBase):
         self.digest: Digest | None = (hashlib.sha256() if digest else None) if isinstance(digest, bool) else digest
         self._owned = is_named(source) and source != "-"
         self._file: Any = open_binary(source) if is_named(source) else source
-        self.total_bytes = size_of([source]) if _is_beyond(source) else _size(self._file)
+        self.total_bytes = _size_of_source(source) if _is_beyond(source) else _size(self._file)
         file: Any = self._file
         self._take = file.readinto1 if hasattr(file, "readinto1") else file.readinto  # what is there, without waiting
         self._poll = _poll(file) if self.total_bytes is None else None

@@ -140,7 +140,10 @@ def _promise(A: Matrix, ran: Ran, radius: float, found: Margin | None, between: 
     if not hasattr(rule, "bound"):
         raise NoBound("none is known for this learner")
     if conditions.mixed:
-        raise NoBound("the parameters of the rule changed during training, or coef_ or intercept_ was set")
+        raise NoBound(
+            "the parameters of the rule changed during training, coef_ or intercept_ was set, or shards were mixed with "
+            "mixing='changed'"
+        )
     if conditions.weighted:
         raise NoBound("rows had different weights (sample_weight or class_weight)")
     if conditions.weighted_updates is not None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
 from typing import NamedTuple
@@ -25,7 +26,16 @@ from rosenblatt.data.tables.arrow import Column, number_array
 from rosenblatt.data.tables.delimited import Delimited, first_records
 from rosenblatt.data.tables.json_lines import JsonLines, object_columns
 from rosenblatt.data.tables.schema import KINDS, LABELS, SAMPLE, ColumnChoice, ColumnKind, Schema, infer_schema, is_number
-from rosenblatt.data.tables.sources import Form, Lines, Piece, Source, TableError, check_encoding, detect_form
+from rosenblatt.data.tables.sources import (
+    Form,
+    Lines,
+    Piece,
+    Source,
+    TableError,
+    check_encoding,
+    detect_table_format,
+    form_of,
+)
 from rosenblatt.data.tables.values import NUMBER, Check, Fault, as_text, check_columns, mismatches, plain
 from rosenblatt.errors import FormatError
 
@@ -58,26 +68,38 @@ def open_source(
 ) -> Source:
     """Return the file, or a piece of it, as a source of rows, with names for its columns. How a piece is laid out, the
     beginning of the file tells."""
-    head = _head(path, stream)
-    form = detect_form(path, head, options.format, options.delimiter, options.quote)
-    nameless = format_of_suffix(path, TABLES) is None
-    if known is not None and options.delimiter is None:
-        alike = form.format in ("csv", "tsv", "lines") and known.form.format in ("csv", "tsv")
-        if form.format == known.form.format or (options.format is None and nameless and alike):
-            form = known.form  # with the delimiter and the quotes of the file learned from
-    if form.format in ("parquet", "arrow"):
-        from rosenblatt.data.tables.columnar import Arrow, open_parquet
+    with nullcontext(stream) if stream.piece is None else opening.Input(path) as beginning:
+        head = beginning.peek_line(START) if beginning.live else beginning.peek(START)
+        form = _form(path, head, options, known)
+        if form.format in ("parquet", "arrow"):
+            from rosenblatt.data.tables.columnar import Arrow, open_parquet
 
-        return Arrow(stream, form, size) if form.format == "arrow" else open_parquet(stream, form, path, size)
-    check_encoding(head, stream.name)
-    if form.format == "jsonl":
-        return JsonLines(stream, form, size)
-    if stream.piece is not None:
-        with opening.Input(path) as whole:
-            return _open_piece(stream, open_source(path, whole, options, known, labelled, START), size)
-    if known is None:
-        return _open_unknown(stream, form, options, size)
-    if nameless and not labelled and known.only_text is not None:
+            return Arrow(stream, form, size) if form.format == "arrow" else open_parquet(stream, form, path, size)
+        check_encoding(head, stream.name)
+        if form.format == "jsonl":
+            return JsonLines(stream, form, size)
+        block = size if beginning is stream else START
+        if known is None:
+            source = _open_unknown(beginning, form, options, block)
+        else:
+            source = _open_known(beginning, head, form, known, labelled, block)
+    return source if beginning is stream else _open_piece(stream, source, size)
+
+
+def _form(path: str, head: bytes, options: TableOptions, known: Schema | None) -> Form:
+    """Return how a file is laid out that begins with these bytes."""
+    format = options.format or detect_table_format(path, head, options.delimiter)
+    if known is not None and options.delimiter is None:
+        nameless = options.format is None and format_of_suffix(path, TABLES) is None
+        alike = format in ("csv", "tsv", "lines") and known.form.format in ("csv", "tsv")
+        if format == known.form.format or (nameless and alike):
+            return known.form  # with the delimiter and the quotes of the file learned from
+    return form_of(format, head, options.delimiter, options.quote)
+
+
+def _open_known(stream: opening.Input, head: bytes, form: Form, known: Schema, labelled: bool, size: int) -> Source:
+    """Return delimited text of which the columns are known; or plain lines, where rows are made of one text."""
+    if format_of_suffix(stream.name, TABLES) is None and not labelled and known.only_text is not None:
         names = _names(known, first_records(head, form, stream.name), labelled)
         if names is None or known.only_text not in names:
             return Lines(stream, form, size, known.only_text)
@@ -90,14 +112,6 @@ def open_source(
         raise TableError(f"{found}: {columns}", path=stream.name, line=1)
     source.begin(names, known.header)
     return source
-
-
-def _head(path: str, stream: opening.Input) -> bytes:
-    """Return the first bytes of a file, of which the stream may be a piece."""
-    if stream.piece is None:
-        return stream.peek_line(START) if stream.live else stream.peek(START)
-    with opening.Input(path) as whole:
-        return whole.read(START)
 
 
 def _open_piece(stream: opening.Input, whole: Source, size: int) -> Source:

@@ -124,7 +124,7 @@ class Delimited(Source):
         path = self.stream.name
         with Input(path) as stream:
             mark = len(BOM) if stream.peek(len(BOM)) == BOM else 0
-            source = Delimited(stream, self.form, min(size, SIZE), enough=1)
+            source = Delimited(stream, self.form, max(1, min(size // 4, SIZE)), enough=1)
             first = mark + source._first_end()
             if self.form.quote and holds(path, self.form.quote.encode()):
                 ends = list(accumulate(map(len, source._blocks()), initial=mark))[1:]

@@ -56,11 +56,16 @@ class Form(NamedTuple):
     quote: str | None = '"'
 
 
-def detect_form(path: str, start: bytes, format: str | None, delimiter: str | None, quote: str | None) -> Form:
-    """Return the form of a file: as the user gave it, or as its suffix says, or else as it begins."""
-    if format is None:
-        detected = format_of_suffix(path, TABLES) or format_of_start(start, TABLES) or "lines"
-        format = "csv" if delimiter is not None else detected
+def detect_table_format(path: str, start: bytes, delimiter: str | None) -> str:
+    """Return the format of a file that the user did not give: CSV where he gave a delimiter, or as its suffix says, or else
+    as it begins."""
+    if delimiter is not None:
+        return "csv"
+    return format_of_suffix(path, TABLES) or format_of_start(start, TABLES) or "lines"
+
+
+def form_of(format: str, start: bytes, delimiter: str | None, quote: str | None) -> Form:
+    """Return the form of a file of this format that begins with these bytes."""
     if format in ("parquet", "arrow", "jsonl"):
         return Form(format)
     if format == "tsv":

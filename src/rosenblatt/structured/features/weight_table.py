@@ -169,13 +169,15 @@ def add_row(table, key):
 
 
 @jit
-def claim_weight(table, row, outcome):
-    """The place of a weight in the lists, which is 0 if it is new; `reserve` must have made room."""
+def update_row(table, row, outcome, tau, clock):
+    """w[row, outcome] += tau and drift[row, outcome] += clock·tau; `reserve` must have made room."""
     _, spans, outcomes, w, drift, used = table
     start, size = spans[row, 0], spans[row, 1]
     for at in range(start, start + size):
         if outcomes[at] == outcome:
-            return at
+            w[at] += tau
+            drift[at] += clock * tau
+            return
     if size == spans[row, 2]:
         moved = used[1]
         for i in range(size):
@@ -183,18 +185,9 @@ def claim_weight(table, row, outcome):
         spans[row, 0], spans[row, 2] = moved, 2 * size
         used[1] += 2 * size
         start = moved
-    outcomes[start + size], w[start + size], drift[start + size] = outcome, 0.0, 0.0
+    outcomes[start + size], w[start + size], drift[start + size] = outcome, tau, clock * tau
     spans[row, 1] = size + 1
     used[2] = max(used[2], size + 1)
-    return start + size
-
-
-@jit
-def update_row(table, row, outcome, tau, clock):
-    """w[row, outcome] += tau and drift[row, outcome] += clock·tau; `reserve` must have made room."""
-    at = claim_weight(table, row, outcome)
-    table.w[at] += tau
-    table.drift[at] += clock * tau
 
 
 @jit
@@ -359,7 +352,11 @@ def _mix_lists(table, keys, outcomes, grown, passed, clock):
     for i in range(keys.size):
         if i == 0 or keys[i] != keys[i - 1]:
             row = add_row(table, keys[i])
-        mix_weight(table.w, table.drift, claim_weight(table, row, outcomes[i]), grown[i], passed[i], clock)
+        update_row(table, row, outcomes[i], 0.0, 0.0)  # a weight of 0, if it is new
+        at = table.spans[row, 0]
+        while table.outcomes[at] != outcomes[i]:
+            at += 1
+        mix_weight(table.w, table.drift, at, grown[i], passed[i], clock)
 
 
 class WeightLists(NamedTuple):

@@ -166,7 +166,7 @@ def _reserve(table, features):
 
 
 @jit
-def _find(slots, name):
+def _slot_of(slots, name):
     """The slot of a name, or an empty one, whose weights are 0."""
     mask = np.uint64(slots.shape[0] - 1)
     at = (name >> _ONE) & mask
@@ -183,7 +183,7 @@ def _changed_names(table, start):
     to = 0
     for at in range(slots.shape[0]):
         if slots[at, 0] != _EMPTY:
-            was = _find(start.slots, slots[at, 0])
+            was = _slot_of(start.slots, slots[at, 0])
             for side in range(2):
                 if w[at, 2 + side] != start.w[was, 2 + side] or drift[at, side] != 0.0:
                     names[to] = slots[at, 0]
@@ -199,7 +199,7 @@ def _list_changes(table, start, names, clock):
     found, sides, grown, passed = np.empty(room, np.uint64), np.empty(room, np.uint32), np.empty(room), np.empty(room)
     to = 0
     for name in names:
-        at, was = _find(table.slots, name), _find(start.slots, name)
+        at, was = _slot_of(table.slots, name), _slot_of(start.slots, name)
         for side in range(2):
             step = np.float64(table.w[at, 2 + side]) - np.float64(start.w[was, 2 + side])
             if step != 0.0 or table.drift[at, side] != 0.0:
