@@ -25,7 +25,7 @@ from rosenblatt.cluster.fitting import check_shards, deal
 from rosenblatt.cluster.linear_run import LinearRun, check_linear, labels_of_arrays
 from rosenblatt.cluster.rows import MemoryShard, RowSetup, RowSummary
 from rosenblatt.cluster.run import RunOptions, seed_of
-from rosenblatt.cluster.sums import Sum, add_shards, add_sums
+from rosenblatt.cluster.sums import Sum, add_sums, weigh
 from rosenblatt.engine.mixing import ShardReport, WeightChange, tree
 from rosenblatt.engine.model import LinearModel
 from rosenblatt.engine.problems import winner
@@ -209,17 +209,15 @@ class MeasuredShards:
         done = [_timed(partial(shard.learn, self._setup, model, number, i)) for i, shard in enumerate(self.shards)]
         learned, seconds = [one for one, _ in done], [taken for _, taken in done]
         slowest = Costs(learning=self._slowest([one.report.seen for one in learned], seconds))
-        if len(learned) == 1:
-            self.sum, self.costs = add_shards(self.mixing, learned), [*self.costs, slowest]
+        sums, costs = [weigh(self.mixing, one) for one in learned], [slowest]
+        if len(sums) == 1:
+            self.sum, self.costs = sums[0], [*self.costs, slowest]
             return self.sum.reports
-        first, *levels = tree(len(learned))
-        add_first = partial(add_shards, self.mixing)
-        sums, spent = self._add_level([[learned[i] for i in group] for group in first], add_first)
-        costs = [slowest, spent]
+        levels = tree(len(sums))
         for level in levels:
-            sums, spent = self._add_level([[sums[i] for i in group] for group in level], add_sums)
+            sums, spent = self._add_level([[sums[i] for i in group] for group in level])
             costs.append(spent)
-        tasks = len(learned) + sum(map(len, (first, *levels)))
+        tasks = len(learned) + sum(map(len, levels))
         self.sum, self.costs = sums[0], [*self.costs, Costs(tasks * self.network.task).plus(*costs)]
         return self.sum.reports
 
@@ -239,9 +237,9 @@ class MeasuredShards:
         """The seconds of an epoch of a shard, which is not mixed."""
         return _timed(partial(shard.learn, self._setup, self._model, 1, 0))[1]
 
-    def _add_level(self, groups: Sequence[Any], add: Callable[[Any], Sum]) -> tuple[list[Sum], Costs]:
+    def _add_level(self, groups: Sequence[Sequence[Sum]]) -> tuple[list[Sum], Costs]:
         """Add up the groups of a level, side by side; a worker of each has one of its changes and receives the others."""
-        sums, adding = zip(*(_timed(partial(add, group)) for group in groups), strict=True)
+        sums, adding = zip(*(_timed(partial(add_sums, group)) for group in groups), strict=True)
         received = [[part.change.nbytes for part in group[1:]] for group in groups]
         sending = max(sum(map(self.network.seconds, sizes)) for sizes in received)
         return list(sums), Costs(adding=max(adding), sending=sending, nbytes=sum(map(sum, received)))
