@@ -65,6 +65,27 @@ def test_a_cluster_learns_what_one_process_does(client, mixing, classes, layout)
     assert model.n_updates_ == sum(shard.updates for epoch in model.mixing_.epochs for shard in epoch.shards)
 
 
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        Perceptron(margin=1.0, multiclass="joint"),
+        Perceptron(multiclass="ovo", learning_rate="constant"),
+        rosenblatt.PassiveAggressiveClassifier(average=True),
+        rosenblatt.MIRA(),
+        rosenblatt.PAUM(keep="last"),
+    ],
+    ids=repr,
+)
+def test_every_learner_that_is_a_margin_and_a_step(client, estimator):
+    X, y = separable(rows=120, classes=3)
+    estimator.set_params(max_iter=2, tol=None)
+    model = cluster.fit(estimator, X, y, client=client, shards=3)
+    here = by_hand(estimator, X, y, 3, 2)
+    assert np.array_equal(model.weights_.w, here.weights.w)
+    assert model.n_iter_ == 2
+    assert model.score(X, y) > 0.5
+
+
 def test_one_shard_is_an_ordinary_fit(client, tmp_path):
     X, y = separable(classes=3)
     alone = cluster.fit(Perceptron(), X, y, client=client, shards=1)
@@ -143,6 +164,7 @@ def test_what_cannot_be_mixed_is_refused(client):
     X, y = separable()
     for estimator, message in (
         (rosenblatt.AROW(), "AROW cannot be trained in shards"),
+        (rosenblatt.DeltaRuleClassifier(), "DeltaRuleClassifier cannot be trained in shards"),
         (Perceptron(keep="pocket"), "keep must be one of"),
         (Perceptron(order="most-violated"), "order must be one of"),
         (Perceptron(early_stopping=True), "early_stopping"),

@@ -288,6 +288,8 @@ class DeltaRuleClassifier(DeltaRule, Linear, ClassWeightParameters):
     (['up', 'down'], [0.86])
     """
 
+    _mixes = False
+
     _problems = {"ovr": OneVsRest}
 
     partial_fit = available_if(_rate_is_known)(Linear.partial_fit)
