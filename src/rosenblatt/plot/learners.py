@@ -132,9 +132,11 @@ def mixing(runs: Sequence[SimulatedEpochs], axes: Sequence[Axes] | None = None) 
     ideal = total[0] * shards[0] / np.array(shards)
     time.plot(shards, ideal, color=GREY, linewidth=1, linestyle="--", label="S times as fast")
     best = int(np.argmin(total))
-    words = f"fastest: {shards[best]:,} shards,\n{total[0] / total[best]:.3g} times as fast as {shards[0]:,}"
+    words = f"fastest: {shards[best]:,} shard{'s' * (shards[best] > 1)}"
+    if best:
+        words += f",\n{total[0] / total[best]:.3g} times as fast as {shards[0]:,}"
     time.plot(shards[best], total[best], "o", color=VERMILION, markersize=9, zorder=3)
-    time.annotate(words, (shards[best], total[best]), (0, 14), textcoords="offset points", color=VERMILION, ha="center")
+    time.annotate(words, (shards[best], total[best]), (8, 14), textcoords="offset points", color=VERMILION, ha="left")
     time.set(title="Time", ylabel="seconds", yscale="log")
     for ax in (accuracy, time):
         ax.set(xscale="log", xlabel="shards")
