@@ -24,7 +24,7 @@ import numpy as np
 
 from bench.dask_cluster import DaskCluster, Trained, Training, TrainingProcess
 
-LIMIT = 60.0  # seconds for a training, kills included
+LIMIT = 240.0  # seconds for a training, kills included
 WORKERS = 3
 MIXINGS = ("uniform", "mistakes", "changed")
 
@@ -105,7 +105,7 @@ class KillRuns:
         time.sleep(pause)
         for _ in range(victims):
             self.cluster.start_worker()
-        done = process.wait(LIMIT)
+        done = process.wait(LIMIT, self.cluster.unfinished)
         what = f"{victims} of {WORKERS} workers were killed after {delay:.2f} s of {seconds:.2f}"
         if done.error:
             raise Wrong(f"{done.error} when {what}: {done.message}: {training}\n{self.cluster.said()}")

@@ -14,8 +14,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -100,6 +99,13 @@ class DaskCluster:
             process.wait(30)
         self.workers, self.scheduler = [], None
 
+    def unfinished(self) -> str:
+        """Return the tasks that the scheduler has not finished, and what they wait for."""
+        from distributed import Client
+
+        with Client(self.address, timeout=START, set_as_default=False) as client:
+            return "\n".join(client.run_on_scheduler(_unfinished))
+
     def said(self) -> str:
         """Return the end of what all processes have written."""
         return "\n".join(
@@ -123,6 +129,16 @@ class DaskCluster:
 
     def __exit__(self, *error: object) -> None:
         self.stop()
+
+
+def _unfinished(dask_scheduler: Any) -> list[str]:
+    """One line for each task that is not finished; run by the scheduler, which names its parameter."""
+    lines = [f"workers {sorted(dask_scheduler.workers)}"]
+    for task in dask_scheduler.tasks.values():
+        if task.state != "memory" or not task.who_has:
+            waits = {other.key: other.state for other in task.dependencies if other.state != "memory" or not other.who_has}
+            lines.append(f"{task.key} {task.state} on {task.processing_on} waits for {waits}")
+    return lines
 
 
 class Training(NamedTuple):
@@ -166,26 +182,18 @@ class TrainingProcess:
             raise ProcessEnded(f"a training ended without a word: {self.process.communicate(timeout=30)[1][-3000:]}")
         return json.loads(line)
 
-    def wait(self, within: float) -> Trained:
-        """Wait until it has ended."""
+    def wait(self, within: float, state: Callable[[], str] = lambda: "") -> Trained:
+        """Wait until it has ended; if that takes too long, `state` says more about it."""
         try:
             output, errors = self.process.communicate(timeout=within)
         except subprocess.TimeoutExpired:
+            now = state()
             self.process.send_signal(signal.SIGABRT)  # it says where it is
-            raise ProcessEnded(
-                f"training takes more than {within:.0f} s: {self.process.communicate()[1][-3000:]}"
-            ) from None
+            where = self.process.communicate()[1].partition("Extension modules")[0][-3000:]
+            raise ProcessEnded(f"training takes more than {within:.0f} s: {where}\n{now}") from None
         if not output:
             raise ProcessEnded(f"a training ended with the exit code {self.process.returncode}: {errors[-3000:]}")
         return Trained(**json.loads(output.splitlines()[-1]))
-
-
-@contextmanager
-def temporary_cluster(folder: Path, workers: int) -> Iterator[DaskCluster]:
-    """Start a cluster in a folder that is made for it, and end it."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with DaskCluster(folder, workers) as cluster:
-        yield cluster
 
 
 def main() -> int:

@@ -73,7 +73,7 @@ def test_an_epoch_takes_as_long_as_its_slowest_shard(fixed_times):
         assert epoch.seconds == epoch.scheduling + epoch.learning + epoch.sending
 
 
-def test_more_rows_take_longer_but_for_what_an_epoch_takes_without_rows(fixed_times):
+def test_more_rows_take_longer_but_for_what_even_one_row_takes(fixed_times):
     (run,) = cluster.simulate(Perceptron(), X[:10], TWO[:10], shards=[2], epochs=1, rows=1000)
     assert run.epochs[0].learning == 0.5 + 100 * 0.25 * 5
 

@@ -25,7 +25,7 @@ from rosenblatt.cluster.fitting import check_shards, deal
 from rosenblatt.cluster.linear_run import LinearRun, check_linear, labels_of_arrays
 from rosenblatt.cluster.rows import MemoryShard, RowSetup, RowSummary
 from rosenblatt.cluster.run import RunOptions, seed_of
-from rosenblatt.cluster.sums import Sum, add_shards, add_sums
+from rosenblatt.cluster.sums import Sum, add_sums, weigh
 from rosenblatt.engine.mixing import ShardReport, WeightChange, tree
 from rosenblatt.engine.model import LinearModel
 from rosenblatt.engine.problems import winner
@@ -149,6 +149,13 @@ class Costs(NamedTuple):
         return Costs(*map(sum, zip(self, *others, strict=True)))
 
 
+class LargerData(NamedTuple):
+    """Data like those that there are, of which there are more."""
+
+    whole: MemoryShard  # all rows that there are
+    rows: int
+
+
 class MeasuredShards:
     """Shards in this process that learn one after the other, with what it would cost if they were on as many workers: see
     `engine.mixing.Shards`.
@@ -161,8 +168,8 @@ class MeasuredShards:
         What lies between the workers.
     accuracy : callable
         The accuracy of a model.
-    times : float
-        How many times the rows that there are the time is computed for.
+    larger : LargerData, optional
+        The data that the time is computed for, if they are larger.
     """
 
     def __init__(
@@ -170,14 +177,14 @@ class MeasuredShards:
         shards: Sequence[MemoryShard],
         network: Network,
         accuracy: Callable[[LinearModel], float],
-        times: float = 1.0,
+        larger: LargerData | None = None,
     ):
-        self.shards, self.network, self.accuracy, self.times = shards, network, accuracy, times
+        self.shards, self.network, self.accuracy, self.larger = shards, network, accuracy, larger
         self.mixing = "uniform"
         self.sum: Sum | None = None
         self.costs: list[Costs] = []
         self.accuracies: list[float] = []  # after each epoch but the last
-        self._empty = MemoryShard(shards[0].X[:0], shards[0].y[:0])
+        self._one_row = MemoryShard(shards[0].X[:1], shards[0].y[:1])
         self._setup: Any = None
         self._model: Any = None  # the common one
 
@@ -202,30 +209,37 @@ class MeasuredShards:
         done = [_timed(partial(shard.learn, self._setup, model, number, i)) for i, shard in enumerate(self.shards)]
         learned, seconds = [one for one, _ in done], [taken for _, taken in done]
         slowest = Costs(learning=self._slowest([one.report.seen for one in learned], seconds))
-        if len(learned) == 1:
-            self.sum, self.costs = add_shards(self.mixing, learned), [*self.costs, slowest]
+        sums, costs = [weigh(self.mixing, one) for one in learned], [slowest]
+        if len(sums) == 1:
+            self.sum, self.costs = sums[0], [*self.costs, slowest]
             return self.sum.reports
-        first, *levels = tree(len(learned))
-        add_first = partial(add_shards, self.mixing)
-        sums, spent = self._add_level([[learned[i] for i in group] for group in first], add_first)
-        costs = [slowest, spent]
+        levels = tree(len(sums))
         for level in levels:
-            sums, spent = self._add_level([[sums[i] for i in group] for group in level], add_sums)
+            sums, spent = self._add_level([[sums[i] for i in group] for group in level])
             costs.append(spent)
-        tasks = len(learned) + sum(map(len, (first, *levels)))
+        tasks = len(learned) + sum(map(len, levels))
         self.sum, self.costs = sums[0], [*self.costs, Costs(tasks * self.network.task).plus(*costs)]
         return self.sum.reports
 
     def _slowest(self, rows: Sequence[int], seconds: Sequence[float]) -> float:
-        """The seconds of the largest shard, with so many times its rows; what it takes without any row stays as it is."""
-        without = sorted(_timed(partial(self._empty.learn, self._setup, self._model, 1, 0))[1] for _ in range(3))
-        fixed = min(without[1], *seconds)
-        pace = np.median((np.array(seconds) - fixed) / np.maximum(rows, 1))
-        return float(fixed + self.times * max(rows) * pace)
+        """The seconds of the largest shard. A shard of more rows than there are here goes at the pace of all rows here."""
+        small = sorted(self._time(self._one_row) for _ in range(5))
+        if self.larger is None:
+            fixed = min(small[2], *seconds)
+            pace = np.median((np.array(seconds) - fixed) / np.maximum(np.array(rows) - 1, 1))
+            return float(fixed + (max(rows) - 1) * pace)
+        whole = self._time(self.larger.whole)
+        fixed = min(small[2], whole)
+        pace = (whole - fixed) / max(len(self.larger.whole.y) - 1, 1)
+        return float(fixed + max(self.larger.rows / len(self) - 1, 0) * pace)
 
-    def _add_level(self, groups: Sequence[Any], add: Callable[[Any], Sum]) -> tuple[list[Sum], Costs]:
+    def _time(self, shard: MemoryShard) -> float:
+        """The seconds of an epoch of a shard, which is not mixed."""
+        return _timed(partial(shard.learn, self._setup, self._model, 1, 0))[1]
+
+    def _add_level(self, groups: Sequence[Sequence[Sum]]) -> tuple[list[Sum], Costs]:
         """Add up the groups of a level, side by side; a worker of each has one of its changes and receives the others."""
-        sums, adding = zip(*(_timed(partial(add, group)) for group in groups), strict=True)
+        sums, adding = zip(*(_timed(partial(add_sums, group)) for group in groups), strict=True)
         received = [[part.change.nbytes for part in group[1:]] for group in groups]
         sending = max(sum(map(self.network.seconds, sizes)) for sizes in received)
         return list(sums), Costs(adding=max(adding), sending=sending, nbytes=sum(map(sum, received)))
@@ -342,12 +356,12 @@ def simulate(
         raise InvalidData(f"y_test must have one label for each of the {test[0].shape[0]} rows; it has {len(test[1])}")
     numbers = targets.numbers(test[1], targets.distinct(labels))
     accuracy = partial(_accuracy, test[0], numbers)
-    times = 1.0 if rows is None else rows / len(labels)
+    larger = None if rows is None else LargerData(MemoryShard(matrix, labels), rows)
     found = []
     for count in shards:
         if count <= len(labels):
             parts = [deal(matrix, labels, None, None, i, count) for i in range(count)]
-            found.append(_simulate_one(clone(learner), MeasuredShards(parts, network, accuracy, times), mixing))
+            found.append(_simulate_one(clone(learner), MeasuredShards(parts, network, accuracy, larger), mixing))
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -54,42 +55,30 @@ class Sum(NamedTuple):
         return self.change.scaled(1 / self.weight) if self.weight else self.change
 
 
-def mixing_weight(mixing: str, report: ShardReport) -> float:
-    """Return the weight of a shard in the mixture; its share is this divided by the sum of all weights."""
-    return float(report.updates) if mixing == "mistakes" else 1.0
-
-
-def add_shards(mixing: str, learned: Sequence[Learned]) -> Sum:
-    """Return the sum of what shards came to, in this order."""
-    weights = [mixing_weight(mixing, one.report) for one in learned]
-    new_labels = [one.new_labels for one in learned if one.new_labels is not None]
-    change = None
-    if not new_labels:
-        changes = [one.change.scaled(weight) for one, weight in zip(learned, weights, strict=True)]
-        first, *others = [one.counted() for one in changes] if mixing == "changed" else changes
-        change = first.plus(others) if others else first
-    facts = NO_FACTS
-    for one in learned:
-        facts = facts.plus(one.facts)
-    counts = [one.class_count for one in learned if one.class_count is not None]
-    reports = [one.report for one in learned]
-    return Sum(change, sum(weights), reports, facts, np.sum(counts, axis=0) if counts else None, new_labels)
+def weigh(mixing: str, learned: Learned) -> Sum:
+    """Return what one shard came to, with its weight; its share in the mixture is this, divided by the sum of all."""
+    report, change, facts, class_count, new_labels = learned
+    weight = float(report.updates) if mixing == "mistakes" else 1.0
+    if change is not None:
+        change = change.counted() if mixing == "changed" else change.scaled(weight)
+    return Sum(change, weight, [report], facts, class_count, [] if new_labels is None else [new_labels])
 
 
 def add_sums(sums: Sequence[Sum]) -> Sum:
-    """Return the sum of sums, in this order."""
+    """Return the sum of what some shards came to, in this order."""
     first, *others = sums
     if not others:
         return first
     new_labels = [labels for one in sums for labels in one.new_labels]
-    change = None if new_labels else first.change.plus([one.change for one in others])
-    facts = first.facts
-    for one in others:
-        facts = facts.plus(one.facts)
     counts = [one.class_count for one in sums if one.class_count is not None]
-    reports = [report for one in sums for report in one.reports]
-    weight = sum(one.weight for one in sums)
-    return Sum(change, weight, reports, facts, np.sum(counts, axis=0) if counts else None, new_labels)
+    return Sum(
+        change=None if new_labels else first.change.plus([one.change for one in others]),
+        weight=sum(one.weight for one in sums),
+        reports=[report for one in sums for report in one.reports],
+        facts=reduce(ReadFacts.plus, (one.facts for one in sums)),
+        class_count=np.sum(counts, axis=0) if counts else None,
+        new_labels=new_labels,
+    )
 
 
 class ShardsHere:
@@ -101,10 +90,8 @@ class ShardsHere:
 
     def learn(self, model: Any, number: int, order: NDArray) -> list[ShardReport]:
         """Have each shard make the epoch with this number from the weights of the model."""
-        parts: list[Any] = [shard.learn(self.setup, model, number, i) for i, shard in enumerate(self.shards)]
-        levels = tree(len(parts))
-        sums = [add_shards(self.mixing, [parts[i] for i in group]) for group in (levels[0] if levels else [range(1)])]
-        for level in levels[1:]:
+        sums = [weigh(self.mixing, shard.learn(self.setup, model, number, i)) for i, shard in enumerate(self.shards)]
+        for level in tree(len(sums)):
             sums = [add_sums([sums[i] for i in group]) for group in level]
         self.sum = sums[0]
         return self.sum.reports

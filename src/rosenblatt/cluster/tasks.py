@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rosenblatt.cluster.sums import Learned, Sum, add_shards, add_sums
+from rosenblatt.cluster.sums import Learned, Sum, add_sums, weigh
 
 _MOST_RUNS = 2  # whose models a worker keeps
 _models: OrderedDict[str, tuple[int, Any]] = OrderedDict()  # by run: (epochs that it has learned, the model)
@@ -55,7 +55,7 @@ def learn_shard(shard: Any, setup: Any, number: int, assignment: Assignment, bas
 
 def add_learned(mixing: str, *learned: Learned) -> Sum:
     """Return the sum of what shards came to."""
-    return add_shards(mixing, learned)
+    return add_sums([weigh(mixing, one) for one in learned])
 
 
 def add_up(*sums: Sum) -> Sum:

@@ -128,7 +128,7 @@ def mixing(runs: Sequence[SimulatedEpochs], axes: Sequence[Axes] | None = None) 
     total = np.array([sum(epoch.seconds for epoch in run.epochs) for run in runs])
     time.fill_between(shards, learning, total, color=SKY, alpha=0.4, linewidth=0, label="adding, sending, scheduling")
     time.plot(shards, total, color=BLUE, linewidth=2.2, marker="o", markersize=4, label=f"{last} epochs")
-    time.plot(shards, learning, color=GREEN, linewidth=1.5, label="of them learning")
+    time.plot(shards, learning, color=GREEN, linewidth=1.5, label="the slowest shard")
     ideal = total[0] * shards[0] / np.array(shards)
     time.plot(shards, ideal, color=GREY, linewidth=1, linestyle="--", label="S times as fast")
     best = int(np.argmin(total))
@@ -136,10 +136,13 @@ def mixing(runs: Sequence[SimulatedEpochs], axes: Sequence[Axes] | None = None) 
     if best:
         words += f",\n{total[0] / total[best]:.3g} times as fast as {shards[0]:,}"
     time.plot(shards[best], total[best], "o", color=VERMILION, markersize=9, zorder=3)
-    time.annotate(words, (shards[best], total[best]), (8, 14), textcoords="offset points", color=VERMILION, ha="left")
+    line = {"arrowstyle": "-", "color": VERMILION, "shrinkB": 6}
+    place = (shards[best], total[best])
+    time.annotate(words, place, (0.04, 0.05), "data", "axes fraction", line, color=VERMILION, ha="left", va="bottom")
     time.set(title="Time", ylabel="seconds", yscale="log")
     for ax in (accuracy, time):
         ax.set(xscale="log", xlabel="shards")
+        ax.xaxis.set_major_formatter("{x:,.0f}")
         ax.spines[["top", "right"]].set_visible(False)
         ax.legend(frameon=False)
     return accuracy, time
