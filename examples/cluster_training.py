@@ -4,7 +4,7 @@
 
 Two workers of this machine read the files in pieces and learn them in shards. In the third epoch of the second training one
 of the workers is killed (SIGKILL); what it had is read and learned again, and the model is the same, byte for byte. On real
-machines only the address differs: `cluster.fit(..., client="tcp://scheduler:8786")`. Without a folder, some files are made up.
+machines only the address differs: `cluster.fit(..., client="tcp://scheduler:8786")`. Without a folder, files are made up.
 """
 
 from __future__ import annotations

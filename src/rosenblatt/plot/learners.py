@@ -132,7 +132,9 @@ def mixing(runs: Sequence[SimulatedEpochs], axes: Sequence[Axes] | None = None) 
     ideal = total[0] * shards[0] / np.array(shards)
     time.plot(shards, ideal, color=GREY, linewidth=1, linestyle="--", label="S times as fast")
     best = int(np.argmin(total))
-    words = f"fastest: {shards[best]:,} shards,\n{total[0] / total[best]:.3g} times as fast as {shards[0]:,}"
+    words = f"fastest: {shards[best]:,} shard{'s' * (shards[best] > 1)}"
+    if best:
+        words += f",\n{total[0] / total[best]:.3g} times as fast as {shards[0]:,}"
     time.plot(shards[best], total[best], "o", color=VERMILION, markersize=9, zorder=3)
     line = {"arrowstyle": "-", "color": VERMILION, "shrinkB": 6}
     place = (shards[best], total[best])
