@@ -1,4 +1,4 @@
-"""The connection to a cluster: one there is, one at an address, or worker processes on this machine."""
+"""The connection to a cluster: the current Dask client, a scheduler at an address, or worker processes on this machine."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def connect(client: Client | str | None, workers: int | None = None) -> Iterator
     ----------
     client : distributed.Client, str or None
         A client, which stays open; the address of a scheduler; "local" for worker processes on this machine, with one
-        thread each; None for the client there is, else "local".
+        thread each; None for the current Dask client if there is one, else "local".
     workers : int, optional
         The number of local worker processes; by default one for each core.
 

@@ -80,7 +80,8 @@ def train(
     options : Options, optional
         Passes, order, random seed, streaming.
     client : distributed.Client, str, optional
-        A client, the address of a scheduler, or "local"; by default the client there is, else worker processes here.
+        A client, the address of a scheduler, or "local" for worker processes on this machine; by default the current Dask
+        client if there is one, else "local".
     shards : int, optional
         The number of shards; by default one for each 128 MiB of files, at least 8. One shard is ordinary training, by one
         worker.
@@ -88,9 +89,9 @@ def train(
         How the weights of shards are mixed: with equal shares, in proportion to their updates, or each weight as the mean
         over the shards that have changed it.
     checkpoint : path, optional
-        A file that is written after every epoch.
+        A file to which the training is saved after every epoch, atomically.
     resume : bool
-        Go on from the checkpoint; everything else must be the same.
+        Continue from the checkpoint; files and options must be the same, but there may be more passes.
     watch : callable, optional
         Called with a `ShardProgress` whenever a shard is done.
 

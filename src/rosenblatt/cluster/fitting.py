@@ -64,8 +64,8 @@ def fit(
         The labels. Of a DataFrame, and of files that are tables, the name of a column; of files of sentences the column of
         the tags ("upos").
     client : distributed.Client or str, optional
-        A client, the address of a scheduler, or "local" for worker processes on this machine; by default the client there
-        is, else "local".
+        A client, the address of a scheduler, or "local" for worker processes on this machine; by default the current Dask
+        client if there is one, else "local".
     shards : int, optional
         The number of shards. By default it depends on the data alone: the partitions of a Dask collection, one for each
         128 MiB of files, at least 8; 8 for data in memory. With one shard a worker calls `estimator.fit`.
@@ -77,9 +77,9 @@ def fit(
     sample_weight : array or Dask array, optional
         The weight of each row.
     checkpoint : path, optional
-        A file that is written after every epoch, whole or not at all.
+        A file to which the training is saved after every epoch, atomically; `resume` continues from it.
     resume : bool
-        Go on from the checkpoint. Data and parameters must be the same.
+        Continue from the checkpoint. Data and parameters must be the same; `max_iter` may be larger.
     stream : bool, optional
         Read files again in each epoch instead of loading them; by default if they have more than 2 GiB of text.
     watch : callable, optional

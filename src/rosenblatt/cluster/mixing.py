@@ -25,13 +25,14 @@ class Mixing(ClassifierMixin, Learner):
     estimator : estimator
         What learns: a perceptron or another learner that is a margin and a step, a tagger or a parser.
     client : distributed.Client or str, optional
-        A client, the address of a scheduler, or "local"; by default the client there is, else worker processes here.
+        A client, the address of a scheduler, or "local" for worker processes on this machine; by default the current Dask
+        client if there is one, else "local".
     shards : int, optional
         The number of shards; by default it depends on the data alone. One shard is ordinary training.
     mixing : {"uniform", "mistakes", "changed"}, optional
         How the weights of shards are mixed: see `rosenblatt.cluster.fit`.
     checkpoint : path, optional
-        A file that is written after every epoch.
+        A file to which the training is saved after every epoch, atomically.
 
     Attributes
     ----------

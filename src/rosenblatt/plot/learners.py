@@ -135,10 +135,7 @@ def mixing(runs: Sequence[SimulatedEpochs], axes: Sequence[Axes] | None = None) 
     words = f"fastest: {shards[best]:,} shard{'s' * (shards[best] > 1)}"
     if best:
         words += f",\n{total[0] / total[best]:.3g} times as fast as {shards[0]:,}"
-    time.plot(shards[best], total[best], "o", color=VERMILION, markersize=9, zorder=3)
-    line = {"arrowstyle": "-", "color": VERMILION, "shrinkB": 6}
-    place = (shards[best], total[best])
-    time.annotate(words, place, (0.04, 0.05), "data", "axes fraction", line, color=VERMILION, ha="left", va="bottom")
+    time.plot(shards[best], total[best], "o", color=VERMILION, markersize=9, zorder=3, label=words)
     time.set(title="Time", ylabel="seconds", yscale="log")
     for ax in (accuracy, time):
         ax.set(xscale="log", xlabel="shards")
