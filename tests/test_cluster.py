@@ -152,6 +152,9 @@ def test_weights_of_rows_and_of_classes(client):
     assert model.n_seen_ == 3 * part.sum()
     assert model.class_weight == {"ham": 2.0}
     assert model.class_count_.sum() == part.sum()
+    ham = y == "ham"
+    two = cluster.fit(Perceptron(), X, ham, client=client, shards=3, sample_weight=weight + 1)
+    assert "different weights" in two.certify(X, ham).reason
     balanced = Perceptron(keep="average", max_iter=3, tol=None, class_weight="balanced")
     labels, counts = np.unique(y, return_counts=True)
     by_hand = dict(zip(labels.tolist(), (len(y) / (len(labels) * counts)).tolist(), strict=True))

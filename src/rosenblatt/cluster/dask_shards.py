@@ -26,6 +26,7 @@ from rosenblatt.engine.mixing import ShardReport, tree
 from rosenblatt.errors import ClusterUnavailable
 
 _MOST_LOSSES = 20  # of work, in one epoch or while loading, before it is given up
+_KILLED = 4  # workers that were lost with the same task, when Dask gives it up
 _PATIENCE = 60.0  # seconds to wait for a worker, or for the scheduler
 _LOST = (KilledWorker, CancelledError, asyncio.CancelledError, CommClosedError, TimeoutError, ConnectionError)
 
@@ -137,11 +138,10 @@ class DaskShards:
         """Return how many rows of all shards the weights w do not predict."""
 
         def count() -> int:
-            assignment, sent = self._assignment()
-            weights = self._send(w)
-            shards = self._present_shards()
-            futures = [self._submit(tasks.count_errors, one, self._setup(), assignment, weights, *sent) for one in shards]
-            return sum(self._results(futures))
+            setup, weights = self._setup(), self._send(w)
+            return sum(
+                self._results([self._submit(tasks.count_errors, one, setup, weights) for one in self._present_shards()])
+            )
 
         return self._persist(count)
 
@@ -154,10 +154,10 @@ class DaskShards:
             try:
                 return work()
             except _LOST as loss:
-                self._losses += 1
+                self._losses += _KILLED if isinstance(loss, KilledWorker) else 1
                 if self._losses > _MOST_LOSSES:
                     raise ClusterUnavailable(
-                        f"workers were lost {_MOST_LOSSES} times during one epoch, the last time with: {loss}",
+                        f"workers were lost more than {_MOST_LOSSES} times during one epoch, the last time with: {loss}",
                         self.address,
                         "give workers more memory, or use more shards, which are smaller",
                     ) from loss

@@ -24,6 +24,7 @@ from rosenblatt.estimators import targets
 from rosenblatt.estimators.base import refuse_non_finite
 from rosenblatt.estimators.interface import Learner, clone
 from rosenblatt.estimators.linear import Linear
+from rosenblatt.estimators.scaling import warn_unscaled
 from rosenblatt.structured.base import StructuredEstimator
 from rosenblatt.workflow.training import Options
 
@@ -180,8 +181,10 @@ def _fit_arrays(job: Job, estimator: Linear, X: Any, y: Any, weight: ArrayLike |
     weights = targets.sample_weights(weight, len(y))
     names = tuple(learner.feature_names_in_) if hasattr(learner, "feature_names_in_") else None
     parts = [deal(X, y, weights, names, i, count) for i in range(min(count, len(y)))]
-    loads = [_sends_rows(part) for part in parts]
-    return _fit_rows(job, learner, loads)
+    fitted = _fit_rows(job, learner, [_sends_rows(part) for part in parts])
+    if fitted._needs_scaling:
+        warn_unscaled(fitted, X, stacklevel=4)
+    return fitted
 
 
 def _sends_rows(shard: MemoryShard) -> Callable[[Client], Future]:

@@ -65,6 +65,7 @@ class Agreement(NamedTuple):
     counts: NDArray  # (classes,) int64: rows of each
     examples: int
     whole: bool  # whether all rows have been read
+    weighted: bool  # whether rows have weights other than 1
 
 
 def agree_on(summaries: Sequence[RowSummary], more: Sequence[NDArray], labels_of: LabelsOf) -> Agreement:
@@ -87,6 +88,7 @@ def agree_on(summaries: Sequence[RowSummary], more: Sequence[NDArray], labels_of
     return Agreement(
         classes, number, max(features), _no_rows(max(features), dtype, sparse), counts,
         sum(summary.rows for summary in summaries), all(summary.whole for summary in summaries),
+        any(summary.weighted for summary in present),
     )  # fmt: skip
 
 
@@ -185,12 +187,10 @@ class LinearRun(Run):
         batch = learner.batch if isinstance(learner.batch, int) else agreement.examples
         model = learner._model
         is_mixture = self.options.mixing != "changed"
-        model.conditions = model.conditions.further(learner._rule(), int(batch), True, self._is_weighted())._replace(
+        weighted = agreement.weighted or learner.class_weight is not None
+        model.conditions = model.conditions.further(learner._rule(), int(batch), True, weighted)._replace(
             mixed=not is_mixture, weighted_updates=finished.report.weighted_updates if is_mixture else None
         )
-
-    def _is_weighted(self) -> bool:
-        return self.learner.class_weight is not None
 
 
 def labels_of_arrays(labels: Sequence[NDArray]) -> tuple[NDArray, Any]:

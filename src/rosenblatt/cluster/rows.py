@@ -24,6 +24,7 @@ from rosenblatt.data.svmlight import LabelError
 from rosenblatt.engine.mixing import ShardReport, WeightChange
 from rosenblatt.engine.model import LinearModel
 from rosenblatt.engine.rows import Matrix, Rows, as_rows, is_sparse
+from rosenblatt.engine.weights import Weights
 from rosenblatt.errors import InvalidData, NumericOverflow
 from rosenblatt.estimators import targets
 from rosenblatt.estimators.linear import Linear
@@ -43,6 +44,7 @@ class RowSummary(NamedTuple):
     counts: NDArray  # (classes,) int64: the rows of each
     digest: str  # XXH64 of the rows and labels, to recognise the same data
     names: tuple[str, ...] | None = None  # of the columns, where they have names
+    weighted: bool = False  # whether rows have weights other than 1
     whole: bool = True  # whether all rows were read, or only the first ones of a stream
 
 
@@ -107,7 +109,9 @@ class MemoryShard:
         labels, counts = np.unique(self.y[self.live], return_counts=True)
         rows: Rows = as_rows(self.X)
         kind = (self.X.shape[1], rows.values.dtype, is_sparse(rows))
-        return RowSummary(len(self.live), *kind, labels, counts, digest_of(self.X, self.y, self.weight), self.names)
+        weighted = self.weight is not None and bool((self.weight[self.live] != 1).any())
+        digest = digest_of(self.X, self.y, self.weight)
+        return RowSummary(len(self.live), *kind, labels, counts, digest, self.names, weighted)
 
     def learn(self, setup: RowSetup, model: LinearModel, number: int, shard: int) -> Learned:
         """Return what the epoch with this number comes to, begun from the weights of a model that stays as it is."""
@@ -124,8 +128,10 @@ class MemoryShard:
                 raise self._locate(error, shard) from None
         return setup.end(learner, model, began, self.facts)
 
-    def errors(self, setup: RowSetup, model: LinearModel, w: NDArray) -> int:
+    def errors(self, setup: RowSetup, w: NDArray) -> int:
         """Return how many rows the weights w do not predict."""
+        plan, none = setup.learner._plan(), np.zeros(0, np.int64)
+        model = LinearModel(plan.problem(len(setup.learner.classes_)), Weights(w, None, none, none), plan.constant, "last")
         X, labels = self._examples(setup, len(w) - 1)
         return model.errors(X[self.live], labels[self.live], w)
 
@@ -164,7 +170,8 @@ class StreamShard(NamedTuple):
         for chunk in self._chunks(_Notes()):
             labels, counts = np.unique(_labels(chunk), return_counts=True)
             kind = (chunk.X.shape[1], chunk.X.dtype, not isinstance(chunk.X, np.ndarray))
-            return RowSummary(chunk.rows, *kind, labels, counts, digest_of(chunk.X, _labels(chunk), None), whole=False)
+            digest, weighted = digest_of(chunk.X, _labels(chunk), chunk.weight), chunk.weight is not None
+            return RowSummary(chunk.rows, *kind, labels, counts, digest, weighted=weighted, whole=False)
         return RowSummary(0, 0, np.dtype(np.float64), True, np.empty(0), np.empty(0, np.int64), "", whole=False)
 
     def load(self) -> MemoryShard:

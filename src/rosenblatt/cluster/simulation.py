@@ -259,7 +259,7 @@ class MeasuredShards:
 
     def count_errors(self, w: NDArray) -> int:
         """Return how many rows of all shards the weights w do not predict."""
-        return sum(shard.errors(self._setup, self._model, w) for shard in self.shards)
+        return sum(shard.errors(self._setup, w) for shard in self.shards)
 
 
 def _timed(work: Callable[[], Any]) -> tuple[Any, float]:

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from threading import Lock
 from typing import Any, NamedTuple
 
-import numpy as np
 from numpy.typing import NDArray
 
 from rosenblatt.cluster.sums import Learned, Sum, add_sums, weigh
@@ -63,9 +62,9 @@ def add_up(*sums: Sum) -> Sum:
     return add_sums(sums)
 
 
-def count_errors(shard: Any, setup: Any, assignment: Assignment, w: NDArray, base: Any, *changes: Any) -> int:
+def count_errors(shard: Any, setup: Any, w: NDArray) -> int:
     """Return how many rows of a shard the weights w do not predict."""
-    return shard.errors(setup, common_model(assignment, base, changes), np.asarray(w))
+    return shard.errors(setup, w)
 
 
 def itself(value: Any) -> Any:
