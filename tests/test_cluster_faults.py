@@ -110,6 +110,23 @@ class Machines:
         self.client.close(timeout=2)
 
 
+def test_a_cluster_whose_workers_stay_away(data, monkeypatch):
+    monkeypatch.setattr("rosenblatt.cluster.dask_shards._PATIENCE", 2)
+    with (
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0", silence_logs=50
+        ) as here,
+        distributed.Client(here) as client,
+    ):
+
+        def watch(progress):
+            if progress.epoch == 2:
+                here.scale(0)
+
+        with pytest.raises(errors.ClusterUnavailable, match="has no worker"):
+            cluster.fit(ESTIMATOR, *data, client=client, shards=6, watch=watch)
+
+
 def test_the_scheduler_is_killed_and_training_resumes(data, expected, tmp_path, monkeypatch):
     monkeypatch.setattr("rosenblatt.cluster.dask_shards._PATIENCE", 3)
     place = tmp_path / "run.checkpoint"

@@ -52,7 +52,7 @@ def connect(client: Client | str | None, workers: int | None = None) -> Iterator
     else:
         try:
             own = Client(client, timeout=_PATIENCE, set_as_default=False)
-        except (OSError, TimeoutError, ValueError) as failure:
+        except (OSError, TimeoutError, ValueError, TypeError) as failure:  # TypeError: tls:// without certificates
             raise ClusterUnavailable(
                 f"no scheduler answers at {client}: {failure}", client, "start one with: dask scheduler"
             ) from failure

@@ -238,15 +238,19 @@ class DaskShards:
 
     def _wait(self, futures: list[Future], epoch: int | None) -> None:
         """Wait for tasks, and show how many are done; the first error is raised, and the other tasks are cancelled."""
-        done = 0
+        waiting = set(futures)
         try:
-            for batch in as_completed(futures, loop=self.client.loop).batches():
-                if wrong := [future for future in batch if future.status != "finished"]:
-                    raise self._failure(wrong)
-                done += len(batch)
-                if epoch is not None:
-                    seconds = perf_counter() - self.began
-                    self.watch(ShardProgress(epoch, done, len(futures), self.seen, self.mistakes, seconds))
+            while waiting:
+                try:
+                    for batch in as_completed(waiting, loop=self.client.loop, timeout=_PATIENCE).batches():
+                        if wrong := [future for future in batch if future.status != "finished"]:
+                            raise self._failure(wrong)
+                        waiting.difference_update(batch)
+                        if epoch is not None:
+                            done, seconds = len(futures) - len(waiting), perf_counter() - self.began
+                            self.watch(ShardProgress(epoch, done, len(futures), self.seen, self.mistakes, seconds))
+                except TimeoutError:  # a task may take as long as it needs, if there is somebody to do it
+                    self._await_workers()
         except BaseException:
             self.client.cancel(futures)
             raise
