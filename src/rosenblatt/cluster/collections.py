@@ -101,17 +101,26 @@ def _too_many(shards: int, there: int) -> InvalidParameter:
 
 
 def loads_of(
-    parts: Sequence[Partition], shards: int, load: Callable[..., Any], learner: Any
+    client: Client, parts: Sequence[Partition], shards: int, load: Callable[..., Any], learner: Any
 ) -> list[Callable[[Client], Future]]:
-    """Return what has workers load each shard: `load(learner, partition, …)`, with the partitions i, i + shards, …"""
+    """Return what has workers load each shard: `load(learner, partition, …)`, with the partitions i, i + shards, …
+
+    All partitions begin to be computed now, in one message to the scheduler; those of a shard that was lost are computed
+    again.
+    """
+    begun = dict(enumerate(client.compute([part for one in parts for part in one if part is not None])))
+    ends = np.cumsum([0, *(sum(part is not None for part in one) for one in parts)]).tolist()
 
     def make(number: int) -> Callable[[Client], Future]:
-        own = parts[number::shards]
+        own = range(number, len(parts), shards)
 
         def send(client: Client) -> Future:
-            values = [client.compute([part for part in one if part is not None]) for one in own]
-            sizes = [sum(part is not None for part in one) for one in own]
-            return client.submit(_load, load, learner, sizes, *(value for some in values for value in some), pure=False)
+            values: list[Future] = []
+            for i in own:
+                found = [begun.pop(at) for at in range(ends[i], ends[i + 1]) if at in begun]
+                values += found or client.compute([part for part in parts[i] if part is not None])
+            sizes = [ends[i + 1] - ends[i] for i in own]
+            return client.submit(_load, load, learner, sizes, *values, pure=False)
 
         return send
 

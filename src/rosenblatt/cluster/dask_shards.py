@@ -138,10 +138,7 @@ class DaskShards:
         """Return how many rows of all shards the weights w do not predict."""
 
         def count() -> int:
-            setup, weights = self._setup(), self._send(w)
-            return sum(
-                self._results([self._submit(tasks.count_errors, one, setup, weights) for one in self._present_shards()])
-            )
+            return sum(self._results(self._of_each_shard(tasks.count_errors, setup=self._setup(), w=self._send(w))))
 
         return self._persist(count)
 
@@ -182,8 +179,12 @@ class DaskShards:
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TiB"}):  # a model is as large as it is
             return self._submit(tasks.itself, value)
 
-    def _submit(self, function: Callable, *args: Any) -> Future:
-        return self.client.submit(function, *args, pure=False)
+    def _submit(self, function: Callable, *args: Any, **shared: Any) -> Future:
+        return self.client.submit(function, *args, pure=False, **shared)
+
+    def _of_each_shard(self, function: Callable, **shared: Any) -> list[Future]:
+        """What a function returns of each shard and its number."""
+        return [self._submit(function, shard, i, **shared) for i, shard in enumerate(self._present_shards())]
 
     def _setup(self) -> Future:
         if self._sent_setup is None:
@@ -201,8 +202,8 @@ class DaskShards:
                 self._shards[i] = self.loads[i](self.client)
         return self._shards
 
-    def _assignment(self) -> tuple[Assignment, list[Future]]:
-        """Which epoch is to be learned, and the futures of the model from which it begins."""
+    def _assignment(self) -> tuple[Assignment, Future, list[Future]]:
+        """Which epoch is to be learned, and the model from which it begins: a base and the changes since."""
         model, number = self._start
         if self._base is not None and self._change is not None:
             self._bytes += self._change.nbytes
@@ -214,15 +215,15 @@ class DaskShards:
         if self._base is None:
             self._base, self._changes, self._bytes = (number - 1, self._send(model)), [], 0
         base, sent = self._base
-        return Assignment(self._run, number, base), [sent, *self._changes]
+        return Assignment(self._run, number, base), sent, list(self._changes)
 
     def _summaries(self) -> list[Any]:
-        return self._results([self._submit(tasks.summary_of, shard) for shard in self._present_shards()], 0)
+        return self._results(self._of_each_shard(tasks.summary_of), 0)
 
     def _learn(self) -> Sum:
-        assignment, sent = self._assignment()
-        setup, shards = self._setup(), self._present_shards()
-        learned = [self._submit(tasks.learn_shard, shard, setup, i, assignment, *sent) for i, shard in enumerate(shards)]
+        assignment, base, changes = self._assignment()
+        shared = {"assignment": assignment, "base": base, "changes": changes}
+        learned = self._of_each_shard(tasks.learn_shard, setup=self._setup(), **shared)
         levels = tree(len(learned))
         sums = [self._submit(tasks.add_learned, self.mixing, *(learned[i] for i in group)) for group in levels[0]]
         for level in levels[1:]:

@@ -46,8 +46,8 @@ from rosenblatt.workflow.training import train as train_alone
 
 SHARDS = 8  # by default, the least
 _SHARD_BYTES = 1 << 27  # of files, by default, where that makes more shards
-_PIECES = 8  # of a shard, where the files are large enough
-_PIECE_BYTES = 1 << 23  # the most that a piece has
+_PIECES = 4  # of a shard, where the files are large enough
+_PIECE_BYTES = 1 << 26  # the most that a piece has
 _MOST_PASSES = 1000
 
 

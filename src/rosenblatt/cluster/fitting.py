@@ -203,11 +203,11 @@ def _fit_collection(job: Job, estimator: Linear, data: Any, y: Any, weight: Any)
     parts = dask_collections.partitions(data, y, weight, job.shards)
     count = len(parts) if job.shards is None else job.shards
     if count == 1:
-        load = dask_collections.loads_of(parts, 1, dask_collections.load_rows, learner)[0](job.client)
+        load = dask_collections.loads_of(job.client, parts, 1, dask_collections.load_rows, learner)[0](job.client)
         return job.client.submit(_fit_shard, learner, load, pure=False).result()
     check_linear(learner)
     learner._plan()
-    return _fit_rows(job, learner, dask_collections.loads_of(parts, count, dask_collections.load_rows, learner))
+    return _fit_rows(job, learner, dask_collections.loads_of(job.client, parts, count, dask_collections.load_rows, learner))
 
 
 def _fit_rows(job: Job, learner: Linear, loads: Sequence[Callable[[Client], Future]]) -> Any:

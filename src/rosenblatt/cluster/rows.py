@@ -23,7 +23,8 @@ from rosenblatt.data.reading import Batch, Chunk, Reading
 from rosenblatt.data.svmlight import LabelError
 from rosenblatt.engine.mixing import ShardReport, WeightChange
 from rosenblatt.engine.model import LinearModel
-from rosenblatt.engine.rows import Matrix, Rows, as_rows, is_sparse
+from rosenblatt.engine.rows import Examples, Matrix, Rows, as_rows, is_sparse
+from rosenblatt.engine.train import NumericFailure, learn_once
 from rosenblatt.engine.weights import Weights
 from rosenblatt.errors import InvalidData, NumericOverflow
 from rosenblatt.estimators import targets
@@ -73,6 +74,14 @@ class RowSetup(NamedTuple):
         return Learned(report, change, facts, learner.class_count_)
 
 
+class PreparedRows(NamedTuple):
+    """The rows of a shard as a learner takes them."""
+
+    X: Matrix
+    examples: Examples
+    class_count: NDArray  # (classes,) int64
+
+
 class MemoryShard:
     """Rows in the memory of a worker, visited in a new order in each epoch.
 
@@ -103,6 +112,10 @@ class MemoryShard:
     ):
         self.X, self.y, self.weight, self.place, self.names, self.facts = X, y, weight, place, names, facts
         self.live = targets.live_rows(weight, len(y))
+        self._prepared: tuple[RowSetup, PreparedRows] | None = None  # for the setup of the run
+
+    def __getstate__(self) -> dict[str, object]:
+        return self.__dict__ | {"_prepared": None}
 
     def summary(self) -> RowSummary:
         """Return what the rows are."""
@@ -116,17 +129,38 @@ class MemoryShard:
     def learn(self, setup: RowSetup, model: LinearModel, number: int, shard: int) -> Learned:
         """Return what the epoch with this number comes to, begun from the weights of a model that stays as it is."""
         began = perf_counter()
-        learner = setup.begin(model)
-        order = self.live
+        learner, order = setup.begin(model), self.live
         if setup.shuffle:
             order = np.random.default_rng([setup.seed, number, shard]).permutation(order)
         if len(order):
-            X, labels = self._examples(setup, learner.n_features_in_)
             try:
-                learner._partial_fit_numbers(X, labels, len(learner.classes_), self.weight, order)
-            except NumericOverflow as error:
-                raise self._locate(error, shard) from None
+                self._learn(setup, learner, order)
+            except NumericFailure:
+                raise self._locate(setup, model, order, shard) from None
         return setup.end(learner, model, began, self.facts)
+
+    def _learn(self, setup: RowSetup, learner: Linear, order: NDArray) -> None:
+        """Visit the rows of an order once. The learner is a copy, so that nothing need be kept to undo an error."""
+        if self._prepared is None or self._prepared[0] is not setup:
+            self._prepared = setup, self._prepare(setup, learner)
+        prepared = self._prepared[1]
+        plan = learner._plan_to_stream()
+        learner._model.prepare(prepared.examples.rows)
+        trainer = learner._make_trainer(
+            plan, learner._model, prepared.X, prepared.examples, plan.visits_in_order(order)
+        )  # fmt: skip
+        done = learn_once(trainer, order)
+        learner._store(learner._model, prepared.X, trainer)
+        learner.n_mistakes_, learner.n_updates_, learner.n_seen_ = done.mistakes, done.updates, len(order)
+        learner.class_count_ = prepared.class_count
+
+    def _prepare(self, setup: RowSetup, learner: Linear) -> PreparedRows:
+        """The rows as the learner takes them; the same in all epochs."""
+        X, labels = self._examples(setup, learner.n_features_in_)
+        by_class = learner._class_weights(learner.classes_, labels, self.live)
+        weight = targets.pair_weights(self.weight, by_class, len(labels))
+        examples = Examples(as_rows(X), labels, weight, learner._plan_to_stream().constant)
+        return PreparedRows(X, examples, np.bincount(labels[self.live], minlength=len(learner.classes_)))
 
     def errors(self, setup: RowSetup, w: NDArray) -> int:
         """Return how many rows the weights w do not predict."""
@@ -142,8 +176,16 @@ class MemoryShard:
             raise InvalidData(f"the label {self.y[self.live][numbers[self.live] < 0][0]!r} is not one of the classes")
         return match_columns(self.X, features)[0], numbers
 
-    def _locate(self, error: NumericOverflow, shard: int) -> NumericOverflow:
-        row = None if error.row is None or self.place is None else self.place[error.row]
+    def _locate(self, setup: RowSetup, model: LinearModel, order: NDArray, shard: int) -> NumericOverflow:
+        """The error of an epoch that failed, which is repeated row by row to find the row."""
+        learner = setup.begin(model)
+        row = None
+        try:
+            learner._partial_fit_numbers(
+                *self._examples(setup, learner.n_features_in_), len(learner.classes_), self.weight, order
+            )
+        except NumericOverflow as error:
+            row = None if error.row is None or self.place is None else self.place[error.row]
         where = f"row {row}" if row is not None else f"a row of shard {shard}"
         return NumericOverflow(
             f"weights or scores overflowed when {where} was learned: its numbers, or those before it, are too large",

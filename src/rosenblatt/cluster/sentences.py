@@ -111,10 +111,10 @@ def fit_sentences(job: Job, estimator: StructuredEstimator, data: Any, y: Any, n
     elif dask_collections.is_collection(data):
         parts = dask_collections.partitions(data, None, None, job.shards)
         count = len(parts) if job.shards is None else job.shards
-        loads = dask_collections.loads_of(parts, count, _load_pairs, learner)
         if count == 1:
-            load = dask_collections.loads_of(parts, 1, _pairs, learner)[0](job.client)
+            load = dask_collections.loads_of(job.client, parts, 1, _pairs, learner)[0](job.client)
             return job.client.submit(_fit_pairs, learner, load, pure=False).result()
+        loads = dask_collections.loads_of(job.client, parts, count, _load_pairs, learner)
     else:
         X, y = check_pair(data, y)
         if len(X) == 0:

@@ -46,7 +46,7 @@ def common_model(assignment: Assignment, base: Any, changes: Sequence[Any]) -> A
         return model
 
 
-def learn_shard(shard: Any, setup: Any, number: int, assignment: Assignment, base: Any, *changes: Any) -> Learned:
+def learn_shard(shard: Any, number: int, setup: Any, assignment: Assignment, base: Any, changes: Sequence[Any]) -> Learned:
     """Return what the shard with this number makes of an epoch."""
     model = common_model(assignment, base, changes)
     return shard.learn(setup, model, assignment.number, number)
@@ -62,7 +62,7 @@ def add_up(*sums: Sum) -> Sum:
     return add_sums(sums)
 
 
-def count_errors(shard: Any, setup: Any, w: NDArray) -> int:
+def count_errors(shard: Any, number: int, setup: Any, w: NDArray) -> int:
     """Return how many rows of a shard the weights w do not predict."""
     return shard.errors(setup, w)
 
@@ -77,6 +77,6 @@ def load_shard(shard: Any) -> Any:
     return shard.load()
 
 
-def summary_of(shard: Any) -> Any:
+def summary_of(shard: Any, number: int) -> Any:
     """Return what a shard says of its examples before training."""
     return shard.summary()
