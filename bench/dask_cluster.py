@@ -210,14 +210,14 @@ def main() -> int:
     options.add_argument("--resume", action="store_true")
     given = options.parse_args()
 
-    from rosenblatt import cluster
+    from rosenblatt.cluster import train
     from rosenblatt.errors import RosenblattError
     from rosenblatt.workflow import Options, learner_named, reading_for
 
     print(json.dumps({"began": True}), flush=True)
     began, error, message = time.monotonic(), "", ""
     try:
-        model = cluster.train(
+        model = train(
             given.files, reading_for(given.files), learner_named("perceptron", {}),
             Options(passes=given.passes, stream=given.stream), client=given.address, shards=given.shards,
             mixing=given.mixing, checkpoint=given.checkpoint, resume=given.resume,

@@ -141,8 +141,8 @@ WORKLOADS = (
     Workload("serve-start", serve.starting, (), Target(10, 2, "s", "≤")),
     Workload("serve-memory", serve.memory, ((0.5, 1),), Target(1.1, 1, "×", "≤")),
     Workload("serve-memory-full", serve.memory, ((1, 2, 5, 10),), Target(1.1, 1, "×", "≤"), long=True),
-    Workload("cluster-scaling", cluster.scaling, (8,), Target(1.6, 1.9)),
-    Workload("cluster-overhead", cluster.overhead, (8,), Target(20, 5, "%", "≤")),
+    Workload("cluster-scaling", cluster.scaling, (32,), Target(1.6, 1.9)),
+    Workload("cluster-overhead", cluster.overhead, (32,), Target(20, 5, "%", "≤")),
     Workload("cluster-dask-ml", cluster.against_dask_ml, (), Target(3, 8)),
     *(
         shard_accuracy(name, shards, mixing)
