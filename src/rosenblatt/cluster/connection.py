@@ -72,7 +72,7 @@ def _check_workers(client: Client) -> None:
             f"the cluster at {address} has no workers", address, f"start one with: dask worker {address}"
         ) from failure
     for place, found in versions.items():
-        if found != __version__:
+        if found != __version__ and not isinstance(found, OSError):  # a worker that has gone in the meantime
             who = "the scheduler" if place == "scheduler" else f"the worker at {place}"
             has = f"rosenblatt {found}" if isinstance(found, str) else f"no rosenblatt ({found!r})"
             raise ClusterUnavailable(
