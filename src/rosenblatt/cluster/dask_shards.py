@@ -213,7 +213,8 @@ class DaskShards:
                 self._changes.append(self._send(self._change))
         self._change = None
         if self._base is None:
-            self._base, self._changes, self._bytes = (number - 1, self._send(model)), [], 0
+            sent = self._send(model.copy())  # a worker in this process would have the one that changes here
+            self._base, self._changes, self._bytes = (number - 1, sent), [], 0
         base, sent = self._base
         return Assignment(self._run, number, base), sent, list(self._changes)
 

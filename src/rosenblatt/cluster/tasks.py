@@ -7,7 +7,8 @@ date with what has changed since. That is a matter of time only: it could be mad
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -18,6 +19,18 @@ from rosenblatt.cluster.sums import Learned, Sum, add_sums, weigh
 _MOST_RUNS = 2  # whose models a worker keeps
 _models: OrderedDict[str, tuple[int, Any]] = OrderedDict()  # by run: (epochs that it has learned, the model)
 _lock = Lock()
+_begun: set[str] = set()  # kinds of work that this process has done
+_first = Lock()  # held by work that is the first of its kind
+
+
+def alone_at_first(what: str, work: Callable[[], Any]) -> Any:
+    """Do some work, the first of its kind in this process alone, so that two threads do not compile the same at once."""
+    if what in _begun:
+        return work()
+    with _first:
+        result = work()
+        _begun.add(what)
+        return result
 
 
 class Assignment(NamedTuple):
@@ -49,7 +62,7 @@ def common_model(assignment: Assignment, base: Any, changes: Sequence[Any]) -> A
 def learn_shard(shard: Any, number: int, setup: Any, assignment: Assignment, base: Any, changes: Sequence[Any]) -> Learned:
     """Return what the shard with this number makes of an epoch."""
     model = common_model(assignment, base, changes)
-    return shard.learn(setup, model, assignment.number, number)
+    return alone_at_first(assignment.run, partial(shard.learn, setup, model, assignment.number, number))
 
 
 def add_learned(mixing: str, *learned: Learned) -> Sum:
@@ -74,9 +87,9 @@ def itself(value: Any) -> Any:
 
 def load_shard(shard: Any) -> Any:
     """Return a shard with its rows in memory."""
-    return shard.load()
+    return alone_at_first("load", shard.load)
 
 
 def summary_of(shard: Any, number: int) -> Any:
     """Return what a shard says of its examples before training."""
-    return shard.summary()
+    return alone_at_first("summary", shard.summary)
