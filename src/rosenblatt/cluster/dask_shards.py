@@ -69,6 +69,11 @@ class ShardProgress(NamedTuple):
 Watch = Callable[[ShardProgress], object]
 
 
+def run_on_worker(client: Client, function: Callable, *args: Any) -> Any:
+    """Return what a function returns on some worker of a cluster; if that one is lost, on another."""
+    return DaskShards(client, []).run(function, *args)
+
+
 class DaskShards:
     """Shards on the workers of a cluster.
 
@@ -141,6 +146,10 @@ class DaskShards:
             return sum(self._results(self._of_each_shard(tasks.count_errors, setup=self._setup(), w=self._send(w))))
 
         return self._persist(count)
+
+    def run(self, function: Callable, *args: Any) -> Any:
+        """Return what a function returns on some worker."""
+        return self._persist(lambda: self._results([self._submit(function, *args)])[0])
 
     # Work that may be lost
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from rosenblatt.cluster import tasks
 from rosenblatt.cluster.connection import connect
-from rosenblatt.cluster.dask_shards import DaskShards, Watch
+from rosenblatt.cluster.dask_shards import DaskShards, Watch, run_on_worker
 from rosenblatt.cluster.linear_run import Agreement, LinearRun, check_linear, labels_of_files, not_mixable
 from rosenblatt.cluster.rows import StreamShard
 from rosenblatt.cluster.run import Finished, RunOptions
@@ -121,7 +121,7 @@ def train(
         if shards != 1:
             work.cut(shards)
         if len(work.shares) <= 1:  # one shard, or one piece, which cannot be cut
-            return connection.submit(train_alone, files, reading, learner, options, pure=False).result()
+            return run_on_worker(connection, train_alone, files, reading, learner, options)
         fresh = copy_with_seed(learner, options.seed)
         return work.train(fresh, run_options, watch, began)
 
@@ -180,11 +180,11 @@ class FileWork:
         """Learn what the reading must know, and cut the files; a worker does both, for it can read them."""
         on_error = self.options.on_error
         if self.reading.needs_fit:
-            self.reading = self.client.submit(_fit_reading, self.reading, self.files, on_error, pure=False).result()
+            self.reading = run_on_worker(self.client, _fit_reading, self.reading, self.files, on_error)
         size = size_of(self.files) or 0
         count = shards_of_bytes(size) if shards is None else shards
-        cut: Future = self.client.submit(cut_files, self.files, self.reading, piece_size(size, count), pure=False)
-        self.shares = deal_pieces(cut.result(), count, shards)
+        pieces = run_on_worker(self.client, cut_files, self.files, self.reading, piece_size(size, count))
+        self.shares = deal_pieces(pieces, count, shards)
 
     def train(self, learner: Linear, run_options: RunOptions, watch: Watch, began: float) -> FileModel:
         """Train and return the model."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from distributed import Client, Future
 
 from rosenblatt.cluster import collections as dask_collections
+from rosenblatt.cluster.dask_shards import run_on_worker
 from rosenblatt.cluster.files import deal_pieces, piece_size, shards_of_bytes, shared_paths
 from rosenblatt.cluster.run import Run, seed_of, set_history
 from rosenblatt.cluster.sums import Learned
@@ -103,10 +104,10 @@ def fit_sentences(job: Job, estimator: StructuredEstimator, data: Any, y: Any, n
         count = shards_of_bytes(size) if job.shards is None else job.shards
         shares: list[tuple[FilePiece, ...]] = []
         if count > 1:
-            cut = job.client.submit(cut_sentences, files, piece_size(size, count), columns.names, pure=False)
-            shares = deal_pieces(cut.result(), count, job.shards)
+            pieces = run_on_worker(job.client, cut_sentences, files, piece_size(size, count), columns.names)
+            shares = deal_pieces(pieces, count, job.shards)
         if len(shares) <= 1:  # one shard, or one piece, which cannot be cut
-            return job.client.submit(_fit_sentence_files, learner, columns, files, pure=False).result()
+            return run_on_worker(job.client, _fit_sentence_files, learner, columns, files)
         loads = [_reads(learner, columns, own) for own in shares]
     elif dask_collections.is_collection(data):
         parts = dask_collections.partitions(data, None, None, job.shards)
