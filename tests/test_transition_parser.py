@@ -288,7 +288,7 @@ def test_kernels_learn_what_the_reference_learns(treebank, way, margin):
     X, y = treebank
     parser = TransitionParser(way[0], update=way[1], margin=margin, fields=FIELDS, templates=TEMPLATES, explore=0.5)
     parser.partial_fit(X, y).partial_fit(X, y)
-    reference = Reference(parser, state_features.mix(np.uint64(0), np.uint64(parser._model.seed)))
+    reference = Reference(parser, np.uint64(state_features.mix(np.uint64(0), np.uint64(parser._model.seed))))
     for sentence, tree in [*zip(X, y, strict=True)] * 2:
         reference.visit(sentence, tree)
     expected = {name: (reference.w[name], reference.drift[name]) for name in reference.w}
@@ -497,3 +497,12 @@ def test_passive_aggressive_steps_keep_their_caps():
     parser = TransitionParser(3, rule=rules.PA1(C=0.25), fields=FIELDS, templates=TEMPLATES, margin=1).fit(X, y)
     assert parser.predict(X) == y
     assert max(abs(w) for w, _ in weights_of(parser).values()) <= 0.25 * parser.n_updates_
+
+
+@pytest.mark.parametrize("random_state", range(6))
+def test_the_seed_in_kernels_is_unsigned_whatever_its_value(random_state):
+    """A seed below 2⁶³ that is a Python int would be signed in a kernel, and compiling it would fail."""
+    parser = TransitionParser(fields=FIELDS, templates=TEMPLATES, random_state=random_state, max_iter=1)
+    parser.fit([[("a", "A"), ("b", "B")]], [[(2, "x"), (0, "y")]])
+    options = parser._tree_trainer(parser._model, None, parser._plan().visits_in_order(np.arange(1))).options
+    assert type(options.seed) is np.uint64

@@ -218,7 +218,7 @@ class TransitionTrainer(StructuredTrainer):
             float(parser.margin),
             margin_offset(self.rule, parser.margin),
             float(parser.explore),
-            mix(np.uint64(0), np.uint64(model.seed)),
+            np.uint64(mix(np.uint64(0), np.uint64(model.seed))),  # an int below 2⁶³ would be signed in the kernel
         )
 
     def epoch(self, order: NDArray, budget: int = NO_LIMIT) -> tuple[Progress, bool]:
