@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache, lru_cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +27,8 @@ EPOCHS = 10  # of accuracy rows: the same for all numbers of shards
 
 def needed() -> None:
     """Raise Missing if Dask is not installed."""
-    try:
-        import distributed  # noqa: F401  only whether it is there
-    except ImportError:
-        raise Missing("distributed is not installed: pip install 'rosenblatt[cluster]'") from None
+    if find_spec("distributed") is None:
+        raise Missing("distributed is not installed: pip install 'rosenblatt[cluster]'")
 
 
 @cache

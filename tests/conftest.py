@@ -36,7 +36,8 @@ def data_folder(request):
 @pytest.fixture(scope="module")
 def client():
     """A client of a cluster of two worker processes on this machine."""
-    distributed = pytest.importorskip("distributed")
+    import distributed
+
     with (
         distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50) as here,
         distributed.Client(here) as found,

@@ -1,19 +1,18 @@
 """Training in shards on a cluster: the same bytes whatever the workers do, and one shard is ordinary training."""
 
+import distributed
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-distributed = pytest.importorskip("distributed")
-
-import rosenblatt  # noqa: E402  after the check that Dask is there
-from rosenblatt import Perceptron, cluster, errors  # noqa: E402  the same
-from rosenblatt.cluster.fitting import deal  # noqa: E402  the same
-from rosenblatt.cluster.linear_run import agree_on, labels_of_arrays  # noqa: E402  the same
-from rosenblatt.cluster.rows import RowSetup  # noqa: E402  the same
-from rosenblatt.cluster.sums import ShardsHere  # noqa: E402  the same
-from rosenblatt.engine.mixing import MixingTrainer  # noqa: E402  the same
-from rosenblatt.engine.train import Limits, Visits, train  # noqa: E402  the same
+import rosenblatt
+from rosenblatt import Perceptron, cluster, errors
+from rosenblatt.cluster.fitting import deal
+from rosenblatt.cluster.linear_run import agree_on, labels_of_arrays
+from rosenblatt.cluster.rows import RowSetup
+from rosenblatt.cluster.sums import ShardsHere
+from rosenblatt.engine.mixing import MixingTrainer
+from rosenblatt.engine.train import Limits, Visits, train
 
 pytestmark = pytest.mark.timeout(300)
 

@@ -6,12 +6,11 @@ import subprocess
 import sys
 import time
 
+import distributed
 import numpy as np
 import pytest
 
-distributed = pytest.importorskip("distributed")
-
-from rosenblatt import Perceptron, cluster, errors  # noqa: E402  after the check that Dask is there
+from rosenblatt import Perceptron, cluster, errors
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -43,6 +42,7 @@ class Killer:
     def __init__(self, client, epoch, done, all_of_them=False):
         self.client, self.epoch, self.done, self.all_of_them = client, epoch, done, all_of_them
         self.killed = []
+        client.wait_for_workers(2, timeout=60)  # one that the test before killed may not be back yet
 
     def __call__(self, progress):
         if not self.killed and (progress.epoch, progress.done) >= (self.epoch, self.done):

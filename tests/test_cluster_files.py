@@ -2,15 +2,14 @@
 
 from pathlib import Path
 
+import distributed
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-distributed = pytest.importorskip("distributed")
-
-import rosenblatt  # noqa: E402  after the check that Dask is there
-from rosenblatt import Perceptron, cluster, errors, workflow  # noqa: E402  the same
-from rosenblatt.workflow import Options, reading_for  # noqa: E402  the same
+import rosenblatt
+from rosenblatt import Perceptron, cluster, errors, workflow
+from rosenblatt.workflow import Options, reading_for
 
 pytestmark = pytest.mark.timeout(300)
 

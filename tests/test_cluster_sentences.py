@@ -2,13 +2,12 @@
 
 from pathlib import Path
 
+import distributed
 import pytest
 
-distributed = pytest.importorskip("distributed")
-
-from rosenblatt import cluster, errors  # noqa: E402  after the check that Dask is there
-from rosenblatt.data import conllu  # noqa: E402  the same
-from rosenblatt.structured import GraphParser, SequenceTagger, StructuredPerceptron, TransitionParser  # noqa: E402  the same
+from rosenblatt import cluster, errors
+from rosenblatt.data import conllu
+from rosenblatt.structured import GraphParser, SequenceTagger, StructuredPerceptron, TransitionParser
 
 pytestmark = pytest.mark.timeout(300)
 
