@@ -43,8 +43,8 @@ from numba.core import event
 
 import rosenblatt
 from rosenblatt.data import columns, conllu, matrix, sentences
+from rosenblatt.data.compression import SUFFIXES
 from rosenblatt.data.formats import reading_for
-from rosenblatt.data.opening import SUFFIXES
 from rosenblatt.errors import RosenblattError
 from rosenblatt.exact import documents
 from rosenblatt.exact.certificates import Combination, Interior

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from rosenblatt.data import columns, conllu, matrix, opening, sentences
+from rosenblatt.data import columns, compression, conllu, matrix, opening, sentences
 from rosenblatt.data.formats import reading_for
 from rosenblatt.data.opening import FormatError, Input, output, paths, pieces
 from rosenblatt.data.tables import Table
@@ -82,7 +82,7 @@ def test_damage_is_said_after_what_was_there(tmp_path, suffix):
         assert raised.value.line is None
         assert raised.value.problem.startswith("the file cannot be read")
         if damaged.startswith(whole):
-            assert len(got) >= len(TEXT) - opening.REQUEST
+            assert len(got) >= len(TEXT) - compression.REQUEST
     named = tmp_path / f"plain{suffix}"
     named.write_bytes(b"plain text")
     with pytest.raises(FormatError, match=rf"its name ends with {suffix}, and what it holds is not compressed"):
@@ -172,7 +172,7 @@ def test_paths_are_found(tmp_path, monkeypatch):
 @given(st.binary(max_size=60), st.lists(st.text(alphabet="ab\r\n", max_size=12)), st.integers(1, 40), st.booleans())
 def test_pieces_are_the_file_cut_at_line_ends(start, parts, size, mark):
     data = start + "".join(parts).encode()
-    assume(not any(kind.matches(data) for kind in opening.SUFFIXES.values()) and not data.startswith(b"\xef\xbb\xbf"))
+    assume(not any(kind.matches(data) for kind in compression.SUFFIXES.values()) and not data.startswith(b"\xef\xbb\xbf"))
     spare = []
     stream = Input(io.BytesIO((b"\xef\xbb\xbf" if mark else b"") + data))
     found = [buffer[begin:end].tobytes() for buffer, begin, end in pieces(stream, size)]

@@ -16,7 +16,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rosenblatt.data.opening import BOM, SUFFIXES, Input, rereadable
+from rosenblatt.data.compression import SUFFIXES
+from rosenblatt.data.opening import BOM, Input, rereadable
 from rosenblatt.data.reading import Reading
 from rosenblatt.data.remote import is_url
 from rosenblatt.errors import FormatError, IncompatibleParameters, InvalidParameter

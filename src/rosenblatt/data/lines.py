@@ -16,8 +16,8 @@ from itertools import chain
 from numbers import Integral
 from typing import IO, Any, Generic, NamedTuple, TypeVar
 
+from rosenblatt.data.compression import DAMAGE
 from rosenblatt.data.opening import (
-    DAMAGE,
     MAX_LINE,
     MOST_ERRORS,
     FilePiece,
