@@ -29,6 +29,9 @@ def perceptron(margin: float = 0.0, rate: Callable[[int], float] = lambda k: 1.0
     return lambda m, length, k, positive: rate(k) if m <= margin else 0.0
 
 
+PERCEPTRON = perceptron()
+
+
 class Run(NamedTuple):
     """The result of learning: the weights (columns, features + 1) after each example seen, and the counts."""
 
@@ -94,7 +97,7 @@ def learn(
     epochs: Iterable[Sequence[int]],
     *,
     multiclass: str = "joint",
-    step: Callable[..., float] = perceptron(),  # noqa: B008  a pure function
+    step: Callable[..., float] = PERCEPTRON,
     constant: float = 1.0,
     start: NDArray | None = None,
     weight: NDArray | None = None,
@@ -200,7 +203,7 @@ def learn_in_shards(
     shares: Callable[[list[int]], Sequence[float]] = lambda updates: [1 / len(updates)] * len(updates),
     *,
     multiclass: str = "joint",
-    step: Callable[..., float] = perceptron(),  # noqa: B008  a pure function
+    step: Callable[..., float] = PERCEPTRON,
     constant: float = 1.0,
     changed: bool = False,
 ) -> MixedRun:
