@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
+from worked import tag_features
 
 from rosenblatt import rules
 from rosenblatt.engine.mixing import MixingTrainer, WeightChange, add_changes
@@ -267,26 +268,6 @@ def test_each_weight_can_be_the_mean_of_the_shards_that_changed_it(name):
             expected[weight] = Fraction(start.get(weight, 0)) + sum(steps) / max(changed, 1)
         close(last_and_average(model)[0], expected, 1e-6)
         assert any(changed != 0 for changed in expected.values())
-
-
-def tag_features(x, z, markov, history):
-    """φ(x, z) under TEMPLATES, and with `history` under HISTORY."""
-    words, tags, count = [None, *x, None], [None, None, *z, None], {}
-
-    def see(*name):
-        count[name] = count.get(name, 0) + 1
-
-    for i, tag in enumerate(z):
-        see("form", words[i + 1], tag)
-        see("before", words[i], tag)
-        see("after", words[i + 1], words[i + 2], tag)
-        if history:
-            see("history", words[i + 1], tags[i + 1], tag)
-    for a, b, c in zip(tags, tags[1:], tags[2:], strict=False):
-        see("pair", b, c)
-        if markov == 2:
-            see("triple", a, b, c)
-    return count
 
 
 def naive_mixing(parts, epochs, margin, features):

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
+from worked import tag_features
 
 from rosenblatt import rules
 from rosenblatt.modelfile import container
@@ -36,26 +37,6 @@ def toy(seed, sentences=6, longest=4):
     return X, [[tag if rng.random() > 0.1 else "X" for tag in tags] for tags in y]
 
 
-def features(x, z, markov, history):
-    """φ(x, z) under TEMPLATES, and with `history` under HISTORY, by its definition."""
-    words, tags, count = [None, *x, None], [None, None, *z, None], {}
-
-    def see(*name):
-        count[name] = count.get(name, 0) + 1
-
-    for i, tag in enumerate(z):
-        see("form", words[i + 1], tag)
-        see("before", words[i], tag)
-        see("after", words[i + 1], words[i + 2], tag)
-        if history:
-            see("history", words[i + 1], tags[i + 1], tag)
-    for a, b, c in zip(tags, tags[1:], tags[2:], strict=False):
-        see("pair", b, c)
-        if markov == 2:
-            see("triple", a, b, c)
-    return count
-
-
 def reference(X, y, epochs, margin, rule, threshold, markov, history):
     """The naive run, with ties in the tagger's order: from the right, what is not gold's, then what was met first."""
     met = list(dict.fromkeys(tag for tags in y for tag in tags))
@@ -72,7 +53,7 @@ def reference(X, y, epochs, margin, rule, threshold, markov, history):
     return structured_run(
         examples,
         candidates,
-        lambda key, z: features(golds[key][0], z, markov, history),
+        lambda key, z: tag_features(golds[key][0], z, markov, history),
         rule,
         [range(len(X))] * epochs,
         margin=margin,
@@ -98,7 +79,7 @@ def test_learning_is_that_of_the_naive_learner(seed, margin, kind):
         tagger.set_params(keep="last" if exact else "average")
         for x in X:
             for z, score in scores(tagger, x, tags).items():
-                expected = sum(weights.get(name, 0) * n for name, n in features(x, z, markov, history).items())
+                expected = sum(weights.get(name, 0) * n for name, n in tag_features(x, z, markov, history).items())
                 assert score == (expected if exact else pytest.approx(float(expected), abs=1e-4))
 
 
@@ -109,7 +90,7 @@ def test_passive_aggressive_steps_know_the_length(seed):
     run = reference(X, y, tagger.n_iter_, 1, pa1(0.3), 1, 2, True)
     for x in X:
         for z, score in scores(tagger, x, len(tagger.classes_)).items():
-            expected = sum(run.w.get(name, 0) * n for name, n in features(x, z, 2, True).items())
+            expected = sum(run.w.get(name, 0) * n for name, n in tag_features(x, z, 2, True).items())
             assert score == pytest.approx(float(expected), abs=1e-4)
 
 
@@ -122,7 +103,7 @@ def test_collins_bound():
         sum((gold.get(name, 0) - other.get(name, 0)) ** 2 for name in {*gold, *other})
         for x, tags in zip(X, y, strict=True)
         for z in product(TAGS, repeat=3)
-        for gold, other in [(features(x, tags, 1, False), features(x, z, 1, False))]
+        for gold, other in [(tag_features(x, tags, 1, False), tag_features(x, z, 1, False))]
     )
     for seed in range(3):
         tagger = SequenceTagger(TEMPLATES, margin=0, dropout=0.0, max_iter=1000, random_state=seed).fit(X, y)

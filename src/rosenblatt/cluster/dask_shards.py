@@ -20,7 +20,7 @@ from distributed.scheduler import KilledWorker
 from numpy.typing import NDArray
 
 from rosenblatt.cluster import tasks
-from rosenblatt.cluster.sums import Sum
+from rosenblatt.cluster.sums import NewLabels, Sum
 from rosenblatt.cluster.tasks import Assignment
 from rosenblatt.engine.mixing import ShardReport, tree
 from rosenblatt.errors import ClusterUnavailable
@@ -29,14 +29,6 @@ _MOST_LOSSES = 20  # of work, in one epoch or while loading, before it is given 
 _KILLED = 4  # workers that were lost with the same task, when Dask gives it up
 _PATIENCE = 60.0  # seconds to wait for a worker, or for the scheduler
 _LOST = (KilledWorker, CancelledError, asyncio.CancelledError, CommClosedError, TimeoutError, ConnectionError)
-
-
-class NewLabels(Exception):
-    """Labels that the first rows did not have: training starts again with all of them."""
-
-    def __init__(self, labels: Sequence[NDArray]):
-        super().__init__("there are labels that the first rows did not have")
-        self.labels = labels
 
 
 class ShardProgress(NamedTuple):

@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from rosenblatt.cluster.dask_shards import DaskShards, NewLabels
 from rosenblatt.cluster.rows import RowSetup, RowSummary
-from rosenblatt.cluster.run import Finished, Run, RunOptions, set_history
-from rosenblatt.cluster.sums import NO_FACTS
+from rosenblatt.cluster.run import Finished, Run, RunOptions, RunShards, set_history
+from rosenblatt.cluster.sums import NO_FACTS, NewLabels
 from rosenblatt.engine.mixing import MixingTrainer
 from rosenblatt.engine.rows import Rows, as_rows
 from rosenblatt.engine.train import Limits
@@ -103,7 +102,7 @@ class LinearRun(Run):
 
     learner: Linear
 
-    def __init__(self, learner: Linear, shards: DaskShards, options: RunOptions, seed: int, shuffle: bool):
+    def __init__(self, learner: Linear, shards: RunShards, options: RunOptions, seed: int, shuffle: bool):
         super().__init__(learner, shards, options, seed)
         self.shuffle = shuffle
         self.facts = NO_FACTS  # what shards found out about files

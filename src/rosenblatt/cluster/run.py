@@ -6,16 +6,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from os import PathLike
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from xxhash import xxh64
 
 from rosenblatt.cluster.checkpoint import MixingCheckpoint, check_data, load_checkpoint
-from rosenblatt.cluster.dask_shards import DaskShards
 from rosenblatt.cluster.report import MixingReport
-from rosenblatt.engine.mixing import MIXINGS, Mixable, MixingTrainer
+from rosenblatt.cluster.sums import Sum
+from rosenblatt.engine.mixing import MIXINGS, Mixable, MixingTrainer, Shards
 from rosenblatt.engine.resuming import ResumedTrainer
 from rosenblatt.engine.train import Epoch, Limits, NumericFailure, Visits, train
 from rosenblatt.errors import (
@@ -46,6 +46,25 @@ class RunOptions(NamedTuple):
             )
 
 
+class RunShards(Shards, Protocol):
+    """What a run asks of its shards, beyond learning and mixing."""
+
+    @property
+    def sum(self) -> Sum | None:
+        """What all shards came to in the last epoch."""
+
+    def __len__(self) -> int: ...
+
+    def summaries(self) -> list[Any]:
+        """Return what each shard says of its examples."""
+
+    def begin(self, setup: Any, mixing: str, seen: int = 0, mistakes: int = 0) -> None:
+        """Begin a run with this setup, in which so many examples have been seen before."""
+
+    def count_errors(self, w: NDArray) -> int:
+        """Return how many rows of all shards the weights w do not predict."""
+
+
 class Finished(NamedTuple):
     """How a training ended."""
 
@@ -63,9 +82,9 @@ def seed_of(learner: Estimator) -> int:
 
 
 class Run:
-    """A training of one learner in shards on a cluster."""
+    """A training of one learner in shards, wherever they are."""
 
-    def __init__(self, learner: Any, shards: DaskShards, options: RunOptions, seed: int):
+    def __init__(self, learner: Any, shards: RunShards, options: RunOptions, seed: int):
         options.check()
         self.learner, self.shards, self.options, self.seed = learner, shards, options, seed
         self.found: MixingCheckpoint | None = None

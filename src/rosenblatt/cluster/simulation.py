@@ -373,7 +373,7 @@ def _accuracy(X: Matrix, labels: NDArray, model: LinearModel) -> float:
 def _simulate_one(learner: Linear, shards: MeasuredShards, mixing: str) -> Simulated:
     """Train in shards, and note what each epoch did and costs."""
     shuffle = learner.order == "shuffle"
-    run = LinearRun(learner, shards, RunOptions(mixing), seed_of(learner), shuffle)  # type: ignore[arg-type]  # all it needs
+    run = LinearRun(learner, shards, RunOptions(mixing), seed_of(learner), shuffle)
     report = run.fit(run.agree(), labels_of_arrays, lambda _: learner._limits(learner._plan(), None)).report
     accuracies = [*shards.accuracies, shards.accuracy(learner._model)]
     return Simulated(len(shards), [

@@ -28,6 +28,14 @@ class ReadFacts(NamedTuple):
 NO_FACTS = ReadFacts()
 
 
+class NewLabels(Exception):
+    """Labels that the first rows did not have: training starts again with all of them."""
+
+    def __init__(self, labels: Sequence[NDArray]):
+        super().__init__("there are labels that the first rows did not have")
+        self.labels = labels
+
+
 class Learned(NamedTuple):
     """What an epoch of a shard came to; it stays with the worker until it is added up."""
 
