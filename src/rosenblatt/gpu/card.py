@@ -37,6 +37,16 @@ class CardFacts(NamedTuple):
     library: str  # "CuPy 14.2.0"
 
 
+class DLPackArray(Protocol):
+    """An array that other libraries can read where it lies: one of CuPy, PyTorch, JAX, numpy, …"""
+
+    def __dlpack__(self, **options: Any) -> Any:
+        """Return the array as a capsule of DLPack."""
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """Return where it lies: the type of the device, as DLPack numbers them, and its number."""
+
+
 class CardArray(Protocol):
     """Rows in the memory of a card."""
 
@@ -87,7 +97,7 @@ class Card(Protocol):
     def describe(self) -> CardFacts:
         """Return what is known of the card."""
 
-    def adopt(self, X: object) -> CardArray:
+    def adopt(self, X: DLPackArray) -> CardArray:
         """Return the rows of an array that lies on this card, of any library that speaks DLPack, without a copy.
 
         An array that is not in C order, or of integers or booleans (which become float64, as on the CPU), is copied on the
@@ -97,9 +107,11 @@ class Card(Protocol):
     def place(self, X: NDArray) -> CardValues:
         """Return a copy of float16, float32 or float64 rows on the card, or X itself if there is no room for a copy."""
 
-    def to_host(self, array: object) -> NDArray:
-        """Return a copy in the memory of the machine of rows, or of any array of numbers on this card that speaks DLPack,
-        such as labels. Rows become float32 or float64, whichever their weights are; other arrays keep their type."""
+    def rows_to_host(self, values: CardValues) -> NDArray:
+        """Return a copy of rows in the memory of the machine, in the type of the weights that are learned from them."""
+
+    def array_to_host(self, array: DLPackArray) -> NDArray:
+        """Return a copy of any array on this card in the memory of the machine, such as labels, in its own type."""
 
     def all_finite(self, values: CardValues) -> bool:
         """Return whether every value is a number: no NaN, no infinity."""
