@@ -12,7 +12,7 @@ Here is only what is asked, and no library for cards is imported. `rosenblatt.gp
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,7 @@ class CardFacts(NamedTuple):
     library: str  # "CuPy 14.2.0"
 
 
+@runtime_checkable
 class DLPackArray(Protocol):
     """An array that other libraries can read where it lies: one of CuPy, PyTorch, JAX, numpy, …"""
 
