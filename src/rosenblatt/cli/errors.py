@@ -48,6 +48,7 @@ CODES: tuple[tuple[type[BaseException], Code], ...] = (
     (InvalidParameter, Code.USAGE),
     (errors.UnsupportedOperation, Code.USAGE),
     (errors.MissingDependency, Code.USAGE),
+    (errors.GpuUnavailable, Code.USAGE),
     (errors.UnknownColumn, Code.USAGE),
     (errors.InvalidData, Code.INPUT),
     (errors.UnreadableCertificate, Code.INPUT),
