@@ -79,8 +79,8 @@ ERRORS = [
     (
         NotEnoughGpuMemory(3 << 20, 1 << 19, "the Gram matrices"),
         MemoryError,
-        "the Gram matrices need 3.0 MiB on the GPU, where 512.0 KiB are free: 2.5 MiB are missing; delete arrays on it, end "
-        "other programs that use it, or give rows of fewer bytes (float32, float16); try device='cpu'",
+        "the Gram matrices need 3.0 MiB on the GPU, where 512.0 KiB are free: 2.5 MiB are missing; delete arrays on it, "
+        "end other programs that use it, or give rows of fewer bytes (float32, float16); try device='cpu'",
     ),
 ]
 

@@ -527,6 +527,10 @@ class NotEnoughGpuMemory(RosenblattError, MemoryError):
         What to do, where it is not to make room or to give rows of fewer bytes.
     """
 
+    def __new__(cls, *args: object, **facts: object) -> NotEnoughGpuMemory:
+        """Return an error without its facts. That of MemoryError refuses a class with another base, as unpickling asks it."""
+        return Exception.__new__(cls, *args)
+
     def __init__(self, needed: int, free: int, what: str, hint: str | None = None):
         self.needed, self.free, self.missing, self.what = needed, free, needed - free, what
         super().__init__(
