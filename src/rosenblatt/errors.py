@@ -528,7 +528,7 @@ class NotEnoughGpuMemory(RosenblattError, MemoryError):
     """
 
     def __new__(cls, *args: object, **facts: object) -> NotEnoughGpuMemory:
-        """Return an error that has no facts yet. Unpickling calls this, and that of MemoryError refuses two base classes."""
+        """Return an error that has no facts yet, for unpickling; that of MemoryError refuses a class of two bases."""
         return Exception.__new__(cls, *args)
 
     def __init__(self, needed: int, free: int, what: str, hint: str | None = None):
