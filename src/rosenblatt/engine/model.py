@@ -14,7 +14,7 @@ from rosenblatt.conditions import RunConditions
 from rosenblatt.engine import problems
 from rosenblatt.engine.mixing import WeightChange, table_change
 from rosenblatt.engine.problems import JOINT, MOVE, Binary, OneVsOne, Problem, columns, counters, decide, visible, winner
-from rosenblatt.engine.rows import Matrix, Rows, is_sparse
+from rosenblatt.engine.rows import AnyMatrix, DeviceRows, Matrix, Rows, float_type, is_sparse, scores
 from rosenblatt.engine.train import Pocket
 from rosenblatt.engine.votes import Votes, no_votes
 from rosenblatt.engine.weights import (
@@ -27,7 +27,7 @@ from rosenblatt.engine.weights import (
     with_more_classes,
     zeros,
 )
-from rosenblatt.errors import DamagedModel, InvalidData
+from rosenblatt.errors import DamagedModel, InvalidData, UnsupportedOperation
 from rosenblatt.modelfile.parts import Parts
 from rosenblatt.modelfile.values import MOST, decode_record, encode_record, encode_value
 
@@ -73,7 +73,7 @@ class LinearModel:
 
     def prepare(self, rows: Rows) -> None:
         """Give the weights the memory order and at least the precision that these rows want."""
-        self.weights = in_layout_of(self.weights, np.result_type(rows.values, self.weights.w).type, is_sparse(rows))
+        self.weights = in_layout_of(self.weights, np.result_type(float_type(rows), self.weights.w).type, is_sparse(rows))
 
     def predicting_coef(self) -> tuple[NDArray, NDArray]:
         """(coef, intercept) of the weights that predict, in their own precision; with votes, of the last."""
@@ -95,17 +95,30 @@ class LinearModel:
         """(coef, intercept) of the last weights."""
         return coef_and_intercept(self.problem, self.weights.w, self.constant)
 
-    def decision(self, X: Matrix) -> NDArray:
+    def decision(self, X: AnyMatrix) -> NDArray:
         """The decision values of rows: see `problems.decide`."""
         if self.votes is not None:
+            if isinstance(X, DeviceRows):
+                raise UnsupportedOperation("keep='vote' cannot predict rows on a GPU", hint="copy them to the CPU first")
             return decide(self.problem, visible(self.problem, self.votes.scores(X, self.problem, self.constant)))
         coef, intercept = self.predicting_coef()
-        return decide(self.problem, X @ coef.T + intercept)
+        return decide(self.problem, scores(X, coef, intercept))
 
-    def errors(self, X: Matrix, labels: NDArray, w: NDArray) -> int:
+    def winners(self, X: AnyMatrix) -> NDArray:
+        """The number of the class that is predicted for each row."""
+        return self._winners(X, self.decision)
+
+    def _winners(self, X: AnyMatrix, decision: Callable[[AnyMatrix], NDArray]) -> NDArray:
+        """The classes that decision values name; those of rows on a device come from it stretch by stretch."""
+        if not isinstance(X, DeviceRows):
+            return winner(decision(X))
+        return np.concatenate([winner(decision(part)) for part in X.stretches(columns(self.problem))])
+
+    def errors(self, X: AnyMatrix, labels: NDArray, w: NDArray) -> int:
         """How many rows the weights w do not predict."""
         coef, intercept = coef_and_intercept(self.problem, w, self.constant)
-        return int(np.count_nonzero(winner(decide(self.problem, X @ coef.T + intercept)) != labels))
+        predicted = self._winners(X, lambda part: decide(self.problem, scores(part, coef, intercept)))
+        return int(np.count_nonzero(predicted != labels))
 
     def extend_average(self, rows: int, errors: Callable[[NDArray], int]) -> None:
         """Count 1, 2, 4, … further epochs of so many rows in the average, in which the weights do not change, until it
@@ -345,7 +358,7 @@ def fresh(
     problem: Problem, rows: Rows, features: int, constant: float, keep: str, init: Init = (None, None)
 ) -> LinearModel:
     """A model that has seen nothing, with weights of zero or those that `init` (coef, intercept) shows."""
-    weights = zeros(features, problem, rows.values.dtype.type, keep in AVERAGES, is_sparse(rows))
+    weights = zeros(features, problem, float_type(rows).type, keep in AVERAGES, is_sparse(rows))
     if any(part is not None for part in init):
         weights.w[...] = _start(problem, features, constant, *init)
     return LinearModel(problem, weights, constant, keep)

@@ -6,6 +6,7 @@ A row is a pair (columns, values). The row of a dense array has `columns = None`
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from datetime import date, time, timedelta
 from itertools import chain
@@ -39,10 +40,52 @@ class CSR(NamedTuple):
     values: NDArray  # (non-zeros,)
 
 
-Rows = Dense | CSR
+class DeviceRows(ABC):
+    """Rows that lie on a device such as a GPU, which learns from them itself: no kernel of this package ever sees them.
+
+    For estimators they are a matrix: they have a shape and a dtype, some of them can be selected, and they have a product
+    with weights. `rosenblatt.gpu.arrays` has those of a GPU.
+    """
+
+    values: Any  # the array that holds them, of a type that the device knows
+    shape: tuple[int, int]
+    dtype: np.dtype  # of the weights that are learned from them, float32 or float64
+
+    @abstractmethod
+    def __getitem__(self, rows: NDArray | slice) -> DeviceRows:
+        """The rows of these numbers, which are copied only when they are used."""
+
+    @abstractmethod
+    def stretches(self, vectors: int = 1) -> Iterator[DeviceRows]:
+        """Yield the rows in parts so small that they, and their scores by so many weight vectors, take little memory."""
+
+    @abstractmethod
+    def all_finite(self) -> bool:
+        """Return whether every value is a number."""
+
+    @abstractmethod
+    def largest(self) -> float:
+        """Return the largest |value|; NaN if there is a NaN."""
+
+    @abstractmethod
+    def lengths(self, constant: float) -> NDArray:
+        """Return ‖(row, constant)‖² of each row, in float64."""
+
+    @abstractmethod
+    def scores(self, coef: NDArray, intercept: NDArray) -> NDArray:
+        """Return rows @ coef.T + intercept."""
+
+    @abstractmethod
+    def to_host(self) -> NDArray:
+        """Return a copy in the memory of the machine."""
+
+
+Rows = Dense | CSR | DeviceRows
 Matrix: TypeAlias = NDArray | sp.csr_matrix | sp.csr_array  # rows of floats, as scikit-learn checks them
+AnyMatrix: TypeAlias = Matrix | DeviceRows  # the same, wherever they are
 MatrixLike: TypeAlias = ArrayLike | sp.spmatrix | sp.sparray  # what users give: arrays, lists, tables, sparse matrices
 HOST_DEVICES = (1, 3)  # of DLPack: the memory of the processor, plain or pinned
+LEARN_ON_GPU = "Perceptron, PassiveAggressiveClassifier, PAUM and MIRA"
 LONG_STREAM = 32 << 20  # bytes; prefetching changed the time of an epoch by +5 to +25 % below, by −5 to −30 % above
 FEW_ROWS = 16  # up to so many, the columns of each row are collected; of more rows, the columns of the whole matrix
 
@@ -109,7 +152,19 @@ def _(rows: CSR, i):
 
 def count(rows: Rows) -> int:
     """How many rows there are."""
-    return len(rows.values) if isinstance(rows, Dense) else len(rows.starts) - 1
+    if isinstance(rows, CSR):
+        return len(rows.starts) - 1
+    return len(rows.values) if isinstance(rows, Dense) else rows.shape[0]
+
+
+def float_type(rows: Rows) -> np.dtype:
+    """The type of the weights that are learned from rows."""
+    return rows.dtype if isinstance(rows, DeviceRows) else rows.values.dtype
+
+
+def scores(X: AnyMatrix, coef: NDArray, intercept: NDArray) -> NDArray:
+    """X @ coef.T + intercept, computed where X is."""
+    return X.scores(coef, intercept) if isinstance(X, DeviceRows) else X @ coef.T + intercept
 
 
 def is_sparse(rows: Rows) -> bool:
@@ -120,7 +175,7 @@ def is_sparse(rows: Rows) -> bool:
 def touched_columns(rows: Rows, order: NDArray, features: int) -> NDArray | slice:
     """Return an index of all features that learning from the rows of `order` can change, with repetitions; or of all
     features where that is as cheap. The constant feature is not among them."""
-    if isinstance(rows, Dense):
+    if not isinstance(rows, CSR):
         return slice(None)
     if len(order) > FEW_ROWS:
         columns = rows.columns
@@ -136,20 +191,24 @@ def span(rows: CSR, i: int) -> slice:
 
 def row_values(rows: Rows, i: int) -> NDArray:
     """Return the values of row i, in Python; kernels use `take`."""
+    if isinstance(rows, DeviceRows):
+        return rows[np.array([i])].to_host()[0]
     return rows.values[i] if isinstance(rows, Dense) else rows.values[span(rows, i)]
 
 
 def largest_value(rows: Rows) -> float:
     """The largest |value|; NaN if there is a NaN."""
+    if isinstance(rows, DeviceRows):
+        return rows.largest()
     values = rows.values
     return float(max(values.max(), -values.min())) if values.size else 0.0
 
 
 def row_bytes(rows: Rows) -> int:
     """The bytes of an average row."""
-    if isinstance(rows, Dense):
-        return rows.values.shape[1] * rows.values.itemsize
-    return (rows.columns.nbytes + rows.values.nbytes) // max(count(rows), 1)
+    if isinstance(rows, CSR):
+        return (rows.columns.nbytes + rows.values.nbytes) // max(count(rows), 1)
+    return rows.values.shape[1] * rows.values.itemsize
 
 
 def prefetch_distance(rows: Rows, in_order: bool) -> int:
@@ -168,21 +227,35 @@ def numpy_array(values: Any, name: str) -> Any:
     """
     if isinstance(values, np.ndarray) or not hasattr(values, "__dlpack__"):
         return values
-    array = f"{name} is an array of {type(values).__module__.partition('.')[0]}"
+    array = _array_of(values, name)
     try:
         device = getattr(values, "__dlpack_device__", lambda: HOST_DEVICES)()[0]
-        if device in HOST_DEVICES and not getattr(values, "requires_grad", False):
+        if device in HOST_DEVICES:
+            refuse_gradients(values, name)
             return np.asarray(values) if hasattr(values, "__array__") else np.from_dlpack(values)
+    except InvalidDataType:
+        raise
     except (TypeError, ValueError, RuntimeError, BufferError) as error:
         advice = f"convert it to a dense {'array of float32 or float64' if name == 'X' else 'array'} on the CPU first"
         raise InvalidDataType(f"{array} that numpy cannot read: {error}", hint=advice) from error
-    if device in HOST_DEVICES:
-        raise InvalidDataType(f"{array} that requires gradients, which are not computed here", hint=f"use {name}.detach()")
     where = getattr(values, "device", int(device))
     raise InvalidDataType(
-        f"{array} on the device {where}, but training runs on the CPU",
-        hint=f"copy it to the CPU first, with {name}.cpu() in torch or numpy.asarray(jax.device_get({name})) in JAX",
+        f"{array} on the device {where}, but it is needed on the CPU",
+        hint=f"copy it to the CPU first, with {name}.cpu() in torch, {name}.get() in CuPy or "
+        f"numpy.asarray(jax.device_get({name})) in JAX; {LEARN_ON_GPU} learn from arrays on a CUDA device, device='auto'",
     )
+
+
+def refuse_gradients(values: object, name: str) -> None:
+    """Raise InvalidDataType if this array of another library, which is named so, requires gradients."""
+    if getattr(values, "requires_grad", False):
+        problem = f"{_array_of(values, name)} that requires gradients, which are not computed here"
+        raise InvalidDataType(problem, hint=f"use {name}.detach()")
+
+
+def _array_of(values: object, name: str) -> str:
+    """The beginning of a sentence about an array: "X is an array of torch"."""
+    return f"{name} is an array of {type(values).__module__.partition('.')[0]}"
 
 
 def refuse_dates(X: Any, name: str = "X") -> None:
@@ -219,17 +292,19 @@ def _date_values(values: Any) -> Iterator[str]:
     return (shown(value) for value in values if isinstance(value, _DATES))
 
 
-def as_rows(X: MatrixLike, dtype: DTypeLike | None = None) -> Rows:
+def as_rows(X: MatrixLike | DeviceRows, dtype: DTypeLike | None = None) -> Rows:
     """X, a matrix with two axes, as Dense or CSR rows, without a copy where type and layout already fit.
 
     float32 and float64 stay as they are; all else becomes float64 (float16: float32), or `dtype` where it is given.
     Indices of any integer type are accepted and checked. Columns become uint32 (64-bit ones in a copy of half the size),
     unless there are more than 2³¹ of them: another type would have every kernel compiled again. Row starts are int64, so
     the number of values has no limit. Unsorted and repeated indices are put in order and added up, in a copy. NaN and
-    infinity are not looked for here: `finite` does that, and the kernels notice them too.
+    infinity are not looked for here: `finite` does that, and the kernels notice them too. Rows on a device stay there.
     """
     if sp.issparse(X):
         return _csr(X, dtype)
+    if isinstance(X, DeviceRows):
+        return X
     refuse_dates(X)
     X = np.asarray(numpy_array(X, "X"))
     if X.ndim != 2:
@@ -291,7 +366,7 @@ def _refuse_outside(lowest: int, highest: int, width: int) -> None:
 
 def finite(rows: Rows) -> bool:
     """Whether every value is a number: no NaN, no infinity."""
-    return all_finite(rows.values)
+    return rows.all_finite() if isinstance(rows, DeviceRows) else all_finite(rows.values)
 
 
 def all_finite(values: NDArray) -> bool:
@@ -304,6 +379,8 @@ def all_finite(values: NDArray) -> bool:
 
 def lengths(rows: Rows, constant: float) -> NDArray:
     """‖(row, constant)‖² of each row, in float64."""
+    if isinstance(rows, DeviceRows):
+        return rows.lengths(constant)
     result = np.empty(count(rows))
     _squared(rows, constant, result)
     return result
@@ -311,7 +388,10 @@ def lengths(rows: Rows, constant: float) -> NDArray:
 
 def refuse_too_long(rows: Rows, squared: NDArray, live: NDArray) -> None:
     """An error if the squared length of one of the live rows overflows although its values are finite."""
-    for i in live[np.isinf(squared[live])].tolist():
+    too_long = live[np.isinf(squared[live])].tolist()
+    if too_long and isinstance(rows, DeviceRows) and not finite(rows):
+        return  # the run will notice; to ask a device for row after row takes long
+    for i in too_long:
         if np.isfinite(row_values(rows, i)).all():
             raise NumericOverflow(f"the squared length of row {i} of X overflows", hint="scale X down", row=i)
 

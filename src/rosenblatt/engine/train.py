@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import perf_counter
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -201,6 +201,18 @@ def pending_for(rows: Rows, weights: Weights, problem: Problem) -> NDArray | Non
     return np.zeros((count(rows), vectors))
 
 
+def stays_finite(
+    examples: Examples, weights: Weights, problem: Problem, rule: Any, bound: WeightBound, visits: int
+) -> bool:
+    """Return whether rows, and the longest steps along so many of them, are too small for an overflow; the bound of the
+    weights is raised by these steps."""
+    largest, weight = max(largest_value(examples.rows), examples.constant), examples.weight
+    step = getattr(rule, "largest_step", np.inf) * (1.0 if weight is None else float(weight.prod(axis=1).max()))
+    if not largest <= HALFWAY[weights.w.dtype]:
+        return False
+    return bound.raise_by(weights, int(weights.clock[0]) + visits, largest * step * visits * moves_per_row(problem))
+
+
 class Trainer(NamedTuple):
     """Everything one run of learning works with. With a `pending`, the drift is incomplete until `add_pending` runs."""
 
@@ -234,13 +246,9 @@ class Trainer(NamedTuple):
         return None if self._stays_finite(order) else self.weights.backup(self.examples.rows)
 
     def _stays_finite(self, order: NDArray) -> bool:
-        """Whether the rows and the longest steps along them are too small for an overflow."""
-        largest, weight = max(largest_value(self.examples.rows), self.examples.constant), self.examples.weight
-        step = getattr(self.rule, "largest_step", np.inf) * (1.0 if weight is None else float(weight.prod(axis=1).max()))
-        most = largest * step * len(order) * moves_per_row(self.problem)
-        if self.log is not None or self.bound is None or not largest <= HALFWAY[self.weights.w.dtype]:
+        if self.log is not None or self.bound is None:
             return False
-        return self.bound.raise_by(self.weights, self.seen + len(order), most)
+        return stays_finite(self.examples, self.weights, self.problem, self.rule, self.bound, len(order))
 
     def finite(self, order: NDArray) -> bool:
         """Whether everything that the rows of `order` can have changed is a finite number."""
@@ -370,6 +378,14 @@ def learn_once(learner: RowTrainer, order: NDArray, check: bool = True) -> Progr
     return done
 
 
+@runtime_checkable
+class SkipsToFailure(Protocol):
+    """A trainer for which a call costs more than many rows do, so that it looks for a failing batch by itself."""
+
+    def skip_to_failure(self, order: NDArray) -> NDArray:
+        """Learn from the rows of `order` up to the batch that fails; the rows of that batch, not learned from, or none."""
+
+
 def failing_rows(learner: RowTrainer, epochs: int) -> NDArray:
     """Repeat a run that fails in the epoch after so many; the row at which it does, or the rows of the batch. None of them
     where that cannot be told."""
@@ -381,6 +397,8 @@ def failing_rows(learner: RowTrainer, epochs: int) -> NDArray:
 
 def failing_batch(learner: RowTrainer, order: NDArray) -> NDArray:
     """Visit the rows of `order`, a batch at a time; the row that fails, or the rows of its batch, or none."""
+    if isinstance(learner, SkipsToFailure):
+        order = learner.skip_to_failure(order)
     for start in range(0, len(order), learner.visits.batch):
         rows = order[start : start + learner.visits.batch]
         try:

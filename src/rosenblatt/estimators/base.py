@@ -24,8 +24,9 @@ from rosenblatt.engine.loop import Progress
 from rosenblatt.engine.model import Init
 from rosenblatt.engine.problems import Binary, Joint, OneVsOne, OneVsRest, Problem, Spread, winner
 from rosenblatt.engine.rows import (
+    AnyMatrix,
+    DeviceRows,
     Examples,
-    Matrix,
     MatrixLike,
     Rows,
     all_finite,
@@ -128,7 +129,7 @@ def accept_unchecked(estimator: Any, X: Any, reset: bool) -> bool:
     return True
 
 
-def read_rows(estimator: Learner, X: Any) -> Any:
+def read_rows(estimator: Learner, X: Any, **options: object) -> Any:
     """X as an array or a CSR matrix of finite numbers, with the columns that the fitted estimator expects."""
     is_valid = _needs_no_validation(X) and _has_expected_columns(estimator, X)
     if is_valid and all_finite(X if type(X) is np.ndarray else X.data):
@@ -137,7 +138,7 @@ def read_rows(estimator: Learner, X: Any) -> Any:
     with invalid_data():
         from sklearn.utils.validation import validate_data
 
-        return validate_data(estimator, numpy_array(X, "X"), reset=False, **READ)
+        return validate_data(estimator, numpy_array(X, "X"), reset=False, **(READ | options))
 
 
 def read_examples(estimator: Learner, X: MatrixLike, y: ArrayLike, reset: bool, **options: object) -> tuple[Any, NDArray]:
@@ -149,18 +150,22 @@ def read_examples(estimator: Learner, X: MatrixLike, y: ArrayLike, reset: bool, 
         return validate_data(estimator, numpy_array(X, "X"), numpy_array(y, "y"), reset=reset, **(READ | options))
 
 
-def refuse_non_finite(estimator: Learner, X: Matrix) -> None:
+def refuse_non_finite(estimator: Learner, X: AnyMatrix) -> None:
     """Raise InvalidData if X holds NaN or infinity."""
     from sklearn.utils import assert_all_finite
 
+    if isinstance(X, DeviceRows):
+        X = np.array([[X.largest()]], X.dtype)  # NaN or infinite if a value is
     with invalid_data():
         assert_all_finite(X, estimator_name=type(estimator).__name__, input_name="X")
 
 
-def longest_row(X: Matrix, rows: NDArray) -> int | None:
+def longest_row(X: AnyMatrix, rows: NDArray) -> int | None:
     """Of some rows of X the one with the largest value; None if there are none."""
     if len(rows) < 2:
         return int(rows[0]) if len(rows) else None
+    if isinstance(X, DeviceRows):
+        return int(rows[np.concatenate([abs(part.to_host()).max(axis=1) for part in X[rows].stretches()]).argmax()])
     return int(rows[abs(sp.csr_array(X[rows])).max(axis=1).toarray().argmax()])
 
 
@@ -175,7 +180,7 @@ class ValidationData(NamedTuple):
 class LabelledRows(NamedTuple):
     """Rows of a stream and what is known of them."""
 
-    X: Matrix
+    X: AnyMatrix
     rows: Rows
     labels: NDArray  # (rows,) class numbers
     weight: NDArray | None  # (rows,)
@@ -225,6 +230,7 @@ class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, NamedParameters):
     unknown_class: str = "error"
     warm_start: bool = False
     n_jobs: int | None = None
+    device: str = "cpu"
     random_state: Any = 0
     verbose: int = 0
 
@@ -472,7 +478,7 @@ class Estimator(EstimatorSaveLoadMixin, CallbackSupportMixin, NamedParameters):
                 stacklevel=5,
             )
 
-    def _check_finite(self, X: Matrix, rows: Rows) -> None:
+    def _check_finite(self, X: AnyMatrix, rows: Rows) -> None:
         if not finite(rows):
             refuse_non_finite(self, X)
 
@@ -585,7 +591,7 @@ class Classifier(ClassifierMixin, Estimator):
         """Learn in epochs until one of the reasons to stop; an error leaves the estimator as it was."""
         with unchanged_on_error(self):
             plan = self._plan()
-            X, y = self._read(X, y, reset=True)
+            X, y = self._read_to_learn(X, y, reset=True)
             weight = targets.sample_weights(sample_weight, len(y))
             live = targets.live_rows(weight, len(y))
             classes = targets.distinct(y if weight is None else y[live])
@@ -627,7 +633,7 @@ class Classifier(ClassifierMixin, Estimator):
         """Learn from these rows, once, in the order given."""
         with all_or_nothing(self):
             plan = self._plan_to_stream()
-            X, y = self._read(X, y, reset=not self.__sklearn_is_fitted__())
+            X, y = self._read_to_learn(X, y, reset=not self.__sklearn_is_fitted__())
             rows = as_rows(X)
             self._check_finite(X, rows)
             weight = targets.sample_weights(sample_weight, len(y))
@@ -643,12 +649,13 @@ class Classifier(ClassifierMixin, Estimator):
         return self
 
     def _partial_fit_numbers(
-        self, X: Matrix, labels: NDArray, classes: int, weight: NDArray | None = None, order: NDArray | None = None
+        self, X: AnyMatrix, labels: NDArray, classes: int, weight: NDArray | None = None, order: NDArray | None = None
     ) -> Any:
         """The same for rows that need no checks: X is an array or a CSR matrix of finite floats, with sorted indices, and
         the labels are the numbers of this many classes. The rows of `order`, whose weights are not 0, are learned; by
         default all of them, as they come."""
         with all_or_nothing(self):
+            X = self._to_device(X)
             self.n_features_in_ = X.shape[1]
             order = targets.live_rows(weight, len(labels)) if order is None else order
             data = LabelledRows(X, as_rows(X), labels, weight, order)
@@ -695,7 +702,7 @@ class Classifier(ClassifierMixin, Estimator):
             `keep="vote"` they are mean votes, with `multiclass="ovo"` the number of pairs won.
         """
         check_is_fitted(self)
-        return self._model.decision(read_rows(self, X))
+        return self._model.decision(self._read_to_predict(X))
 
     def predict(self, X: MatrixLike) -> NDArray:
         """Predict the class of each row.
@@ -710,8 +717,11 @@ class Classifier(ClassifierMixin, Estimator):
         array (rows,)
             The classes. A score of exactly 0 is the second of two classes; of equal scores the first class wins.
         """
-        decision = self.decision_function(X)
-        return self.classes_[winner(decision)]
+        return self.classes_[self._predict_numbers(X)]
+
+    def _predict_numbers(self, X: MatrixLike) -> NDArray:
+        """The number of the class that is predicted for each row."""
+        return winner(self.decision_function(X))
 
     def _bound_for(self, classes: int | None, radius: float, bound: Callable[[float], float]) -> float:
         """The bound for so many classes, by default those of the last fit, where `bound(radius)` is that of two.
@@ -728,16 +738,37 @@ class Classifier(ClassifierMixin, Estimator):
         count = {OneVsRest: classes, OneVsOne: classes * (classes - 1) // 2}.get(kind, 1)
         return count * bound(math.sqrt(2) * radius if kind is Joint else radius)
 
+    # Where rows lie: learners that can use a GPU override these
+
+    def _read_to_learn(self, X: Any, y: Any, reset: bool) -> tuple[Any, NDArray]:
+        """(X, y) as `_read` returns them, or X on the device that learns from it."""
+        return self._read(X, y, reset)
+
+    def _read_to_predict(self, X: Any) -> Any:
+        """X as `read_rows` returns it, or on the device that it lies on."""
+        return read_rows(self, X)
+
+    def _to_device(self, X: AnyMatrix) -> AnyMatrix:
+        """X on the device that learns from it."""
+        return X
+
+    def _winners(self, model: Any, X: AnyMatrix) -> NDArray:
+        """The number of the class that a model predicts for each row."""
+        return winner(model.decision(X))
+
     # Steps of learning
 
     def _read(self, X: Any, y: Any, reset: bool) -> tuple[Any, NDArray]:
         names_classes = targets.need_no_validation(y, X, "biuUf") and (y.dtype.kind != "f" or targets.are_whole_numbers(y))
         if names_classes and accept_unchecked(self, X, reset):
             return X, y
+        return self._validate(X, y, reset)
+
+    def _validate(self, X: Any, y: Any, reset: bool, **options: object) -> tuple[Any, NDArray]:
         y = numpy_array(y, "y")
         targets.refuse_several(y, type(self).__name__)
         targets.refuse_mixed(y)
-        X, y = read_examples(self, X, y, reset, ensure_all_finite=False)
+        X, y = read_examples(self, X, y, reset, ensure_all_finite=False, **options)
         with invalid_data():
             return X, targets.checked_labels(y)
 
@@ -843,14 +874,14 @@ class Classifier(ClassifierMixin, Estimator):
                     "keep='vote' cannot be validated on X_val: every epoch would count all votes again",
                     settings={"keep": "average"},
                 )
-            X_val = read_rows(self, X_val)
+            X_val = self._read_to_predict(X_val)
             y_val = self._validation_labels(y_val, X_val.shape[0], classes)
         elif self.early_stopping:
             live, held = plan.hold_out(live, labels[live], rng)
             X_val, y_val = X[held], labels[held]
         else:
             return live, None
-        return live, lambda: float(np.mean(winner(model.decision(X_val)) != y_val))
+        return live, lambda: float(np.mean(self._winners(model, X_val) != y_val))
 
     def _validation_labels(self, y: ArrayLike, rows: int, classes: NDArray) -> NDArray:
         """The class numbers of labels to validate with, one for each row."""

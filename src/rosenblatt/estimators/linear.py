@@ -7,7 +7,7 @@ import math
 import warnings
 from abc import abstractmethod
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,9 +17,20 @@ from rosenblatt import rules
 from rosenblatt.conditions import RunConditions
 from rosenblatt.engine.blocks import panels_to_keep
 from rosenblatt.engine.model import Init, LinearModel, fresh, nothing_pending
-from rosenblatt.engine.problems import Binary, OneVsOne, winner
-from rosenblatt.engine.rows import Dense, Examples, Matrix, MatrixLike, Rows, lengths, numpy_array, refuse_too_long
-from rosenblatt.engine.train import Limits, Log, Trainer, Visits, pending_for
+from rosenblatt.engine.problems import Binary, OneVsOne, Problem, Spread, winner
+from rosenblatt.engine.rows import (
+    AnyMatrix,
+    Dense,
+    DeviceRows,
+    Examples,
+    Matrix,
+    MatrixLike,
+    Rows,
+    lengths,
+    numpy_array,
+    refuse_too_long,
+)
+from rosenblatt.engine.train import NO_LIMIT, Limits, Log, Trainer, Visits, pending_for
 from rosenblatt.engine.weights import Weights
 from rosenblatt.errors import InvalidData, InvalidParameter, UnknownLabel, UnsupportedOperation
 from rosenblatt.estimators import targets
@@ -29,10 +40,16 @@ from rosenblatt.estimators.explanation import Explanation
 from rosenblatt.estimators.interface import check_is_fitted
 from rosenblatt.estimators.parameters import Number, OneOf, SharedParameters, parameter, with_parameters
 from rosenblatt.estimators.plan import PATIENCE, Plan
+from rosenblatt.gpu.arrays import cuda_device, rows_on_card, send_to_card, to_host
+from rosenblatt.gpu.card import card_number
+from rosenblatt.gpu.trainer import CardTrainer, begin_on_card
 from rosenblatt.modelfile.parts import Parts
 
 if TYPE_CHECKING:
     from rosenblatt.theory.certification import Certified
+
+T = TypeVar("T")
+LinearTrainer: TypeAlias = Trainer | CardTrainer  # on the CPU, on a GPU
 
 _POWERS = {"invsqrt": 0.5, "inverse": 1.0}
 
@@ -103,7 +120,9 @@ class Linear(Classifier):
         InvalidParameter
             If a parameter has a value that is not allowed.
         """
-        return self._fit(X, y, sample_weight, (coef_init, intercept_init), (X_val, y_val))
+        weight = self._to_host(sample_weight, "sample_weight")
+        init = (self._to_host(coef_init, "coef_init"), self._to_host(intercept_init, "intercept_init"))
+        return self._fit(X, y, weight, init, (X_val, self._to_host(y_val, "y_val")))
 
     def partial_fit(
         self, X: MatrixLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
@@ -144,7 +163,28 @@ class Linear(Classifier):
                 hint="use fit, or another keep",
                 settings={"keep": "average"},
             )
-        return self._partial_fit(X, y, classes, sample_weight)
+        return self._partial_fit(X, y, classes, self._to_host(sample_weight, "sample_weight"))
+
+    def score(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Compute the share of rows whose class is predicted.
+
+        Parameters
+        ----------
+        X : array or sparse matrix (rows, features)
+            The rows.
+        y : array (rows,)
+            Their labels.
+        sample_weight : array (rows,), optional
+            How much each row counts.
+
+        Returns
+        -------
+        float
+            From 0 to 1.
+        """
+        import sklearn.base  # noqa: F401  gives the base of this class its `score`
+
+        return super().score(X, self._to_host(y, "y"), self._to_host(sample_weight, "sample_weight"))
 
     def explain(self, x: MatrixLike, label: object = None) -> Explanation:
         """Compute what each feature of a row contributes to the score of a class.
@@ -173,7 +213,7 @@ class Linear(Classifier):
                 f"keep={self.keep!r} with multiclass={self.multiclass!r} predicts by votes, not by a sum over features",
                 hint="explain needs keep='last', 'average' or 'pocket', and multiclass='joint' or 'ovr'",
             )
-        x = numpy_array(x, "x")
+        x = numpy_array(self._to_host(x, "x"), "x")
         if not (sp.issparse(x) or hasattr(x, "columns") or np.ndim(x) == 2):
             x = np.asarray(x)[None]
         x = read_rows(self, x)
@@ -266,7 +306,7 @@ class Linear(Classifier):
                 f"certify needs a model of two classes; this one has {len(self.classes_)}",
                 hint="fit one of them against the rest, with y == label",
             )
-        X, y = self._read(X, y, reset=False)
+        X, y = self._read(self._to_host(X, "X"), self._to_host(y, "y"), reset=False)
         numbers = targets.numbers(y, self.classes_)
         if (numbers < 0).any():
             row = int(np.flatnonzero(numbers < 0)[0])
@@ -347,20 +387,79 @@ class Linear(Classifier):
         )  # theorems are about two classes
         return model
 
-    def _make_trainer(self, plan: Plan, model: LinearModel, X: Matrix, examples: Examples, visits: Visits) -> Trainer:
+    # Where rows lie
+
+    def _to_host(self, array: T, name: str) -> T | NDArray:
+        """An array in the memory of the machine, if it may come from a card."""
+        return array if self.device == "cpu" else to_host(array, name)
+
+    def _read_to_learn(self, X: Any, y: Any, reset: bool) -> tuple[Any, NDArray]:
+        y = self._to_host(y, "y")
+        rows = rows_on_card(X, self.device)
+        if rows is not None:
+            _, y = self._validate(_same_shape(rows), y, reset, order=None)
+            return rows, y
+        if card_number(self.device) is None:
+            return super()._read_to_learn(X, y, reset)
+        _refuse_sparse(X, self.device)
+        X, y = self._validate(X, y, reset, dtype=(np.float64, np.float32, np.float16))
+        return self._to_device(X), y
+
+    def _read_to_predict(self, X: Any) -> Any:
+        rows = rows_on_card(X, self.device)
+        if rows is None:
+            return super()._read_to_predict(X)
+        read_rows(self, _same_shape(rows), order=None, ensure_all_finite=False)
+        self._check_finite(rows, rows)
+        return rows
+
+    def _to_device(self, X: AnyMatrix) -> AnyMatrix:
+        if isinstance(X, DeviceRows) or card_number(self.device) is None:
+            return X
+        _refuse_sparse(X, self.device)
+        return send_to_card(X, self.device)
+
+    def _winners(self, model: LinearModel, X: AnyMatrix) -> NDArray:
+        return model.winners(X)
+
+    def _predict_numbers(self, X: MatrixLike) -> NDArray:
+        if cuda_device(X) is None:
+            return super()._predict_numbers(X)
+        check_is_fitted(self)
+        return self._model.winners(self._read_to_predict(X))
+
+    def _refuse_on_card(self, problem: Problem, order: str) -> None:
+        """Raise UnsupportedOperation for what a card does not do."""
+        refused: list[tuple[bool, str, object]] = [
+            (self.keep in ("pocket", "vote"), "keep", "average"),
+            (order == "most-violated", "order", "shuffle"),
+            (isinstance(problem, OneVsOne | Spread), "multiclass", "ovr"),
+        ]
+        for holds, name, instead in refused:
+            if holds:
+                raise _not_on_card(f"{type(self).__name__} with {name}={getattr(self, name)!r}", {name: instead})
+
+    # Learning
+
+    def _make_trainer(
+        self, plan: Plan, model: LinearModel, X: AnyMatrix, examples: Examples, visits: Visits
+    ) -> LinearTrainer:
         rule = self._rule()
         if rule.uses_length:
             squared = lengths(examples.rows, examples.constant)
             refuse_too_long(examples.rows, squared, visits.live)
             examples = examples._replace(lengths=squared)
+        weighted = examples.weight is not None and bool((examples.weight[visits.live] != 1).any())
+        batch, in_turn = 1 if visits.mean else visits.batch, visits.order in ("cyclic", "shuffle")
+        model.conditions = model.conditions.further(rule, batch, in_turn, weighted)
+        if isinstance(X, DeviceRows):
+            self._refuse_on_card(model.problem, visits.order)
+            return begin_on_card(examples, model.weights, model.problem, rule, visits, model.bound)
         log = Log() if self.keep == "vote" else None
 
         def errors(w: NDArray) -> int:
             return model.errors(X[visits.live], examples.labels[visits.live], w)
 
-        weighted = examples.weight is not None and bool((examples.weight[visits.live] != 1).any())
-        batch, in_turn = 1 if visits.mean else visits.batch, visits.order in ("cyclic", "shuffle")
-        model.conditions = model.conditions.further(rule, batch, in_turn, weighted)
         pending = pending_for(examples.rows, model.weights, model.problem)
         panels = panels_to_keep(examples.rows, visits.live) if visits.order == "cyclic" else None
         known = (examples, model.weights, model.problem, rule, visits, log, model.pocket, model.bound, errors)
@@ -368,18 +467,20 @@ class Linear(Classifier):
         model.add_pending = trainer.add_pending
         return trainer
 
-    def _store(self, model: LinearModel, X: Matrix, learner: Trainer) -> None:
+    def _store(self, model: LinearModel, X: Matrix, learner: LinearTrainer) -> None:
+        if isinstance(learner, CardTrainer):
+            return  # all is in the weights after each epoch
         learner.add_pending()
         model.add_pending = nothing_pending
         if learner.log is not None:
             model.remember(X, learner.log.moves())
 
-    def _settle(self, model: LinearModel, X: Matrix, learner: Trainer) -> None:
+    def _settle(self, model: LinearModel, X: AnyMatrix, learner: LinearTrainer) -> None:
         if self.keep == "auto":
             live, labels = learner.visits.live, learner.examples.labels
             self._extend_average(*((X, labels) if len(live) == len(labels) else (X[live], labels[live])))
 
-    def _extend_average(self, X: Matrix, labels: NDArray) -> None:
+    def _extend_average(self, X: AnyMatrix, labels: NDArray) -> None:
         """Complete the average of a run that ended without mistakes on these rows; labels are numbers of classes."""
         if self.keep == "auto":
             self._model.extend_average(X.shape[0], partial(self._model.errors, X, labels))
@@ -391,7 +492,10 @@ class Linear(Classifier):
         return model.with_features(features)
 
     def _limits(self, plan: Plan, learner: Any) -> Limits:
-        return plan.limits()._replace(visits=PATIENCE)
+        limits = plan.limits()
+        if isinstance(learner, CardTrainer) and limits.updates != NO_LIMIT:
+            raise _not_on_card(f"max_updates={self.max_updates}", {"max_updates": None})
+        return limits._replace(visits=PATIENCE)
 
     def _model_to_parts(self, resume: bool) -> Parts:
         return self._model.to_parts(resume, self._rule)
@@ -403,6 +507,23 @@ class Linear(Classifier):
         problem = self._model.problem
         kinds = ("multiclass", type(problem), type(plan.problem(problem.classes)))
         return [("keep", self._model.keep, self.keep), *super()._unchangeable(plan), kinds]
+
+
+def _same_shape(rows: DeviceRows) -> NDArray:
+    """An array of the shape of rows on a device that takes no memory, for scikit-learn to check all but the values."""
+    return np.broadcast_to(np.float32(0), rows.shape)
+
+
+def _refuse_sparse(X: object, device: str) -> None:
+    """Raise UnsupportedOperation if rows are sparse, which the kernels of a GPU cannot read."""
+    if sp.issparse(X):
+        raise UnsupportedOperation(
+            f"device={device!r} cannot learn from sparse rows", hint="use X.toarray()", settings={"device": "cpu"}
+        )
+
+
+def _not_on_card(what: str, settings: dict[str, object]) -> UnsupportedOperation:
+    return UnsupportedOperation(f"{what} cannot learn on a GPU", hint="copy X to the CPU", settings=settings)
 
 
 @with_parameters

@@ -34,8 +34,10 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeVar, dataclass_transf
 
 import numpy as np
 
+from rosenblatt.engine.rows import LEARN_ON_GPU
 from rosenblatt.errors import IncompatibleParameters, InvalidParameter, UnknownParameter, shown
 from rosenblatt.estimators.interface import Learner
+from rosenblatt.gpu.card import DEVICES, card_number
 
 T = TypeVar("T")
 C = TypeVar("C", bound=type)
@@ -174,6 +176,18 @@ class Seed(NamedTuple):
         return "a whole number from 0 to 2³² − 1, a numpy.random.Generator, a numpy.random.RandomState or None"
 
 
+class Device(NamedTuple):
+    """Where to learn."""
+
+    @property
+    def type_name(self) -> str:
+        return '"auto", "cpu", "cuda" or "cuda:" and a number'
+
+    def refusal(self, value: Any) -> str | None:
+        known = isinstance(value, str) and (value in ("auto", "cpu") or card_number(value) is not None)
+        return None if known else DEVICES
+
+
 class Anything(NamedTuple):
     """A value that is checked where it is used, since what is allowed depends on the data."""
 
@@ -306,6 +320,7 @@ WORDS: Mapping[str, tuple[Advice, ...]] = {
     "validation_fraction": _HELD_OUT,
     "class_weight": (Advice(hint="use a learner that weighs classes, such as Perceptron or PassiveAggressiveClassifier"),),
     "n_jobs": (Advice(hint="it uses one thread; leave it out"),),
+    "device": (Advice(hint=f"it learns on the CPU, and {LEARN_ON_GPU} learn on a GPU too; leave it out"),),
     "seed": (Advice("random_state", _same),),
 }
 
@@ -479,7 +494,8 @@ WORST_FIRST = ("most-violated", "most-violated-normalised")
 _ORDER = [
     "fit_intercept", "intercept_scaling", "order", "shuffle", "batch", "reduction", "keep", "average", "multiclass",
     "max_iter", "max_updates", "max_seconds", "tol", "weight_tol", "n_iter_no_change", "early_stopping",
-    "validation_fraction", "class_weight", "unknown_class", "warm_start", "n_jobs", "random_state", "verbose",
+    "validation_fraction", "class_weight", "unknown_class", "warm_start", "n_jobs", "device", "random_state",
+    "verbose",
 ]  # fmt: skip
 
 
@@ -621,7 +637,24 @@ class ThreadParameters:
 
 
 @with_parameters
-class ClassificationParameters(ClassWeightParameters, ThreadParameters):
+class DeviceParameters:
+    """The parameter of learners that can learn on a GPU.
+
+    Parameters
+    ----------
+    device
+        Where to learn. "auto": where X is; arrays of CuPy, PyTorch, or any other library with DLPack, that lie on a CUDA
+        device are learned from there, without a copy, and all others on the CPU. "cuda", or "cuda:1" for the second GPU:
+        there; X is copied to the GPU if it lies elsewhere, or streamed to it if it is too large. "cpu": on the CPU only. A
+        GPU makes the same mistakes, but for margins within rounding of the threshold, and what is learned is the same
+        model, in the memory of the machine. Predictions are computed where X is.
+    """
+
+    device: str = parameter("auto", Device())
+
+
+@with_parameters
+class ClassificationParameters(ClassWeightParameters, ThreadParameters, DeviceParameters):
     """Parameters of classifiers that learn many classes in several ways.
 
     Parameters

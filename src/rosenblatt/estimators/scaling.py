@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from rosenblatt.engine.rows import Matrix
+from rosenblatt.engine.rows import AnyMatrix, DeviceRows
 from rosenblatt.errors import UnscaledColumns
 
 # A perceptron with one column of noise among ten that tell the class: 96 % right where it is as large as they are, 95 % and
@@ -35,12 +35,14 @@ class Unevenness(NamedTuple):
     column: int  # the largest
 
 
-def unevenness(X: Matrix) -> Unevenness | None:
+def unevenness(X: AnyMatrix) -> Unevenness | None:
     """Return how much larger one column is than a quarter of the columns, None where that is no harm to a perceptron."""
     rows, features = X.shape
     table: Any = X
     a_row = table.nnz / rows if sp.issparse(X) else features
     step = -(-rows // max(min(_MOST_ROWS, int(_MOST_VALUES / max(a_row, 1))), 1))
+    if isinstance(X, DeviceRows):
+        return unevenness(X[np.arange(0, rows, step)].to_host())
     if sp.issparse(X):
         part: Any = X[::step]
         sizes, columns = np.abs(part.data).astype(np.float64), part.indices
@@ -76,7 +78,7 @@ def unevenness(X: Matrix) -> Unevenness | None:
     return Unevenness(float(ratio), int(names[largest])) if limit <= ratio < np.inf else None
 
 
-def warn_unscaled(estimator: Any, X: Matrix, stacklevel: int, name: Callable[[int], str] | None = None) -> None:
+def warn_unscaled(estimator: Any, X: AnyMatrix, stacklevel: int, name: Callable[[int], str] | None = None) -> None:
     """Warn with `UnscaledColumns` if the columns of X are too different in size for this estimator; `name` says what a
     column is called, where the estimator does not know."""
     found = unevenness(X)

@@ -22,12 +22,12 @@ from rosenblatt.engine.jit import jit
 from rosenblatt.engine.model import LinearModel, coef_and_intercept
 from rosenblatt.engine.problems import Joint, OneVsRest, decide
 from rosenblatt.engine.rows import Examples, lengths
-from rosenblatt.engine.train import Trainer, Visits
+from rosenblatt.engine.train import Visits
 from rosenblatt.engine.votes import AT_ONCE, Votes, products, resize_columns, stack_rows
 from rosenblatt.errors import DamagedModel, IncompatibleParameters, InvalidData, UnsupportedOperation
 from rosenblatt.estimators.base import read_rows
 from rosenblatt.estimators.interface import check_is_fitted
-from rosenblatt.estimators.linear import Linear
+from rosenblatt.estimators.linear import Linear, LinearTrainer
 from rosenblatt.estimators.parameters import (
     InterceptParameters,
     Number,
@@ -276,7 +276,7 @@ class OnlineToBatch(Linear, InterceptParameters):
             raise IncompatibleParameters(one, other, reason, settings={"how": "average"})
         return plan
 
-    def _make_trainer(self, plan: Plan, model: LinearModel, X: Any, examples: Examples, visits: Visits) -> Trainer:
+    def _make_trainer(self, plan: Plan, model: LinearModel, X: Any, examples: Examples, visits: Visits) -> LinearTrainer:
         if self.how in _NEEDS_MOVES and self._rule().uses_length:
             empty = visits.live[lengths(examples.rows, examples.constant)[visits.live] == 0]
             if len(empty):
@@ -287,7 +287,7 @@ class OnlineToBatch(Linear, InterceptParameters):
                 )
         return super()._make_trainer(plan, model, X, examples, visits)
 
-    def _store(self, model: LinearModel, X: Any, learner: Trainer) -> None:
+    def _store(self, model: LinearModel, X: Any, learner: LinearTrainer) -> None:
         super()._store(model, X, learner)
         live = learner.visits.live
         if self.how == "best-suffix":

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from rosenblatt.engine.jit import jit
 from rosenblatt.engine.loop import Progress, axpy, dot, place
-from rosenblatt.engine.rows import Dense, Rows, count, touched_columns
+from rosenblatt.engine.rows import CSR, Rows, count, touched_columns
 from rosenblatt.errors import DamagedModel
 from rosenblatt.estimators.states.base import StateModel, StateTrainer, learn, score, zero_counts
 
@@ -379,9 +379,9 @@ def _moved(state: Gram, to: Room) -> Gram:
 
 def values_of(rows: Rows, order: NDArray) -> NDArray:
     """How many values each of these rows may have, the constant included."""
-    if isinstance(rows, Dense):
-        return np.full(len(order), rows.values.shape[1] + 1)
-    return rows.starts[order + 1] - rows.starts[order] + 1
+    if isinstance(rows, CSR):
+        return rows.starts[order + 1] - rows.starts[order] + 1
+    return np.full(len(order), rows.values.shape[1] + 1)
 
 
 class GramTrainer(StateTrainer):
