@@ -1,0 +1,178 @@
+"""Rows on their way to the kernels: chunk by chunk in the order of their visit, each packed (kernels/pack.cu) into one of a few
+places, while the kernels learn from the chunk before. Rows that live in the machine's memory pass through pinned buffers, which
+threads fill and the card empties by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+import cupy
+import numpy as np
+from numpy.typing import NDArray
+
+from rosenblatt.engine.blocks import available_threads
+from rosenblatt.gpu.compiling import Kernel, compiled, int32, source_of, to_card
+
+EXAMPLE_BYTES = 32  # of struct Example in kernels/prelude.cu
+_GROUP = 128  # rows: a chunk is filled up to a multiple of this with rows of zeros, for the kernel of Gram matrices
+_PLACES = 3  # one chunk is learned from while another is packed and a third is copied
+_MOST_COPIERS = 8  # threads, as many as fill the bus of a fast card
+
+
+class CudaArray(NamedTuple):
+    """Rows in the memory of a card, the values of a row one behind the other."""
+
+    array: cupy.ndarray  # (rows, columns); of bfloat16 the bits, as uint16
+    kind: str  # float16, bfloat16, float32 or float64
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The number of rows and of columns."""
+        return self.array.shape
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes that they take."""
+        return self.array.nbytes
+
+
+class Layout(NamedTuple):
+    """How a chunk is packed."""
+
+    real: str  # the type of weights and sums: float32 or float64
+    block: int  # rows that lie together
+    slices: int  # parts of a row, each of which lies with those of the other rows of its block
+    width: int  # numbers in a slice, padding included
+    chunk: int  # rows in a chunk
+
+    @property
+    def row_bytes(self) -> int:
+        """The bytes of a packed row."""
+        return self.slices * self.width * np.dtype(self.real).itemsize
+
+
+class Chunk(NamedTuple):
+    """A packed chunk, ready when the event has come."""
+
+    packed: cupy.ndarray  # (rows of a chunk · slices · width,)
+    examples: cupy.ndarray  # (rows of a chunk · EXAMPLE_BYTES,) uint8
+    place: int
+    position: int  # in the epoch
+    rows: int
+
+
+def pinned(shape: tuple[int, ...], dtype: np.dtype) -> NDArray:
+    """An array in memory that the machine does not move, so that a card can copy from it while both go on."""
+    size = int(np.prod(shape))
+    memory = cupy.cuda.alloc_pinned_memory(max(size * dtype.itemsize, 1))
+    return np.frombuffer(memory, dtype, size).reshape(shape)
+
+
+class Chunks:
+    """Makes chunks of the rows of a task.
+
+    Parameters
+    ----------
+    device : int
+        The number of the card.
+    values : CudaArray or array
+        The rows, on the card or in the machine's memory.
+    labels : array (rows,) of int64
+        Their class numbers.
+    weight : array (rows, 2) or None
+        Their weights.
+    constant : float
+        The constant feature.
+    layout : Layout
+        How they are packed.
+    """
+
+    def __init__(
+        self,
+        device: int,
+        values: CudaArray | NDArray,
+        labels: NDArray,
+        weight: NDArray | None,
+        constant: float,
+        layout: Layout,
+    ):
+        self.layout, self.values, self.constant = layout, values, constant
+        self.kind = values.kind if isinstance(values, CudaArray) else values.dtype.name
+        self.labels = to_card(labels.astype(np.int32))
+        self.weight = None if weight is None else to_card(weight)
+        self.pack = Kernel(compiled(device, source_of("pack", layout.real), contract=True), f"pack_{self.kind}")
+        self.processors = cupy.cuda.Device(device).attributes["MultiProcessorCount"]
+        self.stream = cupy.cuda.Stream(non_blocking=True)
+        rows, columns = -(-layout.chunk // _GROUP) * _GROUP, values.shape[1]
+        self.packed = [cupy.empty(rows * layout.slices * layout.width, layout.real) for _ in range(_PLACES)]
+        self.examples = [cupy.empty(rows * EXAMPLE_BYTES, np.uint8) for _ in range(_PLACES)]
+        self.orders = [cupy.empty(rows, np.int64) for _ in range(_PLACES)]
+        self.order_buffers = [pinned((rows,), np.dtype(np.int64)) for _ in range(_PLACES)]
+        self.copied = [cupy.cuda.Event(disable_timing=True) for _ in range(_PLACES)]  # the buffers may be written again
+        self.ready = [cupy.cuda.Event(disable_timing=True) for _ in range(_PLACES)]
+        self.done = [cupy.cuda.Event(disable_timing=True) for _ in range(_PLACES)]  # the kernels are through with a place
+        self.staged: list[cupy.ndarray] = []
+        if isinstance(values, np.ndarray):
+            self.staged = [cupy.empty((rows, columns), values.dtype) for _ in range(_PLACES)]
+            self.buffers = [pinned((rows, columns), values.dtype) for _ in range(_PLACES)]
+            self.copiers = ThreadPoolExecutor(min(available_threads(None), _MOST_COPIERS), "rosenblatt-gpu-copy")
+
+    @staticmethod
+    def bytes_needed(layout: Layout, values: CudaArray | NDArray) -> int:
+        """Return the bytes that chunks of this layout take on the card."""
+        streamed = 0 if isinstance(values, CudaArray) else values.shape[1] * values.itemsize
+        of_example = EXAMPLE_BYTES + 8
+        return _PLACES * (layout.chunk + _GROUP) * (layout.row_bytes + of_example + streamed)
+
+    def __call__(self, order: NDArray, spare: int) -> Iterator[Chunk]:
+        """Yield the chunks of an epoch, each packed or about to be: `ready[place]` tells when. The caller records
+        `done[place]` when it has asked for all that it does with a chunk. `spare` multiprocessors are left to others."""
+        self.stream.wait_event(cupy.cuda.get_current_stream().record())  # the data may still be on their way
+        for number, position in enumerate(range(0, len(order), self.layout.chunk)):
+            place, piece = number % _PLACES, order[position : position + self.layout.chunk]
+            self.copied[place].synchronize()
+            self.stream.wait_event(self.done[place])
+            with self.stream:
+                self._pack(place, piece, spare)
+            yield Chunk(self.packed[place], self.examples[place], place, position, len(piece))
+
+    def _pack(self, place: int, piece: NDArray, spare: int) -> None:
+        layout, rows = self.layout, len(piece)
+        consecutive = bool(piece[-1] - piece[0] == rows - 1 and (np.diff(piece) == 1).all())
+        first = int(piece[0]) if consecutive else 0
+        order = None
+        if not consecutive:
+            self.order_buffers[place][:rows] = piece
+            order = self.orders[place]
+            order[:rows].set(self.order_buffers[place][:rows], self.stream)
+        if isinstance(self.values, CudaArray):
+            values = self.values.array[first:] if consecutive else self.values.array
+            stride = values.strides[0] // values.itemsize
+        else:
+            self._gather(place, piece, slice(first, first + rows) if consecutive else piece)
+            values, stride = self.staged[place], self.values.shape[1]
+        self.copied[place].record(self.stream)
+        padded = -(-rows // _GROUP) * _GROUP
+        labels = self.labels[first:] if consecutive else self.labels
+        weight = None if self.weight is None else self.weight[first:] if consecutive else self.weight
+        self.pack(
+            8 * max(self.processors - spare, 1), 256, values, np.int64(stride), int32(self.values.shape[1]),
+            np.float64(self.constant), order, int32(bool(self.staged)), labels, weight, np.int64(rows), np.int64(padded),
+            int32(layout.block), int32(layout.slices), int32(layout.width), self.packed[place], self.examples[place],
+        )  # fmt: skip
+
+    def _gather(self, place: int, piece: NDArray, chosen: NDArray | slice) -> None:
+        """Copy rows of the machine's memory into a pinned buffer, by several threads, and from there to the card."""
+        buffer, rows, values = self.buffers[place], len(piece), self.values
+        cuts = np.linspace(0, rows, min(self.copiers._max_workers, rows) + 1).astype(int)
+
+        def copy(begin: int, end: int) -> None:
+            if isinstance(chosen, slice):
+                buffer[begin:end] = values[chosen.start + begin : chosen.start + end]
+            else:
+                np.take(values, chosen[begin:end], axis=0, out=buffer[begin:end], mode="clip")
+
+        list(self.copiers.map(copy, cuts[:-1], cuts[1:]))
+        self.staged[place][:rows].set(buffer[:rows], self.stream)

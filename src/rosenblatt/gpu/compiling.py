@@ -1,0 +1,135 @@
+"""The kernels in kernels/*.cu, compiled for a rule, a type of weights and a layout when they are first needed. CuPy keeps what was
+compiled on disk, so that this takes a second once."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+
+import cupy
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from rosenblatt.gpu.translation import step_source
+
+_NON_PORTABLE_CLUSTER_SIZE_ALLOWED = 14  # CUfunction_attribute: clusters of more than 8 thread blocks
+_TYPES = {"float32": ("float", 4), "float64": ("double", 2)}  # in C, and how many are 16 bytes
+NO_POSITION = np.iinfo(np.int64).max
+
+
+def source_of(name: str, real: str, rule: type | None = None, **constants: int) -> str:
+    """Return the source of a file of kernels for weights of this type.
+
+    Parameters
+    ----------
+    name : str
+        The file in kernels/, without its suffix.
+    real : str
+        "float32" or "float64".
+    rule : type, optional
+        The rule, where the kernels take steps.
+    **constants : int
+        What the file expects to be defined, such as BLOCK.
+
+    Returns
+    -------
+    str
+    """
+    kind, units = _TYPES[real]
+    defined = {"REAL": kind, "UNITS": units, **constants}
+    lines = [f"#define {word} {value}" for word, value in defined.items()]
+    step = "" if rule is None else step_source(rule)
+    return "\n".join([*lines, _read("prelude"), step, _read(name)])
+
+
+def _read(name: str) -> str:
+    return (files("rosenblatt.gpu") / "kernels" / f"{name}.cu").read_text("utf-8")
+
+
+@cache
+def compiled(device: int, source: str, contract: bool = False) -> cupy.RawModule:
+    """Compile a source for a device; with `contract`, a product and a sum may be rounded once."""
+    options = ("--std=c++17",) if contract else ("--std=c++17", "--fmad=false")
+    with cupy.cuda.Device(device):
+        return cupy.RawModule(code=source, options=options, backend="nvrtc")
+
+
+class Kernel:
+    """A kernel that can be launched on a device.
+
+    Parameters
+    ----------
+    module : cupy.RawModule
+        What was compiled.
+    name : str
+        The kernel.
+    shared_bytes : int
+        The memory of a multiprocessor that each thread block asks for.
+    large_clusters : bool
+        Whether it runs in clusters of more than 8 thread blocks.
+    """
+
+    def __init__(self, module: cupy.RawModule, name: str, shared_bytes: int = 0, large_clusters: bool = False):
+        self.function = module.get_function(name)
+        self.shared_bytes = shared_bytes
+        if shared_bytes:
+            self.function.max_dynamic_shared_size_bytes = shared_bytes
+        if large_clusters:
+            cupy.cuda.driver.funcSetAttribute(self.function.kernel.ptr, _NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1)
+
+    def __call__(self, blocks: int, threads: int, *arguments: object) -> None:
+        """Launch it in the current stream; arguments are arrays (None: a null pointer) and numbers of numpy's types."""
+        plain = tuple(np.uintp(0) if argument is None else argument for argument in arguments)
+        self.function((blocks,), (threads,), plain, shared_mem=self.shared_bytes)
+
+
+class Gemm:
+    """Matrix products of float32 or float64 with all their digits: TF32 is off, whatever CuPy or the environment say of it.
+
+    Parameters
+    ----------
+    real : str
+        "float32" or "float64".
+    """
+
+    def __init__(self, real: DTypeLike):
+        blas, letter = cupy.cuda.cublas, "s" if np.dtype(real) == np.float32 else "d"
+        self._one, self._zero = np.ones(1, real), np.zeros(1, real)
+        self._gemm, self._batched = getattr(blas, f"{letter}gemm"), getattr(blas, f"{letter}gemmStridedBatched")
+
+    def __call__(
+        self, a: cupy.ndarray, b: cupy.ndarray, out: int, rows: int, vectors: int, width: int, stride: int | None = None
+    ) -> None:
+        """out (rows, vectors) = a (rows, width) @ b (vectors, width).T, of pointers to C-contiguous matrices; `stride` is
+        the distance from one row of a to the next."""
+        blas, handle = cupy.cuda.cublas, _handle()
+        self._gemm(
+            handle, blas.CUBLAS_OP_T, blas.CUBLAS_OP_N, vectors, rows, width, self._one.ctypes.data, b, width, a,
+            width if stride is None else stride, self._zero.ctypes.data, out, vectors,
+        )  # fmt: skip
+
+    def grams(self, a: int, out: int, count: int, rows: int, width: int) -> None:
+        """out[i] = a[i] @ a[i].T for so many matrices (rows, width)."""
+        blas, handle = cupy.cuda.cublas, _handle()
+        self._batched(
+            handle, blas.CUBLAS_OP_T, blas.CUBLAS_OP_N, rows, rows, width, self._one.ctypes.data, a, width, rows * width, a,
+            width, rows * width, self._zero.ctypes.data, out, rows, rows * rows, count,
+        )  # fmt: skip
+
+
+def _handle() -> int:
+    """The handle of cuBLAS for the current device, in the mode in which sums of float32 have all their digits."""
+    handle = cupy.cuda.device.get_cublas_handle()
+    cupy.cuda.cublas.setMathMode(handle, cupy.cuda.cublas.CUBLAS_DEFAULT_MATH)
+    cupy.cuda.cublas.setPointerMode(handle, cupy.cuda.cublas.CUBLAS_POINTER_MODE_HOST)
+    return handle
+
+
+def int32(value: int) -> np.int32:
+    """An int of C."""
+    return np.int32(value)
+
+
+def to_card(array: NDArray) -> cupy.ndarray:
+    """A copy of an array in the card's memory."""
+    return cupy.asarray(np.ascontiguousarray(array))

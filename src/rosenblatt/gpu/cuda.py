@@ -1,0 +1,320 @@
+"""A CUDA device, by CuPy: the rows that live there, what estimators ask of them, and runs of learning."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import cupy
+import numpy as np
+from numpy.typing import NDArray
+
+from rosenblatt.engine.loop import Progress
+from rosenblatt.engine.problems import Joint, columns
+from rosenblatt.errors import GpuUnavailable, InvalidData, InvalidDataType, NotEnoughGpuMemory
+from rosenblatt.gpu.card import CardFacts, CardTask, CardValues, DLPackArray, weight_type
+from rosenblatt.gpu.chunks import Chunks, CudaArray, pinned
+from rosenblatt.gpu.columns import CHUNK, Columns, shape_for
+from rosenblatt.gpu.compiling import NO_POSITION, Gemm, to_card
+from rosenblatt.gpu.panels import Panels
+from rosenblatt.gpu.translation import rule_values
+
+_PIECE = 1 << 26  # values that are converted, searched or multiplied at once
+_RESERVE = 1 << 28  # bytes that are left to the libraries
+_FLOATS = ("float16", "float32", "float64")
+_HAS_CLUSTERS = (9, 0)  # the compute capability since which thread blocks form clusters
+
+
+class CudaCard:
+    """A card that CUDA drives.
+
+    Parameters
+    ----------
+    number : int
+        Its number, from 0.
+
+    Raises
+    ------
+    GpuUnavailable
+        If there is no such card, or no driver.
+    """
+
+    def __init__(self, number: int):
+        self.number, name = number, f"cuda:{number}"
+        try:
+            count = cupy.cuda.runtime.getDeviceCount()
+        except cupy.cuda.runtime.CUDARuntimeError as error:
+            raise GpuUnavailable(str(error), name) from error
+        if number >= count:
+            raise GpuUnavailable(f"this machine has {count} GPUs with CUDA", name)
+        self.device = cupy.cuda.Device(number)
+        self.capability = divmod(int(self.device.compute_capability), 10)
+
+    def describe(self) -> CardFacts:
+        """Return what is known of the card."""
+        with self.device:
+            free, total = cupy.cuda.runtime.memGetInfo()
+        name = cupy.cuda.runtime.getDeviceProperties(self.number)["name"].decode()
+        version = cupy.cuda.runtime.driverGetVersion()
+        driver = f"{version // 1000}.{version % 1000 // 10}"
+        return CardFacts(name, total, free, "{}.{}".format(*self.capability), driver, f"CuPy {cupy.__version__}")
+
+    def free_bytes(self) -> int:
+        """Return how many bytes may be taken: free ones, and those that CuPy keeps for later."""
+        with self.device:
+            return cupy.cuda.runtime.memGetInfo()[0] + cupy.get_default_memory_pool().free_bytes() - _RESERVE
+
+    def require(self, needed: int, what: str) -> None:
+        """Raise NotEnoughGpuMemory unless so many bytes are free."""
+        if needed > (free := max(self.free_bytes(), 0)):
+            raise NotEnoughGpuMemory(needed, free, what)
+
+    def adopt(self, X: DLPackArray) -> CudaArray:
+        """Return the rows of an array on this card, without a copy where type and layout fit."""
+        array, kind = self._taken(X)
+        if array.ndim != 2:
+            raise InvalidData(f"X must have two axes, rows and features; it has {array.ndim}, with shape {array.shape}")
+        with self.device:
+            if array.dtype.kind in "biu" and kind != "bfloat16":
+                self.require(8 * array.size, "a copy of X in float64")
+                array, kind = array.astype(np.float64), "float64"
+            elif kind not in (*_FLOATS, "bfloat16"):
+                raise InvalidDataType(f"X must hold numbers; it is an array of {kind}", hint="convert it to float32")
+            if array.shape[1] > 1 and array.strides[1] != array.itemsize or array.size and array.strides[0] < 0:
+                self.require(array.nbytes, "a copy of X in which rows lie one behind the other")
+                array = cupy.ascontiguousarray(array)
+        return CudaArray(array, kind)
+
+    def _taken(self, X: DLPackArray) -> tuple[cupy.ndarray, str]:
+        """An array of any library as one of CuPy, and the name of its type; bfloat16 as its bits."""
+        try:
+            with self.device:
+                if str(getattr(X, "dtype", "")).endswith("bfloat16"):
+                    return _bits(X), "bfloat16"
+                array = X if isinstance(X, cupy.ndarray) else cupy.from_dlpack(X)
+        except (TypeError, ValueError, RuntimeError, BufferError) as error:
+            library = type(X).__module__.partition(".")[0]
+            raise InvalidDataType(f"CuPy cannot read this array of {library}: {error}", hint="use X.detach()") from error
+        return array, array.dtype.name
+
+    def place(self, X: NDArray) -> CardValues:
+        """Return a copy of rows on the card, or the rows themselves if there is no room for one."""
+        if X.nbytes + X.nbytes // 8 + (2 << 30) > self.free_bytes():
+            return X
+        with self.device:
+            array = cupy.empty(X.shape, X.dtype)
+            rows = max(1, (64 << 20) // max(X.shape[1] * X.itemsize, 1))
+            buffers = [pinned((min(rows, len(X)), X.shape[1]), X.dtype) for _ in range(2)]
+            free = [cupy.cuda.Event(disable_timing=True) for _ in buffers]
+            stream = cupy.cuda.get_current_stream()
+            for number, first in enumerate(range(0, len(X), rows)):
+                buffer, piece = buffers[number % 2], X[first : first + rows]
+                free[number % 2].synchronize()
+                buffer[: len(piece)] = piece
+                array[first : first + rows].set(buffer[: len(piece)], stream)
+                free[number % 2].record(stream)
+            stream.synchronize()
+        return CudaArray(array, X.dtype.name)
+
+    def _pieces(self, values: CardValues) -> Iterator[cupy.ndarray]:
+        """The rows, some at a time, in the type of their weights."""
+        rows = max(1, _PIECE // max(values.shape[1], 1))
+        for first in range(0, values.shape[0], rows):
+            yield self._as_weights(values, slice(first, first + rows))
+
+    def _as_weights(self, values: CardValues, chosen: slice) -> cupy.ndarray:
+        real = weight_type(values)
+        if isinstance(values, np.ndarray):
+            return to_card(values[chosen].astype(real, copy=False))
+        part = values.array[chosen]
+        if values.kind == "bfloat16":
+            return (part.astype(np.uint32) << 16).view(np.float32)
+        return part.astype(real, copy=False)
+
+    def rows_to_host(self, values: CardValues) -> NDArray:
+        """Return a copy of rows in the machine's memory, in the type of their weights."""
+        with self.device:
+            pieces = [piece.get() for piece in self._pieces(values)]
+        return np.concatenate(pieces) if pieces else np.empty(values.shape, weight_type(values))
+
+    def array_to_host(self, array: DLPackArray) -> NDArray:
+        """Return a copy of an array in the machine's memory."""
+        taken, kind = self._taken(array)
+        with self.device:
+            return (taken.astype(np.uint32) << 16).view(np.float32).get() if kind == "bfloat16" else taken.get()
+
+    def all_finite(self, values: CardValues) -> bool:
+        """Return whether every value is a number."""
+        with self.device:
+            return all(bool(cupy.isfinite(piece).all()) for piece in self._pieces(values))
+
+    def largest(self, values: CardValues) -> float:
+        """Return the largest |value|; NaN if there is a NaN."""
+        with self.device:
+            found = [float(cupy.abs(piece).max()) for piece in self._pieces(values) if piece.size]
+        return float(np.max(found)) if found else 0.0
+
+    def lengths(self, values: CardValues, constant: float) -> NDArray:
+        """Return ‖(row, constant)‖² of each row, in float64."""
+        with self.device:
+            found = [cupy.square(piece.astype(np.float64)).sum(axis=1).get() for piece in self._pieces(values)]
+        return np.concatenate([*found, np.empty(0)]) + constant * constant
+
+    def select(self, values: CardValues, rows: NDArray | slice) -> CardValues:
+        """Return some rows."""
+        if isinstance(values, np.ndarray):
+            return values[rows]
+        with self.device:
+            if isinstance(rows, slice):
+                return CudaArray(values.array[rows], values.kind)
+            self.require(len(rows) * values.shape[1] * values.array.itemsize, "a copy of some rows of X")
+            return CudaArray(values.array[cupy.asarray(rows)], values.kind)
+
+    def scores(self, values: CardValues, coef: NDArray, intercept: NDArray) -> NDArray:
+        """Return values @ coef.T + intercept."""
+        real = np.result_type(weight_type(values), coef)
+        with self.device:
+            w, constant, multiply = to_card(coef.astype(real)), to_card(np.asarray(intercept, real)), Gemm(real)
+            found = []
+            for piece in self._pieces(values):
+                x = cupy.ascontiguousarray(piece.astype(real, copy=False))
+                out = cupy.empty((len(x), len(w)), real)
+                if out.size and x.shape[1]:
+                    multiply(x.data.ptr, w.data.ptr, out.data.ptr, len(x), len(w), x.shape[1])
+                else:
+                    out[...] = 0
+                found.append((out + constant).get())
+        return np.concatenate(found) if found else np.empty((0, len(coef)), real)
+
+    def begin(self, task: CardTask) -> CudaRun:
+        """Begin a run of learning."""
+        with self.device:
+            return CudaRun(self, task)
+
+
+def _bits(X: Any) -> cupy.ndarray:
+    """The bits of an array of bfloat16, which CuPy cannot read."""
+    if type(X).__module__.partition(".")[0] == "torch":
+        import torch
+
+        return cupy.from_dlpack(X.detach().view(torch.int16)).view(np.uint16)
+    array = X.view("uint16")
+    return array if isinstance(array, cupy.ndarray) else cupy.from_dlpack(array)
+
+
+class CudaRun:
+    """A run of learning on a card.
+
+    Parameters
+    ----------
+    card : CudaCard
+        The card.
+    task : CardTask
+        What is learned from what.
+    """
+
+    def __init__(self, card: CudaCard, task: CardTask):
+        self.card, self.task = card, task
+        values, features, vectors = task.values, task.values.shape[1] + 1, columns(task.problem)
+        self.real = weight_type(values)
+        real, averaged, attributes = self.real.name, task.weights.drift is not None, card.device.attributes
+        shape = None
+        if task.batch == 1 and not isinstance(task.problem, Joint):
+            limits = (attributes["MultiProcessorCount"], attributes["MaxSharedMemoryPerBlockOptin"])
+            shape = shape_for(vectors, features, real, averaged, *limits, card.capability >= _HAS_CLUSTERS)
+        state = vectors * (features + 64) * (self.real.itemsize + (8 if averaged else 0))
+        state += len(task.labels) * (4 if task.weight is None else 20)
+        what = f"learning {vectors} weight vectors from {values.shape[0]} rows of {features - 1} features"
+        self.learner: Columns | Panels
+        if shape is not None:
+            chunk = min(CHUNK, -(-max(len(task.labels), 1) // 128) * 128)
+            needed = Columns.bytes_needed(shape, real, vectors, chunk)
+        else:
+            layout = Panels.layout_for(real, features, task.batch)
+            needed = Panels.bytes_needed(layout, vectors, task.batch)
+        if shape is not None:
+            self.learner = Columns(card.number, shape, real, type(task.rule), vectors, chunk)
+        else:
+            joint = isinstance(task.problem, Joint)
+            self.learner = Panels(card.number, real, type(task.rule), vectors, joint, features, task.batch, task.mean)
+        self.layout = self.learner.layout
+        card.require(needed + state + Chunks.bytes_needed(self.layout, values), what)
+        self.chunks = Chunks(card.number, values, task.labels, task.weight, task.constant, self.layout)
+        self.rule = to_card(rule_values(task.rule))
+
+    def epoch(self, order: NDArray) -> Progress:
+        """Learn from the rows that `order` lists; the weights come home when all have been learned from."""
+        host, width = self.task.weights, self.layout.slices * self.layout.width
+        with self.card.device:
+            weights, drift = self._up(host.w, width), None if host.drift is None else self._up(host.drift, width)
+            tallies, counts = to_card(host.tally), to_card(np.array([0, 0, NO_POSITION]))
+            state = (self.rule, weights, drift, tallies, counts)
+            if len(order):
+                self.learner.stream.wait_event(cupy.cuda.get_current_stream().record())
+                self._learn(order, int(host.clock[0]), state)
+                self.learner.stream.synchronize()
+            mistakes, updates, broken = counts.get().tolist()
+            if broken == NO_POSITION:
+                self._down(weights, host.w)
+                if drift is not None and host.drift is not None:
+                    self._down(drift, host.drift)
+                host.tally[:] = tallies.get()
+                host.clock[0] += len(order)
+        row = -1 if broken == NO_POSITION else int(order[broken])
+        return Progress(len(order) if row < 0 else broken, mistakes, updates, row)
+
+    def _learn(self, order: NDArray, clock: int, state: tuple) -> None:
+        learner, chunks = self.learner, self.chunks
+        if isinstance(learner, Panels) and learner.batch > 1:
+            self._learn_batches(learner, order, clock, state)
+            return
+        for chunk in chunks(order, learner.busy):
+            learner.prepare(chunks, chunk)
+            chunks.ready[chunk.place].record(chunks.stream)
+            learner.stream.wait_event(chunks.ready[chunk.place])
+            with learner.stream:
+                learner.visit(chunk, clock, *state)
+            chunks.done[chunk.place].record(learner.stream)
+
+    def _learn_batches(self, learner: Panels, order: NDArray, clock: int, state: tuple) -> None:
+        """Learn from batches. One that does not fit a panel leaves its weights in a copy until it ends; if it moves by the
+        mean of its moves, a pass before counts them."""
+        rule, weights, drift, tallies, counts = state
+        batch, chunks = learner.batch, self.chunks
+        whole = batch <= learner.panel
+        left = weights if whole else weights.copy()
+        span = len(order) if whole else batch  # the order is cut into batches, or into chunks of whole batches
+        for begin in range(0, len(order), span):
+            acts = ("both",) if whole or not learner.mean else ("count", "move")
+            for act in acts:
+                for chunk in chunks(order[begin : begin + span], learner.busy):
+                    chunks.ready[chunk.place].record(chunks.stream)
+                    learner.stream.wait_event(chunks.ready[chunk.place])
+                    here = chunk._replace(position=begin + chunk.position)
+                    with learner.stream:
+                        for first in range(0, chunk.rows, batch if whole else chunk.rows):
+                            part = range(first, min(first + batch, chunk.rows))
+                            start = here.position + first if whole else begin
+                            end = min(start + batch, len(order))
+                            known = (here, part, clock + end - 1, rule, (weights, left, drift), tallies)
+                            learner.visit_batch(*known, None if act == "move" else counts, act)
+                            if whole:
+                                learner.end_batch(tallies, counts)
+                    chunks.done[chunk.place].record(learner.stream)
+            if not whole:
+                with learner.stream:
+                    learner.end_batch(tallies, counts)
+                    weights[...] = left
+
+    def _up(self, array: NDArray, width: int) -> cupy.ndarray:
+        """Weights (features + 1,) or (features + 1, vectors) as (vectors, width), with zeros behind."""
+        rows = np.atleast_2d(array.T)
+        result = cupy.zeros((len(rows), width), array.dtype)
+        result[:, : rows.shape[1]] = cupy.asarray(rows)
+        return result
+
+    def _down(self, array: cupy.ndarray, to: NDArray) -> None:
+        """The same, back into the array that it came from."""
+        to[...] = array[:, : len(to)].get().T.reshape(to.shape)
+
+

@@ -1,0 +1,76 @@
+// Rows in the order of their visit, as the other kernels read them.
+//
+// A packed chunk is [block][slice][row of the block][width]: the features of a row, the constant last, are cut into SLICES slices of
+// `width` numbers, one for each thread block of a cluster, and padded with zeros. With one slice it is a matrix of padded rows.
+
+__device__ __forceinline__ float as_real(const float *values, int at) { return values[at]; }
+__device__ __forceinline__ double as_real(const double *values, int at) { return values[at]; }
+
+struct Half {
+    unsigned short bits;
+};
+struct BrainHalf {  // bfloat16: the upper half of a float
+    unsigned short bits;
+};
+
+__device__ __forceinline__ float as_real(const Half *values, int at) {
+    float result;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(result) : "h"(values[at].bits));
+    return result;
+}
+__device__ __forceinline__ float as_real(const BrainHalf *values, int at) {
+    return __uint_as_float((unsigned)values[at].bits << 16);
+}
+
+// One warp packs one row. `order` lists the rows of the data (null: they are in this order); where `gathered`, only labels and
+// weights are taken by these numbers, and the values are in order already.
+template <typename VALUE>
+__device__ __forceinline__ void pack_rows(
+    const VALUE *values, int64 stride, int features, double constant, const int64 *order, int gathered, const int *labels,
+    const double *weights, int64 rows, int64 padded, int block, int slices, int width, REAL *packed, Example *examples
+) {
+    int lane = threadIdx.x & 31;
+    int64 warps = (int64)gridDim.x * (blockDim.x >> 5);
+    for (int64 at = (int64)blockIdx.x * (blockDim.x >> 5) + (threadIdx.x >> 5); at < padded; at += warps) {
+        int64 number = at / block, place = at % block;
+        const int64 row = at < rows ? (order ? order[at] : at) : -1;
+        const VALUE *of_row = values + (gathered ? at : row) * stride;
+        double length = 0.0;
+        for (int slice = 0; slice < slices; slice++) {
+            REAL *to = packed + ((number * slices + slice) * block + place) * width;
+            for (int j = lane; j < width; j += 32) {
+                int feature = slice * width + j;
+                REAL value = 0;
+                if (row >= 0 && feature < features) value = as_real(of_row, feature);
+                if (row >= 0 && feature == features) value = (REAL)constant;
+                to[j] = value;
+                if (feature < features) length += (double)value * (double)value;
+            }
+        }
+        for (int distance = 16; distance > 0; distance >>= 1) length += __shfl_xor_sync(WHOLE_WARP, length, distance);
+        if (lane == 0) {
+            Example example;
+            example.label = row >= 0 ? labels[row] : 0;
+            example.pad = 0;
+            example.length = length + constant * constant;
+            example.weight = row >= 0 && weights ? weights[2 * row] : 1.0;
+            example.of_class = row >= 0 && weights ? weights[2 * row + 1] : 1.0;
+            examples[at] = example;
+        }
+    }
+}
+
+#define PACK(NAME, VALUE)                                                                                                \
+    extern "C" __global__ void NAME(                                                                                     \
+        const VALUE *values, int64 stride, int features, double constant, const int64 *order, int gathered,              \
+        const int *labels, const double *weights, int64 rows, int64 padded, int block, int slices, int width,            \
+        REAL *packed, Example *examples                                                                                  \
+    ) {                                                                                                                  \
+        pack_rows(values, stride, features, constant, order, gathered, labels, weights, rows, padded, block, slices,     \
+                  width, packed, examples);                                                                              \
+    }
+
+PACK(pack_float32, float)
+PACK(pack_float64, double)
+PACK(pack_float16, Half)
+PACK(pack_bfloat16, BrainHalf)

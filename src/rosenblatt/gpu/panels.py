@@ -1,0 +1,168 @@
+"""One decision among all classes, batches, and weight vectors that no cluster can hold, on a card: the scores of a panel of
+rows are a matrix product, a kernel decides on moves in the order of the rows (kernels/panels.cu), another makes them."""
+
+from __future__ import annotations
+
+import cupy
+import numpy as np
+
+from rosenblatt.gpu.chunks import EXAMPLE_BYTES, Chunk, Chunks, Layout
+from rosenblatt.gpu.compiling import Gemm, Kernel, compiled, int32, source_of
+
+PANEL = 256  # rows that are scored with the same weights, and then put right by their Gram matrix
+LONGEST_PANEL = 4096  # rows of a batch that are decided on at once
+CHUNK = 1 << 14
+_MOVE_BYTES = 24
+
+
+class Panels:
+    """Learns from panels of rows.
+
+    Parameters
+    ----------
+    device : int
+        The number of the card.
+    real : str
+        The type of the weights.
+    rule : type
+        The rule.
+    vectors : int
+        The weight vectors.
+    joint : bool
+        Whether one decision is made among them all.
+    features : int
+        The features, the constant included.
+    batch : int
+        The rows that meet the same weights; 1: each row meets those that the row before left.
+    mean : bool
+        Whether a batch moves by the mean of its moves.
+    """
+
+    def __init__(
+        self, device: int, real: str, rule: type, vectors: int, joint: bool, features: int, batch: int, mean: bool
+    ):
+        self.vectors, self.joint, self.batch, self.mean = vectors, joint, batch, mean
+        self.panel = PANEL if batch == 1 else min(batch, LONGEST_PANEL)
+        self.layout = self.layout_for(real, features, batch)
+        module = compiled(device, source_of("panels", real, rule))
+        names = ("decide_jointly", "decide_columns", "decide_batch", "count_moves", "end_batch", "count_wrong")
+        self.kernels = {name: Kernel(module, name) for name in names}
+        self.apply = Kernel(module, "apply_moves", 12 * self.panel)
+        self.multiply = Gemm(real)
+        self.scores = cupy.empty(self.panel * vectors, real)
+        self.tau = cupy.zeros(vectors * self.panel)
+        self.moves = cupy.zeros(vectors)  # of each counter in a batch
+        self.chosen = cupy.empty(self.panel * _MOVE_BYTES, np.uint8)
+        self.grams: dict[int, cupy.ndarray] = {}
+        self.next: cupy.ndarray | None = None  # the weights after a batch of several panels
+        self.stream = cupy.cuda.Stream(non_blocking=True, priority=-5)
+        self.busy = 1
+
+    @staticmethod
+    def layout_for(real: str, features: int, batch: int) -> Layout:
+        """Return how rows are packed: as a matrix with padded rows; chunks are whole panels."""
+        units = 16 // np.dtype(real).itemsize
+        panel = PANEL if batch == 1 else min(batch, LONGEST_PANEL)
+        return Layout(real, 1, 1, -(-features // units) * units, -(-CHUNK // panel) * panel)
+
+    @staticmethod
+    def bytes_needed(layout: Layout, vectors: int, batch: int) -> int:
+        """Return the bytes that it takes on the card, beyond those of chunks and weights."""
+        panel = PANEL if batch == 1 else min(batch, LONGEST_PANEL)
+        grams = 3 * layout.chunk * PANEL if batch == 1 else 0
+        twice = 2 * vectors * layout.width if batch > panel else 0
+        return (grams + panel * vectors + twice) * np.dtype(layout.real).itemsize + 8 * vectors * (panel + 1)
+
+    def prepare(self, chunks: Chunks, chunk: Chunk) -> None:
+        """Make the Gram matrices of a chunk, in the stream of the chunks."""
+        if self.batch > 1:
+            return
+        if chunk.place not in self.grams:
+            self.grams[chunk.place] = cupy.empty(self.layout.chunk * PANEL, self.layout.real)
+        with chunks.stream:
+            panels = -(-chunk.rows // PANEL)  # the rows after the last are of an earlier chunk, and are not used
+            self.multiply.grams(chunk.packed.data.ptr, self.grams[chunk.place].data.ptr, panels, PANEL, self.layout.width)
+
+    def visit(
+        self,
+        chunk: Chunk,
+        clock: int,
+        rule: cupy.ndarray,
+        weights: cupy.ndarray,
+        drift: cupy.ndarray | None,
+        tallies: cupy.ndarray,
+        counts: cupy.ndarray,
+    ) -> None:
+        """Learn from a chunk row by row, in the current stream."""
+        width = self.layout.width
+        for first in range(0, chunk.rows, PANEL):
+            rows = min(PANEL, chunk.rows - first)
+            x = chunk.packed[first * width :]
+            examples = chunk.examples[first * EXAMPLE_BYTES :]
+            gram = self.grams[chunk.place][first * PANEL :]
+            self._score(x, weights, rows)
+            position = np.int64(chunk.position + first)
+            known = (self.scores, gram, examples, int32(rows), int32(PANEL), int32(self.vectors), position, rule, self.tau)
+            if self.joint:
+                self.kernels["decide_jointly"](1, 1024, *known, tallies, self.chosen, counts)
+            else:
+                self.kernels["decide_columns"](self.vectors, 32, *known, tallies, counts)
+                self._count_wrong(examples, rows, position, counts)
+            self._move(x, rows, weights, drift, None, clock + int(position), 1)
+
+    def _score(self, x: cupy.ndarray, weights: cupy.ndarray, rows: int) -> None:
+        self.multiply(x.data.ptr, weights.data.ptr, self.scores.data.ptr, rows, self.vectors, self.layout.width)
+
+    def _count_wrong(self, examples: cupy.ndarray, rows: int, position: np.int64, counts: cupy.ndarray) -> None:
+        known = (self.scores, examples, int32(rows), int32(self.vectors), position, counts)
+        self.kernels["count_wrong"](-(-rows // 8), 256, *known)
+
+    def _move(
+        self,
+        x: cupy.ndarray,
+        rows: int,
+        weights: cupy.ndarray,
+        drift: cupy.ndarray | None,
+        moves: cupy.ndarray | None,
+        clock: int,
+        clocks: int,
+    ) -> None:
+        known = (x, self.tau, int32(rows), int32(self.panel), int32(self.layout.width), weights, drift, moves)
+        self.apply(self.vectors, 256, *known, int32(self.joint), np.int64(clock), int32(clocks))
+
+    def visit_batch(
+        self,
+        chunk: Chunk,
+        part: range,
+        clock: int,
+        rule: cupy.ndarray,
+        weights: tuple[cupy.ndarray, cupy.ndarray, cupy.ndarray | None],
+        tallies: cupy.ndarray,
+        counts: cupy.ndarray | None,
+        act: str,
+    ) -> None:
+        """Learn from a part of a chunk that belongs to one batch: `act` is "count" (moves, and with `counts` mistakes),
+        "move", or "both". `weights` are those that the batch meets, those that it leaves, and the drift."""
+        met, left, drift = weights
+        for first in range(part.start, part.stop, self.panel):
+            rows = min(self.panel, part.stop - first)
+            x = chunk.packed[first * self.layout.width :]
+            examples = chunk.examples[first * EXAMPLE_BYTES :]
+            self._score(x, met, rows)
+            if counts is not None:
+                self._count_wrong(examples, rows, np.int64(chunk.position + first), counts)
+            columns, joint = int32(self.vectors), int32(self.joint)
+            known = (examples, int32(rows), int32(self.panel))
+            self.kernels["decide_batch"](-(-rows // 8), 256, self.scores, *known, columns, joint, rule, self.tau, tallies)
+            if act != "move":
+                counters = 1 if self.joint else self.vectors
+                self.kernels["count_moves"](counters, 256, self.tau, *known, joint, self.moves)
+            if act != "count":
+                self._move(x, rows, left, drift, self.moves if self.mean else None, clock, 0)
+            else:
+                self.tau.fill(0)
+
+    def end_batch(self, tallies: cupy.ndarray, counts: cupy.ndarray) -> None:
+        """Count a batch as one update of each counter that moved in it."""
+        counters = 1 if self.joint else self.vectors
+        self.kernels["end_batch"](-(-counters // 256), 256, int32(counters), tallies, self.moves, counts)
