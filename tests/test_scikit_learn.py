@@ -406,9 +406,11 @@ def test_arrays_that_cannot_be_read_say_what_to_do(name):
         (Tracked, rf"{name} is an array of \w+ that requires gradients, .* use {name}\.detach\(\)"),
     ):
         with pytest.raises(InvalidDataType, match=message):
-            Perceptron().fit(**arguments | {name: wrapper(arguments[name])})
+            Perceptron(device="cpu").fit(**arguments | {name: wrapper(arguments[name])})
     with pytest.raises(InvalidDataType, match=r"X is an array of \w+ on the device"):
-        Perceptron().fit(X, y).predict(OnGpu(X))
+        Perceptron(device="cpu").fit(X, y).predict(OnGpu(X))
+    with pytest.raises(InvalidDataType, match=r"on the device cuda:0, .*; Perceptron, .* learn from arrays on a CUDA device"):
+        rosenblatt.AROW().fit(OnGpu(X), y)
 
 
 def test_torch_tensors_are_taken_on_the_cpu():

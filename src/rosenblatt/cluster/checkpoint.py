@@ -17,7 +17,7 @@ from rosenblatt.modelfile.parts import Parts
 from rosenblatt.modelfile.saving import SaveLoadMixin, encode_parameter
 from rosenblatt.modelfile.values import decode_labels, encode_labels
 
-_MAY_CHANGE = ("max_iter", "max_seconds", "n_jobs", "random_state", "verbose")  # the seed is compared by itself
+_MAY_CHANGE = ("max_iter", "max_seconds", "n_jobs", "device", "random_state", "verbose")  # the seed is compared by itself
 
 
 class MixingCheckpoint(SaveLoadMixin):

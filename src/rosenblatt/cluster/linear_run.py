@@ -37,7 +37,11 @@ def check_linear(learner: Linear) -> None:
     if not learner._mixes:
         raise not_mixable(learner)
     params = learner.get_params()
-    for name, allowed in (("keep", ("auto", "average", "last")), ("order", ("shuffle", "cyclic"))):
+    for name, allowed in (
+        ("keep", ("auto", "average", "last")),
+        ("order", ("shuffle", "cyclic")),
+        ("device", ("auto", "cpu")),
+    ):
         if getattr(learner, name) not in allowed:
             raise InvalidParameter(name, getattr(learner, name), f"one of {', '.join(map(repr, allowed))} with shards")
     if params.get("early_stopping"):

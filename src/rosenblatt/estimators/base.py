@@ -717,7 +717,8 @@ class Classifier(ClassifierMixin, Estimator):
         array (rows,)
             The classes. A score of exactly 0 is the second of two classes; of equal scores the first class wins.
         """
-        return self.classes_[self._predict_numbers(X)]
+        numbers = self._predict_numbers(X)
+        return self.classes_[numbers]
 
     def _predict_numbers(self, X: MatrixLike) -> NDArray:
         """The number of the class that is predicted for each row."""

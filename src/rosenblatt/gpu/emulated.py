@@ -90,7 +90,8 @@ class EmulatedCard:
 
     def lengths(self, values: CardValues, constant: float) -> NDArray:
         """Return ‖(row, constant)‖² of each row."""
-        return np.square(_values(values), dtype=np.float64).sum(axis=1) + constant * constant
+        with np.errstate(over="ignore"):
+            return np.square(_values(values), dtype=np.float64).sum(axis=1) + constant * constant
 
     def select(self, values: CardValues, rows: NDArray | slice) -> CardValues:
         """Return these rows."""
@@ -99,7 +100,8 @@ class EmulatedCard:
 
     def scores(self, values: CardValues, coef: NDArray, intercept: NDArray) -> NDArray:
         """Return values @ coef.T + intercept."""
-        return _values(values).astype(weight_type(values)) @ coef.T + intercept
+        with np.errstate(over="ignore", invalid="ignore"):
+            return _values(values).astype(weight_type(values)) @ coef.T + intercept
 
     def begin(self, task: CardTask) -> EmulatedRun:
         """Begin a run of learning."""
@@ -139,6 +141,7 @@ class EmulatedRun:
         # A batch that is longer than a block is a panel of its own; others do not straddle two panels.
         self.panel = max(card.block // task.batch * task.batch, task.batch)
 
+    @np.errstate(over="ignore", invalid="ignore")  # a score that is no number is noticed by its row
     def epoch(self, order: NDArray) -> Progress:
         """Learn from the rows of `order`."""
         mistakes, updates, weights = 0, 0, self.task.weights.copy()
@@ -164,9 +167,8 @@ class _Panel:
         self.run, self.task, self.rows = run, run.task._replace(weights=weights), rows
         w, constant = self.task.weights.w, self.task.weights.w.dtype.type(run.task.constant)
         self.x = np.column_stack([run.values[rows].astype(w.dtype), np.full(len(rows), constant)])
-        with np.errstate(invalid="ignore", over="ignore"):  # a score that is no number is noticed by its row
-            self.scores = self.x @ w.reshape(len(w), -1)  # (rows, vectors)
-            self.gram = self.x @ self.x.T
+        self.scores = self.x @ w.reshape(len(w), -1)  # (rows, vectors)
+        self.gram = self.x @ self.x.T
         self.steps = np.zeros(self.scores.shape, w.dtype)  # Σ τ of each row, by weight vector
         self.due = np.zeros(self.scores.shape)  # Σ clock·τ
 
@@ -216,7 +218,6 @@ class _Panel:
     def push(self) -> None:
         """Move the weights, and their drift."""
         w, drift = self.task.weights.w, self.task.weights.drift
-        with np.errstate(invalid="ignore", over="ignore"):
-            w += (self.x.T @ self.steps).reshape(w.shape)
-            if drift is not None:
-                drift += (self.x.T.astype(np.float64) @ self.due).reshape(drift.shape)
+        w += (self.x.T @ self.steps).reshape(w.shape)
+        if drift is not None:
+            drift += (self.x.T.astype(np.float64) @ self.due).reshape(drift.shape)

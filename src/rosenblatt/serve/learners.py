@@ -51,7 +51,7 @@ DEFAULT_BUCKETS = 1 << 18  # of estimators, where nothing else is said
 NAME_BYTES = 100  # what a name takes besides its place in the table: the text, a pointer, an entry
 REMEMBERED = 1 << 20  # names whose hash is remembered
 MOST_WHOLE = 1 << 63
-ONE_PROCESS = {"n_jobs": None, "verbose": 0, "callbacks": None}  # parameters that a request must not set
+ONE_PROCESS = {"n_jobs": None, "device": "auto", "verbose": 0, "callbacks": None}  # parameters that a request must not set
 
 
 class Specification(NamedTuple):
