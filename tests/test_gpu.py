@@ -352,7 +352,9 @@ def test_device_cpu_refuses_arrays_on_a_card():
         lambda: model.fit(X, CudaArray(y)),
         lambda: model.fit(X, y, sample_weight=CudaArray(np.ones(len(y)))),
     ):
-        with pytest.raises(InvalidDataType, match=r"on the device cuda:0, but it is needed on the CPU; .*\.get\(\) in CuPy"):
+        with pytest.raises(
+            InvalidDataType, match=r"on the device cuda:0, but it is needed on the CPU; .*\.get\(\) in CuPy"
+        ):
             call()
 
 
@@ -465,7 +467,9 @@ def test_sparse_rows_are_refused():
 @pytest.mark.parametrize("learner", [rosenblatt.AROW(), rosenblatt.KernelPerceptron(), rosenblatt.DeltaRuleClassifier()])
 def test_learners_that_know_no_gpu_say_which_do(learner):
     X, y = clouds(2)
-    with pytest.raises(InvalidDataType, match=r"on the device cuda:0, .*; Perceptron, .* learn from arrays on a CUDA device"):
+    with pytest.raises(
+        InvalidDataType, match=r"on the device cuda:0, .*; Perceptron, .* learn from arrays on a CUDA device"
+    ):
         learner.fit(CudaArray(X), y)
     with pytest.raises(TypeError, match="it learns on the CPU, and Perceptron, .* learn on a GPU too"):
         type(learner)(device="cuda")
@@ -606,7 +610,9 @@ def test_ctrl_c_finishes_the_epoch_and_keeps_the_model(card):
     assert streamed.n_seen_ == 3 * len(y)
 
 
-@pytest.mark.parametrize("failure", [MemoryError("the card is full"), OSError("the card has fallen off"), KeyboardInterrupt()])
+@pytest.mark.parametrize(
+    "failure", [MemoryError("the card is full"), OSError("the card has fallen off"), KeyboardInterrupt()]
+)
 def test_an_epoch_that_fails_leaves_the_model_as_it_was(card, failure):
     X, y = clouds(2)
     model = Perceptron().partial_fit(CudaArray(X), y, classes=[0, 1])
@@ -630,7 +636,13 @@ def test_rows_on_a_card_are_a_matrix(monkeypatch):
     X, _ = clouds(2, rows=11, features=3)
     rows = OnCard(find_card("cuda"), find_card("cuda").adopt(CudaArray(X)))
     some = rows[np.array([9, 2, 2, 0, 7])]
-    assert (rows.shape, len(rows), some.shape, some[1:3].shape, rows[2:9][1:].shape) == ((11, 3), 11, (5, 3), (2, 3), (6, 3))
+    assert (rows.shape, len(rows), some.shape, some[1:3].shape, rows[2:9][1:].shape) == (
+        (11, 3),
+        11,
+        (5, 3),
+        (2, 3),
+        (6, 3),
+    )
     coef, intercept = np.arange(6.0).reshape(2, 3), np.array([1.0, -1.0])
     for part, numpy in ((rows, X), (some, X[[9, 2, 2, 0, 7]]), (some[1:3], X[[2, 2]]), (rows[:0], X[:0])):
         assert np.array_equal(part.to_host(), numpy)
