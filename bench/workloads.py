@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from bench import cluster, comparisons, defaults, files, online, serve, structured, theory
+from bench import cluster, comparisons, defaults, files, gpu, online, serve, structured, theory
 from bench.report import Result, Target
 
 
@@ -154,6 +154,7 @@ WORKLOADS = (
     Workload("cluster-memory-full", cluster.memory, (77,), Target(500, 300, "MB", "≤"), long=True),
     Workload("cluster-kill-workers", cluster.killed, (50, 0), Target(50, None, ""), long=True),
     Workload("cluster-kill-scheduler", cluster.killed, (0, 10), Target(10, None, ""), long=True),
+    *(Workload(*row) for row in gpu.ROWS),
     Workload("import", comparisons.importing, (), Target(0.7, None, "s", "≤")),
     Workload("first-fit-dense", comparisons.first_fit, ("dense float64, two classes",), Target(1.5, 0.5, "s", "≤")),
     Workload("first-fit-csr", comparisons.first_fit, ("CSR float32, three classes",), Target(1.5, 0.5, "s", "≤")),

@@ -690,6 +690,8 @@ class Unforeseen(Exception):
         (MemoryError(), Code.INPUT, "there is not enough memory"),
         (errors.Failure("the model has 3 columns", Code.MODEL), Code.MODEL, "the model has 3 columns"),
         (library_errors.MissingDependency("pyarrow", "tables", "tables"), Code.USAGE, "tables need the package pyarrow"),
+        (library_errors.GpuUnavailable("no driver", "cuda"), Code.USAGE, "the GPU cuda cannot be used: no driver"),
+        (library_errors.NotEnoughGpuMemory(8, 4, "rows"), Code.INPUT, "rows need 8 bytes on the GPU"),
         (
             library_errors.InvalidParameter("hashing", 99, "at most 30"),
             Code.USAGE,

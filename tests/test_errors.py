@@ -11,6 +11,7 @@ from rosenblatt.errors import (
     DamagedLog,
     FolderInUse,
     FormatError,
+    GpuUnavailable,
     IncompatibleParameters,
     InvalidData,
     InvalidParameter,
@@ -18,6 +19,7 @@ from rosenblatt.errors import (
     LearningPaused,
     LimitExceeded,
     MissingDependency,
+    NotEnoughGpuMemory,
     OutputError,
     RosenblattError,
     UnknownEntry,
@@ -68,6 +70,17 @@ ERRORS = [
         FolderInUse("mail"),
         RuntimeError,
         "mail: another server uses this folder; stop that server first, or serve another folder",
+    ),
+    (
+        GpuUnavailable("no driver of NVIDIA answers", "cuda", hint="install it"),
+        OSError,
+        "the GPU cuda cannot be used: no driver of NVIDIA answers; install it; try device='cpu'",
+    ),
+    (
+        NotEnoughGpuMemory(3 << 20, 1 << 19, "the Gram matrices"),
+        MemoryError,
+        "the Gram matrices need 3.0 MiB on the GPU, where 512.0 KiB are free: 2.5 MiB are missing; delete arrays on it, "
+        "end other programs that use it, or give rows of fewer bytes (float32, float16); try device='cpu'",
     ),
 ]
 

@@ -32,6 +32,8 @@ shows `missing='fill'` where the command line shows `--missing fill`.
       FolderInUse                (RuntimeError) a folder that another server uses
       ServerUnavailable          (OSError)      a server that does not answer, or is busy at every attempt
       ClusterUnavailable         (OSError)      a cluster whose scheduler or workers do not answer any more
+      GpuUnavailable             (OSError)      a GPU that is not there or cannot be used: device
+      NotEnoughGpuMemory         (MemoryError)  more memory than is free on a GPU: needed, free, missing
       ServerRefused                             an answer of a server that no other type stands for: status, kind
 
 Two warnings have types of their own:
@@ -479,6 +481,73 @@ class ClusterUnavailable(RosenblattError, OSError):
     def __init__(self, problem: str, address: str, hint: str | None = None):
         super().__init__(problem, hint=hint)
         self.address = address
+
+
+class GpuUnavailable(RosenblattError, OSError):
+    """A GPU that is not there, or that cannot be used.
+
+    >>> raise GpuUnavailable("this machine has one GPU, cuda:0", "cuda:1")
+    Traceback (most recent call last):
+    rosenblatt.errors.GpuUnavailable: the GPU cuda:1 cannot be used: this machine has one GPU, cuda:0; try device='cpu'
+
+    Parameters
+    ----------
+    problem : str
+        Why it cannot be used.
+    device : str
+        The device that was asked for, such as ``"cuda:0"``.
+    hint : str, optional
+        What to do about it; device='cpu' is always proposed.
+    """
+
+    def __init__(self, problem: str, device: str, hint: str | None = None):
+        super().__init__(
+            f"the GPU {device} cannot be used: {problem}",
+            hint=hint,
+            settings={"device": "cpu"},
+            parameter="device",
+            value=device,
+        )
+        self.device = device
+
+
+class NotEnoughGpuMemory(RosenblattError, MemoryError):
+    """More memory is needed than is free on a GPU. Nothing has been taken of it.
+
+    >>> NotEnoughGpuMemory(12 * 2**30, 4 * 2**30, "the rows of X").problem
+    'the rows of X need 12.0 GiB on the GPU, where 4.0 GiB are free: 8.0 GiB are missing'
+
+    Parameters
+    ----------
+    needed, free : int
+        Bytes that are needed, and those that are free.
+    what : str
+        What they are needed for, in the plural: "the rows of X".
+    hint : str, optional
+        What to do, where it is not to make room or to give rows of fewer bytes.
+    """
+
+    def __new__(cls, *args: object, **facts: object) -> NotEnoughGpuMemory:
+        """Return an error that has no facts yet, for unpickling; that of MemoryError refuses a class of two bases."""
+        return Exception.__new__(cls, *args)
+
+    def __init__(self, needed: int, free: int, what: str, hint: str | None = None):
+        self.needed, self.free, self.missing, self.what = needed, free, needed - free, what
+        super().__init__(
+            f"{what} need {_byte_text(needed)} on the GPU, where {_byte_text(free)} are free: "
+            f"{_byte_text(self.missing)} are missing",
+            hint=hint
+            or "delete arrays on it, end other programs that use it, or give rows of fewer bytes (float32, float16)",
+            settings={"device": "cpu"},
+        )
+
+
+def _byte_text(size: int) -> str:
+    """A number of bytes for people: 12.0 GiB, 3.5 MiB, 20 bytes."""
+    for power, unit in ((30, "GiB"), (20, "MiB"), (10, "KiB")):
+        if size >= 1 << power:
+            return f"{size / (1 << power):,.1f} {unit}"
+    return f"{size} bytes"
 
 
 class ServerRefused(RosenblattError):

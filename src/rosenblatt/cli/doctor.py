@@ -8,6 +8,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any
@@ -33,7 +34,7 @@ Warm = Annotated[bool, opts.option("--warm", None, "Compile now what WHAT needs;
 
 
 def doctor(what: What = None, warm: Warm = False, json: opts.Json = False, quiet: opts.Quiet = False) -> int:
-    """Check the installation: versions, optional packages, cache of compiled code, and a short self-test.
+    """Check the installation: versions, optional packages, GPU, cache of compiled code, and a short self-test.
 
     The first run takes longer, because it compiles code. With --warm nothing is checked: what WHAT needs is compiled and
     cached on disk, for example while the image of a container is built.
@@ -49,14 +50,15 @@ def doctor(what: What = None, warm: Warm = False, json: opts.Json = False, quiet
         )
     versions = {name: _package_version(name) for name in ("rosenblatt", *NEEDED)}
     extras = {name: all(_package_version(part) for part in parts) for name, parts in EXTRAS.items()}
-    machine, cache = _machine(), _cache()
+    machine, gpus, cache = _machine(), _gpus(), _cache()
     with console.progress(len(TESTS), "tests") as progress:
         tests = []
         for number, test in enumerate(TESTS):
             progress.update(number, now=test.__doc__)
             tests.append(_run_test(test))
     well = all(versions.values()) and not any(test["wrong"] for test in tests)
-    facts = {"well": well, "versions": versions, "machine": machine, "cache": cache, "extras": extras, "tests": tests}
+    facts: dict[str, Any] = {"well": well, "versions": versions, "machine": machine, "gpu": gpus, "cache": cache}
+    facts |= {"extras": extras, "tests": tests}
     console.result(facts, _report_text(facts, console))
     return Code.DONE if well else Code.NO
 
@@ -103,7 +105,7 @@ def _report_text(facts: dict[str, Any], console: Console) -> str:
     add = f"pip install 'rosenblatt[{','.join(missing)}]'" if missing else ""
     rows = [*machine.items(), ("optional packages", ", ".join(name for name, there in extras.items() if there) or "none")]
     rows += [("not installed", f"{', '.join(missing)}: {add}")] if missing else []
-    rows += _cache_rows(cache)
+    rows += _gpu_rows(facts["gpu"]) + _cache_rows(cache)
     width = max(len(name) for name, _ in rows)
     tests = [(test["test"], f"{test['seconds']:.2f} s", test["wrong"] or "passed") for test in facts["tests"]]
     parts = [
@@ -139,6 +141,41 @@ def _machine() -> dict[str, Any]:
         "cores": available_threads(None),
         "threads": ", ".join(f"{name}: {threads}" for name, threads in pools.items()) or "none found",
     }
+
+
+def _gpus() -> dict[str, Any]:
+    """Return the GPUs that can be learned on, or the problem with the first. CuPy, which takes a second to import, is
+    imported only if it is installed."""
+    from rosenblatt.errors import GpuUnavailable, RosenblattError
+    from rosenblatt.gpu.card import find_card
+
+    found: list[dict[str, Any]] = []
+    if find_spec("cupy") is None:
+        return {"found": found, "problem": "CuPy is not installed", "hint": "pip install 'rosenblatt[cuda]'"}
+    problem = hint = None
+    while problem is None:
+        device = f"cuda:{len(found)}"
+        try:
+            found.append({"device": device, **find_card(device).describe()._asdict()})
+        except GpuUnavailable as error:  # this is how the list of several ends
+            problem, hint = error.problem, error.hint
+        except Exception as error:  # a library of CUDA that is missing, or does not fit the driver
+            problem = error.problem if isinstance(error, RosenblattError) else f"{type(error).__name__}: {error}"
+    return {"found": found, "problem": None if found else problem, "hint": None if found else hint}
+
+
+def _gpu_rows(gpus: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return the lines of the report about GPUs."""
+    if gpus["problem"]:
+        return [("GPU", "; ".join(filter(None, (f"none: {' '.join(gpus['problem'].split())}", gpus["hint"]))))]
+    return [
+        (
+            "GPU" if number == 0 else "",
+            f"{gpu['device']}: {gpu['name']}, {gpu['total_bytes'] / 2**30:.1f} GiB ({gpu['free_bytes'] / 2**30:.1f} free), "
+            f"compute capability {gpu['capability']}, CUDA {gpu['driver']}, {gpu['library']}",
+        )
+        for number, gpu in enumerate(gpus["found"])
+    ]
 
 
 def _cache() -> dict[str, Any]:

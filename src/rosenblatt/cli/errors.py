@@ -48,6 +48,7 @@ CODES: tuple[tuple[type[BaseException], Code], ...] = (
     (InvalidParameter, Code.USAGE),
     (errors.UnsupportedOperation, Code.USAGE),
     (errors.MissingDependency, Code.USAGE),
+    (errors.GpuUnavailable, Code.USAGE),
     (errors.UnknownColumn, Code.USAGE),
     (errors.InvalidData, Code.INPUT),
     (errors.UnreadableCertificate, Code.INPUT),
@@ -91,7 +92,7 @@ OPTIONS: dict[str, str | Callable[[Any], str | None]] = {
     **{name: f"--{name}" for name in (
         "target", "text", "numeric", "ignore", "weight", "delimiter", "missing", "scale", "ngrams", "characters", "format",
         "passes", "order", "seed", "holdout", "classes", "learner", "folds", "label", "row", "positive", "beam", "column",
-        "columns", "method", "task", "threshold", "scope", "expires", "name", "shards", "mixing",
+        "columns", "method", "task", "threshold", "scope", "expires", "name", "shards", "mixing", "device",
     )},
     "categories": "--category",
     "hashing": "--hash-bits",

@@ -190,16 +190,24 @@ class LearnerOptions(NamedTuple):
     task: Annotated[
         Task | None, option("--task", None, "Whether labels are classes or numbers; by default the learner decides.")
     ] = None
+    device: Annotated[
+        Text, option("--device", "DEVICE", "Learn on the CPU (cpu, the default) or a GPU (cuda; cuda:1 is the second GPU).")
+    ] = None
 
     def make_learner(self) -> Any:
         """Return the learner that these options describe."""
         from rosenblatt.workflow import make_learner
+        from rosenblatt.workflow.devices import check_device
         from rosenblatt.workflow.learners import default_learner, parse_setting
 
         name, defaults = (self.learner, {}) if self.learner else default_learner(self.task)
-        learner = make_learner(name, defaults | dict(map(parse_setting, self.set or [])))
+        settings = defaults | dict(map(parse_setting, self.set or []))
+        if self.device is not None:
+            settings["device"] = self.device
+        learner = make_learner(name, settings)
         if hasattr(learner, "_plan"):
             learner._plan()  # refuses values that are not allowed
+        check_device(getattr(learner, "device", "cpu"))
         return learner
 
 

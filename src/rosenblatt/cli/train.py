@@ -92,6 +92,7 @@ def train(
     from rosenblatt.workflow import FileModel, Options, calibrate
     from rosenblatt.workflow import train as train_model
     from rosenblatt.workflow.calibration import check_calibration, check_new
+    from rosenblatt.workflow.devices import check_device
     from rosenblatt.workflow.model import file_list
     from rosenblatt.workflow.training import uses_stream
 
@@ -107,6 +108,7 @@ def train(
                       "starts a new one", Code.USAGE)  # fmt: skip
     if parallel.cluster:
         _check_cluster(context, files, probabilities, holdout, start)
+        opts.refuse_options(context, ("device",), "the workers of a cluster learn on their CPUs", "train without --cluster")
     else:
         refuse_cluster_options(context)
     if classes and "-" not in files:
@@ -119,13 +121,16 @@ def train(
         opts.refuse_options(context, ("memory",), "--stream or --load decides already")
     if start:
         opts.refuse_options(context, ("classes",), f"{start} has its classes, and learns new ones as they come")
-        fixed = tuple(name for name in learning._fields if name not in ("passes", "order", "seed"))
+        fixed = tuple(name for name in learning._fields if name not in ("passes", "order", "seed", "device"))
         opts.refuse_options(context, (*columns._fields, *fixed), f"{start} keeps its columns and its learner")
     before: FileModel | None = None
     if (resume and not parallel.cluster) or start:
         before = load_model(start or place, FileModel)
     if before is not None and resume:
         _check_same(context, before, columns, learning)
+    if before is not None and learning.device is not None:
+        before.learner.set_params(device=learning.device)
+        check_device(learning.device)
     options = Options(
         passes=learning.passes, order=learning.order.value, seed=learning.seed, stream=stream, memory=int(memory * 2**30),
         holdout=holdout, classes=classes.split(",") if classes else None, on_error="skip" if skip_errors else "error",

@@ -39,7 +39,7 @@ class OnCard(DeviceRows):
     def __len__(self) -> int:
         return self.shape[0]
 
-    def _selected(self) -> CardValues:
+    def selected(self) -> CardValues:
         """The values of these rows, in a copy where they are some of many."""
         return self.values if self.chosen is None else self.card.select(self.values, self.chosen)
 
@@ -52,24 +52,24 @@ class OnCard(DeviceRows):
 
     def all_finite(self) -> bool:
         """Return whether every value is a number."""
-        return self.card.all_finite(self._selected())
+        return self.card.all_finite(self.selected())
 
     def largest(self) -> float:
         """Return the largest |value|; NaN if there is a NaN."""
-        return self.card.largest(self._selected())
+        return self.card.largest(self.selected())
 
     def lengths(self, constant: float) -> NDArray:
         """Return ‖(row, constant)‖² of each row, in float64."""
-        return self.card.lengths(self._selected(), constant)
+        return self.card.lengths(self.selected(), constant)
 
     def scores(self, coef: NDArray, intercept: NDArray) -> NDArray:
         """Return rows @ coef.T + intercept."""
-        parts = [self.card.scores(part._selected(), coef, intercept) for part in self.stretches(len(coef))]
+        parts = [self.card.scores(part.selected(), coef, intercept) for part in self.stretches(len(coef))]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def to_host(self) -> NDArray:
         """Return a copy in the memory of the machine."""
-        return self.card.rows_to_host(self._selected())
+        return self.card.rows_to_host(self.selected())
 
 
 def cuda_device(array: object) -> str | None:

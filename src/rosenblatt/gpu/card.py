@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from rosenblatt.engine.loop import Progress
 from rosenblatt.engine.problems import Problem
 from rosenblatt.engine.weights import Weights
-from rosenblatt.errors import InvalidParameter
+from rosenblatt.errors import InvalidParameter, MissingDependency
 
 DEVICES = "'auto', 'cpu', 'cuda', or 'cuda:' and the number of a GPU, as in 'cuda:0'"
 _CUDA = re.compile(r"cuda(?::([0-9]{1,4}))?")
@@ -158,8 +158,10 @@ def find_card(device: str) -> Card:
     if number is None:
         raise InvalidParameter("device", device, DEVICES)
     if number not in _CARDS:
-        from rosenblatt.gpu.cuda import CudaCard
-
+        try:
+            from rosenblatt.gpu.cuda import CudaCard
+        except ModuleNotFoundError as error:
+            raise MissingDependency("cupy", "cuda", "GPUs") from error
         _CARDS[number] = CudaCard(number)
     return _CARDS[number]
 

@@ -92,10 +92,9 @@ class CardTrainer(NamedTuple):
 def _begin(trainer: CardTrainer) -> CardRun:
     examples, visits, rows = trainer.examples, trainer.visits, trainer.examples.rows
     assert isinstance(rows, OnCard)
-    assert rows.chosen is None
     return rows.card.begin(
         CardTask(
-            rows.values,
+            rows.selected(),
             examples.labels,
             examples.weight,
             examples.constant,

@@ -43,6 +43,7 @@ from rosenblatt.estimators.plan import PATIENCE
 from rosenblatt.estimators.scaling import warn_unscaled
 from rosenblatt.modelfile.parts import Parts
 from rosenblatt.modelfile.values import Facts, check_list, check_mapping, check_whole
+from rosenblatt.workflow.devices import rows_to_device, uses_card
 from rosenblatt.workflow.labels import Labels, label_text, refuse_continuous
 from rosenblatt.workflow.learners import TASKS, default_learner, make_learner
 from rosenblatt.workflow.model import FileModel, Paths, file_list, match_columns
@@ -431,12 +432,19 @@ class Trainer:
     def run(self, interrupted: Sequence[int] = ()) -> FileModel:
         """Make all passes, or as many as are needed, and return the model."""
         if hasattr(self.learner, "partial_fit"):
+            self._place_rows()
             self._make_passes(interrupted)
             if self.stopped in ("converged", "passes") and not self.history[-1]["mistakes"]:
                 self._settle()
         else:
             self._fit_at_once()
         return self._model()
+
+    def _place_rows(self) -> None:
+        """Copy loaded rows to the GPU that learns from them, once for all passes."""
+        if isinstance(self.source, LoadedRows) and uses_card(self.learner):
+            X = rows_to_device(self._widen(self.source.chunk.X), self.learner, self.files)
+            self.source = self.source._replace(chunk=replace(self.source.chunk, X=X))
 
     def _make_passes(self, interrupted: Sequence[int]) -> None:
         takes_weights = "sample_weight" in signature(self.learner.partial_fit).parameters
@@ -479,6 +487,8 @@ class Trainer:
         if self.stream and self.number == 1 and self.row == 0:
             self._check_rows(chunk)
         X = self._widen(chunk.X)
+        if self.stream:
+            X = rows_to_device(X, self.learner, self.files)
         self.has_zero |= chunk.smallest == 0
         before = self._counts()
         extra: dict[str, Any] = {}
